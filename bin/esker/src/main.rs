@@ -1,0 +1,2 @@
+//! The node binary.
+fn main() {}
