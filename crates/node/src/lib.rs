@@ -1,1 +1,22 @@
-//! Placeholder.
+//! The node: everything that turns a configuration into a running process.
+//!
+//! What it is: configuration, networks, the list of chains, the store's folder, HTTP and the node's own APIs, and
+//! [`wiring`], one linear function that connects them. It never executes a transaction and never orders a block:
+//! chains (`esker-xvm`, ...) do the first, engines (`esker-engine`) the second, both through `esker-chain`.
+//!
+//! Where to start: [`Node::start`] in `wiring.rs` reads like the data-flow diagram of ARCHITECTURE.md. The binary is
+//! nothing but arguments -> [`Config`] -> [`Node::start`] -> exit code.
+
+pub mod api;
+pub mod chains;
+pub mod config;
+pub mod http;
+pub mod identity;
+pub mod logging;
+pub mod metrics;
+pub mod networks;
+pub mod screen;
+pub mod wiring;
+
+pub use config::{Config, ConfigError};
+pub use wiring::{Node, RunningNode, StartError};
