@@ -1,1 +1,33 @@
-//! Placeholder.
+//! The node's store: one ordered key space for all chains, shared memory and keystore, so that one write can carry
+//! what they do together.
+//!
+//! - [`KvStore`], [`KvRead`], [`KvWrite`]: what everything above is written against. [`LmdbStore`] keeps it on
+//!   disk, [`MemoryStore`] in memory, [`FailingStore`] breaks either on demand.
+//! - [`WriteSet`] is a set of changes; [`Draft`] collects one and reads its own writes, [`Overlay`] reads through
+//!   sets that are not committed yet.
+//! - [`Table`] and [`Scope`]: typed tables; every crate lists its own in one file.
+//! - [`Writer`]: the one thread that writes; [`Store`] is a store with its writer.
+//! - [`meta`]: opening a data folder, and what is noted in it about itself.
+//!
+//! It never blocks a reader for a writer, never holds a snapshot by itself, and knows nothing of what the values mean.
+
+mod codec;
+mod error;
+mod kv;
+mod memory;
+mod merge;
+mod overlay;
+mod store;
+mod table;
+mod write_set;
+mod writer;
+
+pub use codec::{KeyCodec, ValueCodec};
+pub use error::{StorageError, StorageResult};
+pub use kv::{Entry, KvRead, KvStore, KvWrite, MAX_KEY_LEN, Visitor};
+pub use memory::MemoryStore;
+pub use overlay::{Draft, Overlay};
+pub use store::Store;
+pub use table::{Scope, Table};
+pub use write_set::WriteSet;
+pub use writer::Writer;

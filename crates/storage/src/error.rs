@@ -1,0 +1,104 @@
+//! What can go wrong in the store.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Result of a store operation.
+pub type StorageResult<T> = Result<T, StorageError>;
+
+/// Why a store operation failed. Cheap to clone: the error of one disk write reaches every commit that was
+/// grouped into it.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StorageError {
+    /// The stored bytes are not what this program wrote: a damaged file or a record that does not decode.
+    #[error("damaged data: {0}")]
+    Corrupted(String),
+    /// Another process has the data folder.
+    #[error(
+        "data folder {} is in use by another process{}: stop that process or choose another folder",
+        path.display(), pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
+    )]
+    Locked {
+        /// The data folder.
+        path: PathBuf,
+        /// Process that holds it, where its lock file told.
+        pid: Option<u32>,
+    },
+    /// The data folder was written by a later release.
+    #[error(
+        "data folder {} was written by a later release (schema {found}, this one knows {known}): \
+         use that release or a newer one, or choose another folder",
+        path.display()
+    )]
+    NewerSchema {
+        /// The data folder.
+        path: PathBuf,
+        /// Schema version of the folder.
+        found: u32,
+        /// Latest schema version that this program can read.
+        known: u32,
+    },
+    /// The data folder belongs to another network, or to the same network with another genesis.
+    #[error(
+        "data folder belongs to {found}, but the node was started for {wanted}: \
+         start it with the network that the folder was made for, or choose another folder"
+    )]
+    OtherNetwork {
+        /// Network and genesis of the folder, as text.
+        found: String,
+        /// Network and genesis that were asked for, as text.
+        wanted: String,
+    },
+    /// A key that no store takes (empty, or longer than [`crate::MAX_KEY_LEN`]).
+    #[error("key of {len} bytes: keys have 1 to {max} bytes", max = crate::MAX_KEY_LEN)]
+    KeyLength {
+        /// Length of the refused key.
+        len: usize,
+    },
+    /// The store has reached its map size.
+    #[error("store is full: {size} bytes is the limit that it was opened with")]
+    Full {
+        /// Map size in bytes.
+        size: u64,
+    },
+    /// More snapshots are open than the store has slots for.
+    #[error("too many open snapshots: {max} is the limit")]
+    TooManySnapshots {
+        /// Number of slots.
+        max: u32,
+    },
+    /// The operating system refused.
+    #[error("{action}: {error}")]
+    Io {
+        /// What was being done.
+        action: String,
+        /// The system's error.
+        error: Arc<io::Error>,
+    },
+    /// The writer was closed: nothing more can be committed.
+    #[error("store is closed")]
+    Closed,
+    /// The writer panicked in this commit; whether it took place is unknown until the store is reopened.
+    #[error("writer panicked: {0}")]
+    Panicked(String),
+    /// Any other refusal of the database.
+    #[error("database: {0}")]
+    Backend(String),
+    /// A failure that a test asked for ([`crate::FailingStore`]).
+    #[error("injected failure")]
+    Injected,
+}
+
+impl StorageError {
+    /// The system's error with what was being done.
+    pub fn io(action: impl Into<String>, error: io::Error) -> Self {
+        Self::Io { action: action.into(), error: Arc::new(error) }
+    }
+
+    /// Whether the data itself is at fault, so that a restart does not help.
+    #[must_use]
+    pub const fn is_corruption(&self) -> bool {
+        matches!(self, Self::Corrupted(_))
+    }
+}

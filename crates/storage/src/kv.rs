@@ -1,0 +1,101 @@
+//! The two traits that everything above the store is written against.
+
+use std::fmt::Debug;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use crate::{StorageError, StorageResult, WriteSet};
+
+/// Longest key, in bytes: LMDB's limit, kept by every store.
+pub const MAX_KEY_LEN: usize = 511;
+
+/// A key and its value.
+pub type Entry = (Vec<u8>, Vec<u8>);
+
+/// Called with each key and value of a scan; breaking ends the scan without an error.
+pub type Visitor<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
+
+/// One consistent view of all keys: a snapshot, or changes on top of one.
+///
+/// It may be shared between threads, but readers of one snapshot take turns: a thread that wants speed takes
+/// a snapshot of its own. A visitor may read from the reader that calls it.
+pub trait KvRead: Send + Sync {
+    /// Calls `f` once with the value of `key`, without copying it. False if there is no such key.
+    fn get_with(&self, key: &[u8], f: &mut dyn FnMut(&[u8])) -> StorageResult<bool>;
+
+    /// Value of `key`.
+    fn get(&self, key: &[u8]) -> StorageResult<Option<Vec<u8>>> {
+        let mut value = None;
+        self.get_with(key, &mut |bytes| value = Some(bytes.to_vec()))?;
+        Ok(value)
+    }
+
+    /// Whether `key` has a value.
+    fn contains(&self, key: &[u8]) -> StorageResult<bool> {
+        self.get_with(key, &mut |_| {})
+    }
+
+    /// First entry whose key is `key` or above.
+    fn seek(&self, key: &[u8]) -> StorageResult<Option<Entry>> {
+        let mut found = None;
+        self.scan(&[], Some(key), &mut |key, value| {
+            found = Some((key.to_vec(), value.to_vec()));
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+
+    /// Last entry whose key is `key` or below.
+    fn seek_back(&self, key: &[u8]) -> StorageResult<Option<Entry>>;
+
+    /// Visits the keys that begin with `prefix`, ascending, from `from` on (a whole key, inclusive; `None` is
+    /// the prefix's first key) until `visit` breaks.
+    fn scan(
+        &self,
+        prefix: &[u8],
+        from: Option<&[u8]>,
+        visit: &mut Visitor<'_>,
+    ) -> StorageResult<()>;
+}
+
+/// What can be written to: a set of changes, or a draft over a reader.
+pub trait KvWrite {
+    /// Sets `key`. A key of a wrong length is refused when the set is committed.
+    fn put(&mut self, key: &[u8], value: &[u8]);
+    /// Removes `key`; no error if it is absent.
+    fn delete(&mut self, key: &[u8]);
+}
+
+/// An ordered key-value store with atomic writes and consistent snapshots.
+pub trait KvStore: Send + Sync + Debug + 'static {
+    /// View of the last write that returned; later writes do not show in it. Keep it short-lived: while it
+    /// lives, the space of what is overwritten is not reused.
+    fn snapshot(&self) -> StorageResult<Box<dyn KvRead>>;
+
+    /// Applies the whole set or nothing. Durable before it returns if the store was opened so.
+    fn write(&self, batch: &WriteSet) -> StorageResult<()>;
+
+    /// Makes every write so far durable, whatever the store's mode.
+    fn flush(&self) -> StorageResult<()> {
+        Ok(())
+    }
+
+    /// Writes a compacted copy of the last state to the new file `to`, while reads and writes go on.
+    fn backup(&self, to: &Path) -> StorageResult<()>;
+
+    /// Bytes that the store occupies.
+    fn size_on_disk(&self) -> StorageResult<u64>;
+
+    /// Age of the oldest open snapshot in milliseconds, for the metric that watches it; `None` if none is open.
+    fn oldest_reader_ms(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Refuses a key that not every store takes.
+pub(crate) fn check_key(key: &[u8]) -> StorageResult<()> {
+    if key.is_empty() || key.len() > MAX_KEY_LEN {
+        return Err(StorageError::KeyLength { len: key.len() });
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! A set of changes that is applied as one.
+
+use std::collections::{BTreeMap, btree_map};
+use std::fmt;
+
+use crate::kv::check_key;
+use crate::{KvWrite, StorageResult};
+
+/// Changes by key, in key order: a value to set, or a deletion. The later change of a key wins.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct WriteSet {
+    changes: BTreeMap<Box<[u8]>, Option<Box<[u8]>>>,
+    bytes: usize,
+}
+
+impl WriteSet {
+    /// A set without changes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets `key` to `value`.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.change(key.into(), Some(value.into()));
+    }
+
+    /// Deletes `key`.
+    pub fn delete(&mut self, key: &[u8]) {
+        self.change(key.into(), None);
+    }
+
+    /// What this set does to `key`: `None` nothing, `Some(None)` deletes it, `Some(Some(value))` sets it.
+    #[must_use]
+    pub fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
+        self.changes.get(key).map(Option::as_deref)
+    }
+
+    /// Adds the changes of a newer set, which win.
+    pub fn merge(&mut self, newer: &Self) {
+        for (key, value) in &newer.changes {
+            self.change(key.clone(), value.clone());
+        }
+    }
+
+    /// Changes in ascending key order.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        self.changes.iter().map(|(key, value)| (&**key, value.as_deref()))
+    }
+
+    /// Number of changed keys.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Whether nothing is changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Bytes of all keys and values.
+    #[must_use]
+    pub const fn size_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Refuses a set with a key that no store takes.
+    pub fn check(&self) -> StorageResult<()> {
+        self.changes.keys().try_for_each(|key| check_key(key))
+    }
+
+    /// The changes as a map, for ranges.
+    pub(crate) const fn map(&self) -> &BTreeMap<Box<[u8]>, Option<Box<[u8]>>> {
+        &self.changes
+    }
+
+    fn change(&mut self, key: Box<[u8]>, value: Option<Box<[u8]>>) {
+        let added = value.as_ref().map_or(0, |value| value.len());
+        match self.changes.entry(key) {
+            btree_map::Entry::Vacant(slot) => {
+                self.bytes += slot.key().len() + added;
+                slot.insert(value);
+            }
+            btree_map::Entry::Occupied(mut slot) => {
+                let old = slot.insert(value).map_or(0, |value| value.len());
+                self.bytes = self.bytes - old + added;
+            }
+        }
+    }
+}
+
+impl KvWrite for WriteSet {
+    fn put(&mut self, key: &[u8], value: &[u8]) {
+        Self::put(self, key, value);
+    }
+
+    fn delete(&mut self, key: &[u8]) {
+        Self::delete(self, key);
+    }
+}
+
+impl fmt::Debug for WriteSet {
+    /// One line, since a block's changes are long: number and size.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WriteSet({} keys, {} bytes)", self.len(), self.bytes)
+    }
+}
