@@ -1,0 +1,52 @@
+//! The error member of a reply.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// What a handler answers when it has no result: the `error` member of the reply.
+///
+/// The text is part of the interface: clients compare it.
+///
+/// ```
+/// let error = esker_rpc::RpcError::new("not found");
+/// assert_eq!((error.code, error.to_string().as_str()), (-32000, "not found"));
+/// ```
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct RpcError {
+    /// JSON-RPC error code; [`RpcError::SERVER`] for everything a service says itself.
+    pub code: i64,
+    /// The text that clients see.
+    pub message: String,
+    /// The `data` member; what its absence looks like is the dialect's affair.
+    pub data: Option<Box<RawValue>>,
+}
+
+impl RpcError {
+    /// Code of an error of a service that has no code of its own.
+    pub const SERVER: i64 = -32000;
+
+    /// An error of the service: code [`RpcError::SERVER`], no data.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self::with_code(Self::SERVER, message)
+    }
+
+    /// An error with a code of its own.
+    pub fn with_code(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    /// Attaches `data`; a value that cannot be written as JSON leaves the error without data.
+    #[must_use]
+    pub fn with_data(mut self, data: &impl Serialize) -> Self {
+        self.data = serde_json::value::to_raw_value(data).ok();
+        self
+    }
+}
+
+impl PartialEq for RpcError {
+    fn eq(&self, other: &Self) -> bool {
+        let data = |error: &Self| error.data.as_ref().map(|data| data.get().to_owned());
+        self.code == other.code && self.message == other.message && data(self) == data(other)
+    }
+}

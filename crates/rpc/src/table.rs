@@ -1,0 +1,262 @@
+//! The list of a namespace's methods.
+
+use std::{fmt, future::Future, sync::Arc};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    CallContext, Params, ParamsError, RpcError, Service, go_json,
+    service::{Erased, Method, MethodInfo, Outcome, Step},
+};
+
+/// The methods of one namespace over a service type `S`, in the order of the documentation.
+///
+/// ```
+/// use std::sync::Arc;
+/// use esker_rpc::{MethodTable, NoArgs, RpcError};
+///
+/// struct Chain { height: u64 }
+///
+/// #[derive(serde::Serialize)]
+/// struct HeightReply { height: esker_rpc::wire::JsonU64 }
+///
+/// impl Chain {
+///     fn height(&self, _: NoArgs) -> Result<HeightReply, RpcError> {
+///         Ok(HeightReply { height: self.height.into() })
+///     }
+/// }
+///
+/// let service = MethodTable::new("xvm")
+///     .alias("avm")
+///     .on("getHeight", Chain::height)
+///     .bind(Arc::new(Chain { height: 7 }));
+/// assert_eq!(service.methods().next().map(|method| method.name), Some("getHeight"));
+/// ```
+///
+/// Every way to register decodes the arguments into `P` first; if they do not fit, the handler
+/// does not run. `on` is for handlers that only read memory: they run on the task that serves the
+/// connection. `on_async` is for those that wait, `on_blocking` for those that compute or read the
+/// disk for long.
+pub struct MethodTable<S> {
+    namespace: &'static str,
+    aliases: Vec<&'static str>,
+    rows: Vec<Row<S>>,
+}
+
+struct Row<S> {
+    name: &'static str,
+    aliases: Vec<&'static str>,
+    deprecated_since: Option<&'static str>,
+    bind: Box<dyn FnOnce(Arc<S>) -> Erased>,
+}
+
+impl<S: Send + Sync + 'static> MethodTable<S> {
+    /// An empty table of this namespace.
+    #[must_use]
+    pub fn new(namespace: &'static str) -> Self {
+        Self { namespace, aliases: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Another name of the namespace, for all its methods.
+    #[must_use]
+    pub fn alias(mut self, namespace: &'static str) -> Self {
+        self.aliases.push(namespace);
+        self
+    }
+
+    /// A quick method, run in place.
+    #[must_use]
+    pub fn on<P, R, F>(self, name: &'static str, handler: F) -> Self
+    where
+        P: DeserializeOwned + 'static,
+        R: Serialize + 'static,
+        F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.row(name, move |service| {
+            Box::new(move |params, _, out| {
+                let arguments = params.named()?;
+                Ok(Step::Done(handler(&service, arguments).and_then(|reply| write(&reply, out))))
+            })
+        })
+    }
+
+    /// A method that waits.
+    #[must_use]
+    pub fn on_async<P, R, F, Fut>(self, name: &'static str, handler: F) -> Self
+    where
+        P: DeserializeOwned + 'static,
+        R: Serialize + 'static,
+        F: Fn(Arc<S>, P) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
+    {
+        self.row(name, move |service| {
+            Box::new(move |params, _, out| {
+                let answer = handler(Arc::clone(&service), params.named()?);
+                Ok(Step::Later(Box::pin(async move { write(&answer.await?, out) })))
+            })
+        })
+    }
+
+    /// A method that computes, or reads the disk, for long: it runs on the blocking pool.
+    #[must_use]
+    pub fn on_blocking<P, R, F>(self, name: &'static str, handler: F) -> Self
+    where
+        P: DeserializeOwned + Send + 'static,
+        R: Serialize + 'static,
+        F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.on_blocking_with(name, move |service, arguments, _| handler(service, arguments))
+    }
+
+    /// As [`MethodTable::on_blocking`], for handlers that ask whether their client still waits.
+    #[must_use]
+    pub fn on_blocking_with<P, R, F>(self, name: &'static str, handler: F) -> Self
+    where
+        P: DeserializeOwned + Send + 'static,
+        R: Serialize + 'static,
+        F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.row(name, move |service| {
+            let handler = Arc::new(handler);
+            Box::new(move |params, _, out| {
+                let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
+                let arguments = params.named()?;
+                Ok(Step::Blocking(Box::new(move |context| {
+                    handler(&service, arguments, context).and_then(|reply| write(&reply, out))
+                })))
+            })
+        })
+    }
+
+    /// A quick method that takes its arguments by position: `P` is what `decode` makes of them.
+    #[must_use]
+    pub fn on_list<P, R, D, F>(self, name: &'static str, decode: D, handler: F) -> Self
+    where
+        P: 'static,
+        R: Serialize + 'static,
+        D: Fn(Params<'_>) -> Result<P, ParamsError> + Send + Sync + 'static,
+        F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.row(name, move |service| {
+            Box::new(move |params, _, out| {
+                let arguments = decode(params)?;
+                Ok(Step::Done(handler(&service, arguments).and_then(|reply| write(&reply, out))))
+            })
+        })
+    }
+
+    /// A quick method that is deprecated since that release: served, and told to the client.
+    #[must_use]
+    pub fn deprecated<P, R, F>(self, name: &'static str, since: &'static str, handler: F) -> Self
+    where
+        P: DeserializeOwned + 'static,
+        R: Serialize + 'static,
+        F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.on(name, handler).since(since)
+    }
+
+    /// [`MethodTable::on_async`] of a deprecated method.
+    #[must_use]
+    pub fn deprecated_async<P, R, F, Fut>(
+        self,
+        name: &'static str,
+        since: &'static str,
+        handler: F,
+    ) -> Self
+    where
+        P: DeserializeOwned + 'static,
+        R: Serialize + 'static,
+        F: Fn(Arc<S>, P) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
+    {
+        self.on_async(name, handler).since(since)
+    }
+
+    /// [`MethodTable::on_blocking`] of a deprecated method.
+    #[must_use]
+    pub fn deprecated_blocking<P, R, F>(
+        self,
+        name: &'static str,
+        since: &'static str,
+        handler: F,
+    ) -> Self
+    where
+        P: DeserializeOwned + Send + 'static,
+        R: Serialize + 'static,
+        F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.on_blocking(name, handler).since(since)
+    }
+
+    /// Every method registered so far is deprecated since that release, unless it already is.
+    #[must_use]
+    pub fn deprecate_all(mut self, since: &'static str) -> Self {
+        for row in &mut self.rows {
+            row.deprecated_since.get_or_insert(since);
+        }
+        self
+    }
+
+    /// Another name of the method registered last.
+    ///
+    /// # Panics
+    ///
+    /// If there is none yet.
+    #[must_use]
+    pub fn also_named(mut self, name: &'static str) -> Self {
+        let row = self.rows.last_mut().expect("a method is registered before it gets another name");
+        row.aliases.push(name);
+        self
+    }
+
+    /// The methods over this service, ready to be called.
+    ///
+    /// # Panics
+    ///
+    /// If a name would stand for two methods.
+    #[must_use]
+    pub fn bind(self, service: Arc<S>) -> Service {
+        let namespace_aliases: Arc<[&'static str]> = self.aliases.into();
+        let method = |row: Row<S>| {
+            let info = MethodInfo {
+                namespace: self.namespace,
+                namespace_aliases: Arc::clone(&namespace_aliases),
+                name: row.name,
+                aliases: row.aliases,
+                deprecated_since: row.deprecated_since,
+            };
+            Method::new(info, (row.bind)(Arc::clone(&service)))
+        };
+        Service::new(self.rows.into_iter().map(method).collect())
+    }
+
+    fn row(mut self, name: &'static str, bind: impl FnOnce(Arc<S>) -> Erased + 'static) -> Self {
+        let bind = Box::new(bind);
+        self.rows.push(Row { name, aliases: Vec::new(), deprecated_since: None, bind });
+        self
+    }
+
+    fn since(mut self, release: &'static str) -> Self {
+        if let Some(row) = self.rows.last_mut() {
+            row.deprecated_since = Some(release);
+        }
+        self
+    }
+}
+
+impl<S> fmt::Debug for MethodTable<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.rows.iter().map(|row| row.name).collect();
+        f.debug_struct("MethodTable")
+            .field("namespace", &self.namespace)
+            .field("aliases", &self.aliases)
+            .field("methods", &names)
+            .finish()
+    }
+}
+
+fn write(reply: &impl Serialize, mut out: Vec<u8>) -> Outcome {
+    go_json::write(reply, &mut out).map_err(|error| RpcError::new(error.to_string()))?;
+    Ok(out)
+}
