@@ -1,1 +1,32 @@
-//! Placeholder.
+//! The vocabulary that everything else is written in: identifiers, their text forms, the consensus codec,
+//! keys and signatures, hashes, amounts, time and locks.
+//!
+//! Encodings match the reference implementation to the byte, error texts included, since clients see them.
+//! Every decoder is total: any bytes give a value or an error, and no allocation follows a length that the
+//! input merely claims.
+//!
+//! Nothing here knows a chain, a store or a network connection. Time and randomness come in as parameters.
+//!
+//! Where to start: [`ids`] and [`codec`]; [`address`] over [`bech32`]; [`keys`]; [`sync`] is the only place
+//! that names a lock type.
+
+pub mod address;
+pub mod amount;
+mod base58;
+pub mod bech32;
+pub mod cb58;
+pub mod clock;
+pub mod codec;
+pub mod go;
+pub mod hash;
+pub mod hexfmt;
+pub mod ids;
+pub mod keys;
+pub mod network;
+pub mod sync;
+
+pub use amount::NanoNative;
+pub use clock::Clock;
+pub use codec::{CodecError, Decode, Encode, Reader, Writer};
+pub use ids::{AssetId, BlockId, ChainId, Id, IdError, NodeId, ShortId, SubnetId, TxId};
+pub use keys::{PrivateKey, PublicKey, Signature, SignatureError};

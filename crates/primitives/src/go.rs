@@ -1,0 +1,85 @@
+//! How Go's standard library writes text, where the reference's messages depend on it.
+
+use std::fmt::Write;
+
+/// `strconv.Quote`, the verb `%q` of a string.
+pub fn quote(text: &str) -> String {
+    quote_bytes(text.as_bytes())
+}
+
+/// `strconv.Quote` of a Go string, which may hold any bytes: those that are no UTF-8 become `\xNN`.
+pub fn quote_bytes(text: &[u8]) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for chunk in text.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            escape(&mut out, c, '"');
+        }
+        for byte in chunk.invalid() {
+            push(&mut out, format_args!("\\x{byte:02x}"));
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// `strconv.QuoteRune`, the verb `%q` of a character; also how `encoding/json` quotes a byte (as the character
+/// of that number) in its syntax errors.
+pub fn quote_char(c: char) -> String {
+    let mut out = String::from('\'');
+    escape(&mut out, c, '\'');
+    out.push('\'');
+    out
+}
+
+/// The verb `%#U`: `U+0067 'g'`, without the character when it can't be printed.
+pub fn unicode(c: char) -> String {
+    let mut out = format!("U+{:04X}", u32::from(c));
+    if is_print(c) {
+        push(&mut out, format_args!(" '{c}'"));
+    }
+    out
+}
+
+/// `strconv.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII space.
+///
+/// Rust's debug escaping of text follows the same rule, so its tables serve; they may be of a newer Unicode
+/// version than the reference's, which matters for characters that were unassigned then.
+pub fn is_print(c: char) -> bool {
+    if c.is_ascii() {
+        return c == ' ' || c.is_ascii_graphic();
+    }
+    // A first character, since there combining marks are escaped.
+    let mut buffer = [b'a'; 5];
+    let len = c.encode_utf8(&mut buffer[1..]).len();
+    let text = str::from_utf8(&buffer[..=len]).expect("one letter and one character");
+    text.escape_debug().nth(1) == Some(c)
+}
+
+fn escape(out: &mut String, c: char, quote: char) {
+    if c == quote || c == '\\' {
+        out.push('\\');
+        out.push(c);
+        return;
+    }
+    if is_print(c) {
+        out.push(c);
+        return;
+    }
+    match c {
+        '\x07' => out.push_str("\\a"),
+        '\x08' => out.push_str("\\b"),
+        '\x0c' => out.push_str("\\f"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        '\x0b' => out.push_str("\\v"),
+        ..' ' | '\x7f' => push(out, format_args!("\\x{:02x}", u32::from(c))),
+        ..='\u{ffff}' => push(out, format_args!("\\u{:04x}", u32::from(c))),
+        _ => push(out, format_args!("\\U{:08x}", u32::from(c))),
+    }
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("writing to a String does not fail");
+}

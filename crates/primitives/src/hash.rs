@@ -1,0 +1,39 @@
+//! The two hash functions of the X-Chain and the address rule made of them.
+
+use ripemd::Ripemd160;
+use sha2::{Digest, Sha256};
+
+use crate::ids::ShortId;
+
+/// Bytes of the checksum that cb58 and checksummed hex append.
+pub const CHECKSUM_LEN: usize = 4;
+
+/// SHA-256, in hardware where the processor has it.
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// SHA-256 of the parts one after another, without joining them first.
+pub fn sha256_parts(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
+/// RIPEMD-160.
+pub fn ripemd160(bytes: &[u8]) -> [u8; 20] {
+    Ripemd160::digest(bytes).into()
+}
+
+/// Address of a compressed public key: `ripemd160(sha256(key))`.
+pub fn address_of(public_key: &[u8; 33]) -> ShortId {
+    ShortId::new(ripemd160(&sha256(public_key)))
+}
+
+/// The *last* four bytes of a *single* SHA-256.
+pub fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_LEN] {
+    let [.., a, b, c, d] = sha256(bytes);
+    [a, b, c, d]
+}

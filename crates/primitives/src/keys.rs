@@ -1,0 +1,231 @@
+//! secp256k1 keys and recoverable signatures.
+//!
+//! Signatures are deterministic (RFC 6979) with the lower `s`. A signature alone names its signer: public keys
+//! are recovered, never sent.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::LazyLock;
+
+use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
+use secp256k1::{All, Message, Secp256k1, SecretKey};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::cb58::{self, Cb58Error};
+use crate::hash;
+use crate::ids::ShortId;
+
+/// The tables that signing and recovery need, built once.
+static CURVE: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
+
+/// Half of the group's order: a larger `s` could be flipped by anybody without the key.
+const HALF_ORDER: [u8; 32] = [
+    0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+    0x5d, 0x57, 0x6e, 0x73, 0x57, 0xa4, 0x50, 0x1d, 0xdf, 0xe9, 0x2f, 0x46, 0x68, 0x1b, 0x20, 0xa0,
+];
+
+/// Why something is no private key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PrivateKeyError {
+    /// The text starts otherwise.
+    #[error("private key missing {prefix} prefix", prefix = PrivateKey::PREFIX)]
+    MissingPrefix,
+    /// What follows the prefix is no cb58.
+    #[error(transparent)]
+    Cb58(#[from] Cb58Error),
+    /// Another number of bytes.
+    #[error("private key has unexpected length, expected {len}", len = PrivateKey::LEN)]
+    Length,
+    /// Zero, or not below the group's order.
+    #[error("invalid private key")]
+    OutOfRange,
+}
+
+/// A private key: a number from 1 to below the group's order. Its bytes are overwritten when it is dropped,
+/// and `Debug` does not show them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PrivateKey(Zeroizing<[u8; Self::LEN]>);
+
+impl PrivateKey {
+    /// Bytes of a key.
+    pub const LEN: usize = 32;
+    /// What its text starts with.
+    pub const PREFIX: &'static str = "PrivateKey-";
+
+    /// From 32 bytes, big-endian.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self, PrivateKeyError> {
+        let bytes: [u8; Self::LEN] = bytes.try_into().map_err(|_| PrivateKeyError::Length)?;
+        let key = Self(Zeroizing::new(bytes));
+        let mut secret =
+            SecretKey::from_byte_array(*key.0).map_err(|_| PrivateKeyError::OutOfRange)?;
+        secret.non_secure_erase();
+        Ok(key)
+    }
+
+    /// A new key out of random bytes, which `fill` writes.
+    pub fn generate(fill: &mut impl FnMut(&mut [u8])) -> Self {
+        let mut bytes = Zeroizing::new([0; Self::LEN]);
+        loop {
+            fill(bytes.as_mut());
+            // All but one of 2^127 tries give a key.
+            if let Ok(key) = Self::from_slice(bytes.as_ref()) {
+                return key;
+            }
+        }
+    }
+
+    /// Its bytes: handle with care.
+    pub fn as_bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+
+    /// `PrivateKey-<cb58>`: handle with care.
+    pub fn to_text(&self) -> String {
+        let mut key = cb58::encode(self.0.as_ref());
+        let text = format!("{}{key}", Self::PREFIX);
+        key.zeroize();
+        text
+    }
+
+    /// The public key.
+    pub fn public_key(&self) -> PublicKey {
+        self.with_secret(|secret| PublicKey(secret.public_key(&CURVE).serialize()))
+    }
+
+    /// The address of the public key.
+    pub fn address(&self) -> ShortId {
+        self.public_key().address()
+    }
+
+    /// Signs a hash; the same hash gives the same signature.
+    pub fn sign_hash(&self, hash: &[u8; 32]) -> Signature {
+        let message = Message::from_digest(*hash);
+        let signed = self.with_secret(|secret| CURVE.sign_ecdsa_recoverable(message, secret));
+        let (recovery, rs) = signed.serialize_compact();
+        let mut bytes = [0; Signature::LEN];
+        bytes[..64].copy_from_slice(&rs);
+        bytes[64] = i32::from(recovery) as u8;
+        Signature(bytes)
+    }
+
+    /// Signs the SHA-256 of `bytes`.
+    pub fn sign(&self, bytes: &[u8]) -> Signature {
+        self.sign_hash(&hash::sha256(bytes))
+    }
+
+    fn with_secret<R>(&self, f: impl FnOnce(&SecretKey) -> R) -> R {
+        let mut secret = SecretKey::from_byte_array(*self.0).expect("checked when it was made");
+        let result = f(&secret);
+        secret.non_secure_erase();
+        result
+    }
+}
+
+impl FromStr for PrivateKey {
+    type Err = PrivateKeyError;
+
+    fn from_str(text: &str) -> Result<Self, PrivateKeyError> {
+        let text = text.strip_prefix(Self::PREFIX).ok_or(PrivateKeyError::MissingPrefix)?;
+        Self::from_slice(&Zeroizing::new(cb58::decode(text)?))
+    }
+}
+
+impl fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PrivateKey(..)")
+    }
+}
+
+/// A public key in its compressed form.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PublicKey([u8; Self::LEN]);
+
+impl PublicKey {
+    /// Bytes of a key.
+    pub const LEN: usize = 33;
+
+    /// Its bytes.
+    pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+
+    /// `ripemd160(sha256(key))`.
+    pub fn address(&self) -> ShortId {
+        hash::address_of(&self.0)
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({})", crate::hexfmt::encode_plain(&self.0))
+    }
+}
+
+/// Why no signer can be recovered. The texts are the reference's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    /// `s` is above half of the group's order.
+    #[error("signature was mutated from its original format")]
+    Mutated,
+    /// There is no such point, a number is out of range, or the recovery code is unknown.
+    #[error("invalid signature")]
+    Invalid,
+    /// Recovery codes 4 to 7, which say that the key was compressed.
+    #[error("wasn't expecting a compressed key")]
+    Compressed,
+}
+
+/// A recoverable signature: `r`, `s` and the recovery code, 0 to 3 in a good one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Signature([u8; Self::LEN]);
+
+impl Signature {
+    /// Bytes of a signature.
+    pub const LEN: usize = 65;
+
+    /// From any bytes: they are judged by [`Signature::recover`].
+    pub const fn new(bytes: [u8; Self::LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+
+    /// The key that signed `hash`, if this is a signature in its only accepted form.
+    pub fn recover(&self, hash: &[u8; 32]) -> Result<PublicKey, SignatureError> {
+        let (rs, code) = (&self.0[..64], self.0[64]);
+        if is_over_half_order(&rs[32..]) {
+            return Err(SignatureError::Mutated);
+        }
+        let key = recover(rs, code, hash).ok_or(SignatureError::Invalid)?;
+        // Told only of a signature that is good otherwise.
+        if code & 4 != 0 {
+            return Err(SignatureError::Compressed);
+        }
+        Ok(key)
+    }
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Signature({})", crate::hexfmt::encode_plain(&self.0))
+    }
+}
+
+/// The reference reduces `s` by the order before it compares: from the order upwards `s` counts as small here
+/// and is refused by the recovery.
+fn is_over_half_order(s: &[u8]) -> bool {
+    s > HALF_ORDER.as_slice() && s < secp256k1::constants::CURVE_ORDER.as_slice()
+}
+
+fn recover(rs: &[u8], code: u8, hash: &[u8; 32]) -> Option<PublicKey> {
+    if code > 7 {
+        return None;
+    }
+    let recovery = RecoveryId::try_from(i32::from(code & 3)).ok()?;
+    let signature = RecoverableSignature::from_compact(rs, recovery).ok()?;
+    let key = CURVE.recover_ecdsa(Message::from_digest(*hash), &signature).ok()?;
+    Some(PublicKey(key.serialize()))
+}
