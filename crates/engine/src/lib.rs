@@ -1,1 +1,11 @@
-//! Placeholder.
+//! Engines that order bundles of blocks by driving [`esker_chain::ChainMachine`].
+//!
+//! [`Solo`] is a network of one validator: what it proposes is final at once. [`Holding`] is the same with
+//! a gate before finality, for tests that look at what is undecided. Engines know nothing of
+//! transactions, and nothing here is a consensus protocol.
+
+mod holding;
+mod solo;
+
+pub use holding::{Gate, Holding};
+pub use solo::Solo;

@@ -1,0 +1,89 @@
+//! Addresses as services take and show them: `<chain alias>-<hrp>1<data>` (x-chain.md 1.3).
+
+use esker_primitives::address::{self, AddressError};
+use esker_primitives::cb58;
+use esker_primitives::go;
+use esker_primitives::{ChainId, ShortId};
+use thiserror::Error;
+
+use crate::Aliases;
+
+/// Why a service address was refused, with the reference's text.
+#[derive(Debug, Error)]
+#[error("couldn't parse address {quoted}: {cause}")]
+pub struct ServiceAddressError {
+    quoted: String,
+    /// What is wrong with it.
+    pub cause: ServiceAddressCause,
+}
+
+/// The part of [`ServiceAddressError`] that follows the address.
+#[derive(Debug, Error)]
+pub enum ServiceAddressCause {
+    /// No separator, or the part after it is no bech32.
+    #[error(transparent)]
+    Text(#[from] AddressError),
+    /// The prefix names no chain.
+    #[error("there is no ID with alias: {0}")]
+    UnknownAlias(String),
+    /// The address is one of another network.
+    #[error("expected hrp {expected} but got {got}")]
+    Hrp {
+        /// Quoted.
+        expected: String,
+        /// Quoted.
+        got: String,
+    },
+    /// The data is no address.
+    #[error("invalid hash length: expected 20 bytes but got {0}")]
+    Length(usize),
+    /// The address is one of another chain.
+    #[error("mismatched chainIDs: expected \"{expected}\" but got \"{got}\"")]
+    OtherChain {
+        /// The chain that was asked.
+        expected: ChainId,
+        /// The chain that the prefix names.
+        got: ChainId,
+    },
+}
+
+/// Reads an address given to a method of `this_chain`: its bech32 form, or the cb58 text of its 20 bytes,
+/// for which neither chain nor network is checked.
+pub fn parse_service_address(
+    aliases: &dyn Aliases,
+    this_chain: &ChainId,
+    hrp: &str,
+    text: &str,
+) -> Result<ShortId, ServiceAddressError> {
+    if let Ok(raw) = cb58::decode(text)
+        && let Ok(bytes) = <[u8; ShortId::LEN]>::try_from(raw.as_slice())
+    {
+        return Ok(ShortId::new(bytes));
+    }
+    let fail = |cause| ServiceAddressError { quoted: go::quote(text), cause };
+    let (chain, short) = parse_any_chain(aliases, hrp, text).map_err(fail)?;
+    if chain != *this_chain {
+        return Err(fail(ServiceAddressCause::OtherChain { expected: *this_chain, got: chain }));
+    }
+    Ok(short)
+}
+
+/// Reads an address with any known chain's prefix, and tells which chain that is.
+pub fn parse_any_chain(
+    aliases: &dyn Aliases,
+    hrp: &str,
+    text: &str,
+) -> Result<(ChainId, ShortId), ServiceAddressCause> {
+    let (alias, got_hrp, data) = address::split(text)?;
+    let chain =
+        aliases.lookup(&alias).ok_or_else(|| ServiceAddressCause::UnknownAlias(alias.clone()))?;
+    if got_hrp != hrp {
+        return Err(ServiceAddressCause::Hrp {
+            expected: go::quote(hrp),
+            got: go::quote(&got_hrp),
+        });
+    }
+    let bytes: [u8; ShortId::LEN] =
+        data.as_slice().try_into().map_err(|_| ServiceAddressCause::Length(data.len()))?;
+    Ok((chain, ShortId::new(bytes)))
+}

@@ -1,0 +1,78 @@
+//! What an engine orders.
+
+use bytes::Bytes;
+use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
+use esker_primitives::{ChainId, Id};
+
+/// Hash of a bundle's encoding.
+pub type BundleId = Id;
+
+/// Most blocks of one bundle: one a chain, so this bounds the chains of a node.
+pub const MAX_BUNDLE_BLOCKS: usize = 1024;
+
+/// Most bytes of an encoded bundle.
+pub const MAX_BUNDLE_SIZE: usize = 64 * 1024 * 1024;
+
+/// At most one block of each chain, in the order in which the chains are declared. Blocks of one bundle
+/// never depend on each other: each sees shared memory as the parent bundle left it. A bundle without
+/// blocks is a heartbeat; it changes no chain.
+///
+/// Encoding: `u16 0 | version u16 | parent 32 | height u64 | timestamp_ms u64 | u32 n | n * (chain ID 32 |
+/// u32 length | block)`, big-endian.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bundle {
+    /// Version of this form; 0.
+    pub version: u16,
+    /// The bundle before; zero for the first.
+    pub parent: BundleId,
+    /// Bundles since the first, which has height 0.
+    pub height: u64,
+    /// When it was made, Unix ms; never before its parent.
+    pub timestamp_ms: u64,
+    /// Blockchain ID and block bytes.
+    pub blocks: Vec<(ChainId, Bytes)>,
+}
+
+impl Bundle {
+    /// The version that this software writes and understands.
+    pub const VERSION: u16 = 0;
+
+    /// sha256 of the encoding.
+    pub fn id(&self) -> BundleId {
+        Id::sha256(&self.to_versioned_bytes())
+    }
+
+    /// Reads a bundle; total on any bytes.
+    pub fn parse(bytes: &[u8]) -> Result<Self, CodecError> {
+        Self::from_versioned_bytes(bytes, MAX_BUNDLE_SIZE)
+    }
+}
+
+impl Encode for Bundle {
+    fn encode(&self, w: &mut Writer) {
+        w.u16(self.version);
+        w.id(&self.parent);
+        w.u64(self.height);
+        w.u64(self.timestamp_ms);
+        w.len(self.blocks.len());
+        for (chain, block) in &self.blocks {
+            w.id(chain);
+            w.bytes(block);
+        }
+    }
+}
+
+impl Decode for Bundle {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let version = r.u16()?;
+        let parent = r.id()?;
+        let height = r.u64()?;
+        let timestamp_ms = r.u64()?;
+        let n = r.slice_len()?;
+        let mut blocks = Vec::with_capacity(n.min(MAX_BUNDLE_BLOCKS));
+        for _ in 0..n {
+            blocks.push((r.id()?, Bytes::copy_from_slice(r.bytes()?)));
+        }
+        Ok(Self { version, parent, height, timestamp_ms, blocks })
+    }
+}

@@ -1,0 +1,56 @@
+//! What a chain is told about itself and its surroundings.
+
+use std::fmt;
+use std::sync::Arc;
+
+use esker_primitives::clock::Clock;
+use esker_primitives::{AssetId, ChainId};
+use esker_storage::{Scope, Store};
+use tokio::sync::Notify;
+
+/// Names of chains: aliases to blockchain IDs and back. Aliases may be added while the node runs.
+pub trait Aliases: Send + Sync + fmt::Debug {
+    /// The chain behind an alias, or behind the text of a blockchain ID that the node knows.
+    fn lookup(&self, alias_or_id: &str) -> Option<ChainId>;
+
+    /// The first alias registered for a chain: the prefix of its addresses.
+    fn primary_alias(&self, chain: &ChainId) -> Option<String>;
+
+    /// All aliases of a chain in the order of their registration, its ID's text included.
+    fn aliases(&self, chain: &ChainId) -> Vec<String>;
+}
+
+/// Identity, surroundings and resources of one chain; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ChainContext {
+    /// Number of the network that transactions carry.
+    pub network_id: u32,
+    /// Human-readable part of the network's addresses.
+    pub hrp: String,
+    /// ID of this chain: the hash of the transaction that created it.
+    pub chain_id: ChainId,
+    /// Where this chain's rows lie in the store.
+    pub scope: Scope,
+    /// The network's native asset.
+    pub native_asset_id: AssetId,
+    /// Names that stand for the native asset wherever an asset is named (decision 2).
+    pub native_aliases: Vec<String>,
+    /// Names of all chains.
+    pub aliases: Arc<dyn Aliases>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The node's store: snapshots to read, one writer.
+    pub store: Store,
+    /// Chains of the primary network, the P-Chain (the zero ID) included: the ones with which assets
+    /// can be exchanged.
+    pub primary_chains: Arc<Vec<ChainId>>,
+    /// Told when this chain has work for a block.
+    pub work: Arc<Notify>,
+}
+
+impl ChainContext {
+    /// The prefix of this chain's addresses: its first alias, or its ID where it has none.
+    pub fn primary_alias(&self) -> String {
+        self.aliases.primary_alias(&self.chain_id).unwrap_or_else(|| self.chain_id.to_string())
+    }
+}

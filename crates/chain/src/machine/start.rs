@@ -1,0 +1,112 @@
+//! Opening the machine: genesis of new chains, position, checks.
+
+use std::sync::Arc;
+
+use esker_primitives::Id;
+use esker_primitives::clock::Clock;
+use esker_primitives::sync::Mutex;
+use esker_storage::{KvRead, Scope, Store, WriteSet};
+use tokio::sync::{Notify, Semaphore, broadcast};
+
+use super::pending::Pending;
+use super::{EVENT_BACKLOG, Machine, MachineConfig};
+use crate::tables::{BUNDLES, BundleRecord, CHAINS, POSITION, Position};
+use crate::{Bundle, ChainError, ChainVm};
+
+impl Machine {
+    /// Puts the chains together over a store. A chain that the store does not hold yet starts from its
+    /// genesis; all others are checked against their tip. `work` is the one that the chains' contexts
+    /// share.
+    ///
+    /// Blocks the calling thread on the store.
+    ///
+    /// # Errors
+    /// The store belongs to another genesis, is damaged, or can't be written.
+    pub fn open(
+        chains: Vec<Arc<dyn ChainVm>>,
+        store: Store,
+        clock: Arc<dyn Clock>,
+        work: Arc<Notify>,
+        config: MachineConfig,
+    ) -> Result<Arc<Self>, ChainError> {
+        write_missing_genesis(&chains, &store)?;
+        let reader = store.snapshot()?;
+        let reader = reader.as_ref();
+        for chain in &chains {
+            chain.check(reader)?;
+        }
+        let last = match POSITION.get(reader, Scope::NODE, &())? {
+            Some(position) => position,
+            None => write_first_bundle(&chains, &store, reader)?,
+        };
+        let machine = Self {
+            chains,
+            store: store.clone(),
+            clock,
+            work,
+            config,
+            genesis: Bundle {
+                version: Bundle::VERSION,
+                parent: Id::ZERO,
+                height: 0,
+                timestamp_ms: 0,
+                blocks: Vec::new(),
+            },
+            pending: Mutex::new_named("machine.pending", Pending::new(last)),
+            finalizing: Semaphore::new(1),
+            events: broadcast::channel(EVENT_BACKLOG).0,
+        };
+        let genesis = crate::ChainMachine::bundle_at(&machine, 0)?
+            .ok_or_else(|| ChainError::Corrupted("the first bundle is missing".into()))?
+            .0;
+        Ok(Arc::new(Self { genesis, ..machine }))
+    }
+}
+
+/// One commit for all chains that are new to the store.
+fn write_missing_genesis(chains: &[Arc<dyn ChainVm>], store: &Store) -> Result<(), ChainError> {
+    let reader = store.snapshot()?;
+    let mut out = WriteSet::default();
+    for chain in chains {
+        let id = chain.context().chain_id;
+        if CHAINS.get(reader.as_ref(), Scope::NODE, id.as_bytes())?.is_none() {
+            chain.genesis(&mut out)?;
+            CHAINS.put(&mut out, Scope::NODE, id.as_bytes(), &());
+        }
+    }
+    drop(reader);
+    if out.is_empty() { Ok(()) } else { Ok(store.writer.commit_blocking(out)?) }
+}
+
+/// The bundle of height 0: the genesis blocks of the chains that the store starts with.
+fn write_first_bundle(
+    chains: &[Arc<dyn ChainVm>],
+    store: &Store,
+    reader: &dyn KvRead,
+) -> Result<Position, ChainError> {
+    let mut blocks = Vec::with_capacity(chains.len());
+    let mut heights = Vec::with_capacity(chains.len());
+    for chain in chains {
+        let id = chain.context().chain_id;
+        let block = chain
+            .block_at(reader, 0)?
+            .ok_or_else(|| ChainError::Genesis(format!("chain {id} has no block of height 0")))?;
+        blocks.push((id, block));
+        heights.push((id, 0));
+    }
+    let bundle =
+        Bundle { version: Bundle::VERSION, parent: Id::ZERO, height: 0, timestamp_ms: 0, blocks };
+    let position = Position { height: 0, id: bundle.id(), timestamp_ms: 0 };
+    let record = BundleRecord {
+        version: bundle.version,
+        parent: bundle.parent,
+        timestamp_ms: 0,
+        blocks: heights,
+        proof: Vec::new(),
+    };
+    let mut out = WriteSet::default();
+    BUNDLES.put(&mut out, Scope::NODE, &0, &record);
+    POSITION.put(&mut out, Scope::NODE, &(), &position);
+    store.writer.commit_blocking(out)?;
+    Ok(position)
+}

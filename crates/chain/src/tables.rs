@@ -1,0 +1,107 @@
+//! The machine's rows, in [`Scope::NODE`](esker_storage::Scope).
+//!
+//! Tags 0x10 to 0x1f of the node-wide scope belong to this file.
+
+use esker_primitives::ChainId;
+use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
+use esker_storage::{Table, ValueCodec};
+
+use crate::BundleId;
+
+/// Final bundles by height, without their blocks' bytes, which lie with their chains.
+pub const BUNDLES: Table<u64, BundleRecord> = Table::new(0x10, "bundle");
+
+/// Height and ID of the last final bundle; one row.
+pub const POSITION: Table<(), Position> = Table::new(0x11, "position");
+
+/// Chains whose genesis is in the store.
+pub const CHAINS: Table<[u8; ChainId::LEN], ()> = Table::new(0x12, "chain");
+
+/// A final bundle as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BundleRecord {
+    /// As [`crate::Bundle::version`].
+    pub version: u16,
+    /// The bundle before.
+    pub parent: BundleId,
+    /// Unix ms.
+    pub timestamp_ms: u64,
+    /// Which block of which chain it holds.
+    pub blocks: Vec<(ChainId, u64)>,
+    /// What the engine gave as proof of finality; empty when it gave none.
+    pub proof: Vec<u8>,
+}
+
+/// The last final bundle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Its height.
+    pub height: u64,
+    /// Its ID.
+    pub id: BundleId,
+    /// Its time, Unix ms.
+    pub timestamp_ms: u64,
+}
+
+impl Encode for BundleRecord {
+    fn encode(&self, w: &mut Writer) {
+        w.u16(self.version);
+        w.id(&self.parent);
+        w.u64(self.timestamp_ms);
+        w.len(self.blocks.len());
+        for (chain, height) in &self.blocks {
+            w.id(chain);
+            w.u64(*height);
+        }
+        w.bytes(&self.proof);
+    }
+}
+
+impl Decode for BundleRecord {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let version = r.u16()?;
+        let parent = r.id()?;
+        let timestamp_ms = r.u64()?;
+        let n = r.slice_len()?;
+        let mut blocks = Vec::with_capacity(n.min(crate::MAX_BUNDLE_BLOCKS));
+        for _ in 0..n {
+            blocks.push((r.id()?, r.u64()?));
+        }
+        Ok(Self { version, parent, timestamp_ms, blocks, proof: r.bytes()?.to_vec() })
+    }
+}
+
+impl Encode for Position {
+    fn encode(&self, w: &mut Writer) {
+        w.u64(self.height);
+        w.id(&self.id);
+        w.u64(self.timestamp_ms);
+    }
+}
+
+impl Decode for Position {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
+        Ok(Self { height: r.u64()?, id: r.id()?, timestamp_ms: r.u64()? })
+    }
+}
+
+/// Rows are the bytes of the codec, without a version prefix: the store's schema version covers them.
+macro_rules! rows {
+    ($($row:ty),*) => {$(
+        impl ValueCodec for $row {
+            fn encode_value(&self, out: &mut Vec<u8>) {
+                let mut w = Writer::default();
+                self.encode(&mut w);
+                out.extend_from_slice(w.as_slice());
+            }
+
+            fn decode_value(bytes: &[u8]) -> Option<Self> {
+                let mut r = Reader::new(bytes);
+                let row = Self::decode(&mut r).ok()?;
+                r.finish().ok()?;
+                Some(row)
+            }
+        }
+    )*};
+}
+rows!(BundleRecord, Position);

@@ -1,0 +1,141 @@
+//! One chain, as the machine and the node see it.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use esker_primitives::BlockId;
+use esker_rpc::Service;
+use esker_storage::{KvRead, WriteSet};
+
+use crate::{BlockError, ChainContext, ChainError, Stage};
+
+/// A block with everything that accepting it changes.
+#[derive(Clone)]
+pub struct ExecutedBlock {
+    /// Hash of the block.
+    pub id: BlockId,
+    /// Hash of the block before it.
+    pub parent_id: BlockId,
+    /// Blocks since genesis, which has height 0.
+    pub height: u64,
+    /// The block's own time, Unix ms.
+    pub timestamp_ms: u64,
+    /// The block's bytes, as they travel and as they are stored.
+    pub bytes: Bytes,
+    /// What the block changes in the chain's state, its indexes and shared memory.
+    pub writes: WriteSet,
+    /// The chain's own form of the block, so that nothing is parsed twice.
+    pub payload: Arc<dyn Any + Send + Sync>,
+}
+
+impl fmt::Debug for ExecutedBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecutedBlock")
+            .field("id", &self.id)
+            .field("height", &self.height)
+            .field("bytes", &self.bytes.len())
+            .field("writes", &self.writes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a block is built on or verified against, beside its parent's state.
+#[derive(Clone, Debug, Default)]
+pub struct BuildContext {
+    /// The node's clock, Unix ms. It decides when to build and how long to wait, never what is valid.
+    pub now_ms: u64,
+    /// This chain's blocks between the final state and the block in question, newest first.
+    pub ancestors: Vec<Arc<ExecutedBlock>>,
+}
+
+/// What [`ChainVm::build`] came to.
+#[derive(Debug)]
+pub enum Built {
+    /// A valid block on the given parent.
+    Block(Box<ExecutedBlock>),
+    /// There is no work; the chain calls [`ChainContext::work`] when there is.
+    Nothing,
+    /// There is work that no block may hold before this Unix time in ms.
+    Later(u64),
+}
+
+/// One HTTP endpoint of a chain, below `/ext/bc/<alias or ID>`.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// What follows the chain's name: empty, or a path such as `/wallet`.
+    pub suffix: &'static str,
+    /// The methods answered there.
+    pub service: Service,
+}
+
+/// Figures of a running chain, for metrics.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ChainStats {
+    /// Height of the last accepted block.
+    pub height: u64,
+    /// Transactions waiting for a block.
+    pub mempool_txs: u64,
+    /// Bytes of the transactions waiting for a block.
+    pub mempool_bytes: u64,
+    /// Transactions accepted since the start of the process.
+    pub accepted_txs: u64,
+}
+
+/// One chain. Its methods are called from several threads; only the machine calls those that build,
+/// verify and accept, one at a time.
+///
+/// Everything that is valid or not is decided from a block's bytes and the state that `parent` shows:
+/// two nodes that see the same blocks agree (decision 37).
+pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
+    /// What the chain was told about itself.
+    fn context(&self) -> &ChainContext;
+
+    /// A short name for logs and health checks: the chain's first alias.
+    fn name(&self) -> String {
+        self.context().primary_alias()
+    }
+
+    /// Writes the whole state of height 0, for a store that holds nothing of this chain.
+    fn genesis(&self, out: &mut WriteSet) -> Result<(), ChainError>;
+
+    /// At start: the stored state belongs to this genesis and is consistent with its tip.
+    fn check(&self, reader: &dyn KvRead) -> Result<(), ChainError>;
+
+    /// Builds a block from waiting transactions on the state that `parent` shows.
+    fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError>;
+
+    /// Verifies a block made by anyone, fully, and executes it on the state that `parent` shows.
+    fn verify(
+        &self,
+        parent: &dyn KvRead,
+        block: &[u8],
+        at: &BuildContext,
+    ) -> Result<ExecutedBlock, BlockError>;
+
+    /// Adds to the commit of a block what is no part of its validity: the time of acceptance (Unix ms),
+    /// the fate of transactions that it made impossible.
+    fn seal(&self, block: &ExecutedBlock, accepted_ms: u64, out: &mut WriteSet);
+
+    /// The block is durable: caches, mempool and subscribers follow. `accepted_ms` is Unix ms.
+    fn accepted(&self, block: &Arc<ExecutedBlock>, accepted_ms: u64);
+
+    /// The block will never be accepted: its transactions return to the mempool.
+    fn dropped(&self, block: &Arc<ExecutedBlock>);
+
+    /// The block was executed and is being decided on.
+    fn seen(&self, block: &Arc<ExecutedBlock>, stage: Stage);
+
+    /// Bytes of the accepted block at a height.
+    fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError>;
+
+    /// The chain's endpoints.
+    fn routes(&self) -> Vec<Route>;
+
+    /// A message for the health report, or what is wrong.
+    fn health(&self) -> Result<String, String>;
+
+    /// Figures for metrics; cheap.
+    fn stats(&self) -> ChainStats;
+}

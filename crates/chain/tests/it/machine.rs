@@ -1,0 +1,238 @@
+//! Proposing, verifying and finalizing, with siblings, overlays and waiting.
+
+use std::sync::Arc;
+
+use esker_chain::{
+    Bundle, ChainMachine, ChainVm, FinalizeError, Machine, MachineConfig, ProposeCtx, Stage,
+    Verdict,
+};
+use esker_primitives::{ChainId, Id};
+use esker_storage::MemoryStore;
+
+use crate::toy::{Op, Told, Toy, World, block_bytes};
+
+pub fn open(world: &World, toys: &[Arc<Toy>]) -> Arc<Machine> {
+    let chains = toys.iter().map(|toy| Arc::clone(toy) as Arc<dyn ChainVm>).collect();
+    let config = MachineConfig { check_proposals: true };
+    Machine::open(chains, world.store.clone(), world.clock.clone(), world.work.clone(), config)
+        .unwrap()
+}
+
+fn world(chains: u16) -> (World, Vec<Arc<Toy>>, Arc<Machine>) {
+    let world = World::on(Arc::new(MemoryStore::new()));
+    let toys: Vec<_> = (1..=chains).map(|number| world.toy(number)).collect();
+    let machine = open(&world, &toys);
+    (world, toys, machine)
+}
+
+async fn propose(machine: &Machine) -> Bundle {
+    let (height, parent) = machine.last_final();
+    propose_on(machine, parent, height + 1).await
+}
+
+async fn propose_on(machine: &Machine, parent: Id, height: u64) -> Bundle {
+    let at = ProposeCtx { height, parent, ancestry: &[], wait_until_ms: u64::MAX };
+    machine.propose(at).await.unwrap()
+}
+
+/// A bundle of one block that another node might have made.
+fn foreign(toy: &Toy, machine: &Machine, register: u64) -> Bundle {
+    let (height, parent) = machine.last_final();
+    let (last, _) = machine.bundle_at(height).unwrap().unwrap();
+    let tip = Id::sha256(&last.blocks[0].1);
+    let op = Op { register, value: 7, not_before_ms: 0 };
+    let block = block_bytes(&tip, height + 1, &[op]);
+    let blocks = vec![(toy.id(), block)];
+    Bundle { version: 0, parent, height: height + 1, timestamp_ms: 1_000_000, blocks }
+}
+
+#[tokio::test]
+async fn a_proposal_becomes_final_and_is_found_again() {
+    let (_world, toys, machine) = world(2);
+    toys[0].set(1, 10);
+    toys[1].set(1, 20);
+    let bundle = propose(&machine).await;
+    assert_eq!(bundle.blocks.len(), 2, "both chains had work");
+    assert_eq!(toys[0].get(1), None, "nothing is written before it is final");
+
+    machine.finalize(&bundle, Some(b"proof".as_slice().into())).await.unwrap();
+    assert_eq!((toys[0].get(1), toys[1].get(1)), (Some(10), Some(20)));
+    assert_eq!(machine.last_final(), (1, bundle.id()));
+    let (found, proof) = machine.bundle_at(1).unwrap().unwrap();
+    assert_eq!((found, proof.unwrap().as_ref()), (bundle, b"proof".as_slice()));
+    assert_eq!(toys[0].told(), [Told::Seen(1, Stage::Verified), Told::Accepted(1)]);
+    assert!(machine.bundle_at(2).unwrap().is_none());
+}
+
+#[tokio::test]
+async fn finalize_again_changes_nothing_and_another_bundle_is_refused() {
+    let (_world, toys, machine) = world(1);
+    let other = foreign(&toys[0], &machine, 2);
+    toys[0].set(1, 10);
+    let bundle = propose(&machine).await;
+    machine.finalize(&bundle, None).await.unwrap();
+    toys[0].told();
+    machine.finalize(&bundle, None).await.unwrap();
+    assert_eq!(toys[0].told(), [], "the chain hears of a bundle once");
+    let refused = machine.finalize(&other, None).await;
+    assert!(matches!(refused, Err(FinalizeError::Conflict { height: 1, .. })), "{refused:?}");
+    let gap = Bundle { height: 5, parent: Id::sha256(b"?"), ..other };
+    let refused = machine.finalize(&gap, None).await;
+    assert!(matches!(refused, Err(FinalizeError::OutOfOrder { last: 1, .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_dropped_sibling_returns_its_work() {
+    let (_world, toys, machine) = world(1);
+    toys[0].set(1, 10);
+    let ours = propose(&machine).await;
+    let theirs = foreign(&toys[0], &machine, 2);
+    assert_eq!(machine.verify(&[], &theirs).await.unwrap(), Verdict::Valid);
+    assert_eq!(machine.undecided(), 2);
+
+    machine.finalize(&theirs, None).await.unwrap();
+    assert_eq!((toys[0].get(1), toys[0].get(2)), (None, Some(7)));
+    assert_eq!(machine.undecided(), 0, "the sibling's overlay is gone");
+    assert!(toys[0].told().ends_with(&[Told::Accepted(1), Told::Dropped(1)]));
+    let again = propose(&machine).await;
+    machine.finalize(&again, None).await.unwrap();
+    assert_eq!(toys[0].get(1), Some(10), "the dropped work is done in the next bundle");
+}
+
+#[tokio::test]
+async fn overlays_of_depth_two_see_their_ancestors() {
+    let (_world, toys, machine) = world(1);
+    toys[0].set(1, 10);
+    let first = propose(&machine).await;
+    toys[0].set(2, 20);
+    let second = propose_on(&machine, first.id(), 2).await;
+    assert_eq!(machine.undecided(), 2);
+
+    // A third that repeats the first's work is refused through two layers.
+    let tip = Id::sha256(&second.blocks[0].1);
+    let repeat = Op { register: 1, value: 1, not_before_ms: 0 };
+    let third = Bundle {
+        version: 0,
+        parent: second.id(),
+        height: 3,
+        timestamp_ms: second.timestamp_ms,
+        blocks: vec![(toys[0].id(), block_bytes(&tip, 3, &[repeat]))],
+    };
+    let verdict = machine.verify(&[], &third).await.unwrap();
+    assert_eq!(verdict, Verdict::Invalid("register 1 is set".into()));
+
+    machine.finalize(&first, None).await.unwrap();
+    assert_eq!(machine.undecided(), 1, "the child of a final bundle stays");
+    machine.finalize(&second, None).await.unwrap();
+    assert_eq!((toys[0].get(1), toys[0].get(2)), (Some(10), Some(20)));
+}
+
+#[tokio::test]
+async fn ancestry_is_executed_where_it_is_missing() {
+    let (_, toys, maker) = world(1);
+    toys[0].set(1, 10);
+    let first = propose(&maker).await;
+    toys[0].set(2, 20);
+    let second = propose_on(&maker, first.id(), 2).await;
+
+    let (_world, _toys, machine) = world(1);
+    assert!(matches!(machine.verify(&[], &second).await.unwrap(), Verdict::Invalid(_)));
+    let ancestry = [first.clone()];
+    assert_eq!(machine.verify(&ancestry, &second).await.unwrap(), Verdict::Valid);
+    machine.finalize(&first, None).await.unwrap();
+    machine.finalize(&second, None).await.unwrap();
+    assert_eq!(machine.last_final(), (2, second.id()));
+}
+
+#[tokio::test]
+async fn the_form_of_a_bundle_is_checked() {
+    let (_world, toys, machine) = world(2);
+    let good = foreign(&toys[0], &machine, 1);
+    let check = async |bundle: Bundle, text: &str| match machine.verify(&[], &bundle).await.unwrap()
+    {
+        Verdict::Invalid(reason) => assert!(reason.contains(text), "{reason}"),
+        Verdict::Valid => panic!("valid, not: {text}"),
+    };
+    let block = good.blocks[0].1.clone();
+    let blocks = |ids: &[ChainId]| ids.iter().map(|id| (*id, block.clone())).collect();
+    check(Bundle { version: 1, ..good.clone() }, "unknown bundle version 1").await;
+    check(Bundle { height: 2, ..good.clone() }, "its parent has 0").await;
+    check(Bundle { parent: Id::sha256(b"x"), ..good.clone() }, "unknown parent bundle").await;
+    check(Bundle { blocks: blocks(&[Id::ZERO]), ..good.clone() }, "unknown chain").await;
+    let (a, b) = (toys[0].id(), toys[1].id());
+    check(Bundle { blocks: blocks(&[b, a]), ..good.clone() }, "order of the chains").await;
+    check(Bundle { blocks: blocks(&[a, a]), ..good.clone() }, "order of the chains").await;
+    let broken = vec![(a, bytes::Bytes::from_static(b"x"))];
+    check(Bundle { blocks: broken, ..good.clone() }, "insufficient length").await;
+    assert_eq!(machine.verify(&[], &good).await.unwrap(), Verdict::Valid);
+    machine.finalize(&good, None).await.unwrap();
+    let late = foreign(&toys[0], &machine, 2);
+    check(Bundle { timestamp_ms: 1, ..late }, "older than its parent").await;
+}
+
+#[tokio::test]
+async fn a_heartbeat_moves_no_chain() {
+    let (_world, toys, machine) = world(1);
+    let (_, parent) = machine.last_final();
+    let beat =
+        Bundle { version: 0, parent, height: 1, timestamp_ms: 1_000_000, blocks: Vec::new() };
+    assert_eq!(machine.verify(&[], &beat).await.unwrap(), Verdict::Valid);
+    machine.finalize(&beat, None).await.unwrap();
+    assert_eq!(machine.last_final(), (1, beat.id()));
+    assert_eq!(machine.bundle_at(1).unwrap().unwrap().0, beat);
+    assert_eq!(toys[0].told(), []);
+}
+
+#[tokio::test]
+async fn an_early_block_is_waited_for() {
+    let (world, toys, machine) = world(1);
+    let mut bundle = foreign(&toys[0], &machine, 1);
+    let tip = Id::sha256(&machine.genesis().blocks[0].1);
+    let op = Op { register: 1, value: 7, not_before_ms: 1_005_000 };
+    bundle.blocks[0].1 = block_bytes(&tip, 1, &[op]);
+    let verifying = {
+        let (machine, bundle) = (Arc::clone(&machine), bundle.clone());
+        tokio::spawn(async move { machine.verify(&[], &bundle).await.unwrap() })
+    };
+    tokio::task::yield_now().await;
+    assert!(!verifying.is_finished());
+    world.clock.advance(5_000);
+    assert_eq!(verifying.await.unwrap(), Verdict::Valid);
+}
+
+#[tokio::test]
+async fn propose_waits_for_work_for_its_time_and_no_longer_than_told() {
+    let (world, toys, machine) = world(1);
+    let (_, parent) = machine.last_final();
+    let at = ProposeCtx { height: 1, parent, ancestry: &[], wait_until_ms: 1_000_100 };
+    let idle = {
+        let machine = Arc::clone(&machine);
+        tokio::spawn(async move { machine.propose(at).await })
+    };
+    tokio::task::yield_now().await;
+    world.clock.advance(100);
+    assert_eq!(idle.await.unwrap(), None);
+
+    toys[0].submit(Op { register: 1, value: 7, not_before_ms: 1_000_300 });
+    let later = {
+        let machine = Arc::clone(&machine);
+        tokio::spawn(async move { propose(&machine).await })
+    };
+    tokio::task::yield_now().await;
+    assert!(!later.is_finished());
+    world.clock.advance(200);
+    assert_eq!(later.await.unwrap().blocks.len(), 1);
+}
+
+#[tokio::test]
+async fn events_come_after_the_commit() {
+    let (_world, toys, machine) = world(1);
+    let mut events = machine.subscribe();
+    toys[0].set(1, 10);
+    let bundle = propose(&machine).await;
+    assert!(events.try_recv().is_err());
+    machine.finalize(&bundle, None).await.unwrap();
+    let event = events.recv().await.unwrap();
+    assert_eq!((event.height, event.bundle_id), (1, bundle.id()));
+    assert_eq!(event.blocks[0].0, toys[0].id());
+}

@@ -1,0 +1,267 @@
+//! A chain that is small enough to see through: a block sets numbered registers.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use esker_chain::{
+    Aliases, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
+    ExecutedBlock, Route, Stage,
+};
+use esker_primitives::clock::{Clock, ManualClock};
+use esker_primitives::codec::{Reader, Writer};
+use esker_primitives::sync::Mutex;
+use esker_primitives::{ChainId, Id};
+use esker_storage::{KvRead, KvStore, Scope, Store, Table, WriteSet, Writer as StoreWriter};
+use tokio::sync::Notify;
+
+/// Register number to value.
+pub const REGISTERS: Table<u64, u64> = Table::new(0x80, "register");
+const BLOCKS: Table<u64, Vec<u8>> = Table::new(0x81, "block");
+const TIP: Table<(), Id> = Table::new(0x82, "tip");
+
+/// Sets a register, no earlier than a time. A register can't be set twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    pub register: u64,
+    pub value: u64,
+    pub not_before_ms: u64,
+}
+
+/// What happened to the chain, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    Seen(u64, Stage),
+    Accepted(u64),
+    Dropped(u64),
+}
+
+#[derive(Debug)]
+pub struct Toy {
+    context: ChainContext,
+    pub queue: Mutex<Vec<Op>>,
+    pub told: Mutex<Vec<Told>>,
+}
+
+#[derive(Debug)]
+struct NoAliases;
+
+impl Aliases for NoAliases {
+    fn lookup(&self, _: &str) -> Option<ChainId> {
+        None
+    }
+    fn primary_alias(&self, _: &ChainId) -> Option<String> {
+        None
+    }
+    fn aliases(&self, _: &ChainId) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// What the chains of a test share.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub store: Store,
+    pub clock: Arc<ManualClock>,
+    pub work: Arc<Notify>,
+}
+
+impl World {
+    pub fn on(kv: Arc<dyn KvStore>) -> Self {
+        let store = Store { writer: StoreWriter::spawn(Arc::clone(&kv)), kv };
+        Self { store, clock: Arc::new(ManualClock::new(1_000_000)), work: Arc::default() }
+    }
+
+    pub fn toy(&self, number: u16) -> Arc<Toy> {
+        let clock: Arc<dyn Clock> = self.clock.clone();
+        let context = ChainContext {
+            network_id: 12345,
+            hrp: "local".into(),
+            chain_id: Id::sha256(&number.to_be_bytes()),
+            scope: Scope(number),
+            native_asset_id: Id::ZERO,
+            native_aliases: Vec::new(),
+            aliases: Arc::new(NoAliases),
+            clock,
+            store: self.store.clone(),
+            primary_chains: Arc::default(),
+            work: Arc::clone(&self.work),
+        };
+        Arc::new(Toy {
+            context,
+            queue: Mutex::new_named("toy.queue", Vec::new()),
+            told: Mutex::new_named("toy.told", Vec::new()),
+        })
+    }
+}
+
+pub fn block_bytes(parent: &Id, height: u64, ops: &[Op]) -> Bytes {
+    let mut w = Writer::default();
+    w.id(parent);
+    w.u64(height);
+    w.len(ops.len());
+    for op in ops {
+        w.u64(op.register);
+        w.u64(op.value);
+        w.u64(op.not_before_ms);
+    }
+    Bytes::from(w.into_vec())
+}
+
+impl Toy {
+    pub fn id(&self) -> ChainId {
+        self.context.chain_id
+    }
+
+    pub fn submit(&self, op: Op) {
+        self.queue.lock().push(op);
+        self.context.work.notify_one();
+    }
+
+    pub fn set(&self, register: u64, value: u64) {
+        self.submit(Op { register, value, not_before_ms: 0 });
+    }
+
+    /// A register's value in the final state.
+    pub fn get(&self, register: u64) -> Option<u64> {
+        let reader = self.context.store.snapshot().unwrap();
+        REGISTERS.get(reader.as_ref(), self.context.scope, &register).unwrap()
+    }
+
+    pub fn told(&self) -> Vec<Told> {
+        std::mem::take(&mut self.told.lock())
+    }
+
+    fn ops(block: &ExecutedBlock) -> &[Op] {
+        block.payload.downcast_ref::<Vec<Op>>().unwrap()
+    }
+
+    fn tip(&self, reader: &dyn KvRead, at: &BuildContext) -> (Id, u64) {
+        let id = TIP.get(reader, self.context.scope, &()).unwrap().unwrap();
+        let height = at.ancestors.first().map(|block| block.height);
+        let height = height.unwrap_or_else(|| {
+            let mut last = 0;
+            while BLOCKS.get(reader, self.context.scope, &(last + 1)).unwrap().is_some() {
+                last += 1;
+            }
+            last
+        });
+        (id, height)
+    }
+
+    fn execute(
+        &self,
+        parent: &dyn KvRead,
+        bytes: Bytes,
+        ops: Vec<Op>,
+        (parent_id, height): (Id, u64),
+    ) -> Result<ExecutedBlock, BlockError> {
+        let mut writes = WriteSet::default();
+        let scope = self.context.scope;
+        for op in &ops {
+            if REGISTERS.get(parent, scope, &op.register)?.is_some() {
+                return Err(BlockError::Invalid(format!("register {} is set", op.register)));
+            }
+            REGISTERS.put(&mut writes, scope, &op.register, &op.value);
+        }
+        let id = Id::sha256(&bytes);
+        BLOCKS.put(&mut writes, scope, &height, &bytes.to_vec());
+        TIP.put(&mut writes, scope, &(), &id);
+        let payload = Arc::new(ops);
+        Ok(ExecutedBlock { id, parent_id, height, timestamp_ms: 0, bytes, writes, payload })
+    }
+}
+
+impl ChainVm for Toy {
+    fn context(&self) -> &ChainContext {
+        &self.context
+    }
+
+    fn genesis(&self, out: &mut WriteSet) -> Result<(), ChainError> {
+        let bytes = block_bytes(&Id::ZERO, 0, &[]);
+        TIP.put(out, self.context.scope, &(), &Id::sha256(&bytes));
+        BLOCKS.put(out, self.context.scope, &0, &bytes.to_vec());
+        Ok(())
+    }
+
+    fn check(&self, reader: &dyn KvRead) -> Result<(), ChainError> {
+        match TIP.get(reader, self.context.scope, &())? {
+            Some(_) => Ok(()),
+            None => Err(ChainError::Corrupted("no tip".into())),
+        }
+    }
+
+    fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {
+        let mut queue = self.queue.lock();
+        let (ready, wait): (Vec<Op>, Vec<Op>) =
+            queue.iter().partition(|op| op.not_before_ms <= at.now_ms);
+        if ready.is_empty() {
+            let next = wait.iter().map(|op| op.not_before_ms).min();
+            return Ok(next.map_or(Built::Nothing, Built::Later));
+        }
+        *queue = wait;
+        let (tip, height) = self.tip(parent, at);
+        let bytes = block_bytes(&tip, height + 1, &ready);
+        match self.execute(parent, bytes, ready, (tip, height + 1)) {
+            Ok(block) => Ok(Built::Block(Box::new(block))),
+            Err(BlockError::Invalid(_)) => Ok(Built::Nothing),
+            Err(error) => Err(ChainError::Corrupted(error.to_string())),
+        }
+    }
+
+    fn verify(
+        &self,
+        parent: &dyn KvRead,
+        block: &[u8],
+        at: &BuildContext,
+    ) -> Result<ExecutedBlock, BlockError> {
+        let bad = |e: esker_primitives::codec::CodecError| BlockError::Invalid(e.to_string());
+        let mut r = Reader::new(block);
+        let (parent_id, height) = (r.id().map_err(bad)?, r.u64().map_err(bad)?);
+        let mut ops = Vec::new();
+        for _ in 0..r.slice_len().map_err(bad)? {
+            let (register, value) = (r.u64().map_err(bad)?, r.u64().map_err(bad)?);
+            ops.push(Op { register, value, not_before_ms: r.u64().map_err(bad)? });
+        }
+        if self.tip(parent, at) != (parent_id, height.wrapping_sub(1)) {
+            return Err(BlockError::Invalid("wrong parent".into()));
+        }
+        if let Some(until_ms) =
+            ops.iter().map(|op| op.not_before_ms).max().filter(|ms| *ms > at.now_ms)
+        {
+            return Err(BlockError::NotYet { until_ms, reason: "an op is early".into() });
+        }
+        self.execute(parent, Bytes::copy_from_slice(block), ops, (parent_id, height))
+    }
+
+    fn seal(&self, _: &ExecutedBlock, _: u64, _: &mut WriteSet) {}
+
+    fn accepted(&self, block: &Arc<ExecutedBlock>, _: u64) {
+        self.told.lock().push(Told::Accepted(block.height));
+    }
+
+    fn dropped(&self, block: &Arc<ExecutedBlock>) {
+        self.told.lock().push(Told::Dropped(block.height));
+        self.queue.lock().extend(Self::ops(block));
+        self.context.work.notify_one();
+    }
+
+    fn seen(&self, block: &Arc<ExecutedBlock>, stage: Stage) {
+        self.told.lock().push(Told::Seen(block.height, stage));
+    }
+
+    fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError> {
+        Ok(BLOCKS.get(reader, self.context.scope, &height)?.map(Bytes::from))
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        Vec::new()
+    }
+
+    fn health(&self) -> Result<String, String> {
+        Ok(String::new())
+    }
+
+    fn stats(&self) -> ChainStats {
+        ChainStats::default()
+    }
+}

@@ -1,0 +1,81 @@
+//! An engine with a gate, so that tests can look at what is undecided.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use esker_chain::{
+    ChainMachine, Engine, EngineError, EngineStatus, ProposeCtx, Role, Shutdown, Stage,
+};
+use tokio::sync::{Semaphore, watch};
+
+/// Proposes like [`Solo`](crate::Solo), but holds each bundle until its [`Gate`] lets it through.
+#[derive(Debug)]
+pub struct Holding {
+    passes: Arc<Semaphore>,
+    held: watch::Sender<u64>,
+}
+
+/// Lets held bundles through, one at a time.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    passes: Arc<Semaphore>,
+    held: watch::Receiver<u64>,
+}
+
+impl Holding {
+    /// The engine and its gate, which is closed.
+    pub fn new() -> (Self, Gate) {
+        let passes = Arc::new(Semaphore::new(0));
+        let (sender, receiver) = watch::channel(0);
+        (Self { passes: Arc::clone(&passes), held: sender }, Gate { passes, held: receiver })
+    }
+}
+
+impl Gate {
+    /// Lets one bundle through, now or when it comes.
+    pub fn open_once(&self) {
+        self.passes.add_permits(1);
+    }
+
+    /// Resolves when the bundle of this height is being held.
+    pub async fn wait_for_held(&mut self, height: u64) {
+        // An error means that the engine ended; whoever waits sees that elsewhere.
+        let _ended = self.held.wait_for(|held| *held >= height).await;
+    }
+}
+
+#[async_trait]
+impl Engine for Holding {
+    async fn run(
+        self: Arc<Self>,
+        machine: Arc<dyn ChainMachine>,
+        mut stop: Shutdown,
+    ) -> Result<(), EngineError> {
+        loop {
+            let (height, parent) = machine.last_final();
+            let at =
+                ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
+            let proposal = tokio::select! {
+                proposal = machine.propose(at) => proposal,
+                () = stop.wait() => return Ok(()),
+            };
+            let Some(bundle) = proposal else {
+                return Err(EngineError::Protocol("no bundle could be built".into()));
+            };
+            machine.seen(&bundle, Stage::Notarized);
+            self.held.send_replace(bundle.height);
+            tokio::select! {
+                pass = self.passes.acquire() => pass
+                    .map_err(|_| EngineError::Protocol("the gate is gone".into()))?
+                    .forget(),
+                () = stop.wait() => return Ok(()),
+            }
+            machine.finalize(&bundle, None).await?;
+        }
+    }
+
+    fn status(&self) -> EngineStatus {
+        let held = *self.held.borrow();
+        EngineStatus { role: Role::Solo, tip_final: held, tip_seen: held, peers: 0, syncing: false }
+    }
+}
