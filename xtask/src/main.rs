@@ -1,2 +1,30 @@
-//! Workspace tasks.
-fn main() {}
+//! Command line of the chores.
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask test [ARGS]      every test: gets node and npm where they are missing, installs the client libraries,
+                             then `cargo test --workspace ARGS`
+cargo xtask tidy             rules of the repository that no compiler checks
+cargo xtask goldens FOLDER   compares tests/golden with a folder of newer recordings; --update copies them";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let rest = args.get(1..).unwrap_or_default();
+    let done = match args.first().map(String::as_str) {
+        Some("test") => xtask::test::run(rest),
+        Some("tidy") => xtask::tidy::run(),
+        Some("goldens") => xtask::goldens::run(rest),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("error: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,14 @@
-//! Placeholder.
+//! Harness of the end-to-end tests: a whole node as a process of its own, over a real port.
+//!
+//! [`Node`] starts the binary on a fresh (or given) data folder and ends it, gently or with a kill; [`golden`]
+//! replays recorded exchanges; [`funds`] has the well-known keys of the local network. Nothing here knows how the
+//! node works inside: tests see what a client sees. Start at `tests/it/main.rs`.
+
+pub mod files;
+pub mod funds;
+pub mod golden;
+pub mod node;
+pub mod until;
+
+pub use node::{Node, NodeBuilder};
+pub use until::until;

@@ -1,0 +1,52 @@
+# Recipes; `just` lists them. A tool that is missing is an error, never a skip.
+
+default:
+    @just --list
+
+# The node with the development network.
+dev *args:
+    cargo run --release -- dev {{args}}
+
+# Every test; gets node and npm where they are missing.
+test *args:
+    cargo xtask test {{args}}
+
+# What must hold before a change is taken.
+ci: && spelling licences
+    .ci/run
+
+# Formats everything.
+fmt:
+    cargo fmt --all
+
+# Lints of all targets.
+lint:
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Documentation of all crates, warnings denied.
+docs:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# Rules of the repository that no compiler checks.
+tidy:
+    cargo xtask tidy
+
+# Tests through nextest; those named slow_* left out.
+quick:
+    cargo nextest run --workspace -E 'not test(/(^|::)slow_/)'
+
+# Spelling (needs typos-cli).
+spelling:
+    typos
+
+# Licences, bans and sources of dependencies (needs cargo-deny).
+licences:
+    cargo deny check licenses bans sources
+
+# Known vulnerabilities; needs the advisory database from the network.
+advisories:
+    cargo deny check advisories
+
+# Shows which recorded exchanges differ from those in a folder; `just goldens FOLDER --update` copies them.
+goldens *args:
+    cargo xtask goldens {{args}}

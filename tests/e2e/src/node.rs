@@ -1,0 +1,191 @@
+//! A node as a process of its own.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use anyhow::{Context, Result, bail};
+use esker_client::{RpcClient, XvmClient};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::until::until;
+
+/// What a node is started with.
+#[derive(Debug)]
+pub struct NodeBuilder {
+    program: PathBuf,
+    network: OsString,
+    config: Option<PathBuf>,
+    data_dir: Option<PathBuf>,
+    extra: Vec<OsString>,
+}
+
+impl NodeBuilder {
+    /// A node of the local network with the defaults of `esker node`.
+    ///
+    /// `program` is the binary: integration tests know it as `env!("CARGO_BIN_EXE_esker-e2e-node")`.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            network: "local".into(),
+            config: None,
+            data_dir: None,
+            extra: Vec::new(),
+        }
+    }
+
+    /// A network preset, or the path of a network file.
+    pub fn network(mut self, network: impl Into<OsString>) -> Self {
+        self.network = network.into();
+        self
+    }
+
+    /// A configuration file.
+    pub fn config(mut self, file: impl Into<PathBuf>) -> Self {
+        self.config = Some(file.into());
+        self
+    }
+
+    /// A data folder that outlives the node; a temporary one otherwise.
+    pub fn data_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.data_dir = Some(folder.into());
+        self
+    }
+
+    /// A further argument.
+    pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
+        self.extra.push(arg.into());
+        self
+    }
+
+    /// Starts the process and waits until it serves.
+    pub fn start(self) -> Result<Node> {
+        let scratch = tempfile::tempdir()?;
+        let data_dir = self.data_dir.unwrap_or_else(|| scratch.path().join("data"));
+        std::fs::create_dir_all(&data_dir)?;
+        let ready_file = scratch.path().join("ready.json");
+        let log = scratch.path().join("output.txt");
+        let mut command = Command::new(&self.program);
+        command.arg("node").arg("--network").arg(&self.network);
+        if let Some(config) = &self.config {
+            command.arg("--config").arg(config);
+        }
+        command.args(["--http-port", "0"]).arg("--ready-file").arg(&ready_file);
+        command.arg("--data-dir").arg(&data_dir).args(&self.extra);
+        let output = File::create(&log)?;
+        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+        let child =
+            command.spawn().with_context(|| format!("starting {}", self.program.display()))?;
+        let mut node =
+            Node { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), data_dir, log, scratch };
+        node.address = node.wait_ready(&ready_file)?;
+        Ok(node)
+    }
+}
+
+/// A running node; killed when dropped.
+#[derive(Debug)]
+pub struct Node {
+    child: Child,
+    address: SocketAddr,
+    data_dir: PathBuf,
+    log: PathBuf,
+    scratch: TempDir,
+}
+
+impl Node {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `http://` and the address.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Its data folder.
+    pub fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
+    /// A folder of the test's own that goes with the node.
+    pub fn scratch(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// A client of the whole node.
+    pub fn rpc(&self) -> RpcClient {
+        RpcClient::new(self.address)
+    }
+
+    /// A client of the X-Chain.
+    pub fn x(&self) -> XvmClient {
+        XvmClient::new(self.address, "X")
+    }
+
+    /// A client of an asset-VM chain, by alias or ID.
+    pub fn chain(&self, alias_or_id: &str) -> XvmClient {
+        XvmClient::new(self.address, alias_or_id)
+    }
+
+    /// What it has written to its outputs.
+    pub fn output(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// `kill -9`: nothing of the process runs any more when this returns.
+    pub fn kill(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Asks it to stop (SIGTERM) and waits for the end.
+    pub fn stop(mut self) -> Result<ExitStatus> {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &pid]).status()?;
+        if !sent.success() {
+            bail!("kill -TERM {pid}: {sent}");
+        }
+        Ok(self.child.wait()?)
+    }
+
+    /// Waits for the ready file, which the node writes at once with all of its content.
+    fn wait_ready(&mut self, ready_file: &Path) -> Result<SocketAddr> {
+        let ready = until("the node is ready", || {
+            if let Ok(text) = std::fs::read_to_string(ready_file)
+                && let Ok(value) = serde_json::from_str::<Value>(&text)
+            {
+                return Some(Ok(value));
+            }
+            match self.child.try_wait() {
+                Ok(None) => None,
+                Ok(Some(status)) => Some(Err(format!("the node ended: {status}"))),
+                Err(e) => Some(Err(e.to_string())),
+            }
+        });
+        match ready {
+            Ok(value) => http_address(&value).with_context(|| format!("no address in {value}")),
+            Err(why) => bail!("{why}\n{}", self.output()),
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // Both fail where the process has ended already: nothing is left to do then.
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// The first bound address in the node's message.
+fn http_address(ready: &Value) -> Option<SocketAddr> {
+    let http = &ready["http"];
+    let text = http.as_str().or_else(|| http[0].as_str())?;
+    text.trim_start_matches("http://").parse().ok()
+}

@@ -1,0 +1,22 @@
+//! Waiting for a condition of another process.
+
+use std::time::{Duration, Instant};
+
+/// How long a condition may take before the test fails; generous, since machines under load are slow.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Asks again and again until there is an answer.
+///
+/// # Panics
+/// When there was none within [`PATIENCE`].
+pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "still not so after {PATIENCE:?}: {what}");
+        std::thread::sleep(PAUSE);
+    }
+}

@@ -1,0 +1,10 @@
+//! Chores of the repository: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask goldens`.
+//!
+//! Depends on none of our crates, so that it builds in seconds and can tell about a workspace that does not
+//! compile. [`tidy`] is an ordinary test of this crate as well.
+
+pub mod goldens;
+pub mod node;
+pub mod test;
+pub mod tidy;
+pub mod workspace;

@@ -1,0 +1,35 @@
+//! Rules of the repository that no compiler checks, one file each; every rule lists what is wrong.
+
+mod arrows;
+mod documents;
+mod goldens;
+mod places;
+mod sizes;
+mod todos;
+
+use anyhow::{Result, bail};
+
+/// A rule: its name, and what finds its breaches.
+pub type Rule = (&'static str, fn() -> Result<Vec<String>>);
+
+/// Every rule.
+pub const RULES: [Rule; 6] = [
+    ("crates depend on each other only along the arrows", arrows::breaches),
+    ("source files are short", sizes::breaches),
+    ("paths named in documents exist", documents::breaches),
+    ("every specified X-Chain method has goldens of success and failure", goldens::breaches),
+    ("a TODO names its issue", todos::breaches),
+    ("nothing names a place outside the repository", places::breaches),
+];
+
+/// Applies every rule and reports every breach.
+pub fn run() -> Result<()> {
+    let mut all = Vec::new();
+    for (name, rule) in RULES {
+        all.extend(rule()?.into_iter().map(|breach| format!("{name}: {breach}")));
+    }
+    if all.is_empty() {
+        return Ok(());
+    }
+    bail!("{} breaches\n{}", all.len(), all.join("\n"))
+}

@@ -1,0 +1,104 @@
+//! The arrows between crates: who may depend on whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result};
+
+use crate::workspace;
+
+/// Each package and those of ours that it may name; a package may also name what these may (tests included).
+const ARROWS: &[(&str, &[&str])] = &[
+    ("esker-primitives", &[]),
+    ("esker-storage", &["esker-primitives"]),
+    ("esker-rpc", &["esker-primitives"]),
+    ("esker-utxo", &["esker-storage"]),
+    ("esker-shared-memory", &["esker-storage"]),
+    ("esker-chain", &["esker-storage", "esker-rpc"]),
+    ("esker-engine", &["esker-chain"]),
+    ("esker-xvm", &["esker-chain", "esker-utxo", "esker-shared-memory"]),
+    ("esker-node", &["esker-engine", "esker-xvm"]),
+    ("esker-client", &["esker-xvm"]),
+    ("esker", &["esker-node"]),
+    ("esker-e2e", &["esker-client", "esker-node"]),
+    ("xtask", &[]),
+];
+
+/// What a package may use in its tests beyond its arrows.
+const IN_TESTS: &[(&str, &str)] = &[
+    // The VM under a real engine.
+    ("esker-xvm", "esker-engine"),
+];
+
+pub(super) fn breaches() -> Result<Vec<String>> {
+    let packages = packages()?;
+    let mut wrong = Vec::new();
+    for (name, table) in &packages {
+        let Some(allowed) = allowed(name) else {
+            wrong.push(format!("{name} has no arrows in xtask/src/tidy/arrows.rs"));
+            continue;
+        };
+        for (section, dependency) in dependencies(table) {
+            let ours = packages.contains_key(&dependency);
+            let in_tests =
+                section == "dev-dependencies" && IN_TESTS.contains(&(name.as_str(), &dependency));
+            if ours && !in_tests && !allowed.contains(dependency.as_str()) {
+                wrong.push(format!("{name} may not depend on {dependency} ({section})"));
+            }
+        }
+    }
+    Ok(wrong)
+}
+
+/// Everything that a package may name; `None` for one that is not listed.
+fn allowed(package: &str) -> Option<BTreeSet<&'static str>> {
+    let (_, direct) = ARROWS.iter().find(|(name, _)| *name == package)?;
+    let mut all: BTreeSet<&'static str> = direct.iter().copied().collect();
+    for name in *direct {
+        all.extend(allowed(name).unwrap_or_default());
+    }
+    Some(all)
+}
+
+/// The manifest of every package of the workspace, by package name.
+fn packages() -> Result<BTreeMap<String, toml::Table>> {
+    let mut packages = BTreeMap::new();
+    for file in workspace::files()? {
+        if file.file_name().is_none_or(|name| name != "Cargo.toml") {
+            continue;
+        }
+        let text = workspace::text(&file).context("a manifest is text")?;
+        let table: toml::Table = text.parse().with_context(|| file.display().to_string())?;
+        // Workspaces of their own (fuzz targets) are no part of the product.
+        let own_workspace = table.contains_key("workspace");
+        if let Some(name) = table.get("package").and_then(|p| p.get("name")?.as_str())
+            && !own_workspace
+        {
+            packages.insert(name.to_owned(), table);
+        }
+    }
+    Ok(packages)
+}
+
+/// `(section, dependency)` of a manifest.
+fn dependencies(manifest: &toml::Table) -> Vec<(&'static str, String)> {
+    ["dependencies", "dev-dependencies", "build-dependencies"]
+        .into_iter()
+        .flat_map(|section| {
+            let names = manifest.get(section).and_then(toml::Value::as_table);
+            names.into_iter().flatten().map(move |(name, _)| (section, name.clone()))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrows_reach_through() {
+        let xvm = allowed("esker-xvm").unwrap();
+        assert!(xvm.contains("esker-primitives") && xvm.contains("esker-rpc"));
+        assert!(!xvm.contains("esker-engine") && !xvm.contains("esker-node"));
+        assert!(allowed("unknown").is_none());
+    }
+}

@@ -1,0 +1,57 @@
+//! Unfinished places.
+
+use anyhow::Result;
+
+use crate::workspace;
+
+/// A marker counts where it is written as one: in capitals, followed by nothing of a word.
+const MARKERS: [&str; 3] = ["TODO", "FIXME", "XXX"];
+
+pub(super) fn breaches() -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for file in workspace::files()? {
+        let ours = file.starts_with("xtask/src/tidy");
+        if ours || file.extension().is_none_or(|e| !["rs", "md", "toml", "mjs", "cjs"].iter().any(|x| e == *x)) {
+            continue;
+        }
+        for (index, line) in workspace::text(&file).unwrap_or_default().lines().enumerate() {
+            if is_unnamed(line) {
+                wrong.push(format!("{}:{}: {}", file.display(), index.saturating_add(1), line.trim()));
+            }
+        }
+    }
+    Ok(wrong)
+}
+
+/// Whether the line has a marker that is not followed by `(#issue)`.
+fn is_unnamed(line: &str) -> bool {
+    MARKERS.iter().any(|marker| {
+        line.match_indices(marker).any(|(at, _)| {
+            let before = line[..at].chars().next_back();
+            let after = &line[at.saturating_add(marker.len())..];
+            let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '`');
+            let named = after
+                .strip_prefix("(#")
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+            !word(before) && !word(after.chars().next()) && !named
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers() {
+        for (line, unnamed) in [
+            ("// TODO: later", true),
+            ("// TODO(#12): later", false),
+            ("// FIXME", true),
+            ("let TODOS = 1;", false),
+            ("a `TODO` names its issue", false),
+        ] {
+            assert_eq!(is_unnamed(line), unnamed, "{line}");
+        }
+    }
+}
