@@ -11,7 +11,7 @@ use esker_storage::MemoryStore;
 
 use crate::toy::{Op, Told, Toy, World, block_bytes};
 
-pub fn open(world: &World, toys: &[Arc<Toy>]) -> Arc<Machine> {
+pub(crate) fn open(world: &World, toys: &[Arc<Toy>]) -> Arc<Machine> {
     let chains = toys.iter().map(|toy| Arc::clone(toy) as Arc<dyn ChainVm>).collect();
     let config = MachineConfig { check_proposals: true };
     Machine::open(chains, world.store.clone(), world.clock.clone(), world.work.clone(), config)
@@ -85,7 +85,7 @@ async fn finalize_again_changes_nothing_and_another_bundle_is_refused() {
 async fn a_dropped_sibling_returns_its_work() {
     let (_world, toys, machine) = world(1);
     toys[0].set(1, 10);
-    let ours = propose(&machine).await;
+    let _ours = propose(&machine).await;
     let theirs = foreign(&toys[0], &machine, 2);
     assert_eq!(machine.verify(&[], &theirs).await.unwrap(), Verdict::Valid);
     assert_eq!(machine.undecided(), 2);

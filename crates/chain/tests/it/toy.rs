@@ -11,35 +11,35 @@ use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::codec::{Reader, Writer};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, Id};
-use esker_storage::{KvRead, KvStore, Scope, Store, Table, WriteSet, Writer as StoreWriter};
+use esker_storage::{KvRead, KvStore, Scope, Store, Table, WriteSet};
 use tokio::sync::Notify;
 
 /// Register number to value.
-pub const REGISTERS: Table<u64, u64> = Table::new(0x80, "register");
+pub(crate) const REGISTERS: Table<u64, u64> = Table::new(0x80, "register");
 const BLOCKS: Table<u64, Vec<u8>> = Table::new(0x81, "block");
-const TIP: Table<(), Id> = Table::new(0x82, "tip");
+const TIP: Table<(), [u8; Id::LEN]> = Table::new(0x82, "tip");
 
 /// Sets a register, no earlier than a time. A register can't be set twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Op {
-    pub register: u64,
-    pub value: u64,
-    pub not_before_ms: u64,
+pub(crate) struct Op {
+    pub(crate) register: u64,
+    pub(crate) value: u64,
+    pub(crate) not_before_ms: u64,
 }
 
 /// What happened to the chain, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub(crate) enum Told {
     Seen(u64, Stage),
     Accepted(u64),
     Dropped(u64),
 }
 
 #[derive(Debug)]
-pub struct Toy {
+pub(crate) struct Toy {
     context: ChainContext,
-    pub queue: Mutex<Vec<Op>>,
-    pub told: Mutex<Vec<Told>>,
+    pub(crate) queue: Mutex<Vec<Op>>,
+    pub(crate) told: Mutex<Vec<Told>>,
 }
 
 #[derive(Debug)]
@@ -59,19 +59,19 @@ impl Aliases for NoAliases {
 
 /// What the chains of a test share.
 #[derive(Clone, Debug)]
-pub struct World {
-    pub store: Store,
-    pub clock: Arc<ManualClock>,
-    pub work: Arc<Notify>,
+pub(crate) struct World {
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) work: Arc<Notify>,
 }
 
 impl World {
-    pub fn on(kv: Arc<dyn KvStore>) -> Self {
-        let store = Store { writer: StoreWriter::spawn(Arc::clone(&kv)), kv };
+    pub(crate) fn on(kv: Arc<dyn KvStore>) -> Self {
+        let store = Store::new(kv).unwrap();
         Self { store, clock: Arc::new(ManualClock::new(1_000_000)), work: Arc::default() }
     }
 
-    pub fn toy(&self, number: u16) -> Arc<Toy> {
+    pub(crate) fn toy(&self, number: u16) -> Arc<Toy> {
         let clock: Arc<dyn Clock> = self.clock.clone();
         let context = ChainContext {
             network_id: 12345,
@@ -94,7 +94,7 @@ impl World {
     }
 }
 
-pub fn block_bytes(parent: &Id, height: u64, ops: &[Op]) -> Bytes {
+pub(crate) fn block_bytes(parent: &Id, height: u64, ops: &[Op]) -> Bytes {
     let mut w = Writer::default();
     w.id(parent);
     w.u64(height);
@@ -108,26 +108,26 @@ pub fn block_bytes(parent: &Id, height: u64, ops: &[Op]) -> Bytes {
 }
 
 impl Toy {
-    pub fn id(&self) -> ChainId {
+    pub(crate) fn id(&self) -> ChainId {
         self.context.chain_id
     }
 
-    pub fn submit(&self, op: Op) {
+    pub(crate) fn submit(&self, op: Op) {
         self.queue.lock().push(op);
         self.context.work.notify_one();
     }
 
-    pub fn set(&self, register: u64, value: u64) {
+    pub(crate) fn set(&self, register: u64, value: u64) {
         self.submit(Op { register, value, not_before_ms: 0 });
     }
 
     /// A register's value in the final state.
-    pub fn get(&self, register: u64) -> Option<u64> {
+    pub(crate) fn get(&self, register: u64) -> Option<u64> {
         let reader = self.context.store.snapshot().unwrap();
         REGISTERS.get(reader.as_ref(), self.context.scope, &register).unwrap()
     }
 
-    pub fn told(&self) -> Vec<Told> {
+    pub(crate) fn told(&self) -> Vec<Told> {
         std::mem::take(&mut self.told.lock())
     }
 
@@ -136,7 +136,7 @@ impl Toy {
     }
 
     fn tip(&self, reader: &dyn KvRead, at: &BuildContext) -> (Id, u64) {
-        let id = TIP.get(reader, self.context.scope, &()).unwrap().unwrap();
+        let id = Id::new(TIP.get(reader, self.context.scope, &()).unwrap().unwrap());
         let height = at.ancestors.first().map(|block| block.height);
         let height = height.unwrap_or_else(|| {
             let mut last = 0;
@@ -165,7 +165,7 @@ impl Toy {
         }
         let id = Id::sha256(&bytes);
         BLOCKS.put(&mut writes, scope, &height, &bytes.to_vec());
-        TIP.put(&mut writes, scope, &(), &id);
+        TIP.put(&mut writes, scope, &(), id.as_bytes());
         let payload = Arc::new(ops);
         Ok(ExecutedBlock { id, parent_id, height, timestamp_ms: 0, bytes, writes, payload })
     }
@@ -178,7 +178,7 @@ impl ChainVm for Toy {
 
     fn genesis(&self, out: &mut WriteSet) -> Result<(), ChainError> {
         let bytes = block_bytes(&Id::ZERO, 0, &[]);
-        TIP.put(out, self.context.scope, &(), &Id::sha256(&bytes));
+        TIP.put(out, self.context.scope, &(), Id::sha256(&bytes).as_bytes());
         BLOCKS.put(out, self.context.scope, &0, &bytes.to_vec());
         Ok(())
     }
