@@ -1,5 +1,7 @@
 //! Bytes of keys and values. Keys keep the order of what they encode: integers are big-endian.
 
+use esker_primitives::ids::{Id, ShortId};
+
 /// A key, or a part of one: equal length for each type, but for byte strings, which can only be the last part.
 pub trait KeyCodec {
     /// Appends the key's bytes.
@@ -141,3 +143,28 @@ macro_rules! tuples {
     )*};
 }
 tuples!((A 0, B 1), (A 0, B 1, C 2), (A 0, B 1, C 2, D 3));
+
+macro_rules! identifiers {
+    ($($id:ty),*) => {$(
+        impl KeyCodec for $id {
+            fn encode_key(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(self.as_bytes());
+            }
+
+            fn decode_key(bytes: &mut &[u8]) -> Option<Self> {
+                KeyCodec::decode_key(bytes).map(Self::new)
+            }
+        }
+
+        impl ValueCodec for $id {
+            fn encode_value(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(self.as_bytes());
+            }
+
+            fn decode_value(bytes: &[u8]) -> Option<Self> {
+                ValueCodec::decode_value(bytes).map(Self::new)
+            }
+        }
+    )*};
+}
+identifiers!(Id, ShortId);

@@ -11,12 +11,18 @@
 //!
 //! It never blocks a reader for a writer, never holds a snapshot by itself, and knows nothing of what the values mean.
 
+mod check;
 mod codec;
 mod error;
+mod failing;
+mod folder;
 mod kv;
+mod lmdb;
 mod memory;
 mod merge;
+pub mod meta;
 mod overlay;
+mod readers;
 mod store;
 mod table;
 mod write_set;
@@ -24,7 +30,9 @@ mod writer;
 
 pub use codec::{KeyCodec, ValueCodec};
 pub use error::{StorageError, StorageResult};
+pub use failing::{FailPoint, FailingStore};
 pub use kv::{Entry, KvRead, KvStore, KvWrite, MAX_KEY_LEN, Visitor};
+pub use lmdb::LmdbStore;
 pub use memory::MemoryStore;
 pub use overlay::{Draft, Overlay};
 pub use store::Store;

@@ -6,7 +6,7 @@ use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use esker_primitives::sync::RwLock;
 
 use crate::kv::{Entry, Visitor};
 use crate::{KvRead, KvStore, StorageError, StorageResult, WriteSet};

@@ -12,7 +12,8 @@ use crate::{KeyCodec, KvRead, KvWrite, MAX_KEY_LEN, StorageError, StorageResult,
 pub struct Scope(pub u16);
 
 impl Scope {
-    /// The node's own tables: meta, shared memory, keystore, position of the engine.
+    /// The node's own tables. Tags are shared out by crate, so that none meets another's: 0x00-0x0f this crate,
+    /// 0x10-0x1f shared memory, 0x20-0x2f the machine and the engine, 0x30-0x3f keystore, 0x40-0x4f the node.
     pub const NODE: Self = Self(0);
 }
 
@@ -165,6 +166,28 @@ impl<K: KeyCodec + ?Sized, V: ValueCodec> Table<K, V> {
             ControlFlow::Break(())
         })?;
         found.transpose()
+    }
+
+    /// All entries whose key begins with `key_prefix`, ascending; for tables that are known to be small.
+    pub fn collect(
+        &self,
+        reader: &dyn KvRead,
+        scope: Scope,
+        key_prefix: &[u8],
+    ) -> StorageResult<Vec<(K, V)>>
+    where
+        K: Sized,
+    {
+        let mut entries = Ok(Vec::new());
+        self.scan(reader, scope, key_prefix, None, |key, value| {
+            match (&mut entries, self.entry(key, value)) {
+                (Ok(list), Ok(entry)) => list.push(entry),
+                (_, Err(error)) => entries = Err(error),
+                (Err(_), Ok(_)) => {}
+            }
+            if entries.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        entries
     }
 
     /// Decodes an entry of [`Self::scan`].

@@ -1,0 +1,195 @@
+//! A store that breaks on demand, for crash tests.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use esker_primitives::sync::Mutex;
+
+use crate::{KvRead, KvStore, StorageError, StorageResult, WriteSet};
+
+/// When a write fails: in both cases its caller gets an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailPoint {
+    /// Nothing of it is in the store.
+    Before,
+    /// All of it is in the store: what a process finds that died before it learnt of its commit.
+    After,
+}
+
+/// Passes everything on to another store, but for the failures that were asked for.
+#[derive(Debug)]
+pub struct FailingStore {
+    inner: Arc<dyn KvStore>,
+    plan: Mutex<Plan>,
+    failing_reads: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    writes: u64,
+    fails_at: Option<(u64, FailPoint)>,
+    /// The failing write is the last one: as if the process had died.
+    is_crash: bool,
+    crashed: bool,
+}
+
+impl FailingStore {
+    /// Passes everything on to `inner`, which can be used directly to see what a restart would find.
+    #[must_use]
+    pub fn new(inner: Arc<dyn KvStore>) -> Self {
+        Self { inner, plan: Mutex::default(), failing_reads: AtomicBool::new(false) }
+    }
+
+    /// The `nth` write from now on (1 is the next) fails once.
+    pub fn fail_nth_write(&self, nth: u64, point: FailPoint) {
+        self.arm(nth, point, false);
+    }
+
+    /// The `nth` write from now on (1 is the next) fails, and so does everything after it until [`Self::revive`].
+    pub fn crash_at_nth_write(&self, nth: u64, point: FailPoint) {
+        self.arm(nth, point, true);
+    }
+
+    /// Whether snapshots fail.
+    pub fn fail_reads(&self, fail: bool) {
+        self.failing_reads.store(fail, Ordering::SeqCst);
+    }
+
+    /// Ends a crash and forgets failures that did not come yet.
+    pub fn revive(&self) {
+        let mut plan = self.plan.lock();
+        plan.fails_at = None;
+        plan.crashed = false;
+        self.failing_reads.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether a crash has taken place.
+    #[must_use]
+    pub fn has_crashed(&self) -> bool {
+        self.plan.lock().crashed
+    }
+
+    /// Writes that were tried so far, failed ones included.
+    #[must_use]
+    pub fn writes(&self) -> u64 {
+        self.plan.lock().writes
+    }
+
+    /// The store below.
+    #[must_use]
+    pub fn inner(&self) -> &Arc<dyn KvStore> {
+        &self.inner
+    }
+
+    fn arm(&self, nth: u64, point: FailPoint, is_crash: bool) {
+        let mut plan = self.plan.lock();
+        plan.fails_at = Some((plan.writes + nth, point));
+        plan.is_crash = is_crash;
+    }
+
+    fn refuse_after_crash(&self) -> StorageResult<()> {
+        if self.has_crashed() { Err(StorageError::Injected) } else { Ok(()) }
+    }
+}
+
+impl KvStore for FailingStore {
+    fn snapshot(&self) -> StorageResult<Box<dyn KvRead>> {
+        self.refuse_after_crash()?;
+        if self.failing_reads.load(Ordering::SeqCst) {
+            return Err(StorageError::Injected);
+        }
+        self.inner.snapshot()
+    }
+
+    fn write(&self, batch: &WriteSet) -> StorageResult<()> {
+        self.refuse_after_crash()?;
+        let fails = {
+            let mut plan = self.plan.lock();
+            plan.writes += 1;
+            let writes = plan.writes;
+            let now = plan.fails_at.take_if(|(nth, _)| *nth == writes);
+            plan.crashed = now.is_some() && plan.is_crash;
+            now.map(|(_, point)| point)
+        };
+        match fails {
+            None => self.inner.write(batch),
+            Some(FailPoint::Before) => Err(StorageError::Injected),
+            Some(FailPoint::After) => {
+                self.inner.write(batch)?;
+                Err(StorageError::Injected)
+            }
+        }
+    }
+
+    fn flush(&self) -> StorageResult<()> {
+        self.refuse_after_crash()?;
+        self.inner.flush()
+    }
+
+    fn backup(&self, to: &Path) -> StorageResult<()> {
+        self.refuse_after_crash()?;
+        self.inner.backup(to)
+    }
+
+    fn size_on_disk(&self) -> StorageResult<u64> {
+        self.refuse_after_crash()?;
+        self.inner.size_on_disk()
+    }
+
+    fn oldest_reader_ms(&self) -> Option<u64> {
+        self.inner.oldest_reader_ms()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryStore;
+
+    fn set(key: &[u8]) -> WriteSet {
+        let mut set = WriteSet::new();
+        set.put(key, b"value");
+        set
+    }
+
+    fn has(store: &dyn KvStore, key: &[u8]) -> bool {
+        store.snapshot().unwrap().contains(key).unwrap()
+    }
+
+    #[test]
+    fn one_write_fails_before_or_after() {
+        let store = FailingStore::new(Arc::new(MemoryStore::new()));
+        store.fail_nth_write(2, FailPoint::Before);
+        store.write(&set(b"1")).unwrap();
+        store.write(&set(b"2")).unwrap_err();
+        store.write(&set(b"3")).unwrap();
+        store.fail_nth_write(1, FailPoint::After);
+        store.write(&set(b"4")).unwrap_err();
+        assert_eq!([b"1", b"2", b"3", b"4"].map(|key| has(&store, key)), [true, false, true, true]);
+        assert_eq!(store.writes(), 4);
+    }
+
+    #[test]
+    fn after_a_crash_nothing_works_until_revived() {
+        let store = FailingStore::new(Arc::new(MemoryStore::new()));
+        store.crash_at_nth_write(1, FailPoint::After);
+        store.write(&set(b"1")).unwrap_err();
+        assert!(store.has_crashed());
+        store.write(&set(b"2")).unwrap_err();
+        assert!(store.snapshot().is_err());
+        assert!(has(&**store.inner(), b"1"));
+        store.revive();
+        assert!(has(&store, b"1") && !has(&store, b"2"));
+        store.write(&set(b"2")).unwrap();
+    }
+
+    #[test]
+    fn reads_fail_while_asked_to() {
+        let store = FailingStore::new(Arc::new(MemoryStore::new()));
+        store.fail_reads(true);
+        assert!(store.snapshot().is_err());
+        store.fail_reads(false);
+        store.snapshot().unwrap();
+    }
+}

@@ -1,0 +1,192 @@
+//! The data folder: made if it is missing, locked against a second process, removed again if it is temporary.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use crate::{StorageError, StorageResult};
+
+/// The database file in a data folder. LMDB keeps its reader table beside it, in `esker.mdb-lock`.
+pub(crate) const DATABASE_FILE: &str = "esker.mdb";
+/// Locked while a process has the folder; holds that process's number.
+const LOCK_FILE: &str = "esker.lock";
+/// Names that are tried for a temporary folder.
+const TEMP_NAMES: u32 = 10_000;
+
+/// A data folder that this process alone has, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    _lock: File,
+    // Dropped last: the files are closed then.
+    _temporary: Option<TempFolder>,
+}
+
+impl Folder {
+    /// Takes the folder, after making it where it is missing.
+    pub(crate) fn take(path: &Path) -> StorageResult<Self> {
+        create_private_dir(path)?;
+        Ok(Self { path: path.to_owned(), _lock: lock(path)?, _temporary: None })
+    }
+
+    /// Makes a new folder that is removed on drop.
+    pub(crate) fn temporary() -> StorageResult<Self> {
+        let temporary = TempFolder::create()?;
+        let path = temporary.path().to_owned();
+        Ok(Self { _lock: lock(&path)?, path, _temporary: Some(temporary) })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.path.join(DATABASE_FILE)
+    }
+}
+
+/// A folder of this program's own in the system's place for temporary files, removed with all it holds on drop.
+#[derive(Debug)]
+pub struct TempFolder(PathBuf);
+
+impl TempFolder {
+    /// Makes a new folder that only this user can enter.
+    pub fn create() -> StorageResult<Self> {
+        let parent = std::env::temp_dir();
+        for number in 0..TEMP_NAMES {
+            let path = parent.join(format!("esker-{}-{number}", process::id()));
+            match private_dir_builder().create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(cannot("create temporary folder", &path, error)),
+            }
+        }
+        let error = io::Error::from(io::ErrorKind::AlreadyExists);
+        Err(cannot("create a temporary folder in", &parent, error))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TempFolder {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            tracing::warn!(folder = %self.0.display(), %error, "cannot remove the temporary folder");
+        }
+    }
+}
+
+/// Makes the folder and its missing parents, for this user only; one that exists stays as it is.
+pub(crate) fn create_private_dir(path: &Path) -> StorageResult<()> {
+    let mut builder = private_dir_builder();
+    builder.recursive(true);
+    builder.create(path).map_err(|error| cannot("create folder", path, error))
+}
+
+/// How new files are made: readable for this user only.
+pub(crate) fn private_file() -> OpenOptions {
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Makes a new name in `folder` survive a power cut.
+pub(crate) fn sync_dir(folder: &Path) -> StorageResult<()> {
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|error| cannot("flush folder", folder, error))
+}
+
+/// "cannot <action> <path>: <error>".
+pub(crate) fn cannot(action: &str, path: &Path, error: io::Error) -> StorageError {
+    StorageError::io(format!("cannot {action} {}", path.display()), error)
+}
+
+fn private_dir_builder() -> DirBuilder {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "only Unix has a mode to set"))]
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+}
+
+/// Locks the folder, and notes who did: the lock itself is the system's and ends with the process, whatever it
+/// ends of; the file with the number stays.
+fn lock(folder: &Path) -> StorageResult<File> {
+    let path = folder.join(LOCK_FILE);
+    let mut file = private_file()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(|error| cannot("open", &path, error))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+            return Err(StorageError::Locked { path: folder.to_owned(), pid });
+        }
+        Err(TryLockError::Error(error)) => return Err(cannot("lock", &path, error)),
+    }
+    file.set_len(0)
+        .and_then(|()| file.rewind())
+        .and_then(|()| writeln!(file, "{}", process::id()))
+        .map_err(|error| cannot("write", &path, error))?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_one_owner_and_the_second_is_told_who() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a/b");
+        let folder = Folder::take(&path).unwrap();
+        match Folder::take(&path) {
+            Err(StorageError::Locked { pid, path: told }) => {
+                assert_eq!(pid, Some(process::id()));
+                assert_eq!(told, path);
+            }
+            other => panic!("{other:?}"),
+        }
+        drop(folder);
+        Folder::take(&path).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn new_folders_and_files_are_private_and_old_folders_stay_as_they_are() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        let place = tempfile::tempdir().unwrap();
+        let fresh = place.path().join("fresh");
+        let _fresh = Folder::take(&fresh).unwrap();
+        assert_eq!(mode(&fresh), 0o700);
+        assert_eq!(mode(&fresh.join(LOCK_FILE)), 0o600);
+        let old = place.path().join("old");
+        fs::create_dir(&old).unwrap();
+        fs::set_permissions(&old, fs::Permissions::from_mode(0o755)).unwrap();
+        let _old = Folder::take(&old).unwrap();
+        assert_eq!(mode(&old), 0o755);
+    }
+
+    #[test]
+    fn a_temporary_folder_goes_with_all_it_holds() {
+        let folder = TempFolder::create().unwrap();
+        let path = folder.path().to_owned();
+        fs::create_dir(path.join("inner")).unwrap();
+        fs::write(path.join("inner/file"), "x").unwrap();
+        drop(folder);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,156 @@
+//! Opening a data folder, and what is noted in it about itself: schema, network, scopes of chains.
+
+use std::fmt;
+use std::path::Path;
+
+use esker_primitives::ids::{ChainId, Id};
+
+use crate::check::{Thoroughness, check_file};
+use crate::folder::{DATABASE_FILE, Folder};
+use crate::{KvStore, LmdbStore, Scope, StorageError, StorageResult, Table, WriteSet};
+
+pub use crate::folder::TempFolder;
+
+/// Version of the layout of all tables. A folder of a later version is refused; an older one would be migrated at
+/// open, step by step.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Schema version of the folder, under the name `schema`.
+const FACTS: Table<[u8], Vec<u8>> = Table::new(0x00, "meta");
+/// Scope of each chain that was ever started on this folder.
+const SCOPES: Table<ChainId, u16> = Table::new(0x01, "scopes");
+
+const SCHEMA: &[u8] = b"schema";
+const NETWORK: &[u8] = b"network";
+const GENESIS: &[u8] = b"genesis";
+
+/// How a data folder is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Address space to reserve, in bytes: the database never grows beyond it.
+    pub map_size: u64,
+    /// Whether each commit is on the disk before it returns. Without, a killed process loses nothing, but a power cut
+    /// can destroy the database.
+    pub durable: bool,
+}
+
+impl OpenOptions {
+    /// 1 TiB, durable.
+    pub const PRODUCTION: Self = Self { map_size: 1 << 40, durable: true };
+    /// 1 GiB, not durable: for tests and other folders that are removed anyway.
+    pub const TEST: Self = Self { map_size: 1 << 30, durable: false };
+}
+
+/// Opens the store in the folder `path`, which is made if it is missing and may hold other files too.
+///
+/// # Errors
+/// Another process has the folder; a later release wrote it; the database is damaged; the system refuses.
+pub fn open_dir(path: &Path, options: &OpenOptions) -> StorageResult<LmdbStore> {
+    open(Folder::take(path)?, options)
+}
+
+/// Opens a new store in a temporary folder, which goes with the store and its last snapshot.
+pub fn open_temp(options: &OpenOptions) -> StorageResult<LmdbStore> {
+    open(Folder::temporary()?, options)
+}
+
+/// Reads every page of the database in the folder `path`, which no process may have open.
+///
+/// # Errors
+/// As [`open_dir`], and [`StorageError::Corrupted`] with the first fault that is found.
+pub fn check_dir(path: &Path) -> StorageResult<()> {
+    let _folder = Folder::take(path)?;
+    check_file(&path.join(DATABASE_FILE), Thoroughness::Full)
+}
+
+fn open(folder: Folder, options: &OpenOptions) -> StorageResult<LmdbStore> {
+    let store = LmdbStore::open(folder, options)?;
+    let reader = store.snapshot()?;
+    match FACTS.get(&*reader, Scope::NODE, SCHEMA)? {
+        Some(version) => {
+            let found = version.try_into().map(u32::from_be_bytes).map_err(|_| {
+                StorageError::Corrupted("schema version does not decode".to_owned())
+            })?;
+            if found > SCHEMA_VERSION {
+                let path = store.folder().to_owned();
+                return Err(StorageError::NewerSchema { path, found, known: SCHEMA_VERSION });
+            }
+        }
+        None if reader.seek(&[])?.is_none() => {
+            let mut set = WriteSet::new();
+            let version = SCHEMA_VERSION.to_be_bytes();
+            FACTS.put_bytes(&mut set, Scope::NODE, SCHEMA, &version);
+            store.write(&set)?;
+        }
+        None => return Err(StorageError::Corrupted("no schema version".to_owned())),
+    }
+    drop(reader);
+    Ok(store)
+}
+
+/// What a store belongs to, once and for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Number of the network.
+    pub network_id: u32,
+    /// Fingerprint of everything in the network's genesis.
+    pub genesis: Id,
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "network {} with genesis {}", self.network_id, self.genesis)
+    }
+}
+
+/// Notes in a new store what it belongs to; refuses one that belongs to another network or another genesis.
+/// Returns whether the store was new.
+pub fn bind(kv: &dyn KvStore, wanted: &Identity) -> StorageResult<bool> {
+    let reader = kv.snapshot()?;
+    let network = FACTS.get(&*reader, Scope::NODE, NETWORK)?;
+    let genesis = FACTS.get(&*reader, Scope::NODE, GENESIS)?;
+    let (Some(network), Some(genesis)) = (&network, &genesis) else {
+        if network.is_some() || genesis.is_some() {
+            return Err(StorageError::Corrupted("half of the network's identity".to_owned()));
+        }
+        let mut set = WriteSet::new();
+        let network_id = wanted.network_id.to_be_bytes();
+        FACTS.put_bytes(&mut set, Scope::NODE, NETWORK, &network_id);
+        FACTS.put_bytes(&mut set, Scope::NODE, GENESIS, wanted.genesis.as_bytes());
+        kv.write(&set)?;
+        return Ok(true);
+    };
+    let damaged = |_| StorageError::Corrupted("network's identity does not decode".to_owned());
+    let found = Identity {
+        network_id: u32::from_be_bytes(network.as_slice().try_into().map_err(damaged)?),
+        genesis: Id::new(genesis.as_slice().try_into().map_err(damaged)?),
+    };
+    if found == *wanted {
+        return Ok(false);
+    }
+    Err(StorageError::OtherNetwork { found: found.to_string(), wanted: wanted.to_string() })
+}
+
+/// The scope of a chain's tables: the one that the chain got when it was first started, or the next free one.
+pub fn scope(kv: &dyn KvStore, chain: &ChainId) -> StorageResult<Scope> {
+    let reader = kv.snapshot()?;
+    if let Some(scope) = SCOPES.get(&*reader, Scope::NODE, chain)? {
+        return Ok(Scope(scope));
+    }
+    let used = SCOPES.collect(&*reader, Scope::NODE, &[])?;
+    let highest = used.iter().map(|(_, scope)| *scope).max().unwrap_or(Scope::NODE.0);
+    let next = highest
+        .checked_add(1)
+        .ok_or_else(|| StorageError::Backend("no free scope for another chain".to_owned()))?;
+    let mut set = WriteSet::new();
+    SCOPES.put(&mut set, Scope::NODE, chain, &next);
+    kv.write(&set)?;
+    Ok(Scope(next))
+}
+
+/// Every chain with a scope, by chain ID.
+pub fn scopes(kv: &dyn KvStore) -> StorageResult<Vec<(ChainId, Scope)>> {
+    let reader = kv.snapshot()?;
+    let entries = SCOPES.collect(&*reader, Scope::NODE, &[])?;
+    Ok(entries.into_iter().map(|(chain, scope)| (chain, Scope(scope))).collect())
+}
