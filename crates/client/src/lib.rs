@@ -1,1 +1,32 @@
-//! Placeholder.
+//! A client of the node: typed calls, a wallet that builds and signs, and a blocking HTTP/1.1 client under both.
+//!
+//! For users' tools and for tests. It is not a library for servers: one connection, no TLS, no retries. It checks
+//! nothing that the node checks, so that tests can send what is wrong. Start with [`XvmClient`] for calls and
+//! [`Wallet`] for transactions:
+//!
+//! ```no_run
+//! use esker_client::{ChainParams, Wallet, XvmClient};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let node = "127.0.0.1:9650".parse()?;
+//! let key = "PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN".parse()?;
+//! let mut wallet = Wallet::new(ChainParams::fetch(node, "X", "NAT")?, key, Vec::new(), 0);
+//! let mut x = XvmClient::new(node, "X");
+//! wallet.add_utxos(x.walk_utxos(&[wallet.address()], 1024, None)?);
+//! let fee_asset = wallet.params().fee_asset_id;
+//! let tx = wallet.base_tx(vec![Wallet::output(fee_asset, 1, wallet.owner())], b"hello")?;
+//! let id = x.issue_tx(&tx)?;
+//! # let _ = id;
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod http;
+pub mod rpc;
+pub mod wallet;
+pub mod xvm;
+
+pub use http::{HttpClient, HttpError, HttpReply};
+pub use rpc::{CallError, RpcClient};
+pub use wallet::{ChainParams, Coins, Wallet, WalletError};
+pub use xvm::XvmClient;

@@ -1,0 +1,39 @@
+//! A wallet: keys, the UTXOs they can spend, and transactions built and signed from them.
+//!
+//! Builders are pure: they choose coins among those that the wallet was told of, add change, sort as the chain asks
+//! for, and sign. [`Wallet::apply`] moves the wallet on as if the transaction were accepted, so that chains of
+//! unaccepted transactions can be built without asking the node.
+
+mod build;
+mod coins;
+mod params;
+
+pub use build::Wallet;
+pub use coins::Coins;
+pub use params::ChainParams;
+
+use esker_primitives::AssetId;
+
+/// Why a transaction could not be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WalletError {
+    /// The spendable coins of an asset do not cover what is wanted of it, the fee included.
+    #[error("want to spend {wanted} of asset {asset} but only have {available}")]
+    InsufficientFunds {
+        /// The asset.
+        asset: AssetId,
+        /// Units needed.
+        wanted: u64,
+        /// Units of coins that can be spent now.
+        available: u64,
+    },
+    /// No coin of the asset gives the right to do this.
+    #[error("no output of asset {0} that allows this")]
+    NoAuthority(AssetId),
+    /// Nothing to import is spendable with these keys.
+    #[error("nothing to import")]
+    NothingToImport,
+    /// A sum exceeds 64 bits.
+    #[error("overflow")]
+    Overflow,
+}
