@@ -1,1 +1,40 @@
-//! Placeholder.
+//! Unspent outputs and what moves them: outputs, inputs, credentials, operations, and the three feature
+//! extensions (secp256k1, nft, property) that say who may spend what.
+//!
+//! Everything here is consensus data: each type has one canonical byte form ([`Encode`], [`Decode`]) and
+//! its decode faults are those of the reference, Go type names included. Rules are plain functions of
+//! their arguments: nothing here reads a clock, a database or a configuration, and no type derives
+//! serde (rendering belongs to the services).
+//!
+//! Start with [`Output`] and [`Utxo`]; the spending rules are in [`fx`].
+//!
+//! [`Encode`]: esker_primitives::codec::Encode
+//! [`Decode`]: esker_primitives::codec::Decode
+
+#![warn(
+    clippy::wildcard_enum_match_arm,
+    clippy::cast_possible_truncation,
+    clippy::arithmetic_side_effects
+)]
+
+pub mod fx;
+pub mod type_id;
+
+mod credential;
+mod input;
+mod operation;
+mod output;
+mod owners;
+mod utxo;
+
+pub use credential::{Credential, CredentialSlot, Foreign};
+pub use fx::{FxError, FxKind, Recover, Signers, Witness};
+pub use input::{TransferInput, TransferableInput};
+pub use operation::{
+    FxOperation, NftMintOperation, NftTransferOperation, PropertyMintOperation, SecpMintOperation,
+};
+pub use output::{
+    MAX_NFT_PAYLOAD, NftMintOutput, NftTransferOutput, Output, TransferOutput, TransferableOutput,
+};
+pub use owners::OutputOwners;
+pub use utxo::{Utxo, UtxoId};
