@@ -7,6 +7,8 @@ mod error;
 mod reader;
 mod writer;
 
+use crate::ids::{Id, ShortId};
+
 pub use error::CodecError;
 pub use reader::Reader;
 pub use writer::Writer;
@@ -49,3 +51,24 @@ pub trait Decode: Sized {
         Ok(value)
     }
 }
+
+/// Types that one method of the reader and the writer handles.
+macro_rules! by_method {
+    ($($type:ty, $method:ident, [$($deref:tt)?]);*) => {
+        $(
+            impl Encode for $type {
+                fn encode(&self, w: &mut Writer) {
+                    w.$method($($deref)? self);
+                }
+            }
+
+            impl Decode for $type {
+                fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
+                    r.$method()
+                }
+            }
+        )*
+    };
+}
+
+by_method!(u32, u32, [*]; u64, u64, [*]; Id, id, []; ShortId, short_id, []);

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 pub use parking_lot::{Condvar, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
-/// Told the lock's name and how long a thread waited for it.
+/// Told the lock's name and how long a thread waited for it, by that thread, which has the lock by then: a hook
+/// takes no named lock itself.
 pub type ContentionHook = fn(&'static str, Duration);
 
 static HOOK: OnceLock<ContentionHook> = OnceLock::new();
