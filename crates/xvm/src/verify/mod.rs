@@ -1,8 +1,11 @@
-//! Validity of transactions. [`syntactic`] needs the transaction alone; the texts are the reference's.
+//! Validity of transactions. [`syntactic`] needs the transaction alone, [`semantic`] the state; the texts are the
+//! reference's.
 
+use esker_primitives::codec::CodecError;
 use esker_primitives::ids::{ChainId, SubnetId};
 use esker_utxo::FxError;
 
+pub mod semantic;
 pub mod syntactic;
 
 /// Why a transaction is invalid. What `Display` shows is what clients of the reference see.
@@ -106,6 +109,9 @@ pub enum VerifyError {
     /// The asset was created without that extension.
     #[error("incompatible feature extension")]
     IncompatibleFx,
+    /// What another chain put into shared memory is no UTXO.
+    #[error(transparent)]
+    ImportedUtxo(CodecError),
     /// Import from, or export to, the chain itself.
     #[error("same chainID")]
     SameChain,
