@@ -70,6 +70,9 @@ pub struct Machine {
     events: broadcast::Sender<AcceptedEvent>,
 }
 
+/// A state, and the undecided bundles that lead to it, newest first.
+type StateAfter = (Overlay, Vec<Arc<Node>>);
+
 /// What building on a parent came to.
 enum Attempt {
     Bundle(Bundle),
@@ -97,8 +100,8 @@ impl Machine {
         self.chains.iter().position(|chain| chain.context().chain_id == *id)
     }
 
-    /// The state after a bundle, and the undecided bundles that lead to it, newest first.
-    fn state_after(&self, id: &BundleId) -> Result<Option<(Overlay, Vec<Arc<Node>>)>, ChainError> {
+    /// The state after a bundle; `None` if the bundle is unknown.
+    fn state_after(&self, id: &BundleId) -> Result<Option<StateAfter>, ChainError> {
         let pending = self.pending.lock();
         let Some(path) = pending.path_to(id) else { return Ok(None) };
         // Taken under the lock: were it older than the end of the path, a bundle's writes could be missed.

@@ -2,5 +2,6 @@
 
 mod addresses;
 mod bundles;
+mod crash;
 mod machine;
 mod toy;

@@ -1,0 +1,67 @@
+//! Why the keystore refused, with the reference's texts (x-chain.md 10).
+
+use esker_primitives::codec::CodecError;
+use esker_primitives::go;
+use esker_primitives::keys::PrivateKeyError;
+use esker_rpc::RpcError;
+use esker_storage::StorageError;
+use thiserror::Error;
+
+/// Texts that clients see. None holds a password or a key.
+#[derive(Debug, Error)]
+pub enum KeystoreError {
+    /// No name was given.
+    #[error("empty username")]
+    EmptyName,
+    /// The name is too long.
+    #[error("username exceeds maximum length of 1024 chars")]
+    LongName,
+    /// No password was given.
+    #[error("empty password")]
+    EmptyPassword,
+    /// The password is too long.
+    #[error("password exceeds maximum length of 1024 chars")]
+    LongPassword,
+    /// The password breaks the rule of decision 10.
+    #[error("password is too weak")]
+    WeakPassword,
+    /// The name is taken.
+    #[error("user already exists: {0}")]
+    Exists(String),
+    /// There is no such user.
+    #[error("user doesn't exist: {0}")]
+    Unknown(String),
+    /// The password is wrong, or, where the two must not be told apart, there is no such user.
+    #[error("incorrect password: user {}", go::quote(.0))]
+    WrongPassword(String),
+    /// An export blob can't be read.
+    #[error(transparent)]
+    Blob(#[from] CodecError),
+    /// A value of an export blob doesn't open with the password's key.
+    #[error("couldn't decrypt the exported user: a value is damaged")]
+    DamagedBlob,
+    /// A stored value doesn't open: the data is damaged.
+    #[error("the stored user is damaged")]
+    Damaged,
+    /// The user holds as many addresses as it may.
+    #[error("keystore user has reached its limit of {0} addresses")]
+    TooManyAddresses(usize),
+    /// There is no such key.
+    #[error("not found")]
+    NoKey,
+    /// A stored key is no private key.
+    #[error(transparent)]
+    Key(#[from] PrivateKeyError),
+    /// Too many password checks are under way.
+    #[error("keystore is busy: too many password checks are waiting; try again later")]
+    Busy,
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl From<KeystoreError> for RpcError {
+    fn from(error: KeystoreError) -> Self {
+        Self::new(error.to_string())
+    }
+}

@@ -1,0 +1,84 @@
+//! Runs costly hashes, a few at a time.
+
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use crate::KeystoreError;
+
+/// How many password hashes the node does at once, and how long others wait.
+#[derive(Clone, Copy, Debug)]
+pub struct HashLimits {
+    /// Hashes under way at once; each takes 64 MiB and a core for some 60 ms.
+    pub at_once: usize,
+    /// Calls that may wait for their turn; more are refused at once.
+    pub queue: usize,
+    /// How long a call waits before it is refused.
+    pub max_wait: Duration,
+}
+
+impl Default for HashLimits {
+    fn default() -> Self {
+        Self { at_once: 2, queue: 128, max_wait: Duration::from_secs(20) }
+    }
+}
+
+/// The gate before the hashes.
+#[derive(Debug)]
+pub(crate) struct Hasher {
+    turns: Semaphore,
+    places: Semaphore,
+    max_wait: Duration,
+}
+
+impl Hasher {
+    pub(crate) fn new(limits: HashLimits) -> Self {
+        let at_once = limits.at_once.max(1);
+        Self {
+            turns: Semaphore::new(at_once),
+            places: Semaphore::new(at_once + limits.queue),
+            max_wait: limits.max_wait,
+        }
+    }
+
+    /// Runs a hash on the blocking pool when its turn comes.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        hash: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, KeystoreError> {
+        let _place = self.places.try_acquire().map_err(|_| KeystoreError::Busy)?;
+        let turn = tokio::time::timeout(self.max_wait, self.turns.acquire()).await;
+        let Ok(Ok(_turn)) = turn else { return Err(KeystoreError::Busy) };
+        tokio::task::spawn_blocking(hash).await.map_err(|_| KeystoreError::Busy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_finds_no_place_is_told_so() {
+        let limits = HashLimits { at_once: 1, queue: 1, max_wait: Duration::from_secs(20) };
+        let hasher = Hasher::new(limits);
+        let (release, hold) = std::sync::mpsc::channel::<()>();
+        let first = hasher.run(move || hold.recv().is_ok());
+        let second = hasher.run(|| true);
+        let third = async {
+            let refused = hasher.run(|| true).await;
+            release.send(()).unwrap();
+            refused
+        };
+        let (first, second, third) = tokio::join!(first, second, third);
+        assert!(first.unwrap() && second.unwrap());
+        assert!(matches!(third, Err(KeystoreError::Busy)));
+    }
+
+    #[tokio::test]
+    async fn a_wait_has_an_end() {
+        let limits = HashLimits { at_once: 1, queue: 1, max_wait: Duration::ZERO };
+        let hasher = Hasher::new(limits);
+        let _turn = hasher.turns.acquire().await.unwrap();
+        assert!(matches!(hasher.run(|| true).await, Err(KeystoreError::Busy)));
+    }
+}

@@ -1,0 +1,29 @@
+//! Users of this node and the private keys that they hold here.
+//!
+//! - [`Keystore`] keeps users: create, unlock, delete, list, export, import. A user's password opens an
+//!   argon2id key, which unwraps the user's own random data key, which opens the values (decision 39).
+//!   Unwrapping *is* the password check: no hash of a password is stored.
+//! - [`User`] is an unlocked user; [`Keyring`] are its keys on one chain.
+//! - [`blob`] holds the reference's record forms, in which users travel between nodes.
+//! - [`methods`] is the `keystore` namespace.
+//!
+//! It never logs, shows or stores a key or password in the clear, and wipes both from memory after use.
+//! Costly hashes are bounded ([`HashLimits`]), so that logins can't starve the node.
+
+pub mod blob;
+mod cache;
+mod cipher;
+mod error;
+mod hasher;
+mod keyring;
+mod password;
+mod service;
+mod store;
+mod tables;
+
+pub use error::KeystoreError;
+pub use hasher::HashLimits;
+pub use keyring::{Keyring, MAX_ADDRESSES};
+pub use password::{MAX_NAME_CHARS, MAX_PASSWORD_CHARS, Password, check_name, check_strength};
+pub use service::{KeystoreService, methods};
+pub use store::{Keystore, Randomness, User};

@@ -1,0 +1,115 @@
+//! What names and passwords must look like.
+
+use std::fmt;
+
+use serde::Deserialize;
+use zeroize::Zeroizing;
+
+use crate::KeystoreError;
+
+/// Longest name in characters. The reference counts bytes.
+pub const MAX_NAME_CHARS: usize = 1024;
+
+/// Longest password in characters. The reference counts bytes.
+pub const MAX_PASSWORD_CHARS: usize = 1024;
+
+/// Fewest characters of a new password (decision 10).
+const MIN_PASSWORD_CHARS: usize = 8;
+
+/// A password in memory: wiped when dropped, never shown.
+#[derive(Clone, Default, Deserialize)]
+#[serde(from = "String")]
+pub struct Password(Zeroizing<String>);
+
+impl Password {
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Password {
+    fn from(text: String) -> Self {
+        Self(Zeroizing::new(text))
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(..)")
+    }
+}
+
+/// A name may be any text but the empty one, of at most [`MAX_NAME_CHARS`].
+pub fn check_name(name: &str) -> Result<(), KeystoreError> {
+    if name.is_empty() {
+        Err(KeystoreError::EmptyName)
+    } else if longer_than(name, MAX_NAME_CHARS) {
+        Err(KeystoreError::LongName)
+    } else {
+        Ok(())
+    }
+}
+
+/// The rule for a new password (specification section 8, decision 10): at least 8 characters, with upper
+/// case, lower case, a digit and a symbol. A symbol is whatever is no letter, no digit and no control
+/// character; a space counts.
+pub fn check_strength(password: &Password) -> Result<(), KeystoreError> {
+    let text = password.text();
+    if text.is_empty() {
+        return Err(KeystoreError::EmptyPassword);
+    }
+    if longer_than(text, MAX_PASSWORD_CHARS) {
+        return Err(KeystoreError::LongPassword);
+    }
+    let has = |test: fn(char) -> bool| text.chars().any(test);
+    let symbol = |c: char| !c.is_alphanumeric() && !c.is_control();
+    let strong = text.chars().nth(MIN_PASSWORD_CHARS - 1).is_some()
+        && has(char::is_uppercase)
+        && has(char::is_lowercase)
+        && has(char::is_numeric)
+        && has(symbol);
+    if strong { Ok(()) } else { Err(KeystoreError::WeakPassword) }
+}
+
+/// Looks no further than it must: a body may hold megabytes.
+fn longer_than(text: &str, chars: usize) -> bool {
+    text.chars().nth(chars).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strength(text: &str) -> String {
+        check_strength(&text.to_owned().into()).err().map(|e| e.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_password_needs_all_four_kinds_and_eight_characters() {
+        for good in
+            ["Str0ng-Pass-W0rd!", "Aa1!Aa1!", "0ther_Long?Secret9", "Éé1 ÉÉÉÉ", "pässWÖRD1€"]
+        {
+            assert_eq!(strength(good), "", "{good}");
+        }
+        for weak in ["x", "Aa1!Aa1", "AA1!AA1!", "aa1!aa1!", "Aaa!Aaa!", "Aa11Aa11", "password"] {
+            assert_eq!(strength(weak), "password is too weak", "{weak}");
+        }
+        assert_eq!(strength(""), "empty password");
+    }
+
+    #[test]
+    fn lengths_count_characters_not_bytes() {
+        assert_eq!(strength(&"😀Aa1".repeat(256)), "");
+        let long = format!("{}x", "😀Aa1".repeat(256));
+        assert_eq!(strength(&long), "password exceeds maximum length of 1024 chars");
+        check_name(&"😀".repeat(1024)).unwrap();
+        check_name(&"x".repeat(1025)).unwrap_err();
+        check_name("").unwrap_err();
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        assert_eq!(format!("{:?}", Password::from("hunter2".to_owned())), "Password(..)");
+    }
+}

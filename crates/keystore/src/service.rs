@@ -1,0 +1,111 @@
+//! The `keystore` namespace (specification 4.5).
+
+use std::sync::Arc;
+
+use esker_rpc::wire::Encoding;
+use esker_rpc::{MethodTable, NoArgs, RpcError};
+use serde::{Deserialize, Serialize};
+
+use crate::{Keystore, Password};
+
+/// The release of the reference that deprecated all but createUser.
+const DEPRECATED_SINCE: &str = "v1.9.12";
+
+/// Answers the `keystore` methods.
+#[derive(Debug)]
+pub struct KeystoreService {
+    keystore: Arc<Keystore>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Credentials {
+    username: String,
+    password: Password,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ExportArgs {
+    username: String,
+    password: Password,
+    encoding: Encoding,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ImportArgs {
+    username: String,
+    password: Password,
+    user: String,
+    encoding: Encoding,
+}
+
+/// A reply without members.
+#[derive(Debug, Serialize)]
+struct Empty {}
+
+#[derive(Debug, Serialize)]
+struct ListUsersReply {
+    users: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct ExportUserReply {
+    user: String,
+    encoding: Encoding,
+}
+
+/// The methods, in the order of the specification.
+pub fn methods() -> MethodTable<KeystoreService> {
+    MethodTable::new("keystore")
+        .on_async("createUser", KeystoreService::create_user)
+        .deprecated_async("deleteUser", DEPRECATED_SINCE, KeystoreService::delete_user)
+        .deprecated_async("exportUser", DEPRECATED_SINCE, KeystoreService::export_user)
+        .deprecated_async("importUser", DEPRECATED_SINCE, KeystoreService::import_user)
+        .deprecated("listUsers", DEPRECATED_SINCE, KeystoreService::list_users)
+}
+
+impl KeystoreService {
+    /// Answers for this keystore.
+    pub fn new(keystore: Arc<Keystore>) -> Arc<Self> {
+        Arc::new(Self { keystore })
+    }
+
+    /// A new user; the password rule is decision 10's.
+    async fn create_user(self: Arc<Self>, args: Credentials) -> Result<Empty, RpcError> {
+        self.keystore.create_user(&args.username, &args.password).await?;
+        Ok(Empty {})
+    }
+
+    /// Removes a user and its keys.
+    async fn delete_user(self: Arc<Self>, args: Credentials) -> Result<Empty, RpcError> {
+        self.keystore.delete_user(&args.username, &args.password).await?;
+        Ok(Empty {})
+    }
+
+    /// A user as text; its keys stay encrypted with the password.
+    async fn export_user(self: Arc<Self>, args: ExportArgs) -> Result<ExportUserReply, RpcError> {
+        let bytes = self.keystore.export_user(&args.username, &args.password).await?;
+        let user = args
+            .encoding
+            .encode(&bytes)
+            .map_err(|error| RpcError::new(format!("couldn't encode user to string: {error}")))?;
+        Ok(ExportUserReply { user, encoding: args.encoding })
+    }
+
+    /// Takes an exported user under a name of the caller's choice.
+    async fn import_user(self: Arc<Self>, args: ImportArgs) -> Result<Empty, RpcError> {
+        let bytes = args
+            .encoding
+            .decode(&args.user)
+            .map_err(|error| RpcError::new(format!("couldn't decode 'user' to bytes: {error}")))?;
+        self.keystore.import_user(&args.username, &args.password, &bytes).await?;
+        Ok(Empty {})
+    }
+
+    /// All names, ascending.
+    fn list_users(&self, _: NoArgs) -> Result<ListUsersReply, RpcError> {
+        Ok(ListUsersReply { users: self.keystore.list_users()? })
+    }
+}

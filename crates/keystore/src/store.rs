@@ -1,0 +1,375 @@
+//! Users in the store.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use esker_primitives::hash::sha256;
+use esker_primitives::keys::PrivateKey;
+use esker_storage::{KvRead, Scope, Store, WriteSet};
+use tokio::sync::Semaphore;
+use zeroize::Zeroizing;
+
+use crate::blob::{ExportedUser, PlainEntries};
+use crate::cache::Cache;
+use crate::cipher::{self, KEY_LEN, NONCE_LEN, SALT_LEN, SecretKey};
+use crate::hasher::Hasher;
+use crate::tables::{SealedValue, USERS, UserKey, UserRecord, VALUES};
+use crate::{HashLimits, KeystoreError, Password, check_name, check_strength};
+
+/// Fills a buffer with random bytes.
+pub type Randomness = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
+
+/// The users of this node. Made with [`Keystore::new`], or [`Keystore::disabled`], which knows no user.
+pub struct Keystore {
+    store: Option<Store>,
+    randomness: Randomness,
+    hasher: Hasher,
+    cache: Cache,
+    /// One change at a time: what a change was decided on is still so when it is written.
+    changes: Semaphore,
+}
+
+/// An unlocked user. It holds the user's data key, and keeps no lock: a user deleted meanwhile can't be
+/// written to any more.
+pub struct User {
+    keystore: Arc<Keystore>,
+    name: String,
+    key: UserKey,
+    salt: [u8; SALT_LEN],
+    data_key: SecretKey,
+}
+
+impl fmt::Debug for Keystore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keystore").field("enabled", &self.store.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("User").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Keystore {
+    /// The keystore of a node.
+    pub fn new(store: Store, randomness: Randomness, limits: HashLimits) -> Arc<Self> {
+        Self::with(Some(store), randomness, limits)
+    }
+
+    /// A keystore that is switched off: methods that take a user find none.
+    pub fn disabled() -> Arc<Self> {
+        Self::with(None, Arc::new(|_: &mut [u8]| {}), HashLimits::default())
+    }
+
+    fn with(store: Option<Store>, randomness: Randomness, limits: HashLimits) -> Arc<Self> {
+        let mut process_key = SecretKey::default();
+        randomness(process_key.as_mut_slice());
+        Arc::new(Self {
+            store,
+            randomness,
+            hasher: Hasher::new(limits),
+            cache: Cache::new(process_key),
+            changes: Semaphore::new(1),
+        })
+    }
+
+    fn random<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        (self.randomness)(&mut bytes);
+        bytes
+    }
+
+    fn store(&self) -> Result<&Store, KeystoreError> {
+        self.store.as_ref().ok_or_else(|| KeystoreError::Unknown("the keystore is off".into()))
+    }
+
+    fn record(&self, name: &str) -> Result<Option<UserRecord>, KeystoreError> {
+        let reader = self.store()?.snapshot()?;
+        Ok(USERS.get(reader.as_ref(), Scope::NODE, &user_key(name))?)
+    }
+
+    async fn hash(
+        &self,
+        password: &Password,
+        salt: [u8; SALT_LEN],
+    ) -> Result<SecretKey, KeystoreError> {
+        let password = password.clone();
+        self.hasher.run(move || cipher::password_key(password.text().as_bytes(), &salt)).await
+    }
+
+    /// A new user without keys. Checks in the reference's order: name, existence, password.
+    pub async fn create_user(&self, name: &str, password: &Password) -> Result<(), KeystoreError> {
+        check_name(name)?;
+        if self.record(name)?.is_some() {
+            return Err(KeystoreError::Exists(name.into()));
+        }
+        check_strength(password)?;
+        self.add(name, password, &Vec::new()).await
+    }
+
+    /// Writes a new user with its entries, in one piece.
+    async fn add(
+        &self,
+        name: &str,
+        password: &Password,
+        entries: &PlainEntries,
+    ) -> Result<(), KeystoreError> {
+        let salt = self.random();
+        let password_key = self.hash(password, salt).await?;
+        let key = user_key(name);
+        let mut data_key = SecretKey::default();
+        (self.randomness)(data_key.as_mut_slice());
+        let nonce = self.random();
+        let wrapped = cipher::seal(&password_key, &nonce, data_key.as_slice(), &key);
+        let record = UserRecord { name: name.into(), salt, nonce, wrapped };
+        let mut out = WriteSet::default();
+        USERS.put(&mut out, Scope::NODE, &key, &record);
+        for (entry, plain) in entries {
+            self.put_value(&mut out, &key, &data_key, entry, plain);
+        }
+        let _turn = self.changes.acquire().await.map_err(|_| KeystoreError::Busy)?;
+        if self.record(name)?.is_some() {
+            return Err(KeystoreError::Exists(name.into()));
+        }
+        Ok(self.store()?.commit(out).await?)
+    }
+
+    fn put_value(
+        &self,
+        out: &mut WriteSet,
+        user: &UserKey,
+        data_key: &[u8; KEY_LEN],
+        entry: &[u8],
+        plain: &[u8],
+    ) {
+        let nonce: [u8; NONCE_LEN] = self.random();
+        let sealed = cipher::seal(data_key, &nonce, plain, &bound_to(user, entry));
+        let value = SealedValue { nonce, sealed };
+        VALUES.put(out, Scope::NODE, &(*user, entry.to_vec()), &value);
+    }
+
+    /// Opens a user. An unknown name and a wrong password cost the same and are told the same way.
+    pub async fn unlock(
+        self: &Arc<Self>,
+        name: &str,
+        password: &Password,
+    ) -> Result<User, KeystoreError> {
+        check_name(name)?;
+        let wrong = || KeystoreError::WrongPassword(name.into());
+        if self.store.is_none() {
+            return Err(wrong());
+        }
+        let Some(record) = self.record(name)? else {
+            self.hash(password, [0; SALT_LEN]).await?;
+            return Err(wrong());
+        };
+        let key = user_key(name);
+        let data_key = match self.cache.recall(&record.salt, password.text()) {
+            Some(data_key) => data_key,
+            None => {
+                let password_key = self.hash(password, record.salt).await?;
+                let plain = cipher::open(&password_key, &record.nonce, &record.wrapped, &key)
+                    .ok_or_else(wrong)?;
+                let data_key: SecretKey = plain
+                    .as_slice()
+                    .try_into()
+                    .map(Zeroizing::new)
+                    .map_err(|_| KeystoreError::Damaged)?;
+                self.cache.remember(&record.salt, password.text(), &data_key);
+                data_key
+            }
+        };
+        Ok(User { keystore: Arc::clone(self), name: name.into(), key, salt: record.salt, data_key })
+    }
+
+    /// Deletes a user and its keys.
+    pub async fn delete_user(
+        self: &Arc<Self>,
+        name: &str,
+        password: &Password,
+    ) -> Result<(), KeystoreError> {
+        check_name(name)?;
+        if self.record(name)?.is_none() {
+            return Err(KeystoreError::Unknown(name.into()));
+        }
+        let user = self.unlock(name, password).await?;
+        let _turn = self.changes.acquire().await.map_err(|_| KeystoreError::Busy)?;
+        let reader = self.store()?.snapshot()?;
+        user.check_alive(reader.as_ref())?;
+        let mut out = WriteSet::default();
+        USERS.delete(&mut out, Scope::NODE, &user.key);
+        VALUES.scan(
+            reader.as_ref(),
+            Scope::NODE,
+            &user.key,
+            None,
+            &mut |key: &[u8], _: &[u8]| {
+                out.delete(&[VALUES.prefix(Scope::NODE).as_slice(), key].concat());
+                ControlFlow::Continue(())
+            },
+        )?;
+        drop(reader);
+        self.store()?.commit(out).await?;
+        self.cache.forget(&user.salt);
+        Ok(())
+    }
+
+    /// All names, ascending by their bytes.
+    pub fn list_users(&self) -> Result<Vec<String>, KeystoreError> {
+        let reader = self.store()?.snapshot()?;
+        let mut names = Vec::new();
+        let mut damaged = None;
+        USERS.scan(reader.as_ref(), Scope::NODE, &[], None, &mut |_: &[u8], value: &[u8]| {
+            match USERS.value(value) {
+                Ok(record) => names.push(record.name),
+                Err(error) => damaged = Some(error),
+            }
+            ControlFlow::Continue(())
+        })?;
+        if let Some(error) = damaged {
+            return Err(error.into());
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// A user in the form in which it travels. Costs two hashes.
+    pub async fn export_user(
+        self: &Arc<Self>,
+        name: &str,
+        password: &Password,
+    ) -> Result<Vec<u8>, KeystoreError> {
+        let user = self.unlock(name, password).await?;
+        let entries = user.entries()?;
+        let (keystore, password) = (Arc::clone(self), password.clone());
+        let seal = move || {
+            let salt = keystore.random();
+            ExportedUser::seal(password.text(), salt, &entries, || keystore.random()).to_bytes()
+        };
+        self.hasher.run(seal).await
+    }
+
+    /// Takes a user exported by this or another node, under a name of the caller's choice. The password
+    /// must be the exported user's; its strength is not checked again.
+    pub async fn import_user(
+        &self,
+        name: &str,
+        password: &Password,
+        exported: &[u8],
+    ) -> Result<(), KeystoreError> {
+        check_name(name)?;
+        if self.record(name)?.is_some() {
+            return Err(KeystoreError::Exists(name.into()));
+        }
+        let exported = ExportedUser::parse(exported)?;
+        let tried = password.clone();
+        let opened = self.hasher.run(move || exported.open(tried.text())).await?;
+        let entries = opened.ok_or_else(|| KeystoreError::WrongPassword(name.into()))??;
+        self.add(name, password, &entries).await
+    }
+}
+
+impl User {
+    /// The user's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A new random private key.
+    pub(crate) fn random_key(&self) -> PrivateKey {
+        PrivateKey::generate(&mut |bytes: &mut [u8]| (self.keystore.randomness)(bytes))
+    }
+
+    fn check_alive(&self, reader: &dyn KvRead) -> Result<(), KeystoreError> {
+        // A record of the same name with another salt is another user.
+        match USERS.get(reader, Scope::NODE, &self.key)? {
+            Some(record) if record.salt == self.salt => Ok(()),
+            _ => Err(KeystoreError::Unknown(self.name.clone())),
+        }
+    }
+
+    fn open_value(
+        &self,
+        entry: &[u8],
+        value: &SealedValue,
+    ) -> Result<Zeroizing<Vec<u8>>, KeystoreError> {
+        let bound = bound_to(&self.key, entry);
+        cipher::open(&self.data_key, &value.nonce, &value.sealed, &bound)
+            .ok_or(KeystoreError::Damaged)
+    }
+
+    /// Reads a value from one snapshot.
+    pub(crate) fn read(
+        &self,
+        reader: &dyn KvRead,
+        entry: &[u8],
+    ) -> Result<Option<Zeroizing<Vec<u8>>>, KeystoreError> {
+        VALUES
+            .get(reader, Scope::NODE, &(self.key, entry.to_vec()))?
+            .map(|value| self.open_value(entry, &value))
+            .transpose()
+    }
+
+    /// A snapshot in which this user still exists.
+    pub(crate) fn snapshot(&self) -> Result<Box<dyn KvRead>, KeystoreError> {
+        let reader = self.keystore.store()?.snapshot()?;
+        self.check_alive(reader.as_ref())?;
+        Ok(reader)
+    }
+
+    /// Writes what `decide` makes of the user's present values, in one piece; nobody else changes the
+    /// user in between.
+    pub(crate) async fn update(
+        &self,
+        decide: impl FnOnce(&dyn KvRead) -> Result<PlainEntries, KeystoreError>,
+    ) -> Result<(), KeystoreError> {
+        let _turn = self.keystore.changes.acquire().await.map_err(|_| KeystoreError::Busy)?;
+        let out = {
+            let reader = self.snapshot()?;
+            let mut out = WriteSet::default();
+            for (entry, plain) in decide(reader.as_ref())? {
+                self.keystore.put_value(&mut out, &self.key, &self.data_key, &entry, &plain);
+            }
+            out
+        };
+        if out.is_empty() { Ok(()) } else { Ok(self.keystore.store()?.commit(out).await?) }
+    }
+
+    /// All values in the clear, ascending by their keys.
+    fn entries(&self) -> Result<PlainEntries, KeystoreError> {
+        let reader = self.snapshot()?;
+        let mut entries = PlainEntries::new();
+        let mut failed = None;
+        let mut visit = |key: &[u8], value: &[u8]| -> Result<(), KeystoreError> {
+            let ((_, entry), value) = VALUES.entry(key, value)?;
+            let plain = self.open_value(&entry, &value)?;
+            entries.push((entry, plain));
+            Ok(())
+        };
+        VALUES.scan(
+            reader.as_ref(),
+            Scope::NODE,
+            &self.key,
+            None,
+            &mut |key: &[u8], value: &[u8]| match visit(key, value) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            },
+        )?;
+        failed.map_or(Ok(entries), Err)
+    }
+}
+
+fn user_key(name: &str) -> UserKey {
+    sha256(name.as_bytes())
+}
+
+/// What a value is bound to: it opens nowhere else.
+fn bound_to(user: &UserKey, entry: &[u8]) -> Vec<u8> {
+    [user.as_slice(), entry].concat()
+}

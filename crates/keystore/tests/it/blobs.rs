@@ -1,0 +1,138 @@
+//! Users that travel: the reference's forms, altered and truncated ones.
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use chacha20poly1305::aead::{Aead, KeyInit};
+use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use esker_keystore::blob::ExportedUser;
+use esker_keystore::{Keyring, KeystoreError};
+use esker_primitives::Id;
+use esker_primitives::codec::Writer;
+use esker_primitives::hash::sha256;
+use esker_primitives::hexfmt;
+use esker_primitives::keys::PrivateKey;
+use proptest::prelude::*;
+
+use crate::{STRONG, in_memory, password};
+
+/// The blob of the recorded exchange in which a user of the reference is imported.
+fn foreign() -> Vec<u8> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/node/keystore-foreign.io");
+    let text = std::fs::read_to_string(path).unwrap();
+    let line = text.lines().find(|line| line.contains("importUser")).unwrap();
+    let hex = line.split("\"user\":\"").nth(1).unwrap().split('"').next().unwrap();
+    hexfmt::decode_checked(hex).unwrap()
+}
+
+/// A blob as the reference writes it, made here independently: a list of addresses on the zero chain.
+pub(crate) fn with_addresses(n: usize) -> Vec<u8> {
+    let mut list = Writer::default();
+    list.u16(0);
+    list.len(n);
+    for i in 0..n {
+        list.fixed(&sha256(&i.to_be_bytes())[..20]);
+    }
+    let key = sha256(STRONG.as_bytes());
+    let cipher = XChaCha20Poly1305::new(Key::from_slice(&key));
+    let nonce = [9; 24];
+    let sealed = cipher.encrypt(XNonce::from_slice(&nonce), list.as_slice()).unwrap();
+    let mut value = Writer::default();
+    value.u16(0);
+    value.bytes(&sealed);
+    value.bytes(&nonce);
+    let salt = [3; 16];
+    let mut hash = [0; 32];
+    let params = Params::new(65_536, 1, 4, Some(32)).unwrap();
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+        .hash_password_into(STRONG.as_bytes(), &salt, &mut hash)
+        .unwrap();
+    let mut blob = Writer::default();
+    blob.u16(0);
+    blob.fixed(&hash);
+    blob.fixed(&salt);
+    blob.len(1);
+    blob.bytes(&[sha256(&[0; 32]), [0; 32]].concat());
+    blob.bytes(value.as_slice());
+    blob.into_vec()
+}
+
+#[tokio::test]
+async fn a_user_of_the_reference_is_read() {
+    let keystore = in_memory();
+    let blob = foreign();
+    let wrong = keystore.import_user("lit", &password("wrong"), &blob).await.unwrap_err();
+    assert_eq!(wrong.to_string(), "incorrect password: user \"lit\"");
+    assert!(keystore.list_users().unwrap().is_empty());
+    keystore.import_user("lit", &password(STRONG), &blob).await.unwrap();
+    let user = keystore.unlock("lit", &password(STRONG)).await.unwrap();
+    let x = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed".parse::<Id>().unwrap();
+    let keys = Keyring::new(&user, &x).keys().unwrap();
+    let texts: Vec<_> = keys.iter().map(|(_, key)| key.to_text()).collect();
+    assert_eq!(
+        texts,
+        [
+            "PrivateKey-6Rw2DxE38nSS6LNaudMgVTuzJHpCGQ6ZshU9MhewhhyYv67P4",
+            "PrivateKey-BTQHgaDnUismFjHTvxARfKW7EKoy2YLaf6Vuf3QjpTs2VCzto"
+        ]
+    );
+    for (address, key) in keys {
+        assert_eq!(key.address(), address);
+    }
+}
+
+#[tokio::test]
+async fn an_exported_user_comes_back_whole_under_another_name() {
+    let keystore = in_memory();
+    keystore.create_user("bob", &password(STRONG)).await.unwrap();
+    let user = keystore.unlock("bob", &password(STRONG)).await.unwrap();
+    let key = PrivateKey::from_slice(&[7; 32]).unwrap();
+    let address = Keyring::new(&user, &Id::ZERO).add(&key).await.unwrap();
+    let blob = keystore.export_user("bob", &password(STRONG)).await.unwrap();
+
+    let other = in_memory();
+    let taken = keystore.import_user("bob", &password(STRONG), &blob).await.unwrap_err();
+    assert_eq!(taken.to_string(), "user already exists: bob");
+    let empty = other.import_user("", &password(STRONG), &blob).await.unwrap_err();
+    assert_eq!(empty.to_string(), "empty username");
+    other.import_user("rob", &password(STRONG), &blob).await.unwrap();
+    let user = other.unlock("rob", &password(STRONG)).await.unwrap();
+    assert_eq!(Keyring::new(&user, &Id::ZERO).key(&address).unwrap().as_bytes(), key.as_bytes());
+    let wrong = keystore.export_user("bob", &password("x")).await.unwrap_err();
+    assert_eq!(wrong.to_string(), "incorrect password: user \"bob\"");
+    let unknown = keystore.export_user("eve", &password("x")).await.unwrap_err();
+    assert_eq!(unknown.to_string(), "incorrect password: user \"eve\"");
+}
+
+#[tokio::test]
+async fn damaged_blobs_leave_nothing_behind() {
+    let keystore = in_memory();
+    let blob = foreign();
+    let cut = keystore.import_user("x", &password(STRONG), &blob[..blob.len() - 1]).await;
+    assert!(matches!(cut, Err(KeystoreError::Blob(_))), "{cut:?}");
+    let empty = keystore.import_user("x", &password(STRONG), &[]).await.unwrap_err();
+    assert_eq!(empty.to_string(), "couldn't unpack codec version");
+    let long = [blob.as_slice(), b"!"].concat();
+    let long = keystore.import_user("x", &password(STRONG), &long).await.unwrap_err();
+    assert!(long.to_string().starts_with("trailing buffer space"), "{long}");
+    // The last byte belongs to the last value's nonce.
+    let mut altered = blob.clone();
+    *altered.last_mut().unwrap() ^= 1;
+    let altered = keystore.import_user("x", &password(STRONG), &altered).await.unwrap_err();
+    assert!(matches!(altered, KeystoreError::DamagedBlob), "{altered}");
+    assert!(keystore.list_users().unwrap().is_empty());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..256)) {
+        if let Ok(user) = ExportedUser::parse(&bytes) {
+            prop_assert_eq!(user.to_bytes(), bytes);
+        }
+    }
+
+    #[test]
+    fn a_cut_blob_is_refused(at in 0usize..700) {
+        let blob = foreign();
+        prop_assume!(at < blob.len());
+        prop_assert!(ExportedUser::parse(&blob[..at]).is_err());
+    }
+}
