@@ -1,0 +1,159 @@
+//! The node's own APIs, beside those of its chains.
+//!
+//! [`install`] puts all of them behind their paths: `/ext/info`, `/ext/health` (with its sub-paths), `/ext/metrics`,
+//! `/ext/bc/P` with its aliases, and where they are switched on `/ext/index/<chain>/{block,tx,vtx}` and `/ext/admin`.
+//! Each API is one file: a service, its method table, and the narrow trait or plain data it asks for. None of them
+//! knows a chain's types or writes anything but routes, aliases and log levels.
+
+pub mod admin;
+pub mod health;
+pub mod index;
+pub mod info;
+pub mod platform;
+mod time;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use esker_chain::{ChainVm, Engine};
+use esker_primitives::clock::Clock;
+use esker_primitives::{AssetId, ChainId, Id, SubnetId};
+use esker_storage::Store;
+use esker_utxo::Utxo;
+
+pub use admin::AdminApi;
+pub use health::Health;
+pub use index::{Container, IndexSource};
+pub use info::{TxFees, UpgradeTimes, Versions};
+pub use platform::{FeeConfig, MinStake};
+
+use crate::chains::AliasTable;
+use crate::http::{Endpoint, Readiness, RouteError, Routes};
+use crate::identity::Identity;
+use crate::logging::LogLevels;
+use crate::metrics::Metrics;
+
+/// The network as its definition tells it; nothing here changes while the node runs.
+#[derive(Clone, Debug)]
+pub struct NetworkFacts {
+    /// Number of the network.
+    pub id: u32,
+    /// `mainnet`, `fuji`, `local`, `network-7`.
+    pub name: String,
+    /// Human-readable part of the addresses.
+    pub hrp: String,
+    /// The native asset: of fees and of stakes.
+    pub native_asset_id: AssetId,
+    /// When the network began, Unix seconds.
+    pub start_time_s: u64,
+    /// Fees in the smallest unit of the native asset.
+    pub fees: TxFees,
+    /// When each change of the rules took or takes place.
+    pub upgrades: UpgradeTimes,
+    /// Fee rules of the P-Chain.
+    pub fee_config: FeeConfig,
+    /// Least stakes.
+    pub min_stake: MinStake,
+    /// Every blockchain that the network's genesis creates, run by this node or not; the P-Chain is none of them.
+    /// In the order in which `platform.getBlockchains` lists them: the last created first.
+    pub blockchains: Vec<Blockchain>,
+    /// Outputs on the P-Chain.
+    pub platform_utxos: Vec<Utxo>,
+}
+
+/// A blockchain that a transaction of the P-Chain created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blockchain {
+    /// Hash of the creating transaction.
+    pub id: ChainId,
+    /// Such as `X-Chain`.
+    pub name: String,
+    /// The subnet that validates it; the zero ID is the primary network.
+    pub subnet_id: SubnetId,
+    /// The virtual machine.
+    pub vm_id: Id,
+}
+
+/// A chain that this node runs.
+#[derive(Clone, Debug)]
+pub struct RunningChain {
+    /// The chain.
+    pub vm: Arc<dyn ChainVm>,
+    /// The subnet that validates it.
+    pub subnet_id: SubnetId,
+    /// Whether it is in normal operation.
+    pub ready: Readiness,
+    /// Its blocks for the index API, if that is switched on for it.
+    pub index: Option<Arc<dyn IndexSource>>,
+}
+
+/// Everything that the node's APIs rest on. Built once by the wiring, taken apart by [`install`].
+pub struct ApiDeps {
+    /// The network's definition.
+    pub network: NetworkFacts,
+    /// Who this node is.
+    pub identity: Arc<Identity>,
+    /// What runs.
+    pub versions: Versions,
+    /// Address at which peers would reach the node.
+    pub node_ip: SocketAddr,
+    /// Virtual machines by ID, with their names, as `info.getVMs` shows them.
+    pub vms: Vec<(Id, Vec<String>)>,
+    /// Feature extensions by ID, with their names.
+    pub fxs: Vec<(Id, String)>,
+    /// Names of the chains, the P-Chain's (the zero ID) among them.
+    pub aliases: Arc<AliasTable>,
+    /// The chains that run, without the P-Chain.
+    pub chains: Vec<RunningChain>,
+    /// Asked for peers and progress.
+    pub engine: Arc<dyn Engine>,
+    /// The store.
+    pub store: Store,
+    /// Folder whose disk must have room; without one there is no such check.
+    pub data_dir: Option<PathBuf>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The figures; [`install`] lets them watch the chains.
+    pub metrics: Arc<Metrics>,
+    /// The loggers, if the admin API is switched on.
+    pub admin: Option<LogLevels>,
+}
+
+/// Adds the routes of every node API and returns the health report, whose [`Health::run`] the caller spawns.
+///
+/// The routes of the chains themselves are added with [`Routes::chain`], before or after.
+pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, RouteError> {
+    for chain in &deps.chains {
+        // Weak, so that figures never keep a chain, and with it the store, alive.
+        let vm = Arc::downgrade(&chain.vm);
+        deps.metrics.watch_chain(&chain.vm.name(), move || {
+            vm.upgrade().map(|vm| vm.stats()).unwrap_or_default()
+        });
+    }
+    let health = health::standard(&deps, routes);
+    health::install(&health, routes)?;
+    routes.node("metrics", Endpoint::Metrics(Arc::clone(&deps.metrics)))?;
+    for chain in &deps.chains {
+        if let Some(source) = &chain.index {
+            index::install(&chain.vm.name(), source, routes)?;
+        }
+    }
+    if let Some(levels) = &deps.admin {
+        let admin =
+            AdminApi::new(Arc::clone(&deps.aliases), Arc::clone(routes), levels.clone());
+        routes.node("admin", Endpoint::J2(admin.service()))?;
+    }
+    platform::install(&deps, routes)?;
+    info::install(deps, routes)?;
+    Ok(health)
+}
+
+impl std::fmt::Debug for ApiDeps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiDeps")
+            .field("network", &self.network.id)
+            .field("chains", &self.chains)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,180 @@
+//! Bodies: reading those of requests within limits, and what replies carry.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+
+use super::config::SMALL_BODY;
+use super::connections::StreamGuard;
+
+/// Why a body was not read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum BodyError {
+    /// It has this many bytes: those that the request tells, or one more than the limit.
+    TooLarge(u64),
+    /// Other bodies take all the memory that there is for them.
+    NoMemory,
+    /// The connection broke, or its framing.
+    Broken,
+}
+
+/// Bounds the bytes of large bodies held at once.
+#[derive(Debug)]
+pub(super) struct BodyMemory {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+/// A body that was read, and its share of the memory while it lives.
+#[derive(Debug)]
+pub(super) struct ReadBody {
+    pub(super) bytes: Bytes,
+    _share: Option<Share>,
+}
+
+#[derive(Debug)]
+struct Share {
+    memory: Arc<BodyMemory>,
+    bytes: usize,
+}
+
+impl BodyMemory {
+    pub(super) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, used: AtomicUsize::new(0) })
+    }
+
+    /// Reads a body of at most `limit` bytes. Memory is counted as bytes arrive, never by what a request claims.
+    pub(super) async fn read(
+        self: &Arc<Self>,
+        body: &mut Incoming,
+        limit: usize,
+    ) -> Result<ReadBody, BodyError> {
+        if let Some(told) = body.size_hint().exact()
+            && told > limit as u64
+        {
+            return Err(BodyError::TooLarge(told));
+        }
+        let Some(first) = next_data(body).await? else { return Ok(ReadBody::small(Bytes::new())) };
+        if body.is_end_stream() && first.len() <= limit.min(SMALL_BODY) {
+            return Ok(ReadBody::small(first));
+        }
+        let mut whole = BytesMut::from(first);
+        let mut share = Share { memory: Arc::clone(self), bytes: 0 };
+        loop {
+            if whole.len() > limit {
+                return Err(BodyError::TooLarge(limit as u64 + 1));
+            }
+            share.grow_to(whole.len())?;
+            match next_data(body).await? {
+                Some(chunk) => whole.extend_from_slice(&chunk),
+                None => break,
+            }
+        }
+        Ok(ReadBody { bytes: whole.freeze(), _share: Some(share) })
+    }
+}
+
+impl ReadBody {
+    fn small(bytes: Bytes) -> Self {
+        Self { bytes, _share: None }
+    }
+}
+
+impl Share {
+    fn grow_to(&mut self, bytes: usize) -> Result<(), BodyError> {
+        if bytes <= SMALL_BODY || bytes <= self.bytes {
+            return Ok(());
+        }
+        let more = bytes - self.bytes;
+        let taken = self.memory.used.fetch_add(more, Ordering::Relaxed);
+        self.bytes = bytes;
+        // What was taken too much goes back when the share is dropped.
+        if taken + more > self.memory.limit { Err(BodyError::NoMemory) } else { Ok(()) }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.memory.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// The next bytes of a body, trailers skipped.
+async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, BodyError> {
+    loop {
+        match poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
+            None => return Ok(None),
+            Some(Err(_)) => return Err(BodyError::Broken),
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+}
+
+/// What a reply carries.
+pub(super) enum ReplyBody {
+    /// All of it.
+    Full(Option<Bytes>),
+    /// Bytes that come when they come.
+    Stream(axum::body::Body, #[expect(dead_code, reason = "tells the end when dropped")] StreamGuard),
+}
+
+impl ReplyBody {
+    pub(super) fn full(bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        Self::Full((!bytes.is_empty()).then_some(bytes))
+    }
+
+    pub(super) const fn empty() -> Self {
+        Self::Full(None)
+    }
+}
+
+impl fmt::Debug for ReplyBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full(bytes) => write!(f, "Full({} bytes)", bytes.as_ref().map_or(0, Bytes::len)),
+            Self::Stream(..) => f.write_str("Stream"),
+        }
+    }
+}
+
+impl Body for ReplyBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        match self.get_mut() {
+            Self::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Stream(body, _) => Pin::new(body).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Full(bytes) => bytes.is_none(),
+            Self::Stream(body, _) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Full(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            Self::Stream(body, _) => body.size_hint(),
+        }
+    }
+}

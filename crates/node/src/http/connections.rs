@@ -1,0 +1,403 @@
+//! The open connections: what each is doing and since when, so that the slow ones are closed.
+//!
+//! A connection notes its phase in one atomic word; one task looks at all of them a few times a second. That costs
+//! a request some nanoseconds where timers of its own would cost it a lock each.
+
+use std::collections::HashMap;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use esker_primitives::sync::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use super::config::HttpConfig;
+use crate::metrics::{Closed, Metrics};
+
+/// How long a connection that is being closed takes in what its client still sends, so that the client sees the
+/// reply and no reset.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often the phases are looked at, where the time-outs are long.
+const SLOWEST_TICK: Duration = Duration::from_millis(500);
+const FASTEST_TICK: Duration = Duration::from_millis(5);
+/// A connection that receives or sends is closed to make room only after this time without an end.
+const BUSY_GRACE_MS: u64 = 1000;
+/// How long a new connection that found no room waits between two looks.
+const ROOM_TICK: Duration = Duration::from_millis(100);
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Phase {
+    /// Receives a request's head, or is new.
+    Head,
+    /// Receives a request's body.
+    Body,
+    /// A handler is at work.
+    Handling,
+    /// Sends a reply that is complete.
+    Reply,
+    /// A handler sends as it goes.
+    Stream,
+    /// The same, and the client does not take it.
+    StreamBlocked,
+    /// Waits for the next request.
+    Idle,
+    /// Is closed for us; takes in what still comes.
+    Drain,
+}
+
+impl Phase {
+    const ALL: [Self; 8] = [
+        Self::Head,
+        Self::Body,
+        Self::Handling,
+        Self::Reply,
+        Self::Stream,
+        Self::StreamBlocked,
+        Self::Idle,
+        Self::Drain,
+    ];
+}
+
+/// One open connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// Milliseconds of [`Connections::now`] since when, and the phase in the lowest byte.
+    doing: AtomicU64,
+    /// The client may still be sending what nobody reads.
+    unread: AtomicBool,
+    task: OnceLock<AbortHandle>,
+    all: Arc<Connections>,
+    number: u64,
+}
+
+impl Connection {
+    pub(super) fn enter(&self, phase: Phase) {
+        let word = (self.all.now() << 8) | phase as u64;
+        self.doing.store(word, Ordering::Relaxed);
+    }
+
+    /// The request's body stays unread, wholly or in part.
+    pub(super) fn leave_unread(&self) {
+        self.unread.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_task(&self, task: AbortHandle) {
+        // It is set once, right after the task was made.
+        let _ = self.task.set(task);
+    }
+
+    fn doing(&self) -> (Phase, u64) {
+        let word = self.doing.load(Ordering::Relaxed);
+        (Phase::ALL[(word & 7) as usize], word >> 8)
+    }
+
+    fn phase(&self) -> Phase {
+        self.doing().0
+    }
+
+    fn abort(&self) {
+        if let Some(task) = self.task.get() {
+            task.abort();
+        }
+    }
+}
+
+/// Tells the connection that the stream of a reply has ended, when dropped.
+pub(super) struct StreamGuard(Arc<Connection>);
+
+impl StreamGuard {
+    pub(super) fn new(connection: &Arc<Connection>) -> Self {
+        connection.enter(Phase::Stream);
+        Self(Arc::clone(connection))
+    }
+}
+
+impl Drop for StreamGuard {
+    fn drop(&mut self) {
+        self.0.enter(Phase::Reply);
+    }
+}
+
+/// All open connections of a server.
+#[derive(Debug)]
+pub(super) struct Connections {
+    started: Instant,
+    /// Milliseconds since the start, as of the last look.
+    now: AtomicU64,
+    open: Mutex<HashMap<u64, Arc<Connection>>>,
+    numbers: AtomicU64,
+    /// A connection was opened, and so there is something to look at.
+    opened: Notify,
+    /// A connection was closed.
+    closed: Notify,
+    stopping: AtomicBool,
+    max: usize,
+    drain_limit: u64,
+    timeouts: [Option<(Duration, Closed)>; 8],
+    metrics: Arc<Metrics>,
+}
+
+impl Connections {
+    pub(super) fn new(config: &HttpConfig, metrics: Arc<Metrics>) -> Arc<Self> {
+        let timeouts = Phase::ALL.map(|phase| match phase {
+            Phase::Head => Some((config.header_timeout, Closed::Header)),
+            Phase::Body => Some((config.body_timeout, Closed::Body)),
+            Phase::Reply | Phase::StreamBlocked => Some((config.write_timeout, Closed::Write)),
+            Phase::Idle => Some((config.idle_timeout, Closed::Idle)),
+            Phase::Drain => Some((DRAIN_TIMEOUT, Closed::Body)),
+            Phase::Handling | Phase::Stream => None,
+        });
+        Arc::new(Self {
+            started: Instant::now(),
+            now: AtomicU64::new(0),
+            open: Mutex::new_named("connections", HashMap::new()),
+            numbers: AtomicU64::new(0),
+            opened: Notify::new(),
+            closed: Notify::new(),
+            stopping: AtomicBool::new(false),
+            max: config.max_connections.max(1),
+            drain_limit: 4 * config.body_limit as u64,
+            timeouts,
+            metrics,
+        })
+    }
+
+    /// Milliseconds since the start, as precise as the looks are frequent.
+    fn now(&self) -> u64 {
+        self.now.load(Ordering::Relaxed)
+    }
+
+    fn look_at_the_clock(&self) -> u64 {
+        let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.now.store(now, Ordering::Relaxed);
+        now
+    }
+
+    /// Takes a new connection in.
+    pub(super) fn open(self: &Arc<Self>, stream: TcpStream) -> (Io, Arc<Connection>) {
+        self.look_at_the_clock();
+        let connection = Arc::new(Connection {
+            doing: AtomicU64::new(0),
+            unread: AtomicBool::new(false),
+            task: OnceLock::new(),
+            all: Arc::clone(self),
+            number: self.numbers.fetch_add(1, Ordering::Relaxed),
+        });
+        connection.enter(Phase::Head);
+        self.open.lock().insert(connection.number, Arc::clone(&connection));
+        self.metrics.connections.inc();
+        self.metrics.connections_opened.inc();
+        self.opened.notify_one();
+        let io = Io { stream, connection: Arc::clone(&connection), drained: 0, shut: false };
+        (io, connection)
+    }
+
+    /// Waits until there is room for one more connection: the one that waits for its client the longest is closed.
+    pub(super) async fn make_room(&self) {
+        loop {
+            let closed = self.closed.notified();
+            if self.open.lock().len() < self.max {
+                return;
+            }
+            self.close_longest_waiting();
+            // All may be at work: handlers end, and receiving or sending ones grow old.
+            let _ = tokio::time::timeout(ROOM_TICK, closed).await;
+        }
+    }
+
+    /// Closes the connection that waits for its client the longest, if any does.
+    pub(super) fn close_longest_waiting(&self) {
+        let now = self.look_at_the_clock();
+        let open = self.open.lock();
+        let waiting = open.values().filter_map(|connection| {
+            let (phase, since) = connection.doing();
+            let grace = match phase {
+                Phase::Handling | Phase::Stream => return None,
+                Phase::Head | Phase::Idle => 0,
+                Phase::Body | Phase::Reply | Phase::StreamBlocked | Phase::Drain => BUSY_GRACE_MS,
+            };
+            (now.saturating_sub(since) >= grace).then_some((since, connection))
+        });
+        if let Some((_, connection)) = waiting.min_by_key(|(since, c)| (*since, c.number)) {
+            connection.abort();
+            self.metrics.connection_closed(Closed::Room);
+        }
+    }
+
+    /// Closes what is too slow, for ever.
+    pub(super) async fn watch(&self) {
+        let shortest = self.timeouts.iter().flatten().map(|(time, _)| *time).min();
+        let tick = (shortest.unwrap_or(SLOWEST_TICK) / 4).clamp(FASTEST_TICK, SLOWEST_TICK);
+        loop {
+            // An idle node does not wake up for nothing.
+            if self.open.lock().is_empty() {
+                self.opened.notified().await;
+            }
+            tokio::time::sleep(tick).await;
+            self.close_slow();
+        }
+    }
+
+    fn close_slow(&self) {
+        let now = self.look_at_the_clock();
+        for connection in self.open.lock().values() {
+            let (phase, since) = connection.doing();
+            if let Some((timeout, why)) = &self.timeouts[phase as usize]
+                && u128::from(now.saturating_sub(since)) > timeout.as_millis()
+            {
+                connection.abort();
+                self.metrics.connection_closed(*why);
+            }
+        }
+    }
+
+    /// Is the server ending? Replies then close their connections.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Ends all connections: those without a request at once, the others after their reply or the grace.
+    pub(super) async fn stop(&self, grace: Duration) {
+        self.stopping.store(true, Ordering::Relaxed);
+        let all_closed = async {
+            loop {
+                let closed = self.closed.notified();
+                let mut open = 0;
+                for connection in self.open.lock().values() {
+                    match connection.phase() {
+                        Phase::Head | Phase::Idle | Phase::Drain => connection.abort(),
+                        Phase::Body
+                        | Phase::Handling
+                        | Phase::Reply
+                        | Phase::Stream
+                        | Phase::StreamBlocked => {}
+                    }
+                    open += 1;
+                }
+                if open == 0 {
+                    return;
+                }
+                // A reply may have gone out and left its connection waiting since the last look.
+                let _ = tokio::time::timeout(FASTEST_TICK, closed).await;
+            }
+        };
+        if tokio::time::timeout(grace, all_closed).await.is_err() {
+            let open = self.open.lock();
+            tracing::debug!(connections = open.len(), "requests cut off at the end");
+            open.values().for_each(|connection| connection.abort());
+        }
+    }
+}
+
+/// A connection's socket. Keeps the connection in the table for as long as it lives, upgrades included.
+#[derive(Debug)]
+pub(super) struct Io {
+    stream: TcpStream,
+    connection: Arc<Connection>,
+    drained: u64,
+    shut: bool,
+}
+
+impl Drop for Io {
+    fn drop(&mut self) {
+        let all = &self.connection.all;
+        all.open.lock().remove(&self.connection.number);
+        all.metrics.connections.dec();
+        all.closed.notify_waiters();
+    }
+}
+
+impl Io {
+    fn note_write<T>(&self, written: &Poll<io::Result<T>>) {
+        match (self.connection.phase(), written) {
+            (Phase::Stream, Poll::Pending) => self.connection.enter(Phase::StreamBlocked),
+            (Phase::StreamBlocked, Poll::Ready(_)) => self.connection.enter(Phase::Stream),
+            _ => {}
+        }
+    }
+
+    /// Takes in what the client still sends.
+    fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut space = [0; 16 * 1024];
+        while self.drained < self.connection.all.drain_limit {
+            let mut buffer = ReadBuf::new(&mut space);
+            let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer));
+            if read.is_err() || buffer.filled().is_empty() {
+                break;
+            }
+            self.drained += buffer.filled().len() as u64;
+        }
+        Poll::Ready(())
+    }
+}
+
+impl AsyncRead for Io {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if buffer.filled().len() > before && self.connection.phase() == Phase::Idle {
+            self.connection.enter(Phase::Head);
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Io {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.note_write(&written);
+        written
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
+        self.note_write(&written);
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    /// Called when everything that was to be written has been.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.connection.phase() == Phase::Reply {
+            self.connection.enter(Phase::Idle);
+        }
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.shut {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
+            self.shut = true;
+            if self.connection.unread.load(Ordering::Relaxed) {
+                self.connection.enter(Phase::Drain);
+            }
+        }
+        if self.connection.phase() == Phase::Drain && !self.connection.all.is_stopping() {
+            ready!(self.poll_drain(cx));
+        }
+        Poll::Ready(Ok(()))
+    }
+}

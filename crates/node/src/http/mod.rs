@@ -1,0 +1,29 @@
+//! The HTTP server: limits, outer layers and the table of paths.
+//!
+//! One request passes, in this order (rpc-envelope.md 1): node-id header, gzip, CORS with its preflights, allowed
+//! hosts, the table of paths with redirects of unclean ones, 503 while a chain is not ready, the handler. The
+//! handlers of the object dialect run on the connection's own task; nothing on the way takes a lock or boxes.
+//!
+//! Where to start: [`serve`] accepts connections, `dispatch.rs` is the way of one request, [`Routes`] the table.
+//! This module knows no chain and no method. Another dialect joins as a variant of [`Endpoint`]; websockets join
+//! through [`Endpoint::Axum`], which may upgrade its connection.
+
+mod body;
+mod config;
+mod connections;
+mod cors;
+mod dispatch;
+mod gzip;
+mod hosts;
+mod path;
+mod routes;
+mod server;
+
+pub use config::{
+    DEFAULT_BODY_LIMIT, DEFAULT_BODY_MEMORY, DEFAULT_BODY_TIMEOUT, DEFAULT_GZIP_MIN,
+    DEFAULT_HEAD_LIMIT, DEFAULT_HEADER_TIMEOUT, DEFAULT_IDLE_TIMEOUT, DEFAULT_MAX_CONNECTIONS,
+    DEFAULT_MAX_IN_FLIGHT, DEFAULT_SHUTDOWN_GRACE, DEFAULT_WRITE_TIMEOUT, HttpConfig, SMALL_BODY,
+};
+pub use dispatch::HttpState;
+pub use routes::{Endpoint, MAX_PATHS, Readiness, RouteError, Routes};
+pub use server::serve;

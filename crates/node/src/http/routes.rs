@@ -1,0 +1,270 @@
+//! Which path leads where. Paths are compared as a whole, decoded, case-sensitively.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwap;
+use esker_chain::Route;
+use esker_primitives::ChainId;
+use esker_primitives::sync::Mutex;
+use esker_rpc::Service;
+use thiserror::Error;
+
+use crate::api::health::HealthEndpoint;
+use crate::metrics::{EndpointMetrics, Metrics};
+
+/// All paths of the node begin with it.
+const ROOT: &str = "/ext/";
+
+/// Most paths of a node, aliases included: admin calls add some for ever.
+pub const MAX_PATHS: usize = 65_536;
+
+/// What answers at a path.
+#[derive(Clone, Debug)]
+pub enum Endpoint {
+    /// The object dialect of JSON-RPC.
+    J2(Service),
+    /// Health: the reply to GET beside a JSON-RPC service.
+    Health(HealthEndpoint),
+    /// The metrics in Prometheus' text form.
+    Metrics(Arc<Metrics>),
+    /// Anything that axum serves: streams, connections that become websockets. Its limits are its own.
+    Axum(axum::Router),
+}
+
+/// Whether a chain is in normal operation. Cheap to clone; all clones tell the same.
+#[derive(Clone, Debug, Default)]
+pub struct Readiness(Arc<AtomicBool>);
+
+impl Readiness {
+    /// Of a chain that is not there yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Of a chain that is in normal operation.
+    pub fn ready() -> Self {
+        let readiness = Self::new();
+        readiness.set(true);
+        readiness
+    }
+
+    /// Opens or closes the chain's endpoints.
+    pub fn set(&self, ready: bool) {
+        self.0.store(ready, Ordering::Release);
+    }
+
+    /// Is the chain in normal operation?
+    pub fn is_ready(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// One answering path.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) endpoint: Endpoint,
+    /// `None` for what belongs to no chain.
+    pub(crate) ready: Option<Readiness>,
+    pub(crate) metrics: EndpointMetrics,
+}
+
+/// Why a path was not added.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum RouteError {
+    /// The path leads somewhere already. The text is the reference's.
+    #[error("route is either already aliased or already maps to a handle: {0}")]
+    Taken(String),
+    /// There are [`MAX_PATHS`] already.
+    #[error("too many routes: {MAX_PATHS}")]
+    Full,
+}
+
+/// What was registered, from which the table of paths follows.
+#[derive(Debug, Default)]
+struct Plan {
+    /// Base path to what answers below it, by suffix; bases of aliases too.
+    bases: BTreeMap<String, BTreeMap<String, Arc<Target>>>,
+    /// Base path to its aliases; the base itself may come later, or never.
+    aliases: BTreeMap<String, Vec<String>>,
+    /// Every alias.
+    reserved: BTreeSet<String>,
+    paths: usize,
+}
+
+/// The paths of the node. Reading takes no lock; paths may be added while the node runs.
+pub struct Routes {
+    plan: Mutex<Plan>,
+    table: ArcSwap<HashMap<Box<str>, Arc<Target>>>,
+    metrics: Arc<Metrics>,
+}
+
+impl Routes {
+    /// No paths.
+    pub fn new(metrics: Arc<Metrics>) -> Self {
+        Self {
+            plan: Mutex::new_named("routes", Plan::default()),
+            table: ArcSwap::default(),
+            metrics,
+        }
+    }
+
+    /// Adds an endpoint of the node itself: `info` answers at `/ext/info`. The path is its name in the metrics.
+    pub fn node(&self, path: &str, endpoint: Endpoint) -> Result<(), RouteError> {
+        let target = self.target(path, endpoint, None);
+        self.add(format!("{ROOT}{path}"), vec![(String::new(), target)], &[])
+    }
+
+    /// Adds a chain's endpoints, at `/ext/bc/<ID>`, and for each alias at `/ext/bc/<alias>` and `/ext/<alias>`,
+    /// each with the routes' suffixes. Until the chain is ready they answer 503.
+    pub fn chain<S: AsRef<str>>(
+        &self,
+        chain: &ChainId,
+        aliases: &[S],
+        routes: Vec<Route>,
+        ready: &Readiness,
+    ) -> Result<(), RouteError> {
+        let id = chain.to_string();
+        let name = aliases.first().map_or(id.as_str(), AsRef::as_ref);
+        let targets = routes
+            .into_iter()
+            .map(|Route { suffix, service }| {
+                let label = format!("{name}{suffix}");
+                let target = self.target(&label, Endpoint::J2(service), Some(ready.clone()));
+                (suffix.to_owned(), target)
+            })
+            .collect();
+        let mut others = Vec::new();
+        for alias in aliases.iter().map(AsRef::as_ref).filter(|alias| *alias != id) {
+            others.push(format!("{ROOT}bc/{alias}"));
+            others.push(format!("{ROOT}{alias}"));
+        }
+        self.add(format!("{ROOT}bc/{id}"), targets, &others)
+    }
+
+    /// Lets `alias` lead where `endpoint` does, with all that is or will be below it (`bc/X` has `bc/X/wallet`).
+    /// Both are given without `/ext/`. That there is no such endpoint is no error.
+    pub fn alias(&self, endpoint: &str, alias: &str) -> Result<(), RouteError> {
+        let mut plan = self.plan.lock();
+        plan.alias(format!("{ROOT}{endpoint}"), format!("{ROOT}{alias}"))?;
+        self.publish(&plan);
+        Ok(())
+    }
+
+    /// Takes away one path, aliases of it apart.
+    pub fn remove(&self, path: &str) {
+        let mut plan = self.plan.lock();
+        for (base, targets) in &mut plan.bases {
+            if let Some(suffix) = path.strip_prefix(base.as_str()) {
+                targets.remove(suffix);
+            }
+        }
+        self.publish(&plan);
+    }
+
+    /// Does anything answer at this path?
+    pub fn contains(&self, path: &str) -> bool {
+        self.table.load().contains_key(path)
+    }
+
+    /// Every path, ascending.
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths: Vec<_> = self.table.load().keys().map(ToString::to_string).collect();
+        paths.sort_unstable();
+        paths
+    }
+
+    pub(crate) fn find(&self, path: &str) -> Option<Arc<Target>> {
+        self.table.load().get(path).cloned()
+    }
+
+    fn target(&self, label: &str, endpoint: Endpoint, ready: Option<Readiness>) -> Arc<Target> {
+        let metrics = self.metrics.endpoint(label, endpoint.service());
+        Arc::new(Target { endpoint, ready, metrics })
+    }
+
+    fn add(
+        &self,
+        base: String,
+        targets: Vec<(String, Arc<Target>)>,
+        aliases: &[String],
+    ) -> Result<(), RouteError> {
+        let mut plan = self.plan.lock();
+        for (suffix, target) in targets {
+            plan.insert(&base, &suffix, &target)?;
+        }
+        for alias in aliases {
+            plan.alias(base.clone(), alias.clone())?;
+        }
+        self.publish(&plan);
+        Ok(())
+    }
+
+    fn publish(&self, plan: &Plan) {
+        let mut table = HashMap::with_capacity(plan.paths);
+        for (base, targets) in &plan.bases {
+            for (suffix, target) in targets {
+                table.insert(format!("{base}{suffix}").into_boxed_str(), Arc::clone(target));
+            }
+        }
+        self.table.store(Arc::new(table));
+    }
+}
+
+impl Plan {
+    fn insert(
+        &mut self,
+        base: &str,
+        suffix: &str,
+        target: &Arc<Target>,
+    ) -> Result<(), RouteError> {
+        if self.paths >= MAX_PATHS {
+            return Err(RouteError::Full);
+        }
+        let targets = self.bases.entry(base.to_owned()).or_default();
+        if targets.contains_key(suffix) {
+            return Err(RouteError::Taken(format!("{base}{suffix}")));
+        }
+        targets.insert(suffix.to_owned(), Arc::clone(target));
+        self.paths += 1;
+        // An alias is given before its base, and aliases may have aliases.
+        for alias in self.aliases.get(base).cloned().unwrap_or_default() {
+            self.insert(&alias, suffix, target)?;
+        }
+        Ok(())
+    }
+
+    fn alias(&mut self, base: String, alias: String) -> Result<(), RouteError> {
+        if self.reserved.contains(&alias) || self.bases.contains_key(&alias) || alias == base {
+            return Err(RouteError::Taken(alias));
+        }
+        if self.reserved.len() >= MAX_PATHS {
+            return Err(RouteError::Full);
+        }
+        let targets = self.bases.get(&base).cloned().unwrap_or_default();
+        for (suffix, target) in &targets {
+            self.insert(&alias, suffix, target)?;
+        }
+        self.reserved.insert(alias.clone());
+        self.aliases.entry(base).or_default().push(alias);
+        Ok(())
+    }
+}
+
+impl Endpoint {
+    fn service(&self) -> Option<&Service> {
+        match self {
+            Self::J2(service) => Some(service),
+            Self::Health(endpoint) => endpoint.service(),
+            Self::Metrics(_) | Self::Axum(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.paths()).finish()
+    }
+}

@@ -1,0 +1,144 @@
+//! Every metric, once: name, kind, labels and what it tells.
+
+use std::fmt::Write as _;
+
+use prometheus::core::Collector;
+use prometheus::{
+    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry,
+};
+
+/// Upper bounds of the buckets of times, in seconds: from a read out of memory to a trace.
+const SECONDS: &[f64] = &[
+    0.000_025, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0,
+];
+
+/// What moves a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows, from the start of the process on.
+    Counter,
+    /// Grows and falls.
+    Gauge,
+    /// Counts observations in buckets.
+    Histogram,
+}
+
+/// One metric, with all its label values.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// As it is scraped.
+    pub name: &'static str,
+    /// What moves it.
+    pub kind: Kind,
+    /// Names of its labels.
+    pub labels: &'static [&'static str],
+    /// What it tells, with its unit.
+    pub help: &'static str,
+}
+
+/// Defines the families and their list, in the order of the documentation.
+macro_rules! families {
+    ($($id:ident = $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
+        $(pub(super) const $id: Family = Family {
+            name: $name,
+            kind: Kind::$kind,
+            labels: &[$($label),*],
+            help: $help,
+        };)*
+
+        /// Every metric of the node.
+        pub const ALL: &[Family] = &[$($id),*];
+    };
+}
+
+families! {
+    BUILD = Gauge "esker_build_info" ["version"] "Always 1; the label tells the version.";
+    STARTED = Gauge "esker_start_time_seconds" [] "When the node started, in seconds since 1970.";
+    REQUESTS = Counter "esker_http_requests_total" ["endpoint", "method", "outcome"]
+        "Requests answered. The endpoint is a chain's primary alias and the route's suffix, or the path below /ext/, \
+         or none; the method is the canonical name, or empty where no known method was called; outcomes: ok, error \
+         (the reply holds an error), refused (status 3xx or 4xx), failed (status 5xx).";
+    REQUEST_SECONDS = Histogram "esker_http_request_seconds" ["endpoint", "method"]
+        "Time from a request's head to its reply, the arrival of the body included.";
+    IN_FLIGHT = Gauge "esker_http_requests_in_flight" [] "Requests in handlers.";
+    CONNECTIONS = Gauge "esker_http_connections" [] "Open connections.";
+    CONNECTIONS_OPENED = Counter "esker_http_connections_opened_total" [] "Connections accepted.";
+    CONNECTIONS_CLOSED = Counter "esker_http_connections_closed_total" ["reason"]
+        "Connections that this side closed: too slow with its header, body or in taking the reply (write), idle for \
+         too long, or the one waiting longest when a new one needed room.";
+    RECEIVED_BYTES = Counter "esker_http_received_bytes_total" [] "Bytes of request bodies.";
+    SENT_BYTES = Counter "esker_http_sent_bytes_total" [] "Bytes of reply bodies, as sent; streams are not counted.";
+    HEIGHT = Gauge "esker_chain_height" ["chain"] "Height of the last accepted block.";
+    BLOCKS = Counter "esker_chain_blocks_accepted_total" ["chain"] "Blocks accepted.";
+    TRANSACTIONS = Counter "esker_chain_transactions_accepted_total" ["chain"] "Transactions accepted.";
+    MEMPOOL_TRANSACTIONS = Gauge "esker_chain_mempool_transactions" ["chain"] "Transactions that wait for a block.";
+    MEMPOOL_BYTES = Gauge "esker_chain_mempool_bytes" ["chain"] "Bytes of the transactions that wait for a block.";
+    STORE_SIZE = Gauge "esker_store_size_bytes" [] "Bytes that the store occupies.";
+    OLDEST_READER = Gauge "esker_store_oldest_reader_ms" []
+        "Age of the oldest open snapshot in ms; while one lives, space is not reused.";
+    COMMITS = Counter "esker_store_commits_total" ["outcome"] "Write transactions: ok, failed.";
+    COMMIT_SECONDS = Histogram "esker_store_commit_seconds" [] "Time of a write transaction.";
+    CHECKS_FAILING = Gauge "esker_health_checks_failing" [] "Health checks that failed when they last ran.";
+}
+
+/// docs/metrics.md.
+pub fn render_docs() -> String {
+    let mut text = String::from(
+        "# Metrics\n\n`GET /ext/metrics` answers in Prometheus' text form. This page is generated from\n\
+         crates/node/src/metrics/families.rs.\n\n\
+         | name | kind | labels | what it tells |\n|---|---|---|---|\n",
+    );
+    for Family { name, kind, labels, help } in ALL {
+        let kind = format!("{kind:?}").to_lowercase();
+        let labels: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "| `{name}` | {kind} | {} | {help} |", labels.join(", "));
+    }
+    text
+}
+
+impl Family {
+    pub(super) fn int_counter(&self, registry: &Registry) -> IntCounter {
+        self.register(registry, IntCounter::with_opts(self.opts(Kind::Counter)))
+    }
+
+    pub(super) fn int_counters(&self, registry: &Registry) -> IntCounterVec {
+        self.register(registry, IntCounterVec::new(self.opts(Kind::Counter), self.labels))
+    }
+
+    pub(super) fn int_gauge(&self, registry: &Registry) -> IntGauge {
+        self.register(registry, IntGauge::with_opts(self.opts(Kind::Gauge)))
+    }
+
+    pub(super) fn int_gauges(&self, registry: &Registry) -> IntGaugeVec {
+        self.register(registry, IntGaugeVec::new(self.opts(Kind::Gauge), self.labels))
+    }
+
+    pub(super) fn histogram(&self, registry: &Registry) -> Histogram {
+        self.register(registry, Histogram::with_opts(self.buckets()))
+    }
+
+    pub(super) fn histograms(&self, registry: &Registry) -> HistogramVec {
+        self.register(registry, HistogramVec::new(self.buckets(), self.labels))
+    }
+
+    fn opts(&self, kind: Kind) -> Opts {
+        assert_eq!(self.kind, kind, "{} is used as another kind than it is listed", self.name);
+        Opts::new(self.name, self.help)
+    }
+
+    fn buckets(&self) -> HistogramOpts {
+        HistogramOpts::from(self.opts(Kind::Histogram)).buckets(SECONDS.to_vec())
+    }
+
+    fn register<M: Collector + Clone + 'static>(
+        &self,
+        registry: &Registry,
+        metric: prometheus::Result<M>,
+    ) -> M {
+        let metric = metric.expect("names and labels of the list are well-formed");
+        registry.register(Box::new(metric.clone())).expect("names of the list are unique");
+        metric
+    }
+}

@@ -1,0 +1,204 @@
+//! Figures of the running node, in Prometheus' text form at `/ext/metrics`.
+//!
+//! [`families`] lists every name once, with its help text and labels; [`render_docs`] makes docs/metrics.md of the
+//! same list. Events move counters where they happen; what is a state (heights, sizes, connections) is read when
+//! somebody asks.
+
+pub mod families;
+mod http;
+mod store;
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use esker_chain::ChainStats;
+use esker_primitives::sync::Mutex;
+use esker_storage::KvStore;
+use prometheus::{
+    Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
+    TextEncoder,
+};
+
+pub use families::{Family, Kind, render_docs};
+pub(crate) use http::{EndpointMetrics, Outcome};
+pub use store::MeteredStore;
+
+/// The `Content-Type` of [`Metrics::render`].
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Why a connection was closed by this side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Closed {
+    Header,
+    Body,
+    Write,
+    Idle,
+    Room,
+}
+
+impl Closed {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Header => "header",
+            Self::Body => "body",
+            Self::Write => "write",
+            Self::Idle => "idle",
+            Self::Room => "room",
+        }
+    }
+}
+
+/// All figures of one node.
+pub struct Metrics {
+    registry: Registry,
+    pub(crate) requests: IntCounterVec,
+    pub(crate) request_seconds: HistogramVec,
+    pub(crate) in_flight: IntGauge,
+    pub(crate) connections: IntGauge,
+    pub(crate) connections_opened: IntCounter,
+    connections_closed: IntCounterVec,
+    pub(crate) received_bytes: IntCounter,
+    pub(crate) sent_bytes: IntCounter,
+    height: IntGaugeVec,
+    blocks: IntCounterVec,
+    transactions: IntCounterVec,
+    mempool_transactions: IntGaugeVec,
+    mempool_bytes: IntGaugeVec,
+    store_size: IntGauge,
+    oldest_reader: IntGauge,
+    commits: IntCounterVec,
+    commit_seconds: Histogram,
+    checks_failing: IntGauge,
+    sources: Mutex<Sources>,
+}
+
+type StatsFn = Box<dyn Fn() -> ChainStats + Send + Sync>;
+
+/// What is asked when somebody looks.
+#[derive(Default)]
+struct Sources {
+    chains: Vec<WatchedChain>,
+    /// Weak, so that a scrape target never keeps a data folder open.
+    store: Option<Weak<dyn KvStore>>,
+}
+
+struct WatchedChain {
+    name: String,
+    stats: StatsFn,
+    /// What the counters show already.
+    counted: ChainStats,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Figures that all begin at zero.
+    pub fn new() -> Self {
+        use families as f;
+        let registry = Registry::new();
+        let build = f::BUILD.int_gauges(&registry);
+        build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        let started = f::STARTED.int_gauge(&registry);
+        started.set(i64::try_from(crate::clock::now().as_secs()).unwrap_or(i64::MAX));
+        Self {
+            requests: f::REQUESTS.int_counters(&registry),
+            request_seconds: f::REQUEST_SECONDS.histograms(&registry),
+            in_flight: f::IN_FLIGHT.int_gauge(&registry),
+            connections: f::CONNECTIONS.int_gauge(&registry),
+            connections_opened: f::CONNECTIONS_OPENED.int_counter(&registry),
+            connections_closed: f::CONNECTIONS_CLOSED.int_counters(&registry),
+            received_bytes: f::RECEIVED_BYTES.int_counter(&registry),
+            sent_bytes: f::SENT_BYTES.int_counter(&registry),
+            height: f::HEIGHT.int_gauges(&registry),
+            blocks: f::BLOCKS.int_counters(&registry),
+            transactions: f::TRANSACTIONS.int_counters(&registry),
+            mempool_transactions: f::MEMPOOL_TRANSACTIONS.int_gauges(&registry),
+            mempool_bytes: f::MEMPOOL_BYTES.int_gauges(&registry),
+            store_size: f::STORE_SIZE.int_gauge(&registry),
+            oldest_reader: f::OLDEST_READER.int_gauge(&registry),
+            commits: f::COMMITS.int_counters(&registry),
+            commit_seconds: f::COMMIT_SECONDS.histogram(&registry),
+            checks_failing: f::CHECKS_FAILING.int_gauge(&registry),
+            sources: Mutex::new_named("metrics", Sources::default()),
+            registry,
+        }
+    }
+
+    /// Shows this chain under its name from now on. `stats` is asked at every look; blocks are counted by the
+    /// height's growth since now. What `stats` holds lives as long as the figures do.
+    pub fn watch_chain(
+        &self,
+        name: &str,
+        stats: impl Fn() -> ChainStats + Send + Sync + 'static,
+    ) {
+        let counted = ChainStats { height: stats().height, ..ChainStats::default() };
+        self.sources.lock().chains.push(WatchedChain {
+            name: name.to_owned(),
+            stats: Box::new(stats),
+            counted,
+        });
+    }
+
+    /// Shows this store's size and readers for as long as it lives.
+    pub fn watch_store(&self, store: &Arc<dyn KvStore>) {
+        self.sources.lock().store = Some(Arc::downgrade(store));
+    }
+
+    /// All figures as text.
+    pub fn render(&self) -> String {
+        self.collect();
+        // Only a metric without a value or with a foreign name fails, and there is none.
+        TextEncoder::new().encode_to_string(&self.registry.gather()).unwrap_or_default()
+    }
+
+    pub(crate) fn connection_closed(&self, why: Closed) {
+        self.connections_closed.with_label_values(&[why.label()]).inc();
+    }
+
+    pub(crate) fn checks_failing(&self, checks: usize) {
+        self.checks_failing.set(to_i64(checks));
+    }
+
+    fn collect(&self) {
+        let mut sources = self.sources.lock();
+        for chain in &mut sources.chains {
+            self.collect_chain(chain);
+        }
+        if let Some(store) = sources.store.as_ref().and_then(Weak::upgrade) {
+            // What cannot be read keeps its last value; the health report tells that the store fails.
+            if let Ok(bytes) = store.size_on_disk() {
+                self.store_size.set(to_i64(bytes));
+            }
+            self.oldest_reader.set(to_i64(store.oldest_reader_ms().unwrap_or(0)));
+        }
+    }
+
+    fn collect_chain(&self, chain: &mut WatchedChain) {
+        let now = (chain.stats)();
+        let label = &[chain.name.as_str()];
+        self.height.with_label_values(label).set(to_i64(now.height));
+        self.mempool_transactions.with_label_values(label).set(to_i64(now.mempool_txs));
+        self.mempool_bytes.with_label_values(label).set(to_i64(now.mempool_bytes));
+        self.blocks
+            .with_label_values(label)
+            .inc_by(now.height.saturating_sub(chain.counted.height));
+        self.transactions
+            .with_label_values(label)
+            .inc_by(now.accepted_txs.saturating_sub(chain.counted.accepted_txs));
+        chain.counted = now;
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+fn to_i64(value: impl TryInto<i64>) -> i64 {
+    value.try_into().unwrap_or(i64::MAX)
+}

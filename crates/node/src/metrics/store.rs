@@ -1,0 +1,55 @@
+//! A store that counts its commits.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use esker_storage::{KvRead, KvStore, StorageResult, WriteSet};
+
+use super::Metrics;
+
+/// Wraps a store so that its write transactions are counted and timed.
+#[derive(Debug)]
+pub struct MeteredStore {
+    store: Arc<dyn KvStore>,
+    metrics: Arc<Metrics>,
+}
+
+impl MeteredStore {
+    /// The same store, counted in these figures, which show its size from now on.
+    pub fn new(store: Arc<dyn KvStore>, metrics: Arc<Metrics>) -> Self {
+        metrics.watch_store(&store);
+        Self { store, metrics }
+    }
+}
+
+impl KvStore for MeteredStore {
+    fn snapshot(&self) -> StorageResult<Box<dyn KvRead>> {
+        self.store.snapshot()
+    }
+
+    fn write(&self, batch: &WriteSet) -> StorageResult<()> {
+        let start = Instant::now();
+        let written = self.store.write(batch);
+        self.metrics.commit_seconds.observe(start.elapsed().as_secs_f64());
+        let outcome = if written.is_ok() { "ok" } else { "failed" };
+        self.metrics.commits.with_label_values(&[outcome]).inc();
+        written
+    }
+
+    fn flush(&self) -> StorageResult<()> {
+        self.store.flush()
+    }
+
+    fn backup(&self, to: &Path) -> StorageResult<()> {
+        self.store.backup(to)
+    }
+
+    fn size_on_disk(&self) -> StorageResult<u64> {
+        self.store.size_on_disk()
+    }
+
+    fn oldest_reader_ms(&self) -> Option<u64> {
+        self.store.oldest_reader_ms()
+    }
+}
