@@ -9,6 +9,7 @@
 
 pub mod api;
 pub mod chains;
+pub mod clock;
 pub mod config;
 pub mod http;
 pub mod identity;

@@ -1,0 +1,131 @@
+//! Names of chains. Every chain has its ID's text as a name; the first name given is its primary one.
+
+use std::collections::HashMap;
+
+use esker_chain::Aliases;
+use esker_primitives::ChainId;
+use esker_primitives::sync::RwLock;
+use thiserror::Error;
+
+/// Longest alias that may be added while the node runs, in bytes.
+pub const MAX_ALIAS_BYTES: usize = 512;
+
+/// Most aliases of a node, configured and added.
+pub const MAX_ALIASES: usize = 16_384;
+
+/// Why a name was not added, with the reference's texts where it has them.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum AliasError {
+    /// Another chain, or this one, has the name already.
+    #[error("alias already mapped to an ID: {0}")]
+    Taken(String),
+    /// Longer than [`MAX_ALIAS_BYTES`].
+    #[error("alias length is too long")]
+    TooLong,
+    /// The table holds [`MAX_ALIASES`] names.
+    #[error("too many aliases: {MAX_ALIASES}")]
+    Full,
+}
+
+#[derive(Debug, Default)]
+struct Names {
+    ids: HashMap<String, ChainId>,
+    /// In the order of registration.
+    aliases: HashMap<ChainId, Vec<String>>,
+}
+
+/// Aliases to blockchain IDs and back; names may be added while the node runs, none is ever removed.
+#[derive(Debug)]
+pub struct AliasTable {
+    names: RwLock<Names>,
+}
+
+impl Default for AliasTable {
+    fn default() -> Self {
+        Self { names: RwLock::new(Names::default()) }
+    }
+}
+
+impl AliasTable {
+    /// A table without names.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Registers a chain: its aliases in their order, then its ID's text. The first of these is the
+    /// primary alias, so that a chain without aliases shows its ID as the prefix of its addresses.
+    pub fn add_chain<S: AsRef<str>>(&self, chain: ChainId, aliases: &[S]) -> Result<(), AliasError> {
+        for alias in aliases {
+            self.add(chain, alias.as_ref())?;
+        }
+        self.add(chain, &chain.to_string())
+    }
+
+    /// Adds one name of a chain, known or not.
+    pub fn add(&self, chain: ChainId, alias: &str) -> Result<(), AliasError> {
+        if alias.len() > MAX_ALIAS_BYTES {
+            return Err(AliasError::TooLong);
+        }
+        let mut names = self.names.write();
+        if names.ids.contains_key(alias) {
+            return Err(AliasError::Taken(alias.to_owned()));
+        }
+        if names.ids.len() >= MAX_ALIASES {
+            return Err(AliasError::Full);
+        }
+        names.ids.insert(alias.to_owned(), chain);
+        names.aliases.entry(chain).or_default().push(alias.to_owned());
+        Ok(())
+    }
+}
+
+impl Aliases for AliasTable {
+    fn lookup(&self, alias_or_id: &str) -> Option<ChainId> {
+        self.names.read().ids.get(alias_or_id).copied()
+    }
+
+    fn primary_alias(&self, chain: &ChainId) -> Option<String> {
+        self.names.read().aliases.get(chain).and_then(|all| all.first().cloned())
+    }
+
+    fn aliases(&self, chain: &ChainId) -> Vec<String> {
+        self.names.read().aliases.get(chain).cloned().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: u8) -> ChainId {
+        ChainId::new([n; 32])
+    }
+
+    #[test]
+    fn the_first_name_is_the_primary_one_and_the_id_is_a_name() {
+        let table = AliasTable::new();
+        table.add_chain(id(1), &["X", "xvm", "avm"]).unwrap();
+        table.add_chain::<&str>(id(2), &[]).unwrap();
+        assert_eq!(table.lookup("avm"), Some(id(1)));
+        assert_eq!(table.lookup(&id(1).to_string()), Some(id(1)));
+        assert_eq!(table.lookup("x"), None, "names are case-sensitive");
+        assert_eq!(table.primary_alias(&id(1)).as_deref(), Some("X"));
+        assert_eq!(table.primary_alias(&id(2)), Some(id(2).to_string()));
+        assert_eq!(table.aliases(&id(1)), ["X", "xvm", "avm", &id(1).to_string()]);
+        assert!(table.aliases(&id(3)).is_empty());
+    }
+
+    #[test]
+    fn names_are_added_while_running_and_never_taken_over() {
+        let table = AliasTable::new();
+        table.add_chain(id(1), &["X"]).unwrap();
+        table.add(id(1), "mine").unwrap();
+        assert_eq!(table.lookup("mine"), Some(id(1)));
+        assert_eq!(table.primary_alias(&id(1)).as_deref(), Some("X"));
+        assert_eq!(
+            table.add(id(2), "mine").unwrap_err().to_string(),
+            "alias already mapped to an ID: mine"
+        );
+        assert_eq!(table.add(id(1), &"a".repeat(513)), Err(AliasError::TooLong));
+    }
+}

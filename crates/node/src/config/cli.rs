@@ -1,0 +1,192 @@
+//! The command line, made from the table of settings.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use super::keys::{KEYS, Key};
+
+/// Flags that were given, by name, with their texts.
+pub type Flags = BTreeMap<&'static str, String>;
+
+/// How the node runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `esker dev`: the development network, with a screen.
+    Dev,
+    /// `esker node`: any network, quiet.
+    Node,
+}
+
+/// What the user asked for.
+#[derive(Debug)]
+pub enum Invocation {
+    /// Run a node.
+    Run(Mode, Flags),
+    /// Show the configuration that such a node would have.
+    ShowConfig(Mode, Flags),
+}
+
+/// Reads arguments, the program's name first. An error is a usage error or a request for help or version:
+/// clap prints it and knows its exit code.
+pub fn parse(
+    args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<Invocation, clap::Error> {
+    let matches = command().try_get_matches_from(args)?;
+    match matches.subcommand() {
+        Some(("dev", given)) => Ok(Invocation::Run(Mode::Dev, flags(given))),
+        Some(("node", given)) => Ok(Invocation::Run(Mode::Node, flags(given))),
+        Some(("config", config)) => {
+            let given = config.subcommand_matches("show").unwrap_or(config);
+            let mode = if given.get_flag("dev") { Mode::Dev } else { Mode::Node };
+            Ok(Invocation::ShowConfig(mode, flags(given)))
+        }
+        // clap requires one of the commands above.
+        _ => Err(command().error(clap::error::ErrorKind::MissingSubcommand, "no command given")),
+    }
+}
+
+/// The commands with their flags and help texts.
+pub fn command() -> Command {
+    let dev = Command::new("dev")
+        .about("Start a development network in one process")
+        .long_about(
+            "Start a development network in one process: a chain of its own with funded accounts, ready in \
+             an instant. Without --data-dir everything is kept in a temporary folder and removed at the end.",
+        )
+        .args(KEYS.iter().filter(|key| key.name != "network").map(argument));
+    let node = Command::new("node")
+        .about("Run a node of a network")
+        .long_about(
+            "Run a node of a network: local, test, main, dev, or one described by a file (docs/networks.md).",
+        )
+        .args(KEYS.iter().map(argument));
+    let show = Command::new("show")
+        .about("Print each setting, its value and where the value comes from")
+        .arg(
+            Arg::new("dev")
+                .long("dev")
+                .action(ArgAction::SetTrue)
+                .help("Show what `esker dev` would use, not `esker node`"),
+        )
+        .args(KEYS.iter().map(argument));
+    let config = Command::new("config")
+        .about("Look at the configuration")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(show);
+    Command::new("esker")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("A blockchain node: X-Chain assets and C-Chain EVM behind JSON-RPC")
+        .after_help(
+            "Every flag is also an environment variable (--http-port: ESKER_HTTP_PORT) and a key of the \
+             configuration file (http-port). A flag wins over a variable, a variable over the file.\n\n\
+             Exit codes: 0 ok, 1 failure while running, 2 usage or configuration, 3 damaged data, 4 port in \
+             use.",
+        )
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(dev)
+        .subcommand(node)
+        .subcommand(config)
+}
+
+fn argument(key: &Key) -> Arg {
+    let arg = Arg::new(key.name).long(key.name).help(help(key)).help_heading(key.section);
+    if key.is_switch {
+        // `--flag`, `--flag=false`; never `--flag false`, which would swallow what follows.
+        arg.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("BOOL")
+    } else {
+        arg.value_name(value_name(key)).allow_hyphen_values(true)
+    }
+}
+
+fn value_name(key: &Key) -> &'static str {
+    match key.kind {
+        "path" => "PATH",
+        "whole number" | "whole number from 1" => "N",
+        "names separated by commas" | "words separated by spaces" => "LIST",
+        "time such as 30s, 2m or 500ms" => "TIME",
+        _ => "VALUE",
+    }
+}
+
+fn help(key: &Key) -> String {
+    let mut text = key.text();
+    let default = match (key.default, key.dev_default) {
+        ("", "") => return text,
+        (node, dev) if node == dev => format!(" [default: {node}]"),
+        (node, dev) => format!(" [default: {node}; dev: {dev}]"),
+    };
+    text.push_str(&default);
+    text
+}
+
+fn flags(matches: &ArgMatches) -> Flags {
+    let given = |key: &Key| {
+        // `try_`: a command may lack a flag of the table.
+        let value = matches.try_get_one::<String>(key.name).ok()??;
+        Some((key.name, value.clone()))
+    };
+    KEYS.iter().filter_map(given).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(args: &[&str]) -> Result<(Mode, Flags), String> {
+        match parse(std::iter::once(&"esker").chain(args)) {
+            Ok(Invocation::Run(mode, flags) | Invocation::ShowConfig(mode, flags)) => {
+                Ok((mode, flags))
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn the_commands_are_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn flags_as_the_reference_writes_them() {
+        let (mode, flags) = run(&[
+            "node",
+            "--network-id=12345",
+            "--http-port",
+            "0",
+            "--api-admin-enabled",
+            "--index-transactions=false",
+            "--http-allowed-hosts=a,b",
+        ])
+        .unwrap();
+        assert_eq!(mode, Mode::Node);
+        let given: Vec<_> = flags.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        assert_eq!(
+            given,
+            [
+                ("api-admin-enabled", "true"),
+                ("http-allowed-hosts", "a,b"),
+                ("http-port", "0"),
+                ("index-transactions", "false"),
+                ("network-id", "12345"),
+            ]
+        );
+        assert_eq!(run(&["config", "show", "--dev", "--json"]).unwrap().0, Mode::Dev);
+    }
+
+    #[test]
+    fn usage_errors_have_code_2_and_a_hint() {
+        let error = parse(["esker", "node", "--htpp-port", "1"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("--http-port"), "{error}");
+        for args in [&["esker"][..], &["esker", "nod"], &["esker", "dev", "--network", "main"]] {
+            assert_eq!(parse(args).unwrap_err().exit_code(), 2, "{args:?}");
+        }
+        for args in [["esker", "--version"], ["esker", "--help"]] {
+            assert_eq!(parse(args).unwrap_err().exit_code(), 0, "{args:?}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Every setting there is, in one table: the structs, the flags, the environment variables, the keys of the
+//! configuration file, the help texts and docs/configuration.md are all made from it. To add a setting, add a
+//! line here and use the field.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+use super::value::{CommaList, Positive, SpaceList, Switch, Value};
+use crate::logging::{LogFormat, LogLevel};
+
+/// One setting of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Name of the flag and of the key in the file: `http-port`.
+    pub name: &'static str,
+    /// Heading under which it is documented.
+    pub section: &'static str,
+    /// What it does; lines as in the source.
+    pub doc: &'static str,
+    /// What is written there.
+    pub kind: &'static str,
+    /// Does the bare flag mean `true`?
+    pub is_switch: bool,
+    /// Text of the value where nobody sets one; empty: none.
+    pub default: &'static str,
+    /// The same under `esker dev`.
+    pub dev_default: &'static str,
+    /// Reads a text and gives it back in its usual form.
+    pub check: fn(&str) -> Result<String, String>,
+    /// The text of a TOML value, not yet checked.
+    pub text_of_toml: fn(&DeValue<'_>) -> Result<String, String>,
+}
+
+impl Key {
+    /// What it does, as one paragraph.
+    pub fn text(&self) -> String {
+        self.doc.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The environment variable: `ESKER_HTTP_PORT`.
+    pub fn env(&self) -> String {
+        format!("{ENV_PREFIX}{}", self.name.to_ascii_uppercase().replace('-', "_"))
+    }
+}
+
+/// What the names of the node's environment variables begin with.
+pub const ENV_PREFIX: &str = "ESKER_";
+
+/// The one setting that the configuration file can't hold.
+pub(super) const CONFIG: &str = "config";
+
+macro_rules! settings {
+    (
+        $(#[doc = $struct_doc:literal])+
+        struct $struct:ident, table $(#[doc = $table_doc:literal])+ $table:ident;
+        $( [$section:literal]
+            $( $(#[doc = $doc:literal])+
+               $field:ident: $ty:ty = $name:literal, $default:literal $(, dev $dev:literal)?; )+
+        )+
+    ) => {
+        $(#[doc = $struct_doc])+
+        #[derive(Clone, Debug)]
+        pub struct $struct {
+            $($( $(#[doc = $doc])+ pub $field: $ty, )+)+
+        }
+
+        $(#[doc = $table_doc])+
+        pub const $table: &[Key] = &[
+            $($( Key {
+                name: $name,
+                section: $section,
+                doc: concat!($($doc, "\n"),+),
+                kind: <$ty as Value>::KIND,
+                is_switch: <$ty as Value>::IS_SWITCH,
+                default: $default,
+                dev_default: [$($dev,)? $default][0],
+                check: |text| <$ty as Value>::parse(text).map(|value| value.text()),
+                text_of_toml: <$ty as Value>::text_of_toml,
+            }, )+)+
+        ];
+
+        impl $struct {
+            /// Out of texts that the table's `check` has passed. The error names the key.
+            pub(super) fn from_texts(
+                text: impl Fn(&'static str) -> String,
+            ) -> Result<Self, (&'static str, String)> {
+                Ok(Self {
+                    $($( $field: <$ty as Value>::parse(&text($name))
+                        .map_err(|reason| ($name, reason))?, )+)+
+                })
+            }
+        }
+    };
+}
+
+settings! {
+    /// What the node as a whole is told.
+    struct Settings, table
+    /// The settings of the node, in the order of the documentation.
+    KEYS;
+
+    ["Network and data"]
+    /// The network: `local`, `test`, `main`, `dev`, or the path of a network file (docs/networks.md).
+    network: String = "network", "local", dev "dev";
+    /// Number or name of the network, as a check: the node does not start when the network is another one.
+    network_id: String = "network-id", "";
+    /// Folder of everything that the node keeps. Default: `~/.esker/NETWORK`; for `esker dev` a temporary
+    /// folder, removed at the end.
+    data_dir: Option<PathBuf> = "data-dir", "";
+    /// Most bytes that the store can grow to. Only address space is taken until they are needed.
+    store_map_size: Positive = "store-map-size", "1099511627776";
+    /// Names that stand for the native asset wherever an asset is named.
+    native_aliases: CommaList = "native-aliases", "NAT,AVAX";
+
+    ["HTTP"]
+    /// Address or host name to listen on. Empty: every address of the machine.
+    http_host: String = "http-host", "127.0.0.1";
+    /// Port to listen on; 0 picks a free one.
+    http_port: u16 = "http-port", "9650";
+    /// Names that a request's `Host` may have, besides IP addresses; `*` allows every name.
+    http_allowed_hosts: CommaList = "http-allowed-hosts", "localhost";
+    /// Origins that browsers may call from; each may hold one `*`.
+    http_allowed_origins: SpaceList = "http-allowed-origins", "*";
+    /// Most bytes of a request's body; a longer one is answered with status 413.
+    http_body_limit: Positive = "http-body-limit", "5242880";
+    /// How long a client may take to send the head of a request.
+    http_read_header_timeout: Duration = "http-read-header-timeout", "30s";
+    /// How long a client may take to send the body of a request.
+    http_read_timeout: Duration = "http-read-timeout", "30s";
+    /// How long a client may take to receive an answer.
+    http_write_timeout: Duration = "http-write-timeout", "30s";
+    /// How long a connection may stay without a request.
+    http_idle_timeout: Duration = "http-idle-timeout", "2m";
+    /// Most connections; one more is closed at once.
+    http_max_connections: Positive = "http-max-connections", "4096";
+    /// Most requests that are worked on at a time; the others wait.
+    http_max_in_flight: Positive = "http-max-in-flight", "1024";
+    /// How long running requests may go on when the node stops.
+    http_shutdown_timeout: Duration = "http-shutdown-timeout", "700ms";
+
+    ["APIs and indexes"]
+    /// Serve the admin API at `/ext/admin`: aliases, log levels, profiles. Not for a node that others reach.
+    api_admin_enabled: bool = "api-admin-enabled", "false";
+    /// Serve the keystore API, which keeps users' private keys on the node. `auto`: on `local`, `dev` and
+    /// networks of one's own while the node listens on a loopback address only.
+    api_keystore_enabled: Switch = "api-keystore-enabled", "auto";
+    /// Serve `/ext/index/CHAIN/{block,tx,vtx}`.
+    index_enabled: bool = "index-enabled", "false";
+    /// Keep which transactions touched an address (`getAddressTxs`), on every chain of the asset VM that
+    /// has no setting of its own. Switched on later, it is filled up while the node serves.
+    index_transactions: bool = "index-transactions", "true";
+
+    ["Logging"]
+    /// What goes into the log files.
+    log_level: LogLevel = "log-level", "info";
+    /// What goes to the terminal (standard error).
+    log_display_level: LogLevel = "log-display-level", "info", dev "warn";
+    /// Form of the lines: `auto` is text, with colours on a terminal.
+    log_format: LogFormat = "log-format", "auto";
+    /// Folder of the log files, one a chain and `main.log`. Default: `logs` in the data folder. In a
+    /// temporary data folder nothing is logged to files unless this is set.
+    log_dir: Option<PathBuf> = "log-dir", "";
+    /// A log file is rotated when it has this many MiB.
+    log_rotater_max_size: Positive = "log-rotater-max-size", "8";
+    /// Rotated files kept of each log.
+    log_rotater_max_files: u32 = "log-rotater-max-files", "7";
+
+    ["Start"]
+    /// Configuration file (TOML) with these keys. Every key may be there but this one.
+    config: Option<PathBuf> = "config", "";
+    /// File that is written once the node answers, with the line that `--json` prints.
+    ready_file: Option<PathBuf> = "ready-file", "";
+    /// Print one line of JSON with the bound addresses once the node answers, and nothing else.
+    json: bool = "json", "false";
+}
+
+settings! {
+    /// What one chain is told; what is empty or `auto` follows the node or the network.
+    struct ChainSettings, table
+    /// The settings of a chain: keys of its table `[chains.NAME]`, NAME being an alias, the name or the ID.
+    CHAIN_KEYS;
+
+    ["Any chain"]
+    /// What goes into the chain's log file. Default: `log-level` of the node.
+    log_level: Option<LogLevel> = "log-level", "";
+    /// What of it goes to the terminal. Default: `log-display-level` of the node.
+    log_display_level: Option<LogLevel> = "log-display-level", "";
+
+    ["Chains of the asset VM"]
+    /// Keep which transactions touched an address. `auto`: as `index-transactions` of the node.
+    index_transactions: Switch = "index-transactions", "auto";
+
+    ["Further chains"]
+    /// Virtual machine of a chain that the network does not have by itself: `xvm`. This key makes the table
+    /// declare a chain; it gets its ID from its name and genesis.
+    vm: String = "vm", "";
+    /// File with its genesis: JSON in the form of `genesisData` of `xvm.buildGenesis`, addresses without a
+    /// chain prefix.
+    genesis: Option<PathBuf> = "genesis", "";
+    /// Its aliases; the first is the prefix of its addresses.
+    aliases: CommaList = "aliases", "";
+    /// Fee of a transaction in nano-units of its first genesis asset. Default: the network's.
+    tx_fee: Option<u64> = "tx-fee", "";
+    /// Fee of a transaction that creates an asset. Default: the network's.
+    create_asset_tx_fee: Option<u64> = "create-asset-tx-fee", "";
+}
+
+/// The key of a name.
+pub fn find(table: &'static [Key], name: &str) -> Option<&'static Key> {
+    table.iter().find(|key| key.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_default_is_a_value_and_every_name_is_there_once() {
+        for table in [KEYS, CHAIN_KEYS] {
+            let mut names = BTreeSet::new();
+            for key in table {
+                assert!(names.insert(key.name), "{} is there twice", key.name);
+                assert!(!key.doc.trim().is_empty(), "{}", key.name);
+                for default in [key.default, key.dev_default] {
+                    assert_eq!((key.check)(default).as_deref(), Ok(default), "{}", key.name);
+                }
+            }
+        }
+        assert_eq!(find(KEYS, "http-port").map(Key::env).as_deref(), Some("ESKER_HTTP_PORT"));
+    }
+}

@@ -1,0 +1,65 @@
+//! The known name that an unknown one was probably meant to be.
+
+/// Longest name that is compared; a longer one is nobody's typing error.
+const MAX_NAME: usize = 100;
+
+/// The nearest of `known`, unless all are too far from `name` to be meant.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > MAX_NAME {
+        return None;
+    }
+    let plain = normal(name);
+    known
+        .into_iter()
+        .map(|candidate| (distance(&plain, &normal(candidate)), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// `, did you mean "..."?`, or nothing.
+pub(super) fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(name, known).map(|known| format!(", did you mean \"{known}\"?")).unwrap_or_default()
+}
+
+/// Case and the kind of separator are no difference.
+fn normal(name: &str) -> Vec<u8> {
+    name.bytes().filter(|b| !matches!(b, b'-' | b'_')).map(|b| b.to_ascii_lowercase()).collect()
+}
+
+/// Levenshtein's distance in bytes.
+fn distance(a: &[u8], b: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_what_was_meant() {
+        let known = ["http-host", "http-port", "log-level", "index-enabled"];
+        for (typed, meant) in [
+            ("htpp-port", Some("http-port")),
+            ("http_host", Some("http-host")),
+            ("loglevel", Some("log-level")),
+            ("LOG-LEVEL", Some("log-level")),
+            ("index-enable", Some("index-enabled")),
+            ("bananas", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(typed, known), meant, "{typed}");
+        }
+        assert_eq!(nearest(&"x".repeat(1000), known), None);
+    }
+}

@@ -1,0 +1,423 @@
+//! Kinds of values that a setting can have, each with one text form (flags, environment, `config show`)
+//! and one TOML form.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+use crate::logging::{LogFormat, LogLevel};
+
+/// A kind of value.
+pub trait Value: Sized {
+    /// What is written here, for help and documentation: `true or false`.
+    const KIND: &'static str;
+
+    /// Does the bare flag mean `true`?
+    const IS_SWITCH: bool = false;
+
+    /// Reads the text form. The error says what is wrong, without naming the setting.
+    fn parse(text: &str) -> Result<Self, String>;
+
+    /// The text form; `parse` reads it back.
+    fn text(&self) -> String;
+
+    /// The text form of a TOML value.
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+        match value {
+            DeValue::String(text) => Ok(text.to_string()),
+            other => Err(expected("a string", other)),
+        }
+    }
+}
+
+fn expected(what: &str, got: &DeValue<'_>) -> String {
+    format!("expected {what}, found {}", article(got.type_str()))
+}
+
+fn article(kind: &str) -> String {
+    let vowel = kind.starts_with(['a', 'e', 'i', 'o', 'u']);
+    format!("{} {kind}", if vowel { "an" } else { "a" })
+}
+
+impl Value for bool {
+    const KIND: &'static str = "true or false";
+    const IS_SWITCH: bool = true;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err("expected true or false".to_owned()),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+        match value {
+            DeValue::Boolean(b) => Ok(b.to_string()),
+            other => Err(expected("true or false", other)),
+        }
+    }
+}
+
+fn integer_text(value: &DeValue<'_>) -> Result<String, String> {
+    match value {
+        DeValue::Integer(n) => {
+            let n = i128::from_str_radix(n.as_str(), n.radix());
+            n.map(|n| n.to_string()).map_err(|_| "the number is too large".to_owned())
+        }
+        other => Err(expected("a whole number", other)),
+    }
+}
+
+macro_rules! whole_number {
+    ($($ty:ty),+) => {$(
+        impl Value for $ty {
+            const KIND: &'static str = "whole number";
+
+            fn parse(text: &str) -> Result<Self, String> {
+                text.parse().map_err(|_| {
+                    format!("expected a whole number from {} to {}", Self::MIN, Self::MAX)
+                })
+            }
+
+            fn text(&self) -> String {
+                self.to_string()
+            }
+
+            fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+                integer_text(value)
+            }
+        }
+    )+};
+}
+
+whole_number!(u16, u32, u64);
+
+/// A whole number of at least one: a limit that, at zero, would refuse everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Positive(pub u64);
+
+impl Value for Positive {
+    const KIND: &'static str = "whole number from 1";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(0) | Err(_) => Err(format!("expected a whole number from 1 to {}", u64::MAX)),
+            Ok(n) => Ok(Self(n)),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+        integer_text(value)
+    }
+}
+
+impl Positive {
+    /// As a count of things in memory.
+    pub fn count(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+impl Value for String {
+    const KIND: &'static str = "text";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(text.to_owned())
+    }
+
+    fn text(&self) -> String {
+        self.clone()
+    }
+}
+
+/// A path; empty means none.
+impl Value for Option<PathBuf> {
+    const KIND: &'static str = "path";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok((!text.is_empty()).then(|| PathBuf::from(text)))
+    }
+
+    fn text(&self) -> String {
+        self.as_ref().map(|path| path.display().to_string()).unwrap_or_default()
+    }
+}
+
+/// A whole number, or empty for none.
+impl Value for Option<u64> {
+    const KIND: &'static str = u64::KIND;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() { Ok(None) } else { u64::parse(text).map(Some) }
+    }
+
+    fn text(&self) -> String {
+        self.map(|n| n.to_string()).unwrap_or_default()
+    }
+
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+        integer_text(value)
+    }
+}
+
+/// On, off, or what suits the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    /// The node decides.
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+impl Value for Switch {
+    const KIND: &'static str = "true, false or auto";
+    const IS_SWITCH: bool = true;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "true" => Ok(Self::On),
+            "false" => Ok(Self::Off),
+            _ => Err("expected true, false or auto".to_owned()),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Auto => "auto",
+            Self::On => "true",
+            Self::Off => "false",
+        }
+        .to_owned()
+    }
+
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+        match value {
+            DeValue::Boolean(b) => Ok(b.to_string()),
+            DeValue::String(text) => Ok(text.to_string()),
+            other => Err(expected("true, false or \"auto\"", other)),
+        }
+    }
+}
+
+/// Names separated by commas; in TOML an array of strings, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommaList(pub Vec<String>);
+
+/// Words separated by spaces; in TOML an array of strings, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpaceList(pub Vec<String>);
+
+/// The text form of a TOML array of strings, or of a string.
+fn list_text(value: &DeValue<'_>, separator: char) -> Result<String, String> {
+    let array = match value {
+        DeValue::String(text) => return Ok(text.to_string()),
+        DeValue::Array(array) => array,
+        other => return Err(expected("a list of strings", other)),
+    };
+    let mut parts = Vec::with_capacity(array.len());
+    for item in array.iter() {
+        match item.get_ref() {
+            DeValue::String(text) if text.contains(separator) => {
+                return Err(format!("an entry of the list holds '{separator}'"));
+            }
+            DeValue::String(text) => parts.push(text.to_string()),
+            other => return Err(format!("in the list: {}", expected("a string", other))),
+        }
+    }
+    Ok(parts.join(&separator.to_string()))
+}
+
+impl Value for CommaList {
+    const KIND: &'static str = "names separated by commas";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+        Ok(Self(names.map(str::to_owned).collect()))
+    }
+
+    fn text(&self) -> String {
+        self.0.join(",")
+    }
+
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+        list_text(value, ',')
+    }
+}
+
+impl Value for SpaceList {
+    const KIND: &'static str = "words separated by spaces";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(Self(text.split_whitespace().map(str::to_owned).collect()))
+    }
+
+    fn text(&self) -> String {
+        self.0.join(" ")
+    }
+
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+        list_text(value, ' ')
+    }
+}
+
+/// Longest duration that a setting can have: a hundred years, so that sums never overflow.
+const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// Numbers with units, the reference's form: `30s`, `1m30s`, `500ms`.
+impl Value for Duration {
+    const KIND: &'static str = "time such as 30s, 2m or 500ms";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let fault = || "expected a time such as 30s, 2m or 500ms".to_owned();
+        if text == "0" {
+            return Ok(Self::ZERO);
+        }
+        let (mut rest, mut total) = (text, Self::ZERO);
+        while !rest.is_empty() {
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(fault)?;
+            let unit_end = rest[digits..]
+                .find(|c: char| c.is_ascii_digit())
+                .map_or(rest.len(), |n| digits + n);
+            let number: u64 = rest[..digits].parse().map_err(|_| fault())?;
+            let unit_ms: u64 = match &rest[digits..unit_end] {
+                "ms" => 1,
+                "s" => 1000,
+                "m" => 60_000,
+                "h" => 3_600_000,
+                _ => return Err(fault()),
+            };
+            let part = number.checked_mul(unit_ms).map(Self::from_millis);
+            total = part
+                .and_then(|part| total.checked_add(part))
+                .filter(|total| *total <= MAX_DURATION)
+                .ok_or("the time is too long")?;
+            rest = &rest[unit_end..];
+        }
+        if text.is_empty() { Err(fault()) } else { Ok(total) }
+    }
+
+    fn text(&self) -> String {
+        let ms = self.as_millis();
+        match ms {
+            ms if ms % 1000 != 0 => format!("{ms}ms"),
+            ms if ms % 60_000 == 0 && ms > 0 => format!("{}m", ms / 60_000),
+            ms => format!("{}s", ms / 1000),
+        }
+    }
+
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+        match value {
+            DeValue::String(text) => Ok(text.to_string()),
+            DeValue::Integer(_) => Err("a time needs its unit: \"30s\"".to_owned()),
+            other => Err(expected("a time such as \"30s\"", other)),
+        }
+    }
+}
+
+impl Value for LogLevel {
+    const KIND: &'static str = "off, fatal, error, warn, info, trace, debug or verbo";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| format!("expected {}", Self::KIND))
+    }
+
+    fn text(&self) -> String {
+        self.name().to_ascii_lowercase()
+    }
+}
+
+/// A level, or empty for the one of the whole node.
+impl Value for Option<LogLevel> {
+    const KIND: &'static str = LogLevel::KIND;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() { Ok(None) } else { LogLevel::parse(text).map(Some) }
+    }
+
+    fn text(&self) -> String {
+        self.as_ref().map(Value::text).unwrap_or_default()
+    }
+}
+
+impl Value for LogFormat {
+    const KIND: &'static str = "auto, text, colors or json";
+
+    /// `plain` is the reference's word for `text`.
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "text" | "plain" => Ok(Self::Plain),
+            "colors" => Ok(Self::Colors),
+            "json" => Ok(Self::Json),
+            _ => Err(format!("expected {}", Self::KIND)),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Auto => "auto",
+            Self::Plain => "text",
+            Self::Colors => "colors",
+            Self::Json => "json",
+        }
+        .to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip<T: Value + PartialEq + std::fmt::Debug>(text: &str, value: &T) {
+        assert_eq!(T::parse(text).as_ref(), Ok(value), "{text}");
+        assert_eq!(T::parse(&value.text()).as_ref(), Ok(value), "{text}");
+    }
+
+    #[test]
+    fn texts() {
+        round_trip("true", &true);
+        round_trip("65535", &65_535_u16);
+        round_trip("a, b,,", &CommaList(vec!["a".into(), "b".into()]));
+        round_trip(" a  b ", &SpaceList(vec!["a".into(), "b".into()]));
+        round_trip("auto", &Switch::Auto);
+        round_trip("plain", &LogFormat::Plain);
+        round_trip("VERBO", &LogLevel::Verbo);
+        round_trip("", &None::<PathBuf>);
+        assert!(u16::parse("65536").is_err());
+        assert!(u16::parse("-1").is_err());
+        assert!(Positive::parse("0").is_err());
+        assert!(bool::parse("yes").is_err());
+        assert!(LogLevel::parse("loud").is_err());
+    }
+
+    #[test]
+    fn durations() {
+        for (text, ms) in [
+            ("30s", 30_000),
+            ("1m30s", 90_000),
+            ("500ms", 500),
+            ("2m", 120_000),
+            ("1h", 3_600_000),
+            ("0", 0),
+            ("0s", 0),
+        ] {
+            round_trip(text, &Duration::from_millis(ms));
+        }
+        for bad in ["", "30", "s", "3x", "-1s", "1.5s", "99999999999999999999s", "9999999999h"] {
+            assert!(Duration::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

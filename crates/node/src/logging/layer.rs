@@ -1,0 +1,301 @@
+//! From an event to a line in the right file and on the terminal.
+
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
+use std::time::Duration;
+
+use serde_json::Value;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::subscriber::Interest;
+use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+
+use super::files::LogFiles;
+use super::levels::{LogLevels, MAIN};
+use crate::clock;
+
+/// Field that names the chain an event belongs to, by its primary alias.
+const CHAIN: &str = "chain";
+
+/// Crates of the node: of other people's crates only warnings and errors are shown.
+const OURS: &str = "esker";
+
+#[derive(Debug)]
+pub(super) struct LogLayer {
+    levels: LogLevels,
+    json: bool,
+    colours: bool,
+    files: Option<LogFiles>,
+}
+
+impl LogLayer {
+    pub(super) fn new(
+        levels: LogLevels,
+        json: bool,
+        colours: bool,
+        files: Option<LogFiles>,
+    ) -> Self {
+        Self { levels, json, colours, files }
+    }
+
+    fn wants(&self, metadata: &Metadata<'_>) -> bool {
+        let known = metadata.target().starts_with(OURS) || *metadata.level() <= Level::WARN;
+        metadata.is_event() && known && self.levels.loudest().shows(metadata.level())
+    }
+
+    fn write(&self, level: Level, line: &Line, at: Duration) {
+        let logger = line.chain.as_deref().unwrap_or(MAIN);
+        let (logger, levels) = match self.levels.get(logger) {
+            Some(levels) => (logger, levels),
+            // A chain that has no logger of its own.
+            None => match self.levels.get(MAIN) {
+                Some(levels) => (MAIN, levels),
+                None => return,
+            },
+        };
+        let render = |colours| match self.json {
+            true => line.json(level, logger, at),
+            false => line.text(level, logger, at, colours),
+        };
+        if let Some(files) = &self.files
+            && levels.file.shows(&level)
+        {
+            files.write(logger, render(false).as_bytes());
+        }
+        if levels.display.shows(&level) {
+            // Nothing is left to tell a closed terminal.
+            let _lost = std::io::stderr().lock().write_all(render(self.colours).as_bytes());
+        }
+    }
+}
+
+impl<S: Subscriber> Layer<S> for LogLayer {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if self.wants(metadata) { Interest::always() } else { Interest::never() }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        self.wants(metadata)
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        let shown = [Level::TRACE, Level::DEBUG, Level::INFO, Level::WARN, Level::ERROR];
+        let loudest = self.levels.loudest();
+        Some(
+            shown
+                .into_iter()
+                .find(|level| loudest.shows(level))
+                .map_or(LevelFilter::OFF, LevelFilter::from_level),
+        )
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut line = Line::default();
+        event.record(&mut line);
+        self.write(*event.metadata().level(), &line, clock::now());
+    }
+}
+
+/// The content of an event.
+#[derive(Default)]
+struct Line {
+    message: String,
+    chain: Option<String>,
+    fields: Vec<(&'static str, Value)>,
+}
+
+impl Line {
+    fn add(&mut self, field: &Field, value: Value) {
+        match (field.name(), value) {
+            ("message", Value::String(text)) => self.message = text,
+            (CHAIN, Value::String(name)) => self.chain = Some(name),
+            (name, value) => self.fields.push((name, value)),
+        }
+    }
+
+    fn text(&self, level: Level, logger: &str, at: Duration, colours: bool) -> String {
+        let (dim, colour, reset) = match (colours, level) {
+            (false, _) => ("", "", ""),
+            (true, Level::ERROR) => ("\x1b[2m", "\x1b[31m", "\x1b[0m"),
+            (true, Level::WARN) => ("\x1b[2m", "\x1b[33m", "\x1b[0m"),
+            (true, Level::INFO) => ("\x1b[2m", "\x1b[32m", "\x1b[0m"),
+            (true, _) => ("\x1b[2m", "\x1b[34m", "\x1b[0m"),
+        };
+        let time = clock::rfc3339(at);
+        let name = level_name(level);
+        let mut out = format!("{dim}{time}{reset} {colour}{name:<5}{reset} [{logger}] ");
+        push_single_line(&mut out, &self.message);
+        for (name, value) in &self.fields {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            let plain = !text.is_empty()
+                && text.chars().all(|c| c.is_ascii_graphic() && c != '"' && c != '=');
+            // Writing to a String can't fail.
+            let _ok = match plain {
+                true => write!(out, " {dim}{name}={reset}{text}"),
+                false => write!(out, " {dim}{name}={reset}{text:?}"),
+            };
+        }
+        out.push('\n');
+        out
+    }
+
+    fn json(&self, level: Level, logger: &str, at: Duration) -> String {
+        let time = clock::rfc3339(at);
+        let mut out = String::from("{");
+        let head = [("time", time.as_str()), ("level", level_name(level)), ("logger", logger)];
+        for (name, text) in head.into_iter().chain([("message", self.message.as_str())]) {
+            push_member(&mut out, name, &text.into());
+        }
+        for (name, value) in &self.fields {
+            if !["time", "level", "logger", "message"].contains(name) {
+                push_member(&mut out, name, value);
+            }
+        }
+        out.push_str("}\n");
+        out
+    }
+}
+
+/// Appends a member; the order of an event's own fields is kept.
+fn push_member(out: &mut String, name: &str, value: &Value) {
+    if out.len() > 1 {
+        out.push(',');
+    }
+    // Writing to a String can't fail.
+    let _ok = write!(out, "{}:{value}", Value::from(name));
+}
+
+/// An event is one line, whatever a client managed to get into its text.
+fn push_single_line(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+}
+
+impl Visit for Line {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.add(field, value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.add(field, value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.add(field, value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.add(field, value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.add(field, value.into());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.add(field, format!("{value:?}").into());
+    }
+}
+
+/// The level as the reference names it.
+fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "ERROR",
+        Level::WARN => "WARN",
+        Level::INFO => "INFO",
+        Level::DEBUG => "DEBUG",
+        Level::TRACE => "VERBO",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use expect_test::expect;
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use super::super::levels::{Levels, LogLevel};
+    use super::super::{LogFiles, Rotation};
+    use super::*;
+
+    const QUIET: Levels = Levels { file: LogLevel::Info, display: LogLevel::Off };
+
+    fn run(json: bool, events: impl FnOnce(&LogLevels)) -> (String, String) {
+        let dir = tempfile::tempdir().unwrap();
+        let rotation = Rotation { max_bytes: 1 << 20, max_files: 1 };
+        let levels = LogLevels::new(QUIET, [("X".to_owned(), QUIET)]);
+        let files = LogFiles::new(dir.path().into(), rotation);
+        let layer = LogLayer::new(levels.clone(), json, false, Some(files));
+        let subscriber = tracing_subscriber::registry().with(layer);
+        tracing::subscriber::with_default(subscriber, || events(&levels));
+        let read = |name: &str| {
+            let text = fs::read_to_string(dir.path().join(name)).unwrap_or_default();
+            text.lines().map(|line| format!("{}\n", hide_time(line))).collect::<String>()
+        };
+        (read("main.log"), read("X.log"))
+    }
+
+    fn hide_time(line: &str) -> String {
+        let at = line.find("20").expect("a line has its time");
+        format!("{}TIME{}", &line[..at], &line[at + 24..])
+    }
+
+    fn some_events(_: &LogLevels) {
+        tracing::info!("ready");
+        tracing::info!(chain = "X", height = 7, id = %"2oYM", "accepted");
+        tracing::warn!(chain = "unknown", text = "a \"b\"", "odd\nline");
+        tracing::debug!(chain = "X", "not shown");
+    }
+
+    #[test]
+    fn events_go_to_their_chains_file() {
+        let (main, x) = run(false, some_events);
+        expect![[r#"
+            TIME INFO  [main] ready
+            TIME WARN  [main] odd\nline text="a \"b\""
+        "#]]
+        .assert_eq(&main);
+        expect![[r#"
+            TIME INFO  [X] accepted height=7 id=2oYM
+        "#]]
+        .assert_eq(&x);
+    }
+
+    #[test]
+    fn json_lines() {
+        let (main, x) = run(true, some_events);
+        for line in main.lines().chain(x.lines()) {
+            serde_json::from_str::<Value>(line).unwrap();
+        }
+        expect![[r#"
+            {"time":"TIME","level":"INFO","logger":"X","message":"accepted","height":7,"id":"2oYM"}
+        "#]]
+        .assert_eq(&x);
+    }
+
+    #[test]
+    fn levels_change_while_running() {
+        let (main, x) = run(false, |levels| {
+            levels.set("X", Some(LogLevel::Debug), None);
+            tracing::debug!(chain = "X", "seen");
+            tracing::debug!("main stays quiet");
+            levels.set("X", Some(LogLevel::Off), None);
+            tracing::error!(chain = "X", "not seen");
+        });
+        assert_eq!(main, "");
+        expect![[r#"
+            TIME DEBUG [X] seen
+        "#]]
+        .assert_eq(&x);
+    }
+}

@@ -1,0 +1,278 @@
+//! Levels of the loggers, settable while the node runs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use esker_primitives::sync::RwLock;
+use thiserror::Error;
+
+/// Name of the logger that takes what belongs to no chain.
+pub const MAIN: &str = "main";
+
+/// How much a logger says, from nothing to everything. The names are the reference's; this node has no
+/// events of its own for `FATAL` and `TRACE`, which therefore show what `ERROR` and `INFO` show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum LogLevel {
+    /// Nothing.
+    Off,
+    /// Failures that end the node.
+    Fatal,
+    /// Failures.
+    Error,
+    /// What an operator should look at.
+    Warn,
+    /// What an operator wants to know.
+    Info,
+    /// The same.
+    Trace,
+    /// What helps to find a fault.
+    Debug,
+    /// Everything.
+    Verbo,
+}
+
+impl LogLevel {
+    /// All levels, the quietest first.
+    pub const ALL: [Self; 8] = [
+        Self::Off,
+        Self::Fatal,
+        Self::Error,
+        Self::Warn,
+        Self::Info,
+        Self::Trace,
+        Self::Debug,
+        Self::Verbo,
+    ];
+
+    /// The name in capitals, as the admin API shows it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "OFF",
+            Self::Fatal => "FATAL",
+            Self::Error => "ERROR",
+            Self::Warn => "WARN",
+            Self::Info => "INFO",
+            Self::Trace => "TRACE",
+            Self::Debug => "DEBUG",
+            Self::Verbo => "VERBO",
+        }
+    }
+
+    /// Does a logger of this level show such an event?
+    pub fn shows(self, level: &tracing::Level) -> bool {
+        let least = match *level {
+            tracing::Level::ERROR => Self::Fatal,
+            tracing::Level::WARN => Self::Warn,
+            tracing::Level::INFO => Self::Info,
+            tracing::Level::DEBUG => Self::Debug,
+            tracing::Level::TRACE => Self::Verbo,
+        };
+        self >= least
+    }
+
+    const fn from_u8(n: u8) -> Self {
+        Self::ALL[n as usize & 7]
+    }
+}
+
+impl fmt::Display for LogLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A text that names no level.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("unknown log level: {0}")]
+pub struct UnknownLevel(pub String);
+
+impl FromStr for LogLevel {
+    type Err = UnknownLevel;
+
+    /// Any letter case.
+    fn from_str(text: &str) -> Result<Self, UnknownLevel> {
+        Self::ALL
+            .into_iter()
+            .find(|level| level.name().eq_ignore_ascii_case(text))
+            .ok_or_else(|| UnknownLevel(text.to_owned()))
+    }
+}
+
+/// Levels of one logger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Levels {
+    /// What goes into its file.
+    pub file: LogLevel,
+    /// What goes to the terminal.
+    pub display: LogLevel,
+}
+
+impl Levels {
+    /// The louder of the two.
+    pub fn loudest(self) -> LogLevel {
+        self.file.max(self.display)
+    }
+}
+
+/// One logger's levels, read on every event without a lock.
+#[derive(Debug)]
+pub(super) struct Cell {
+    file: AtomicU8,
+    display: AtomicU8,
+}
+
+impl Cell {
+    fn new(levels: Levels) -> Self {
+        Self {
+            file: AtomicU8::new(levels.file as u8),
+            display: AtomicU8::new(levels.display as u8),
+        }
+    }
+
+    pub(super) fn get(&self) -> Levels {
+        Levels {
+            file: LogLevel::from_u8(self.file.load(Ordering::Relaxed)),
+            display: LogLevel::from_u8(self.display.load(Ordering::Relaxed)),
+        }
+    }
+
+    fn set(&self, levels: Levels) {
+        self.file.store(levels.file as u8, Ordering::Relaxed);
+        self.display.store(levels.display as u8, Ordering::Relaxed);
+    }
+}
+
+/// Handle to the levels of all loggers: `main` and one a chain, named by the chain's primary alias.
+/// Cheap to clone; every clone shows and sets the same levels.
+#[derive(Clone, Debug)]
+pub struct LogLevels {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    cells: RwLock<BTreeMap<String, Arc<Cell>>>,
+    /// The loudest level of any logger: events above it are dropped before their fields are looked at.
+    loudest: AtomicU8,
+}
+
+impl LogLevels {
+    /// Loggers with their first levels; `main` is always among them.
+    pub fn new(
+        main: Levels,
+        chains: impl IntoIterator<Item = (String, Levels)>,
+    ) -> Self {
+        let mut cells: BTreeMap<_, _> =
+            chains.into_iter().map(|(name, l)| (name, Arc::new(Cell::new(l)))).collect();
+        cells.insert(MAIN.to_owned(), Arc::new(Cell::new(main)));
+        let levels = Self {
+            inner: Arc::new(Inner { cells: RwLock::new(cells), loudest: AtomicU8::new(0) }),
+        };
+        levels.refresh();
+        levels
+    }
+
+    /// Names of the loggers, ascending.
+    pub fn names(&self) -> Vec<String> {
+        self.inner.cells.read().keys().cloned().collect()
+    }
+
+    /// Levels of one logger.
+    pub fn get(&self, name: &str) -> Option<Levels> {
+        self.cell(name).map(|cell| cell.get())
+    }
+
+    /// Levels of all loggers, ascending by name.
+    pub fn all(&self) -> Vec<(String, Levels)> {
+        self.inner.cells.read().iter().map(|(name, cell)| (name.clone(), cell.get())).collect()
+    }
+
+    /// Changes one logger at once; what is `None` stays. Returns its levels, or `None` if there is no
+    /// such logger.
+    pub fn set(
+        &self,
+        name: &str,
+        file: Option<LogLevel>,
+        display: Option<LogLevel>,
+    ) -> Option<Levels> {
+        let cell = self.cell(name)?;
+        let old = cell.get();
+        let new =
+            Levels { file: file.unwrap_or(old.file), display: display.unwrap_or(old.display) };
+        cell.set(new);
+        self.refresh();
+        Some(new)
+    }
+
+    /// The loudest level of any logger.
+    pub fn loudest(&self) -> LogLevel {
+        LogLevel::from_u8(self.inner.loudest.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn cell(&self, name: &str) -> Option<Arc<Cell>> {
+        self.inner.cells.read().get(name).cloned()
+    }
+
+    fn refresh(&self) {
+        let loudest = self
+            .inner
+            .cells
+            .read()
+            .values()
+            .map(|cell| cell.get().loudest())
+            .max()
+            .unwrap_or(LogLevel::Off);
+        self.inner.loudest.store(loudest as u8, Ordering::Relaxed);
+        // Call sites remember whether anyone listens.
+        tracing::callsite::rebuild_interest_cache();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INFO: Levels = Levels { file: LogLevel::Info, display: LogLevel::Warn };
+
+    #[test]
+    fn names_in_any_case() {
+        for level in LogLevel::ALL {
+            assert_eq!(level.name().to_lowercase().parse(), Ok(level));
+            assert_eq!(LogLevel::from_u8(level as u8), level);
+        }
+        assert_eq!(
+            "loud".parse::<LogLevel>().unwrap_err().to_string(),
+            "unknown log level: loud"
+        );
+    }
+
+    #[test]
+    fn each_level_shows_the_quieter_ones() {
+        assert!(!LogLevel::Off.shows(&tracing::Level::ERROR));
+        assert!(LogLevel::Fatal.shows(&tracing::Level::ERROR));
+        assert!(!LogLevel::Trace.shows(&tracing::Level::DEBUG));
+        assert!(LogLevel::Debug.shows(&tracing::Level::DEBUG));
+        assert!(!LogLevel::Debug.shows(&tracing::Level::TRACE));
+        assert!(LogLevel::Verbo.shows(&tracing::Level::TRACE));
+    }
+
+    #[test]
+    fn set_while_running() {
+        let levels = LogLevels::new(INFO, [("X".to_owned(), INFO)]);
+        assert_eq!(levels.names(), ["X", "main"]);
+        assert_eq!(levels.loudest(), LogLevel::Info);
+        let same = levels.clone();
+        assert_eq!(
+            levels.set("X", Some(LogLevel::Verbo), None),
+            Some(Levels { file: LogLevel::Verbo, display: LogLevel::Warn })
+        );
+        assert_eq!(same.get("X"), levels.get("X"));
+        assert_eq!(same.loudest(), LogLevel::Verbo);
+        assert_eq!(same.get("main"), Some(INFO));
+        assert_eq!(levels.set("Y", None, None), None);
+    }
+}

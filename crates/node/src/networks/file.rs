@@ -1,0 +1,488 @@
+//! A network of one's own: a file in the reference's genesis form with a section of ours (docs/networks.md).
+//! Total on any bytes; every error names the member.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use esker_primitives::{
+    AssetId, ChainId, Id, ShortId, TxId, address, bech32, network,
+};
+use esker_rpc::wire::{JsonU32, JsonU64};
+use esker_utxo::{Output, OutputOwners, TransferOutput, Utxo, UtxoId};
+use esker_xvm::genesis::primary::{self, Allocation};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use thiserror::Error;
+
+use super::assets::{self, GenesisData, hex_bytes, short_id};
+use super::presets::primary_network;
+use super::spec::{AddChainError, ChainDeclaration, ExportedUtxo, Fees, Network, Vm};
+
+/// Why a network file can't be used.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// It is no JSON, or a member is missing, unknown or of another type.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    /// A member's value can't be.
+    #[error("{member}: {reason}")]
+    Value {
+        /// Where it stands: `allocations[0].avaxAddr`.
+        member: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A chain can't be added.
+    #[error("esker.chains: {0}")]
+    Chain(#[from] AddChainError),
+}
+
+fn fault(member: impl Into<String>, reason: impl Into<String>) -> FileError {
+    FileError::Value { member: member.into(), reason: reason.into() }
+}
+
+/// The file. Members of the P-Chain are taken and left alone: its validators and stakes are not run here.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NetworkFile {
+    #[serde(rename = "networkID")]
+    network_id: u32,
+    allocations: Vec<JsonAllocation>,
+    #[serde(default, rename = "startTime")]
+    _start_time: u64,
+    #[serde(default, rename = "initialStakeDuration")]
+    _initial_stake_duration: u64,
+    #[serde(default, rename = "initialStakeDurationOffset")]
+    _initial_stake_duration_offset: u64,
+    #[serde(default, rename = "initialStakedFunds")]
+    _initial_staked_funds: Option<Vec<String>>,
+    #[serde(default, rename = "initialStakers")]
+    _initial_stakers: Option<Vec<BTreeMap<String, IgnoredAny>>>,
+    c_chain_genesis: String,
+    #[serde(default, rename = "message")]
+    _message: String,
+    #[serde(default)]
+    esker: Section,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct JsonAllocation {
+    eth_addr: String,
+    avax_addr: String,
+    initial_amount: u64,
+    #[serde(default, rename = "unlockSchedule")]
+    _unlock_schedule: Option<Vec<Unlock>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unlock {
+    #[serde(rename = "amount")]
+    _amount: u64,
+    #[serde(default, rename = "locktime")]
+    _locktime: u64,
+}
+
+/// Our section.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct Section {
+    fees: JsonFees,
+    chains: Vec<JsonChain>,
+    #[serde(rename = "exportedFromP")]
+    exported_from_p: Vec<JsonExport>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct JsonFees {
+    tx_fee: Option<JsonU64>,
+    create_asset_tx_fee: Option<JsonU64>,
+}
+
+impl JsonFees {
+    fn over(&self, default: Fees) -> Fees {
+        Fees {
+            tx_fee: self.tx_fee.map_or(default.tx_fee, |fee| fee.0),
+            create_asset_tx_fee: self
+                .create_asset_tx_fee
+                .map_or(default.create_asset_tx_fee, |fee| fee.0),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct JsonChain {
+    name: String,
+    vm: String,
+    #[serde(default)]
+    aliases: Vec<String>,
+    #[serde(default)]
+    genesis: Option<String>,
+    #[serde(default)]
+    genesis_data: Option<GenesisData>,
+    #[serde(default)]
+    fees: JsonFees,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct JsonExport {
+    to: String,
+    amount: JsonU64,
+    addresses: Vec<String>,
+    #[serde(default = "one")]
+    threshold: JsonU32,
+    #[serde(default)]
+    locktime: JsonU64,
+    #[serde(default, rename = "assetID")]
+    asset_id: Option<AssetId>,
+    #[serde(default, rename = "txID")]
+    tx_id: Option<TxId>,
+    #[serde(default)]
+    output_index: Option<JsonU32>,
+}
+
+const fn one() -> JsonU32 {
+    JsonU32(1)
+}
+
+/// Reads a network file.
+pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
+    let file: NetworkFile = serde_json::from_slice(bytes)?;
+    let id = file.network_id;
+    if matches!(id, 0 | network::MAIN_ID | network::TEST_ID) {
+        let reason = format!("{id} can't be a network of one's own (1 and 5 are main and test)");
+        return Err(fault("networkID", reason));
+    }
+    let allocations = file
+        .allocations
+        .iter()
+        .enumerate()
+        .map(|(index, allocation)| {
+            read_allocation(allocation)
+                .map_err(|(name, reason)| fault(format!("allocations[{index}].{name}"), reason))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    check_supply(&allocations)?;
+    check_c_genesis(&file.c_chain_genesis)?;
+    let x = primary::x_chain_genesis(id, &allocations)
+        .map_err(|error| fault("allocations", error.to_string()))?;
+    let fees = file.esker.fees.over(Fees::of_network(id));
+    let c = file.c_chain_genesis.into_bytes();
+    let mut network =
+        primary_network(&network::name(id), id, Cow::Owned(x.to_bytes()), Cow::Owned(c), fees)
+            .map_err(|reason| fault("allocations", reason))?;
+    for (index, chain) in file.esker.chains.into_iter().enumerate() {
+        let declared = read_chain(chain, id, fees)
+            .map_err(|reason| fault(format!("esker.chains[{index}]"), reason))?;
+        network.add_chain(declared)?;
+    }
+    for (index, export) in file.esker.exported_from_p.iter().enumerate() {
+        let member = format!("esker.exportedFromP[{index}]");
+        let exported =
+            read_export(export, index, &network).map_err(|reason| fault(&member, reason))?;
+        let id = exported.utxo.utxo_id.input_id();
+        if network.exported.iter().any(|other| other.utxo.utxo_id.input_id() == id) {
+            return Err(fault(member, "the same txID and outputIndex are there already"));
+        }
+        network.exported.push(exported);
+    }
+    Ok(network)
+}
+
+/// Genesis bytes out of `genesisData`, JSON in the form of `xvm.buildGenesis`.
+pub fn genesis_of_data(network_id: u32, json: &[u8]) -> Result<Vec<u8>, String> {
+    let data: GenesisData = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+    assets::genesis_bytes(network_id, data)
+}
+
+fn read_allocation(json: &JsonAllocation) -> Result<Allocation, (&'static str, String)> {
+    let eth = hex_bytes(&json.eth_addr).map_err(|reason| ("ethAddr", reason))?;
+    let eth_address = eth
+        .as_slice()
+        .try_into()
+        .map_err(|_| ("ethAddr", format!("expected 20 bytes, found {}", eth.len())))?;
+    // Neither chain nor network of the text count, as in the reference.
+    let address = address::split(&json.avax_addr)
+        .map_err(|error| error.to_string())
+        .and_then(|(_, _, data)| short_id(&data))
+        .map_err(|reason| ("avaxAddr", reason))?;
+    Ok(Allocation { initial_amount: json.initial_amount, address, eth_address })
+}
+
+/// A supply above `u64` could never be moved together.
+fn check_supply(allocations: &[Allocation]) -> Result<(), FileError> {
+    let sum = allocations.iter().try_fold(0_u64, |sum, a| sum.checked_add(a.initial_amount));
+    match sum {
+        None => Err(fault("allocations", "the amounts sum up to more than 2^64 - 1")),
+        Some(0) => Err(fault("allocations", "at least one initialAmount must be above 0")),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The text is kept byte for byte, since the C-Chain's ID follows from it; it must at least be an object.
+fn check_c_genesis(text: &str) -> Result<(), FileError> {
+    serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text)
+        .map(|_| ())
+        .map_err(|error| fault("cChainGenesis", error.to_string()))
+}
+
+fn read_chain(json: JsonChain, network_id: u32, fees: Fees) -> Result<ChainDeclaration, String> {
+    let genesis = match (json.genesis, json.genesis_data) {
+        (Some(hex), None) => hex_bytes(&hex).map_err(|reason| format!("genesis: {reason}"))?,
+        (None, Some(data)) => assets::genesis_bytes(network_id, data)
+            .map_err(|reason| format!("genesisData: {reason}"))?,
+        _ => return Err("exactly one of genesis and genesisData is needed".to_owned()),
+    };
+    let vm: Vm = json.vm.parse()?;
+    let fees = json.fees.over(fees);
+    Ok(ChainDeclaration { name: json.name, vm, aliases: json.aliases, genesis, fees })
+}
+
+fn read_export(json: &JsonExport, index: usize, network: &Network) -> Result<ExportedUtxo, String> {
+    let destination =
+        network.chain(&json.to).ok_or_else(|| format!("to: there is no chain \"{}\"", json.to))?.id;
+    let mut addresses = json
+        .addresses
+        .iter()
+        .map(|text| export_address(text, network.hrp).map_err(|why| format!("\"{text}\": {why}")))
+        .collect::<Result<Vec<_>, _>>()?;
+    addresses.sort_unstable();
+    addresses.dedup();
+    let (locktime, threshold) = (json.locktime.0, json.threshold.0);
+    let owners = OutputOwners { locktime, threshold, addresses };
+    let output = Output::SecpTransfer(TransferOutput { amount: json.amount.0, owners });
+    output.verify().map_err(|error| error.to_string())?;
+    let position = u32::try_from(index).map_err(|_| "too many".to_owned())?;
+    let utxo_id = UtxoId {
+        tx_id: json.tx_id.unwrap_or_else(|| export_tx_id(network.id, &destination)),
+        output_index: json.output_index.map_or(position, |index| index.0),
+    };
+    let asset_id = json.asset_id.unwrap_or(network.native_asset_id);
+    Ok(ExportedUtxo { destination, utxo: Utxo { utxo_id, asset_id, output } })
+}
+
+/// With or without a chain's alias; of this network.
+fn export_address(text: &str, hrp: &str) -> Result<ShortId, String> {
+    let bare = text.split_once('-').map_or(text, |(_, bare)| bare);
+    let (got, data) = bech32::decode(bare).map_err(|error| error.to_string())?;
+    if got != hrp {
+        return Err(format!("expected hrp \"{hrp}\" but got \"{got}\""));
+    }
+    short_id(&data)
+}
+
+/// The ID of the P-Chain transaction that stands behind declared UTXOs, where the file names none: there never
+/// was one, so it is the hash of what it would be about.
+fn export_tx_id(network_id: u32, destination: &ChainId) -> TxId {
+    let mut about = b"exported from P at genesis".to_vec();
+    about.extend_from_slice(&network_id.to_be_bytes());
+    about.extend_from_slice(destination.as_bytes());
+    Id::sha256(&about)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::super::Preset;
+    use super::*;
+
+    /// The reference's file of the local network, as far as it concerns X and C.
+    fn local() -> Value {
+        let c = Preset::Local.network().c_chain().genesis.to_vec();
+        json!({
+            "networkID": 12345,
+            "allocations": [
+                {
+                    "ethAddr": "0xb3d82b1367d362de99ab59a658165aff520cbd4d",
+                    "avaxAddr": "X-local1g65uqn6t77p656w64023nh8nd9updzmxyymev2",
+                    "initialAmount": 0,
+                    "unlockSchedule": [{"amount": 10000000000000000_u64, "locktime": 1633824000}],
+                },
+                {
+                    "ethAddr": "0xb3d82b1367d362de99ab59a658165aff520cbd4d",
+                    "avaxAddr": "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u",
+                    "initialAmount": 300000000000000000_u64,
+                    "unlockSchedule": [{"amount": 20000000000000000_u64}],
+                },
+                {
+                    "ethAddr": "0xb3d82b1367d362de99ab59a658165aff520cbd4d",
+                    "avaxAddr": "X-local1ur873jhz9qnaqv5qthk5sn3e8nj3e0kmggalnu",
+                    "initialAmount": 10000000000000000_u64,
+                    "unlockSchedule": [],
+                },
+            ],
+            "startTime": 1690841400,
+            "initialStakeDuration": 31536000,
+            "initialStakeDurationOffset": 5400,
+            "initialStakedFunds": ["X-local1g65uqn6t77p656w64023nh8nd9updzmxyymev2"],
+            "initialStakers": [{"nodeID": "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg", "delegationFee": 1000000}],
+            "cChainGenesis": String::from_utf8(c).unwrap(),
+            "message": "hello",
+        })
+    }
+
+    fn with(change: impl FnOnce(&mut Value)) -> Result<Network, FileError> {
+        let mut json = local();
+        change(&mut json);
+        parse(json.to_string().as_bytes())
+    }
+
+    #[test]
+    fn the_references_file_gives_the_references_network() {
+        let (got, preset) = (with(|_| ()).unwrap(), Preset::Local.network());
+        assert_eq!(got.chains, preset.chains);
+        assert_eq!(got.native_asset_id, preset.native_asset_id);
+        assert_eq!((got.name.as_str(), got.hrp), ("local", "local"));
+    }
+
+    fn second() -> Value {
+        json!({
+            "name": "Second", "vm": "xvm", "aliases": ["Y"], "fees": {"txFee": 5},
+            "genesisData": {"coin": {
+                "name": "Coin", "symbol": "c", "denomination": 2,
+                "initialState": {"fixedCap": [
+                    {"amount": "18446744073709551615", "address": "local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"}
+                ]},
+            }},
+        })
+    }
+
+    #[test]
+    fn our_section() {
+        let network = with(|json| {
+            json["networkID"] = json!(7);
+            json["esker"] = json!({
+                "fees": {"txFee": 1, "createAssetTxFee": "2"},
+                "chains": [second()],
+                "exportedFromP": [
+                    {"to": "X", "amount": 5, "addresses": ["P-custom18jma8ppw3nhx5r4ap8clazz0dps7rv5u9xde7p"]},
+                    {"to": "Y", "amount": "6", "addresses": [], "threshold": 0, "outputIndex": 9,
+                     "txID": "11111111111111111111111111111111LpoYY"},
+                ],
+            });
+        })
+        .unwrap();
+        assert_eq!((network.name.as_str(), network.hrp), ("network-7", "custom"));
+        assert_eq!(network.x_chain().fees, Fees { tx_fee: 1, create_asset_tx_fee: 2 });
+        let second = network.chain("Y").unwrap();
+        assert_eq!(second.fees, Fees { tx_fee: 5, create_asset_tx_fee: 2 });
+        assert_eq!(second.id, primary::xvm_chain_id(7, "Second", &second.genesis));
+        let [first, other] = network.exported.as_slice() else { panic!("two UTXOs") };
+        assert_eq!(first.destination, network.x_chain().id);
+        assert_eq!(first.utxo.asset_id, network.native_asset_id);
+        assert_eq!(other.destination, second.id);
+        assert_eq!(other.utxo.utxo_id, UtxoId { tx_id: Id::ZERO, output_index: 9 });
+        assert_ne!(network.fingerprint(), with(|json| json["networkID"] = json!(7)).unwrap().fingerprint());
+    }
+
+    fn check(change: impl FnOnce(&mut Value), expected: Expect) {
+        expected.assert_eq(&with(change).unwrap_err().to_string());
+    }
+
+    #[test]
+    fn faults_name_the_member() {
+        check(
+            |json| json["networkID"] = json!(1),
+            expect!["networkID: 1 can't be a network of one's own (1 and 5 are main and test)"],
+        );
+        check(
+            |json| json["allocations"][1]["avaxAddr"] = json!("local1xyz"),
+            expect!["allocations[1].avaxAddr: no separator found in address"],
+        );
+        check(
+            |json| json["allocations"][0]["ethAddr"] = json!("0x12"),
+            expect!["allocations[0].ethAddr: expected 20 bytes, found 1"],
+        );
+        check(
+            |json| json["allocations"][0]["initialAmount"] = json!(u64::MAX),
+            expect!["allocations: the amounts sum up to more than 2^64 - 1"],
+        );
+        check(
+            |json| json["allocations"] = json!([]),
+            expect!["allocations: at least one initialAmount must be above 0"],
+        );
+        check(
+            |json| json["cChainGenesis"] = json!(""),
+            expect!["cChainGenesis: EOF while parsing a value at line 1 column 0"],
+        );
+        check(
+            |json| json["esker"] = json!({"chains": [{"name": "Second", "vm": "xvm"}]}),
+            expect!["esker.chains[0]: exactly one of genesis and genesisData is needed"],
+        );
+        check(
+            |json| json["esker"] = json!({"chains": [{"name": "Second", "vm": "wasm", "genesis": "0x"}]}),
+            expect![[r#"esker.chains[0]: unknown virtual machine "wasm", expected xvm"#]],
+        );
+        check(
+            |json| json["esker"] = json!({"chains": [second(), second()]}),
+            expect![[r#"esker.chains: chain "Second": another chain is called "Second" already"#]],
+        );
+        check(
+            |json| json["esker"] = json!({"exportedFromP": [{"to": "Z", "amount": 1, "addresses": []}]}),
+            expect![[r#"esker.exportedFromP[0]: to: there is no chain "Z""#]],
+        );
+        check(
+            |json| json["esker"] = json!({"exportedFromP": [{"to": "X", "amount": 1, "addresses": []}]}),
+            expect!["esker.exportedFromP[0]: output is unspendable"],
+        );
+        check(
+            |json| {
+                json["esker"] = json!({"exportedFromP": [
+                    {"to": "X", "amount": 1, "addresses": ["X-fuji18jma8ppw3nhx5r4ap8clazz0dps7rv5uj3gy4v"]}
+                ]});
+            },
+            expect![[r#"esker.exportedFromP[0]: "X-fuji18jma8ppw3nhx5r4ap8clazz0dps7rv5uj3gy4v": expected hrp "local" but got "fuji""#]],
+        );
+    }
+
+    #[test]
+    fn unknown_members_are_told_with_their_line() {
+        let error = parse(b"{\n  \"networkId\": 7\n}").unwrap_err().to_string();
+        assert!(error.starts_with("unknown field `networkId`, expected one of `networkID`"), "{error}");
+        assert!(error.ends_with("at line 2 column 13"), "{error}");
+    }
+
+    #[test]
+    fn faults_of_assets() {
+        for (json, text) in [
+            (json!({}), "at least one asset"),
+            (json!({"a": {"name": "A", "symbol": "TOOLONG"}}), "symbol is too long"),
+            (json!({"a": {"name": "A", "memo": "12"}}), "asset \"a\": memo: expected 0x"),
+            (
+                json!({"a": {"name": "A", "initialState": {"fixedCap": [{"amount": 1, "address": "x"}]}}}),
+                "asset \"a\": fixedCap[0]: \"x\": invalid bech32 string length 1",
+            ),
+            (
+                json!({"a": {"name": "A", "initialState": {"variableCap": [{"minters": [], "threshold": 1}]}}}),
+                "asset \"a\": variableCap[0]: a threshold of 1 of 0 minters",
+            ),
+            (json!({"a": {"name": "A", "initialState": {"other": []}}}), "unknown field `other`"),
+        ] {
+            let error = genesis_of_data(7, json.to_string().as_bytes()).unwrap_err();
+            assert!(error.contains(text), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _total = parse(&bytes);
+            let _total = genesis_of_data(7, &bytes);
+        }
+
+        #[test]
+        fn any_change_of_a_file_is_read_or_refused(at in 0_usize..3000, with in any::<u8>()) {
+            let mut bytes = local().to_string().into_bytes();
+            let at = at % bytes.len();
+            bytes[at] = with;
+            let _total = parse(&bytes);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The networks that are known by name. Their genesis bytes are data (`crates/node/genesis`), produced by the
+//! reference's own genesis builder; `dev-c.json` is ours.
+
+use std::borrow::Cow;
+
+use esker_primitives::network::{self, LOCAL_ID, MAIN_ID, TEST_ID};
+use esker_xvm::genesis::{Genesis, primary};
+
+use super::spec::{ChainSpec, Fees, Network, Vm};
+
+/// Names of the X-Chain. The primary one is the prefix of its addresses; the reference's `avm` is kept, as
+/// clients find it in the list of aliases.
+pub(super) const X_ALIASES: [&str; 2] = ["X", "avm"];
+
+/// Names of the C-Chain.
+pub(super) const C_ALIASES: [&str; 2] = ["C", "evm"];
+
+/// A network known by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// The main network, 1.
+    Main,
+    /// The test network, 5.
+    Test,
+    /// The local network, 12345, in the reference's form of v1.12.0 on.
+    Local,
+    /// The development network (decision 31): number and X-Chain of the local one, more accounts on the
+    /// C-Chain.
+    Dev,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Main, Self::Test, Self::Local, Self::Dev];
+
+    /// Its name in configurations.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Test => "test",
+            Self::Local => "local",
+            Self::Dev => "dev",
+        }
+    }
+
+    /// The preset of a name, ours or the reference's.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "main" | "mainnet" => Some(Self::Main),
+            "test" | "testnet" | "fuji" => Some(Self::Test),
+            "local" => Some(Self::Local),
+            "dev" => Some(Self::Dev),
+            _ => None,
+        }
+    }
+
+    /// Its number.
+    pub const fn id(self) -> u32 {
+        match self {
+            Self::Main => MAIN_ID,
+            Self::Test => TEST_ID,
+            Self::Local | Self::Dev => LOCAL_ID,
+        }
+    }
+
+    /// X-Chain and C-Chain genesis.
+    const fn genesis(self) -> (&'static [u8], &'static [u8]) {
+        match self {
+            Self::Main => (
+                include_bytes!("../../genesis/main-x.bin"),
+                include_bytes!("../../genesis/main-c.json"),
+            ),
+            Self::Test => (
+                include_bytes!("../../genesis/test-x.bin"),
+                include_bytes!("../../genesis/test-c.json"),
+            ),
+            Self::Local => (
+                include_bytes!("../../genesis/local-x.bin"),
+                include_bytes!("../../genesis/local-c.json"),
+            ),
+            Self::Dev => (
+                include_bytes!("../../genesis/local-x.bin"),
+                include_bytes!("../../genesis/dev-c.json"),
+            ),
+        }
+    }
+
+    /// The network.
+    pub fn network(self) -> Network {
+        let (x, c) = self.genesis();
+        let fees = Fees::of_network(self.id());
+        primary_network(self.name(), self.id(), Cow::Borrowed(x), Cow::Borrowed(c), fees)
+            .expect("the embedded genesis bytes are valid")
+    }
+}
+
+/// A network of X and C. Fails if the X genesis is none.
+pub(super) fn primary_network(
+    name: &str,
+    id: u32,
+    x: Cow<'static, [u8]>,
+    c: Cow<'static, [u8]>,
+    fees: Fees,
+) -> Result<Network, String> {
+    let native = Genesis::parse(&x).map_err(|error| error.to_string())?.fee_asset_id();
+    let chain = |id, name: &str, vm, aliases: [&str; 2], genesis| ChainSpec {
+        id,
+        name: name.to_owned(),
+        vm,
+        aliases: aliases.map(str::to_owned).to_vec(),
+        genesis,
+        fees,
+    };
+    let (x_id, c_id) = (primary::x_chain_id(id, &x), primary::c_chain_id(id, &c));
+    Ok(Network {
+        name: name.to_owned(),
+        id,
+        hrp: network::hrp(id),
+        native_asset_id: native.ok_or("the genesis has no asset")?,
+        chains: vec![
+            chain(x_id, "X-Chain", Vm::Xvm, X_ALIASES, x),
+            chain(c_id, "C-Chain", Vm::Evm, C_ALIASES, c),
+        ],
+        exported: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::accounts::{DEV_ACCOUNTS, DEV_BALANCE, WELL_KNOWN};
+    use super::*;
+
+    /// x-chain.md 4.3 and 4.4: X-Chain, native asset, C-Chain, genesis block; bytes and hash of the genesis.
+    const TABLE: [(Preset, [&str; 4], usize, &str); 3] = [
+        (
+            Preset::Main,
+            [
+                "2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM",
+                "FvwEAhmxKfeiG8SnEvq42hc6whRyY3EFYAvebMqDNDGCgxN5Z",
+                "2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5",
+                "V8kYdATLoVjUBazVjEHy1dWurk2PcnhERSWnwmcNwirdsBb1S",
+            ],
+            296_910,
+            "2632795e2ae7c2b73b3c672e5bd69452f70e4f456718bcc29216f214ccd09b92",
+        ),
+        (
+            Preset::Test,
+            [
+                "2JVSBoinj9C2J33VntvzYtVJNZdN2NKiwwKjcumHUWEb5DbBrm",
+                "U8iRqJoiJm8xZHAacmvYyZVwqQx6uDNtQeP3CQ6fcgQk3JqnK",
+                "yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp",
+                "2tCdy3dRsf6rYG7jtBNSyANQ6StrAEYpCDMLBQyGRLF8wG5KPK",
+            ],
+            770,
+            "b87f5236bbfe099dadcdc5d9d0c12115cff550460027c4fffd7f4a82a3813b03",
+        ),
+        (
+            Preset::Local,
+            [
+                "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed",
+                "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe",
+                "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC",
+                "2R2UY2pZMQr8nR9ywCdqn97Lp5a6hceqtLXkag6vH7KQSVvmst",
+            ],
+            226,
+            "cf485302d76193ce96e2ca42955a01a2c5a1e6c277ba3708e86a707c25c5e815",
+        ),
+    ];
+
+    #[test]
+    fn the_presets_have_the_references_ids() {
+        for (preset, ids, bytes, hash) in TABLE {
+            let network = preset.network();
+            let (x, c) = (network.x_chain(), network.c_chain());
+            let block = primary::x_genesis_block(network.id, x.id);
+            let got = [x.id, network.native_asset_id, c.id, block.id()].map(|id| id.to_string());
+            assert_eq!(got, ids, "{preset:?}");
+            assert_eq!(x.genesis.len(), bytes);
+            assert_eq!(hex::encode(esker_primitives::hash::sha256(&x.genesis)), hash);
+        }
+    }
+
+    #[test]
+    fn the_development_network_is_local_but_for_the_c_chain() {
+        let (dev, local) = (Preset::Dev.network(), Preset::Local.network());
+        assert_eq!(dev.id, local.id);
+        assert_eq!(dev.x_chain(), local.x_chain());
+        assert_eq!(dev.native_asset_id, local.native_asset_id);
+        assert_ne!(dev.c_chain().id, local.c_chain().id);
+
+        let json = |network: &Network| -> serde_json::Value {
+            serde_json::from_slice(&network.c_chain().genesis).unwrap()
+        };
+        let (mut dev, mut local) = (json(&dev), json(&local));
+        let mut alloc = dev["alloc"].take();
+        assert_eq!(dev["config"]["chainId"], 43_112);
+        let wei = u128::from(DEV_BALANCE) * 10_u128.pow(18);
+        for account in DEV_ACCOUNTS {
+            let entry = alloc.as_object_mut().unwrap().remove(&account.c_address[2..]).unwrap();
+            assert_eq!(entry, serde_json::json!({"balance": format!("{wei:#x}")}));
+        }
+        let well_known = alloc.get(&WELL_KNOWN.c_address[2..]);
+        assert!(well_known.is_some());
+        assert_eq!(local["alloc"].take(), alloc);
+        assert_eq!(dev, local);
+    }
+
+    #[test]
+    fn fees_of_networks() {
+        assert_eq!(Preset::Main.network().x_chain().fees.create_asset_tx_fee, 10_000_000);
+        assert_eq!(Preset::Local.network().x_chain().fees.create_asset_tx_fee, 1_000_000);
+    }
+}

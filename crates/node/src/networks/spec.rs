@@ -1,0 +1,321 @@
+//! A network as a value.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use esker_primitives::{AssetId, ChainId, Id, network};
+use esker_utxo::Utxo;
+use esker_xvm::genesis::{Genesis, primary};
+use thiserror::Error;
+
+use crate::chains::MAX_ALIAS_BYTES;
+
+/// The P-Chain: the zero ID. Here it is a peer in shared memory and a few reads, not a running chain.
+pub const P_CHAIN_ID: ChainId = ChainId::ZERO;
+
+/// Names of the P-Chain.
+pub const P_ALIASES: [&str; 2] = ["P", "platform"];
+
+/// Most chains of a network besides P.
+pub const MAX_CHAINS: usize = 1000;
+
+/// A kind of virtual machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vm {
+    /// The asset VM.
+    Xvm,
+    /// The EVM.
+    Evm,
+}
+
+impl Vm {
+    /// Its ID.
+    pub fn id(self) -> Id {
+        match self {
+            Self::Xvm => primary::XVM_ID,
+            Self::Evm => primary::EVM_ID,
+        }
+    }
+
+    /// Its name in configurations.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Xvm => "xvm",
+            Self::Evm => "evm",
+        }
+    }
+}
+
+impl fmt::Display for Vm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Vm {
+    type Err = String;
+
+    /// Its name, or the reference's.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "xvm" | "avm" => Ok(Self::Xvm),
+            "evm" => Ok(Self::Evm),
+            other => Err(format!("unknown virtual machine \"{other}\", expected xvm")),
+        }
+    }
+}
+
+/// Fees of an asset-VM chain, in nano-units of its fee asset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fees {
+    /// Of a transaction.
+    pub tx_fee: u64,
+    /// Of one that creates an asset, instead of `tx_fee`.
+    pub create_asset_tx_fee: u64,
+}
+
+impl Fees {
+    /// Those of a network (x-chain.md 3.1).
+    pub const fn of_network(network_id: u32) -> Self {
+        let create_asset_tx_fee = match network_id {
+            network::MAIN_ID | network::TEST_ID => 10_000_000,
+            _ => 1_000_000,
+        };
+        Self { tx_fee: 1_000_000, create_asset_tx_fee }
+    }
+}
+
+/// One chain of a network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainSpec {
+    /// Its ID, which follows from network, name, virtual machine and genesis.
+    pub id: ChainId,
+    /// Its name in the transaction that created it: `X-Chain`.
+    pub name: String,
+    /// What runs it.
+    pub vm: Vm,
+    /// Its aliases, the primary one first; may be empty.
+    pub aliases: Vec<String>,
+    /// What it begins with, in the form of its virtual machine.
+    pub genesis: Cow<'static, [u8]>,
+    /// Its fees; of no meaning on an EVM chain.
+    pub fees: Fees,
+}
+
+impl ChainSpec {
+    /// The name that its addresses, log file and routes carry first.
+    pub fn primary_alias(&self) -> String {
+        self.aliases.first().cloned().unwrap_or_else(|| self.id.to_string())
+    }
+
+    /// Is the chain meant by an alias, its name or its ID?
+    pub fn is_called(&self, text: &str) -> bool {
+        self.name == text || self.aliases.iter().any(|a| a == text) || self.id.to_string() == text
+    }
+}
+
+/// A chain that a network has besides X and C.
+#[derive(Clone, Debug)]
+pub struct ChainDeclaration {
+    /// Its name; together with the genesis it makes the ID.
+    pub name: String,
+    /// What runs it.
+    pub vm: Vm,
+    /// Its aliases.
+    pub aliases: Vec<String>,
+    /// What it begins with.
+    pub genesis: Vec<u8>,
+    /// Its fees.
+    pub fees: Fees,
+}
+
+/// A UTXO that the P-Chain exported before the network's beginning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportedUtxo {
+    /// The chain that can import it.
+    pub destination: ChainId,
+    /// The UTXO.
+    pub utxo: Utxo,
+}
+
+/// A network: its chains and what they begin with.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// What the user calls it: `local`, `dev`, or the file's name for it.
+    pub name: String,
+    /// Number of the network, which transactions carry.
+    pub id: u32,
+    /// Human-readable part of its addresses.
+    pub hrp: &'static str,
+    /// Its native asset.
+    pub native_asset_id: AssetId,
+    /// X first, C second, then further ones in the order of their declaration. P is not among them.
+    pub chains: Vec<ChainSpec>,
+    /// What the P-Chain exported before the beginning.
+    pub exported: Vec<ExportedUtxo>,
+}
+
+/// Why a chain can't be a network's.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum AddChainError {
+    /// The name says nothing or can't stand in a transaction.
+    #[error("chain \"{0}\": a name has 1 to 128 printable ASCII characters")]
+    Name(String),
+    /// Another chain has the name, alias or ID.
+    #[error("chain \"{chain}\": another chain is called \"{name}\" already")]
+    Taken {
+        /// The chain to add.
+        chain: String,
+        /// What is taken.
+        name: String,
+    },
+    /// An alias that could not be part of an address and of a path.
+    #[error("chain \"{chain}\": alias \"{alias}\": an alias has 1 to {MAX_ALIAS_BYTES} letters, digits or _")]
+    Alias {
+        /// The chain to add.
+        chain: String,
+        /// The alias.
+        alias: String,
+    },
+    /// The genesis is no genesis of the virtual machine.
+    #[error("chain \"{chain}\": {reason}")]
+    Genesis {
+        /// The chain to add.
+        chain: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Too many.
+    #[error("a network has at most {MAX_CHAINS} chains")]
+    TooMany,
+}
+
+impl Network {
+    /// The chain that everything native lives on first.
+    pub fn x_chain(&self) -> &ChainSpec {
+        &self.chains[0]
+    }
+
+    /// The EVM chain of the primary network.
+    pub fn c_chain(&self) -> &ChainSpec {
+        &self.chains[1]
+    }
+
+    /// IDs of all chains of the primary network, the P-Chain first.
+    pub fn primary_chains(&self) -> Vec<ChainId> {
+        std::iter::once(P_CHAIN_ID).chain(self.chains.iter().map(|chain| chain.id)).collect()
+    }
+
+    /// The chain that a text means: an alias, a name or an ID.
+    pub fn chain(&self, text: &str) -> Option<&ChainSpec> {
+        self.chains.iter().find(|chain| chain.is_called(text))
+    }
+
+    /// Adds a chain of the asset VM.
+    pub fn add_chain(&mut self, declared: ChainDeclaration) -> Result<&ChainSpec, AddChainError> {
+        let ChainDeclaration { name, vm, aliases, genesis, fees } = declared;
+        let fault = |reason: String| AddChainError::Genesis { chain: name.clone(), reason };
+        if self.chains.len() >= MAX_CHAINS {
+            return Err(AddChainError::TooMany);
+        }
+        if name.is_empty() || name.len() > 128 || !name.bytes().all(|b| (0x20..0x7f).contains(&b)) {
+            return Err(AddChainError::Name(name));
+        }
+        let id = match vm {
+            Vm::Xvm => {
+                Genesis::parse(&genesis).map_err(|error| fault(error.to_string()))?;
+                primary::xvm_chain_id(self.id, &name, &genesis)
+            }
+            Vm::Evm => return Err(fault("further chains of the EVM are not served yet".to_owned())),
+        };
+        let valid = |alias: &str| {
+            let plain = alias.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            plain && (1..=MAX_ALIAS_BYTES).contains(&alias.len())
+        };
+        if let Some(alias) = aliases.iter().find(|alias| !valid(alias)) {
+            return Err(AddChainError::Alias { chain: name, alias: alias.clone() });
+        }
+        let names = std::iter::once(&name).chain(&aliases).cloned().chain([id.to_string()]);
+        for (index, text) in names.enumerate() {
+            let twice = aliases.iter().filter(|alias| **alias == text).count() > 1;
+            let is_p = P_ALIASES.contains(&text.as_str()) || (index == 0 && text == "P-Chain");
+            if twice || is_p || self.chain(&text).is_some() {
+                return Err(AddChainError::Taken { chain: name, name: text });
+            }
+        }
+        self.chains.push(ChainSpec { id, name, vm, aliases, genesis: genesis.into(), fees });
+        Ok(self.chains.last().expect("one was pushed"))
+    }
+
+    /// Fingerprint of what the network begins with. It tells data folders of different networks apart. A
+    /// chain may join a running network, so it covers the primary X-Chain and what P exported; every chain
+    /// checks its own genesis besides.
+    pub fn fingerprint(&self) -> Id {
+        use esker_primitives::Encode;
+        let mut bytes = self.x_chain().id.as_bytes().to_vec();
+        for exported in &self.exported {
+            bytes.extend_from_slice(exported.destination.as_bytes());
+            bytes.extend(exported.utxo.to_versioned_bytes());
+        }
+        Id::sha256(&bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Preset;
+    use super::*;
+
+    fn declaration(name: &str, aliases: &[&str]) -> ChainDeclaration {
+        ChainDeclaration {
+            name: name.to_owned(),
+            vm: Vm::Xvm,
+            aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+            genesis: Preset::Local.network().x_chain().genesis.to_vec(),
+            fees: Fees::of_network(network::LOCAL_ID),
+        }
+    }
+
+    #[test]
+    fn further_chains_have_ids_of_their_own() {
+        let mut network = Preset::Local.network();
+        let x = network.x_chain().id;
+        let second = network.add_chain(declaration("Second", &["Y"])).unwrap().id;
+        let third = network.add_chain(declaration("Third", &[])).unwrap().id;
+        assert!(x != second && second != third);
+        assert_eq!(network.chain("Y").unwrap().id, second);
+        assert_eq!(network.chain(&third.to_string()).unwrap().primary_alias(), third.to_string());
+        assert_eq!(network.fingerprint(), Preset::Local.network().fingerprint());
+    }
+
+    #[test]
+    fn refused_declarations() {
+        let mut network = Preset::Local.network();
+        let mut refused = |declared| network.add_chain(declared).unwrap_err().to_string();
+        for (declared, text) in [
+            (declaration("X-Chain", &[]), "another chain is called \"X-Chain\""),
+            (declaration("P-Chain", &[]), "another chain is called \"P-Chain\""),
+            (declaration("Y", &["avm"]), "another chain is called \"avm\""),
+            (declaration("Y", &["P"]), "another chain is called \"P\""),
+            (declaration("Y", &["a", "a"]), "another chain is called \"a\""),
+            (declaration("Y", &["a-b"]), "alias \"a-b\""),
+            (declaration("Y", &[""]), "alias \"\""),
+            (declaration("", &[]), "1 to 128"),
+            (declaration("a\nb", &[]), "1 to 128"),
+            (
+                ChainDeclaration { genesis: vec![0, 0, 0], ..declaration("Y", &[]) },
+                "packer has insufficient length",
+            ),
+            (
+                ChainDeclaration { genesis: vec![0; 6], ..declaration("Y", &[]) },
+                "no asset to pay fees in",
+            ),
+            (ChainDeclaration { vm: Vm::Evm, ..declaration("Y", &[]) }, "not served yet"),
+        ] {
+            let error = refused(declared);
+            assert!(error.contains(text), "{error}");
+        }
+        assert_eq!(network.chains.len(), 2);
+    }
+}
