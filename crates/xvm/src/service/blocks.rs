@@ -1,0 +1,63 @@
+//! getHeight, getBlock, getBlockByHeight.
+
+use bytes::Bytes;
+use esker_primitives::BlockId;
+use esker_rpc::NoArgs;
+use esker_rpc::wire::{Encoding, JsonU64};
+use serde::{Deserialize, Serialize};
+
+use super::shown::Shown;
+use super::{Reply, ServiceError};
+use crate::block::Block;
+use crate::vm::Xvm;
+
+#[derive(Debug, Serialize)]
+pub(super) struct HeightReply {
+    height: JsonU64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct BlockArgs {
+    #[serde(rename = "blockID")]
+    block_id: BlockId,
+    encoding: Encoding,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct HeightArgs {
+    height: JsonU64,
+    encoding: Encoding,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct BlockReply {
+    block: Shown<Block>,
+    encoding: Encoding,
+}
+
+/// Height of the last accepted block.
+pub(super) fn get_height(vm: &Xvm, _: NoArgs) -> Reply<HeightReply> {
+    Ok(HeightReply { height: JsonU64(vm.view()?.height()?) })
+}
+
+/// A block by its ID, also one that is not decided yet.
+pub(super) fn get_block(vm: &Xvm, args: BlockArgs) -> Reply<BlockReply> {
+    let block = vm.view()?.block_by_id(&args.block_id)?;
+    show(vm, block.ok_or(ServiceError::NoBlock(args.block_id))?, args.encoding)
+}
+
+/// The accepted block at a height.
+pub(super) fn get_block_by_height(vm: &Xvm, args: HeightArgs) -> Reply<BlockReply> {
+    let block = vm.view()?.block_by_height(args.height.0)?;
+    show(vm, block.ok_or(ServiceError::NoHeight(args.height.0))?, args.encoding)
+}
+
+fn show(vm: &Xvm, bytes: Bytes, encoding: Encoding) -> Reply<BlockReply> {
+    let block = match encoding {
+        Encoding::Json => Shown::object(vm, Block::parse(&bytes)?),
+        Encoding::Hex | Encoding::HexC | Encoding::HexNc => Shown::text(&bytes, encoding)?,
+    };
+    Ok(BlockReply { block, encoding })
+}

@@ -1,0 +1,81 @@
+//! Why a method has no result: the texts that clients see.
+
+use esker_chain::address::ServiceAddressError;
+use esker_primitives::codec::CodecError;
+use esker_primitives::ids::IdError;
+use esker_primitives::{BlockId, Id, go};
+use esker_rpc::RpcError;
+use esker_rpc::wire::EncodingError;
+use esker_storage::StorageError;
+
+use super::genesis::BuildGenesisError;
+use crate::state::{AddressTxsError, BalanceError};
+use crate::issue::IssueError;
+
+/// Why a method has no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServiceError {
+    #[error("couldn't get block with id {0}: not found")]
+    NoBlock(BlockId),
+    #[error("couldn't get block at height {0}: not found")]
+    NoHeight(u64),
+    #[error("nil transaction ID")]
+    NilTxId,
+    #[error("not found")]
+    NotFound,
+    #[error("asset '{0}' not found")]
+    UnknownAsset(String),
+    #[error("specified `assetID` is invalid: asset '{0}' not found")]
+    InvalidAsset(String),
+    #[error("transaction doesn't create an asset")]
+    NotAnAsset,
+    #[error("problem parsing address '{text}': {cause}")]
+    BalanceAddress { text: String, cause: ServiceAddressError },
+    #[error("couldn't parse argument 'address' to address: {0}")]
+    AddressArgument(ServiceAddressError),
+    #[error("pageSize > maximum allowed ({0})")]
+    PageSize(usize),
+    #[error("no addresses provided")]
+    NoAddresses,
+    #[error("number of addresses given, {given}, exceeds maximum, {most}")]
+    TooManyAddresses { given: usize, most: usize },
+    #[error("problem parsing source chainID {}: there is no ID with alias: {0}", go::quote(.0))]
+    SourceChain(String),
+    #[error(transparent)]
+    Address(#[from] ServiceAddressError),
+    #[error("couldn't parse start index address {}: {cause}", go::quote(.text))]
+    StartAddress { text: String, cause: ServiceAddressError },
+    #[error("couldn't parse start index utxo: {0}")]
+    StartUtxo(IdError),
+    #[error("couldn't encode UTXO {id} as string: {cause}")]
+    EncodeUtxo { id: Id, cause: EncodingError },
+    #[error("problem decoding transaction: {0}")]
+    DecodeTx(EncodingError),
+    #[error(transparent)]
+    Codec(#[from] CodecError),
+    #[error(transparent)]
+    Issue(#[from] IssueError),
+    #[error(transparent)]
+    Encoding(#[from] EncodingError),
+    #[error(transparent)]
+    Balance(#[from] BalanceError),
+    #[error(transparent)]
+    AddressTxs(#[from] AddressTxsError),
+    #[error(transparent)]
+    Genesis(#[from] BuildGenesisError),
+    /// The store failed, or what it holds is damaged.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The work was given up because the node stops.
+    #[error("the node is shutting down")]
+    ShuttingDown,
+}
+
+impl From<ServiceError> for RpcError {
+    fn from(error: ServiceError) -> Self {
+        if let ServiceError::Storage(cause) = &error {
+            tracing::error!(%cause, "a method failed because of the store");
+        }
+        Self::new(error.to_string())
+    }
+}

@@ -1,0 +1,101 @@
+//! The chain's methods: arguments in, one question to a [`View`](crate::state::View), a reply out.
+//!
+//! Wire types live here and nowhere else. A handler decodes, asks, replies; what needs more than that belongs to the
+//! view. Texts and the order of checks are the reference's (x-chain.md 6, 7), as tests/golden shows them. A method
+//! runs where its cost allows: in place what takes some microseconds, on the blocking pool what reads many rows
+//! or renders a whole block.
+
+mod address_txs;
+mod assets;
+mod balances;
+mod blocks;
+mod error;
+pub mod genesis;
+mod shown;
+mod txs;
+mod utxos;
+pub mod wallet;
+
+use std::sync::Arc;
+
+use esker_chain::Route;
+use esker_chain::address::{ServiceAddressError, parse_service_address};
+use esker_primitives::{AssetId, ShortId, address};
+use esker_rpc::{MethodTable, RpcError};
+
+pub(crate) use error::ServiceError;
+
+use crate::vm::Xvm;
+
+/// A handler's outcome.
+type Reply<R> = Result<R, ServiceError>;
+
+/// The chain's endpoints: `xvm` at its own path, `wallet` below it.
+pub fn routes(vm: Arc<Xvm>) -> Vec<Route> {
+    let wallet = wallet::methods().bind(Arc::clone(&vm));
+    vec![
+        Route { suffix: "", service: methods().bind(vm) },
+        Route { suffix: "/wallet", service: wallet },
+    ]
+}
+
+/// The `xvm` namespace, in the order of the specification.
+pub fn methods() -> MethodTable<Xvm> {
+    MethodTable::new("xvm")
+        .alias("avm")
+        .on_blocking("buildGenesis", on_chain(genesis::build_genesis))
+        .deprecated_blocking("getAddressTxs", "v1.9.12", served(address_txs::get_address_txs))
+        .deprecated_blocking("getAllBalances", "v1.9.12", served(balances::get_all_balances))
+        .on("getAssetDescription", served(assets::get_asset_description))
+        .deprecated_blocking("getBalance", "v1.9.12", served(balances::get_balance))
+        .on_blocking("getBlock", served(blocks::get_block))
+        .on_blocking("getBlockByHeight", served(blocks::get_block_by_height))
+        .on("getHeight", served(blocks::get_height))
+        .on("getTx", served(txs::get_tx))
+        .on("getTxFee", served(assets::get_tx_fee))
+        .deprecated("getTxStatus", "v1.10.0", served(txs::get_tx_status))
+        .on_blocking("getUTXOs", served(utxos::get_utxos))
+        .on_async("issueTx", txs::issue_tx)
+}
+
+/// A handler as the method table takes it.
+fn served<P, R>(
+    handler: impl Fn(&Xvm, P) -> Reply<R> + Send + Sync + 'static,
+) -> impl Fn(&Xvm, P) -> Result<R, RpcError> + Send + Sync + 'static {
+    move |vm, args| Ok(handler(vm, args)?)
+}
+
+/// A static handler, served on the chain's endpoint too.
+fn on_chain<P, R>(
+    handler: impl Fn(&genesis::Static, P) -> Reply<R> + Send + Sync + 'static,
+) -> impl Fn(&Xvm, P) -> Result<R, RpcError> + Send + Sync + 'static {
+    move |_, args| Ok(handler(&genesis::Static, args)?)
+}
+
+/// Reads an address of this chain.
+fn parse_address(vm: &Xvm, text: &str) -> Result<ShortId, ServiceAddressError> {
+    let context = vm.context();
+    parse_service_address(context.aliases.as_ref(), &context.chain_id, &context.hrp, text)
+}
+
+/// Reads an address of this chain, the fault told in the words of the balance methods.
+fn parse_balance_address(vm: &Xvm, text: &str) -> Reply<ShortId> {
+    parse_address(vm, text)
+        .map_err(|cause| ServiceError::BalanceAddress { text: text.to_owned(), cause })
+}
+
+/// The text of an address on this chain.
+fn format_address(vm: &Xvm, address: &ShortId) -> String {
+    let context = vm.context();
+    address::format(&context.primary_alias(), &context.hrp, address)
+}
+
+/// The asset behind an alias of the genesis, a name of the native asset, or an ID.
+fn lookup_asset(vm: &Xvm, text: &str) -> Reply<AssetId> {
+    vm.assets().lookup(text).ok_or_else(|| ServiceError::UnknownAsset(text.to_owned()))
+}
+
+/// Unix seconds now.
+fn now_s(vm: &Xvm) -> u64 {
+    vm.context().clock.now_s()
+}

@@ -1,0 +1,43 @@
+//! A transaction or a block in the encoding that the client asked for.
+
+use esker_rpc::wire::{Encoding, EncodingError};
+use serde::{Serialize, Serializer};
+
+use crate::json::{AddressFormat, Json};
+use crate::vm::Xvm;
+
+/// What a reply shows of a `T`: a text, or the value itself for `json`.
+#[derive(Debug)]
+pub(super) enum Shown<T> {
+    /// Its bytes in one of the hex encodings.
+    Text(String),
+    /// The value, with what its addresses need.
+    Object { value: T, alias: String, hrp: String },
+}
+
+impl<T> Shown<T> {
+    /// Bytes as text.
+    pub(super) fn text(bytes: &[u8], encoding: Encoding) -> Result<Self, EncodingError> {
+        Ok(Self::Text(encoding.encode(bytes)?))
+    }
+
+    /// A value of this chain as JSON.
+    pub(super) fn object(vm: &Xvm, value: T) -> Self {
+        let context = vm.context();
+        Self::Object { value, alias: context.primary_alias(), hrp: context.hrp.clone() }
+    }
+}
+
+impl<T> Serialize for Shown<T>
+where
+    for<'a> Json<'a, T>: Serialize,
+{
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Object { value, alias, hrp } => {
+                Json::new(value, AddressFormat { alias, hrp }).serialize(serializer)
+            }
+        }
+    }
+}

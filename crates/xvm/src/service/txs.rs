@@ -1,0 +1,127 @@
+//! getTx, getTxStatus, issueTx.
+
+use std::sync::Arc;
+
+use esker_primitives::TxId;
+use esker_rpc::RpcError;
+use esker_rpc::wire::Encoding;
+use serde::{Deserialize, Serialize};
+
+use super::shown::Shown;
+use super::{Reply, ServiceError};
+use crate::status::TxStatus;
+use crate::txs::Tx;
+use crate::vm::Xvm;
+
+/// Longest transaction text that is verified in place: some inputs, so some signatures of 50 us each.
+const MAX_INLINE_TX_TEXT: usize = 4096;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TxArgs {
+    #[serde(rename = "txID")]
+    tx_id: TxId,
+    encoding: Encoding,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct TxReply {
+    tx: Shown<Tx>,
+    encoding: Encoding,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct StatusArgs {
+    #[serde(rename = "txID")]
+    tx_id: TxId,
+    include_reason: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct StatusReply {
+    status: &'static str,
+    /// Of a rejected transaction, where the client asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct IssueArgs {
+    tx: String,
+    encoding: Encoding,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct TxIdReply {
+    #[serde(rename = "txID")]
+    pub(super) tx_id: TxId,
+}
+
+/// An accepted transaction, or a genesis asset.
+pub(super) fn get_tx(vm: &Xvm, args: TxArgs) -> Reply<TxReply> {
+    let (id, encoding) = (given(args.tx_id)?, args.encoding);
+    let view = vm.view()?;
+    let tx = match encoding {
+        Encoding::Json => Shown::object(vm, view.tx(&id)?.ok_or(ServiceError::NotFound)?),
+        Encoding::Hex | Encoding::HexC | Encoding::HexNc => {
+            Shown::text(&view.tx_bytes(&id)?.ok_or(ServiceError::NotFound)?, encoding)?
+        }
+    };
+    Ok(TxReply { tx, encoding })
+}
+
+/// What became of a transaction, as far as this node knows.
+pub(super) fn get_tx_status(vm: &Xvm, args: StatusArgs) -> Reply<StatusReply> {
+    let (status, reason) = match vm.view()?.tx_status(&given(args.tx_id)?)? {
+        TxStatus::Accepted => ("Accepted", None),
+        TxStatus::Processing => ("Processing", None),
+        TxStatus::Rejected { reason } => ("Rejected", Some(reason)),
+        TxStatus::Unknown => ("Unknown", None),
+    };
+    Ok(StatusReply { status, reason: reason.filter(|_| args.include_reason) })
+}
+
+/// Submits a transaction: it is in the mempool when this answers.
+pub(super) async fn issue_tx(vm: Arc<Xvm>, args: IssueArgs) -> Result<TxIdReply, RpcError> {
+    Ok(by_size(vm, args, |vm, bytes| Ok(vm.issue(bytes)?)).await?)
+}
+
+/// Decodes the text and does something with the transaction's bytes: in place where they are few, else on a thread
+/// of the blocking pool, since a transaction of the largest size holds a thousand signatures.
+pub(super) async fn by_size(
+    vm: Arc<Xvm>,
+    args: IssueArgs,
+    issue: impl FnOnce(&Xvm, &[u8]) -> Reply<TxId> + Send + 'static,
+) -> Reply<TxIdReply> {
+    let inline = args.tx.len() <= MAX_INLINE_TX_TEXT;
+    let work = move || {
+        let bytes = decode(args.encoding, &args.tx).map_err(ServiceError::DecodeTx)?;
+        Ok(TxIdReply { tx_id: issue(&vm, &bytes)? })
+    };
+    if inline {
+        return work();
+    }
+    match tokio::task::spawn_blocking(work).await {
+        Ok(reply) => reply,
+        Err(e) => match e.try_into_panic() {
+            // The caller turns it into an error reply and a log line, as for every handler.
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(ServiceError::ShuttingDown),
+        },
+    }
+}
+
+/// Text to bytes. No text is no bytes, in every encoding.
+pub(super) fn decode(
+    encoding: Encoding,
+    text: &str,
+) -> Result<Vec<u8>, esker_rpc::wire::EncodingError> {
+    if text.is_empty() { Ok(Vec::new()) } else { encoding.decode(text) }
+}
+
+/// The zero ID stands for one that was not given.
+fn given(id: TxId) -> Reply<TxId> {
+    if id == TxId::ZERO { Err(ServiceError::NilTxId) } else { Ok(id) }
+}

@@ -1,0 +1,18 @@
+//! The `wallet` namespace at `/wallet`: transactions that spend each other before anyone has accepted them.
+
+use std::sync::Arc;
+
+use esker_rpc::{MethodTable, RpcError};
+
+use super::txs::{IssueArgs, TxIdReply, by_size};
+use crate::vm::Xvm;
+
+/// The `wallet` namespace; its endpoint as a whole is deprecated.
+pub fn methods() -> MethodTable<Xvm> {
+    MethodTable::new("wallet").on_async("issueTx", issue_tx).deprecate_all("v1.9.12")
+}
+
+/// Takes a transaction as one that will be accepted, without verifying it against the state.
+async fn issue_tx(vm: Arc<Xvm>, args: IssueArgs) -> Result<TxIdReply, RpcError> {
+    Ok(by_size(vm, args, |vm, bytes| Ok(vm.issue_unverified(bytes)?)).await?)
+}
