@@ -1,10 +1,16 @@
 //! The asset VM: a chain of UTXO transactions over any number of assets, the X-Chain among others.
 //!
-//! Consensus data ([`txs`], [`block`], [`genesis`]) is immutable and carries what is derived from it; its
-//! rules that need no state are plain functions ([`verify::syntactic`]); its rendering ([`json`]) knows of
-//! the outside no more than an address format.
+//! Consensus data ([`txs`], [`block`], [`genesis`]) is immutable and carries what is derived from it; its rules
+//! that need no state are plain functions ([`verify::syntactic`]), those that do read it through
+//! [`state::ChainState`] ([`verify::semantic`]); its rendering ([`json`]) knows of the outside no more than an
+//! address format.
 //!
-//! Start with [`txs::Tx`].
+//! [`Xvm`] is one chain: [`Xvm::issue`] takes transactions in, the machine builds, verifies and accepts blocks of
+//! them through [`esker_chain::ChainVm`], and [`Xvm::view`] is what services read. Everything that a block changes
+//! is one write set; nothing here writes to the store but maintenance, in small commits of its own. No lock is held
+//! while a signature is checked or the store is read.
+//!
+//! Start with [`txs::Tx`] for the data, [`state::tables`] for what is stored, `vm.rs` for the chain.
 
 #![warn(
     clippy::wildcard_enum_match_arm,
@@ -15,5 +21,28 @@
 pub mod block;
 pub mod genesis;
 pub mod json;
+pub mod state;
 pub mod txs;
 pub mod verify;
+
+mod assets;
+mod builder;
+mod execute;
+mod index;
+mod issue;
+mod maintenance;
+mod mempool;
+mod status;
+mod vm;
+mod wallet;
+
+pub use assets::GenesisAssets;
+pub use builder::{MAX_FUTURE_S, TARGET_BLOCK_BYTES};
+pub use execute::{BlockPayload, exported_element};
+pub use index::IndexProgress;
+pub use issue::IssueError;
+pub use maintenance::Maintenance;
+pub use mempool::{MempoolError, MempoolLimits};
+pub use status::{MAX_REJECTED, TxStatus};
+pub use vm::{Xvm, XvmConfig};
+pub use wallet::{MAX_WALLET_BYTES, MAX_WALLET_TXS, WalletFull};

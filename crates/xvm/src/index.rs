@@ -1,0 +1,274 @@
+//! The address-transaction index: which transactions changed an address's holdings of an asset.
+//!
+//! While it is complete, a block's rows go into the same commit as the block. When it is switched on over
+//! existing blocks, [`AddressIndex::step`] works them off in small commits of their own while the chain goes on;
+//! blocks accepted meanwhile are left to it, and the last step hands over under the lock that sealing takes.
+//! Positions of an address are so always those of the order of acceptance.
+
+use std::collections::{BTreeSet, HashMap};
+use std::num::NonZeroUsize;
+
+use esker_chain::{ChainContext, ChainError, ExecutedBlock};
+use esker_primitives::sync::Mutex;
+use esker_primitives::{AssetId, ShortId, TxId};
+use esker_storage::{KvRead, KvWrite, Scope, StorageResult, WriteSet};
+use lru::LruCache;
+
+use crate::block::Block;
+use crate::execute::{BlockPayload, touch};
+use crate::state::ChainState;
+use crate::state::tables::{ADDRESS_TXS, INDEXED};
+use crate::txs::Tx;
+
+/// Rows of one step of the backfill: a few milliseconds of work.
+const STEP_ROWS: usize = 512;
+/// Transactions that a backfill keeps decoded, since neighbouring ones consume each other's outputs.
+const TX_CACHE: NonZeroUsize = NonZeroUsize::new(256).expect("256 is not 0");
+
+/// How far the index is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexProgress {
+    /// Switched off.
+    Off,
+    /// Complete up to the last accepted block.
+    Complete,
+    /// Being filled.
+    Building {
+        /// Height up to which it is complete.
+        indexed: u64,
+        /// Height of the last accepted block.
+        height: u64,
+    },
+}
+
+/// The index's side of the chain; its rows are in [`ADDRESS_TXS`].
+#[derive(Debug)]
+pub(crate) struct AddressIndex {
+    on: bool,
+    live: Mutex<Live>,
+    backfill: Mutex<LruCache<TxId, Tx>>,
+}
+
+#[derive(Debug)]
+struct Live {
+    /// Blocks add their own rows.
+    complete: bool,
+    /// Height of the last block that was sealed without rows.
+    skipped: Option<u64>,
+    /// For the report of progress.
+    indexed: u64,
+}
+
+impl AddressIndex {
+    pub(crate) fn new(on: bool) -> Self {
+        let live = Live { complete: false, skipped: None, indexed: 0 };
+        Self {
+            on,
+            live: Mutex::new_named("xvm.index", live),
+            backfill: Mutex::new_named("xvm.index.backfill", LruCache::new(TX_CACHE)),
+        }
+    }
+
+    /// The row of a chain that starts: the genesis block has no transactions to list.
+    pub(crate) fn genesis(&self, out: &mut impl KvWrite, scope: Scope) {
+        if self.on {
+            INDEXED.put(out, scope, &(), &0);
+        }
+    }
+
+    /// Finds out how far the index is.
+    pub(crate) fn open(&self, state: ChainState<'_>) -> StorageResult<()> {
+        let indexed = INDEXED.get(state.reader(), state.scope(), &())?.unwrap_or(0);
+        let height = state.tip()?.height;
+        let mut live = self.live.lock();
+        live.complete = self.on && indexed >= height;
+        live.indexed = indexed;
+        if self.on && !live.complete {
+            tracing::info!(indexed, height, "building the address transaction index");
+        }
+        Ok(())
+    }
+
+    /// How far it is; `height` is that of the last accepted block.
+    pub(crate) fn progress(&self, height: u64) -> IndexProgress {
+        if !self.on {
+            return IndexProgress::Off;
+        }
+        let live = self.live.lock();
+        if live.complete {
+            IndexProgress::Complete
+        } else {
+            IndexProgress::Building { indexed: live.indexed, height }
+        }
+    }
+
+    /// Adds the rows of a block to its commit. `reader` shows the state before it.
+    pub(crate) fn seal(
+        &self,
+        reader: &dyn KvRead,
+        scope: Scope,
+        block: &ExecutedBlock,
+        out: &mut WriteSet,
+    ) -> StorageResult<()> {
+        if !self.on {
+            return Ok(());
+        }
+        let mut live = self.live.lock();
+        if !live.complete {
+            live.skipped = Some(block.height);
+            return Ok(());
+        }
+        let touched = BlockPayload::of(block).map_or(&[][..], |payload| &payload.touched);
+        let mut rows = Rows::new(reader, scope);
+        for (address, asset, tx_id) in touched {
+            rows.add(out, *address, *asset, *tx_id)?;
+        }
+        INDEXED.put(out, scope, &(), &block.height);
+        Ok(())
+    }
+
+    /// Indexes some blocks in a commit of its own. False when there is nothing left to do for now: the index is
+    /// off or complete, or the next block is about to be committed. Blocks the calling thread.
+    pub(crate) fn step(&self, context: &ChainContext) -> Result<bool, ChainError> {
+        if !self.on || self.live.lock().complete {
+            return Ok(false);
+        }
+        // One at a time; the lock is never taken by the chain itself.
+        let mut cache = self.backfill.lock();
+        if self.copy_blocks(context, &mut cache)? {
+            return Ok(true);
+        }
+        // At the tip: finish while no block can be sealed. What was accepted since is little.
+        let mut live = self.live.lock();
+        while self.copy_some(context, &mut cache, &mut live)? {}
+        // Sealed without rows, and not committed yet: come back when it is.
+        if live.skipped.is_some_and(|skipped| skipped > live.indexed) {
+            return Ok(false);
+        }
+        live.complete = true;
+        tracing::info!(height = live.indexed, "the address transaction index is complete");
+        Ok(false)
+    }
+
+    fn copy_blocks(
+        &self,
+        context: &ChainContext,
+        cache: &mut LruCache<TxId, Tx>,
+    ) -> Result<bool, ChainError> {
+        match copy_step(context, cache)? {
+            Some(indexed) => {
+                self.live.lock().indexed = indexed;
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    fn copy_some(
+        &self,
+        context: &ChainContext,
+        cache: &mut LruCache<TxId, Tx>,
+        live: &mut Live,
+    ) -> Result<bool, ChainError> {
+        let indexed = copy_step(context, cache)?;
+        live.indexed = indexed.unwrap_or(live.indexed);
+        Ok(indexed.is_some())
+    }
+}
+
+/// Indexes the next blocks in one commit. Gives the height up to which the index is complete then; `None` if it
+/// was at the tip.
+fn copy_step(
+    context: &ChainContext,
+    cache: &mut LruCache<TxId, Tx>,
+) -> Result<Option<u64>, ChainError> {
+    let reader = context.store.snapshot()?;
+    let state = ChainState::new(reader.as_ref(), context.scope);
+    let tip = state.tip()?.height;
+    let mut indexed = INDEXED.get(reader.as_ref(), context.scope, &())?.unwrap_or(0);
+    if indexed >= tip {
+        return Ok(None);
+    }
+    let mut out = WriteSet::new();
+    let mut rows = Rows::new(reader.as_ref(), context.scope);
+    while indexed < tip && out.len() < STEP_ROWS {
+        let height = indexed.saturating_add(1);
+        let damaged = || ChainError::Corrupted(format!("block {height} is missing or damaged"));
+        let bytes = state.block(height)?.ok_or_else(damaged)?;
+        let block = Block::parse(&bytes).map_err(|_| damaged())?;
+        for tx in block.txs() {
+            for (address, asset) in touched_by(state, cache, tx)? {
+                rows.add(&mut out, address, asset, tx.id())?;
+            }
+            cache.put(tx.id(), tx.clone());
+        }
+        indexed = height;
+    }
+    INDEXED.put(&mut out, context.scope, &(), &indexed);
+    drop(reader);
+    context.store.writer.commit_blocking(out)?;
+    tracing::debug!(indexed, tip, "address transaction index");
+    Ok(Some(indexed))
+}
+
+/// Whose holdings of which asset an accepted transaction changed. What it consumed is gone from the set, and is
+/// read from the transactions that produced it.
+fn touched_by(
+    state: ChainState<'_>,
+    cache: &mut LruCache<TxId, Tx>,
+    tx: &Tx,
+) -> Result<BTreeSet<(ShortId, AssetId)>, ChainError> {
+    let mut touched = BTreeSet::new();
+    for utxo in tx.produced_utxos() {
+        touch(&mut touched, &utxo);
+    }
+    for utxo_id in tx.unsigned().local_utxo_ids() {
+        let producer = match cache.get(&utxo_id.tx_id) {
+            Some(producer) => producer.clone(),
+            // An input of the exempt transaction may not exist.
+            None => match state.tx(&utxo_id.tx_id)? {
+                Some(producer) => producer,
+                None => continue,
+            },
+        };
+        let consumed = producer.produced_utxos().find(|utxo| utxo.utxo_id == utxo_id);
+        cache.put(utxo_id.tx_id, producer);
+        if let Some(utxo) = consumed {
+            touch(&mut touched, &utxo);
+        }
+    }
+    Ok(touched)
+}
+
+/// Appends rows: the next position of each address and asset is read once.
+struct Rows<'a> {
+    reader: &'a dyn KvRead,
+    scope: Scope,
+    next: HashMap<(ShortId, AssetId), u64>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(reader: &'a dyn KvRead, scope: Scope) -> Self {
+        Self { reader, scope, next: HashMap::new() }
+    }
+
+    fn add(
+        &mut self,
+        out: &mut WriteSet,
+        address: ShortId,
+        asset: AssetId,
+        tx_id: TxId,
+    ) -> StorageResult<()> {
+        let position = match self.next.get(&(address, asset)) {
+            Some(position) => *position,
+            None => {
+                let prefix = [address.as_bytes().as_slice(), asset.as_bytes()].concat();
+                let last = ADDRESS_TXS.last(self.reader, self.scope, &prefix)?;
+                last.map_or(0, |((_, _, position), _)| position.saturating_add(1))
+            }
+        };
+        ADDRESS_TXS.put(out, self.scope, &(address, asset, position), &tx_id);
+        self.next.insert((address, asset), position.saturating_add(1));
+        Ok(())
+    }
+}

@@ -1,0 +1,13 @@
+//! The chain's stored state: its tables, typed reads over any reader, and the views that services use.
+
+mod address_txs;
+mod chain_state;
+mod page;
+pub mod raw;
+pub mod tables;
+mod view;
+
+pub use address_txs::{AddressTxsError, MAX_ADDRESS_TXS_PAGE};
+pub use chain_state::ChainState;
+pub use page::{MAX_UTXO_PAGE, PageEnd, PageStart};
+pub use view::{AssetBalances, Balance, BalanceError, View};

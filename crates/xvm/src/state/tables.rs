@@ -1,0 +1,223 @@
+//! Every table of an asset-VM chain, all in the chain's own scope. Integers in keys and values are big-endian.
+//!
+//! Shared memory is not among them: it lies between two chains and belongs to `esker_shared_memory`.
+
+use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
+use esker_primitives::{AssetId, BlockId, Id, ShortId, TxId};
+use esker_storage::{Table, ValueCodec};
+
+/// The last accepted block; one row.
+pub const TIP: Table<(), Tip> = Table::new(0x01, "tip");
+
+/// What the store was made from, so that another genesis is refused; one row.
+pub const GENESIS: Table<(), GenesisRecord> = Table::new(0x02, "genesis");
+
+/// Accepted blocks by height, as they travel.
+pub const BLOCKS: Table<u64, Vec<u8>> = Table::new(0x03, "block");
+
+/// Heights of accepted blocks by block ID.
+pub const BLOCK_HEIGHTS: Table<BlockId, u64> = Table::new(0x04, "block-height");
+
+/// When this node accepted a block, Unix ms, by height. Not part of the state: nodes differ in it.
+pub const ACCEPTED_AT: Table<u64, u64> = Table::new(0x05, "accepted-at");
+
+/// Accepted transactions by ID: where their bytes are.
+pub const TXS: Table<TxId, TxRecord> = Table::new(0x06, "tx");
+
+/// Unspent outputs by UTXO ID (hash of output index and transaction ID), as they travel.
+pub const UTXOS: Table<Id, Vec<u8>> = Table::new(0x07, "utxo");
+
+/// Unspent outputs by owner address and UTXO ID. The value repeats the UTXO's bytes, so that a page is one scan,
+/// but is empty where they are longer than [`INLINE_UTXO`].
+pub const ADDRESS_UTXOS: Table<(ShortId, Id), Vec<u8>> = Table::new(0x08, "address-utxo");
+
+/// What verification and descriptions need of an asset, by asset ID.
+pub const ASSETS: Table<AssetId, AssetRecord> = Table::new(0x09, "asset");
+
+/// Transactions that changed an address's holdings of an asset: address, asset, position from 0 in the order of
+/// acceptance.
+pub const ADDRESS_TXS: Table<(ShortId, AssetId, u64), TxId> = Table::new(0x0a, "address-tx");
+
+/// Height of the last block that [`ADDRESS_TXS`] covers; one row, absent while the index was never on.
+pub const INDEXED: Table<(), u64> = Table::new(0x0b, "indexed-height");
+
+/// Why transactions that this node had taken in can't be accepted any more, by transaction ID.
+pub const REJECTED: Table<TxId, RejectedRecord> = Table::new(0x0c, "rejected");
+
+/// Transaction IDs of [`REJECTED`] in the order in which they were rejected, to bound it.
+pub const REJECTED_ORDER: Table<u64, TxId> = Table::new(0x0d, "rejected-order");
+
+/// Longest UTXO, in bytes, that [`ADDRESS_UTXOS`] repeats for each of its addresses: one amount for up to eight
+/// owners. Above it a page reads the UTXO itself. Without the bound one transaction of 64 KiB with 3,000 owners
+/// would write 180 MB.
+pub const INLINE_UTXO: usize = 260;
+
+/// The last accepted block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tip {
+    /// Its ID.
+    pub id: BlockId,
+    /// Blocks since genesis.
+    pub height: u64,
+    /// Its time, Unix seconds.
+    pub time_s: u64,
+}
+
+/// What a chain's store was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GenesisRecord {
+    /// ID of the block of height 0.
+    pub block_id: BlockId,
+    /// sha256 of the genesis bytes.
+    pub digest: Id,
+}
+
+/// Where a transaction's bytes are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TxRecord {
+    /// In the block of that height: offset and length there, without the version prefix.
+    InBlock {
+        /// Height of the block.
+        height: u64,
+        /// Where its bytes begin in the block's.
+        offset: u32,
+        /// How many there are.
+        len: u32,
+    },
+    /// Here, version prefix included: a genesis asset, which no block holds.
+    Inline(Vec<u8>),
+}
+
+/// An asset, as far as verification and descriptions need it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssetRecord {
+    /// Digits after the decimal point.
+    pub denomination: u8,
+    /// Bit `i`: the asset has a state for the feature extension of index `i`.
+    pub fx_bits: u8,
+    /// Full name.
+    pub name: String,
+    /// Ticker.
+    pub symbol: String,
+}
+
+/// A transaction that can't be accepted any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RejectedRecord {
+    /// Its row in [`REJECTED_ORDER`].
+    pub order: u64,
+    /// Why, in the words of the check that failed.
+    pub reason: String,
+}
+
+/// Stored forms are those of the codec, without a version.
+macro_rules! stored_as_codec {
+    ($($record:ty),*) => {$(
+        impl ValueCodec for $record {
+            fn encode_value(&self, out: &mut Vec<u8>) {
+                let mut writer = Writer::new();
+                self.encode(&mut writer);
+                out.extend_from_slice(writer.as_slice());
+            }
+
+            fn decode_value(bytes: &[u8]) -> Option<Self> {
+                let mut reader = Reader::new(bytes);
+                let value = Self::decode(&mut reader).ok()?;
+                reader.finish().ok().map(|()| value)
+            }
+        }
+    )*};
+}
+stored_as_codec!(Tip, GenesisRecord, TxRecord, AssetRecord, RejectedRecord);
+
+impl Encode for Tip {
+    fn encode(&self, w: &mut Writer) {
+        w.id(&self.id);
+        w.u64(self.height);
+        w.u64(self.time_s);
+    }
+}
+
+impl Decode for Tip {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
+        Ok(Self { id: r.id()?, height: r.u64()?, time_s: r.u64()? })
+    }
+}
+
+impl Encode for GenesisRecord {
+    fn encode(&self, w: &mut Writer) {
+        w.id(&self.block_id);
+        w.id(&self.digest);
+    }
+}
+
+impl Decode for GenesisRecord {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
+        Ok(Self { block_id: r.id()?, digest: r.id()? })
+    }
+}
+
+impl Encode for TxRecord {
+    fn encode(&self, w: &mut Writer) {
+        match self {
+            Self::InBlock { height, offset, len } => {
+                w.boolean(false);
+                w.u64(*height);
+                w.u32(*offset);
+                w.u32(*len);
+            }
+            Self::Inline(bytes) => {
+                w.boolean(true);
+                w.bytes(bytes);
+            }
+        }
+    }
+}
+
+impl Decode for TxRecord {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
+        Ok(if r.boolean()? {
+            Self::Inline(r.bytes()?.to_vec())
+        } else {
+            Self::InBlock { height: r.u64()?, offset: r.u32()?, len: r.u32()? }
+        })
+    }
+}
+
+impl Encode for AssetRecord {
+    fn encode(&self, w: &mut Writer) {
+        w.u8(self.denomination);
+        w.u8(self.fx_bits);
+        w.bytes(self.name.as_bytes());
+        w.bytes(self.symbol.as_bytes());
+    }
+}
+
+impl Decode for AssetRecord {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
+        Ok(Self {
+            denomination: r.u8()?,
+            fx_bits: r.u8()?,
+            name: text(r.bytes()?),
+            symbol: text(r.bytes()?),
+        })
+    }
+}
+
+impl Encode for RejectedRecord {
+    fn encode(&self, w: &mut Writer) {
+        w.u64(self.order);
+        w.bytes(self.reason.as_bytes());
+    }
+}
+
+impl Decode for RejectedRecord {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
+        Ok(Self { order: r.u64()?, reason: text(r.bytes()?) })
+    }
+}
+
+/// Names are any bytes on the wire (a genesis is not checked for UTF-8); as text they are what Go makes of them.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,349 @@
+//! A chain of the asset VM: identity, what it holds in memory, and its side of the machine's contract.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use esker_chain::{
+    BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, ExecutedBlock,
+    Route, Stage,
+};
+use esker_primitives::{Id, TxId};
+use esker_storage::{KvRead, Scope, StorageError, StorageResult, WriteSet};
+use esker_utxo::FxKind;
+
+use crate::assets::GenesisAssets;
+use crate::block::Block;
+use crate::builder;
+use crate::execute::{BlockPayload, Rules, add_utxo, asset_record, write_block};
+use crate::genesis::{Genesis, GenesisError};
+use crate::index::{AddressIndex, IndexProgress};
+use crate::maintenance::Wakeup;
+use crate::mempool::{Mempool, MempoolLimits, Pooled};
+use crate::state::tables::{ACCEPTED_AT, ASSETS, GENESIS, GenesisRecord, TIP, TXS, TxRecord};
+use crate::state::{ChainState, View};
+use crate::status::{Rejections, Undecided};
+use crate::txs::Tx;
+use crate::verify::syntactic::Params;
+use crate::wallet::WalletQueue;
+
+/// Settings of one chain.
+#[derive(Clone, Debug)]
+pub struct XvmConfig {
+    /// Fee of every transaction but those that create assets, in the fee asset's smallest unit.
+    pub tx_fee: u64,
+    /// Fee of creating an asset.
+    pub create_asset_tx_fee: u64,
+    /// Whether transactions are listed by address (`index-transactions`, decision 13).
+    pub index_transactions: bool,
+    /// Limits of the pool.
+    pub mempool: MempoolLimits,
+}
+
+impl Default for XvmConfig {
+    /// The fees of the reference's local network; the index is on.
+    fn default() -> Self {
+        Self {
+            tx_fee: 1_000_000,
+            create_asset_tx_fee: 1_000_000,
+            index_transactions: true,
+            mempool: MempoolLimits::default(),
+        }
+    }
+}
+
+/// One chain of the asset VM. Any number of them may run over one store.
+#[derive(Debug)]
+pub struct Xvm {
+    me: Weak<Self>,
+    context: ChainContext,
+    params: Params,
+    genesis: Genesis,
+    genesis_txs: Vec<Tx>,
+    genesis_block: Block,
+    assets: GenesisAssets,
+    accepted_height: AtomicU64,
+    accepted_txs: AtomicU64,
+    /// Number of the last rejection that a block's commit carries; 0 for none, else one more.
+    sealed_rejections: AtomicU64,
+    pub(crate) mempool: Mempool,
+    pub(crate) undecided: Undecided,
+    pub(crate) rejections: Rejections,
+    pub(crate) wallet: WalletQueue,
+    pub(crate) index: AddressIndex,
+    pub(crate) maintenance: Wakeup,
+}
+
+impl Xvm {
+    /// The chain of that genesis and first block. It becomes usable when the machine has opened it
+    /// ([`ChainVm::genesis`], [`ChainVm::check`]).
+    ///
+    /// # Errors
+    /// The genesis has no asset to pay fees in.
+    pub fn new(
+        context: ChainContext,
+        config: XvmConfig,
+        genesis: Genesis,
+        genesis_block: Block,
+    ) -> Result<Arc<Self>, GenesisError> {
+        let genesis_txs: Vec<Tx> = genesis.assets.iter().map(|asset| asset.to_tx()).collect();
+        let fee_asset_id = genesis_txs.first().map(Tx::id).ok_or(GenesisError::NoAssets)?;
+        let assets = GenesisAssets::new(
+            &genesis,
+            &genesis_txs,
+            &context.native_aliases,
+            context.native_asset_id,
+        );
+        let params = Params {
+            network_id: context.network_id,
+            chain_id: context.chain_id,
+            fee_asset_id,
+            tx_fee: config.tx_fee,
+            create_asset_tx_fee: config.create_asset_tx_fee,
+            fx_count: u32::try_from(FxKind::ALL.len()).unwrap_or(u32::MAX),
+        };
+        Ok(Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            context,
+            params,
+            genesis,
+            genesis_txs,
+            genesis_block,
+            assets,
+            accepted_height: AtomicU64::new(0),
+            accepted_txs: AtomicU64::new(0),
+            sealed_rejections: AtomicU64::new(0),
+            mempool: Mempool::new(config.mempool),
+            undecided: Undecided::new(),
+            rejections: Rejections::new(),
+            wallet: WalletQueue::new(),
+            index: AddressIndex::new(config.index_transactions),
+            maintenance: Wakeup::default(),
+        }))
+    }
+
+    /// What the chain was told about itself.
+    pub fn context(&self) -> &ChainContext {
+        &self.context
+    }
+
+    /// Identity, fees and extensions of the chain.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Names of assets.
+    pub fn assets(&self) -> &GenesisAssets {
+        &self.assets
+    }
+
+    /// One snapshot to read from.
+    pub fn view(&self) -> StorageResult<View<'_>> {
+        Ok(View::new(self, self.context.store.snapshot()?))
+    }
+
+    /// How far the address-transaction index is.
+    pub fn index_progress(&self) -> IndexProgress {
+        self.index.progress(self.accepted_height())
+    }
+
+    /// Height of the last accepted block.
+    pub fn accepted_height(&self) -> u64 {
+        self.accepted_height.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn scope(&self) -> Scope {
+        self.context.scope
+    }
+
+    pub(crate) fn rules(&self) -> Rules<'_> {
+        Rules {
+            context: &self.context,
+            params: &self.params,
+            genesis_assets: self.assets.fx_bits(),
+        }
+    }
+
+    /// Whether a transaction waits for a block or for a decision.
+    pub(crate) fn is_processing(&self, id: &TxId) -> bool {
+        self.mempool.contains(id) || self.undecided.has_tx(id) || self.wallet.contains(id)
+    }
+
+    fn genesis_record(&self) -> GenesisRecord {
+        GenesisRecord {
+            block_id: self.genesis_block.id(),
+            digest: Id::sha256(&self.genesis.to_bytes()),
+        }
+    }
+
+    /// Waiting transactions that a block makes impossible, with the reason.
+    fn made_impossible(&self, payload: &BlockPayload) -> Vec<(TxId, String)> {
+        let conflicts = self.mempool.conflicts(&payload.consumed);
+        let reason = |winner| format!("conflicts with accepted transaction {winner}");
+        conflicts.into_iter().map(|(loser, winner)| (loser, reason(winner))).collect()
+    }
+
+    fn seal_into(
+        &self,
+        block: &ExecutedBlock,
+        accepted_ms: u64,
+        out: &mut WriteSet,
+    ) -> StorageResult<()> {
+        ACCEPTED_AT.put(out, self.scope(), &block.height, &accepted_ms);
+        // The state before this block is final, and no other block of this chain is being committed.
+        let reader = self.context.store.snapshot()?;
+        self.index.seal(reader.as_ref(), self.scope(), block, out)?;
+        if let Some(payload) = BlockPayload::of(block) {
+            for (id, reason) in self.made_impossible(payload) {
+                self.rejections.add(id, reason);
+            }
+        }
+        let last = self.rejections.write(reader.as_ref(), self.scope(), out)?;
+        self.sealed_rejections
+            .store(last.map_or(0, |last| last.saturating_add(1)), Ordering::Release);
+        Ok(())
+    }
+}
+
+impl ChainVm for Xvm {
+    fn context(&self) -> &ChainContext {
+        &self.context
+    }
+
+    fn genesis(&self, out: &mut WriteSet) -> Result<(), ChainError> {
+        let scope = self.scope();
+        for (asset, tx) in self.genesis.assets.iter().zip(&self.genesis_txs) {
+            TXS.put(out, scope, &tx.id(), &TxRecord::Inline(tx.bytes().to_vec()));
+            ASSETS.put(out, scope, &tx.id(), &asset_record(&asset.tx));
+            for utxo in tx.produced_utxos() {
+                add_utxo(out, scope, &utxo);
+            }
+        }
+        write_block(out, scope, &self.genesis_block)?;
+        self.index.genesis(out, scope);
+        GENESIS.put(out, scope, &(), &self.genesis_record());
+        Ok(())
+    }
+
+    fn check(&self, reader: &dyn KvRead) -> Result<(), ChainError> {
+        let scope = self.scope();
+        let name = self.name();
+        match GENESIS.get(reader, scope, &())? {
+            Some(record) if record == self.genesis_record() => {}
+            Some(_) => {
+                return Err(ChainError::Mismatch(format!(
+                    "the data of chain {name} belongs to another genesis"
+                )));
+            }
+            None => {
+                return Err(ChainError::Corrupted(format!("chain {name} has no genesis record")));
+            }
+        }
+        let state = ChainState::new(reader, scope);
+        let tip = state.tip()?;
+        let stored = state.block(tip.height)?.map(|bytes| Id::sha256(&bytes));
+        if stored != Some(tip.id) {
+            return Err(ChainError::Corrupted(format!(
+                "block {} of chain {name} is missing or damaged",
+                tip.height
+            )));
+        }
+        self.accepted_height.store(tip.height, Ordering::Release);
+        self.rejections.open(reader, scope)?;
+        self.index.open(state)?;
+        Ok(())
+    }
+
+    fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {
+        builder::build(self, parent, at)
+    }
+
+    fn verify(
+        &self,
+        parent: &dyn KvRead,
+        block: &[u8],
+        at: &BuildContext,
+    ) -> Result<ExecutedBlock, BlockError> {
+        builder::verify(self, parent, block, at)
+    }
+
+    fn seal(&self, block: &ExecutedBlock, accepted_ms: u64, out: &mut WriteSet) {
+        // What is missing here is no part of validity; the store itself will tell of its failure.
+        if let Err(error) = self.seal_into(block, accepted_ms, out) {
+            tracing::error!(%error, height = block.height, "a block is committed without its index rows");
+        }
+    }
+
+    fn accepted(&self, block: &Arc<ExecutedBlock>, _accepted_ms: u64) {
+        self.accepted_height.store(block.height, Ordering::Release);
+        let Some(payload) = BlockPayload::of(block) else { return };
+        let ids: Vec<TxId> = payload.txs.iter().map(Tx::id).collect();
+        self.accepted_txs.fetch_add(ids.len() as u64, Ordering::Relaxed);
+        self.mempool.remove(&ids);
+        let impossible = self.made_impossible(payload);
+        for (id, reason) in impossible {
+            // Those that came after sealing are new here, and saved with the next commit.
+            self.rejections.add_once(id, reason);
+            self.mempool.remove([&id]);
+            self.wallet_decided(&id);
+        }
+        if let Some(last) = self.sealed_rejections.swap(0, Ordering::AcqRel).checked_sub(1) {
+            self.rejections.saved(last);
+        }
+        self.undecided.remove(block);
+        for id in &ids {
+            self.wallet_decided(id);
+        }
+        self.maintenance.wake();
+    }
+
+    fn dropped(&self, block: &Arc<ExecutedBlock>) {
+        self.undecided.remove(block);
+        let Ok(reader) = self.context.store.snapshot() else { return };
+        let state = ChainState::new(reader.as_ref(), self.scope());
+        for tx in BlockPayload::of(block).into_iter().flat_map(|payload| &payload.txs) {
+            // In the accepted block as well.
+            if state.has_tx(&tx.id()).unwrap_or(false) {
+                continue;
+            }
+            // Most never left the pool; those of other nodes' blocks are new to it. One that has become
+            // impossible is thrown out by the builder.
+            if let Err(error) = self.pool(Pooled::new(tx.clone(), true)) {
+                tracing::debug!(id = %tx.id(), %error, "a transaction of an abandoned block is lost");
+            }
+        }
+        self.context.work.notify_one();
+    }
+
+    fn seen(&self, block: &Arc<ExecutedBlock>, _stage: Stage) {
+        self.undecided.add(block);
+    }
+
+    fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError> {
+        Ok(ChainState::new(reader, self.scope()).block(height)?)
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        Vec::new()
+    }
+
+    fn health(&self) -> Result<String, String> {
+        self.context
+            .store
+            .snapshot()
+            .and_then(|reader| TIP.get(reader.as_ref(), self.scope(), &()))
+            .and_then(|tip| tip.ok_or_else(|| StorageError::Corrupted("no last block".into())))
+            .map(|tip| format!("height {}", tip.height))
+            .map_err(|error| error.to_string())
+    }
+
+    fn stats(&self) -> ChainStats {
+        let (txs, bytes) = self.mempool.size();
+        ChainStats {
+            height: self.accepted_height(),
+            mempool_txs: txs as u64,
+            mempool_bytes: bytes as u64,
+            accepted_txs: self.accepted_txs.load(Ordering::Relaxed),
+        }
+    }
+}
