@@ -1,0 +1,104 @@
+//! Puts and removals of one block.
+
+use std::collections::BTreeMap;
+
+use esker_primitives::ids::ChainId;
+use esker_storage::Draft;
+
+use crate::tables::{BY_TRAIT, ELEMENTS, SCOPE, Slot, Space};
+use crate::{SharedMemoryError, SharedMemoryResult};
+
+/// What a chain leaves for a peer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Element {
+    /// Name within the space; for a UTXO its input ID.
+    pub key: Vec<u8>,
+    /// For a UTXO its bytes with the codec's version.
+    pub value: Vec<u8>,
+    /// What it can be found by; for a UTXO the addresses of its owners. In any order.
+    pub traits: Vec<Vec<u8>>,
+}
+
+/// What one block does in shared memory with one peer chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Elements for the peer.
+    pub puts: Vec<Element>,
+    /// Keys of elements that the peer left.
+    pub removes: Vec<Vec<u8>>,
+}
+
+impl Requests {
+    /// Adds what a later transaction of the same block does with the same peer.
+    pub fn merge(&mut self, later: Self) {
+        self.puts.extend(later.puts);
+        self.removes.extend(later.removes);
+    }
+}
+
+/// Does what the block of `this` chain asks for, by peer: first the removals, then the puts. On an error the draft
+/// is as it was.
+///
+/// - A put of a key that is there is an error; of a key whose removal came before it, it ends that removal's note.
+/// - A removal of a key that is not there is noted; of a key whose removal is already noted, it is an error.
+pub fn apply(
+    draft: &mut Draft<'_>,
+    this: &ChainId,
+    requests: &BTreeMap<ChainId, Requests>,
+) -> SharedMemoryResult<()> {
+    let mut inner = Draft::new(&*draft);
+    for (peer, requests) in requests {
+        let incoming = Space { destination: *this, source: *peer };
+        for key in &requests.removes {
+            remove(&mut inner, &incoming, key)?;
+        }
+        let outgoing = Space { destination: *peer, source: *this };
+        for element in &requests.puts {
+            put(&mut inner, &outgoing, element)?;
+        }
+    }
+    let writes = inner.into_writes();
+    draft.writes.merge(&writes);
+    Ok(())
+}
+
+fn put(draft: &mut Draft<'_>, space: &Space, element: &Element) -> SharedMemoryResult<()> {
+    let key = space.key(&element.key)?;
+    match ELEMENTS.get(draft, SCOPE, &key)? {
+        Some(Slot::Tombstone) => ELEMENTS.delete(draft, SCOPE, &key),
+        Some(Slot::Present { .. }) => {
+            return Err(SharedMemoryError::DuplicatePut {
+                key: element.key.clone(),
+                value: element.value.clone(),
+            });
+        }
+        None => {
+            let mut traits = element.traits.clone();
+            traits.sort_unstable();
+            traits.dedup();
+            for name in &traits {
+                BY_TRAIT.put(draft, SCOPE, &space.trait_key(name, &element.key)?, &());
+            }
+            let slot = Slot::Present { traits, value: element.value.clone() };
+            ELEMENTS.put(draft, SCOPE, &key, &slot);
+        }
+    }
+    Ok(())
+}
+
+fn remove(draft: &mut Draft<'_>, space: &Space, key: &[u8]) -> SharedMemoryResult<()> {
+    let stored = space.key(key)?;
+    match ELEMENTS.get(draft, SCOPE, &stored)? {
+        Some(Slot::Present { traits, .. }) => {
+            for name in &traits {
+                BY_TRAIT.delete(draft, SCOPE, &space.trait_key(name, key)?);
+            }
+            ELEMENTS.delete(draft, SCOPE, &stored);
+        }
+        Some(Slot::Tombstone) => {
+            return Err(SharedMemoryError::DuplicateRemove { key: key.to_vec() });
+        }
+        None => ELEMENTS.put(draft, SCOPE, &stored, &Slot::Tombstone),
+    }
+    Ok(())
+}
