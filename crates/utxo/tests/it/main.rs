@@ -1,6 +1,6 @@
 //! Known vectors, rules and properties of outputs, inputs, credentials and operations.
 
-#![allow(clippy::wildcard_enum_match_arm, reason = "tests name the one variant that they ask for")]
+#![expect(clippy::unwrap_used, reason = "what a test unwraps is what it asserts")]
 
 mod arbitrary;
 mod fx;
