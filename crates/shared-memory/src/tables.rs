@@ -1,4 +1,5 @@
 //! Where elements are kept. Both tables belong to the node, since each entry belongs to two chains.
+//! Tags 0x20 to 0x2f of the node-wide scope belong to this file.
 
 use esker_primitives::ids::ChainId;
 use esker_storage::{KeyCodec, Scope, Table, ValueCodec};
@@ -13,10 +14,10 @@ pub const MAX_TRAIT_LEN: usize = 128;
 pub(crate) const SCOPE: Scope = Scope::NODE;
 
 /// Elements, and removals that came before their put, by space and key.
-pub(crate) const ELEMENTS: Table<ElementKey, Slot> = Table::new(0x10, "shared_elements");
+pub(crate) const ELEMENTS: Table<ElementKey, Slot> = Table::new(0x20, "shared_elements");
 
 /// Keys of elements by space and trait: space | length of the trait (1 byte) | trait | key.
-pub(crate) const BY_TRAIT: Table<[u8], ()> = Table::new(0x11, "shared_traits");
+pub(crate) const BY_TRAIT: Table<[u8], ()> = Table::new(0x21, "shared_traits");
 
 /// What one chain left for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ pub struct Scope(pub u16);
 
 impl Scope {
     /// The node's own tables. Tags are shared out by crate, so that none meets another's: 0x00-0x0f this crate,
-    /// 0x10-0x1f shared memory, 0x20-0x2f the machine and the engine, 0x30-0x3f keystore, 0x40-0x4f the node.
+    /// 0x10-0x1f the machine over the chains, 0x20-0x2f shared memory, 0x30-0x3f keystore, 0x40-0x4f the node.
     pub const NODE: Self = Self(0);
 }
 

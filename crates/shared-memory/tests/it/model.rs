@@ -179,8 +179,8 @@ proptest! {
     fn any_bytes_in_the_index_are_an_error_or_a_page(key in vec(any::<u8>(), 0..80), value in vec(any::<u8>(), 0..40)) {
         let store = MemoryStore::new();
         let mut set = WriteSet::new();
-        set.put(&[&[0, 0, 0x10][..], &key].concat(), &value);
-        set.put(&[&[0, 0, 0x11][..], &[0; 64], &[1, 7], &key].concat(), &[]);
+        set.put(&[&[0, 0, 0x20][..], &key].concat(), &value);
+        set.put(&[&[0, 0, 0x21][..], &[0; 64], &[1, 7], &key].concat(), &[]);
         store.write(&set).unwrap();
         let reader = store.snapshot().unwrap();
         let traits = BTreeSet::from([vec![7]]);
