@@ -31,10 +31,9 @@ impl Node {
             return Ok(found);
         }
         let mut reasons = Vec::new();
-        for (what, install) in [
-            ("python wheel", from_wheel as fn() -> Result<Self>),
-            ("Debian packages", from_debian),
-        ] {
+        for (what, install) in
+            [("python wheel", from_wheel as fn() -> Result<Self>), ("Debian packages", from_debian)]
+        {
             match install() {
                 Ok(node) => return Ok(node),
                 Err(e) => reasons.push(format!("{what}: {e:#}")),

@@ -16,9 +16,12 @@ pub fn run(args: &[String]) -> Result<()> {
     let node = Node::find_or_install()?;
     install_clients(&node)?;
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(workspace::root()).args(["test", "--workspace", "--no-fail-fast"]).args(args);
+    command
+        .current_dir(workspace::root())
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .args(args);
     // The client tests find node by the first and may not skip because of the second.
-    command.env("ESKER_NODE", &node.node).env("ESKER_CLIENT_TESTS", "require");
+    command.env("CLIENT_TESTS_NODE", &node.node).env("CLIENT_TESTS", "require");
     let summary = run_and_count(&mut command)?;
     eprintln!(
         "\n{} passed, {} failed, {} ignored in {} test programs; {} s",

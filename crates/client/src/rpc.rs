@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn results_and_errors() {
-        let ok: Value = result_of(br#"{"jsonrpc":"2.0","result":{"height":"3"},"id":7}"#, 7).unwrap();
+        let ok: Value =
+            result_of(br#"{"jsonrpc":"2.0","result":{"height":"3"},"id":7}"#, 7).unwrap();
         assert_eq!(ok["height"], "3");
         let refused = result_of::<Value>(
             br#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"not found","data":null},"id":7}"#,

@@ -21,6 +21,7 @@
 pub mod block;
 pub mod genesis;
 pub mod json;
+pub mod service;
 pub mod state;
 pub mod txs;
 pub mod verify;

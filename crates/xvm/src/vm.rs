@@ -14,7 +14,7 @@ use esker_utxo::FxKind;
 
 use crate::assets::GenesisAssets;
 use crate::block::Block;
-use crate::builder;
+use crate::{builder, service};
 use crate::execute::{BlockPayload, Rules, add_utxo, asset_record, write_block};
 use crate::genesis::{Genesis, GenesisError};
 use crate::index::{AddressIndex, IndexProgress};
@@ -324,7 +324,7 @@ impl ChainVm for Xvm {
     }
 
     fn routes(&self) -> Vec<Route> {
-        Vec::new()
+        self.me.upgrade().map(service::routes).unwrap_or_default()
     }
 
     fn health(&self) -> Result<String, String> {

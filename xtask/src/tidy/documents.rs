@@ -8,8 +8,19 @@ use crate::workspace;
 
 /// First parts of a path that make a quoted text a path of this repository.
 const TOPS: &[&str] = &[
-    ".ci", "bin", "crates", "docs", "fuzz", "tests", "xtask", "ARCHITECTURE.md", "CHANGELOG.md", "README.md",
-    "deny.toml", "justfile", "typos.toml",
+    ".ci",
+    "bin",
+    "crates",
+    "docs",
+    "fuzz",
+    "tests",
+    "xtask",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "README.md",
+    "deny.toml",
+    "justfile",
+    "typos.toml",
 ];
 
 pub(super) fn breaches() -> Result<Vec<String>> {
@@ -45,7 +56,8 @@ fn as_path(text: &str) -> Option<PathBuf> {
         return None;
     }
     let first = text.trim_start_matches("./").split('/').next()?;
-    (TOPS.contains(&first) && (text.contains('/') || text.contains('.'))).then(|| PathBuf::from(text))
+    (TOPS.contains(&first) && (text.contains('/') || text.contains('.')))
+        .then(|| PathBuf::from(text))
 }
 
 /// The insides of `code spans` on one line.

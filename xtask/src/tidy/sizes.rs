@@ -17,7 +17,8 @@ pub(super) fn breaches() -> Result<Vec<String>> {
         }
         let lines = workspace::text(&file).unwrap_or_default().lines().count();
         let name = file.to_string_lossy();
-        let most = LONGER.iter().find(|(long, ..)| *long == name).map_or(MOST, |(_, most, _)| *most);
+        let most =
+            LONGER.iter().find(|(long, ..)| *long == name).map_or(MOST, |(_, most, _)| *most);
         if lines > most {
             wrong.push(format!("{name}: {lines} lines, at most {most}"));
         }

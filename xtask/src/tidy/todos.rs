@@ -11,12 +11,21 @@ pub(super) fn breaches() -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     for file in workspace::files()? {
         let ours = file.starts_with("xtask/src/tidy");
-        if ours || file.extension().is_none_or(|e| !["rs", "md", "toml", "mjs", "cjs"].iter().any(|x| e == *x)) {
+        if ours
+            || file
+                .extension()
+                .is_none_or(|e| !["rs", "md", "toml", "mjs", "cjs"].iter().any(|x| e == *x))
+        {
             continue;
         }
         for (index, line) in workspace::text(&file).unwrap_or_default().lines().enumerate() {
             if is_unnamed(line) {
-                wrong.push(format!("{}:{}: {}", file.display(), index.saturating_add(1), line.trim()));
+                wrong.push(format!(
+                    "{}:{}: {}",
+                    file.display(),
+                    index.saturating_add(1),
+                    line.trim()
+                ));
             }
         }
     }
@@ -29,7 +38,8 @@ fn is_unnamed(line: &str) -> bool {
         line.match_indices(marker).any(|(at, _)| {
             let before = line[..at].chars().next_back();
             let after = &line[at.saturating_add(marker.len())..];
-            let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '`');
+            let word =
+                |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '`');
             let named = after
                 .strip_prefix("(#")
                 .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));

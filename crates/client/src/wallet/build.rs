@@ -30,7 +30,12 @@ impl Wallet {
     /// A wallet of one or more keys, without coins. Change goes to the first key's address.
     ///
     /// `now_s` (Unix seconds) decides which locked coins can be spent.
-    pub fn new(params: ChainParams, first: PrivateKey, others: Vec<PrivateKey>, now_s: u64) -> Self {
+    pub fn new(
+        params: ChainParams,
+        first: PrivateKey,
+        others: Vec<PrivateKey>,
+        now_s: u64,
+    ) -> Self {
         let owner = first.address();
         let keys = std::iter::once(first).chain(others).map(|key| (key.address(), key)).collect();
         Self { params, keys, owner, coins: Coins::default(), now_s }
@@ -83,7 +88,8 @@ impl Wallet {
             self.coins.remove(&id);
         }
         let keys = &self.keys;
-        let ours = |utxo: &Utxo| utxo.output.owners().addresses.iter().any(|a| keys.contains_key(a));
+        let ours =
+            |utxo: &Utxo| utxo.output.owners().addresses.iter().any(|a| keys.contains_key(a));
         self.coins.add(tx.produced_utxos().filter(ours).collect::<Vec<_>>());
     }
 
@@ -94,7 +100,11 @@ impl Wallet {
     }
 
     /// Moves amounts.
-    pub fn base_tx(&self, outputs: Vec<TransferableOutput>, memo: &[u8]) -> Result<Tx, WalletError> {
+    pub fn base_tx(
+        &self,
+        outputs: Vec<TransferableOutput>,
+        memo: &[u8],
+    ) -> Result<Tx, WalletError> {
         let (base, signed) = self.pay(self.params.tx_fee, outputs, &[], memo)?;
         Ok(self.sign(UnsignedTx::Base(base), signed, Vec::new()))
     }
@@ -124,9 +134,10 @@ impl Wallet {
 
     /// Mints `amount` units of an asset to `to`, with a mint output that the keys can use.
     pub fn mint(&self, asset: AssetId, amount: u64, to: ShortId) -> Result<Tx, WalletError> {
-        let (utxo, mint_input, owners) = self.coins.find(asset, &self.keys, self.now_s, |output| {
-            if let Output::SecpMint(owners) = output { Some(owners) } else { None }
-        })?;
+        let (utxo, mint_input, owners) =
+            self.coins.find(asset, &self.keys, self.now_s, |output| {
+                if let Output::SecpMint(owners) = output { Some(owners) } else { None }
+            })?;
         self.operate(utxo, mint_input, |mint_input| {
             FxOperation::SecpMint(SecpMintOperation {
                 mint_input,
@@ -175,9 +186,10 @@ impl Wallet {
 
     /// Mints a property for `to`.
     pub fn mint_property(&self, asset: AssetId, to: ShortId) -> Result<Tx, WalletError> {
-        let (utxo, mint_input, owners) = self.coins.find(asset, &self.keys, self.now_s, |output| {
-            if let Output::PropertyMint(owners) = output { Some(owners) } else { None }
-        })?;
+        let (utxo, mint_input, owners) =
+            self.coins.find(asset, &self.keys, self.now_s, |output| {
+                if let Output::PropertyMint(owners) = output { Some(owners) } else { None }
+            })?;
         self.operate(utxo, mint_input, |mint_input| {
             FxOperation::PropertyMint(PropertyMintOperation {
                 mint_input,

@@ -32,11 +32,8 @@ impl ChainParams {
         let mut node = RpcClient::new(address);
         let network: crate::xvm::reply::NetworkId =
             node.call("/ext/info", "info.getNetworkID", serde_json::json!({}))?;
-        let chain: crate::xvm::reply::BlockchainId = node.call(
-            "/ext/info",
-            "info.getBlockchainID",
-            serde_json::json!({ "alias": alias }),
-        )?;
+        let chain: crate::xvm::reply::BlockchainId =
+            node.call("/ext/info", "info.getBlockchainID", serde_json::json!({ "alias": alias }))?;
         let mut x = XvmClient::new(address, alias);
         let fees = x.get_tx_fee()?;
         Ok(Self {

@@ -33,7 +33,11 @@ impl XvmClient {
     }
 
     /// Calls any method of the chain's endpoint.
-    pub fn call<R: DeserializeOwned>(&mut self, method: &str, params: Value) -> Result<R, CallError> {
+    pub fn call<R: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        params: Value,
+    ) -> Result<R, CallError> {
         self.rpc.call(&self.path, &format!("xvm.{method}"), params)
     }
 
@@ -69,7 +73,8 @@ impl XvmClient {
 
     /// An accepted transaction in JSON.
     pub fn get_tx_json(&mut self, id: &TxId) -> Result<Value, CallError> {
-        self.call("getTx", json!({ "txID": id, "encoding": "json" })).map(|reply: Value| reply["tx"].clone())
+        self.call("getTx", json!({ "txID": id, "encoding": "json" }))
+            .map(|reply: Value| reply["tx"].clone())
     }
 
     /// A block by its ID.
@@ -164,7 +169,8 @@ fn parse_block(reply: BlockReply) -> Result<Block, CallError> {
 /// A UTXO in the form that getUTXOs returns.
 fn parse_utxo(text: &str) -> Result<Utxo, CallError> {
     let bytes = decode_hex(text)?;
-    Utxo::from_versioned_bytes(&bytes, bytes.len()).map_err(|e| CallError::Unexpected(e.to_string()))
+    Utxo::from_versioned_bytes(&bytes, bytes.len())
+        .map_err(|e| CallError::Unexpected(e.to_string()))
 }
 
 fn decode_hex(text: &str) -> Result<Vec<u8>, CallError> {

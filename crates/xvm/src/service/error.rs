@@ -9,8 +9,8 @@ use esker_rpc::wire::EncodingError;
 use esker_storage::StorageError;
 
 use super::genesis::BuildGenesisError;
-use crate::state::{AddressTxsError, BalanceError};
 use crate::issue::IssueError;
+use crate::state::{AddressTxsError, BalanceError};
 
 /// Why a method has no result.
 #[derive(Debug, thiserror::Error)]
@@ -39,11 +39,11 @@ pub(crate) enum ServiceError {
     NoAddresses,
     #[error("number of addresses given, {given}, exceeds maximum, {most}")]
     TooManyAddresses { given: usize, most: usize },
-    #[error("problem parsing source chainID {}: there is no ID with alias: {0}", go::quote(.0))]
+    #[error("problem parsing source chainID {quoted}: there is no ID with alias: {0}", quoted = go::quote(.0))]
     SourceChain(String),
     #[error(transparent)]
     Address(#[from] ServiceAddressError),
-    #[error("couldn't parse start index address {}: {cause}", go::quote(.text))]
+    #[error("couldn't parse start index address {quoted}: {cause}", quoted = go::quote(.text))]
     StartAddress { text: String, cause: ServiceAddressError },
     #[error("couldn't parse start index utxo: {0}")]
     StartUtxo(IdError),

@@ -23,9 +23,8 @@ use esker_chain::address::{ServiceAddressError, parse_service_address};
 use esker_primitives::{AssetId, ShortId, address};
 use esker_rpc::{MethodTable, RpcError};
 
-pub(crate) use error::ServiceError;
-
 use crate::vm::Xvm;
+pub(crate) use error::ServiceError;
 
 /// A handler's outcome.
 type Reply<R> = Result<R, ServiceError>;

@@ -53,7 +53,10 @@ pub(super) fn get_utxos(vm: &Xvm, args: UtxosArgs) -> Reply<UtxosReply> {
     Ok(UtxosReply {
         num_fetched: JsonU64(u64::try_from(utxos.len()).unwrap_or(u64::MAX)),
         utxos,
-        end_index: Index { address: format_address(vm, &end.address), utxo: end.utxo_id.to_string() },
+        end_index: Index {
+            address: format_address(vm, &end.address),
+            utxo: end.utxo_id.to_string(),
+        },
         source_chain: args.source_chain,
         encoding: args.encoding,
     })

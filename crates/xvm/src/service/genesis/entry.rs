@@ -55,17 +55,14 @@ pub(super) fn owners(entry: &Value) -> Result<(u32, Vec<String>), EntryError> {
         None => 1,
     };
     let threshold = u32::try_from(threshold).unwrap_or(u32::MAX);
-    let minters = match member(&members, "minters") {
-        None => Vec::new(),
-        Some(Value::Array(items)) => items
-            .iter()
-            .map(|item| string(Some(item), "Owners.minters"))
-            .collect::<Result<_, _>>()?,
-        Some(other) => {
-            let (got, field) = (kind(other), "Owners.minters");
-            return Err(EntryError::Member { got, field, wanted: "[]string" });
-        }
-    };
+    let Some(minters) = member(&members, "minters") else { return Ok((threshold, Vec::new())) };
+    let items = minters.as_array().ok_or(EntryError::Member {
+        got: kind(minters),
+        field: "Owners.minters",
+        wanted: "[]string",
+    })?;
+    let minters = items.iter().map(|item| string(Some(item), "Owners.minters"));
+    let minters = minters.collect::<Result<_, _>>()?;
     Ok((threshold, minters))
 }
 
@@ -73,42 +70,38 @@ type Members<'a> = Vec<(&'a str, &'a Value)>;
 
 /// The members in the order in which the reference reads them again: ascending by name. `null` has none.
 fn members<'a>(entry: &'a Value, wanted: &'static str) -> Result<Members<'a>, EntryError> {
-    match entry {
-        Value::Null => Ok(Vec::new()),
-        Value::Object(members) => {
-            let mut members: Members<'a> =
-                members.iter().map(|(name, value)| (name.as_str(), value)).collect();
-            members.sort_by_key(|(name, _)| *name);
-            Ok(members)
-        }
-        other => Err(EntryError::Entry { got: kind(other), wanted }),
+    if entry.is_null() {
+        return Ok(Vec::new());
     }
+    let members = entry.as_object().ok_or(EntryError::Entry { got: kind(entry), wanted })?;
+    let mut members: Members<'a> =
+        members.iter().map(|(name, value)| (name.as_str(), value)).collect();
+    members.sort_by_key(|(name, _)| *name);
+    Ok(members)
 }
 
 /// The last member of that name in any letter case, unless it is `null`.
 fn member<'a>(members: &Members<'a>, name: &str) -> Option<&'a Value> {
-    let named = members.iter().filter(|(n, v)| n.eq_ignore_ascii_case(name) && !v.is_null());
-    named.last().map(|(_, value)| *value)
+    let named = |(n, value): &&(&str, &Value)| n.eq_ignore_ascii_case(name) && !value.is_null();
+    members.iter().rfind(named).map(|(_, value)| *value)
 }
 
 fn string(value: Option<&Value>, field: &'static str) -> Result<String, EntryError> {
-    match value {
-        None | Some(Value::Null) => Ok(String::new()),
-        Some(Value::String(text)) => Ok(text.clone()),
-        Some(other) => Err(EntryError::Member { got: kind(other), field, wanted: "string" }),
-    }
+    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(String::new()) };
+    let text = value.as_str().map(str::to_owned);
+    text.ok_or(EntryError::Member { got: kind(value), field, wanted: "string" })
 }
 
 /// A number, or a text of its decimal or `0x` hex digits, exact up to `most` (decision 9, 16).
 fn parse_uint(value: &Value, most: u64) -> Result<u64, EntryError> {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number_text(number),
-        other => other.to_string(),
+    let text = match (value.as_str(), value.as_number()) {
+        (Some(text), _) => text.to_owned(),
+        (None, Some(number)) => number_text(number),
+        (None, None) => value.to_string(),
     };
-    let (digits, radix) = match (value, text.strip_prefix("0x")) {
-        (Value::String(_), Some(hex)) => (hex, 16),
-        _ => (text.as_str(), 10),
+    let (digits, radix) = match text.strip_prefix("0x") {
+        Some(hex) => (hex, 16),
+        None => (text.as_str(), 10),
     };
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
         return Err(EntryError::Number { text, problem: "invalid syntax" });
@@ -187,14 +180,20 @@ mod tests {
             (json!(""), "parsing \"\": invalid syntax"),
             (json!(true), "parsing \"true\": invalid syntax"),
         ] {
-            assert_eq!(text(holder(&json!({ "amount": value }))), format!("strconv.ParseUint: {problem}"));
+            assert_eq!(
+                text(holder(&json!({ "amount": value }))),
+                format!("strconv.ParseUint: {problem}")
+            );
         }
     }
 
     #[test]
     fn kinds() {
         assert_eq!(holder(&Value::Null), Ok((0, String::new())));
-        assert_eq!(text(holder(&json!(5))), "json: cannot unmarshal number into Go value of type avm.Holder");
+        assert_eq!(
+            text(holder(&json!(5))),
+            "json: cannot unmarshal number into Go value of type avm.Holder"
+        );
         assert_eq!(
             text(holder(&json!({ "address": 5 }))),
             "json: cannot unmarshal number into Go struct field Holder.address of type string"
@@ -203,7 +202,10 @@ mod tests {
             text(owners(&json!({ "minters": "x" }))),
             "json: cannot unmarshal string into Go struct field Owners.minters of type []string"
         );
-        assert_eq!(owners(&json!({ "minters": [null, "a"] })), Ok((1, vec![String::new(), "a".to_owned()])));
+        assert_eq!(
+            owners(&json!({ "minters": [null, "a"] })),
+            Ok((1, vec![String::new(), "a".to_owned()]))
+        );
         assert_eq!(
             text(owners(&json!({ "threshold": 4294967296u64 }))),
             "strconv.ParseUint: parsing \"4294967296\": value out of range"
