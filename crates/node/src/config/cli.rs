@@ -98,7 +98,7 @@ fn argument(key: &Key) -> Arg {
         // `--flag`, `--flag=false`; never `--flag false`, which would swallow what follows.
         arg.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("BOOL")
     } else {
-        arg.value_name(value_name(key)).allow_hyphen_values(true)
+        arg.value_name(value_name(key))
     }
 }
 

@@ -125,6 +125,10 @@ settings! {
     http_allowed_origins: SpaceList = "http-allowed-origins", "*";
     /// Most bytes of a request's body; a longer one is answered with status 413.
     http_body_limit: Positive = "http-body-limit", "5242880";
+    /// Most bytes of a request's head, at least 8192; a longer one is answered with status 431.
+    http_head_limit: Positive = "http-head-limit", "65536";
+    /// Most bytes of request bodies held at a time, small ones apart; above it the answer is status 503.
+    http_body_memory: Positive = "http-body-memory", "268435456";
     /// How long a client may take to send the head of a request.
     http_read_header_timeout: Duration = "http-read-header-timeout", "30s";
     /// How long a client may take to send the body of a request.
@@ -133,12 +137,13 @@ settings! {
     http_write_timeout: Duration = "http-write-timeout", "30s";
     /// How long a connection may stay without a request.
     http_idle_timeout: Duration = "http-idle-timeout", "2m";
-    /// Most connections; one more is closed at once.
+    /// Most connections. When there are as many, the one that has waited for its client the longest is closed
+    /// to make room.
     http_max_connections: Positive = "http-max-connections", "4096";
-    /// Most requests that are worked on at a time; the others wait.
+    /// Most requests that are worked on at a time; above it the answer is status 503.
     http_max_in_flight: Positive = "http-max-in-flight", "1024";
     /// How long running requests may go on when the node stops.
-    http_shutdown_timeout: Duration = "http-shutdown-timeout", "700ms";
+    http_shutdown_timeout: Duration = "http-shutdown-timeout", "500ms";
 
     ["APIs and indexes"]
     /// Serve the admin API at `/ext/admin`: aliases, log levels, profiles. Not for a node that others reach.

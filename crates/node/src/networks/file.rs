@@ -48,8 +48,8 @@ struct NetworkFile {
     #[serde(rename = "networkID")]
     network_id: u32,
     allocations: Vec<JsonAllocation>,
-    #[serde(default, rename = "startTime")]
-    _start_time: u64,
+    #[serde(default)]
+    start_time: u64,
     #[serde(default, rename = "initialStakeDuration")]
     _initial_stake_duration: u64,
     #[serde(default, rename = "initialStakeDurationOffset")]
@@ -175,6 +175,7 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
     let mut network =
         primary_network(&network::name(id), id, Cow::Owned(x.to_bytes()), Cow::Owned(c), fees)
             .map_err(|reason| fault("allocations", reason))?;
+    network.start_time_s = file.start_time;
     for (index, chain) in file.esker.chains.into_iter().enumerate() {
         let declared = read_chain(chain, id, fees)
             .map_err(|reason| fault(format!("esker.chains[{index}]"), reason))?;

@@ -63,6 +63,16 @@ impl Preset {
         }
     }
 
+    /// When it began, Unix seconds.
+    const fn start_time_s(self) -> u64 {
+        match self {
+            // 2020-09-10T00:00:00Z.
+            Self::Main | Self::Test => 1_599_696_000,
+            // The time of the C-Chain's genesis, 2020-12-05T05:00:00Z.
+            Self::Local | Self::Dev => 1_607_144_400,
+        }
+    }
+
     /// X-Chain and C-Chain genesis.
     const fn genesis(self) -> (&'static [u8], &'static [u8]) {
         match self {
@@ -89,12 +99,14 @@ impl Preset {
     pub fn network(self) -> Network {
         let (x, c) = self.genesis();
         let fees = Fees::of_network(self.id());
-        primary_network(self.name(), self.id(), Cow::Borrowed(x), Cow::Borrowed(c), fees)
-            .expect("the embedded genesis bytes are valid")
+        let (x, c) = (Cow::Borrowed(x), Cow::Borrowed(c));
+        let network = primary_network(self.name(), self.id(), x, c, fees)
+            .expect("the embedded genesis bytes are valid");
+        Network { start_time_s: self.start_time_s(), ..network }
     }
 }
 
-/// A network of X and C. Fails if the X genesis is none.
+/// A network of X and C, that began in 1970. Fails if the X genesis is none.
 pub(super) fn primary_network(
     name: &str,
     id: u32,
@@ -116,6 +128,7 @@ pub(super) fn primary_network(
         name: name.to_owned(),
         id,
         hrp: network::hrp(id),
+        start_time_s: 0,
         native_asset_id: native.ok_or("the genesis has no asset")?,
         chains: vec![
             chain(x_id, "X-Chain", Vm::Xvm, X_ALIASES, x),

@@ -148,6 +148,8 @@ pub struct Network {
     pub id: u32,
     /// Human-readable part of its addresses.
     pub hrp: &'static str,
+    /// When it began, Unix seconds.
+    pub start_time_s: u64,
     /// Its native asset.
     pub native_asset_id: AssetId,
     /// X first, C second, then further ones in the order of their declaration. P is not among them.

@@ -1,0 +1,73 @@
+//! How each kind of virtual machine becomes a chain of this node: one line a kind in [`build`].
+
+use std::sync::Arc;
+
+use esker_chain::{ChainContext, ChainError, ChainVm};
+use esker_primitives::network::{MAIN_ID, TEST_ID};
+use esker_xvm::genesis::{Genesis, primary};
+use esker_xvm::{Xvm, XvmConfig};
+
+use crate::config::Config;
+use crate::networks::{ChainSpec, Vm};
+
+/// A chain that this node runs. The machine sees all of them through [`ChainVm`]; what a kind has beside it
+/// (threads of its own, an index) the wiring takes from here.
+#[derive(Clone, Debug)]
+pub enum Chain {
+    /// A chain of the asset VM.
+    Xvm(Arc<Xvm>),
+}
+
+impl Chain {
+    /// As the machine sees it.
+    pub fn vm(&self) -> Arc<dyn ChainVm> {
+        match self {
+            Self::Xvm(xvm) => Arc::clone(xvm) as Arc<dyn ChainVm>,
+        }
+    }
+}
+
+/// Is there a line for this kind in [`build`]?
+pub const fn is_served(vm: Vm) -> bool {
+    match vm {
+        Vm::Xvm => true,
+        Vm::Evm => false,
+    }
+}
+
+/// The chain of a specification, or `None` for a kind that this version does not run.
+pub fn build(
+    spec: &ChainSpec,
+    context: ChainContext,
+    config: &Config,
+) -> Result<Option<Chain>, ChainError> {
+    match spec.vm {
+        Vm::Xvm => xvm(spec, context, config).map(Chain::Xvm).map(Some),
+        Vm::Evm => Ok(None),
+    }
+}
+
+fn xvm(
+    spec: &ChainSpec,
+    context: ChainContext,
+    config: &Config,
+) -> Result<Arc<Xvm>, ChainError> {
+    let fault = |error: &dyn std::fmt::Display| {
+        ChainError::Genesis(format!("chain {}: {error}", spec.primary_alias()))
+    };
+    let genesis = Genesis::parse(&spec.genesis).map_err(|error| fault(&error))?;
+    // Only the X-Chains of these two networks once were DAGs.
+    let once_a_dag = [MAIN_ID, TEST_ID].contains(&context.network_id)
+        && context.chain_id == config.network.x_chain().id;
+    let block = match once_a_dag {
+        true => primary::x_genesis_block(context.network_id, spec.id),
+        false => primary::fresh_genesis_block(spec.id),
+    };
+    let xvm_config = XvmConfig {
+        tx_fee: spec.fees.tx_fee,
+        create_asset_tx_fee: spec.fees.create_asset_tx_fee,
+        index_transactions: config.index_transactions(&spec.id),
+        ..XvmConfig::default()
+    };
+    Xvm::new(context, xvm_config, genesis, block).map_err(|error| fault(&error))
+}

@@ -1,0 +1,200 @@
+//! The layers and how they are laid over each other.
+
+use std::path::{Path, PathBuf};
+
+use super::cli::{Flags, Mode};
+use super::error::{ConfigError, Origin};
+use super::file::{self, ChainTable, FileLayer, Given, Values};
+use super::keys::{CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, KEYS, Key, Settings};
+use super::nearest;
+use crate::networks::{ChainDeclaration, Fees, MAX_FILE_BYTES, Network, file as network_file};
+use crate::networks::read_bounded;
+
+/// A setting with the value that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// Its name; of a chain's setting `chains.NAME.key`.
+    pub name: String,
+    /// Text of the value.
+    pub text: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// What the user gave, layer by layer.
+#[derive(Clone, Debug)]
+pub(super) struct Layers {
+    mode: Mode,
+    flags: Values,
+    env: Values,
+    pub(super) file: FileLayer,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Layers {
+    /// Flags and environment, without a file.
+    pub(super) fn new(
+        mode: Mode,
+        flags: Flags,
+        env: &[(String, String)],
+    ) -> Result<Self, ConfigError> {
+        let mut layers = Self {
+            mode,
+            flags: Values::new(),
+            env: Values::new(),
+            file: FileLayer::default(),
+            warnings: Vec::new(),
+        };
+        for key in KEYS {
+            if let Some(text) = flags.get(key.name) {
+                let given = checked(key, text, Origin::Flag(key.name))?;
+                layers.flags.insert(key.name, given);
+            }
+        }
+        for (name, text) in env.iter().filter(|(name, _)| name.starts_with(ENV_PREFIX)) {
+            match KEYS.iter().find(|key| key.env() == *name) {
+                Some(key) => {
+                    let given = checked(key, text, Origin::Env(name.clone()))?;
+                    layers.env.insert(key.name, given);
+                }
+                // No error: others may have variables of that prefix.
+                None => {
+                    let known: Vec<_> = KEYS.iter().map(Key::env).collect();
+                    let hint = nearest::hint(name, known.iter().map(String::as_str));
+                    layers
+                        .warnings
+                        .push(format!("environment variable {name} is no setting{hint}"));
+                }
+            }
+        }
+        Ok(layers)
+    }
+
+    /// Reads the configuration file, if flags or environment name one.
+    pub(super) fn read_file(&mut self) -> Result<(), ConfigError> {
+        let given = self.flags.get(CONFIG).or_else(|| self.env.get(CONFIG));
+        let Some(path) = given.filter(|given| !given.text.is_empty()) else { return Ok(()) };
+        let path = PathBuf::from(&path.text);
+        let fault = |reason| ConfigError::Read { path: path.clone(), reason };
+        let bytes = read_bounded(&path, file::MAX_FILE_BYTES).map_err(fault)?;
+        let text = String::from_utf8(bytes).map_err(|error| fault(error.to_string()))?;
+        self.file = file::parse(&text, &path)?;
+        Ok(())
+    }
+
+    /// The value that counts.
+    fn given(&self, key: &Key) -> Given {
+        let layers = [&self.flags, &self.env, &self.file.values];
+        let default = match self.mode {
+            Mode::Dev => key.dev_default,
+            Mode::Node => key.default,
+        };
+        layers.into_iter().find_map(|layer| layer.get(key.name)).cloned().unwrap_or_else(|| {
+            Given { text: default.to_owned(), origin: Origin::Default }
+        })
+    }
+
+    pub(super) fn settings(&self) -> Result<Settings, ConfigError> {
+        let text = |name| {
+            let key = KEYS.iter().find(|key| key.name == name);
+            key.map(|key| self.given(key).text).unwrap_or_default()
+        };
+        Settings::from_texts(text).map_err(|(name, reason)| self.value_error(name, reason))
+    }
+
+    /// That the value of a setting can't be.
+    pub(super) fn value_error(&self, name: &str, reason: String) -> ConfigError {
+        let key = KEYS.iter().find(|key| key.name == name);
+        let origin = key.map_or(Origin::Default, |key| self.given(key).origin);
+        ConfigError::Value { origin, key: name.to_owned(), reason }
+    }
+
+    /// All settings in the order of the documentation, then those of chains that the file gives.
+    pub(super) fn values(&self) -> Vec<Resolved> {
+        let node = KEYS.iter().map(|key| {
+            let Given { text, origin } = self.given(key);
+            Resolved { name: key.name.to_owned(), text, origin }
+        });
+        let chains = self.file.chains.iter().flat_map(|(chain, table)| {
+            CHAIN_KEYS.iter().filter_map(move |key| {
+                let Given { text, origin } = table.values.get(key.name)?.clone();
+                Some(Resolved { name: format!("chains.{chain}.{}", key.name), text, origin })
+            })
+        });
+        node.chain(chains).collect()
+    }
+}
+
+fn checked(key: &Key, text: &str, origin: Origin) -> Result<Given, ConfigError> {
+    match (key.check)(text) {
+        Ok(text) => Ok(Given { text, origin }),
+        Err(reason) => {
+            let reason = format!("\"{text}\": {reason}");
+            Err(ConfigError::Value { origin, key: key.name.to_owned(), reason })
+        }
+    }
+}
+
+/// Settings of a chain that the file says nothing about.
+pub(super) fn default_chain_settings() -> ChainSettings {
+    chain_settings_of(&Values::new()).expect("the defaults are values")
+}
+
+/// Settings of a chain's table.
+pub(super) fn chain_settings(table: &ChainTable) -> Result<ChainSettings, ConfigError> {
+    chain_settings_of(&table.values).map_err(|(name, reason)| {
+        let given = table.values.get(name);
+        let origin = given.map_or_else(|| table.origin.clone(), |given| given.origin.clone());
+        ConfigError::Value { origin, key: name.to_owned(), reason }
+    })
+}
+
+fn chain_settings_of(values: &Values) -> Result<ChainSettings, (&'static str, String)> {
+    ChainSettings::from_texts(|name| match values.get(name) {
+        Some(given) => given.text.clone(),
+        None => {
+            let key = CHAIN_KEYS.iter().find(|key| key.name == name);
+            key.map(|key| key.default.to_owned()).unwrap_or_default()
+        }
+    })
+}
+
+/// Adds the chain that a table declares to the network.
+pub(super) fn declare_chain(
+    name: &str,
+    table: &ChainTable,
+    network: &mut Network,
+) -> Result<(), ConfigError> {
+    let settings = chain_settings(table)?;
+    let fault = |key: &str, reason: String| {
+        let given = table.values.get(key);
+        let origin = given.map_or_else(|| table.origin.clone(), |given| given.origin.clone());
+        ConfigError::Value { origin, key: format!("chains.{name}.{key}"), reason }
+    };
+    let vm = settings.vm.parse().map_err(|reason| fault("vm", reason))?;
+    let path = settings
+        .genesis
+        .ok_or_else(|| fault("genesis", "a declared chain needs its genesis file".to_owned()))?;
+    let genesis = read_genesis(network.id, &path).map_err(|reason| {
+        fault("genesis", format!("{}: {reason}", path.display()))
+    })?;
+    let usual = network.x_chain().fees;
+    let fees = Fees {
+        tx_fee: settings.tx_fee.unwrap_or(usual.tx_fee),
+        create_asset_tx_fee: settings.create_asset_tx_fee.unwrap_or(usual.create_asset_tx_fee),
+    };
+    let (name, aliases) = (name.to_owned(), settings.aliases.0);
+    network
+        .add_chain(ChainDeclaration { name: name.clone(), vm, aliases, genesis, fees })
+        .map_err(|error| ConfigError::Value {
+            origin: table.origin.clone(),
+            key: format!("chains.{name}"),
+            reason: error.to_string(),
+        })?;
+    Ok(())
+}
+
+fn read_genesis(network_id: u32, path: &Path) -> Result<Vec<u8>, String> {
+    let json = read_bounded(path, MAX_FILE_BYTES)?;
+    network_file::genesis_of_data(network_id, &json)
+}

@@ -1,0 +1,269 @@
+//! What the node is told: flags, environment, file, defaults, in this order of precedence.
+//!
+//! [`keys`] is the one table of settings. [`Config::load`] merges the layers, loads the network, and refuses
+//! what does not go together; [`Config::values`] remembers where each value came from.
+
+pub mod cli;
+pub mod docs;
+mod error;
+pub mod file;
+pub mod keys;
+mod merge;
+mod nearest;
+pub mod show;
+pub mod value;
+
+pub use cli::{Flags, Invocation, Mode};
+pub use error::{ConfigError, Origin};
+pub use keys::{ChainSettings, Settings};
+pub use merge::Resolved;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use esker_primitives::{ChainId, network};
+
+use self::file::FileLayer;
+use self::merge::Layers;
+use self::value::Switch;
+use crate::http::HttpConfig;
+use crate::logging::{Levels, LogConfig, Rotation};
+use crate::networks::{self, Network, P_ALIASES, Preset};
+
+/// Everything that a node needs to know before it starts.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// How it runs.
+    pub mode: Mode,
+    /// The settings.
+    pub settings: Settings,
+    /// The network, with the chains that the configuration adds.
+    pub network: Network,
+    /// Where it keeps its data; `None`: a temporary folder, removed at the end.
+    pub data_dir: Option<PathBuf>,
+    /// Settings of the chains, by ID; every chain of the network is there.
+    pub chains: BTreeMap<ChainId, ChainSettings>,
+    /// Each setting with its origin, in the order of the documentation.
+    pub values: Vec<Resolved>,
+    /// What is odd but no error; for the log.
+    pub warnings: Vec<String>,
+    /// What the values came from, to read the file again.
+    layers: Layers,
+}
+
+impl Config {
+    /// Merges flags, environment and the file that they name, and loads the network.
+    ///
+    /// # Errors
+    /// Anything that the user has to change: the exit code is 2.
+    pub fn load(
+        mode: Mode,
+        flags: Flags,
+        env: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
+        let env: Vec<_> = env.into_iter().collect();
+        let mut layers = Layers::new(mode, flags, &env)?;
+        layers.read_file()?;
+        let home = env.iter().find(|(name, _)| name == "HOME").map(|(_, home)| home.as_str());
+        Self::of_layers(mode, layers, home.map(Path::new))
+    }
+
+    fn of_layers(mode: Mode, layers: Layers, home: Option<&Path>) -> Result<Self, ConfigError> {
+        let settings = layers.settings()?;
+        let mut network = networks::load(&settings.network)?;
+        check_network(mode, &settings, &network)?;
+        if settings.http_head_limit.0 < MIN_HEAD_LIMIT {
+            let reason = format!("expected at least {MIN_HEAD_LIMIT}");
+            return Err(layers.value_error("http-head-limit", reason));
+        }
+        let chains = chains(&layers.file, &mut network)?;
+        let data_dir = data_dir(mode, &settings, &network, home)?;
+        let (values, warnings) = (layers.values(), layers.warnings.clone());
+        Ok(Self { mode, settings, network, data_dir, chains, values, warnings, layers })
+    }
+
+    /// Settings of one chain of the network.
+    pub fn chain(&self, id: &ChainId) -> &ChainSettings {
+        self.chains.get(id).expect("every chain of the network has settings")
+    }
+
+    /// Does this chain keep which transactions touched an address?
+    pub fn index_transactions(&self, chain: &ChainId) -> bool {
+        match self.chain(chain).index_transactions {
+            Switch::Auto => self.settings.index_transactions,
+            Switch::On => true,
+            Switch::Off => false,
+        }
+    }
+
+    /// Is the keystore to be served (decision 21)?
+    pub fn keystore_enabled(&self) -> bool {
+        let listens_to_itself = ["127.0.0.1", "::1", "[::1]", "localhost"];
+        match self.settings.api_keystore_enabled {
+            Switch::On => true,
+            Switch::Off => false,
+            Switch::Auto => {
+                let public = [network::MAIN_ID, network::TEST_ID].contains(&self.network.id);
+                !public && listens_to_itself.contains(&self.settings.http_host.as_str())
+            }
+        }
+    }
+
+    /// What was asked for and is not served by this version, one word or two each.
+    pub fn not_served_yet(&self) -> Vec<&'static str> {
+        let mut missing = vec!["C-Chain"];
+        if self.settings.api_keystore_enabled == Switch::On {
+            missing.push("keystore API");
+        }
+        missing
+    }
+
+    /// How the HTTP server behaves.
+    pub fn http(&self) -> HttpConfig {
+        let s = &self.settings;
+        HttpConfig {
+            allowed_hosts: s.http_allowed_hosts.0.clone(),
+            allowed_origins: s.http_allowed_origins.0.clone(),
+            body_limit: s.http_body_limit.count(),
+            head_limit: s.http_head_limit.count(),
+            header_timeout: s.http_read_header_timeout,
+            body_timeout: s.http_read_timeout,
+            write_timeout: s.http_write_timeout,
+            idle_timeout: s.http_idle_timeout,
+            max_connections: s.http_max_connections.count(),
+            max_in_flight: s.http_max_in_flight.count(),
+            body_memory: s.http_body_memory.count(),
+            shutdown_grace: s.http_shutdown_timeout,
+            ..HttpConfig::default()
+        }
+    }
+
+    /// What is logged where.
+    pub fn log(&self) -> LogConfig {
+        let s = &self.settings;
+        LogConfig {
+            format: s.log_format,
+            main: Levels { file: s.log_level, display: s.log_display_level },
+            chains: self.chain_levels(),
+            folder: s
+                .log_dir
+                .clone()
+                .or_else(|| self.data_dir.as_ref().map(|data| data.join(LOG_FOLDER))),
+            rotation: Rotation {
+                max_bytes: s.log_rotater_max_size.0.saturating_mul(1024 * 1024),
+                max_files: s.log_rotater_max_files,
+            },
+        }
+    }
+
+    fn chain_levels(&self) -> Vec<(String, Levels)> {
+        let s = &self.settings;
+        let node = Levels { file: s.log_level, display: s.log_display_level };
+        let mut levels = vec![(P_ALIASES[0].to_owned(), node)];
+        levels.extend(self.network.chains.iter().map(|spec| {
+            let chain = self.chain(&spec.id);
+            let file = chain.log_level.unwrap_or(node.file);
+            let display = chain.log_display_level.unwrap_or(node.display);
+            (spec.primary_alias(), Levels { file, display })
+        }));
+        levels
+    }
+
+    /// Reads the configuration file again and gives the log levels that it now asks for; everything else in
+    /// it waits for the next start.
+    pub fn reload_log(&self) -> Result<LogConfig, ConfigError> {
+        let mut layers = self.layers.clone();
+        layers.read_file()?;
+        let settings = layers.settings()?;
+        let mut network = self.network.clone();
+        network.chains.truncate(networks::load(&self.settings.network)?.chains.len());
+        let chains = chains(&layers.file, &mut network)?;
+        Ok(Self { settings, network, chains, ..self.clone() }.log())
+    }
+}
+
+/// Folder of the log files below the data folder.
+const LOG_FOLDER: &str = "logs";
+
+/// The HTTP library's own buffer: a smaller limit can't be held.
+const MIN_HEAD_LIMIT: u64 = 8192;
+
+fn check_network(
+    mode: Mode,
+    settings: &Settings,
+    loaded: &Network,
+) -> Result<(), ConfigError> {
+    if mode == Mode::Dev && settings.network != Preset::Dev.name() {
+        return Err(ConfigError::Conflict(format!(
+            "esker dev runs the development network: for network \"{}\" use esker node",
+            settings.network
+        )));
+    }
+    let wanted = &settings.network_id;
+    if !wanted.is_empty() && network::id(wanted) != Some(loaded.id) {
+        return Err(ConfigError::Conflict(format!(
+            "network-id is {wanted}, but network \"{}\" has number {}: set network to {}",
+            settings.network,
+            loaded.id,
+            match network::id(wanted) {
+                Some(network::MAIN_ID) => "main",
+                Some(network::TEST_ID) => "test",
+                Some(network::LOCAL_ID) => "local",
+                _ => "the file that describes it",
+            }
+        )));
+    }
+    Ok(())
+}
+
+fn data_dir(
+    mode: Mode,
+    settings: &Settings,
+    network: &Network,
+    home: Option<&Path>,
+) -> Result<Option<PathBuf>, ConfigError> {
+    match (&settings.data_dir, mode, home) {
+        (Some(given), ..) => Ok(Some(given.clone())),
+        (None, Mode::Dev, _) => Ok(None),
+        (None, Mode::Node, Some(home)) => Ok(Some(home.join(".esker").join(&network.name))),
+        (None, Mode::Node, None) => Err(ConfigError::Conflict(
+            "there is no home folder to keep data in: set data-dir".to_owned(),
+        )),
+    }
+}
+
+/// Settings of every chain; declared ones join the network first, so that tables may come in any order.
+fn chains(
+    file: &FileLayer,
+    network: &mut Network,
+) -> Result<BTreeMap<ChainId, ChainSettings>, ConfigError> {
+    for (name, table) in &file.chains {
+        if table.values.contains_key("vm") {
+            merge::declare_chain(name, table, network)?;
+        }
+    }
+    let mut given = BTreeMap::new();
+    for (name, table) in &file.chains {
+        let Some(spec) = network.chain(name) else {
+            let known = network.chains.iter().flat_map(|spec| spec.aliases.iter());
+            return Err(ConfigError::Unknown {
+                origin: table.origin.clone(),
+                what: "chain",
+                name: name.clone(),
+                hint: nearest::hint(name, known.map(String::as_str)),
+            });
+        };
+        if given.insert(spec.id, merge::chain_settings(table)?).is_some() {
+            let reason = "the chain has another table already".to_owned();
+            let (origin, key) = (table.origin.clone(), format!("chains.{name}"));
+            return Err(ConfigError::Value { origin, key, reason });
+        }
+    }
+    for spec in &network.chains {
+        given.entry(spec.id).or_insert_with(merge::default_chain_settings);
+    }
+    Ok(given)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+use std::fs;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::logging::LogLevel;
+use crate::networks::Fees;
+
+struct Given<'a> {
+    mode: Mode,
+    flags: &'a [(&'static str, &'a str)],
+    env: &'a [(&'a str, &'a str)],
+    file: &'a str,
+}
+
+const NOTHING: Given<'static> =
+    Given { mode: Mode::Node, flags: &[], env: &[("HOME", "/home/me")], file: "" };
+
+/// Loads with a real file; messages show it as `esker.toml`.
+fn load(given: &Given<'_>) -> Result<Config, String> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("esker.toml");
+    fs::write(&path, given.file).unwrap();
+    fs::write(dir.path().join("second.json"), SECOND).unwrap();
+    let mut flags: Flags = given.flags.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
+    if !given.file.is_empty() {
+        flags.insert("config", path.display().to_string());
+    }
+    let env = given.env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+    let place = format!("{}/", dir.path().display());
+    Config::load(given.mode, flags, env).map_err(|error| error.to_string().replace(&place, ""))
+}
+
+const SECOND: &str = r#"{"coin": {"name": "Coin", "initialState": {"fixedCap": [
+    {"amount": 7, "address": "local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"}]}}}"#;
+
+fn check_error(given: &Given<'_>, expected: Expect) {
+    expected.assert_eq(&load(given).unwrap_err());
+}
+
+fn value(config: &Config, name: &str) -> (String, String) {
+    let value = config.values.iter().find(|value| value.name == name).unwrap();
+    let origin = value.origin.to_string();
+    let origin = origin.rsplit_once('/').map_or(origin.clone(), |(_, file)| file.to_owned());
+    (value.text.clone(), origin)
+}
+
+#[test]
+fn a_flag_wins_over_a_variable_a_variable_over_the_file_the_file_over_the_default() {
+    let file = "http-port = 1\nhttp-host = 'file'\nhttp-allowed-hosts = ['file']\n";
+    let env = [("ESKER_HTTP_PORT", "2"), ("ESKER_HTTP_HOST", "env"), ("HOME", "/home/me")];
+    let given = Given { file, env: &env, flags: &[("http-port", "3")], ..NOTHING };
+    let config = load(&given).unwrap();
+    for (name, text, origin) in [
+        ("http-port", "3", "--http-port"),
+        ("http-host", "env", "ESKER_HTTP_HOST"),
+        ("http-allowed-hosts", "file", "esker.toml:3"),
+        ("http-allowed-origins", "*", "default"),
+    ] {
+        assert_eq!(value(&config, name), (text.to_owned(), origin.to_owned()), "{name}");
+    }
+    assert_eq!(config.settings.http_port, 3);
+    assert_eq!(config.http().allowed_hosts, ["file"]);
+}
+
+#[test]
+fn the_modes_have_their_own_defaults() {
+    let node = load(&NOTHING).unwrap();
+    assert_eq!(node.network.name, "local");
+    assert_eq!(node.data_dir.as_deref(), Some(Path::new("/home/me/.esker/local")));
+    assert_eq!(node.settings.log_display_level, LogLevel::Info);
+    assert_eq!(node.log().folder.as_deref(), Some(Path::new("/home/me/.esker/local/logs")));
+    let dev = load(&Given { mode: Mode::Dev, ..NOTHING }).unwrap();
+    assert_eq!(dev.network.name, "dev");
+    assert_eq!((dev.data_dir.as_deref(), dev.log().folder), (None, None));
+    assert_eq!(dev.settings.log_display_level, LogLevel::Warn);
+}
+
+#[test]
+fn the_defaults_of_the_http_limits_are_the_servers() {
+    assert_eq!(load(&NOTHING).unwrap().http(), HttpConfig::default());
+}
+
+#[test]
+fn keystore_by_itself_on_private_loopback_nodes_only() {
+    let enabled = |network: &str, flags: &[(&'static str, &str)]| {
+        let flags: Vec<_> = flags.iter().copied().chain([("network", network)]).collect();
+        load(&Given { flags: &flags, ..NOTHING }).unwrap().keystore_enabled()
+    };
+    assert!(enabled("local", &[]));
+    assert!(!enabled("main", &[]));
+    assert!(!enabled("test", &[]));
+    assert!(!enabled("local", &[("http-host", "0.0.0.0")]));
+    assert!(!enabled("local", &[("http-host", "")]));
+    assert!(enabled("main", &[("api-keystore-enabled", "true")]));
+    assert!(!enabled("local", &[("api-keystore-enabled", "false")]));
+}
+
+#[test]
+fn settings_that_do_not_go_together() {
+    check_error(
+        &Given { flags: &[("network-id", "1")], ..NOTHING },
+        expect![[r#"network-id is 1, but network "local" has number 12345: set network to main"#]],
+    );
+    assert!(load(&Given { flags: &[("network-id", "local")], ..NOTHING }).is_ok());
+    check_error(
+        &Given { mode: Mode::Dev, file: "network = 'main'", ..NOTHING },
+        expect![[
+            r#"esker dev runs the development network: for network "main" use esker node"#
+        ]],
+    );
+    check_error(
+        &Given { env: &[], ..NOTHING },
+        expect!["there is no home folder to keep data in: set data-dir"],
+    );
+    check_error(
+        &Given { flags: &[("network", "nowhere.json")], ..NOTHING },
+        expect!["can't read network file nowhere.json: No such file or directory (os error 2)"],
+    );
+    check_error(
+        &Given { flags: &[("config", "nowhere.toml")], ..NOTHING },
+        expect!["can't read nowhere.toml: No such file or directory (os error 2)"],
+    );
+}
+
+#[test]
+fn bad_values_name_their_origin() {
+    check_error(
+        &Given { flags: &[("http-port", "x")], ..NOTHING },
+        expect![[r#"--http-port: http-port: "x": expected a whole number from 0 to 65535"#]],
+    );
+    check_error(
+        &Given { env: &[("ESKER_LOG_LEVEL", "loud")], ..NOTHING },
+        expect![[
+            r#"ESKER_LOG_LEVEL: log-level: "loud": expected off, fatal, error, warn, info, trace, debug or verbo"#
+        ]],
+    );
+    check_error(
+        &Given { file: "\nhttp-head-limit = 10", ..NOTHING },
+        expect!["esker.toml:2: http-head-limit: expected at least 8192"],
+    );
+    check_error(
+        &Given { file: "[chains.Q]\nlog-level = 'info'", ..NOTHING },
+        expect![[r#"esker.toml:1: unknown chain "Q""#]],
+    );
+    check_error(
+        &Given { file: "[chains.x]\n", ..NOTHING },
+        expect![[r#"esker.toml:1: unknown chain "x", did you mean "X"?"#]],
+    );
+    check_error(
+        &Given { file: "[chains.X]\n[chains.avm]\n", ..NOTHING },
+        expect!["esker.toml:2: chains.avm: the chain has another table already"],
+    );
+}
+
+#[test]
+fn an_unknown_variable_is_a_warning() {
+    let env = [("ESKER_HTPP_PORT", "1"), ("OTHER", "1"), ("HOME", "/home/me")];
+    let config = load(&Given { env: &env, ..NOTHING }).unwrap();
+    assert_eq!(
+        config.warnings,
+        ["environment variable ESKER_HTPP_PORT is no setting, did you mean \"ESKER_HTTP_PORT\"?"]
+    );
+}
+
+#[test]
+fn tables_of_chains() {
+    let file = "index-transactions = false\n[chains.X]\nindex-transactions = true\nlog-level = 'debug'\n\
+        [chains.Second]\nvm = 'xvm'\ngenesis = 'second.json'\naliases = 'Y'\ntx-fee = 3\n";
+    let config = load(&Given { file, ..NOTHING }).unwrap();
+    let (x, second) = (config.network.x_chain(), config.network.chain("Y").unwrap());
+    assert_eq!(second.name, "Second");
+    assert_eq!(second.fees, Fees { tx_fee: 3, create_asset_tx_fee: 1_000_000 });
+    assert!(config.index_transactions(&x.id));
+    assert!(!config.index_transactions(&second.id));
+    let levels = config.log().chains;
+    let names: Vec<_> = levels.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["P", "X", "C", "Y"]);
+    assert_eq!(levels[1].1, Levels { file: LogLevel::Debug, display: LogLevel::Info });
+    assert_eq!(levels[3].1, Levels { file: LogLevel::Info, display: LogLevel::Info });
+    check_error(
+        &Given { file: "[chains.Second]\nvm = 'xvm'", ..NOTHING },
+        expect![
+            "esker.toml:1: chains.Second.genesis: a declared chain needs its genesis file"
+        ],
+    );
+    check_error(
+        &Given { file: "[chains.Second]\nvm = 'wasm'\ngenesis = 'second.json'", ..NOTHING },
+        expect![[
+            r#"esker.toml:2: chains.Second.vm: unknown virtual machine "wasm", expected xvm"#
+        ]],
+    );
+    check_error(
+        &Given {
+            file: "[chains.Second]\nvm = 'xvm'\ngenesis = 'second.json'\naliases = 'X'",
+            ..NOTHING
+        },
+        expect![[
+            r#"esker.toml:1: chains.Second: chain "Second": another chain is called "X" already"#
+        ]],
+    );
+}
+
+#[test]
+fn log_levels_are_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("esker.toml");
+    fs::write(&path, "log-level = 'info'").unwrap();
+    let flags = Flags::from([
+        ("config", path.display().to_string()),
+        ("log-display-level", "error".to_owned()),
+    ]);
+    let config = Config::load(Mode::Dev, flags, []).unwrap();
+    fs::write(&path, "log-level = 'warn'\nlog-display-level = 'info'\n[chains.X]\nlog-level = 'off'")
+        .unwrap();
+    let log = config.reload_log().unwrap();
+    assert_eq!(log.main, Levels { file: LogLevel::Warn, display: LogLevel::Error });
+    assert_eq!(log.chains[1], ("X".to_owned(), Levels { file: LogLevel::Off, ..log.main }));
+    fs::write(&path, "log-level = 'loud'").unwrap();
+    assert!(config.reload_log().is_err());
+}
+
+#[test]
+fn shown_with_origins() {
+    let given = Given {
+        mode: Mode::Dev,
+        flags: &[("http-port", "0")],
+        env: &[("ESKER_INDEX_ENABLED", "true")],
+        file: "[chains.X]\nlog-level = 'warn'",
+    };
+    let shown = show::render(&load(&given).unwrap());
+    let line = |name: &str| {
+        let line = shown.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("http-port"), "http-port 0 --http-port");
+    assert_eq!(line("index-enabled"), "index-enabled true ESKER_INDEX_ENABLED");
+    assert_eq!(line("data-dir"), "data-dir (temporary) default");
+    assert_eq!(line("api-keystore-enabled"), "api-keystore-enabled auto (true) default");
+    assert!(line("chains.X.log-level").starts_with("chains.X.log-level warn "));
+}

@@ -1,0 +1,254 @@
+//! What `esker dev` shows once it answers, and the line that tells programs the same.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use crate::networks::accounts::{
+    Account, DEV_ACCOUNTS, DEV_BALANCE, DEV_MNEMONIC, DEV_PATH, WELL_KNOWN, WELL_KNOWN_KEY,
+};
+
+/// What is told about a running node.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    /// Version of the software.
+    pub version: &'static str,
+    /// Name of the network.
+    pub network: String,
+    /// Number of the network.
+    pub network_id: u32,
+    /// `http://127.0.0.1:9650`.
+    pub url: String,
+    /// The bound address.
+    pub http_addr: String,
+    /// This node's ID.
+    pub node_id: String,
+    /// From the start of the process's work to the first answer.
+    pub ready_ms: u128,
+    /// Paths with what they are, in the order of the screen.
+    pub endpoints: Vec<(String, String)>,
+    /// Primary alias and ID of each chain of the network, and whether this node runs it.
+    pub chains: Vec<(String, String, bool)>,
+    /// ID of the native asset.
+    pub native_asset_id: String,
+    /// Its aliases.
+    pub native_aliases: Vec<String>,
+    /// Where the data lies; `None`: in a temporary folder.
+    pub data_dir: Option<String>,
+}
+
+/// One line of JSON, its end included.
+pub fn json_line(ready: &Ready) -> String {
+    let chains: serde_json::Map<_, _> =
+        ready.chains.iter().map(|(alias, id, _)| (alias.clone(), json!(id))).collect();
+    let line = json!({
+        "version": ready.version,
+        "pid": std::process::id(),
+        "network": ready.network,
+        "networkID": ready.network_id,
+        "nodeID": ready.node_id,
+        "http": ready.http_addr,
+        "url": ready.url,
+        "chains": chains,
+        "nativeAssetID": ready.native_asset_id,
+        "dataDir": ready.data_dir,
+    });
+    format!("{line}\n")
+}
+
+/// Escape sequences, or nothing.
+struct Style {
+    bold: &'static str,
+    dim: &'static str,
+    link: &'static str,
+    warn: &'static str,
+    off: &'static str,
+}
+
+const PLAIN: Style = Style { bold: "", dim: "", link: "", warn: "", off: "" };
+const COLOURS: Style = Style {
+    bold: "\x1b[1m",
+    dim: "\x1b[2m",
+    link: "\x1b[36m",
+    warn: "\x1b[33m",
+    off: "\x1b[0m",
+};
+
+/// The screen of `esker dev`, under 40 lines of text.
+pub fn render(ready: &Ready, colours: bool) -> String {
+    let s = if colours { COLOURS } else { PLAIN };
+    let mut out = String::new();
+    // Writing to a String can't fail.
+    let _ok = write_screen(&mut out, ready, &s);
+    out
+}
+
+fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result {
+    let Style { bold, dim, link, warn, off } = s;
+    let kept = match &ready.data_dir {
+        Some(path) => format!("data in {path}"),
+        None => "data removed at exit".to_owned(),
+    };
+    writeln!(
+        out,
+        "{bold}Esker {}{off}  network {} ({}), ready in {} ms, {kept}\n",
+        ready.version, ready.network, ready.network_id, ready.ready_ms
+    )?;
+    for (name, path) in &ready.endpoints {
+        writeln!(out, "  {name:<12} {link}{}{path}{off}", ready.url)?;
+    }
+    writeln!(out)?;
+    for (alias, id, running) in &ready.chains {
+        let note = if *running { "" } else { "  (not served by this version)" };
+        writeln!(out, "  {:<12} {id}{dim}{note}{off}", format!("{alias}-Chain ID"))?;
+    }
+    let aliases = ready.native_aliases.join(" or ");
+    writeln!(out, "  {:<12} {}  {dim}{aliases}{off}\n", "Native asset", ready.native_asset_id)?;
+    writeln!(out, "{bold}Accounts{off}, {} each: {DEV_MNEMONIC}", grouped(DEV_BALANCE))?;
+    writeln!(out, "  {dim}{DEV_PATH}/N{off}")?;
+    for (index, account) in DEV_ACCOUNTS.iter().enumerate() {
+        writeln!(out, "  {index}  {}", addresses(account))?;
+    }
+    writeln!(out, "{bold}Well-known key{off}: {WELL_KNOWN_KEY}")?;
+    writeln!(out, "     {}", addresses(&WELL_KNOWN))?;
+    writeln!(
+        out,
+        "{warn}These keys are public: whatever they own on another network belongs to anyone.{off}\n"
+    )?;
+    let body = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "xvm.getBalance",
+        "params": {"address": format!("X-{}", WELL_KNOWN.local_address), "assetID": "NAT"},
+    });
+    writeln!(out, "{bold}Try{off}: curl -H 'Content-Type: application/json' {}/ext/bc/X \\", ready.url)?;
+    writeln!(out, "  -d '{body}'")
+}
+
+fn addresses(account: &Account) -> String {
+    format!("X-{}  {}", account.local_address, account.c_address)
+}
+
+/// `10,000`.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Of all paths those that a person wants to see: under primary aliases, without health's sub-paths, with
+/// the asset VM's endpoint under its first name only.
+pub fn endpoints(paths: &[String], primary_aliases: &[String]) -> Vec<(String, String)> {
+    let mut shown = Vec::new();
+    for alias in primary_aliases {
+        let base = format!("/ext/bc/{alias}");
+        for path in paths {
+            match path.strip_prefix(&base) {
+                Some("") => shown.push((format!("{alias}-Chain"), path.clone())),
+                Some(rest) if rest.starts_with('/') => {
+                    shown.push((format!("{alias} {}", &rest[1..]), path.clone()));
+                }
+                _ => {}
+            }
+        }
+    }
+    let of_node = [
+        ("/ext/vm/xvm", "asset VM"),
+        ("/ext/info", "info"),
+        ("/ext/health", "health"),
+        ("/ext/metrics", "metrics"),
+        ("/ext/admin", "admin"),
+        ("/ext/keystore", "keystore"),
+    ];
+    for (path, name) in of_node {
+        if paths.iter().any(|known| known == path) {
+            shown.push((name.to_owned(), path.to_owned()));
+        }
+    }
+    shown.extend(primary_aliases.iter().filter_map(|alias| {
+        let path = format!("/ext/index/{alias}/block");
+        paths.contains(&path).then(|| (format!("{alias} index"), path))
+    }));
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn ready() -> Ready {
+        let paths = [
+            "/ext/X",
+            "/ext/admin",
+            "/ext/bc/2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed",
+            "/ext/bc/P",
+            "/ext/bc/X",
+            "/ext/bc/X/wallet",
+            "/ext/bc/avm",
+            "/ext/health",
+            "/ext/health/liveness",
+            "/ext/index/X/block",
+            "/ext/index/X/tx",
+            "/ext/info",
+            "/ext/metrics",
+            "/ext/vm/avm",
+            "/ext/vm/xvm",
+        ];
+        let chain = |alias: &str, id: &str, runs| (alias.to_owned(), id.to_owned(), runs);
+        Ready {
+            version: "0.1.0",
+            network: "dev".to_owned(),
+            network_id: 12345,
+            url: "http://127.0.0.1:9650".to_owned(),
+            http_addr: "127.0.0.1:9650".to_owned(),
+            node_id: "NodeID-111111111111111111116DBWJs".to_owned(),
+            ready_ms: 31,
+            endpoints: endpoints(
+                &paths.map(str::to_owned),
+                &["X".to_owned(), "C".to_owned(), "P".to_owned()],
+            ),
+            chains: vec![
+                chain("X", "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed", true),
+                chain("C", "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC", false),
+            ],
+            native_asset_id: "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe".to_owned(),
+            native_aliases: vec!["NAT".to_owned(), "AVAX".to_owned()],
+            data_dir: None,
+        }
+    }
+
+    #[test]
+    fn the_screen() {
+        let screen = render(&ready(), false);
+        assert!(screen.lines().count() < 40, "{} lines", screen.lines().count());
+        expect![[r#"
+        "#]]
+        .assert_eq(&screen);
+    }
+
+    #[test]
+    fn colours_change_no_text() {
+        let (plain, colours) = (render(&ready(), false), render(&ready(), true));
+        let mut stripped = colours.clone();
+        for code in ["\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[33m", "\x1b[0m"] {
+            stripped = stripped.replace(code, "");
+        }
+        assert_eq!(stripped, plain);
+        assert_ne!(colours, plain);
+    }
+
+    #[test]
+    fn the_line_for_programs() {
+        let line = json_line(&ready());
+        assert_eq!(line.matches('\n').count(), 1);
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["http"], "127.0.0.1:9650");
+        assert_eq!(value["chains"]["X"], "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed");
+    }
+}
