@@ -103,10 +103,10 @@ pub const DEV_ACCOUNTS: [Account; 10] = [
 
 #[cfg(test)]
 mod tests {
+    use alloy_primitives::{Address, keccak256};
     use esker_primitives::bech32;
     use secp256k1::{PublicKey, Scalar, Secp256k1, SecretKey};
     use sha2::{Digest, Sha512};
-    use sha3::Keccak256;
 
     use super::*;
 
@@ -155,14 +155,8 @@ mod tests {
 
     /// EIP-55.
     fn c_address(key: &PublicKey) -> String {
-        let hash = Keccak256::digest(&key.serialize_uncompressed()[1..]);
-        let digits = hex::encode(&hash[12..]);
-        let case = Keccak256::digest(digits.as_bytes());
-        let letter = |(i, c): (usize, char)| match case[i / 2] >> (4 * (1 - i % 2)) & 8 {
-            0 => c,
-            _ => c.to_ascii_uppercase(),
-        };
-        format!("0x{}", digits.char_indices().map(letter).collect::<String>())
+        let hash = keccak256(&key.serialize_uncompressed()[1..]);
+        Address::from_slice(&hash[12..]).to_checksum(None)
     }
 
     #[test]
