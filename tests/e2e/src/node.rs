@@ -75,6 +75,12 @@ impl NodeBuilder {
         }
         command.args(["--http-port", "0"]).arg("--ready-file").arg(&ready_file);
         command.arg("--data-dir").arg(&data_dir).args(&self.extra);
+        // The node reads settings from variables of its own: what is set for the tests is not for it.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("ESKER_") {
+                command.env_remove(name);
+            }
+        }
         let output = File::create(&log)?;
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
         let child =

@@ -77,7 +77,9 @@ fn differs(want: &Value, got: &Value, bound: &mut Bound, at: &str) -> Option<Str
         },
         (Value::Object(want), Value::Object(got)) => {
             for (key, value) in want.iter().filter(|(key, _)| *key != "...") {
-                let Some(received) = got.get(key) else { return Some(format!("{at}.{key}: missing")) };
+                let Some(received) = got.get(key) else {
+                    return Some(format!("{at}.{key}: missing"));
+                };
                 let wrong = differs(value, received, bound, &format!("{at}.{key}"));
                 if wrong.is_some() {
                     return wrong;

@@ -103,7 +103,9 @@ impl Session {
         let wrong = match &request.expected {
             None => Some("no reply recorded".to_owned()),
             Some(Expected::Json(want)) => self.compare_json(want, reply.status, &text),
-            Some(Expected::Text(status, want)) => self.compare_text(status, want, reply.status, &text),
+            Some(Expected::Text(status, want)) => {
+                self.compare_text(status, want, reply.status, &text)
+            }
         };
         wrong.or_else(|| self.compare_headers(request, reply)).or(unbound)
     }

@@ -1,0 +1,101 @@
+//! Consensus bytes: transactions, blocks, genesis, UTXOs, bundles.
+
+use esker_chain::Bundle;
+use esker_primitives::codec::{Decode, Encode, MAX_SIZE};
+use esker_primitives::{Id, hash};
+use esker_utxo::{Signers, Utxo};
+use esker_xvm::block::Block;
+use esker_xvm::genesis::Genesis;
+use esker_xvm::json::{AddressFormat, Json};
+use esker_xvm::txs::Tx;
+use esker_xvm::verify::syntactic;
+
+use super::primitives::told;
+
+const FORMAT: AddressFormat<'static> = AddressFormat { alias: "X", hrp: "local" };
+/// Signatures of one transaction that are looked at; each takes as long as all the rest.
+const SIGNERS: usize = 4;
+
+/// A signed transaction: its parts, its JSON form, the rules that need no state.
+pub(super) fn x_tx(bytes: &[u8]) {
+    let Some(tx) = told(Tx::parse(bytes)) else { return };
+    assert_eq!(tx.bytes().as_ref(), bytes);
+    assert_eq!(tx.id(), Id::sha256(bytes));
+    assert!(bytes.starts_with(tx.unsigned_bytes()));
+    let again = Tx::new(tx.unsigned().clone(), tx.credentials().to_vec());
+    assert_eq!((again.bytes().as_ref(), again.unsigned_bytes()), (bytes, tx.unsigned_bytes()));
+    for utxo in tx.produced_utxos().chain(tx.exported_utxos()) {
+        assert_eq!(utxo.utxo_id.tx_id, tx.id());
+        round_trip(&utxo);
+    }
+    look_at(&tx);
+}
+
+fn look_at(tx: &Tx) {
+    told(serde_json::to_vec(&Json::new(tx, FORMAT))).expect("every transaction has a JSON form");
+    let base = tx.unsigned().base();
+    let params = syntactic::Params {
+        network_id: base.network_id,
+        chain_id: base.blockchain_id,
+        fee_asset_id: base.outputs.first().map_or(Id::ZERO, |output| output.asset_id),
+        tx_fee: 0,
+        create_asset_tx_fee: 0,
+        fx_count: 3,
+    };
+    told(syntactic::verify(tx, &params));
+    if let Some(slot) = tx.credentials().first() {
+        for index in 0..slot.signatures().len().min(SIGNERS) {
+            told(tx.signer(0, index));
+        }
+    }
+}
+
+/// A block and its transactions.
+pub(super) fn x_block(bytes: &[u8]) {
+    let Some(block) = told(Block::parse(bytes)) else { return };
+    assert_eq!((block.bytes().as_ref(), block.id()), (bytes, Id::new(hash::sha256(bytes))));
+    told(serde_json::to_vec(&Json::new(&block, FORMAT))).expect("every block has a JSON form");
+    let txs = block.txs().to_vec();
+    if block.merkle_root().is_zero() {
+        let again = Block::new(block.parent_id(), block.height(), block.time_s(), txs);
+        assert_eq!(again.bytes(), block.bytes());
+    }
+    for tx in block.txs() {
+        x_tx(tx.bytes());
+    }
+}
+
+/// Genesis bytes of an asset-VM chain.
+pub(super) fn x_genesis(bytes: &[u8]) {
+    let Some(genesis) = told(Genesis::parse(bytes)) else { return };
+    assert_eq!(genesis.to_bytes(), bytes);
+    assert!(genesis.fee_asset_id().is_some());
+    for asset in &genesis.assets {
+        assert_eq!(asset.to_tx().id(), asset.asset_id());
+        look_at(&asset.to_tx());
+    }
+}
+
+/// A UTXO as stored, exported and sent.
+pub(super) fn utxo(bytes: &[u8]) {
+    let Some(utxo) = told(Utxo::from_versioned_bytes(bytes, MAX_SIZE)) else { return };
+    assert_eq!(utxo.to_versioned_bytes(), bytes);
+    round_trip(&utxo);
+}
+
+fn round_trip(utxo: &Utxo) {
+    let bytes = utxo.to_versioned_bytes();
+    // One output may need nearly all of a transaction, and then its UTXO is larger than that.
+    if bytes.len() <= MAX_SIZE {
+        assert_eq!(Utxo::from_versioned_bytes(&bytes, MAX_SIZE).as_ref(), Ok(utxo));
+    }
+    told(serde_json::to_vec(&Json::new(&utxo.output, FORMAT)))
+        .expect("every output has a JSON form");
+}
+
+/// What an engine orders.
+pub(super) fn bundle(bytes: &[u8]) {
+    let Some(bundle) = told(Bundle::parse(bytes)) else { return };
+    assert_eq!(bundle.to_versioned_bytes(), bytes);
+    assert_eq!(bundle.id(), Id::sha256(bytes));
+}

@@ -1,0 +1,46 @@
+//! Every decoder of the node as a plain function of bytes, with what must hold whatever the bytes are.
+//!
+//! The fuzz targets (`fuzz/`, one for each entry of [`TARGETS`]) and the stable test (`tests/it/corpus.rs`) drive the
+//! same functions; their inputs lie in `tests/corpus/<name>`. A function returns for any bytes; it panics where
+//! a decoder does, or where what it decoded does not encode to the same bytes again.
+
+mod chain;
+mod json;
+mod node;
+mod primitives;
+
+/// One decoder.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// Its name: that of the fuzz target and of the folder of its inputs.
+    pub name: &'static str,
+    /// Decodes, checks, forgets.
+    pub run: fn(&[u8]),
+}
+
+/// All decoders, by name.
+pub const TARGETS: &[Target] = &[
+    Target { name: "address", run: primitives::address },
+    Target { name: "bundle", run: chain::bundle },
+    Target { name: "cb58", run: primitives::cb58 },
+    Target { name: "codec", run: primitives::codec },
+    Target { name: "config", run: node::config },
+    Target { name: "hex", run: primitives::hex },
+    Target { name: "j2", run: json::j2 },
+    Target { name: "json", run: json::json },
+    Target { name: "network_file", run: node::network_file },
+    Target { name: "signature", run: primitives::signature },
+    Target { name: "utxo", run: chain::utxo },
+    Target { name: "x_block", run: chain::x_block },
+    Target { name: "x_genesis", run: chain::x_genesis },
+    Target { name: "x_tx", run: chain::x_tx },
+];
+
+/// Runs the decoder of that name.
+///
+/// # Panics
+/// If there is none, or if it found a fault.
+pub fn run(name: &str, bytes: &[u8]) {
+    let target = TARGETS.iter().find(|target| target.name == name);
+    (target.expect("every fuzz target is one of the list").run)(bytes);
+}

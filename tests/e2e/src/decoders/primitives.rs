@@ -1,0 +1,131 @@
+//! Texts, signatures and the codec's parts.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use esker_chain::Aliases;
+use esker_chain::address::parse_service_address;
+use esker_primitives::codec::{CodecError, Reader, Writer};
+use esker_primitives::{
+    ChainId, Id, IdError, NodeId, PrivateKey, ShortId, Signature, address, bech32, cb58, go, hexfmt,
+};
+
+/// Identifiers, keys and any other cb58.
+pub(super) fn cb58(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    if let Some(decoded) = told(cb58::decode(text)) {
+        assert_eq!(cb58::encode(&decoded), text);
+    }
+    shows_itself::<Id>(text);
+    shows_itself::<ShortId>(text);
+    shows_itself::<NodeId>(text);
+    if let Some(key) = told(text.parse::<PrivateKey>()) {
+        assert_eq!(key.to_text(), text);
+    }
+}
+
+fn shows_itself<T: FromStr<Err = IdError> + Display>(text: &str) {
+    if let Some(id) = told(text.parse::<T>()) {
+        assert_eq!(id.to_string(), text);
+    }
+}
+
+/// Hex with and without checksum.
+pub(super) fn hex(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    // The empty text stands for no bytes, and is no text of them.
+    let lower = if text.is_empty() { "0x".to_owned() } else { text.to_ascii_lowercase() };
+    if let Some(decoded) = told(hexfmt::decode_plain(text)) {
+        assert_eq!(hexfmt::encode_plain(&decoded), lower);
+    }
+    if let Some(decoded) = told(hexfmt::decode_checked(text)).filter(|_| !text.is_empty()) {
+        assert_eq!(hexfmt::encode_checked(&decoded), lower);
+    }
+    assert_eq!(hexfmt::decode_checked(&hexfmt::encode_checked(bytes)).as_deref(), Ok(bytes));
+}
+
+#[derive(Debug)]
+struct OneChain;
+
+impl Aliases for OneChain {
+    fn lookup(&self, name: &str) -> Option<ChainId> {
+        let known = [("X", Id::new([1; 32])), ("P", Id::ZERO)];
+        known.into_iter().find(|(alias, _)| *alias == name).map(|(_, id)| id)
+    }
+
+    fn primary_alias(&self, _: &ChainId) -> Option<String> {
+        None
+    }
+
+    fn aliases(&self, _: &ChainId) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Addresses: bech32, with a chain's prefix, and as services take them. Also how Go quotes them.
+pub(super) fn address(bytes: &[u8]) {
+    assert!(go::quote_bytes(bytes).chars().all(go::is_print));
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    told(bech32::decode(text));
+    if let Some((alias, hrp, data)) = told(address::split(text))
+        && let Ok(short) = ShortId::from_slice(&data)
+    {
+        let shown = address::format(&alias, &hrp, &short);
+        assert_eq!(address::split(&shown), Ok((alias, hrp, data)));
+    }
+    if let Some(short) = told(parse_service_address(&OneChain, &Id::new([1; 32]), "local", text)) {
+        let shown = address::format("X", "local", &short);
+        let again = parse_service_address(&OneChain, &Id::new([1; 32]), "local", &shown);
+        assert_eq!(again.ok(), Some(short));
+    }
+}
+
+/// A signature and the hash that it may be of.
+pub(super) fn signature(bytes: &[u8]) {
+    let Some((signature, hash)) = bytes.split_first_chunk() else { return };
+    let Ok(hash) = hash.try_into() else { return };
+    if told(Signature::new(*signature).recover(&hash)).is_some() {
+        assert!(signature[64] < 4);
+    }
+}
+
+/// A program of reads: their number, their kinds, and what they read. What was read, written again, is what was
+/// there.
+pub(super) fn codec(bytes: &[u8]) {
+    let Some((count, rest)) = bytes.split_first() else { return };
+    let Some((kinds, input)) = rest.split_at_checked(usize::from(*count)) else { return };
+    let (mut r, mut w) = (Reader::new(input), Writer::new());
+    for kind in kinds {
+        if told(copy_one(*kind, &mut r, &mut w)).is_none() {
+            return;
+        }
+        assert_eq!(w.as_slice(), r.since(0));
+        assert_eq!(r.position() + r.remaining(), input.len());
+    }
+    assert_eq!(told(r.finish()).is_some(), r.remaining() == 0);
+}
+
+fn copy_one(kind: u8, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), CodecError> {
+    match kind % 14 {
+        0 => w.u8(r.u8()?),
+        1 => w.u16(r.u16()?),
+        2 => w.u32(r.u32()?),
+        3 => w.u64(r.u64()?),
+        4 => w.boolean(r.boolean()?),
+        5 => w.fixed(&r.fixed::<3>()?),
+        6 => w.bytes(r.bytes()?),
+        7 => w.string_bytes(r.string_bytes()?),
+        8 => w.len(r.slice_len()?),
+        9 => w.type_id(r.type_id()?),
+        10 => w.id(&r.id()?),
+        11 => w.values(&r.values::<u32>()?),
+        12 => w.values(&r.values::<ShortId>()?),
+        _ => w.values(&r.values::<u64>()?),
+    }
+    Ok(())
+}
+
+/// What was decoded; a fault must have a text.
+pub(super) fn told<T, E: Display>(result: Result<T, E>) -> Option<T> {
+    result.map_err(|fault| assert!(!fault.to_string().is_empty())).ok()
+}

@@ -1,0 +1,94 @@
+//! Replays the recorded exchanges of tests/golden, in both naming modes.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use esker_e2e::files::{profile, tests_path};
+use esker_e2e::golden::{Names, Outcome, Scenario, replay};
+
+use crate::support::local;
+
+/// Files that cannot match yet, and what they need. One that starts to match must be taken off the list.
+const WAITING: &[(&str, &str)] = &[
+    ("node/admin", "C-Chain, the whole admin API"),
+    ("node/admin-off", "C-Chain"),
+    ("node/info", "C-Chain"),
+    ("node/keystore-foreign", "keystore"),
+    ("node/keystore-users", "keystore"),
+    ("node/routes", "C-Chain, admin, keystore, nat"),
+    ("x/create-asset-family", "keystore"),
+    ("x/deprecation", "keystore"),
+    ("x/export-import-keys", "keystore, nat"),
+    ("x/key-methods-off", "keystore"),
+    ("x/send", "keystore"),
+    ("x/tx-export-to-C", "nat"),
+];
+
+#[test]
+fn x_by_the_reference_names() {
+    check("x", Names::Brand);
+}
+
+#[test]
+fn x_by_the_specification_names() {
+    check("x", Names::Specification);
+}
+
+#[test]
+fn node_by_the_reference_names() {
+    check("node", Names::Brand);
+}
+
+#[test]
+fn node_by_the_specification_names() {
+    check("node", Names::Specification);
+}
+
+#[test]
+fn the_list_of_waiting_files_is_true() {
+    let mut matching = Vec::new();
+    for (name, needs) in WAITING {
+        let file = tests_path("golden").join(format!("{name}.io"));
+        assert!(file.is_file(), "{name} is not there");
+        if run(&file, Names::Brand).failures.is_empty() {
+            matching.push(format!("{name} ({needs})"));
+        }
+    }
+    assert!(matching.is_empty(), "these match, take them off the list: {}", matching.join(", "));
+}
+
+/// Every file of a folder that does not wait.
+fn check(folder: &str, names: Names) {
+    let mut report = String::new();
+    let mut matched = 0;
+    for file in files(folder) {
+        let outcome = run(&file, names);
+        matched += outcome.matched;
+        for failure in outcome.failures {
+            let _ = writeln!(report, "{failure}");
+        }
+    }
+    assert!(report.is_empty(), "{names:?}, {matched} exchanges match, but:\n{report}");
+    assert!(matched > 0, "no exchanges in {folder}");
+}
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(tests_path("golden").join(folder))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|file| file.extension().is_some_and(|e| e == "io"))
+        .filter(|file| {
+            let name = format!("{folder}/{}", file.file_stem().unwrap().to_string_lossy());
+            !WAITING.iter().any(|(waiting, _)| *waiting == name)
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// A fresh node for each file, as they were recorded.
+fn run(file: &std::path::Path, names: Names) -> Outcome {
+    let scenario = Scenario::read(file, names).unwrap();
+    let node = local().config(profile(&scenario.profile)).start().unwrap();
+    replay(&scenario, node.address())
+}

@@ -1,0 +1,9 @@
+//! End-to-end tests: each starts nodes of its own on free ports and temporary folders.
+
+mod clients;
+mod crash;
+mod golden;
+mod methods;
+mod paging;
+mod support;
+mod two_chains;

@@ -1,0 +1,83 @@
+//! Section 4.1 of the specification: every method is served, under both names, at its endpoint and at no other.
+
+use esker_client::CallError;
+use esker_e2e::Node;
+use serde_json::{Value, json};
+
+use crate::support::local;
+
+const ON_X: &[&str] = &[
+    "buildGenesis",
+    "getAddressTxs",
+    "getAllBalances",
+    "getAssetDescription",
+    "getBalance",
+    "getBlock",
+    "getBlockByHeight",
+    "getHeight",
+    "getTx",
+    "getTxFee",
+    "getTxStatus",
+    "getUTXOs",
+    "issueTx",
+];
+
+#[test]
+fn every_specified_method_is_served() {
+    let node = local().start().unwrap();
+    for path in ["/ext/bc/X", "/ext/X", "/ext/bc/avm", "/ext/bc/xvm"] {
+        for method in ON_X {
+            assert!(is_served(&node, path, &format!("xvm.{method}")), "{path} {method}");
+            assert!(is_served(&node, path, &format!("avm.{method}")), "{path} avm.{method}");
+        }
+    }
+    assert!(is_served(&node, "/ext/bc/X/wallet", "wallet.issueTx"));
+    assert!(!is_served(&node, "/ext/bc/X", "wallet.issueTx"));
+    for path in ["/ext/vm/xvm", "/ext/vm/avm"] {
+        assert!(is_served(&node, path, "xvm.buildGenesis"), "{path}");
+        assert!(!is_served(&node, path, "xvm.getHeight"), "{path}");
+    }
+}
+
+#[test]
+fn deprecated_methods_say_so() {
+    let node = local().start().unwrap();
+    for (path, method, deprecated) in [
+        ("/ext/bc/X", "xvm.getAddressTxs", true),
+        ("/ext/bc/X", "xvm.getAllBalances", true),
+        ("/ext/bc/X", "xvm.getBalance", true),
+        ("/ext/bc/X", "xvm.getTxStatus", true),
+        ("/ext/bc/X/wallet", "wallet.issueTx", true),
+        ("/ext/bc/X", "xvm.getHeight", false),
+        ("/ext/bc/X", "xvm.issueTx", false),
+    ] {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": {} }).to_string();
+        let reply = node.rpc().post(path, body.as_bytes()).unwrap();
+        assert_eq!(reply.header("Deprecation").is_some(), deprecated, "{method}");
+    }
+}
+
+#[test]
+fn the_native_asset_by_each_of_its_names() {
+    let node = local().start().unwrap();
+    let mut x = node.x();
+    let id = x.get_asset_description("NAT").unwrap().asset_id;
+    for name in ["NAT", "AVAX", &id.to_string()] {
+        let asset = x.get_asset_description(name).unwrap();
+        assert_eq!((asset.asset_id, asset.denomination), (id, 9), "{name}");
+        let owner = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u";
+        assert_eq!(x.get_balance(owner, name).unwrap().balance, 300_000_000_000_000_000, "{name}");
+    }
+    // The genesis' own alias is what replies show.
+    let balances = x.get_all_balances("X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u").unwrap();
+    assert_eq!(balances.balances[0].asset, "AVAX");
+}
+
+/// Whether the endpoint knows the method: any answer but that it cannot find it.
+fn is_served(node: &Node, path: &str, method: &str) -> bool {
+    match node.rpc().call::<Value>(path, method, json!({})) {
+        Ok(_) => true,
+        Err(CallError::Rpc { message, .. }) => !message.starts_with("rpc: can't find "),
+        Err(e) => panic!("{path} {method}: {e}"),
+    }
+}

@@ -1,0 +1,93 @@
+//! What several tests need.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use esker_client::{ChainParams, Wallet, XvmClient};
+use esker_e2e::{Node, NodeBuilder, until};
+use esker_primitives::keys::PrivateKey;
+use esker_primitives::{AssetId, ShortId, TxId};
+use esker_utxo::{Utxo, UtxoId};
+use esker_xvm::txs::Tx;
+
+/// The binary under test: the node's main.rs.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_esker-e2e-node");
+
+/// A node of the local network.
+pub(crate) fn local() -> NodeBuilder {
+    NodeBuilder::new(PROGRAM)
+}
+
+/// Unix seconds, for wallets.
+#[expect(clippy::disallowed_methods, reason = "tests see the clock that the node under test sees")]
+pub(crate) fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+/// A wallet of one key on a chain, with what the chain has for it.
+pub(crate) fn wallet(node: &Node, alias: &str, key: PrivateKey) -> Wallet {
+    let params = ChainParams::fetch(node.address(), alias, "NAT").unwrap();
+    let mut wallet = Wallet::new(params, key, Vec::new(), now_s());
+    wallet.add_utxos(node.chain(alias).walk_utxos(&[wallet.address()], 1024, None).unwrap());
+    wallet
+}
+
+/// Issues a transaction and waits for its acceptance.
+pub(crate) fn accept(chain: &mut XvmClient, tx: &Tx) -> TxId {
+    let id = chain.issue_tx(tx).unwrap();
+    assert_eq!(id, tx.id());
+    wait_accepted(chain, &id);
+    id
+}
+
+/// Waits until a transaction is accepted; a rejected one fails the test.
+pub(crate) fn wait_accepted(chain: &mut XvmClient, id: &TxId) {
+    until(&format!("{id} is accepted"), || {
+        let status = chain.get_tx_status(id).unwrap();
+        assert_ne!(status.status, "Rejected", "{id}: {:?}", status.reason);
+        status.is_accepted().then_some(())
+    });
+}
+
+/// The UTXO set that the blocks say: genesis assets, then every transaction of every block.
+pub(crate) fn replay(chain: &mut XvmClient, genesis: &[AssetId]) -> BTreeMap<UtxoId, Utxo> {
+    let mut utxos = BTreeMap::new();
+    for asset in genesis {
+        let tx = chain.get_tx(asset).unwrap();
+        utxos.extend(tx.produced_utxos().map(|utxo| (utxo.utxo_id, utxo)));
+    }
+    let mut parent = chain.get_block_by_height(0).unwrap();
+    assert!(parent.txs().is_empty());
+    for height in 1..=chain.get_height().unwrap() {
+        let block = chain.get_block_by_height(height).unwrap();
+        assert_eq!((block.parent_id(), block.height()), (parent.id(), height));
+        assert!(block.time_s() >= parent.time_s());
+        for tx in block.txs() {
+            for id in tx.unsigned().local_utxo_ids() {
+                assert!(
+                    utxos.remove(&id).is_some(),
+                    "block {height} spends {id:?}, which is not there"
+                );
+            }
+            utxos.extend(tx.produced_utxos().map(|utxo| (utxo.utxo_id, utxo)));
+        }
+        parent = block;
+    }
+    utxos
+}
+
+/// Asserts that the chain's UTXOs are exactly those of its blocks.
+pub(crate) fn assert_state_is_replay(chain: &mut XvmClient, genesis: &[AssetId]) {
+    let replayed = replay(chain, genesis);
+    let owners: BTreeSet<ShortId> =
+        replayed.values().flat_map(|utxo| utxo.output.owners().addresses.iter().copied()).collect();
+    let addresses: Vec<String> = owners.iter().map(ToString::to_string).collect();
+    let mut listed = BTreeMap::new();
+    for some in addresses.chunks(1024) {
+        for utxo in chain.walk_utxos(some, 1024, None).unwrap() {
+            let id = utxo.utxo_id;
+            assert!(listed.insert(id, utxo).is_none() || addresses.len() > 1024, "{id:?} twice");
+        }
+    }
+    assert_eq!(listed, replayed);
+}
