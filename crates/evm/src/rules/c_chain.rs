@@ -1,0 +1,308 @@
+//! The seam, and the C-Chain's rules behind it.
+
+use alloy_primitives::{Address, B256, Bytes, U256, address};
+use alloy_rlp::{Decodable, Encodable};
+use thiserror::Error;
+
+use super::fortuna::{CapacityError, GasState, STATE_BYTES};
+use super::phase::{Instructions, Phase, PhaseRules};
+use super::window::{INITIAL_BASE_FEE, Parent, WINDOW_BYTES, Window, child_fee};
+use super::{BlockGasCost, ForkSchedule, block_gas_cost};
+use crate::types::{Account, Block, Header};
+
+/// Who gets all fees: an address that nobody has a key of.
+pub const BLACKHOLE: Address = address!("0x0100000000000000000000000000000000000000");
+
+/// The contract that keeps beacon roots where it is deployed (EIP-4788).
+const BEACON_ROOTS: Address = address!("0x000F3df6D732807Ef1319fB7B8bB8522d0Beac02");
+
+/// Predicate results of a block in which nothing was predicated: codec version 0, an empty map.
+const NO_PREDICATE_RESULTS: [u8; 6] = [0; 6];
+
+/// Constants of a network file that take the place of every phase's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeeOverrides {
+    /// Gas limit of blocks.
+    pub gas_limit: Option<u64>,
+    /// Gas that the fee window aims at.
+    pub target_gas: Option<u64>,
+    /// Least base fee, wei; also that of the first block.
+    pub min_base_fee: Option<u64>,
+    /// Block gas cost of a second too early; 0 makes blocks in quick succession free.
+    pub block_gas_cost_step: Option<u64>,
+}
+
+/// Why fees could not be computed or do not fit, with the reference's texts where it has them.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FeeRuleError {
+    /// A block of the chain's early history.
+    #[error(
+        "block time {0} is before Apricot 5: blocks of that history are not executed by this node"
+    )]
+    BeforeApricot5(u64),
+    /// The block is older than its parent.
+    #[error("timestamp less than parent's")]
+    TimeBeforeParent,
+    /// The parent's header lacks what the fee follows from.
+    #[error("parent header has no {0}")]
+    BadParent(&'static str),
+    /// The front of the extra data is not what follows from the parent.
+    #[error("expected rollup window bytes: {want:x}, found {got:x}")]
+    Window {
+        /// What follows.
+        want: Bytes,
+        /// What is there.
+        got: Bytes,
+    },
+    /// There is no base fee.
+    #[error("expected baseFee to be non-nil")]
+    NoBaseFee,
+    /// The base fee is another.
+    #[error("expected base fee ({want}), found ({got})")]
+    BaseFee {
+        /// Wei.
+        want: U256,
+        /// Wei.
+        got: U256,
+    },
+    /// The gas limit is another.
+    #[error("expected gas limit to be {want} in {phase:?}, but found {got}")]
+    GasLimit {
+        /// Gas.
+        want: u64,
+        /// Gas.
+        got: u64,
+        /// Which rule.
+        phase: Phase,
+    },
+    /// The block gas cost is another.
+    #[error("invalid blockGasCost: have {got}, want {want}")]
+    BlockGasCost {
+        /// Gas.
+        want: BlockGasCost,
+        /// Gas.
+        got: U256,
+    },
+    /// Under Fortuna: more gas than there is capacity.
+    #[error(transparent)]
+    Capacity(#[from] CapacityError),
+}
+
+/// What a block must be like, given its parent and its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChildTerms {
+    /// The rules of the block's time.
+    pub phase: PhaseRules,
+    /// Gas limit of the header.
+    pub gas_limit: u64,
+    /// Gas that may be used: the gas limit, under Fortuna what capacity there is.
+    pub gas_available: u64,
+    /// Base fee, wei.
+    pub base_fee: U256,
+    /// Gas that tips must pay for.
+    pub block_gas_cost: BlockGasCost,
+    fee_state: FeeState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FeeState {
+    Window(Window),
+    Gas(GasState),
+}
+
+/// What only a set of rules knows.
+pub trait Rules: Send + Sync + std::fmt::Debug + 'static {
+    /// The chain's EIP-155 number.
+    fn chain_id(&self) -> u64;
+
+    /// When phases begin.
+    fn schedule(&self) -> &ForkSchedule;
+
+    /// The rules of a time in Unix s.
+    fn phase_at(&self, time: u64) -> Result<PhaseRules, FeeRuleError>;
+
+    /// Fees and limits of a child at `time`, Unix s.
+    fn child_terms(&self, parent: &Header, time: u64) -> Result<ChildTerms, FeeRuleError>;
+
+    /// Extra data of a child that uses this much gas, in transactions and in ext data.
+    fn child_extra(
+        &self,
+        terms: &ChildTerms,
+        gas_used: u64,
+        ext_data_gas_used: u64,
+    ) -> Result<Bytes, FeeRuleError>;
+
+    /// The slot that a storage key of an instruction means (c-chain.md 1.5).
+    fn storage_slot(&self, key: U256) -> U256;
+
+    /// Where a block's system call goes before its first transaction.
+    fn system_call(&self, phase: &PhaseRules) -> Option<Address>;
+
+    /// Who gets what transactions pay, base fee included.
+    fn fee_recipient(&self) -> Address;
+
+    /// Writes an account as the trie's leaf.
+    fn encode_account(&self, account: &Account, out: &mut Vec<u8>);
+
+    /// Reads a trie's leaf.
+    fn decode_account(&self, leaf: &[u8]) -> alloy_rlp::Result<Account>;
+
+    /// Reads a block.
+    fn decode_block(&self, bytes: &[u8]) -> alloy_rlp::Result<Block>;
+
+    /// A block's bytes.
+    fn encode_block(&self, block: &Block) -> Vec<u8>;
+
+    /// A block's hash.
+    fn block_hash(&self, header: &Header) -> B256;
+}
+
+/// The C-Chain's rules.
+#[derive(Clone, Debug)]
+pub struct CChainRules {
+    chain_id: u64,
+    schedule: ForkSchedule,
+    overrides: FeeOverrides,
+}
+
+impl CChainRules {
+    /// Rules of a network.
+    pub const fn new(chain_id: u64, schedule: ForkSchedule, overrides: FeeOverrides) -> Self {
+        Self { chain_id, schedule, overrides }
+    }
+
+    fn initial_base_fee(&self) -> U256 {
+        U256::from(self.overrides.min_base_fee.unwrap_or(INITIAL_BASE_FEE))
+    }
+
+    /// Window and base fee of a child before Fortuna. Flags are those of the parent's time.
+    fn window_fee(&self, parent: &Header, time: u64) -> Result<(Window, U256), FeeRuleError> {
+        // A parent of the early history is genesis on every network that this software runs.
+        let parent_rules = match self.phase_at(parent.time) {
+            Ok(rules) if parent.number > 0 => rules,
+            _ => return Ok((Window::default(), self.initial_base_fee())),
+        };
+        let window = Window::parse(&parent.extra).ok_or(FeeRuleError::BadParent("fee window"))?;
+        let base_fee = parent.base_fee.ok_or(FeeRuleError::BadParent("base fee"))?;
+        let ext_gas = parent.ext_data_gas_used.unwrap_or_default().saturating_to::<u64>();
+        let gas_used = parent.gas_used.saturating_add(ext_gas);
+        let terms = Parent { window, base_fee, gas_used };
+        Ok(child_fee(&parent_rules, &terms, time - parent.time))
+    }
+
+    /// The gas state at the start of a child under Fortuna.
+    fn gas_state(&self, parent: &Header, time: u64) -> Result<GasState, FeeRuleError> {
+        let is_fortuna =
+            self.phase_at(parent.time).is_ok_and(|rules| rules.at_least(Phase::Fortuna));
+        // The first block of Fortuna starts from nothing, as does the one after genesis.
+        let state = if is_fortuna && parent.number > 0 {
+            GasState::parse(&parent.extra).ok_or(FeeRuleError::BadParent("gas state"))?
+        } else {
+            GasState::default()
+        };
+        Ok(state.advanced(time - parent.time))
+    }
+}
+
+impl Rules for CChainRules {
+    fn chain_id(&self) -> u64 {
+        self.chain_id
+    }
+
+    fn schedule(&self) -> &ForkSchedule {
+        &self.schedule
+    }
+
+    fn phase_at(&self, time: u64) -> Result<PhaseRules, FeeRuleError> {
+        let phase = self.schedule.phase_at(time).ok_or(FeeRuleError::BeforeApricot5(time))?;
+        let mut rules = phase.rules();
+        let FeeOverrides { gas_limit, target_gas, min_base_fee, block_gas_cost_step } =
+            self.overrides;
+        rules.gas_limit = gas_limit.unwrap_or(rules.gas_limit);
+        rules.target_gas = target_gas.unwrap_or(rules.target_gas);
+        rules.min_base_fee = min_base_fee.unwrap_or(rules.min_base_fee);
+        rules.block_gas_cost_step = block_gas_cost_step.unwrap_or(rules.block_gas_cost_step);
+        Ok(rules)
+    }
+
+    fn child_terms(&self, parent: &Header, time: u64) -> Result<ChildTerms, FeeRuleError> {
+        if time < parent.time {
+            return Err(FeeRuleError::TimeBeforeParent);
+        }
+        let phase = self.phase_at(time)?;
+        let step = phase.block_gas_cost_step;
+        let block_gas_cost = block_gas_cost(parent.block_gas_cost, step, parent.time, time);
+        if phase.at_least(Phase::Fortuna) {
+            let state = self.gas_state(parent, time)?;
+            return Ok(ChildTerms {
+                gas_limit: self.overrides.gas_limit.unwrap_or(state.max_capacity()),
+                gas_available: state.capacity,
+                base_fee: U256::from(state.price()).max(phase.min_base_fee_wei()),
+                block_gas_cost,
+                fee_state: FeeState::Gas(state),
+                phase,
+            });
+        }
+        let (window, base_fee) = self.window_fee(parent, time)?;
+        Ok(ChildTerms {
+            gas_limit: phase.gas_limit,
+            gas_available: phase.gas_limit,
+            base_fee,
+            block_gas_cost,
+            fee_state: FeeState::Window(window),
+            phase,
+        })
+    }
+
+    fn child_extra(
+        &self,
+        terms: &ChildTerms,
+        gas_used: u64,
+        ext_data_gas_used: u64,
+    ) -> Result<Bytes, FeeRuleError> {
+        let mut extra = Vec::with_capacity(WINDOW_BYTES.max(STATE_BYTES) + 6);
+        match terms.fee_state {
+            FeeState::Window(window) => extra.extend_from_slice(&window.to_bytes()),
+            FeeState::Gas(state) => {
+                extra.extend_from_slice(&state.consumed(gas_used, ext_data_gas_used)?.to_bytes());
+            }
+        }
+        if terms.phase.warp {
+            extra.extend_from_slice(&NO_PREDICATE_RESULTS);
+        }
+        Ok(extra.into())
+    }
+
+    fn storage_slot(&self, key: U256) -> U256 {
+        // The lowest bit of the first byte tells contract storage from balances of other assets.
+        key & !U256::ONE.wrapping_shl(248)
+    }
+
+    fn system_call(&self, phase: &PhaseRules) -> Option<Address> {
+        (phase.instructions >= Instructions::Cancun).then_some(BEACON_ROOTS)
+    }
+
+    fn fee_recipient(&self) -> Address {
+        BLACKHOLE
+    }
+
+    fn encode_account(&self, account: &Account, out: &mut Vec<u8>) {
+        account.encode(out);
+    }
+
+    fn decode_account(&self, mut leaf: &[u8]) -> alloy_rlp::Result<Account> {
+        Account::decode(&mut leaf)
+    }
+
+    fn decode_block(&self, bytes: &[u8]) -> alloy_rlp::Result<Block> {
+        Block::parse(bytes)
+    }
+
+    fn encode_block(&self, block: &Block) -> Vec<u8> {
+        block.to_bytes()
+    }
+
+    fn block_hash(&self, header: &Header) -> B256 {
+        header.hash()
+    }
+}

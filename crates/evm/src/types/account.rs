@@ -1,0 +1,43 @@
+//! The account as the state trie holds it.
+
+use alloy_primitives::{B256, U256};
+use alloy_rlp::{RlpDecodable, RlpEncodable};
+use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
+
+/// An account: five fields, one more than Ethereum's (c-chain.md 1.4). Every state root and account proof
+/// differs from Ethereum's because of the fifth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
+pub struct Account {
+    /// Transactions sent, or contracts created by a contract.
+    pub nonce: u64,
+    /// Wei.
+    pub balance: U256,
+    /// Root of the storage trie.
+    pub storage_root: B256,
+    /// Hash of the code; that of nothing for an account without code.
+    pub code_hash: B256,
+    /// Did it ever hold an asset other than the native one?
+    pub is_multi_coin: bool,
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Self {
+            nonce: 0,
+            balance: U256::ZERO,
+            storage_root: EMPTY_ROOT_HASH,
+            code_hash: KECCAK_EMPTY,
+            is_multi_coin: false,
+        }
+    }
+}
+
+impl Account {
+    /// Empty in the sense of EIP-161, which here also asks that it never held another asset.
+    pub fn is_empty(&self) -> bool {
+        self.nonce == 0
+            && self.balance.is_zero()
+            && self.code_hash == KECCAK_EMPTY
+            && !self.is_multi_coin
+    }
+}

@@ -1,0 +1,9 @@
+//! What the C-Chain's blocks and state are made of.
+
+mod account;
+mod block;
+mod header;
+
+pub use account::Account;
+pub use block::{Block, EMPTY_EXT_DATA_HASH, Transaction, ext_data_hash};
+pub use header::{EMPTY_OMMERS_HASH, Header};

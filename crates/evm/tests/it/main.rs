@@ -1,0 +1,5 @@
+//! The C-Chain against the reference's known answers.
+
+mod fees;
+mod forms;
+mod vectors;
