@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::workspace;
 
-/// Each package and those of ours that it may name; a package may also name what these may (tests included).
+/// Each package, also of those to come, and those of ours that it may name; it may also name what these may.
 const ARROWS: &[(&str, &[&str])] = &[
     ("esker-primitives", &[]),
     ("esker-storage", &["esker-primitives"]),
@@ -15,9 +15,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-shared-memory", &["esker-storage"]),
     ("esker-chain", &["esker-storage", "esker-rpc"]),
     ("esker-engine", &["esker-chain"]),
-    ("esker-xvm", &["esker-chain", "esker-utxo", "esker-shared-memory"]),
-    ("esker-node", &["esker-engine", "esker-xvm"]),
-    ("esker-client", &["esker-xvm"]),
+    ("esker-xvm", &["esker-chain", "esker-utxo", "esker-shared-memory", "esker-keystore"]),
+    ("esker-evm", &["esker-chain"]),
+    ("esker-keystore", &["esker-storage", "esker-rpc"]),
+    ("esker-nat", &["esker-evm", "esker-utxo", "esker-shared-memory", "esker-keystore"]),
+    ("esker-evm-rpc", &["esker-evm"]),
+    ("esker-node", &["esker-engine", "esker-xvm", "esker-nat", "esker-evm-rpc"]),
+    ("esker-client", &["esker-xvm", "esker-nat"]),
     ("esker", &["esker-node"]),
     ("esker-e2e", &["esker-client", "esker-node"]),
     ("xtask", &[]),
