@@ -1,35 +1,30 @@
 //! JSON as Go's `encoding/json` reads and writes it.
+//!
+//! Clients compare the reference's texts and bytes, so both directions follow Go where serde_json
+//! has its own ways:
+//!
+//! - **Syntax**: the first value of the bytes is read, errors have Go's texts ([`SyntaxError`]),
+//!   nesting ends at [`MAX_NESTING`]. Invalid UTF-8 and lone surrogates in strings become U+FFFD.
+//! - **Structs** ([`decode`], [`Document::decode`]): members match fields in any letter case, an
+//!   exact match first; unknown ones are ignored; of duplicates the last counts; `null` leaves the
+//!   field at its default (so fields carry `#[serde(default)]`) and, as an element of an array, is
+//!   the zero value. An array is no struct.
+//! - **Numbers** keep their literal: an integer is digits, so `1.0` and `1e0` are none.
+//! - **Writing** ([`to_go_vec`]): HTML characters and line separators are escaped.
+//!
+//! Where it differs from Go, on purpose: decoding (not scanning) stops at [`MAX_DECODE_NESTING`]
+//! levels, since types here nest on the stack; a member that a later duplicate replaces is not
+//! decoded, so its type is not checked, and two objects are not merged. `#[serde(flatten)]` gives up the rules for names;
+//! list the fields instead.
 
-use serde::{Serialize, de::DeserializeOwned};
+mod de;
+mod document;
+mod scan;
+mod ser;
+mod text;
 
-/// One JSON value, still as text.
-#[derive(Debug, Clone, Copy)]
-pub struct Document<'a>(&'a [u8]);
-
-/// Why a value does not decode into a type.
-pub type DecodeError = serde_json::Error;
-
-impl<'a> Document<'a> {
-    /// `{}`.
-    pub const EMPTY_OBJECT: Document<'static> = Document(b"{}");
-
-    /// Decodes the value into `T`.
-    pub fn decode<T: DeserializeOwned>(self) -> Result<T, DecodeError> {
-        serde_json::from_slice(self.0)
-    }
-}
-
-/// The value as JSON text.
-pub fn to_go_vec(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    serde_json::to_vec(value)
-}
-
-/// Appends the value to `out`.
-pub fn write(value: &impl Serialize, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
-    serde_json::to_writer(out, value)
-}
-
-/// Decodes the first value of these bytes.
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
-    Document(bytes).decode()
-}
+pub use de::{DecodeError, MAX_DECODE_NESTING, decode};
+pub use document::{Document, GoValue, Kind, Name};
+pub use scan::{MAX_NESTING, SyntaxError};
+pub use ser::{to_go_vec, write, write_str};
+pub(crate) use text::lossy;

@@ -1,48 +1,136 @@
 //! The object dialect: `service.method`, one object of named arguments, no batches.
+//!
+//! It is the reference's dialect of every endpoint but the EVM's, answered byte for byte: status,
+//! texts, which errors a notification gets, and what is escaped. [`handle`] is all there is.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! use esker_rpc::{MethodTable, NoArgs, RpcError, j2};
+//!
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+//! # runtime.block_on(async {
+//! let service = MethodTable::new("toy")
+//!     .on("ping", |(), _: NoArgs| Ok::<_, RpcError>("pong"))
+//!     .bind(Arc::new(()));
+//! let body = br#"{"jsonrpc": "2.0", "id": 1.50, "method": "toy.ping"}"#;
+//! let reply = j2::handle(&service, "POST", Some("application/json"), body).await;
+//! assert_eq!(reply.body, b"{\"jsonrpc\":\"2.0\",\"result\":\"pong\",\"id\":1.50}\n");
+//! # });
+//! ```
 
-use crate::Service;
+mod envelope;
+mod names;
+mod reply;
 
-/// What the HTTP layer sends back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct J2Reply {
-    /// HTTP status: 200, 405 or 415.
-    pub status: u16,
-    /// The `Content-Type` header; none with an empty answer.
-    pub content_type: Option<&'static str>,
-    /// Whether `X-Content-Type-Options: nosniff` is set: a method was invoked.
-    pub nosniff: bool,
-    /// The method is deprecated: the `Deprecation` header says so.
-    pub deprecation: Option<DeprecationNote>,
-    /// The body, with its closing newline where the reference writes one.
-    pub body: Vec<u8>,
-}
+use self::envelope::Envelope;
+pub use self::reply::{DeprecationNote, J2Reply};
+use crate::{
+    CallContext, CallError, Method, Params, ParamsError, RpcError, Service,
+    go_json::{Document, Kind},
+};
 
-/// Which method is deprecated, and since when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeprecationNote {
-    /// The canonical namespace.
-    pub namespace: &'static str,
-    /// The canonical name, without the namespace.
-    pub method: &'static str,
-    /// The release of the reference in which it became deprecated, such as `v1.9.12`.
-    pub since: &'static str,
-}
+/// The code of JSON that cannot be read.
+const PARSE_ERROR: i64 = -32700;
+/// The code of a message that is no request of this version.
+const INVALID_REQUEST: i64 = -32600;
 
-impl DeprecationNote {
-    /// The value of the `Deprecation` header.
-    #[must_use]
-    pub fn header_value(&self) -> String {
-        format!("{}.{} since {}", self.namespace, self.method, self.since)
-    }
-}
+/// The text for arguments that do not fit, whatever is wrong with them.
+pub const INVALID_ARGUMENT: &str = "couldn't unmarshal an argument. Ensure arguments are valid and \
+    properly formatted. See documentation for example calls";
 
 /// Answers one request of the object dialect. Any bytes have an answer.
+///
+/// `http_method` and `content_type` are checked here since their errors are the dialect's, the
+/// method first. Dropping the future cancels the call (see [`Method::call`]).
 pub async fn handle(
     service: &Service,
     http_method: &str,
     content_type: Option<&str>,
     body: &[u8],
 ) -> J2Reply {
-    let _ = (service, http_method, content_type, body);
-    J2Reply { status: 200, content_type: None, nosniff: false, deprecation: None, body: Vec::new() }
+    if http_method != "POST" {
+        let text = format!("rpc: POST method required, received {http_method}");
+        return J2Reply::text(405, text);
+    }
+    let content_type = content_type.unwrap_or_default();
+    // Parameters do not matter, white space before them does.
+    let media_type = content_type.split(';').next().unwrap_or_default();
+    if !media_type.eq_ignore_ascii_case("application/json") {
+        return J2Reply::text(415, format!("rpc: unrecognized Content-Type: {media_type}"));
+    }
+    match accept(service, body) {
+        Ok((method, envelope)) => call(service, method, &envelope).await,
+        Err(refused) => refused,
+    }
+}
+
+/// Reads the request and finds its method; otherwise the answer.
+fn accept<'s, 'b>(
+    service: &'s Service,
+    body: &'b [u8],
+) -> Result<(&'s Method, Envelope<'b>), J2Reply> {
+    let (envelope, decoded) = envelope::read(body);
+    let refuse = |code, text: &str| {
+        let mut data = Vec::new();
+        envelope.write(&mut data);
+        reply::error(code, text, Some(&data), envelope.id)
+    };
+    if let Err(text) = decoded {
+        // Answered in any case: it cannot be known whether this was a notification.
+        return Err(refuse(PARSE_ERROR, &text));
+    }
+    let found = if envelope.jsonrpc == "2.0" {
+        names::find(service, &envelope.method)
+            .map_err(|error| reply::rpc_error(&error, envelope.id))
+    } else {
+        Err(refuse(INVALID_REQUEST, "jsonrpc must be 2.0"))
+    };
+    match found {
+        Ok(method) => Ok((method, envelope)),
+        Err(_) if envelope.id.is_none() => Err(J2Reply::empty()),
+        Err(error) => Err(error),
+    }
+}
+
+async fn call(service: &Service, method: &Method, envelope: &Envelope<'_>) -> J2Reply {
+    let context = CallContext::new();
+    let outcome = match named(envelope.params) {
+        Ok(params) => method.call(params, &context, service.pool(), reply::start_result()).await,
+        Err(error) => Err(error.into()),
+    };
+    // The handler ran, or would have, for a notification as well.
+    let nosniff = !matches!(outcome, Err(CallError::Params(_)));
+    let mut answer = match (outcome, envelope.id) {
+        (_, None) => J2Reply::empty(),
+        (Ok(result), Some(id)) => reply::result(result, id),
+        (Err(error), id) => reply::rpc_error(&shown(error), id),
+    };
+    answer.nosniff = nosniff;
+    answer.deprecation = method.info().deprecated_since.map(|since| DeprecationNote {
+        namespace: method.info().namespace,
+        method: method.info().name,
+        since,
+    });
+    answer
+}
+
+/// The object of named arguments: the params themselves, or the first element of a list.
+fn named(params: Option<Document<'_>>) -> Result<Params<'_>, ParamsError> {
+    let object = match params {
+        Some(list) if list.kind() == Kind::Array => list.first_element(),
+        other => other,
+    };
+    match object.map(Document::kind) {
+        None | Some(Kind::Null) => Ok(Params::Absent),
+        Some(Kind::Object) => Ok(object.map_or(Params::Absent, Params::Named)),
+        Some(_) => Err(ParamsError::Form),
+    }
+}
+
+fn shown(error: CallError) -> RpcError {
+    match error {
+        CallError::Params(_) => RpcError::new(INVALID_ARGUMENT),
+        CallError::Handler(error) => error,
+        CallError::Panicked => RpcError::new(error.to_string()),
+    }
 }

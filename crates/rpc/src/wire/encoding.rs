@@ -3,7 +3,7 @@
 use esker_primitives::hexfmt::{self, HexError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::raw::{self, FromRawText};
+use super::raw::{RawText, deserialize_raw};
 use crate::RpcError;
 
 /// How a reply shows bytes, and how arguments give them. Named in any letter case; `hex` unless
@@ -69,7 +69,7 @@ impl Encoding {
     }
 }
 
-impl FromRawText for Encoding {
+impl RawText for Encoding {
     const WANTED: &'static str = "the name of an encoding";
 
     fn from_raw_text(text: &str) -> Option<Self> {
@@ -85,7 +85,7 @@ impl FromRawText for Encoding {
 
 impl<'de> Deserialize<'de> for Encoding {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        raw::deserialize(deserializer)
+        deserialize_raw(deserializer)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::raw::{self, FromRawText};
+use super::raw::{RawText, deserialize_raw};
 
 /// Defines an integer of services: written as a decimal string, read as a JSON integer, a decimal
 /// string or a `0x` hex string; `null` is zero.
@@ -12,7 +12,7 @@ macro_rules! json_integer {
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub $of);
 
-        impl FromRawText for $name {
+        impl RawText for $name {
             const WANTED: &'static str = $wanted;
 
             fn from_raw_text(text: &str) -> Option<Self> {
@@ -22,7 +22,7 @@ macro_rules! json_integer {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                raw::deserialize(deserializer)
+                deserialize_raw(deserializer)
             }
         }
 
@@ -89,7 +89,7 @@ impl CappedLimit {
     }
 }
 
-impl FromRawText for CappedLimit {
+impl RawText for CappedLimit {
     const WANTED: &'static str = "an unsigned integer";
 
     fn from_raw_text(text: &str) -> Option<Self> {
@@ -99,7 +99,7 @@ impl FromRawText for CappedLimit {
 
 impl<'de> Deserialize<'de> for CappedLimit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        raw::deserialize(deserializer)
+        deserialize_raw(deserializer)
     }
 }
 

@@ -1,17 +1,19 @@
 //! A value's raw text, whatever decodes it.
 
-use std::{borrow::Cow, fmt, marker::PhantomData};
+use std::{fmt, marker::PhantomData};
 
 use serde::{
-    Deserializer,
+    Deserialize, Deserializer,
     de::{Error, Visitor},
 };
+
+use crate::go_json;
 
 /// Name under which the deserialisers of [`crate::go_json`] hand out the raw text of a value.
 pub(crate) const RAW_TEXT: &str = "$esker_rpc::RawText";
 
 /// A type that reads the JSON text of its value itself.
-pub(crate) trait FromRawText: Sized {
+pub(crate) trait RawText: Sized {
     /// What it wants, for the texts of other formats' errors.
     const WANTED: &'static str;
 
@@ -19,9 +21,9 @@ pub(crate) trait FromRawText: Sized {
     fn from_raw_text(text: &str) -> Option<Self>;
 }
 
-pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+pub(crate) fn deserialize_raw<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
-    T: FromRawText,
+    T: RawText,
     D: Deserializer<'de>,
 {
     deserializer.deserialize_newtype_struct(RAW_TEXT, RawVisitor(PhantomData))
@@ -29,7 +31,7 @@ where
 
 struct RawVisitor<T>(PhantomData<T>);
 
-impl<'de, T: FromRawText> Visitor<'de> for RawVisitor<T> {
+impl<'de, T: RawText> Visitor<'de> for RawVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -37,30 +39,23 @@ impl<'de, T: FromRawText> Visitor<'de> for RawVisitor<T> {
     }
 
     fn visit_bytes<E: Error>(self, text: &[u8]) -> Result<T, E> {
-        let refused = || E::custom(format_args!("not {}", T::WANTED));
-        let text = std::str::from_utf8(text).map_err(|_| refused())?;
-        T::from_raw_text(text).ok_or_else(refused)
+        let text = go_json::lossy(text);
+        T::from_raw_text(&text).ok_or_else(|| E::custom(format_args!("not {}", T::WANTED)))
     }
 
+    /// Another format, which has no text to hand out.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, other: D) -> Result<T, D::Error> {
-        other.deserialize_any(self)
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<T, E> {
-        self.visit_bytes(b"null")
+        let value = serde_json::Value::deserialize(other)?;
+        self.visit_bytes(value.to_string().as_bytes())
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<T, E> {
         self.visit_bytes(value.to_string().as_bytes())
     }
 
-    fn visit_i64<E: Error>(self, value: i64) -> Result<T, E> {
-        self.visit_bytes(value.to_string().as_bytes())
-    }
-
     fn visit_str<E: Error>(self, value: &str) -> Result<T, E> {
-        // None of these types takes a text that would need an escape.
-        let quoted: Cow<'_, str> = format!("\"{value}\"").into();
-        self.visit_bytes(quoted.as_bytes())
+        let mut quoted = Vec::with_capacity(value.len() + 2);
+        go_json::write_str(value, &mut quoted);
+        self.visit_bytes(&quoted)
     }
 }

@@ -1,0 +1,267 @@
+//! One JSON value as text that is known to be valid: borrowed, and owned.
+
+use std::{borrow::Cow, fmt, ops::Range};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
+
+use super::{
+    DecodeError, SyntaxError,
+    de::Reader,
+    scan::{self, first_value, is_space},
+    text,
+};
+use crate::wire::{RawText, deserialize_raw};
+
+/// What a JSON value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool,
+    /// A number.
+    Number,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl Kind {
+    pub(super) fn of(first: Option<u8>) -> Self {
+        match first {
+            Some(b'{') => Self::Object,
+            Some(b'[') => Self::Array,
+            Some(b'"') => Self::String,
+            Some(b't' | b'f') => Self::Bool,
+            Some(b'n') | None => Self::Null,
+            Some(_) => Self::Number,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    /// The word of Go's errors.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Null => "null",
+            Self::Bool => "bool",
+            Self::Number => "number",
+            Self::String => "string",
+            Self::Array => "array",
+            Self::Object => "object",
+        })
+    }
+}
+
+/// One JSON value, as it was written, without white space around it.
+///
+/// ```
+/// use esker_rpc::go_json::{Document, Kind};
+///
+/// let document = Document::first(br#" {"id": 1.50} trailing"#)?;
+/// assert_eq!(document.kind(), Kind::Object);
+/// assert_eq!(document.as_bytes(), br#"{"id": 1.50}"#);
+/// # Ok::<(), esker_rpc::go_json::SyntaxError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Document<'a>(&'a [u8]);
+
+impl<'a> Document<'a> {
+    /// `{}`.
+    pub const EMPTY_OBJECT: Document<'static> = Document(b"{}");
+
+    /// Reads the first value of these bytes as a stream decoder does: what follows it is not looked
+    /// at. Any bytes give a document or an error.
+    pub fn first(bytes: &'a [u8]) -> Result<Self, SyntaxError> {
+        first_value(bytes, |_, _| {}).map(|place| Self(&bytes[place]))
+    }
+
+    /// As [`Document::first`]; if the value is an object, its members' names and values as well.
+    ///
+    /// Both are told as they are written, in order, duplicates included; names with their quotes.
+    /// If there is an error after some members they have been told nevertheless.
+    pub fn first_with_members(
+        bytes: &'a [u8],
+        mut on_member: impl FnMut(Name<'a>, Self),
+    ) -> Result<Self, SyntaxError> {
+        let member = |name: Range<usize>, value: Range<usize>| {
+            on_member(Name(&bytes[name]), Self(&bytes[value]));
+        };
+        first_value(bytes, member).map(|place| Self(&bytes[place]))
+    }
+
+    /// Reads bytes that hold one value and nothing else but white space, with the errors of Go's
+    /// `json.Unmarshal`: what ends too early is `unexpected end of JSON input`.
+    pub fn whole(bytes: &'a [u8]) -> Result<Self, SyntaxError> {
+        let place = first_value(bytes, |_, _| {}).map_err(|error| match error {
+            SyntaxError::Eof | SyntaxError::UnexpectedEof => SyntaxError::UnexpectedEnd,
+            invalid => invalid,
+        })?;
+        match bytes[place.end..].iter().position(|byte| !is_space(*byte)) {
+            None => Ok(Self(&bytes[place])),
+            Some(after) => Err(SyntaxError::Invalid {
+                byte: bytes[place.end + after],
+                context: "after top-level value",
+                offset: place.end + after + 1,
+            }),
+        }
+    }
+
+    /// The value as it was written. It need not be UTF-8 inside strings.
+    #[must_use]
+    pub const fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// What the value is.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        Kind::of(self.0.first().copied())
+    }
+
+    /// The text of a string.
+    #[must_use]
+    pub fn as_str(self) -> Option<Cow<'a, str>> {
+        Name(self.0).literal().map(text::unquote)
+    }
+
+    /// The first element of an array.
+    #[must_use]
+    pub fn first_element(self) -> Option<Self> {
+        self.elements().next()
+    }
+
+    /// The elements of an array; none of anything else.
+    pub fn elements(self) -> impl Iterator<Item = Self> {
+        let mut at = 1;
+        std::iter::from_fn(move || {
+            if self.kind() != Kind::Array {
+                return None;
+            }
+            while self.0.get(at).is_some_and(|byte| is_space(*byte) || *byte == b',') {
+                at += 1;
+            }
+            if matches!(self.0.get(at), None | Some(b']')) {
+                return None;
+            }
+            let start = at;
+            at = scan::skip_value(self.0, start);
+            Some(Self(&self.0[start..at]))
+        })
+    }
+
+    /// Decodes the value into `T` by the rules of [`super`].
+    pub fn decode<T: DeserializeOwned>(self) -> Result<T, DecodeError> {
+        T::deserialize(&mut Reader::new(self.0))
+    }
+
+    /// Appends the value without white space between its tokens, `<`, `>`, `&` and the line
+    /// separators escaped: how Go writes a raw message.
+    pub fn write_compact(self, out: &mut Vec<u8>) {
+        super::ser::compact(self.0, out);
+    }
+}
+
+impl fmt::Debug for Document<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Document({})", String::from_utf8_lossy(self.0))
+    }
+}
+
+/// A member's name as it was written.
+#[derive(Debug, Clone, Copy)]
+pub struct Name<'a>(&'a [u8]);
+
+impl<'a> Name<'a> {
+    /// The name.
+    #[must_use]
+    pub fn text(self) -> Cow<'a, str> {
+        text::unquote(self.literal().unwrap_or_default())
+    }
+
+    /// Whether it stands for the field of that ASCII name, in any letter case.
+    #[must_use]
+    pub fn is(self, field: &str) -> bool {
+        // Nearly every client writes the name just so.
+        self.literal() == Some(field.as_bytes()) || text::same_name(&self.text(), field)
+    }
+
+    fn literal(self) -> Option<&'a [u8]> {
+        self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")
+    }
+}
+
+/// One JSON value of any kind, owned: what a service takes where the reference takes
+/// `interface{}` or `json.RawMessage`, to be decoded later.
+///
+/// It is kept as text, so there is no tree to build, walk or drop. Bytes that are no UTF-8 have
+/// been replaced by U+FFFD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoValue(Box<str>);
+
+impl GoValue {
+    /// Reads the first value of these bytes.
+    pub fn first(bytes: &[u8]) -> Result<Self, SyntaxError> {
+        Document::first(bytes).map(Self::from)
+    }
+
+    /// The value.
+    #[must_use]
+    pub fn document(&self) -> Document<'_> {
+        Document(self.0.as_bytes())
+    }
+
+    /// The value as it was written.
+    #[must_use]
+    pub fn as_text(&self) -> &str {
+        &self.0
+    }
+
+    /// What the value is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.document().kind()
+    }
+
+    /// Decodes the value into `T`.
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, DecodeError> {
+        self.document().decode()
+    }
+}
+
+impl Default for GoValue {
+    fn default() -> Self {
+        Self("null".into())
+    }
+}
+
+impl From<Document<'_>> for GoValue {
+    fn from(document: Document<'_>) -> Self {
+        Self(text::lossy(document.0).into())
+    }
+}
+
+impl RawText for GoValue {
+    const WANTED: &'static str = "a JSON value";
+
+    fn from_raw_text(text: &str) -> Option<Self> {
+        Some(Self(text.into()))
+    }
+}
+
+impl<'de> Deserialize<'de> for GoValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize_raw(deserializer)
+    }
+}
+
+impl Serialize for GoValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &serde_json::value::RawValue =
+            serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}

@@ -1,0 +1,94 @@
+//! The request's outer object: who is called, with what, and how the answer is labelled.
+
+use std::borrow::Cow;
+
+use crate::go_json::{Document, Kind, Name};
+
+/// The reference's request structure, decoded by Go's rules from one scan of the body.
+#[derive(Debug, Default)]
+pub(super) struct Envelope<'a> {
+    pub(super) jsonrpc: Cow<'a, str>,
+    pub(super) method: Cow<'a, str>,
+    /// Absent and `null` are the same.
+    pub(super) params: Option<Document<'a>>,
+    /// Absent and `null` are the same: a notification.
+    pub(super) id: Option<Document<'a>>,
+}
+
+/// Reads the first value of the body. An error comes with what could be decoded nevertheless: a
+/// member of the wrong type does not keep the others from being there, broken JSON does.
+pub(super) fn read(body: &[u8]) -> (Envelope<'_>, Result<(), String>) {
+    let mut envelope = Envelope::default();
+    // Of several faults the first is told.
+    let mut fault = None;
+    let document = Document::first_with_members(body, |name, value| {
+        if let Err(text) = envelope.member(name, value) {
+            fault.get_or_insert(text);
+        }
+    });
+    match document.map(Document::kind) {
+        Err(syntax) => (Envelope::default(), Err(syntax.to_string())),
+        // Nothing is decoded from null, which is no fault.
+        Ok(Kind::Object | Kind::Null) => (envelope, fault.map_or(Ok(()), Err)),
+        Ok(kind) => {
+            let text = format!("json: cannot unmarshal {kind} into Go value of type {REQUEST}");
+            (envelope, Err(text))
+        }
+    }
+}
+
+/// The reference's name of the structure, which its error texts show.
+const REQUEST: &str = "json2.serverRequest";
+
+impl<'a> Envelope<'a> {
+    fn member(&mut self, name: Name<'a>, value: Document<'a>) -> Result<(), String> {
+        if name.is("jsonrpc") {
+            text(&mut self.jsonrpc, "jsonrpc", value)
+        } else if name.is("method") {
+            text(&mut self.method, "method", value)
+        } else {
+            let present = (value.kind() != Kind::Null).then_some(value);
+            if name.is("params") {
+                self.params = present;
+            } else if name.is("id") {
+                self.id = present;
+            }
+            Ok(())
+        }
+    }
+
+    /// Appends the structure as the reference shows it in the `data` of its errors.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"jsonrpc\":");
+        crate::go_json::write_str(&self.jsonrpc, out);
+        out.extend_from_slice(b",\"method\":");
+        crate::go_json::write_str(&self.method, out);
+        out.extend_from_slice(b",\"params\":");
+        write_or_null(self.params, out);
+        out.extend_from_slice(b",\"id\":");
+        write_or_null(self.id, out);
+        out.push(b'}');
+    }
+}
+
+/// Appends a value compacted and escaped, or `null`.
+pub(super) fn write_or_null(value: Option<Document<'_>>, out: &mut Vec<u8>) {
+    match value {
+        Some(value) => value.write_compact(out),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+/// Stores a string; `null` leaves what was there.
+fn text<'a>(field: &mut Cow<'a, str>, name: &str, value: Document<'a>) -> Result<(), String> {
+    match (value.as_str(), value.kind()) {
+        (Some(text), _) => *field = text,
+        (None, Kind::Null) => {}
+        (None, kind) => {
+            return Err(format!(
+                "json: cannot unmarshal {kind} into Go struct field serverRequest.{name} of type string"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! Answers as the HTTP layer sends them.
+
+use super::envelope::write_or_null;
+use crate::{
+    RpcError,
+    go_json::{self, Document},
+};
+
+const JSON: &str = "application/json; charset=utf-8";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// What the HTTP layer sends back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct J2Reply {
+    /// HTTP status: 200, 405 or 415.
+    pub status: u16,
+    /// The `Content-Type` header; none with an empty answer.
+    pub content_type: Option<&'static str>,
+    /// Whether `X-Content-Type-Options: nosniff` is set: a method was invoked.
+    pub nosniff: bool,
+    /// The method is deprecated: the `Deprecation` header says so.
+    pub deprecation: Option<DeprecationNote>,
+    /// The body, with its closing newline where the reference writes one.
+    pub body: Vec<u8>,
+}
+
+/// Which method is deprecated, and since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeprecationNote {
+    /// The canonical namespace.
+    pub namespace: &'static str,
+    /// The canonical name, without the namespace.
+    pub method: &'static str,
+    /// The release of the reference in which it became deprecated, such as `v1.9.12`.
+    pub since: &'static str,
+}
+
+impl DeprecationNote {
+    /// The value of the `Deprecation` header.
+    ///
+    /// ```
+    /// let note = esker_rpc::j2::DeprecationNote {
+    ///     namespace: "xvm",
+    ///     method: "getBalance",
+    ///     since: "v1.9.12",
+    /// };
+    /// assert_eq!(note.header_value(), "xvm.getBalance since v1.9.12");
+    /// ```
+    #[must_use]
+    pub fn header_value(&self) -> String {
+        format!("{}.{} since {}", self.namespace, self.method, self.since)
+    }
+}
+
+impl J2Reply {
+    /// The answer to a notification.
+    pub(super) fn empty() -> Self {
+        Self::new(200, None, Vec::new())
+    }
+
+    /// An answer outside JSON-RPC.
+    pub(super) fn text(status: u16, text: String) -> Self {
+        Self::new(status, Some(TEXT), text.into_bytes())
+    }
+
+    fn json(body: Vec<u8>) -> Self {
+        Self::new(200, Some(JSON), body)
+    }
+
+    fn new(status: u16, content_type: Option<&'static str>, body: Vec<u8>) -> Self {
+        Self { status, content_type, nosniff: false, deprecation: None, body }
+    }
+}
+
+/// A buffer that ends where a method appends its result.
+pub(super) fn start_result() -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"result\":");
+    out
+}
+
+/// Completes the buffer to which a method has appended its result.
+pub(super) fn result(mut out: Vec<u8>, id: Document<'_>) -> J2Reply {
+    end(&mut out, Some(id));
+    J2Reply::json(out)
+}
+
+/// An error of a service.
+pub(super) fn rpc_error(error: &RpcError, id: Option<Document<'_>>) -> J2Reply {
+    let data = error.data.as_ref().and_then(|data| go_json::to_go_vec(data).ok());
+    self::error(error.code, &error.message, data.as_deref(), id)
+}
+
+/// An error with its data as JSON.
+pub(super) fn error(
+    code: i64,
+    message: &str,
+    data: Option<&[u8]>,
+    id: Option<Document<'_>>,
+) -> J2Reply {
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":");
+    out.extend_from_slice(code.to_string().as_bytes());
+    out.extend_from_slice(b",\"message\":");
+    go_json::write_str(message, &mut out);
+    out.extend_from_slice(b",\"data\":");
+    out.extend_from_slice(data.unwrap_or(b"null"));
+    out.push(b'}');
+    end(&mut out, id);
+    J2Reply::json(out)
+}
+
+fn end(out: &mut Vec<u8>, id: Option<Document<'_>>) {
+    out.extend_from_slice(b",\"id\":");
+    write_or_null(id, out);
+    out.extend_from_slice(b"}\n");
+}
