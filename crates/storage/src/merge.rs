@@ -31,26 +31,7 @@ where
         }
     }
 
-    /// As [`KvRead::seek`]: the base is asked again for each entry that a layer hides.
-    pub(crate) fn seek(&self, key: &[u8]) -> StorageResult<Option<Entry>> {
-        let mut ranges = self.ranges(key);
-        let ours = std::iter::from_fn(|| next_change(&mut ranges))
-            .find_map(|(key, value)| value.map(|value| (key, value)));
-        let mut theirs = self.base.seek(key)?;
-        // Above our own first live key nothing of the base can matter.
-        while let Some((found, _)) = &theirs {
-            if ours.is_some_and(|(key, _)| key <= found.as_slice()) {
-                break;
-            }
-            if self.changed(found).is_none() {
-                return Ok(theirs);
-            }
-            theirs = self.base.seek(&successor(found))?;
-        }
-        Ok(ours.map(|(key, value)| (key.to_vec(), value.to_vec())))
-    }
-
-    /// As [`KvRead::seek_back`].
+    /// As [`KvRead::seek_back`]: the base is asked again for each entry that a layer hides.
     pub(crate) fn seek_back(&self, key: &[u8]) -> StorageResult<Option<Entry>> {
         let ours = self.last_live(key);
         let mut theirs = self.base.seek_back(key)?;
@@ -156,11 +137,6 @@ fn next_change<'a>(ranges: &mut [Range<'a>]) -> Option<(&'a [u8], Option<&'a [u8
         }
     }
     newest.map(|value| (lowest, value))
-}
-
-/// The first possible key above `key`.
-fn successor(key: &[u8]) -> Vec<u8> {
-    [key, &[0]].concat()
 }
 
 /// The last possible key below `key` that a store can hold; `None` if there is none.

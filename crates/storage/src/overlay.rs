@@ -100,10 +100,6 @@ macro_rules! read_through_layers {
                 self.layered().get_with(key, f)
             }
 
-            fn seek(&self, key: &[u8]) -> StorageResult<Option<Entry>> {
-                self.layered().seek(key)
-            }
-
             fn seek_back(&self, key: &[u8]) -> StorageResult<Option<Entry>> {
                 self.layered().seek_back(key)
             }
