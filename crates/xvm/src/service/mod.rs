@@ -12,6 +12,8 @@ mod blocks;
 mod error;
 pub mod genesis;
 mod shown;
+#[cfg(test)]
+mod tests;
 mod txs;
 mod utxos;
 pub mod wallet;
