@@ -15,7 +15,7 @@ pub const XVM_ID: Id = Id::from_ascii_name("avm");
 /// The EVM.
 pub const EVM_ID: Id = Id::from_ascii_name("evm");
 /// The P-Chain's VM, whose chain has no `CreateChainTx`; its ID is zero.
-pub const PLATFORM_VM_ID: Id = Id::from_ascii_name("platform");
+pub const PLATFORM_VM_ID: Id = Id::from_ascii_name("platformvm");
 
 /// Alias, name and symbol, decimal places of the native asset in the genesis of every network.
 const NATIVE_ALIAS: &str = "AVAX";

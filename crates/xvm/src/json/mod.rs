@@ -11,7 +11,6 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::block::Block;
-use crate::txs::Tx;
 
 mod operation;
 mod output;
@@ -26,14 +25,20 @@ pub struct AddressFormat<'a> {
     pub hrp: &'a str,
 }
 
-impl AddressFormat<'_> {
+impl<'a> AddressFormat<'a> {
     /// `X-local1..`
     pub fn text(&self, address: &ShortId) -> String {
         address::format(self.alias, self.hrp, address)
     }
+
+    /// `value` to be rendered in this format.
+    pub const fn json<T: ?Sized>(self, value: &'a T) -> Json<'a, T> {
+        Json::new(value, self)
+    }
 }
 
-/// A value to be rendered: a [`Tx`], a [`Block`], an [`esker_utxo::Output`] and what they consist of.
+/// A value to be rendered: a [`Tx`](crate::txs::Tx), a [`Block`], an [`Output`](esker_utxo::Output) and what
+/// they consist of.
 #[derive(Debug)]
 pub struct Json<'a, T: ?Sized> {
     value: &'a T,
@@ -45,33 +50,36 @@ impl<'a, T: ?Sized> Json<'a, T> {
     pub const fn new(value: &'a T, format: AddressFormat<'a>) -> Self {
         Self { value, format }
     }
+}
 
-    /// Another value in the same format.
-    const fn of<U: ?Sized>(&self, value: &'a U) -> Json<'a, U> {
-        Json { value, format: self.format }
+impl<T: Render + ?Sized> Serialize for Json<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value.render(self.format, serializer)
     }
+}
+
+/// What has addresses in it, and so needs to know their format to be serialised.
+pub trait Render {
+    /// Serialises the value.
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error>;
 }
 
 /// Lists render each element.
-impl<T> Serialize for Json<'_, [T]>
-where
-    for<'e> Json<'e, T>: Serialize,
-{
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.value.iter().map(|element| self.of(element)))
+impl<T: Render> Render for [T] {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.iter().map(|element| format.json(element)))
     }
 }
 
-impl Serialize for Json<'_, Block> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let block = self.value;
-        let mut map = serializer.serialize_map(Some(6))?;
-        map.serialize_entry("parentID", &block.parent_id())?;
-        map.serialize_entry("height", &block.height())?;
-        map.serialize_entry("time", &block.time_s())?;
-        map.serialize_entry("merkleRoot", &block.merkle_root())?;
-        map.serialize_entry::<_, Json<'_, [Tx]>>("txs", &self.of(block.txs()))?;
-        map.serialize_entry("id", &block.id())?;
+impl Render for Block {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(6))?;
+        map.serialize_entry("parentID", &self.parent_id())?;
+        map.serialize_entry("height", &self.height())?;
+        map.serialize_entry("time", &self.time_s())?;
+        map.serialize_entry("merkleRoot", &self.merkle_root())?;
+        map.serialize_entry("txs", &format.json(self.txs()))?;
+        map.serialize_entry("id", &self.id())?;
         map.end()
     }
 }

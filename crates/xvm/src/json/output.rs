@@ -7,7 +7,7 @@ use esker_utxo::{
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{AddressFormat, Hex, Json};
+use super::{AddressFormat, Hex, Render};
 use crate::txs::InitialState;
 
 /// Owners as addresses.
@@ -44,49 +44,47 @@ fn body<S: Serializer>(
     map.end()
 }
 
-impl Serialize for Json<'_, OutputOwners> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        body(serializer, self.value, self.format, None, None, None)
+impl Render for OutputOwners {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        body(to, self, format, None, None, None)
     }
 }
 
-impl Serialize for Json<'_, TransferOutput> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let output = self.value;
-        body(serializer, &output.owners, self.format, Some(output.amount), None, None)
+impl Render for TransferOutput {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        body(to, &self.owners, format, Some(self.amount), None, None)
     }
 }
 
-impl Serialize for Json<'_, NftTransferOutput> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let output = self.value;
-        let (group_id, payload) = (Some(output.group_id), Some(output.payload.as_slice()));
-        body(serializer, &output.owners, self.format, None, group_id, payload)
+impl Render for NftTransferOutput {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        let (group_id, payload) = (Some(self.group_id), Some(self.payload.as_slice()));
+        body(to, &self.owners, format, None, group_id, payload)
     }
 }
 
-impl Serialize for Json<'_, Output> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.value {
+impl Render for Output {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        match self {
             Output::SecpMint(owners)
             | Output::PropertyMint(owners)
-            | Output::PropertyOwned(owners) => self.of(owners).serialize(serializer),
-            Output::SecpTransfer(output) => self.of(output).serialize(serializer),
+            | Output::PropertyOwned(owners) => owners.render(format, to),
+            Output::SecpTransfer(output) => output.render(format, to),
             Output::NftMint(output) => {
                 let group_id = Some(output.group_id);
-                body(serializer, &output.owners, self.format, None, group_id, None)
+                body(to, &output.owners, format, None, group_id, None)
             }
-            Output::NftTransfer(output) => self.of(output).serialize(serializer),
+            Output::NftTransfer(output) => output.render(format, to),
         }
     }
 }
 
-impl Serialize for Json<'_, TransferableOutput> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(3))?;
-        map.serialize_entry("assetID", &self.value.asset_id)?;
+impl Render for TransferableOutput {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(3))?;
+        map.serialize_entry("assetID", &self.asset_id)?;
         map.serialize_entry("fxID", FxKind::Secp256k1.id_text())?;
-        map.serialize_entry("output", &self.of(&self.value.output))?;
+        map.serialize_entry("output", &format.json(&self.output))?;
         map.end()
     }
 }
@@ -98,38 +96,36 @@ pub(super) struct Signing<'a> {
     pub(super) signature_indices: &'a [u32],
 }
 
-impl Serialize for Json<'_, TransferInput> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("amount", &self.value.amount)?;
-        map.serialize_entry("signatureIndices", &self.value.sig_indices)?;
+impl Render for TransferInput {
+    fn render<S: Serializer>(&self, _: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(2))?;
+        map.serialize_entry("amount", &self.amount)?;
+        map.serialize_entry("signatureIndices", &self.sig_indices)?;
         map.end()
     }
 }
 
-impl Serialize for Json<'_, TransferableInput> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let input = self.value;
-        let mut map = serializer.serialize_map(Some(5))?;
-        map.serialize_entry("txID", &input.utxo_id.tx_id)?;
-        map.serialize_entry("outputIndex", &input.utxo_id.output_index)?;
-        map.serialize_entry("assetID", &input.asset_id)?;
+impl Render for TransferableInput {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(5))?;
+        map.serialize_entry("txID", &self.utxo_id.tx_id)?;
+        map.serialize_entry("outputIndex", &self.utxo_id.output_index)?;
+        map.serialize_entry("assetID", &self.asset_id)?;
         map.serialize_entry("fxID", FxKind::Secp256k1.id_text())?;
-        map.serialize_entry("input", &self.of(&input.input))?;
+        map.serialize_entry("input", &format.json(&self.input))?;
         map.end()
     }
 }
 
-impl Serialize for Json<'_, InitialState> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let state = self.value;
+impl Render for InitialState {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
         // The extension shown is the one of the index, whatever the outputs are. An index that no extension
         // has can stand in a genesis alone; the reference leaves the ID empty then.
-        let fx_id = FxKind::from_index(state.fx_index).map(FxKind::id).unwrap_or_default();
-        let mut map = serializer.serialize_map(Some(3))?;
-        map.serialize_entry("fxIndex", &state.fx_index)?;
+        let fx_id = FxKind::from_index(self.fx_index).map(FxKind::id).unwrap_or_default();
+        let mut map = to.serialize_map(Some(3))?;
+        map.serialize_entry("fxIndex", &self.fx_index)?;
         map.serialize_entry("fxID", &fx_id)?;
-        map.serialize_entry("outputs", &self.of(state.outputs.as_slice()))?;
+        map.serialize_entry("outputs", &format.json(self.outputs.as_slice()))?;
         map.end()
     }
 }

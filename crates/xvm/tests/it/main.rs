@@ -1,0 +1,10 @@
+//! The asset VM's tests.
+
+#![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
+
+mod genesis;
+mod goldens;
+mod json;
+mod syntactic;
+mod txs;
+mod vectors;

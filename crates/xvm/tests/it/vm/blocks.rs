@@ -1,0 +1,236 @@
+//! Blocks: what is refused in them, siblings, overlays.
+
+use esker_chain::{BlockError, BuildContext, ChainMachine, ChainVm, Stage, Verdict};
+use esker_primitives::Id;
+use esker_xvm::block::Block;
+use esker_xvm::txs::{Tx, UnsignedTx};
+use esker_xvm::{TxStatus, Xvm};
+
+use super::world::{
+    FEE, START_MS, World, address, balance, base, fund, native_id, output, output_of, rejected,
+    sign, spend, status, transfer,
+};
+
+const START_S: u64 = START_MS / 1000;
+
+fn verify(vm: &Xvm, block: &[u8]) -> Result<Id, BlockError> {
+    let reader = vm.context().store.snapshot().unwrap();
+    let at = BuildContext { now_ms: START_MS, ancestors: Vec::new() };
+    vm.verify(reader.as_ref(), block, &at).map(|block| block.id)
+}
+
+fn invalid(vm: &Xvm, block: &Block) -> String {
+    match verify(vm, block.bytes()) {
+        Err(BlockError::Invalid(reason)) => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn each_rule_of_blocks_is_told_in_its_order() {
+    let mut world = World::new();
+    let vm = world.x.clone();
+    let native = native_id(&vm);
+    let first = transfer(&vm, 1, native, 10, 9);
+    vm.issue(first.bytes()).unwrap();
+    world.settle().await;
+    let tip = vm.view().unwrap().tip().unwrap();
+    let good = transfer(&vm, 2, native, 10, 9);
+    let block = |parent, height, time_s, txs: &[&Tx]| {
+        Block::new(parent, height, time_s, txs.iter().map(|tx| (*tx).clone()).collect())
+    };
+    verify(&vm, block(tip.id, 2, START_S, &[&good]).bytes()).unwrap();
+
+    // Merkle root: before everything else.
+    let mut bytes = block(some_parent(), 9, 0, &[]).bytes().to_vec();
+    bytes[58] = 1;
+    assert!(invalid(&vm, &Block::parse(&bytes).unwrap()).starts_with("unexpected merkle root: "));
+    assert_eq!(invalid(&vm, &block(some_parent(), 9, 0, &[])), "block contains no transactions");
+    // The rules of transactions without state come before the block's place.
+    let mut unsigned = good.unsigned().base().clone();
+    unsigned.memo = vec![0; 257];
+    let long_memo = sign(UnsignedTx::Base(unsigned), 2);
+    assert_eq!(
+        invalid(&vm, &block(some_parent(), 9, 0, &[&long_memo])),
+        "memo exceeds maximum length: 257 > 256"
+    );
+    assert!(invalid(&vm, &block(some_parent(), 9, 0, &[&good])).starts_with("parent block "));
+    assert_eq!(
+        invalid(&vm, &block(tip.id, 3, 0, &[&good])),
+        "block has incorrect height: expected height 2, got 3"
+    );
+    assert_eq!(
+        invalid(&vm, &block(tip.id, 2, START_S - 1, &[&first])),
+        format!(
+            "proposed timestamp before current chain time: proposed timestamp ({}), chain time ({START_S})",
+            START_S - 1
+        )
+    );
+    assert_eq!(invalid(&vm, &block(tip.id, 2, START_S, &[&first])), "not found");
+    assert_eq!(invalid(&vm, &block(tip.id, 2, START_S, &[&good, &good])), "not found");
+    assert!(matches!(verify(&vm, &bytes[..89]), Err(BlockError::Invalid(_))));
+}
+
+fn some_parent() -> Id {
+    Id::sha256(b"parent")
+}
+
+#[tokio::test]
+async fn a_block_ahead_of_the_clock_is_waited_for() {
+    let world = World::new();
+    let vm = &world.x;
+    let tip = vm.view().unwrap().tip().unwrap();
+    let tx = transfer(vm, 1, native_id(vm), 10, 9);
+    let block = |time_s| Block::new(tip.id, 1, time_s, vec![tx.clone()]);
+    verify(vm, block(START_S + 10).bytes()).unwrap();
+    match verify(vm, block(START_S + 11).bytes()) {
+        Err(BlockError::NotYet { until_ms, .. }) => assert_eq!(until_ms, START_MS + 1000),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn in_a_block_its_own_time_counts_for_locktimes() {
+    let mut world = World::new();
+    let vm = world.x.clone();
+    let native = native_id(&vm);
+    let (inputs, mut outputs) = fund(&vm, 1, &[(native, 5000 + FEE)]);
+    let mut locked = output(native, 5000, address(9));
+    locked.output.owners.locktime = START_S + 5;
+    outputs.push(locked);
+    let tx = sign(UnsignedTx::Base(base(&vm, inputs, outputs)), 1);
+    vm.issue(tx.bytes()).unwrap();
+    world.settle().await;
+    let tip = vm.view().unwrap().tip().unwrap();
+    let child = spend(&vm, &output_of(&tx, 9), 9, 100, 8);
+    let block = |time_s| Block::new(tip.id, 2, time_s, vec![child.clone()]);
+    // The clock of the one who verifies plays no part.
+    assert_eq!(invalid(&vm, &block(START_S + 4)), "output is time locked");
+    verify(&vm, block(START_S + 5).bytes()).unwrap();
+}
+
+#[tokio::test]
+async fn siblings_exclude_each_other_and_return_their_transactions() {
+    let mut world = World::new();
+    let vm = world.x.clone();
+    let native = native_id(&vm);
+    let genesis = world.last();
+    let (a, b) = (transfer(&vm, 1, native, 10, 9), transfer(&vm, 2, native, 20, 9));
+    vm.issue(a.bytes()).unwrap();
+    let left = world.propose_on(&genesis).await.unwrap();
+    vm.issue(b.bytes()).unwrap();
+    let right = world.propose_on(&genesis).await.unwrap();
+    assert_ne!(left.id(), right.id());
+    assert_eq!(world.machine.undecided(), 2);
+    assert_eq!(status(&vm, b.id()), TxStatus::Processing);
+    // Undecided blocks can be looked at.
+    let block = Block::parse(&right.blocks[0].1).unwrap();
+    assert_eq!(block.txs().iter().map(Tx::id).collect::<Vec<_>>(), [a.id(), b.id()]);
+    assert_eq!(vm.view().unwrap().block_by_id(&block.id()).unwrap().unwrap(), *block.bytes());
+    world.finalize(&left).await;
+    assert_eq!(status(&vm, a.id()), TxStatus::Accepted);
+    assert_eq!(status(&vm, b.id()), TxStatus::Processing);
+    assert_eq!(vm.view().unwrap().block_by_id(&block.id()).unwrap(), None);
+    world.settle().await;
+    assert_eq!(status(&vm, b.id()), TxStatus::Accepted);
+    assert_eq!(balance(&vm, 9, native), 30);
+}
+
+#[tokio::test]
+async fn blocks_stand_on_undecided_blocks() {
+    let mut world = World::new();
+    let vm = world.x.clone();
+    let native = native_id(&vm);
+    let genesis = world.last();
+    let parent = transfer(&vm, 1, native, 50_000, 9);
+    vm.issue(parent.bytes()).unwrap();
+    let first = world.propose_on(&genesis).await.unwrap();
+    // What an undecided block holds is not built again on top of it.
+    assert_eq!(world.propose_on(&first).await, None);
+    // A child of the undecided transaction: only the wallet's way takes it in.
+    let child = spend(&vm, &output_of(&parent, 9), 9, 20_000, 8);
+    assert_eq!(vm.issue(child.bytes()).unwrap_err().to_string(), "not found");
+    vm.issue_unverified(child.bytes()).unwrap();
+    let second = world.propose_on(&first).await.unwrap();
+    let other = transfer(&vm, 2, native, 5, 9);
+    vm.issue(other.bytes()).unwrap();
+    let third = world.propose_on(&second).await.unwrap();
+    assert_eq!(Block::parse(&third.blocks[0].1).unwrap().txs(), std::slice::from_ref(&other));
+    world.machine.seen(&third, Stage::Notarized);
+    assert_eq!(world.machine.undecided(), 3);
+    assert_eq!(vm.view().unwrap().height().unwrap(), 0);
+    for bundle in [&first, &second, &third] {
+        world.finalize(bundle).await;
+    }
+    assert_eq!(balance(&vm, 8, native), 20_000);
+    assert_eq!(balance(&vm, 9, native), 30_000 - FEE + 5);
+    assert_eq!(vm.view().unwrap().height().unwrap(), 3);
+    assert_eq!(world.propose_on(&third).await, None);
+}
+
+#[tokio::test]
+async fn what_only_an_undecided_block_forbids_waits() {
+    let mut world = World::new();
+    let vm = world.x.clone();
+    let native = native_id(&vm);
+    let genesis = world.last();
+    // Another node's block spends what a waiting transaction spends too.
+    let (theirs, ours) = (transfer(&vm, 1, native, 10, 9), transfer(&vm, 1, native, 20, 9));
+    let tip = vm.view().unwrap().tip().unwrap();
+    let block = Block::new(tip.id, 1, START_S, vec![theirs.clone()]);
+    let mut foreign = genesis.clone();
+    foreign.parent = genesis.id();
+    foreign.height = 1;
+    foreign.timestamp_ms = START_MS;
+    foreign.blocks = vec![(vm.context().chain_id, block.bytes().clone())];
+    assert_eq!(world.machine.verify(&[], &foreign).await.unwrap(), Verdict::Valid);
+    vm.issue(ours.bytes()).unwrap();
+    assert_eq!(world.propose_on(&foreign).await, None);
+    assert_eq!(status(&vm, ours.id()), TxStatus::Processing);
+    assert_eq!(status(&vm, theirs.id()), TxStatus::Processing);
+    // Theirs is abandoned for ours; it comes back, and is found to be impossible.
+    let own = world.propose_on(&genesis).await.unwrap();
+    world.finalize(&own).await;
+    assert_eq!(status(&vm, ours.id()), TxStatus::Accepted);
+    world.settle().await;
+    assert_eq!(status(&vm, theirs.id()), rejected("not found"));
+}
+
+#[tokio::test]
+async fn a_finished_bundle_again_changes_nothing() {
+    let mut world = World::new();
+    let vm = world.x.clone();
+    let tx = transfer(&vm, 1, native_id(&vm), 10, 9);
+    vm.issue(tx.bytes()).unwrap();
+    world.step().await;
+    let before = vm.view().unwrap().tip().unwrap();
+    let bundle = world.last();
+    world.machine.finalize(&bundle, None).await.unwrap();
+    assert_eq!(vm.view().unwrap().tip().unwrap(), before);
+}
+
+#[tokio::test]
+async fn genesis_assets_are_transactions() {
+    let world = World::new();
+    let view = world.x.view().unwrap();
+    for alias in ["AVAX", "NFT", "PRP", "VAR", "NAT"] {
+        let id = world.x.assets().lookup(alias).unwrap();
+        let tx = view.tx(&id).unwrap().unwrap();
+        assert_eq!(tx.id(), id);
+        assert_eq!(Id::sha256(&view.tx_bytes(&id).unwrap().unwrap()), id);
+        assert_eq!(status(&world.x, id), TxStatus::Accepted);
+        assert!(view.asset(&id).unwrap().is_some());
+    }
+    let native = native_id(&world.x);
+    assert_eq!(world.x.assets().lookup("NAT"), Some(native));
+    assert_eq!(world.x.assets().lookup(&native.to_string()), Some(native));
+    assert_eq!(world.x.assets().alias(&native), Some("AVAX"));
+    assert_eq!(world.x.assets().lookup("nat"), None);
+    assert_eq!(world.x.assets().lookup(""), None);
+    // The other chain has no NFT; the native asset it knows by any of its names.
+    assert_eq!(world.y.assets().lookup("NFT"), None);
+    assert_eq!(world.y.assets().lookup("NAT"), Some(native));
+    let record = view.asset(&native).unwrap().unwrap();
+    assert_eq!((record.name.as_str(), record.symbol.as_str()), ("Avalanche", "AVAX"));
+    assert_eq!(record.denomination, 9);
+}

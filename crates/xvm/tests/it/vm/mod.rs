@@ -1,0 +1,12 @@
+//! The chain itself, driven without HTTP over a store in memory.
+
+mod address_txs;
+mod blocks;
+mod conservation;
+mod issue;
+mod pages;
+mod replay;
+mod shared;
+mod status;
+mod wallet;
+mod world;

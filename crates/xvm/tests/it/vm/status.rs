@@ -1,0 +1,81 @@
+//! What became of transactions, over a store that fails or starts again.
+
+use esker_storage::{KvRead, KvStore, MemoryStore};
+use esker_xvm::TxStatus;
+use std::sync::Arc;
+
+use super::world::{Setup, World, balance, native_id, some_id, status, transfer};
+
+#[tokio::test]
+async fn unknown_ones_are_unknown() {
+    let world = World::new();
+    assert_eq!(status(&world.x, some_id("nothing")), TxStatus::Unknown);
+}
+
+#[tokio::test]
+async fn a_restart_keeps_what_was_accepted_and_forgets_what_waited() {
+    let kv: Arc<dyn KvStore> = Arc::new(MemoryStore::new());
+    let mut world = World::with(Setup { kv: kv.clone(), ..Setup::default() });
+    let native = native_id(&world.x);
+    let accepted = transfer(&world.x, 1, native, 10, 9);
+    world.x.issue(accepted.bytes()).unwrap();
+    world.settle().await;
+    let waiting = transfer(&world.x, 2, native, 20, 9);
+    world.x.issue(waiting.bytes()).unwrap();
+    drop(world);
+    let world = World::with(Setup { kv, ..Setup::default() });
+    assert_eq!(status(&world.x, accepted.id()), TxStatus::Accepted);
+    assert_eq!(status(&world.x, waiting.id()), TxStatus::Unknown);
+    assert_eq!(world.x.accepted_height(), 1);
+    assert_eq!(balance(&world.x, 9, native), 10);
+}
+
+#[tokio::test]
+async fn another_genesis_is_refused() {
+    use esker_chain::{ChainVm, Machine, MachineConfig};
+    use esker_xvm::genesis::define::{self, AssetDefinition};
+    use esker_xvm::genesis::primary::fresh_genesis_block;
+    use esker_xvm::{Xvm, XvmConfig};
+
+    let world = World::new();
+    let context = world.x.context().clone();
+    let other = AssetDefinition { alias: "A".into(), ..AssetDefinition::default() };
+    let genesis = define::genesis(1, [other]).unwrap();
+    let block = fresh_genesis_block(context.chain_id);
+    let vm = Xvm::new(context, XvmConfig::default(), genesis, block).unwrap();
+    let reader = world.store.snapshot().unwrap();
+    let error = ChainVm::check(vm.as_ref(), reader.as_ref()).unwrap_err();
+    assert_eq!(error.to_string(), "the data of chain X belongs to another genesis");
+    let chains: Vec<Arc<dyn ChainVm>> = vec![vm];
+    let work = Arc::new(tokio::sync::Notify::new());
+    let opened = Machine::open(
+        chains,
+        world.store.clone(),
+        world.clock.clone(),
+        work,
+        MachineConfig::default(),
+    );
+    assert!(opened.is_err());
+}
+
+#[tokio::test]
+async fn a_damaged_last_block_is_noticed() {
+    use esker_chain::ChainVm;
+    use esker_storage::WriteSet;
+    use esker_xvm::state::tables::BLOCKS;
+
+    let mut world = World::new();
+    let tx = transfer(&world.x, 1, native_id(&world.x), 10, 9);
+    world.x.issue(tx.bytes()).unwrap();
+    world.settle().await;
+    let scope = world.x.context().scope;
+    let reader: Box<dyn KvRead> = world.store.snapshot().unwrap();
+    let mut block = BLOCKS.get(reader.as_ref(), scope, &1).unwrap().unwrap();
+    block[100] ^= 1;
+    let mut out = WriteSet::new();
+    BLOCKS.put(&mut out, scope, &1, &block);
+    world.store.writer.commit_blocking(out).unwrap();
+    let reader = world.store.snapshot().unwrap();
+    let error = ChainVm::check(world.x.as_ref(), reader.as_ref()).unwrap_err();
+    assert!(error.to_string().contains("block 1 of chain X is missing or damaged"), "{error}");
+}
