@@ -11,6 +11,9 @@ use std::path::Path;
 use crate::folder::cannot;
 use crate::{StorageError, StorageResult};
 
+const _: () =
+    assert!(usize::BITS == 64, "the layout below, and the address space that a store maps");
+
 const MAGIC: u32 = 0xbeef_c0de;
 const DATA_VERSION: u32 = 1;
 /// Bytes before the content of each page.

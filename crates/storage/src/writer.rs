@@ -21,7 +21,8 @@ const GROUP_LEN: usize = 64;
 const GROUP_BYTES: usize = 4 << 20;
 
 /// Handle to the writer thread of a store. Sets are committed in the order in which they were brought; sets that
-/// wait together may share one transaction. The thread ends after [`Writer::close`], or with its last handle.
+/// wait together may share one transaction. Long work brings many small sets, so that others come in between. The
+/// thread ends after [`Writer::close`], or with its last handle.
 #[derive(Clone)]
 pub struct Writer {
     queue: mpsc::Sender<Job>,
