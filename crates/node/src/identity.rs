@@ -1,1 +1,336 @@
 //! Who this node is among others: a TLS certificate, whose hash is its name, and a BLS key.
+//!
+//! Both are made once and kept in `<data folder>/staking/`, in the reference's files and forms: `staker.crt` and
+//! `staker.key` (PEM, PKCS #8), `signer.key` (the 32 bytes of the BLS key). Only the owner may read them.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use blst::min_pk::SecretKey;
+use esker_primitives::hash::{ripemd160, sha256};
+use esker_primitives::{NodeId, ShortId};
+use rcgen::{CertificateParams, DistinguishedName, KeyPair, KeyUsagePurpose};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject as _;
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+/// Folder of the files, below the data folder.
+pub const FOLDER: &str = "staking";
+const CERTIFICATE: &str = "staker.crt";
+const TLS_KEY: &str = "staker.key";
+const BLS_KEY: &str = "signer.key";
+
+/// Ciphersuite of proofs of possession: minimal public keys, hashing to G2.
+const POSSESSION: &[u8] = b"BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
+
+/// Why a node has no identity.
+#[derive(Debug, Error)]
+pub enum IdentityError {
+    /// A file cannot be read or written.
+    #[error("{path}: {error}")]
+    Io {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A file holds something else than it should.
+    #[error("{path}: {what}")]
+    Damaged {
+        /// Which one.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// No key or certificate can be made.
+    #[error("cannot make a staking key: {0}")]
+    Generate(String),
+}
+
+/// A node's keys and the names that follow from them.
+pub struct Identity {
+    certificate_pem: String,
+    certificate_der: Vec<u8>,
+    tls_key_pem: Zeroizing<String>,
+    node_id: NodeId,
+    bls: SecretKey,
+    /// Costs half a millisecond, which a node that nobody asks need not spend.
+    proof: OnceLock<[u8; 96]>,
+}
+
+impl Identity {
+    /// A new identity that is kept nowhere.
+    pub fn generate() -> Result<Self, IdentityError> {
+        let (certificate_pem, tls_key_pem) = generate_tls().map_err(generate_error)?;
+        let certificate_der = certificate_der(&certificate_pem).map_err(generate_error)?;
+        Ok(Self::new(certificate_pem, certificate_der, tls_key_pem, generate_bls()?))
+    }
+
+    /// The identity in the data folder; what is missing is made and kept there.
+    pub fn load_or_create(data_dir: &Path) -> Result<Self, IdentityError> {
+        let folder = data_dir.join(FOLDER);
+        let (certificate_pem, tls_key_pem) = load_or_create_tls(&folder)?;
+        let path = folder.join(CERTIFICATE);
+        let certificate_der =
+            certificate_der(&certificate_pem).map_err(|what| damaged(&path, what))?;
+        check_pair(&certificate_der, &tls_key_pem)
+            .map_err(|what| damaged(&folder.join(TLS_KEY), what))?;
+        let bls = load_or_create_bls(&folder)?;
+        Ok(Self::new(certificate_pem, certificate_der, tls_key_pem, bls))
+    }
+
+    fn new(
+        certificate_pem: String,
+        certificate_der: Vec<u8>,
+        tls_key_pem: Zeroizing<String>,
+        bls: SecretKey,
+    ) -> Self {
+        let node_id = NodeId(ShortId::new(ripemd160(&sha256(&certificate_der))));
+        let proof = OnceLock::new();
+        Self { certificate_pem, certificate_der, tls_key_pem, node_id, bls, proof }
+    }
+
+    /// The node's name: `ripemd160(sha256(certificate))`.
+    pub fn node_id(&self) -> NodeId {
+        self.node_id
+    }
+
+    /// The certificate, DER.
+    pub fn certificate_der(&self) -> &[u8] {
+        &self.certificate_der
+    }
+
+    /// The certificate, PEM.
+    pub fn certificate_pem(&self) -> &str {
+        &self.certificate_pem
+    }
+
+    /// The certificate's private key, PEM.
+    pub fn tls_key_pem(&self) -> &str {
+        &self.tls_key_pem
+    }
+
+    /// The BLS public key, compressed.
+    pub fn bls_public_key(&self) -> [u8; 48] {
+        self.bls.sk_to_pk().compress()
+    }
+
+    /// The BLS key's signature of its own public key, compressed.
+    pub fn proof_of_possession(&self) -> [u8; 96] {
+        *self.proof.get_or_init(|| {
+            self.bls.sign(&self.bls_public_key(), POSSESSION, &[]).compress()
+        })
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity").field("node_id", &self.node_id).finish_non_exhaustive()
+    }
+}
+
+fn load_or_create_tls(folder: &Path) -> Result<(String, Zeroizing<String>), IdentityError> {
+    let (certificate_path, key_path) = (folder.join(CERTIFICATE), folder.join(TLS_KEY));
+    match (read(&certificate_path)?, read(&key_path)?) {
+        (Some(certificate), Some(key)) => {
+            let key = text(&key_path, key.to_vec())?;
+            Ok((text(&certificate_path, certificate.to_vec())?, Zeroizing::new(key)))
+        }
+        // A certificate is made anew for a key alone only by hand: it would be another node.
+        (Some(_), None) => Err(damaged(&key_path, "is missing, and its certificate is there")),
+        (None, Some(_)) => Err(damaged(&certificate_path, "is missing, and its key is there")),
+        (None, None) => {
+            let (certificate, key) = generate_tls().map_err(generate_error)?;
+            // The key first: a certificate without its key would be of no use.
+            write(folder, &key_path, key.as_bytes())?;
+            write(folder, &certificate_path, certificate.as_bytes())?;
+            Ok((certificate, key))
+        }
+    }
+}
+
+fn load_or_create_bls(folder: &Path) -> Result<SecretKey, IdentityError> {
+    let path = folder.join(BLS_KEY);
+    match read(&path)? {
+        Some(bytes) => SecretKey::from_bytes(&bytes)
+            .map_err(|error| damaged(&path, format!("is no BLS key of 32 bytes: {error:?}"))),
+        None => {
+            let key = generate_bls()?;
+            write(folder, &path, Zeroizing::new(key.to_bytes()).as_slice())?;
+            Ok(key)
+        }
+    }
+}
+
+fn generate_tls() -> Result<(String, Zeroizing<String>), rcgen::Error> {
+    // P-256: made in well under a millisecond, where an RSA key takes long.
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.not_before = rcgen::date_time_ymd(2000, 1, 1);
+    params.not_after = rcgen::date_time_ymd(2125, 1, 1);
+    let certificate = params.self_signed(&key)?;
+    Ok((certificate.pem(), Zeroizing::new(key.serialize_pem())))
+}
+
+fn generate_bls() -> Result<SecretKey, IdentityError> {
+    use rand::TryRngCore as _;
+
+    let mut seed = Zeroizing::new([0; 32]);
+    rand::rngs::OsRng.try_fill_bytes(seed.as_mut_slice()).map_err(generate_error)?;
+    SecretKey::key_gen(seed.as_slice(), &[])
+        .map_err(|error| IdentityError::Generate(format!("{error:?}")))
+}
+
+fn certificate_der(pem: &str) -> Result<Vec<u8>, String> {
+    CertificateDer::from_pem_slice(pem.as_bytes())
+        .map(|der| der.to_vec())
+        .map_err(|error| format!("is no PEM certificate: {error}"))
+}
+
+/// The key is readable and the certificate holds its public half.
+fn check_pair(certificate_der: &[u8], key_pem: &str) -> Result<(), String> {
+    let key = KeyPair::from_pem(key_pem).map_err(|error| format!("is no PEM key: {error}"))?;
+    let public = key.public_key_raw();
+    if certificate_der.windows(public.len()).any(|window| window == public) {
+        Ok(())
+    } else {
+        Err("is not the key of the certificate beside it".to_owned())
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, IdentityError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(Zeroizing::new(bytes))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(IdentityError::Io { path: path.to_owned(), error }),
+    }
+}
+
+/// Writes a whole file or none, readable by its owner alone.
+fn write(folder: &Path, path: &Path, bytes: &[u8]) -> Result<(), IdentityError> {
+    let io = |error| IdentityError::Io { path: path.to_owned(), error };
+    fs::create_dir_all(folder).map_err(io)?;
+    let unfinished = path.with_extension("unfinished");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&unfinished).map_err(io)?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(io)?;
+    fs::rename(&unfinished, path).map_err(io)
+}
+
+fn text(path: &Path, bytes: Vec<u8>) -> Result<String, IdentityError> {
+    String::from_utf8(bytes).map_err(|_| damaged(path, "is no text"))
+}
+
+fn damaged(path: &Path, what: impl Into<String>) -> IdentityError {
+    IdentityError::Damaged { path: path.to_owned(), what: what.into() }
+}
+
+fn generate_error(error: impl fmt::Display) -> IdentityError {
+    IdentityError::Generate(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use blst::BLST_ERROR;
+    use blst::min_pk::{PublicKey, Signature};
+
+    use super::*;
+
+    #[test]
+    fn is_made_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Identity::load_or_create(folder.path()).unwrap();
+        let second = Identity::load_or_create(folder.path()).unwrap();
+        assert_eq!(first.node_id(), second.node_id());
+        assert_eq!(first.bls_public_key(), second.bls_public_key());
+        assert_eq!(first.proof_of_possession(), second.proof_of_possession());
+        let other = Identity::generate().unwrap();
+        assert_ne!(first.node_id(), other.node_id());
+        assert_ne!(first.bls_public_key(), other.bls_public_key());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_reads_the_files() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        Identity::load_or_create(folder.path()).unwrap();
+        let files: Vec<_> =
+            fs::read_dir(folder.path().join(FOLDER)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(files.len(), 3, "{files:?}");
+        for file in files {
+            assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{file:?}");
+        }
+    }
+
+    #[test]
+    fn the_name_is_the_hash_of_the_certificate() {
+        let identity = Identity::generate().unwrap();
+        let hash = ripemd160(&sha256(identity.certificate_der()));
+        assert_eq!(identity.node_id(), NodeId(ShortId::new(hash)));
+        assert!(identity.node_id().to_string().starts_with("NodeID-"));
+        assert_eq!(certificate_der(identity.certificate_pem()).unwrap(), identity.certificate_der());
+        check_pair(identity.certificate_der(), identity.tls_key_pem()).unwrap();
+    }
+
+    #[test]
+    fn the_proof_proves_possession() {
+        let identity = Identity::generate().unwrap();
+        let public = identity.bls_public_key();
+        let key = PublicKey::key_validate(&public).unwrap();
+        let proof = Signature::sig_validate(&identity.proof_of_possession(), true).unwrap();
+        let verify = |message: &[u8], suite: &[u8]| {
+            proof.verify(true, message, suite, &[], &key, true)
+        };
+        assert_eq!(verify(&public, POSSESSION), BLST_ERROR::BLST_SUCCESS);
+        assert_ne!(verify(b"else", POSSESSION), BLST_ERROR::BLST_SUCCESS);
+        let signing = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
+        assert_ne!(verify(&public, signing), BLST_ERROR::BLST_SUCCESS);
+    }
+
+    #[test]
+    fn damage_is_told_and_nothing_replaced() {
+        let check = |damage: &dyn Fn(&Path), want: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            Identity::load_or_create(folder.path()).unwrap();
+            damage(&folder.path().join(FOLDER));
+            let error = Identity::load_or_create(folder.path()).unwrap_err().to_string();
+            assert!(error.contains(want), "{error}");
+        };
+        let overwrite = |file: &'static str, text: &'static str| {
+            move |folder: &Path| fs::write(folder.join(file), text).unwrap()
+        };
+        check(&overwrite(CERTIFICATE, "x"), "staker.crt: is no PEM certificate");
+        check(&overwrite(TLS_KEY, "x"), "staker.key: is no PEM key");
+        check(&overwrite(BLS_KEY, "x"), "signer.key: is no BLS key of 32 bytes");
+        check(&|folder| fs::remove_file(folder.join(TLS_KEY)).unwrap(), "staker.key: is missing");
+        check(
+            &|folder| fs::remove_file(folder.join(CERTIFICATE)).unwrap(),
+            "staker.crt: is missing",
+        );
+        let foreign = |folder: &Path| {
+            let key = KeyPair::generate().unwrap().serialize_pem();
+            fs::write(folder.join(TLS_KEY), key).unwrap();
+        };
+        check(&foreign, "staker.key: is not the key of the certificate");
+    }
+
+    #[test]
+    fn a_missing_bls_key_is_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Identity::load_or_create(folder.path()).unwrap();
+        fs::remove_file(folder.path().join(FOLDER).join(BLS_KEY)).unwrap();
+        let second = Identity::load_or_create(folder.path()).unwrap();
+        assert_eq!(first.node_id(), second.node_id());
+        assert_ne!(first.bls_public_key(), second.bls_public_key());
+    }
+}

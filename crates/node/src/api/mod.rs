@@ -6,6 +6,7 @@
 //! knows a chain's types or writes anything but routes, aliases and log levels.
 
 pub mod admin;
+mod facts;
 pub mod health;
 pub mod index;
 pub mod info;
@@ -18,11 +19,11 @@ use std::sync::Arc;
 
 use esker_chain::{ChainVm, Engine};
 use esker_primitives::clock::Clock;
-use esker_primitives::{AssetId, ChainId, Id, SubnetId};
+use esker_primitives::{Id, SubnetId};
 use esker_storage::Store;
-use esker_utxo::Utxo;
 
 pub use admin::AdminApi;
+pub use facts::{Blockchain, NetworkFacts};
 pub use health::Health;
 pub use index::{Container, IndexSource};
 pub use info::{TxFees, UpgradeTimes, Versions};
@@ -33,47 +34,6 @@ use crate::http::{Endpoint, Readiness, RouteError, Routes};
 use crate::identity::Identity;
 use crate::logging::LogLevels;
 use crate::metrics::Metrics;
-
-/// The network as its definition tells it; nothing here changes while the node runs.
-#[derive(Clone, Debug)]
-pub struct NetworkFacts {
-    /// Number of the network.
-    pub id: u32,
-    /// `mainnet`, `fuji`, `local`, `network-7`.
-    pub name: String,
-    /// Human-readable part of the addresses.
-    pub hrp: String,
-    /// The native asset: of fees and of stakes.
-    pub native_asset_id: AssetId,
-    /// When the network began, Unix seconds.
-    pub start_time_s: u64,
-    /// Fees in the smallest unit of the native asset.
-    pub fees: TxFees,
-    /// When each change of the rules took or takes place.
-    pub upgrades: UpgradeTimes,
-    /// Fee rules of the P-Chain.
-    pub fee_config: FeeConfig,
-    /// Least stakes.
-    pub min_stake: MinStake,
-    /// Every blockchain that the network's genesis creates, run by this node or not; the P-Chain is none of them.
-    /// In the order in which `platform.getBlockchains` lists them: the last created first.
-    pub blockchains: Vec<Blockchain>,
-    /// Outputs on the P-Chain.
-    pub platform_utxos: Vec<Utxo>,
-}
-
-/// A blockchain that a transaction of the P-Chain created.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blockchain {
-    /// Hash of the creating transaction.
-    pub id: ChainId,
-    /// Such as `X-Chain`.
-    pub name: String,
-    /// The subnet that validates it; the zero ID is the primary network.
-    pub subnet_id: SubnetId,
-    /// The virtual machine.
-    pub vm_id: Id,
-}
 
 /// A chain that this node runs.
 #[derive(Clone, Debug)]
@@ -90,7 +50,7 @@ pub struct RunningChain {
 
 /// Everything that the node's APIs rest on. Built once by the wiring, taken apart by [`install`].
 pub struct ApiDeps {
-    /// The network's definition.
+    /// The network's definition ([`NetworkFacts::of`]).
     pub network: NetworkFacts,
     /// Who this node is.
     pub identity: Arc<Identity>,
@@ -141,7 +101,7 @@ pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, Route
     }
     if let Some(levels) = &deps.admin {
         let admin =
-            AdminApi::new(Arc::clone(&deps.aliases), Arc::clone(routes), levels.clone());
+            AdminApi::new(Arc::clone(&deps.aliases), routes, levels.clone());
         routes.node("admin", Endpoint::J2(admin.service()))?;
     }
     platform::install(&deps, routes)?;

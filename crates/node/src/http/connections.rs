@@ -84,9 +84,9 @@ impl Connection {
         self.doing.store(word, Ordering::Relaxed);
     }
 
-    /// The request's body stays unread, wholly or in part.
-    pub(super) fn leave_unread(&self) {
-        self.unread.store(true, Ordering::Relaxed);
+    /// Whether a part of the request's body may stay unread.
+    pub(super) fn set_unread(&self, unread: bool) {
+        self.unread.store(unread, Ordering::Relaxed);
     }
 
     pub(super) fn set_task(&self, task: AbortHandle) {

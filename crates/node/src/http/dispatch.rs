@@ -141,7 +141,6 @@ impl HttpState {
             Ok(answer) => answer,
             Err(_) => {
                 tracing::error!("request handler crashed");
-                connection.leave_unread();
                 Answer::error(StatusCode::INTERNAL_SERVER_ERROR, "internal server error\n", &mut headers)
             }
         };
@@ -170,10 +169,8 @@ impl HttpState {
         headers: &mut HeaderMap,
         found: &mut Option<Arc<Target>>,
     ) -> Answer {
-        if !body.is_end_stream() {
-            // Until somebody reads it.
-            connection.leave_unread();
-        }
+        // Until somebody reads it.
+        connection.set_unread(!body.is_end_stream());
         if Cors::is_preflight(&parts.method, &parts.headers) {
             self.cors.preflight(&parts.headers, headers);
             return Answer::new(StatusCode::OK, ReplyBody::empty());
@@ -262,7 +259,10 @@ impl HttpState {
         // What is refused by its method or content type is refused before its body is looked at.
         let read = if parts.method == Method::POST && content_type.as_deref().is_some_and(is_json) {
             match self.read(&mut body).await {
-                Ok(read) => Some(read),
+                Ok(read) => {
+                    connection.set_unread(false);
+                    Some(read)
+                }
                 Err(error) => return self.body_refused(&error, headers),
             }
         } else {

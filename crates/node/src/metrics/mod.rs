@@ -20,7 +20,7 @@ use prometheus::{
 };
 
 pub use families::{Family, Kind, render_docs};
-pub(crate) use http::{EndpointMetrics, Outcome};
+pub(crate) use http::{EndpointMetrics, MethodName, Outcome};
 pub use store::MeteredStore;
 
 /// The `Content-Type` of [`Metrics::render`].

@@ -1,0 +1,192 @@
+//! `/ext/admin`, where it is switched on: further names of routes and chains, and levels of the loggers.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use esker_chain::Aliases;
+use esker_primitives::ChainId;
+use esker_rpc::{MethodTable, RpcError, Service};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::chains::AliasTable;
+use crate::http::Routes;
+use crate::logging::{Levels, LogLevel, LogLevels};
+
+/// Longest alias, in bytes.
+pub const MAX_ALIAS_BYTES: usize = 512;
+
+/// The `admin` service.
+#[derive(Debug)]
+pub struct AdminApi {
+    aliases: Arc<AliasTable>,
+    /// Weak: the routes hold this service.
+    routes: Weak<Routes>,
+    levels: LogLevels,
+}
+
+/// The `admin` namespace.
+pub(crate) fn methods() -> MethodTable<AdminApi> {
+    MethodTable::new("admin")
+        .on("alias", AdminApi::alias)
+        .on("aliasChain", AdminApi::alias_chain)
+        .on("getChainAliases", AdminApi::get_chain_aliases)
+        .on("getLoggerLevel", AdminApi::get_logger_level)
+        .on("setLoggerLevel", AdminApi::set_logger_level)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct AliasArgs {
+    endpoint: String,
+    alias: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct AliasChainArgs {
+    chain: String,
+    alias: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ChainArgs {
+    chain: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct GetLevelArgs {
+    logger_name: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct SetLevelArgs {
+    logger_name: String,
+    log_level: Option<LevelArg>,
+    display_level: Option<LevelArg>,
+}
+
+/// A level by its name.
+#[derive(Clone, Copy, Debug)]
+struct LevelArg(LogLevel);
+
+impl<'de> Deserialize<'de> for LevelArg {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map(Self).map_err(D::Error::custom)
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct EmptyReply {}
+
+#[derive(Debug, Serialize)]
+struct ChainAliasesReply {
+    /// `null` for a chain that nobody knows.
+    aliases: Option<Vec<String>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LevelsReply {
+    logger_levels: BTreeMap<String, ShownLevels>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownLevels {
+    log_level: &'static str,
+    display_level: &'static str,
+}
+
+impl From<Levels> for ShownLevels {
+    fn from(levels: Levels) -> Self {
+        Self { log_level: levels.file.name(), display_level: levels.display.name() }
+    }
+}
+
+impl AdminApi {
+    /// Over these names, routes and loggers.
+    pub fn new(aliases: Arc<AliasTable>, routes: &Arc<Routes>, levels: LogLevels) -> Self {
+        Self { aliases, routes: Arc::downgrade(routes), levels }
+    }
+
+    pub(crate) fn service(self) -> Service {
+        methods().bind(Arc::new(self))
+    }
+
+    fn alias(&self, args: AliasArgs) -> Result<EmptyReply, RpcError> {
+        check_length(&args.alias)?;
+        self.add_route(&args.endpoint, &args.alias)
+    }
+
+    fn alias_chain(&self, args: AliasChainArgs) -> Result<EmptyReply, RpcError> {
+        check_length(&args.alias)?;
+        let chain = self
+            .aliases
+            .lookup(&args.chain)
+            .ok_or_else(|| RpcError::new(format!("there is no ID with alias: {}", args.chain)))?;
+        self.aliases.add(chain, &args.alias).map_err(|error| RpcError::new(error.to_string()))?;
+        self.add_route(&format!("bc/{chain}"), &format!("bc/{}", args.alias))
+    }
+
+    fn get_chain_aliases(&self, args: ChainArgs) -> Result<ChainAliasesReply, RpcError> {
+        let chain: ChainId =
+            args.chain.parse().map_err(|error| RpcError::new(format!("{error}")))?;
+        let aliases = self.aliases.aliases(&chain);
+        Ok(ChainAliasesReply { aliases: (!aliases.is_empty()).then_some(aliases) })
+    }
+
+    fn get_logger_level(&self, args: GetLevelArgs) -> Result<LevelsReply, RpcError> {
+        if args.logger_name.is_empty() {
+            return Ok(shown(self.levels.all()));
+        }
+        let levels = self.levels.get(&args.logger_name);
+        let levels = levels.ok_or_else(|| no_logger(&args.logger_name))?;
+        Ok(shown([(args.logger_name, levels)]))
+    }
+
+    fn set_logger_level(&self, args: SetLevelArgs) -> Result<LevelsReply, RpcError> {
+        let file = args.log_level.map(|level| level.0);
+        let display = args.display_level.map(|level| level.0);
+        if file.is_none() && display.is_none() {
+            return Err(RpcError::new("need to specify either displayLevel or logLevel"));
+        }
+        let names = match args.logger_name.as_str() {
+            "" => self.levels.names(),
+            name => vec![name.to_owned()],
+        };
+        let set = names.into_iter().map(|name| {
+            let levels = self.levels.set(&name, file, display).ok_or_else(|| no_logger(&name))?;
+            Ok((name, levels))
+        });
+        Ok(shown(set.collect::<Result<Vec<_>, RpcError>>()?))
+    }
+
+    fn add_route(&self, endpoint: &str, alias: &str) -> Result<EmptyReply, RpcError> {
+        if let Some(routes) = self.routes.upgrade() {
+            routes.alias(endpoint, alias).map_err(|error| RpcError::new(error.to_string()))?;
+        }
+        Ok(EmptyReply {})
+    }
+}
+
+fn check_length(alias: &str) -> Result<(), RpcError> {
+    if alias.len() > MAX_ALIAS_BYTES {
+        return Err(RpcError::new("alias length is too long"));
+    }
+    Ok(())
+}
+
+fn shown(levels: impl IntoIterator<Item = (String, Levels)>) -> LevelsReply {
+    let logger_levels =
+        levels.into_iter().map(|(name, levels)| (name, levels.into())).collect();
+    LevelsReply { logger_levels }
+}
+
+fn no_logger(name: &str) -> RpcError {
+    let name = esker_primitives::go::quote(name);
+    RpcError::new(format!("logger with name {name} not found"))
+}

@@ -1,0 +1,194 @@
+//! The network as the node's APIs show it.
+
+use esker_primitives::{AssetId, ChainId, Id, SubnetId, network};
+use esker_utxo::Utxo;
+
+use super::info::{TxFees, UpgradeTimes};
+use super::platform::{FeeConfig, MinStake};
+use crate::networks::Network;
+
+/// From when on every rule holds on networks that begin with all of them: 2020-12-05T05:00Z.
+const INITIALLY_ACTIVE: u64 = 1_607_144_400;
+/// The last vertices of the X-Chains that were graphs (x-chain.md 4.4).
+const MAIN_STOP_VERTEX: &str = "jrGWDh5Po9FMj54depyunNixpia5PN4aAYxfmNzU8n752Rjga";
+const TEST_STOP_VERTEX: &str = "2D1cmbiG36BqQMRyHt4kFhWarmatA1ighSpND3FeFgz3vFVtCZ";
+
+/// The network as its definition tells it; nothing here changes while the node runs.
+#[derive(Clone, Debug)]
+pub struct NetworkFacts {
+    /// Number of the network.
+    pub id: u32,
+    /// `mainnet`, `fuji`, `local`, `network-7`.
+    pub name: String,
+    /// Human-readable part of the addresses.
+    pub hrp: String,
+    /// The native asset: of fees and of stakes.
+    pub native_asset_id: AssetId,
+    /// When the network began, Unix seconds.
+    pub start_time_s: u64,
+    /// Fees in the smallest unit of the native asset.
+    pub fees: TxFees,
+    /// When each change of the rules took or takes place.
+    pub upgrades: UpgradeTimes,
+    /// Fee rules of the P-Chain.
+    pub fee_config: FeeConfig,
+    /// Least stakes.
+    pub min_stake: MinStake,
+    /// Every blockchain that the network's genesis creates, run by this node or not; the P-Chain is none of them.
+    /// In the order in which `platform.getBlockchains` lists them: the last created first.
+    pub blockchains: Vec<Blockchain>,
+    /// Outputs on the P-Chain itself. What it exported lies in the shared memory of the destinations.
+    pub platform_utxos: Vec<Utxo>,
+}
+
+/// A blockchain that a transaction of the P-Chain created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blockchain {
+    /// Hash of the creating transaction.
+    pub id: ChainId,
+    /// Such as `X-Chain`.
+    pub name: String,
+    /// The subnet that validates it; the zero ID is the primary network.
+    pub subnet_id: SubnetId,
+    /// The virtual machine.
+    pub vm_id: Id,
+}
+
+impl NetworkFacts {
+    /// What there is to tell of this network.
+    pub fn of(network: &Network) -> Self {
+        let blockchain = |chain: &crate::networks::ChainSpec| Blockchain {
+            id: chain.id,
+            name: chain.name.clone(),
+            subnet_id: SubnetId::ZERO,
+            vm_id: chain.vm.id(),
+        };
+        Self {
+            id: network.id,
+            name: network::name(network.id).into_owned(),
+            hrp: network.hrp.to_owned(),
+            native_asset_id: network.native_asset_id,
+            start_time_s: network.start_time_s,
+            fees: TxFees {
+                tx: network.x_chain().fees.tx_fee,
+                create_asset: network.x_chain().fees.create_asset_tx_fee,
+                ..TxFees::of_network(network.id)
+            },
+            upgrades: UpgradeTimes::of_network(network.id),
+            fee_config: FeeConfig::DEFAULT,
+            min_stake: MinStake::of_network(network.id),
+            blockchains: network.chains.iter().rev().map(blockchain).collect(),
+            platform_utxos: Vec::new(),
+        }
+    }
+}
+
+impl TxFees {
+    /// Those of a network (x-chain.md 12).
+    pub const fn of_network(network_id: u32) -> Self {
+        let (asset, subnet, transform, blockchain) = match network_id {
+            network::MAIN_ID => (10_000_000, 1_000_000_000, 10_000_000_000, 1_000_000_000),
+            network::TEST_ID => (10_000_000, 100_000_000, 1_000_000_000, 100_000_000),
+            _ => (1_000_000, 100_000_000, 100_000_000, 100_000_000),
+        };
+        Self {
+            tx: 1_000_000,
+            create_asset: asset,
+            create_subnet: subnet,
+            transform_subnet: transform,
+            create_blockchain: blockchain,
+            add_primary_network_validator: 0,
+            add_primary_network_delegator: 0,
+            add_subnet_validator: 1_000_000,
+            add_subnet_delegator: 1_000_000,
+        }
+    }
+}
+
+impl MinStake {
+    /// Those of a network.
+    pub const fn of_network(network_id: u32) -> Self {
+        match network_id {
+            network::TEST_ID => Self { validator: 1_000_000_000, delegator: 1_000_000_000 },
+            _ => Self { validator: 2_000_000_000_000, delegator: 25_000_000_000 },
+        }
+    }
+}
+
+impl UpgradeTimes {
+    /// Those of a network: history on main and test network, everything at the beginning elsewhere.
+    pub fn of_network(network_id: u32) -> Self {
+        let stop_vertex = |text: &str| text.parse().expect("the constants are IDs");
+        match network_id {
+            network::MAIN_ID => Self {
+                apricot_phase_1: 1_617_199_200,
+                apricot_phase_2: 1_620_644_400,
+                apricot_phase_3: 1_629_813_600,
+                apricot_phase_4: 1_632_344_400,
+                apricot_phase_4_min_p_chain_height: 793_005,
+                apricot_phase_5: 1_638_468_000,
+                apricot_phase_pre_6: 1_662_341_400,
+                apricot_phase_6: 1_662_494_400,
+                apricot_phase_post_6: 1_662_519_600,
+                banff: 1_666_108_800,
+                cortina: 1_682_434_800,
+                cortina_x_chain_stop_vertex_id: stop_vertex(MAIN_STOP_VERTEX),
+                durango: 1_709_740_800,
+                etna: 1_734_368_400,
+            },
+            network::TEST_ID => Self {
+                apricot_phase_1: 1_616_767_200,
+                apricot_phase_2: 1_620_223_200,
+                apricot_phase_3: 1_629_140_400,
+                apricot_phase_4: 1_631_826_000,
+                apricot_phase_4_min_p_chain_height: 47_437,
+                apricot_phase_5: 1_637_766_000,
+                apricot_phase_pre_6: 1_662_494_400,
+                apricot_phase_6: 1_662_494_400,
+                apricot_phase_post_6: 1_662_530_400,
+                banff: 1_664_805_600,
+                cortina: 1_680_793_200,
+                cortina_x_chain_stop_vertex_id: stop_vertex(TEST_STOP_VERTEX),
+                durango: 1_707_840_000,
+                etna: 1_732_550_400,
+            },
+            _ => Self {
+                apricot_phase_1: INITIALLY_ACTIVE,
+                apricot_phase_2: INITIALLY_ACTIVE,
+                apricot_phase_3: INITIALLY_ACTIVE,
+                apricot_phase_4: INITIALLY_ACTIVE,
+                apricot_phase_4_min_p_chain_height: 0,
+                apricot_phase_5: INITIALLY_ACTIVE,
+                apricot_phase_pre_6: INITIALLY_ACTIVE,
+                apricot_phase_6: INITIALLY_ACTIVE,
+                apricot_phase_post_6: INITIALLY_ACTIVE,
+                banff: INITIALLY_ACTIVE,
+                cortina: INITIALLY_ACTIVE,
+                cortina_x_chain_stop_vertex_id: Id::ZERO,
+                durango: INITIALLY_ACTIVE,
+                etna: INITIALLY_ACTIVE,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::networks::Preset;
+
+    #[test]
+    fn of_the_presets() {
+        for (preset, id, name, etna, create_asset) in [
+            (Preset::Main, 1, "mainnet", 1_734_368_400, 10_000_000),
+            (Preset::Test, 5, "fuji", 1_732_550_400, 10_000_000),
+            (Preset::Local, 12345, "local", INITIALLY_ACTIVE, 1_000_000),
+        ] {
+            let facts = NetworkFacts::of(&preset.network());
+            assert_eq!((facts.id, facts.name.as_str()), (id, name));
+            assert_eq!((facts.upgrades.etna, facts.fees.create_asset), (etna, create_asset));
+            let names: Vec<_> = facts.blockchains.iter().map(|chain| chain.name.as_str()).collect();
+            assert_eq!(names, ["C-Chain", "X-Chain"], "the last created first");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The health report over HTTP and JSON-RPC.
+
+use std::sync::Arc;
+
+use esker_rpc::{MethodTable, NoArgs, RpcError, Service, go_json};
+use http::{Method, StatusCode};
+use serde::Deserialize;
+
+use super::{Health, HealthReport};
+use crate::http::{Endpoint, RouteError, Routes};
+
+/// Name of the only check of which readiness is made.
+const BOOTSTRAPPED: &str = "bootstrapped";
+
+/// What a path asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Report {
+    /// Every check.
+    Health,
+    /// Whether the chains are in normal operation.
+    Readiness,
+    /// Whether the process answers.
+    Liveness,
+}
+
+/// Answers at `/ext/health` or one of its sub-paths.
+#[derive(Clone, Debug)]
+pub struct HealthEndpoint {
+    health: Arc<Health>,
+    report: Report,
+    /// The JSON-RPC methods, at `/ext/health` alone.
+    service: Option<Service>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Tags {
+    tags: Option<Vec<String>>,
+}
+
+/// Adds `/ext/health` and its sub-paths.
+pub(in crate::api) fn install(health: &Arc<Health>, routes: &Routes) -> Result<(), RouteError> {
+    let endpoint = |report, service| {
+        Endpoint::Health(HealthEndpoint { health: Arc::clone(health), report, service })
+    };
+    routes.node("health", endpoint(Report::Health, Some(methods().bind(Arc::clone(health)))))?;
+    routes.node("health/health", endpoint(Report::Health, None))?;
+    routes.node("health/readiness", endpoint(Report::Readiness, None))?;
+    routes.node("health/liveness", endpoint(Report::Liveness, None))
+}
+
+/// The `health` namespace.
+pub(crate) fn methods() -> MethodTable<Health> {
+    MethodTable::new("health")
+        .on_async("health", |health: Arc<Health>, args: Tags| async move {
+            Ok::<_, RpcError>(health.told(Report::Health, &args.tags.unwrap_or_default()).await)
+        })
+        .on_async("readiness", |health: Arc<Health>, args: Tags| async move {
+            Ok::<_, RpcError>(health.told(Report::Readiness, &args.tags.unwrap_or_default()).await)
+        })
+        .on_async("liveness", |health: Arc<Health>, _: NoArgs| async move {
+            Ok::<_, RpcError>(health.told::<&str>(Report::Liveness, &[]).await)
+        })
+}
+
+impl Health {
+    async fn told<T: AsRef<str>>(&self, report: Report, tags: &[T]) -> HealthReport {
+        match report {
+            Report::Health => self.report(tags).await,
+            Report::Readiness => self.report_only(BOOTSTRAPPED).await,
+            // Nothing can be wrong with a process that answers.
+            Report::Liveness => HealthReport { checks: Default::default(), healthy: true },
+        }
+    }
+}
+
+impl HealthEndpoint {
+    pub(crate) fn service(&self) -> Option<&Service> {
+        self.service.as_ref()
+    }
+
+    /// The reply to GET, which below `/ext/health` is that to any method; `None` where JSON-RPC answers.
+    pub(crate) async fn answer(
+        &self,
+        method: &Method,
+        query: Option<&str>,
+    ) -> Option<(StatusCode, Vec<u8>)> {
+        if *method != Method::GET && self.service.is_some() {
+            return None;
+        }
+        let report = self.health.told(self.report, &tags(query.unwrap_or_default())).await;
+        let status =
+            if report.is_healthy() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        let mut body = go_json::to_go_vec(&report).unwrap_or_default();
+        body.push(b'\n');
+        Some((status, body))
+    }
+}
+
+/// The values of `tag` in a query, percent escapes and `+` decoded; what does not decode is left out.
+fn tags(query: &str) -> Vec<String> {
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.filter(|(name, _)| *name == "tag").filter_map(|(_, value)| decode(value)).collect()
+}
+
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = text.bytes();
+    let mut decoded = Vec::with_capacity(text.len());
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digits = [bytes.next()?, bytes.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(decoded).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_of_a_query() {
+        for (query, want) in [
+            ("", &[][..]),
+            ("tag=a", &["a"]),
+            ("tag=a&tag=b", &["a", "b"]),
+            ("x=1&tag=a%20b+c&tags=d&tag", &["a b c"]),
+            ("tag=%zz&tag=%4&tag=%ff&tag=ok", &["ok"]),
+        ] {
+            assert_eq!(tags(query), want, "{query}");
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! Is the node well? Checks with names and tags, run together, told at `/ext/health` and below.
+//!
+//! They run once at the start, every [`PERIOD`], and when somebody asks and the last run is older than
+//! [`MAX_AGE`]. So a fresh node is healthy at once, a failing one is told at the next question, and many questions
+//! cost no more than one run. `standard.rs` lists the node's checks.
+
+mod api;
+mod standard;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use esker_chain::Shutdown;
+use esker_primitives::clock::Clock;
+use esker_primitives::sync::Mutex;
+use futures_util::future::{BoxFuture, join_all};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use super::time::Timestamp;
+use crate::metrics::Metrics;
+
+pub use api::HealthEndpoint;
+pub(super) use api::install;
+pub(super) use standard::standard;
+
+/// How often the checks run when nobody asks.
+pub const PERIOD: Duration = Duration::from_secs(30);
+/// How old a result may be when it is told.
+pub const MAX_AGE: Duration = Duration::from_secs(1);
+/// How long one check may take before it counts as failed.
+pub const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Tag of the checks that are always told.
+pub const APPLICATION: &str = "application";
+
+/// What a check found: a message for the report, or what is wrong, with one or without.
+pub type Outcome = Result<Value, Failure>;
+
+/// Why a check failed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// What is wrong.
+    pub error: String,
+    /// What else there is to tell.
+    pub message: Value,
+}
+
+impl<T: Into<String>> From<T> for Failure {
+    fn from(error: T) -> Self {
+        Self { error: error.into(), message: Value::Null }
+    }
+}
+
+type CheckFn = Arc<dyn Fn() -> BoxFuture<'static, Outcome> + Send + Sync>;
+
+struct Check {
+    name: String,
+    tags: Vec<String>,
+    run: CheckFn,
+}
+
+/// The last run of one check, as it is told.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CheckResult {
+    #[serde(skip_serializing_if = "Value::is_null")]
+    message: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    timestamp: Timestamp,
+    /// Nanoseconds.
+    duration: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    contiguous_failures: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_of_first_failure: Option<Timestamp>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// What is told.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct HealthReport {
+    checks: BTreeMap<String, CheckResult>,
+    healthy: bool,
+}
+
+impl HealthReport {
+    pub(crate) const fn is_healthy(&self) -> bool {
+        self.healthy
+    }
+}
+
+/// All results of a run.
+#[derive(Default)]
+struct Run {
+    /// When it ended.
+    at: Option<Instant>,
+    results: BTreeMap<String, CheckResult>,
+}
+
+/// The checks and what they last found.
+pub struct Health {
+    checks: Vec<Check>,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+    max_age: Duration,
+    last: Mutex<Run>,
+    /// One run at a time; who comes meanwhile takes its results.
+    turn: Semaphore,
+}
+
+impl Health {
+    /// No checks.
+    pub fn new(clock: Arc<dyn Clock>, metrics: Arc<Metrics>) -> Self {
+        Self {
+            checks: Vec::new(),
+            clock,
+            metrics,
+            max_age: MAX_AGE,
+            last: Mutex::new_named("health", Run::default()),
+            turn: Semaphore::new(1),
+        }
+    }
+
+    /// Tells results that are up to this old.
+    #[must_use]
+    pub fn with_max_age(mut self, max_age: Duration) -> Self {
+        self.max_age = max_age;
+        self
+    }
+
+    /// Adds a check. With the tag [`APPLICATION`] it is always told, else only when one of its tags is asked for,
+    /// or none.
+    #[must_use]
+    pub fn check<F, Fut>(mut self, name: &str, tags: &[&str], run: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Outcome> + Send + 'static,
+    {
+        self.checks.push(Check {
+            name: name.to_owned(),
+            tags: tags.iter().map(ToString::to_string).collect(),
+            run: Arc::new(move || Box::pin(run())),
+        });
+        self
+    }
+
+    /// Adds a check that may block its thread.
+    #[must_use]
+    pub fn blocking_check<F>(self, name: &str, tags: &[&str], run: F) -> Self
+    where
+        F: Fn() -> Outcome + Send + Sync + 'static,
+    {
+        let run = Arc::new(run);
+        // A check that hangs holds its place, so that there is never more than one thread in it.
+        let turn = Arc::new(Semaphore::new(1));
+        self.check(name, tags, move || {
+            let (run, turn) = (Arc::clone(&run), Arc::clone(&turn));
+            async move {
+                let Ok(place) = turn.try_acquire_owned() else {
+                    return Err("an earlier run of the check has not ended".into());
+                };
+                let work = move || {
+                    let _place = place;
+                    run()
+                };
+                match tokio::task::spawn_blocking(work).await {
+                    Ok(outcome) => outcome,
+                    Err(error) => Err(error.to_string().into()),
+                }
+            }
+        })
+    }
+
+    /// Runs the checks at once and then again and again, until `stop`.
+    pub async fn run(self: Arc<Self>, mut stop: Shutdown) {
+        let forever = async {
+            loop {
+                self.refresh(Duration::ZERO).await;
+                tokio::time::sleep(PERIOD).await;
+            }
+        };
+        tokio::select! {
+            () = forever => {}
+            () = stop.wait() => {}
+        }
+    }
+
+    /// The report of the checks that carry one of the tags, and of those that are always told; of all of them
+    /// where no tags are given.
+    pub(crate) async fn report<T: AsRef<str>>(&self, tags: &[T]) -> HealthReport {
+        self.refresh(self.max_age).await;
+        self.select(|check| {
+            tags.is_empty()
+                || check.tags.iter().any(|tag| {
+                    tag == APPLICATION || tags.iter().any(|asked| asked.as_ref() == tag)
+                })
+        })
+    }
+
+    /// The report of one check by its name.
+    pub(crate) async fn report_only(&self, name: &str) -> HealthReport {
+        self.refresh(self.max_age).await;
+        self.select(|check| check.name == name)
+    }
+
+    fn select(&self, wanted: impl Fn(&Check) -> bool) -> HealthReport {
+        let last = self.last.lock();
+        let checks: BTreeMap<_, _> = self
+            .checks
+            .iter()
+            .filter(|check| wanted(check))
+            .filter_map(|check| Some((check.name.clone(), last.results.get(&check.name)?.clone())))
+            .collect();
+        let healthy = checks.values().all(|result| result.error.is_none());
+        HealthReport { checks, healthy }
+    }
+
+    async fn refresh(&self, max_age: Duration) {
+        let asked = Instant::now();
+        let fresh = || {
+            // What ended after the question is fresh, however long that took.
+            let at = self.last.lock().at;
+            at.is_some_and(|at| at >= asked || asked.duration_since(at) < max_age)
+        };
+        if fresh() {
+            return;
+        }
+        let Ok(_turn) = self.turn.acquire().await else { return };
+        if !fresh() {
+            self.run_checks().await;
+        }
+    }
+
+    async fn run_checks(&self) {
+        let outcomes = join_all(self.checks.iter().map(|check| async {
+            let start = Instant::now();
+            let outcome = match tokio::time::timeout(CHECK_TIMEOUT, (check.run)()).await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(format!("no result within {CHECK_TIMEOUT:?}").into()),
+            };
+            (outcome, start.elapsed())
+        }))
+        .await;
+        let now = Timestamp::from_ms(self.clock.now_ms());
+        let mut last = self.last.lock();
+        for (check, (outcome, duration)) in self.checks.iter().zip(outcomes) {
+            let before = last.results.get(&check.name);
+            let result = CheckResult::new(outcome, duration, now, before);
+            tell_change(&check.name, before, &result);
+            last.results.insert(check.name.clone(), result);
+        }
+        last.at = Some(Instant::now());
+        let failing = last.results.values().filter(|result| result.error.is_some()).count();
+        self.metrics.checks_failing(failing);
+    }
+}
+
+impl CheckResult {
+    fn new(
+        outcome: Outcome,
+        duration: Duration,
+        now: Timestamp,
+        before: Option<&Self>,
+    ) -> Self {
+        let (message, error) = match outcome {
+            Ok(message) => (message, None),
+            Err(Failure { error, message }) => (message, Some(error)),
+        };
+        let failed_before = before.filter(|_| error.is_some());
+        Self {
+            message,
+            timestamp: now,
+            duration: u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
+            contiguous_failures: match &error {
+                Some(_) => failed_before.map_or(0, |before| before.contiguous_failures) + 1,
+                None => 0,
+            },
+            time_of_first_failure: error
+                .as_ref()
+                .map(|_| failed_before.and_then(|b| b.time_of_first_failure).unwrap_or(now)),
+            error,
+        }
+    }
+}
+
+fn tell_change(name: &str, before: Option<&CheckResult>, now: &CheckResult) {
+    let failed_before = before.is_some_and(|before| before.error.is_some());
+    match &now.error {
+        Some(error) if !failed_before => tracing::warn!(check = name, error, "health check failed"),
+        None if failed_before => tracing::info!(check = name, "health check passes again"),
+        _ => {}
+    }
+}
+
+impl fmt::Debug for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.checks.iter().map(|check| &check.name).collect();
+        f.debug_struct("Health").field("checks", &names).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use esker_primitives::clock::ManualClock;
+    use serde_json::json;
+
+    use super::*;
+
+    fn clock() -> ManualClock {
+        ManualClock::new(1_607_144_400_000)
+    }
+
+    fn empty(clock: &ManualClock) -> Health {
+        Health::new(Arc::new(clock.clone()), Arc::new(Metrics::new())).with_max_age(Duration::ZERO)
+    }
+
+    /// The report without durations, which nobody can foretell.
+    async fn told(health: &Health, tags: &[&str]) -> Value {
+        let mut report = serde_json::to_value(health.report(tags).await).unwrap();
+        for check in report["checks"].as_object_mut().unwrap().values_mut() {
+            assert!(check.as_object_mut().unwrap().remove("duration").unwrap().is_u64());
+        }
+        report
+    }
+
+    #[tokio::test]
+    async fn failures_are_counted_from_the_first_on() {
+        let (clock, fails) = (clock(), Arc::new(AtomicBool::new(false)));
+        let health = empty(&clock).check("disk", &[APPLICATION], {
+            let fails = Arc::clone(&fails);
+            move || {
+                let failed = fails.load(Ordering::Relaxed);
+                async move { if failed { Err("full".into()) } else { Ok(json!({"free": 1})) } }
+            }
+        });
+        let good = |time| json!({"checks": {"disk": {"message": {"free": 1}, "timestamp": time}}, "healthy": true});
+        assert_eq!(told(&health, &[]).await, good("2020-12-05T05:00:00Z"));
+        fails.store(true, Ordering::Relaxed);
+        for (failures, time) in [(1, "2020-12-05T05:00:01Z"), (2, "2020-12-05T05:00:02Z")] {
+            clock.advance(1000);
+            let check = json!({"error": "full", "timestamp": time, "contiguousFailures": failures,
+                "timeOfFirstFailure": "2020-12-05T05:00:01Z"});
+            assert_eq!(told(&health, &[]).await, json!({"checks": {"disk": check}, "healthy": false}));
+            assert!(health.metrics.render().contains("esker_health_checks_failing 1"));
+        }
+        fails.store(false, Ordering::Relaxed);
+        assert_eq!(told(&health, &[]).await, good("2020-12-05T05:00:02Z"));
+    }
+
+    #[tokio::test]
+    async fn tags_choose_among_the_checks_that_are_not_of_the_application() {
+        let fine = || async { Ok(Value::Null) };
+        let health = empty(&clock())
+            .check("database", &[APPLICATION], fine)
+            .check("X", &["primary"], fine)
+            .check("Y", &["other"], fine);
+        for (tags, names) in [
+            (&[][..], &["X", "Y", "database"][..]),
+            (&["primary"], &["X", "database"]),
+            (&["other", "primary"], &["X", "Y", "database"]),
+            (&["none"], &["database"]),
+        ] {
+            let report = told(&health, tags).await;
+            let told: Vec<_> = report["checks"].as_object().unwrap().keys().collect();
+            assert_eq!(told, names, "{tags:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_recent_run_is_told_again() {
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&runs);
+        let health = empty(&clock()).with_max_age(Duration::from_secs(3600)).blocking_check(
+            "database",
+            &[APPLICATION],
+            move || {
+                counted.fetch_add(1, Ordering::Relaxed);
+                Ok(Value::Null)
+            },
+        );
+        let ask = || health.report::<&str>(&[]);
+        let reports = join_all([ask(), ask(), ask()]).await;
+        assert!(reports.iter().all(HealthReport::is_healthy));
+        assert_eq!(runs.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_check_that_hangs_fails() {
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let wait = Mutex::new_named("test", wait);
+        let health = empty(&clock()).blocking_check("disk", &[APPLICATION], move || {
+            let _ = wait.lock().recv();
+            Ok(Value::Null)
+        });
+        let error = |report: Value| report["checks"]["disk"]["error"].clone();
+        // The clock of the runtime is paused and leaps to the next timer when nothing else is to do, which a
+        // blocking task prevents: so the leap is made by hand.
+        let (first, ()) = tokio::join!(told(&health, &[]), async {
+            tokio::task::yield_now().await;
+            tokio::time::advance(CHECK_TIMEOUT).await;
+        });
+        assert_eq!(error(first), json!("no result within 5s"));
+        assert_eq!(error(told(&health, &[]).await), json!("an earlier run of the check has not ended"));
+        drop(go);
+    }
+}

@@ -1,0 +1,176 @@
+//! The node's checks.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+use esker_chain::Engine;
+use esker_primitives::SubnetId;
+use esker_storage::{Store, StorageError, WriteSet};
+use serde_json::{Value, json};
+
+use super::{APPLICATION, Failure, Health, Outcome};
+use crate::api::{ApiDeps, RunningChain};
+use crate::http::Routes;
+
+/// Free space of the data folder's disk below which the node is not well, in bytes.
+pub(super) const DISK_WANTED: u64 = 512 * 1024 * 1024;
+
+/// All checks of a node.
+pub(in crate::api) fn standard(deps: &ApiDeps, routes: &Arc<Routes>) -> Arc<Health> {
+    let mut health = Health::new(Arc::clone(&deps.clock), Arc::clone(&deps.metrics));
+    health = network(health, Arc::clone(&deps.engine));
+    health = router(health, deps, routes);
+    health = database(health, deps.store.clone());
+    if let Some(folder) = &deps.data_dir {
+        health = diskspace(health, folder.clone());
+    }
+    health = bootstrapped(health, deps.chains.clone());
+    let primary = SubnetId::ZERO.to_string();
+    // The P-Chain makes no blocks here: what it tells is fixed with the network.
+    health = health.check("P", &[&primary], || async { Ok(Value::Null) });
+    for running in &deps.chains {
+        health = chain(health, running);
+    }
+    Arc::new(health)
+}
+
+/// The engine's view of the others.
+fn network(health: Health, engine: Arc<dyn Engine>) -> Health {
+    health.check("network", &[APPLICATION], move || {
+        let status = engine.status();
+        async move {
+            let message = json!({
+                "connectedPeers": status.peers,
+                "finalHeight": status.tip_final,
+                "greatestHeightSeen": status.tip_seen,
+            });
+            if status.syncing {
+                return Err(Failure { error: "far behind the other nodes".to_owned(), message });
+            }
+            Ok(message)
+        }
+    })
+}
+
+/// Every path that the chains and the node have is answered.
+fn router(health: Health, deps: &ApiDeps, routes: &Arc<Routes>) -> Health {
+    // Weak: the routes hold the health endpoints.
+    let (routes, chains): (Weak<Routes>, _) = (Arc::downgrade(routes), deps.chains.clone());
+    health.blocking_check("router", &[APPLICATION], move || {
+        let Some(routes) = routes.upgrade() else { return Err("there is no router".into()) };
+        let of_chains = chains.iter().flat_map(|chain| {
+            let base = format!("/ext/bc/{}", chain.vm.context().chain_id);
+            let routes = chain.vm.routes().into_iter();
+            routes.map(move |route| format!("{base}{}", route.suffix))
+        });
+        let of_node = ["/ext/info", "/ext/health", "/ext/metrics"].map(str::to_owned);
+        let wanted: Vec<String> = of_chains.chain(of_node).collect();
+        let missing: Vec<_> = wanted.iter().filter(|path| !routes.contains(path)).collect();
+        if missing.is_empty() {
+            Ok(json!({"endpoints": wanted.len()}))
+        } else {
+            Err(Failure { error: "missing routes".to_owned(), message: json!({"missing": missing}) })
+        }
+    })
+}
+
+/// The store can be read, and its writer takes a set.
+fn database(health: Health, store: Store) -> Health {
+    health.check("database", &[APPLICATION], move || {
+        let store = store.clone();
+        async move {
+            let (reader, failed) = (store.clone(), |error: StorageError| error.to_string());
+            let read = move || reader.snapshot()?.seek(&[0]).map(|_| ());
+            tokio::task::spawn_blocking(read).await.map_err(|e| e.to_string())?.map_err(failed)?;
+            // An empty set goes the whole way to the store and changes nothing there.
+            store.commit(WriteSet::default()).await.map_err(failed)?;
+            Ok(Value::Null)
+        }
+    })
+}
+
+/// The disk has room.
+fn diskspace(health: Health, folder: PathBuf) -> Health {
+    health.blocking_check("diskspace", &[APPLICATION], move || {
+        enough_space(available_bytes(&folder).map_err(|error| error.to_string())?)
+    })
+}
+
+fn enough_space(available: u64) -> Outcome {
+    let message = json!({"availableDiskBytes": available});
+    if available < DISK_WANTED {
+        let error = format!(
+            "remaining available disk space ({available}) is below the warning threshold of disk space ({DISK_WANTED})"
+        );
+        return Err(Failure { error, message });
+    }
+    Ok(message)
+}
+
+/// Bytes that the owner of the process can still write to the disk of this folder.
+fn available_bytes(folder: &Path) -> rustix::io::Result<u64> {
+    let disk = rustix::fs::statvfs(folder)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Every chain is in normal operation; else the subnets whose chains are not.
+fn bootstrapped(health: Health, chains: Vec<RunningChain>) -> Health {
+    health.check("bootstrapped", &[APPLICATION], move || {
+        let waiting = chains.iter().filter(|chain| !chain.ready.is_ready());
+        let mut subnets: Vec<_> = waiting.map(|chain| chain.subnet_id.to_string()).collect();
+        subnets.sort_unstable();
+        subnets.dedup();
+        async move {
+            if subnets.is_empty() {
+                return Ok(json!([]));
+            }
+            let error = "subnets not bootstrapped".to_owned();
+            Err(Failure { error, message: json!(subnets) })
+        }
+    })
+}
+
+/// What the chain says of itself.
+fn chain(health: Health, running: &RunningChain) -> Health {
+    let subnet = running.subnet_id.to_string();
+    let vm = Arc::clone(&running.vm);
+    health.blocking_check(&running.vm.name(), &[&subnet], move || {
+        vm.health().map(Value::from).map_err(Failure::from)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_storage::MemoryStore;
+
+    use super::*;
+
+    #[test]
+    fn space() {
+        assert_eq!(
+            enough_space(DISK_WANTED),
+            Ok(json!({"availableDiskBytes": 536_870_912}))
+        );
+        let failure = enough_space(7).unwrap_err();
+        assert_eq!(
+            failure.error,
+            "remaining available disk space (7) is below the warning threshold of disk space (536870912)"
+        );
+        assert!(available_bytes(&std::env::temp_dir()).unwrap() > 0);
+        assert!(available_bytes(Path::new("/nothing/there")).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_closed_writer_is_told() {
+        use esker_primitives::clock::ManualClock;
+
+        let store = Store::new(Arc::new(MemoryStore::new())).unwrap();
+        let clock = Arc::new(ManualClock::new(0));
+        let health = Health::new(clock, Arc::new(crate::metrics::Metrics::new()))
+            .with_max_age(std::time::Duration::ZERO);
+        let health = database(health, store.clone());
+        assert!(health.report::<&str>(&[]).await.is_healthy());
+        store.writer.close().await.unwrap();
+        assert!(!health.report::<&str>(&[]).await.is_healthy());
+    }
+}

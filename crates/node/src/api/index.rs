@@ -1,0 +1,232 @@
+//! `/ext/index/<chain>/{block,tx,vtx}`: accepted blocks in their order.
+//!
+//! Containers are the blocks from height 1 on, numbered from 0; the genesis block is none. The indexes of
+//! transactions and vertices, which only chains have that were once graphs, are empty.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use esker_primitives::Id;
+use esker_rpc::wire::{Encoding, JsonU64};
+use esker_rpc::{MethodTable, RpcError, Service};
+use serde::{Deserialize, Serialize};
+
+use super::time::Timestamp;
+use crate::http::{Endpoint, RouteError, Routes};
+
+/// Most containers of one reply.
+pub const MAX_RANGE: u64 = 1024;
+/// A range ends early once its containers have this many bytes, so that no reply outgrows the memory; the client
+/// asks on from the index it has reached.
+pub const MAX_RANGE_BYTES: usize = 32 * 1024 * 1024;
+
+/// An accepted block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Container {
+    /// Hash of the block.
+    pub id: Id,
+    /// The block.
+    pub bytes: Bytes,
+    /// When it was accepted, Unix ms.
+    pub accepted_ms: u64,
+}
+
+/// The accepted blocks of a chain, as the index asks for them. Errors are texts for the client.
+pub trait IndexSource: fmt::Debug + Send + Sync + 'static {
+    /// Height of the last accepted block; 0 while there is only the genesis block.
+    fn last_height(&self) -> Result<u64, String>;
+
+    /// The block at a height from 1 on; `None` above the last.
+    fn container_at(&self, height: u64) -> Result<Option<Container>, String>;
+
+    /// The height of an accepted block; `None` for any other ID.
+    fn height_of(&self, id: &Id) -> Result<Option<u64>, String>;
+}
+
+/// Adds the indexes of a chain under its primary alias.
+pub(super) fn install(
+    chain: &str,
+    source: &Arc<dyn IndexSource>,
+    routes: &Routes,
+) -> Result<(), RouteError> {
+    for (name, source) in [("block", Some(Arc::clone(source))), ("tx", None), ("vtx", None)] {
+        let service = IndexApi { source }.service();
+        routes.node(&format!("index/{chain}/{name}"), Endpoint::J2(service))?;
+    }
+    Ok(())
+}
+
+/// The `index` service over one index; without a source it is empty.
+#[derive(Debug)]
+pub(crate) struct IndexApi {
+    source: Option<Arc<dyn IndexSource>>,
+}
+
+/// The `index` namespace.
+pub(crate) fn methods() -> MethodTable<IndexApi> {
+    MethodTable::new("index")
+        .on("getLastAccepted", IndexApi::get_last_accepted)
+        .on("getContainerByIndex", IndexApi::get_container_by_index)
+        .on("getContainerByID", IndexApi::get_container_by_id)
+        .on_blocking("getContainerRange", IndexApi::get_container_range)
+        .on("getIndex", IndexApi::get_index)
+        .on("isAccepted", IndexApi::is_accepted)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct EncodingArgs {
+    encoding: Encoding,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct IndexArgs {
+    index: JsonU64,
+    encoding: Encoding,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct IdArgs {
+    id: Id,
+    encoding: Encoding,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct RangeArgs {
+    start_index: JsonU64,
+    num_to_fetch: JsonU64,
+    encoding: Encoding,
+}
+
+#[derive(Debug, Serialize)]
+struct ContainerReply {
+    id: Id,
+    bytes: String,
+    timestamp: Timestamp,
+    encoding: Encoding,
+    index: JsonU64,
+}
+
+#[derive(Debug, Serialize)]
+struct RangeReply {
+    containers: Vec<ContainerReply>,
+}
+
+#[derive(Debug, Serialize)]
+struct IndexReply {
+    index: JsonU64,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct IsAcceptedReply {
+    is_accepted: bool,
+}
+
+impl IndexApi {
+    pub(crate) fn service(self) -> Service {
+        methods().bind(Arc::new(self))
+    }
+
+    fn get_last_accepted(&self, args: EncodingArgs) -> Result<ContainerReply, RpcError> {
+        let last = self.last_index()?.ok_or_else(none_accepted)?;
+        self.reply(last, args.encoding)
+    }
+
+    fn get_container_by_index(&self, args: IndexArgs) -> Result<ContainerReply, RpcError> {
+        let index = args.index.0;
+        if self.last_index()?.is_none_or(|last| index > last) {
+            return Err(no_container_at(index));
+        }
+        self.reply(index, args.encoding)
+    }
+
+    fn get_container_by_id(&self, args: IdArgs) -> Result<ContainerReply, RpcError> {
+        let index = self.index_of(&args.id)?.ok_or_else(not_found)?;
+        self.reply(index, args.encoding)
+    }
+
+    fn get_container_range(&self, args: RangeArgs) -> Result<RangeReply, RpcError> {
+        let (start, wanted) = (args.start_index.0, args.num_to_fetch.0);
+        if !(1..=MAX_RANGE).contains(&wanted) {
+            let text = format!("numToFetch must be in [1,{MAX_RANGE}] but is {wanted}");
+            return Err(RpcError::new(text));
+        }
+        let last = self.last_index()?.ok_or_else(none_accepted)?;
+        if start > last {
+            let text = format!("start index ({start}) > last accepted index ({last})");
+            return Err(RpcError::new(text));
+        }
+        let (mut containers, mut bytes) = (Vec::new(), 0);
+        for index in start..=last.min(start.saturating_add(wanted - 1)) {
+            let container = self.container(index)?;
+            bytes += container.bytes.len();
+            containers.push(shown(index, &container, args.encoding)?);
+            if bytes >= MAX_RANGE_BYTES {
+                break;
+            }
+        }
+        Ok(RangeReply { containers })
+    }
+
+    fn get_index(&self, args: IdArgs) -> Result<IndexReply, RpcError> {
+        let index = self.index_of(&args.id)?.ok_or_else(not_found)?;
+        Ok(IndexReply { index: JsonU64(index) })
+    }
+
+    fn is_accepted(&self, args: IdArgs) -> Result<IsAcceptedReply, RpcError> {
+        Ok(IsAcceptedReply { is_accepted: self.index_of(&args.id)?.is_some() })
+    }
+
+    /// Index of the last container, if there is one.
+    fn last_index(&self) -> Result<Option<u64>, RpcError> {
+        let Some(source) = &self.source else { return Ok(None) };
+        Ok(source.last_height().map_err(RpcError::new)?.checked_sub(1))
+    }
+
+    fn index_of(&self, id: &Id) -> Result<Option<u64>, RpcError> {
+        let Some(source) = &self.source else { return Ok(None) };
+        let height = source.height_of(id).map_err(RpcError::new)?;
+        Ok(height.and_then(|height| height.checked_sub(1)))
+    }
+
+    fn container(&self, index: u64) -> Result<Container, RpcError> {
+        let source = self.source.as_ref().ok_or_else(|| no_container_at(index))?;
+        let found = source.container_at(index.saturating_add(1)).map_err(RpcError::new)?;
+        found.ok_or_else(|| no_container_at(index))
+    }
+
+    fn reply(&self, index: u64, encoding: Encoding) -> Result<ContainerReply, RpcError> {
+        shown(index, &self.container(index)?, encoding)
+    }
+}
+
+fn shown(
+    index: u64,
+    container: &Container,
+    encoding: Encoding,
+) -> Result<ContainerReply, RpcError> {
+    Ok(ContainerReply {
+        id: container.id,
+        bytes: encoding.encode(&container.bytes)?,
+        timestamp: Timestamp::from_ms(container.accepted_ms),
+        encoding,
+        index: JsonU64(index),
+    })
+}
+
+fn none_accepted() -> RpcError {
+    RpcError::new("no containers have been accepted")
+}
+
+fn no_container_at(index: u64) -> RpcError {
+    RpcError::new(format!("no container at index {index}"))
+}
+
+fn not_found() -> RpcError {
+    RpcError::new("not found")
+}

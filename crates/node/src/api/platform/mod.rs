@@ -1,0 +1,342 @@
+//! `/ext/bc/P`: the reads of the P-Chain that client libraries make first (decision 26).
+//!
+//! The P-Chain makes no blocks here. What the network's definition fixes is told from it, what other chains exported
+//! to it from shared memory, and everything at the height of its genesis.
+
+mod utxos;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use esker_chain::{Aliases, Route};
+use esker_primitives::clock::Clock;
+use esker_primitives::{AssetId, ChainId, Id, SubnetId, TxId, go};
+use esker_rpc::wire::{JsonU32, JsonU64};
+use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
+use esker_storage::Store;
+use serde::{Deserialize, Serialize};
+
+use self::utxos::LocalUtxos;
+use super::time::Timestamp;
+use super::{ApiDeps, Blockchain, NetworkFacts};
+use crate::chains::AliasTable;
+use crate::http::{Readiness, RouteError, Routes};
+
+/// The P-Chain's ID.
+const P_CHAIN: ChainId = ChainId::ZERO;
+/// The subnet that validates the chains of the primary network.
+const PRIMARY: SubnetId = SubnetId::ZERO;
+
+/// Fee rules of the P-Chain since Etna.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FeeConfig {
+    /// What a unit of bandwidth, of reads, of writes and of computing weighs.
+    pub weights: [u64; 4],
+    /// Most gas that can be saved up.
+    pub max_capacity: u64,
+    /// Gas that the capacity regains each second.
+    pub max_per_second: u64,
+    /// Gas used each second at which the price stays.
+    pub target_per_second: u64,
+    /// Least price of a gas.
+    pub min_price: u64,
+    /// How fast the price follows the excess: greater is slower.
+    pub excess_conversion_constant: u64,
+}
+
+impl FeeConfig {
+    /// The rules of all networks.
+    pub const DEFAULT: Self = Self {
+        weights: [1, 1000, 1000, 4],
+        max_capacity: 1_000_000,
+        max_per_second: 100_000,
+        target_per_second: 50_000,
+        min_price: 1,
+        excess_conversion_constant: 2_164_043,
+    };
+}
+
+/// Least stakes in the primary network, in the smallest unit of the native asset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinStake {
+    /// Of a validator.
+    pub validator: u64,
+    /// Of a delegator.
+    pub delegator: u64,
+}
+
+/// The `platform` service.
+pub(crate) struct PlatformApi {
+    network: NetworkFacts,
+    local: LocalUtxos,
+    aliases: Arc<AliasTable>,
+    /// The chains that this node runs.
+    running: BTreeSet<ChainId>,
+    store: Store,
+    clock: Arc<dyn Clock>,
+}
+
+/// Adds `/ext/bc/P` under all the P-Chain's names.
+pub(super) fn install(deps: &ApiDeps, routes: &Routes) -> Result<(), RouteError> {
+    let api = PlatformApi {
+        local: LocalUtxos::new(&deps.network.platform_utxos),
+        network: deps.network.clone(),
+        aliases: Arc::clone(&deps.aliases),
+        running: deps.chains.iter().map(|chain| chain.vm.context().chain_id).collect(),
+        store: deps.store.clone(),
+        clock: Arc::clone(&deps.clock),
+    };
+    let route = Route { suffix: "", service: api.service() };
+    routes.chain(&P_CHAIN, &deps.aliases.aliases(&P_CHAIN), vec![route], &Readiness::ready())
+}
+
+/// The `platform` namespace.
+pub(crate) fn methods() -> MethodTable<PlatformApi> {
+    MethodTable::new("platform")
+        .on("getHeight", PlatformApi::get_height)
+        .on("getTimestamp", PlatformApi::get_timestamp)
+        .on("getFeeConfig", PlatformApi::get_fee_config)
+        .on("getFeeState", PlatformApi::get_fee_state)
+        .on("getMinStake", PlatformApi::get_min_stake)
+        .on("getStakingAssetID", PlatformApi::get_staking_asset_id)
+        .on("getBlockchains", PlatformApi::get_blockchains)
+        .on("getBlockchainStatus", PlatformApi::get_blockchain_status)
+        .on("validatedBy", PlatformApi::validated_by)
+        .on("validates", PlatformApi::validates)
+        .on("getSubnets", PlatformApi::get_subnets)
+        .on("getTxStatus", PlatformApi::get_tx_status)
+        .on("getBalance", PlatformApi::get_balance)
+        .on_blocking("getUTXOs", PlatformApi::get_utxos)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SubnetArgs {
+    #[serde(rename = "subnetID")]
+    subnet_id: SubnetId,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SubnetsArgs {
+    ids: Option<Vec<SubnetId>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct BlockchainArgs {
+    #[serde(rename = "blockchainID")]
+    blockchain_id: ChainId,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct BlockchainTextArgs {
+    #[serde(rename = "blockchainID")]
+    blockchain_id: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct TxArgs {
+    #[serde(rename = "txID")]
+    tx_id: TxId,
+}
+
+#[derive(Debug, Serialize)]
+struct HeightReply {
+    height: JsonU64,
+}
+
+#[derive(Debug, Serialize)]
+struct TimestampReply {
+    timestamp: Timestamp,
+}
+
+#[derive(Debug, Serialize)]
+struct FeeStateReply {
+    capacity: u64,
+    excess: u64,
+    price: u64,
+    timestamp: Timestamp,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MinStakeReply {
+    min_validator_stake: JsonU64,
+    min_delegator_stake: JsonU64,
+}
+
+#[derive(Debug, Serialize)]
+struct StakingAssetReply {
+    #[serde(rename = "assetID")]
+    asset_id: AssetId,
+}
+
+#[derive(Debug, Serialize)]
+struct BlockchainsReply {
+    blockchains: Vec<ShownBlockchain>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownBlockchain {
+    id: ChainId,
+    name: String,
+    #[serde(rename = "subnetID")]
+    subnet_id: SubnetId,
+    #[serde(rename = "vmID")]
+    vm_id: Id,
+}
+
+#[derive(Debug, Serialize)]
+struct StatusReply {
+    status: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct ValidatedByReply {
+    #[serde(rename = "subnetID")]
+    subnet_id: SubnetId,
+}
+
+#[derive(Debug, Serialize)]
+struct ValidatesReply {
+    #[serde(rename = "blockchainIDs")]
+    blockchain_ids: Vec<ChainId>,
+}
+
+#[derive(Debug, Serialize)]
+struct SubnetsReply {
+    /// `null` if none of those asked for is known.
+    subnets: Option<Vec<ShownSubnet>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownSubnet {
+    id: SubnetId,
+    control_keys: [String; 0],
+    threshold: JsonU32,
+}
+
+impl PlatformApi {
+    pub(crate) fn service(self) -> Service {
+        methods().bind(Arc::new(self))
+    }
+
+    fn get_height(&self, _: NoArgs) -> Result<HeightReply, RpcError> {
+        Ok(HeightReply { height: JsonU64(0) })
+    }
+
+    fn get_timestamp(&self, _: NoArgs) -> Result<TimestampReply, RpcError> {
+        Ok(TimestampReply { timestamp: self.chain_time() })
+    }
+
+    fn get_fee_config(&self, _: NoArgs) -> Result<FeeConfig, RpcError> {
+        let etna = self.clock.now_s() >= self.network.upgrades.etna;
+        Ok(if etna { self.network.fee_config } else { FeeConfig::default() })
+    }
+
+    fn get_fee_state(&self, _: NoArgs) -> Result<FeeStateReply, RpcError> {
+        // Of a chain without a transaction.
+        let price = self.network.fee_config.min_price;
+        Ok(FeeStateReply { capacity: 0, excess: 0, price, timestamp: self.chain_time() })
+    }
+
+    fn get_min_stake(&self, args: SubnetArgs) -> Result<MinStakeReply, RpcError> {
+        only_primary(&args.subnet_id)?;
+        Ok(MinStakeReply {
+            min_validator_stake: JsonU64(self.network.min_stake.validator),
+            min_delegator_stake: JsonU64(self.network.min_stake.delegator),
+        })
+    }
+
+    fn get_staking_asset_id(&self, args: SubnetArgs) -> Result<StakingAssetReply, RpcError> {
+        only_primary(&args.subnet_id)?;
+        Ok(StakingAssetReply { asset_id: self.network.native_asset_id })
+    }
+
+    fn get_blockchains(&self, _: NoArgs) -> Result<BlockchainsReply, RpcError> {
+        let shown = |chain: &Blockchain| ShownBlockchain {
+            id: chain.id,
+            name: chain.name.clone(),
+            subnet_id: chain.subnet_id,
+            vm_id: chain.vm_id,
+        };
+        Ok(BlockchainsReply { blockchains: self.network.blockchains.iter().map(shown).collect() })
+    }
+
+    fn get_blockchain_status(&self, args: BlockchainTextArgs) -> Result<StatusReply, RpcError> {
+        let text = args.blockchain_id;
+        if text.is_empty() {
+            return Err(RpcError::new("argument 'blockchainID' not given"));
+        }
+        let id = match self.aliases.lookup(&text) {
+            Some(id) => id,
+            None => text.parse().map_err(|error| {
+                RpcError::new(format!("problem parsing blockchainID {}: {error}", go::quote(&text)))
+            })?,
+        };
+        let status = if self.running.contains(&id) {
+            "Validating"
+        } else if id == P_CHAIN {
+            // No transaction created it, so the reference finds no subnet that this node validates.
+            "Syncing"
+        } else if self.blockchain(&id).is_some() {
+            "Created"
+        } else {
+            "Unknown"
+        };
+        Ok(StatusReply { status })
+    }
+
+    fn validated_by(&self, args: BlockchainArgs) -> Result<ValidatedByReply, RpcError> {
+        let id = args.blockchain_id;
+        let chain = self.blockchain(&id).ok_or_else(|| {
+            RpcError::new(format!("problem retrieving blockchain \"{id}\": not found"))
+        })?;
+        Ok(ValidatedByReply { subnet_id: chain.subnet_id })
+    }
+
+    fn validates(&self, args: SubnetArgs) -> Result<ValidatesReply, RpcError> {
+        let subnet = args.subnet_id;
+        if subnet != PRIMARY {
+            let text = format!("problem retrieving subnet \"{subnet}\": not found");
+            return Err(RpcError::new(text));
+        }
+        let chains = self.network.blockchains.iter().filter(|chain| chain.subnet_id == subnet);
+        Ok(ValidatesReply { blockchain_ids: chains.map(|chain| chain.id).collect() })
+    }
+
+    fn get_subnets(&self, args: SubnetsArgs) -> Result<SubnetsReply, RpcError> {
+        // The primary network is the only subnet, and nobody controls it.
+        let asked = args.ids.unwrap_or_default();
+        let shown = asked.is_empty() || asked.contains(&PRIMARY);
+        let primary = ShownSubnet { id: PRIMARY, control_keys: [], threshold: JsonU32(0) };
+        Ok(SubnetsReply { subnets: shown.then(|| vec![primary]) })
+    }
+
+    fn get_tx_status(&self, args: TxArgs) -> Result<StatusReply, RpcError> {
+        // The only transactions are those of the genesis, which created the blockchains.
+        let known = self.blockchain(&args.tx_id).is_some();
+        Ok(StatusReply { status: if known { "Committed" } else { "Unknown" } })
+    }
+
+    fn blockchain(&self, id: &ChainId) -> Option<&Blockchain> {
+        self.network.blockchains.iter().find(|chain| chain.id == *id)
+    }
+
+    /// The time of the last block: the genesis'.
+    fn chain_time(&self) -> Timestamp {
+        Timestamp::from_s(self.network.start_time_s)
+    }
+}
+
+fn only_primary(subnet: &SubnetId) -> Result<(), RpcError> {
+    if *subnet == PRIMARY {
+        return Ok(());
+    }
+    Err(RpcError::new(format!("failed fetching subnet transformation for {subnet}: not found")))
+}

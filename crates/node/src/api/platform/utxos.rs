@@ -1,0 +1,312 @@
+//! Outputs on the P-Chain and those that other chains exported to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use esker_chain::Aliases;
+use esker_chain::address::parse_service_address;
+use esker_primitives::codec::Encode as _;
+use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId, address, go};
+use esker_rpc::RpcError;
+use esker_rpc::wire::{CappedLimit, Encoding, JsonU64};
+use esker_shared_memory::{Cursor, indexed};
+use esker_utxo::Utxo;
+use serde::{Deserialize, Serialize};
+
+use super::{P_CHAIN, PlatformApi};
+
+/// Most addresses of one call, counted as given.
+const MAX_ADDRESSES: usize = 1024;
+/// Most UTXOs of one reply; larger limits become this.
+const MAX_PAGE: usize = 1024;
+
+/// The P-Chain's own outputs, which never change.
+#[derive(Debug)]
+pub(super) struct LocalUtxos {
+    by_owner: BTreeMap<(ShortId, Id), Utxo>,
+}
+
+/// A place in a walk: an address and a UTXO of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    address: ShortId,
+    utxo_id: Id,
+}
+
+/// Some UTXOs: their IDs and bytes, and where the last one stood.
+#[derive(Debug, Default)]
+struct Page {
+    utxos: Vec<(Id, Vec<u8>)>,
+    last: Option<Place>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct UtxosArgs {
+    addresses: Option<Vec<String>>,
+    source_chain: String,
+    limit: CappedLimit,
+    start_index: Index,
+    encoding: Encoding,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Index {
+    address: String,
+    utxo: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct UtxosReply {
+    num_fetched: JsonU64,
+    utxos: Vec<String>,
+    end_index: Index,
+    encoding: Encoding,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct BalanceArgs {
+    addresses: Option<Vec<String>>,
+}
+
+/// Sums by asset.
+type Sums = BTreeMap<String, JsonU64>;
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct BalanceReply {
+    balance: JsonU64,
+    unlocked: JsonU64,
+    locked_stakeable: JsonU64,
+    locked_not_stakeable: JsonU64,
+    balances: Sums,
+    unlockeds: Sums,
+    locked_stakeables: Sums,
+    locked_not_stakeables: Sums,
+    /// `null` if there are none.
+    #[serde(rename = "utxoIDs")]
+    utxo_ids: Option<Vec<ShownUtxoId>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownUtxoId {
+    #[serde(rename = "txID")]
+    tx_id: TxId,
+    output_index: u32,
+}
+
+impl LocalUtxos {
+    pub(super) fn new(utxos: &[Utxo]) -> Self {
+        let rows = utxos.iter().flat_map(|utxo| {
+            let id = utxo.utxo_id.input_id();
+            let owners = utxo.output.owners().addresses.iter();
+            owners.map(move |owner| ((*owner, id), utxo.clone()))
+        });
+        Self { by_owner: rows.collect() }
+    }
+
+    /// The UTXOs of these addresses after `start`, by address and then by ID; one of several owners is listed under
+    /// the lowest of them that was asked for.
+    fn page(&self, addresses: &BTreeSet<ShortId>, start: Option<Place>, limit: usize) -> Page {
+        let mut page = Page::default();
+        for (place, utxo) in addresses.iter().flat_map(|address| self.of(address, start)) {
+            if page.utxos.len() >= limit {
+                break;
+            }
+            let owners = utxo.output.owners().addresses.iter();
+            let lowest = owners.filter(|owner| addresses.contains(owner)).min();
+            if lowest == Some(&place.address) {
+                page.utxos.push((place.utxo_id, utxo.to_versioned_bytes()));
+                page.last = Some(place);
+            }
+        }
+        page
+    }
+
+    fn of(&self, address: &ShortId, start: Option<Place>) -> impl Iterator<Item = (Place, &Utxo)> {
+        let address = *address;
+        let from = match start {
+            // Nothing: the range from the greatest ID of a lower address on is skipped below.
+            Some(start) if start.address > address => Bound::Excluded((address, Id::new([0xff; 32]))),
+            Some(start) if start.address == address => Bound::Excluded((address, start.utxo_id)),
+            _ => Bound::Included((address, Id::ZERO)),
+        };
+        let to = Bound::Included((address, Id::new([0xff; 32])));
+        // A range that excludes and includes the same key is empty, and allowed.
+        self.by_owner.range((from, to)).map(|((address, utxo_id), utxo)| {
+            (Place { address: *address, utxo_id: *utxo_id }, utxo)
+        })
+    }
+}
+
+impl PlatformApi {
+    pub(super) fn get_utxos(&self, args: UtxosArgs) -> Result<UtxosReply, RpcError> {
+        let given = args.addresses.unwrap_or_default();
+        match given.len() {
+            0 => return Err(RpcError::new("no addresses provided")),
+            1..=MAX_ADDRESSES => {}
+            more => {
+                let text =
+                    format!("number of addresses given, {more}, exceeds maximum, {MAX_ADDRESSES}");
+                return Err(RpcError::new(text));
+            }
+        }
+        let source = self.source(&args.source_chain)?;
+        let addresses = self.parse_addresses(&given)?;
+        let start = self.start(&args.start_index)?;
+        let limit = args.limit.at_most(MAX_PAGE);
+        let page = match &source {
+            None => self.local.page(&addresses, start, limit),
+            Some(source) => self.exported(source, &addresses, start, limit)?,
+        };
+        let end = page.last.unwrap_or_else(|| end_of_nothing(&addresses, start));
+        let utxos: Vec<_> = page
+            .utxos
+            .iter()
+            .map(|(id, bytes)| shown(id, bytes, args.encoding))
+            .collect::<Result<_, _>>()?;
+        Ok(UtxosReply {
+            num_fetched: JsonU64(utxos.len() as u64),
+            utxos,
+            end_index: Index {
+                address: self.format_address(&end.address),
+                utxo: end.utxo_id.to_string(),
+            },
+            encoding: args.encoding,
+        })
+    }
+
+    pub(super) fn get_balance(&self, args: BalanceArgs) -> Result<BalanceReply, RpcError> {
+        let addresses = self.parse_addresses(&args.addresses.unwrap_or_default())?;
+        let now = self.clock.now_s();
+        let (mut all, mut free, mut locked) = (Sums::new(), Sums::new(), Sums::new());
+        let mut ids = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (place, utxo) in addresses.iter().flat_map(|address| self.local.of(address, None)) {
+            if !seen.insert(place.utxo_id) {
+                continue;
+            }
+            let Some(output) = utxo.output.as_transfer() else { continue };
+            let state = if output.owners.locktime <= now { &mut free } else { &mut locked };
+            add(&mut all, &utxo.asset_id, output.amount);
+            add(state, &utxo.asset_id, output.amount);
+            ids.push(ShownUtxoId {
+                tx_id: utxo.utxo_id.tx_id,
+                output_index: utxo.utxo_id.output_index,
+            });
+        }
+        let native = self.network.native_asset_id.to_string();
+        let of_native = |sums: &Sums| sums.get(&native).copied().unwrap_or_default();
+        Ok(BalanceReply {
+            balance: of_native(&all),
+            unlocked: of_native(&free),
+            // Only outputs of a form that no network file declares can be staked while locked.
+            locked_stakeable: JsonU64(0),
+            locked_not_stakeable: of_native(&locked),
+            balances: all,
+            unlockeds: free,
+            locked_stakeables: Sums::new(),
+            locked_not_stakeables: locked,
+            utxo_ids: (!ids.is_empty()).then_some(ids),
+        })
+    }
+
+    fn exported(
+        &self,
+        source: &ChainId,
+        addresses: &BTreeSet<ShortId>,
+        start: Option<Place>,
+        limit: usize,
+    ) -> Result<Page, RpcError> {
+        let failed = |error: &dyn std::fmt::Display| {
+            tracing::error!(%error, "a method failed because of the store");
+            RpcError::new(error.to_string())
+        };
+        let traits = addresses.iter().map(|address| address.as_bytes().to_vec()).collect();
+        let start = start.map(|place| Cursor {
+            name: place.address.as_bytes().to_vec(),
+            key: place.utxo_id.as_bytes().to_vec(),
+        });
+        let reader = self.store.snapshot().map_err(|error| failed(&error))?;
+        let found = indexed(reader.as_ref(), &P_CHAIN, source, &traits, start.as_ref(), limit)
+            .map_err(|error| failed(&error))?;
+        let id = |key: &[u8]| Id::from_slice(key).map_err(|error| failed(&error));
+        let last = match found.last {
+            None => None,
+            Some(Cursor { name, key }) => {
+                let address = ShortId::from_slice(&name).map_err(|error| failed(&error))?;
+                Some(Place { address, utxo_id: id(&key)? })
+            }
+        };
+        let rows = found.keys.iter().zip(found.values);
+        let utxos = rows.map(|(key, value)| Ok((id(key)?, value))).collect::<Result<_, RpcError>>()?;
+        Ok(Page { utxos, last })
+    }
+
+    /// The chain that exported; none for the P-Chain itself.
+    fn source(&self, text: &str) -> Result<Option<ChainId>, RpcError> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let chain = self.aliases.lookup(text).ok_or_else(|| {
+            let quoted = go::quote(text);
+            let text = format!("problem parsing source chainID {quoted}: there is no ID with alias: {text}");
+            RpcError::new(text)
+        })?;
+        Ok((chain != P_CHAIN).then_some(chain))
+    }
+
+    fn parse_addresses(&self, texts: &[String]) -> Result<BTreeSet<ShortId>, RpcError> {
+        texts.iter().map(|text| self.parse_address(text).map_err(RpcError::new)).collect()
+    }
+
+    fn parse_address(&self, text: &str) -> Result<ShortId, String> {
+        parse_service_address(self.aliases.as_ref(), &P_CHAIN, &self.network.hrp, text)
+            .map_err(|error| error.to_string())
+    }
+
+    fn format_address(&self, owner: &ShortId) -> String {
+        let alias = self.aliases.primary_alias(&P_CHAIN).unwrap_or_else(|| P_CHAIN.to_string());
+        address::format(&alias, &self.network.hrp, owner)
+    }
+
+    /// Where to start; given if either member is.
+    fn start(&self, index: &Index) -> Result<Option<Place>, RpcError> {
+        if index.address.is_empty() && index.utxo.is_empty() {
+            return Ok(None);
+        }
+        let address = self.parse_address(&index.address).map_err(|cause| {
+            let quoted = go::quote(&index.address);
+            RpcError::new(format!("couldn't parse start index address {quoted}: {cause}"))
+        })?;
+        let utxo_id = index.utxo.parse().map_err(|cause| {
+            RpcError::new(format!("couldn't parse start index utxo: {cause}"))
+        })?;
+        Ok(Some(Place { address, utxo_id }))
+    }
+}
+
+/// Where a walk stands that found nothing: at the greatest address, or where it began if that is beyond all.
+fn end_of_nothing(addresses: &BTreeSet<ShortId>, start: Option<Place>) -> Place {
+    let greatest = addresses.last().copied().unwrap_or_default();
+    match start {
+        Some(start) => Place { address: start.address.max(greatest), ..start },
+        None => Place { address: greatest, utxo_id: Id::ZERO },
+    }
+}
+
+fn shown(id: &Id, bytes: &[u8], encoding: Encoding) -> Result<String, RpcError> {
+    encoding
+        .encode(bytes)
+        .map_err(|cause| RpcError::new(format!("couldn't encode UTXO {id} as string: {cause}")))
+}
+
+/// Sums that outgrow the type stay at its greatest value, as the reference's do.
+fn add(sums: &mut Sums, asset: &AssetId, amount: u64) {
+    let sum = sums.entry(asset.to_string()).or_default();
+    *sum = JsonU64(sum.0.saturating_add(amount));
+}
