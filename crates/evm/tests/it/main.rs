@@ -2,4 +2,5 @@
 
 mod fees;
 mod forms;
+mod trie;
 mod vectors;
