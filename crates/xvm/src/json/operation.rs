@@ -36,14 +36,14 @@ const fn signing(signature_indices: &[u32]) -> Signing<'_> {
 impl Render for FxOperation {
     fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
         match self {
-            FxOperation::SecpMint(op) => {
+            Self::SecpMint(op) => {
                 let mut map = to.serialize_map(Some(3))?;
                 map.serialize_entry("mintInput", &signing(&op.mint_input))?;
                 map.serialize_entry("mintOutput", &format.json(&op.mint_output))?;
                 map.serialize_entry("transferOutput", &format.json(&op.transfer_output))?;
                 map.end()
             }
-            FxOperation::NftMint(op) => {
+            Self::NftMint(op) => {
                 let mut map = to.serialize_map(Some(4))?;
                 map.serialize_entry("mintInput", &signing(&op.mint_input))?;
                 map.serialize_entry("groupID", &op.group_id)?;
@@ -51,20 +51,20 @@ impl Render for FxOperation {
                 map.serialize_entry("outputs", &format.json(op.outputs.as_slice()))?;
                 map.end()
             }
-            FxOperation::NftTransfer(op) => {
+            Self::NftTransfer(op) => {
                 let mut map = to.serialize_map(Some(2))?;
                 map.serialize_entry("input", &signing(&op.input))?;
                 map.serialize_entry("output", &format.json(&op.output))?;
                 map.end()
             }
-            FxOperation::PropertyMint(op) => {
+            Self::PropertyMint(op) => {
                 let mut map = to.serialize_map(Some(3))?;
                 map.serialize_entry("mintInput", &signing(&op.mint_input))?;
                 map.serialize_entry("mintOutput", &format.json(&op.mint_output))?;
                 map.serialize_entry("ownedOutput", &format.json(&op.owned_output))?;
                 map.end()
             }
-            FxOperation::PropertyBurn(input) => signing(input).serialize(to),
+            Self::PropertyBurn(input) => signing(input).serialize(to),
         }
     }
 }
@@ -74,10 +74,10 @@ impl Render for CredentialSlot {
         let mut map = to.serialize_map(Some(2))?;
         map.serialize_entry("fxID", self.fx().id_text())?;
         match self {
-            CredentialSlot::Credential(credential) => map
+            Self::Credential(credential) => map
                 .serialize_entry("credential", &Signatures { signatures: &credential.signatures }),
             // In no valid transaction; shown all the same, for a transaction may be shown before that is known.
-            CredentialSlot::Foreign(foreign) => match foreign.as_ref() {
+            Self::Foreign(foreign) => match foreign.as_ref() {
                 Foreign::Input(input) => map.serialize_entry("credential", &format.json(input)),
                 Foreign::Output(output) => map.serialize_entry("credential", &format.json(output)),
                 Foreign::Operation(op) => map.serialize_entry("credential", &format.json(op)),

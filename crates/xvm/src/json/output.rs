@@ -66,15 +66,15 @@ impl Render for NftTransferOutput {
 impl Render for Output {
     fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
         match self {
-            Output::SecpMint(owners)
-            | Output::PropertyMint(owners)
-            | Output::PropertyOwned(owners) => owners.render(format, to),
-            Output::SecpTransfer(output) => output.render(format, to),
-            Output::NftMint(output) => {
+            Self::SecpMint(owners) | Self::PropertyMint(owners) | Self::PropertyOwned(owners) => {
+                owners.render(format, to)
+            }
+            Self::SecpTransfer(output) => output.render(format, to),
+            Self::NftMint(output) => {
                 let group_id = Some(output.group_id);
                 body(to, &output.owners, format, None, group_id, None)
             }
-            Output::NftTransfer(output) => output.render(format, to),
+            Self::NftTransfer(output) => output.render(format, to),
         }
     }
 }

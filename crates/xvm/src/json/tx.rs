@@ -26,21 +26,21 @@ impl Render for UnsignedTx {
         map.serialize_entry("inputs", &format.json(base.inputs.as_slice()))?;
         map.serialize_entry("memo", &Hex(&base.memo))?;
         match self {
-            UnsignedTx::Base(_) => {}
-            UnsignedTx::CreateAsset(tx) => {
+            Self::Base(_) => {}
+            Self::CreateAsset(tx) => {
                 map.serialize_entry("name", &go_text(&tx.name))?;
                 map.serialize_entry("symbol", &go_text(&tx.symbol))?;
                 map.serialize_entry("denomination", &tx.denomination)?;
                 map.serialize_entry("initialStates", &format.json(tx.states.as_slice()))?;
             }
-            UnsignedTx::Operation(tx) => {
+            Self::Operation(tx) => {
                 map.serialize_entry("operations", &format.json(tx.operations.as_slice()))?;
             }
-            UnsignedTx::Import(tx) => {
+            Self::Import(tx) => {
                 map.serialize_entry("sourceChain", &tx.source_chain)?;
                 map.serialize_entry("importedInputs", &format.json(tx.imported_inputs.as_slice()))?;
             }
-            UnsignedTx::Export(tx) => {
+            Self::Export(tx) => {
                 map.serialize_entry("destinationChain", &tx.destination_chain)?;
                 map.serialize_entry(
                     "exportedOutputs",

@@ -24,8 +24,11 @@ struct Inner {
     id: TxId,
     signing_hash: OnceLock<[u8; 32]>,
     /// Signers by slot and signature, each recovered when first asked for.
-    signers: Box<[Box<[OnceLock<Result<ShortId, SignatureError>>]>]>,
+    signers: Box<[Box<[Signer]>]>,
 }
+
+/// Who made a signature, once that was asked for.
+type Signer = OnceLock<Result<ShortId, SignatureError>>;
 
 impl Tx {
     /// Decodes a transaction, with its version prefix, of at most [`codec::MAX_SIZE`] bytes.
@@ -138,7 +141,7 @@ impl Signers for Tx {
         let (Some(signature), Some(cell)) = (signature, cell) else {
             return Err(SignatureError::Invalid);
         };
-        cell.get_or_init(|| Ok(signature.recover(self.signing_hash())?.address())).clone()
+        *cell.get_or_init(|| Ok(signature.recover(self.signing_hash())?.address()))
     }
 }
 
