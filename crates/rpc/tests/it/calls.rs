@@ -1,0 +1,349 @@
+//! Methods: how they are found, run and answered.
+
+use std::{
+    future::poll_fn,
+    panic::catch_unwind,
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
+    task::Poll,
+};
+
+use esker_rpc::{
+    BlockingPool, CallContext, CallError, Lookup, MethodTable, NoArgs, Params, RpcError, Service,
+    go_json::Document,
+    j2::{self, DeprecationNote, INVALID_ARGUMENT},
+};
+use serde::Serialize;
+
+use crate::toy::{answer, block_on, post, service};
+
+fn request(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
+}
+
+fn error(message: &str) -> String {
+    let error = format!(r#"{{"code":-32000,"message":"{message}","data":null}}"#);
+    format!("{{\"jsonrpc\":\"2.0\",\"error\":{error},\"id\":1}}\n")
+}
+
+#[test]
+fn params_are_an_object_or_a_list_with_one() {
+    let service = service();
+    for (params, result) in [
+        (r#"{"a":1}"#, r#"{"a":1}"#),
+        (r#"[{"a":1}]"#, r#"{"a":1}"#),
+        (r#" [ { "a" : 1 } , 5, "x" ]"#, r#"{"a":1}"#),
+        ("{}", "{}"),
+        ("[]", "{}"),
+        ("[{}]", "{}"),
+        ("[null]", "{}"),
+        ("[null,{\"a\":1}]", "{}"),
+        ("null", "{}"),
+    ] {
+        let expected = format!("{{\"jsonrpc\":\"2.0\",\"result\":{result},\"id\":1}}\n");
+        assert_eq!(answer(&service, &request("xvm.echo", params)), expected, "{params}");
+    }
+    for params in ["5", "\"x\"", "true", "[5]", "[\"x\"]", "[[]]", "[[{}]]", "[false]", "1.5e3"] {
+        for method in ["xvm.echo", "xvm.getHeight", "avm.getTx"] {
+            let found = answer(&service, &request(method, params));
+            assert_eq!(found, error(INVALID_ARGUMENT), "{method} {params}");
+        }
+    }
+    let wrong = request("xvm.getAssetDescription", r#"{"assetID":5}"#);
+    assert_eq!(answer(&service, &wrong), error(INVALID_ARGUMENT));
+}
+
+#[test]
+fn ids_are_copied_as_they_are_written() {
+    for (id, shown) in [
+        ("1", "1"),
+        ("1.50", "1.50"),
+        ("1E+2", "1E+2"),
+        ("-0", "-0"),
+        ("\"a\\u0062\"", "\"a\\u0062\""),
+        ("\"<&>\u{2028}\"", "\"\\u003c\\u0026\\u003e\\u2028\""),
+        ("{ \"a\" : [ 1, 2 ] }", "{\"a\":[1,2]}"),
+        ("true", "true"),
+        ("[]", "[]"),
+    ] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"avm.getHeight"}}"#);
+        let expected =
+            format!("{{\"jsonrpc\":\"2.0\",\"result\":{{\"height\":\"0\"}},\"id\":{shown}}}\n");
+        assert_eq!(answer(&service(), &body), expected);
+    }
+    // An ID is not looked into: bytes that are no text stay.
+    let body = b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"avm.getTx\"}";
+    let reply = post(&service(), body).body;
+    assert!(reply.ends_with(b",\"id\":\"\xff\"}\n"));
+}
+
+#[test]
+fn member_names_have_any_case_and_the_last_counts() {
+    let check =
+        |body: &str, expected: &str| assert_eq!(answer(&service(), body), expected, "{body}");
+    let height = "{\"jsonrpc\":\"2.0\",\"result\":{\"height\":\"0\"},\"id\":2}\n";
+    check(r#"{"JSONRPC":"2.0","Id":2,"METHOD":"avm.getHeight"} {"#, height);
+    check("{\"j\u{17f}onrpc\":\"2.0\",\"id\":2,\"method\":\"avm.getHeight\"}", height);
+    check(
+        r#"{"jsonrpc":"1","jsonrpc":"2.0","id":1,"id":2,"method":"x","method":"avm.getHeight"}"#,
+        height,
+    );
+    check(
+        r#"{"jsonrpc":"2.0","jsonrpc":null,"id":2,"method":"avm.getHeight","method":null}"#,
+        height,
+    );
+    check(r#"{"\u006asonrpc":"2.0","id":2,"method":"\u0061vm.getHeight","other":[{}]}"#, height);
+    check(r#"{"jsonrpc":"2.0","id":2,"id":null,"method":"avm.getHeight"}"#, "");
+    check(r#"{"jsonrpc":"2.0","id":2,"method":"avm.getHeight","params":5,"params":null}"#, height);
+    // Of two faults the first is told, and what is right is there.
+    check(
+        r#"{"method":[1],"id":3,"jsonrpc":2,"params":{"a": 1}}"#,
+        "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"json: cannot unmarshal array into Go \
+         struct field serverRequest.method of type string\",\"data\":{\"jsonrpc\":\"\",\"method\":\"\",\
+         \"params\":{\"a\":1},\"id\":3}},\"id\":3}\n",
+    );
+}
+
+#[test]
+fn notifications_run_and_are_not_answered() {
+    let counter = Arc::new(AtomicUsize::new(0));
+    let service = MethodTable::new("toy")
+        .on("count", |counter: &AtomicUsize, _: NoArgs| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+        .bind(Arc::clone(&counter));
+    for body in [
+        r#"{"jsonrpc":"2.0","method":"toy.count"}"#,
+        r#"{"jsonrpc":"2.0","method":"toy.count","id":null}"#,
+    ] {
+        let reply = post(&service, body.as_bytes());
+        assert_eq!((reply.status, reply.body.len(), reply.content_type), (200, 0, None));
+        assert!(reply.nosniff);
+    }
+    assert_eq!(counter.load(Ordering::Relaxed), 2);
+    for body in [
+        r#"{"jsonrpc":"2.0","method":"toy.other"}"#,
+        r#"{"jsonrpc":"2.0","method":"Toy"}"#,
+        r#"{"jsonrpc":"2.0","method":"toy.count","params":5}"#,
+        r#"{"jsonrpc":"2","method":"toy.count"}"#,
+        "{}",
+        "null",
+    ] {
+        let reply = post(&service, body.as_bytes());
+        assert_eq!((reply.status, reply.body.len(), reply.nosniff), (200, 0, false), "{body}");
+    }
+    assert_eq!(counter.load(Ordering::Relaxed), 2);
+    // Whether broken JSON was a notification cannot be known.
+    let text = answer(&service, r#"{"jsonrpc":"2.0","method":5}"#);
+    assert!(text.contains("-32700") && text.ends_with(",\"id\":null}\n"), "{text}");
+}
+
+#[test]
+fn every_name_leads_to_the_method() {
+    let service = service();
+    for name in ["xvm.echo", "avm.echo", "xvm.mirror", "avm.mirror"] {
+        assert!(answer(&service, &request(name, "{}")).contains("result"), "{name}");
+    }
+    // Letters whose upper case is ASCII.
+    assert_eq!(answer(&service, &request("avm.\u{131}ssueTx", "{}")), error("nil transaction ID"));
+    for name in ["xvm.Echo2", "other.echo", "xvm.echo.x", "echo"] {
+        let text = answer(&service, &request(name, "{}"));
+        assert!(text.contains("error"), "{text}");
+    }
+    let quoted = error(r#"rpc: can't find method \"xvm.Nothing\""#);
+    assert_eq!(answer(&service, &request("xvm.nothing", "{}")), quoted);
+}
+
+#[test]
+fn deprecation_is_noted() {
+    let body = request("avm.getBalance", "{}");
+    let note = DeprecationNote { namespace: "xvm", method: "getBalance", since: "v1.9.12" };
+    assert_eq!(post(&service(), body.as_bytes()).deprecation, Some(note));
+    let refused = request("avm.getBalance", "5");
+    assert_eq!(post(&service(), refused.as_bytes()).deprecation, Some(note));
+    assert_eq!(post(&service(), request("avm.getTx", "{}").as_bytes()).deprecation, None);
+
+    let table = MethodTable::new("wallet")
+        .on("issueTx", |(): &(), _: NoArgs| Ok(()))
+        .deprecated("send", "v1.5.0", |(): &(), _: NoArgs| Ok(()))
+        .deprecated_async("sendAsync", "v1.5.0", |_, _: NoArgs| async { Ok(()) })
+        .deprecated_blocking("sendMultiple", "v1.5.0", |(): &(), _: NoArgs| Ok(()))
+        .deprecate_all("v1.9.12")
+        .on("later", |(): &(), _: NoArgs| Ok(()));
+    let service = table.bind(Arc::new(()));
+    let since: Vec<_> = service.methods().map(|method| method.deprecated_since).collect();
+    let releases = ["v1.9.12", "v1.5.0", "v1.5.0", "v1.5.0"].map(Some);
+    assert_eq!(since[..4], releases);
+    assert_eq!(since[4], None);
+}
+
+#[test]
+fn tables_merge_and_list_their_methods() {
+    let other = MethodTable::new("xvm")
+        .alias("avm")
+        .on("buildGenesis", |(): &(), _: NoArgs| Ok("built"))
+        .bind(Arc::new(()));
+    let merged = service().merge(&other);
+    assert!(answer(&merged, &request("avm.buildGenesis", "{}")).contains("built"));
+    assert!(answer(&merged, &request("avm.getHeight", "{}")).contains("height"));
+    let names: Vec<_> = merged.methods().map(|method| method.name).collect();
+    assert_eq!(names.first(), Some(&"getHeight"));
+    assert_eq!(names.last(), Some(&"buildGenesis"));
+    let echo = merged.methods().find(|method| method.name == "echo").unwrap();
+    assert_eq!((echo.namespace, &*echo.namespace_aliases), ("xvm", &["avm"][..]));
+    assert_eq!(echo.aliases, ["mirror"]);
+
+    let twice = catch_unwind(|| service().merge(&service())).unwrap_err();
+    let text = twice.downcast_ref::<String>().unwrap();
+    assert_eq!(text, "xvm.getHeight is registered twice");
+}
+
+fn all_kinds() -> Service {
+    MethodTable::new("toy")
+        .on("quick", |text: &String, _: NoArgs| Ok(text.clone()))
+        .on_async("waits", |text, _: NoArgs| async move {
+            tokio::task::yield_now().await;
+            Ok((*text).clone())
+        })
+        .on_blocking("long", |text: &String, _: NoArgs| Ok(text.clone()))
+        .on("quickFails", |_, _: NoArgs| Err::<(), _>(RpcError::new("no")))
+        .on_async("waitsFails", |_, _: NoArgs| async { Err::<(), _>(RpcError::new("no")) })
+        .on_blocking("longFails", |_, _: NoArgs| Err::<(), _>(RpcError::new("no")))
+        .on("quickPanics", |_, _: NoArgs| -> Result<(), RpcError> { panic!("on purpose") })
+        .on_async("waitsPanics", |text: Arc<String>, _: NoArgs| async move {
+            tokio::task::yield_now().await;
+            assert!(text.is_empty(), "on purpose");
+            Ok(())
+        })
+        .on_blocking("longPanics", |_, _: NoArgs| -> Result<(), RpcError> {
+            panic!("on {}", "purpose")
+        })
+        .bind(Arc::new("done".to_owned()))
+}
+
+#[test]
+fn every_kind_of_handler_answers() {
+    let service = all_kinds();
+    for kind in ["quick", "waits", "long"] {
+        let found = |suffix: &str| answer(&service, &request(&format!("toy.{kind}{suffix}"), "{}"));
+        assert_eq!(found(""), "{\"jsonrpc\":\"2.0\",\"result\":\"done\",\"id\":1}\n");
+        assert_eq!(found("Fails"), error("no"));
+        assert_eq!(found("Panics"), error("method handler crashed"));
+        // The service is as good as before.
+        assert_eq!(found(""), "{\"jsonrpc\":\"2.0\",\"result\":\"done\",\"id\":1}\n");
+        let refused = answer(&service, &request(&format!("toy.{kind}"), "[1]"));
+        assert_eq!(refused, error(INVALID_ARGUMENT));
+    }
+}
+
+#[test]
+fn errors_may_have_a_code_and_data() {
+    #[derive(Serialize)]
+    struct Data {
+        text: &'static str,
+    }
+    let service = MethodTable::new("toy")
+        .on("fails", |(): &(), _: NoArgs| {
+            Err::<(), _>(RpcError::with_code(3, "no\n").with_data(&Data { text: "<>" }))
+        })
+        .on("unwritable", |(): &(), _: NoArgs| Ok(std::collections::BTreeMap::from([((), ())])))
+        .bind(Arc::new(()));
+    assert_eq!(
+        answer(&service, &request("toy.fails", "{}")),
+        "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":3,\"message\":\"no\\n\",\"data\":{\"text\":\"\\u003c\\u003e\"}},\
+         \"id\":1}\n"
+    );
+    let text = answer(&service, &request("toy.unwritable", "{}"));
+    assert_eq!(text, error("key must be a string"));
+}
+
+#[test]
+fn the_core_is_called_without_a_dialect() {
+    let service = MethodTable::new("toy")
+        .on("named", |(): &(), arguments: std::collections::BTreeMap<String, u8>| Ok(arguments))
+        .on_list(
+            "sum",
+            |params| match params {
+                Params::List(list) => {
+                    list.decode().map_err(|e| esker_rpc::ParamsError::Named(e.to_string()))
+                }
+                Params::Absent | Params::Named(_) => Err(esker_rpc::ParamsError::Form),
+            },
+            |(): &(), numbers: Vec<u32>| Ok(numbers.iter().sum::<u32>()),
+        )
+        .bind(Arc::new(()));
+    let run = |name: &str, params: Params<'_>| {
+        let Lookup::Found(method) = service.find("toy", name) else { panic!("no {name}") };
+        let context = CallContext::new();
+        block_on(method.call(params, &context, service.pool(), b"> ".to_vec()))
+    };
+    let list = Document::first(b"[1,2,3]").unwrap();
+    assert_eq!(run("sum", Params::List(list)).unwrap(), b"> 6");
+    assert_eq!(run("sum", Params::Absent), Err(CallError::Params(esker_rpc::ParamsError::Form)));
+    assert_eq!(
+        run("named", Params::List(list)),
+        Err(CallError::Params(esker_rpc::ParamsError::Form))
+    );
+    assert_eq!(run("named", Params::Absent).unwrap(), b"> {}");
+    assert!(matches!(service.find("toy", "none"), Lookup::NoMethod));
+    assert!(matches!(service.find("none", "sum"), Lookup::NoNamespace));
+}
+
+#[test]
+fn blocking_calls_are_bounded_and_see_their_client_go() {
+    #[derive(Debug, Default)]
+    struct Load {
+        running: AtomicUsize,
+        most: AtomicUsize,
+    }
+    let load = Arc::new(Load::default());
+    let pool = BlockingPool::new(2);
+    let service = MethodTable::new("toy")
+        .on_blocking("work", |load: &Load, _: NoArgs| {
+            let running = load.running.fetch_add(1, Ordering::SeqCst) + 1;
+            load.most.fetch_max(running, Ordering::SeqCst);
+            std::thread::yield_now();
+            load.running.fetch_sub(1, Ordering::SeqCst);
+            Ok(())
+        })
+        .bind(Arc::clone(&load))
+        .with_pool(&pool);
+    let body = request("toy.work", "{}");
+    block_on(async {
+        let calls = (0..32)
+            .map(|_| j2::handle(&service, "POST", Some("application/json"), body.as_bytes()));
+        for reply in futures_util::future::join_all(calls).await {
+            assert_eq!(reply.body, b"{\"jsonrpc\":\"2.0\",\"result\":null,\"id\":1}\n");
+        }
+    });
+    assert!((1..=2).contains(&load.most.load(Ordering::SeqCst)));
+}
+
+#[test]
+fn a_blocking_call_sees_its_client_go() {
+    let started = Arc::new(Barrier::new(2));
+    let (sender, receiver) = mpsc::channel();
+    let service = MethodTable::new("toy")
+        .on_blocking_with("waits", move |started: &Barrier, _: NoArgs, context| {
+            started.wait();
+            while !context.is_cancelled() {
+                std::thread::yield_now();
+            }
+            sender.send("stopped").map_err(|error| RpcError::new(error.to_string()))
+        })
+        .bind(Arc::clone(&started));
+    let body = request("toy.waits", "{}");
+    block_on(async {
+        let mut call =
+            Box::pin(j2::handle(&service, "POST", Some("application/json"), body.as_bytes()));
+        let begun = poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending())).await;
+        assert!(begun);
+        started.wait();
+        drop(call);
+        assert_eq!(receiver.recv(), Ok("stopped"));
+    });
+}
