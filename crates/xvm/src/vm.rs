@@ -14,7 +14,6 @@ use esker_utxo::FxKind;
 
 use crate::assets::GenesisAssets;
 use crate::block::Block;
-use crate::{builder, service};
 use crate::execute::{BlockPayload, Rules, add_utxo, asset_record, write_block};
 use crate::genesis::{Genesis, GenesisError};
 use crate::index::{AddressIndex, IndexProgress};
@@ -26,6 +25,7 @@ use crate::status::{Rejections, Undecided};
 use crate::txs::Tx;
 use crate::verify::syntactic::Params;
 use crate::wallet::WalletQueue;
+use crate::{builder, service};
 
 /// Settings of one chain.
 #[derive(Clone, Debug)]

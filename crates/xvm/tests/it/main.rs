@@ -8,3 +8,4 @@ mod json;
 mod syntactic;
 mod txs;
 mod vectors;
+mod vm;

@@ -132,10 +132,7 @@ async fn a_backfill_equals_what_blocks_write_themselves() {
     let later = accept(&mut world, &tx).await;
     let kv = world.store.kv.clone();
     let world = World::with(Setup { kv, ..Setup::default() });
-    assert_eq!(
-        world.x.index_progress(),
-        IndexProgress::Building { indexed: 5, height: 6 }
-    );
+    assert_eq!(world.x.index_progress(), IndexProgress::Building { indexed: 5, height: 6 });
     while world.x.maintain().unwrap() {}
     let all: Vec<TxId> = ids.into_iter().chain([later]).collect();
     assert_eq!(listed(&world.x, 9, native_id(&world.x), 0, 1024), all);

@@ -119,8 +119,7 @@ impl World {
         let store = Store::new(kv).unwrap();
         let clock = Arc::new(ManualClock::new(START_MS));
         let work = Arc::new(Notify::new());
-        let x_genesis =
-            define::genesis(NETWORK, [native()].into_iter().chain(others())).unwrap();
+        let x_genesis = define::genesis(NETWORK, [native()].into_iter().chain(others())).unwrap();
         let y_genesis = define::genesis(NETWORK, [native()]).unwrap();
         let x_id = xvm_chain_id(NETWORK, "X-Chain", &x_genesis.to_bytes());
         let y_id = xvm_chain_id(NETWORK, "Y-Chain", &y_genesis.to_bytes());
