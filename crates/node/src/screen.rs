@@ -115,11 +115,8 @@ fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result 
         out,
         "{warn}These keys are public: whatever they own on another network belongs to anyone.{off}\n"
     )?;
-    let body = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "xvm.getBalance",
-        "params": {"address": format!("X-{}", WELL_KNOWN.local_address), "assetID": "NAT"},
-    });
     writeln!(out, "{bold}Try{off}: curl -H 'Content-Type: application/json' {}/ext/bc/X \\", ready.url)?;
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"xvm.getAssetDescription","params":{"assetID":"NAT"}}"#;
     writeln!(out, "  -d '{body}'")
 }
 
@@ -228,6 +225,40 @@ mod tests {
         let screen = render(&ready(), false);
         assert!(screen.lines().count() < 40, "{} lines", screen.lines().count());
         expect![[r#"
+            Esker 0.1.0  network dev (12345), ready in 31 ms, data removed at exit
+
+              X-Chain      http://127.0.0.1:9650/ext/bc/X
+              X wallet     http://127.0.0.1:9650/ext/bc/X/wallet
+              P-Chain      http://127.0.0.1:9650/ext/bc/P
+              asset VM     http://127.0.0.1:9650/ext/vm/xvm
+              info         http://127.0.0.1:9650/ext/info
+              health       http://127.0.0.1:9650/ext/health
+              metrics      http://127.0.0.1:9650/ext/metrics
+              admin        http://127.0.0.1:9650/ext/admin
+              X index      http://127.0.0.1:9650/ext/index/X/block
+
+              X-Chain ID   2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed
+              C-Chain ID   2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC  (not served by this version)
+              Native asset 2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe  NAT or AVAX
+
+            Accounts, 10,000 each: test test test test test test test test test test test junk
+              m/44'/60'/0'/0/N
+              0  X-local15428vq2uzwhm3taey9sr9x5vm6tk78ew499s5v  0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
+              1  X-local1cjzphr67dug28rw9ueewrqllmxlqe5f0unaxss  0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+              2  X-local1sj3m3zudqkw4plsvm7p08h9q89lsy4wput6fxp  0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC
+              3  X-local1y3fgntsaf2cmylsnu3880g7wp6aj73zu2kkjd4  0x90F79bf6EB2c4f870365E785982E1f101E93b906
+              4  X-local1jft4f7x5cajyw6w8vfj9708mx9jfswq0a739vp  0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65
+              5  X-local1syp9y2mlfrrjwdaj5ytezh9wuerwuhncjwye9m  0x9965507D1a55bcC2695C58ba16FB37d819B0A4dc
+              6  X-local1zyf8ga3p89xmjaxje2ckvtvhjzv7g24s30j6rq  0x976EA74026E726554dB657fA54763abd0C3a0aa9
+              7  X-local1mer4xr0wqlq7v8m678vvx4zeyep20v8rhw76tp  0x14dC79964da2C08b23698B3D3cc7Ca32193d9955
+              8  X-local1l5rrv44ufqq97psu2jqx909mdnjapwv0sapt8w  0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f
+              9  X-local14flvw0x8fstzly79tacgsulxvkpv858q9nskex  0xa0Ee7A142d267C1f36714E4a8F75612F20a79720
+            Well-known key: PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN
+                 X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u  0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC
+            These keys are public: whatever they own on another network belongs to anyone.
+
+            Try: curl -H 'Content-Type: application/json' http://127.0.0.1:9650/ext/bc/X \
+              -d '{"jsonrpc":"2.0","id":1,"method":"xvm.getAssetDescription","params":{"assetID":"NAT"}}'
         "#]]
         .assert_eq(&screen);
     }

@@ -1,12 +1,15 @@
 //! How each kind of virtual machine becomes a chain of this node: one line a kind in [`build`].
 
+use std::io;
 use std::sync::Arc;
 
 use esker_chain::{ChainContext, ChainError, ChainVm};
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_xvm::genesis::{Genesis, primary};
-use esker_xvm::{Xvm, XvmConfig};
+use esker_xvm::{Maintenance, Xvm, XvmConfig};
 
+use super::XvmIndex;
+use crate::api::IndexSource;
 use crate::config::Config;
 use crate::networks::{ChainSpec, Vm};
 
@@ -23,6 +26,20 @@ impl Chain {
     pub fn vm(&self) -> Arc<dyn ChainVm> {
         match self {
             Self::Xvm(xvm) => Arc::clone(xvm) as Arc<dyn ChainVm>,
+        }
+    }
+
+    /// Its blocks, for the index API.
+    pub fn index(&self) -> Option<Arc<dyn IndexSource>> {
+        match self {
+            Self::Xvm(xvm) => Some(Arc::new(XvmIndex(Arc::clone(xvm)))),
+        }
+    }
+
+    /// Starts the thread that does its slow work, if it has one.
+    pub fn start_maintenance(&self) -> io::Result<Option<Maintenance>> {
+        match self {
+            Self::Xvm(xvm) => xvm.start_maintenance().map(Some),
         }
     }
 }

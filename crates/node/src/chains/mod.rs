@@ -2,5 +2,8 @@
 
 mod aliases;
 pub mod factory;
+mod index;
 
-pub use aliases::{AliasError, AliasTable};
+pub use aliases::{AliasError, AliasTable, MAX_ALIAS_BYTES, MAX_ALIASES};
+pub use factory::Chain;
+pub use index::XvmIndex;

@@ -4,7 +4,7 @@
 const MAX_NAME: usize = 100;
 
 /// The nearest of `known`, unless all are too far from `name` to be meant.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > MAX_NAME {
         return None;
     }

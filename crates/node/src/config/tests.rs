@@ -140,8 +140,8 @@ fn bad_values_name_their_origin() {
         expect!["esker.toml:2: http-head-limit: expected at least 8192"],
     );
     check_error(
-        &Given { file: "[chains.Q]\nlog-level = 'info'", ..NOTHING },
-        expect![[r#"esker.toml:1: unknown chain "Q""#]],
+        &Given { file: "[chains.banana]\nlog-level = 'info'", ..NOTHING },
+        expect![[r#"esker.toml:1: unknown chain "banana""#]],
     );
     check_error(
         &Given { file: "[chains.x]\n", ..NOTHING },

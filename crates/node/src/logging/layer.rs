@@ -220,8 +220,10 @@ fn level_name(level: Level) -> &'static str {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::sync::OnceLock;
 
     use expect_test::expect;
+    use tracing::Dispatch;
     use tracing_subscriber::layer::SubscriberExt;
 
     use super::super::levels::{Levels, LogLevel};
@@ -230,7 +232,12 @@ mod tests {
 
     const QUIET: Levels = Levels { file: LogLevel::Info, display: LogLevel::Off };
 
+    /// While a process has but one dispatcher, tracing asks the calling thread's for all: a test in another
+    /// thread would silence this one.
+    static SECOND: OnceLock<Dispatch> = OnceLock::new();
+
     fn run(json: bool, events: impl FnOnce(&LogLevels)) -> (String, String) {
+        SECOND.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
         let dir = tempfile::tempdir().unwrap();
         let rotation = Rotation { max_bytes: 1 << 20, max_files: 1 };
         let levels = LogLevels::new(QUIET, [("X".to_owned(), QUIET)]);

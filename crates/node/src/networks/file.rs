@@ -436,10 +436,10 @@ mod tests {
         check(
             |json| {
                 json["esker"] = json!({"exportedFromP": [
-                    {"to": "X", "amount": 1, "addresses": ["X-fuji18jma8ppw3nhx5r4ap8clazz0dps7rv5uj3gy4v"]}
+                    {"to": "X", "amount": 1, "addresses": ["X-fuji18jma8ppw3nhx5r4ap8clazz0dps7rv5u6wmu4t"]}
                 ]});
             },
-            expect![[r#"esker.exportedFromP[0]: "X-fuji18jma8ppw3nhx5r4ap8clazz0dps7rv5uj3gy4v": expected hrp "local" but got "fuji""#]],
+            expect![[r#"esker.exportedFromP[0]: "X-fuji18jma8ppw3nhx5r4ap8clazz0dps7rv5u6wmu4t": expected hrp "local" but got "fuji""#]],
         );
     }
 

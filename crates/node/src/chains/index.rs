@@ -1,0 +1,35 @@
+//! The blocks of an asset-VM chain as the index API lists them.
+
+use std::sync::Arc;
+
+use esker_primitives::Id;
+use esker_storage::StorageError;
+use esker_xvm::Xvm;
+
+use crate::api::{Container, IndexSource};
+
+/// Accepted blocks by height.
+#[derive(Debug)]
+pub struct XvmIndex(pub Arc<Xvm>);
+
+fn text(error: StorageError) -> String {
+    error.to_string()
+}
+
+impl IndexSource for XvmIndex {
+    fn last_height(&self) -> Result<u64, String> {
+        Ok(self.0.accepted_height())
+    }
+
+    fn container_at(&self, height: u64) -> Result<Option<Container>, String> {
+        let view = self.0.view().map_err(text)?;
+        let Some(bytes) = view.block_by_height(height).map_err(text)? else { return Ok(None) };
+        let accepted_ms = view.accepted_at(height).map_err(text)?.unwrap_or_default();
+        Ok(Some(Container { id: Id::sha256(&bytes), bytes, accepted_ms }))
+    }
+
+    fn height_of(&self, id: &Id) -> Result<Option<u64>, String> {
+        let view = self.0.view().map_err(text)?;
+        view.state().block_height(id).map_err(text)
+    }
+}

@@ -1,0 +1,151 @@
+//! Why a node does not start or ends by itself, and the exit code of each reason.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use esker_chain::{ChainError, EngineError, FinalizeError};
+use esker_storage::StorageError;
+use thiserror::Error;
+
+use crate::chains::AliasError;
+use crate::http::RouteError;
+use crate::identity::IdentityError;
+
+/// Exit codes of the process.
+pub mod exit_code {
+    /// All went well.
+    pub const OK: u8 = 0;
+    /// A failure while running.
+    pub const FAILURE: u8 = 1;
+    /// Usage or configuration: the user has to change something.
+    pub const CONFIG: u8 = 2;
+    /// The data is damaged.
+    pub const DAMAGED: u8 = 3;
+    /// The port is in use.
+    pub const PORT_IN_USE: u8 = 4;
+}
+
+/// Why a node does not run.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The store can't be used.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A chain can't start.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// The node's own keys can't be used.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// Two chains want one name.
+    #[error(transparent)]
+    Alias(#[from] AliasError),
+    /// Two endpoints want one path.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    /// Somebody else listens there.
+    #[error("port in use: {0}: stop the other program or choose another --http-port (0 picks one)")]
+    PortInUse(String),
+    /// The address can't be listened on.
+    #[error("can't listen on {address}: {error}")]
+    Listen {
+        /// As configured.
+        address: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// A file can't be written.
+    #[error("can't write {}: {error}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The system gives no thread.
+    #[error("can't start a thread: {0}")]
+    Thread(io::Error),
+    /// The development accounts did not get their balance.
+    #[error("the development accounts can't be funded: {0}")]
+    Funding(String),
+    /// The engine ended by itself.
+    #[error("the engine stopped: {0}")]
+    Engine(#[from] EngineError),
+    /// The engine's thread panicked.
+    #[error("the engine's thread panicked")]
+    EnginePanic,
+}
+
+impl StartError {
+    /// The exit code of the process.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Storage(error) => of_storage(error),
+            Self::Chain(error) => of_chain(error),
+            Self::Identity(IdentityError::Damaged { .. }) => exit_code::DAMAGED,
+            Self::PortInUse(_) => exit_code::PORT_IN_USE,
+            Self::Alias(_) | Self::Route(_) | Self::Listen { .. } => exit_code::CONFIG,
+            Self::Engine(EngineError::Chain(error)) => of_chain(error),
+            Self::Engine(EngineError::Finalize(FinalizeError::Chain(error))) => of_chain(error),
+            Self::Identity(_)
+            | Self::Write { .. }
+            | Self::Thread(_)
+            | Self::Funding(_)
+            | Self::Engine(_)
+            | Self::EnginePanic => exit_code::FAILURE,
+        }
+    }
+
+    /// Of an error of binding.
+    pub(super) fn of_bind(address: String, error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::AddrInUse => Self::PortInUse(address),
+            _ => Self::Listen { address, error },
+        }
+    }
+
+    /// Of an error with a bound address, which is ours already.
+    pub(super) fn of_address(address: SocketAddr, error: io::Error) -> Self {
+        Self::Listen { address: address.to_string(), error }
+    }
+}
+
+const fn of_storage(error: &StorageError) -> u8 {
+    match error {
+        StorageError::Corrupted(_) => exit_code::DAMAGED,
+        StorageError::NewerSchema { .. } | StorageError::OtherNetwork { .. } => exit_code::CONFIG,
+        _ => exit_code::FAILURE,
+    }
+}
+
+const fn of_chain(error: &ChainError) -> u8 {
+    match error {
+        ChainError::Storage(error) => of_storage(error),
+        ChainError::Corrupted(_) => exit_code::DAMAGED,
+        ChainError::Genesis(_) | ChainError::Mismatch(_) => exit_code::CONFIG,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes() {
+        let damaged = || StorageError::Corrupted("x".to_owned());
+        for (error, code) in [
+            (StartError::Storage(damaged()), 3),
+            (StartError::Chain(ChainError::Storage(damaged())), 3),
+            (StartError::Engine(EngineError::Chain(ChainError::Corrupted("x".into()))), 3),
+            (StartError::Engine(EngineError::Protocol("x".into())), 1),
+            (StartError::Storage(StorageError::Locked { path: "x".into(), pid: None }), 1),
+            (StartError::Chain(ChainError::Mismatch("x".into())), 2),
+            (StartError::of_bind("x".into(), io::ErrorKind::AddrInUse.into()), 4),
+            (StartError::of_bind("x".into(), io::ErrorKind::AddrNotAvailable.into()), 2),
+            (StartError::Funding("x".into()), 1),
+        ] {
+            assert_eq!(error.exit_code(), code, "{error}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What a network gets once: UTXOs that the P-Chain exported before its beginning, and the balances of the
+//! development accounts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use esker_chain::tables::CHAINS;
+use esker_chain::{AcceptedEvent, ChainError, Machine};
+use esker_primitives::ChainId;
+use esker_shared_memory::{Requests, apply};
+use esker_storage::{Draft, KvStore, MemoryStore, Scope, Store};
+use esker_xvm::{TxStatus, Xvm, exported_element};
+use tokio::sync::broadcast::error::RecvError;
+
+use super::StartError;
+use crate::networks::{Network, P_CHAIN_ID, dev_funding_tx};
+
+/// Puts what the network file says that P exported into shared memory, for chains that have not begun yet.
+/// Runs before their genesis is written, so that a crash between the two only makes it run again.
+pub(super) fn write_exports(network: &Network, store: &Store) -> Result<(), ChainError> {
+    let reader = store.snapshot()?;
+    let mut requests = BTreeMap::<ChainId, Requests>::new();
+    for exported in &network.exported {
+        let chain = exported.destination;
+        if CHAINS.get(reader.as_ref(), Scope::NODE, chain.as_bytes())?.is_none() {
+            requests.entry(chain).or_default().puts.push(exported_element(&exported.utxo));
+        }
+    }
+    drop(reader);
+    if requests.is_empty() {
+        return Ok(());
+    }
+    // Over an empty store: elements that an interrupted start has left are written again, the same bytes.
+    let empty = MemoryStore::new();
+    let nothing = empty.snapshot()?;
+    let mut draft = Draft::new(nothing.as_ref());
+    apply(&mut draft, &P_CHAIN_ID, &requests)
+        .map_err(|error| ChainError::Genesis(format!("exported UTXOs: {error}")))?;
+    Ok(store.writer.commit_blocking(draft.into_writes())?)
+}
+
+/// Gives the development accounts their X-Chain balance and returns once that is accepted. Does nothing where
+/// the genesis UTXO that pays for it is spent: at every start but the first.
+pub(super) async fn fund_dev_accounts(
+    network: &Network,
+    xvm: &Xvm,
+    machine: &Arc<Machine>,
+) -> Result<(), StartError> {
+    let fault = |error: &dyn std::fmt::Display| StartError::Funding(error.to_string());
+    let tx = dev_funding_tx(network);
+    let input = tx.unsigned().base().inputs.first().map(|input| input.utxo_id);
+    let source = input.ok_or_else(|| fault(&"no input"))?;
+    let is_funded = |xvm: &Xvm| xvm.view().and_then(|view| view.utxo(&source)).map(|u| u.is_none());
+    if is_funded(xvm).map_err(|error| fault(&error))? {
+        return Ok(());
+    }
+    let mut events = machine.subscribe();
+    let id = xvm.issue(tx.bytes()).map_err(|error| fault(&error))?;
+    loop {
+        match events.recv().await {
+            Ok(AcceptedEvent { .. }) | Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return Err(fault(&"the node is stopping")),
+        }
+        let status = xvm.view().and_then(|view| view.tx_status(&id)).map_err(|e| fault(&e))?;
+        match status {
+            TxStatus::Accepted => return Ok(()),
+            TxStatus::Processing => {}
+            other => return Err(fault(&format!("the transaction is {other:?}"))),
+        }
+    }
+}
