@@ -6,7 +6,7 @@ use esker_utxo::{FxKind, NftMintOutput, Output, OutputOwners, TransferOutput};
 use super::{Genesis, GenesisAsset};
 use crate::txs::{BaseTx, CreateAssetTx, InitialState};
 
-/// Greatest length of a symbol, in bytes; of a genesis asset it may also be empty.
+/// Greatest length of a genesis asset's symbol, in characters; it may also be empty.
 pub const MAX_SYMBOL_LEN: usize = 4;
 /// Greatest length of a string in the codec, in bytes.
 const MAX_STRING_LEN: usize = 65_535;
@@ -18,7 +18,7 @@ pub struct AssetDefinition {
     pub alias: String,
     /// Displayed name.
     pub name: String,
-    /// Displayed symbol, at most [`MAX_SYMBOL_LEN`] bytes.
+    /// Displayed symbol, at most [`MAX_SYMBOL_LEN`] characters.
     pub symbol: String,
     /// Decimal places of the displayed unit.
     pub denomination: u8,
@@ -81,7 +81,7 @@ pub fn genesis(
 fn asset(network_id: u32, definition: AssetDefinition) -> Result<GenesisAsset, DefinitionError> {
     let states = states(&definition);
     let AssetDefinition { alias, name, symbol, denomination, memo, .. } = definition;
-    if symbol.len() > MAX_SYMBOL_LEN {
+    if symbol.chars().count() > MAX_SYMBOL_LEN {
         return Err(DefinitionError::SymbolTooLong);
     }
     if alias.len() > MAX_STRING_LEN || name.len() > MAX_STRING_LEN {

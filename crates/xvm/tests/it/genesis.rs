@@ -225,6 +225,17 @@ fn definitions_that_do_not_fit() {
     }
 }
 
+/// A genesis symbol is measured in characters.
+#[test]
+fn symbols() {
+    let symbol = |symbol: &str| {
+        let asset = AssetDefinition { symbol: symbol.to_owned(), ..named("a", "a") };
+        genesis(LOCAL_ID, [asset]).is_ok()
+    };
+    assert!(symbol("") && symbol("abcd") && symbol("éééé"));
+    assert!(!symbol("abcde") && !symbol("ééééé"));
+}
+
 #[test]
 fn what_no_chain_starts_from() {
     let none = Genesis::default().to_bytes();
