@@ -18,7 +18,7 @@ const TEMP_NAMES: u32 = 10_000;
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    _lock: File,
+    _lock: Lock,
     // Dropped last: the files are closed then.
     _temporary: Option<TempFolder>,
 }
@@ -43,6 +43,18 @@ impl Folder {
 
     pub(crate) fn database(&self) -> PathBuf {
         self.path.join(DATABASE_FILE)
+    }
+}
+
+/// The lock on a data folder.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that is just being started from this one has the file open, too, until
+        // its program begins. If unlocking fails, closing has to do.
+        let _ = self.0.unlock();
     }
 }
 
@@ -118,7 +130,7 @@ fn private_dir_builder() -> DirBuilder {
 
 /// Locks the folder, and notes who did: the lock itself is the system's and ends with the process, whatever it
 /// ends of; the file with the number stays.
-fn lock(folder: &Path) -> StorageResult<File> {
+fn lock(folder: &Path) -> StorageResult<Lock> {
     let path = folder.join(LOCK_FILE);
     let mut file = private_file()
         .read(true)
@@ -140,7 +152,7 @@ fn lock(folder: &Path) -> StorageResult<File> {
         .and_then(|()| file.rewind())
         .and_then(|()| writeln!(file, "{}", process::id()))
         .map_err(|error| cannot("write", &path, error))?;
-    Ok(file)
+    Ok(Lock(file))
 }
 
 #[cfg(test)]
@@ -161,6 +173,17 @@ mod tests {
         }
         drop(folder);
         Folder::take(&path).unwrap();
+    }
+
+    #[test]
+    fn a_folder_is_free_at_once_though_its_lock_file_is_still_open_somewhere() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::take(place.path()).unwrap();
+        // What a process that is being started has.
+        let inherited = folder._lock.0.try_clone().unwrap();
+        drop(folder);
+        Folder::take(place.path()).unwrap();
+        drop(inherited);
     }
 
     #[cfg(unix)]
