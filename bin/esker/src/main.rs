@@ -1,2 +1,107 @@
-//! The node binary.
-fn main() {}
+//! The node's binary: arguments to a configuration, a configuration to a node, its end to an exit code.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use esker_node::config::{Invocation, Mode, cli, show};
+use esker_node::signals::{Request, Signals};
+use esker_node::wiring::exit_code;
+use esker_node::{Config, Node, RunningNode, StartError, screen};
+
+fn main() -> ExitCode {
+    let invocation = match cli::parse(std::env::args_os()) {
+        Ok(invocation) => invocation,
+        Err(usage) => usage.exit(),
+    };
+    let (mode, flags) = match &invocation {
+        Invocation::Run(mode, flags) | Invocation::ShowConfig(mode, flags) => {
+            (*mode, flags.clone())
+        }
+    };
+    // A name that is no text can't be one of ours.
+    let env = std::env::vars_os().filter_map(|(name, value)| {
+        Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+    });
+    let config = match Config::load(mode, flags, env) {
+        Ok(config) => config,
+        Err(error) => return fail(&error, exit_code::CONFIG),
+    };
+    match invocation {
+        Invocation::ShowConfig(..) => {
+            print(&show::render(&config));
+            ExitCode::from(exit_code::OK)
+        }
+        Invocation::Run(..) => match run(config) {
+            Ok(()) => ExitCode::from(exit_code::OK),
+            Err(error) => fail(&error, error.exit_code()),
+        },
+    }
+}
+
+/// Runs a node until a signal or a failure ends it.
+fn run(config: Config) -> Result<(), StartError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_name("esker")
+        .enable_all()
+        .build()
+        .map_err(StartError::Thread)?;
+    let ended = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(StartError::Thread)?;
+        let node = Node::start(config).await?;
+        let told = tell(&node);
+        let failed = node.failed();
+        tokio::pin!(failed);
+        while told.is_ok() {
+            tokio::select! {
+                () = &mut failed => break,
+                request = signals.next() => match request {
+                    Request::Stop => break,
+                    Request::Reload => reload(&node),
+                },
+            }
+        }
+        tokio::select! {
+            stopped = node.stop() => told.and(stopped),
+            // Asked a second time: whoever waits does not want to.
+            () = signals.stop() => std::process::exit(exit_code::FAILURE.into()),
+        }
+    });
+    // A handler that is still reading something long must not hold the process.
+    runtime.shutdown_background();
+    ended
+}
+
+/// Tells that the node answers: the ready file, then the line or the screen.
+fn tell(node: &RunningNode) -> Result<(), StartError> {
+    node.write_ready_file()?;
+    let ready = node.ready();
+    if node.config().settings.json {
+        print(&screen::json_line(&ready));
+    } else if node.config().mode == Mode::Dev {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        print(&screen::render(&ready, std::io::stdout().is_terminal() && !plain));
+    }
+    Ok(())
+}
+
+fn reload(node: &RunningNode) {
+    if let Err(error) = node.reload_log_levels() {
+        say(&format!("log levels stay as they are: {error}"));
+    }
+}
+
+fn fail(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
+    say(&error.to_string());
+    ExitCode::from(code)
+}
+
+/// To standard error; whoever closed it does not want to know.
+fn say(text: &str) {
+    let _closed = writeln!(std::io::stderr(), "esker: {text}");
+}
+
+/// To standard output, at once: a program may wait for the line.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _closed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

@@ -17,6 +17,7 @@ pub mod logging;
 pub mod metrics;
 pub mod networks;
 pub mod screen;
+pub mod signals;
 pub mod wiring;
 
 pub use config::{Config, ConfigError};

@@ -66,13 +66,8 @@ struct Style {
 }
 
 const PLAIN: Style = Style { bold: "", dim: "", link: "", warn: "", off: "" };
-const COLOURS: Style = Style {
-    bold: "\x1b[1m",
-    dim: "\x1b[2m",
-    link: "\x1b[36m",
-    warn: "\x1b[33m",
-    off: "\x1b[0m",
-};
+const COLOURS: Style =
+    Style { bold: "\x1b[1m", dim: "\x1b[2m", link: "\x1b[36m", warn: "\x1b[33m", off: "\x1b[0m" };
 
 /// The screen of `esker dev`, under 40 lines of text.
 pub fn render(ready: &Ready, colours: bool) -> String {
@@ -115,8 +110,13 @@ fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result 
         out,
         "{warn}These keys are public: whatever they own on another network belongs to anyone.{off}\n"
     )?;
-    writeln!(out, "{bold}Try{off}: curl -H 'Content-Type: application/json' {}/ext/bc/X \\", ready.url)?;
-    let body = r#"{"jsonrpc":"2.0","id":1,"method":"xvm.getAssetDescription","params":{"assetID":"NAT"}}"#;
+    writeln!(
+        out,
+        "{bold}Try{off}: curl -H 'Content-Type: application/json' {}/ext/bc/X \\",
+        ready.url
+    )?;
+    let body =
+        r#"{"jsonrpc":"2.0","id":1,"method":"xvm.getAssetDescription","params":{"assetID":"NAT"}}"#;
     writeln!(out, "  -d '{body}'")
 }
 

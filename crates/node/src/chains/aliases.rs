@@ -54,7 +54,11 @@ impl AliasTable {
 
     /// Registers a chain: its aliases in their order, then its ID's text. The first of these is the
     /// primary alias, so that a chain without aliases shows its ID as the prefix of its addresses.
-    pub fn add_chain<S: AsRef<str>>(&self, chain: ChainId, aliases: &[S]) -> Result<(), AliasError> {
+    pub fn add_chain<S: AsRef<str>>(
+        &self,
+        chain: ChainId,
+        aliases: &[S],
+    ) -> Result<(), AliasError> {
         for alias in aliases {
             self.add(chain, alias.as_ref())?;
         }

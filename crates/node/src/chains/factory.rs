@@ -64,11 +64,7 @@ pub fn build(
     }
 }
 
-fn xvm(
-    spec: &ChainSpec,
-    context: ChainContext,
-    config: &Config,
-) -> Result<Arc<Xvm>, ChainError> {
+fn xvm(spec: &ChainSpec, context: ChainContext, config: &Config) -> Result<Arc<Xvm>, ChainError> {
     let fault = |error: &dyn std::fmt::Display| {
         ChainError::Genesis(format!("chain {}: {error}", spec.primary_alias()))
     };

@@ -85,6 +85,7 @@ fn table(page: &mut String, keys: &'static [Key], section: &str, with_flag: bool
 mod tests {
     #[test]
     fn the_page_is_up_to_date() {
-        expect_test::expect_file!["../../../../docs/configuration.md"].assert_eq(&super::markdown());
+        expect_test::expect_file!["../../../../docs/configuration.md"]
+            .assert_eq(&super::markdown());
     }
 }

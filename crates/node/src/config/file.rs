@@ -138,12 +138,7 @@ impl Reader<'_> {
         Ok(values)
     }
 
-    fn value(
-        &self,
-        key: &Key,
-        value: &DeValue<'_>,
-        origin: Origin,
-    ) -> Result<Given, ConfigError> {
+    fn value(&self, key: &Key, value: &DeValue<'_>, origin: Origin) -> Result<Given, ConfigError> {
         let text = (key.text_of_toml)(value).and_then(|text| (key.check)(&text));
         match text {
             Ok(text) => Ok(Given { text: self.located(key.name, text), origin }),
@@ -158,9 +153,7 @@ impl Reader<'_> {
             _ => PATHS.contains(&key),
         };
         match self.path.parent() {
-            Some(folder) if is_path && !text.is_empty() => {
-                folder.join(&text).display().to_string()
-            }
+            Some(folder) if is_path && !text.is_empty() => folder.join(&text).display().to_string(),
             _ => text,
         }
     }
@@ -194,9 +187,13 @@ mod tests {
     fn check(text: &str, expected: Expect) {
         let got = match parse(text, Path::new("dir/esker.toml")) {
             Ok(layer) => {
-                let values = layer.values.iter().map(|(k, v)| format!("{k} = {} ({})\n", v.text, v.origin));
+                let values =
+                    layer.values.iter().map(|(k, v)| format!("{k} = {} ({})\n", v.text, v.origin));
                 let chains = layer.chains.iter().flat_map(|(name, table)| {
-                    table.values.iter().map(move |(k, v)| format!("{name}.{k} = {} ({})\n", v.text, v.origin))
+                    table
+                        .values
+                        .iter()
+                        .map(move |(k, v)| format!("{name}.{k} = {} ({})\n", v.text, v.origin))
                 });
                 values.chain(chains).collect()
             }
@@ -219,64 +216,118 @@ mod tests {
                 X.index-transactions = true (dir/esker.toml:9)
             "#]],
         );
-        check("network = 'local'", expect![[r#"
+        check(
+            "network = 'local'",
+            expect![[r#"
             network = local (dir/esker.toml:1)
-        "#]]);
-        check("network = './mine.json'", expect![[r#"
+        "#]],
+        );
+        check(
+            "network = './mine.json'",
+            expect![[r#"
             network = dir/./mine.json (dir/esker.toml:1)
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn faults_name_place_and_remedy() {
-        check("\nhtpp-port = 1", expect![[r#"
+        check(
+            "\nhtpp-port = 1",
+            expect![[r#"
             dir/esker.toml:2: unknown key "htpp-port", did you mean "http-port"?
-        "#]]);
-        check("xyzzy = 1", expect![[r#"
+        "#]],
+        );
+        check(
+            "xyzzy = 1",
+            expect![[r#"
             dir/esker.toml:1: unknown key "xyzzy"
-        "#]]);
-        check("[chains.X]\nindex-transaction = true", expect![[r#"
+        "#]],
+        );
+        check(
+            "[chains.X]\nindex-transaction = true",
+            expect![[r#"
             dir/esker.toml:2: unknown key "index-transaction", did you mean "index-transactions"?
-        "#]]);
-        check("[chain.X]", expect![[r#"
+        "#]],
+        );
+        check(
+            "[chain.X]",
+            expect![[r#"
             dir/esker.toml:1: unknown key "chain", did you mean "chains"?
-        "#]]);
-        check("http-port = '9650'", expect![[r#"
+        "#]],
+        );
+        check(
+            "http-port = '9650'",
+            expect![[r#"
             dir/esker.toml:1: http-port: expected a whole number, found a string
-        "#]]);
-        check("http-port = 65536", expect![[r#"
+        "#]],
+        );
+        check(
+            "http-port = 65536",
+            expect![[r#"
             dir/esker.toml:1: http-port: expected a whole number from 0 to 65535
-        "#]]);
-        check("http-port = 99999999999999999999999999999999999999999", expect![[r#"
+        "#]],
+        );
+        check(
+            "http-port = 99999999999999999999999999999999999999999",
+            expect![[r#"
             dir/esker.toml:1: http-port: the number is too large
-        "#]]);
-        check("index-enabled = 1", expect![[r#"
+        "#]],
+        );
+        check(
+            "index-enabled = 1",
+            expect![[r#"
             dir/esker.toml:1: index-enabled: expected true or false, found an integer
-        "#]]);
-        check("http-allowed-hosts = ['a', 1]", expect![[r#"
+        "#]],
+        );
+        check(
+            "http-allowed-hosts = ['a', 1]",
+            expect![[r#"
             dir/esker.toml:1: http-allowed-hosts: in the list: expected a string, found an integer
-        "#]]);
-        check("http-allowed-hosts = ['a,b']", expect![[r#"
+        "#]],
+        );
+        check(
+            "http-allowed-hosts = ['a,b']",
+            expect![[r#"
             dir/esker.toml:1: http-allowed-hosts: an entry of the list holds ','
-        "#]]);
-        check("http-idle-timeout = 30", expect![[r#"
+        "#]],
+        );
+        check(
+            "http-idle-timeout = 30",
+            expect![[r#"
             dir/esker.toml:1: http-idle-timeout: a time needs its unit: "30s"
-        "#]]);
-        check("config = 'other.toml'", expect![[r#"
+        "#]],
+        );
+        check(
+            "config = 'other.toml'",
+            expect![[r#"
             dir/esker.toml:1: config: a configuration file can't name another one
-        "#]]);
-        check("chains = 1", expect![[r#"
+        "#]],
+        );
+        check(
+            "chains = 1",
+            expect![[r#"
             dir/esker.toml:1: chains: expected tables such as [chains.X]
-        "#]]);
-        check("[chains]\nX = 1", expect![[r#"
+        "#]],
+        );
+        check(
+            "[chains]\nX = 1",
+            expect![[r#"
             dir/esker.toml:2: chains.X: expected a table such as [chains.X]
-        "#]]);
-        check("a = 1\nb = ", expect![[r#"
+        "#]],
+        );
+        check(
+            "a = 1\nb = ",
+            expect![[r#"
             dir/esker.toml:2: string values must be quoted, expected literal string
-        "#]]);
-        check("http-port = 1\nhttp-port = 2", expect![[r#"
+        "#]],
+        );
+        check(
+            "http-port = 1\nhttp-port = 2",
+            expect![[r#"
             dir/esker.toml:2: duplicate key
-        "#]]);
+        "#]],
+        );
     }
 
     proptest! {

@@ -7,8 +7,8 @@ use super::error::{ConfigError, Origin};
 use super::file::{self, ChainTable, FileLayer, Given, Values};
 use super::keys::{CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, KEYS, Key, Settings};
 use super::nearest;
-use crate::networks::{ChainDeclaration, Fees, MAX_FILE_BYTES, Network, file as network_file};
 use crate::networks::read_bounded;
+use crate::networks::{ChainDeclaration, Fees, MAX_FILE_BYTES, Network, file as network_file};
 
 /// A setting with the value that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,9 +89,11 @@ impl Layers {
             Mode::Dev => key.dev_default,
             Mode::Node => key.default,
         };
-        layers.into_iter().find_map(|layer| layer.get(key.name)).cloned().unwrap_or_else(|| {
-            Given { text: default.to_owned(), origin: Origin::Default }
-        })
+        layers
+            .into_iter()
+            .find_map(|layer| layer.get(key.name))
+            .cloned()
+            .unwrap_or_else(|| Given { text: default.to_owned(), origin: Origin::Default })
     }
 
     pub(super) fn settings(&self) -> Result<Settings, ConfigError> {
@@ -175,9 +177,8 @@ pub(super) fn declare_chain(
     let path = settings
         .genesis
         .ok_or_else(|| fault("genesis", "a declared chain needs its genesis file".to_owned()))?;
-    let genesis = read_genesis(network.id, &path).map_err(|reason| {
-        fault("genesis", format!("{}: {reason}", path.display()))
-    })?;
+    let genesis = read_genesis(network.id, &path)
+        .map_err(|reason| fault("genesis", format!("{}: {reason}", path.display())))?;
     let usual = network.x_chain().fees;
     let fees = Fees {
         tx_fee: settings.tx_fee.unwrap_or(usual.tx_fee),

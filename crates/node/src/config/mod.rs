@@ -188,11 +188,7 @@ const LOG_FOLDER: &str = "logs";
 /// The HTTP library's own buffer: a smaller limit can't be held.
 const MIN_HEAD_LIMIT: u64 = 8192;
 
-fn check_network(
-    mode: Mode,
-    settings: &Settings,
-    loaded: &Network,
-) -> Result<(), ConfigError> {
+fn check_network(mode: Mode, settings: &Settings, loaded: &Network) -> Result<(), ConfigError> {
     if mode == Mode::Dev && settings.network != Preset::Dev.name() {
         return Err(ConfigError::Conflict(format!(
             "esker dev runs the development network: for network \"{}\" use esker node",

@@ -20,7 +20,8 @@ pub fn render(config: &Config) -> String {
             [value.name.clone(), effective, value.origin.to_string()]
         })
         .collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (names, values) = (width(0), width(1));
     let mut out = String::new();
     for [name, value, origin] in rows {

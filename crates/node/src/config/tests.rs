@@ -105,9 +105,7 @@ fn settings_that_do_not_go_together() {
     assert!(load(&Given { flags: &[("network-id", "local")], ..NOTHING }).is_ok());
     check_error(
         &Given { mode: Mode::Dev, file: "network = 'main'", ..NOTHING },
-        expect![[
-            r#"esker dev runs the development network: for network "main" use esker node"#
-        ]],
+        expect![[r#"esker dev runs the development network: for network "main" use esker node"#]],
     );
     check_error(
         &Given { env: &[], ..NOTHING },
@@ -180,9 +178,7 @@ fn tables_of_chains() {
     assert_eq!(levels[3].1, Levels { file: LogLevel::Info, display: LogLevel::Info });
     check_error(
         &Given { file: "[chains.Second]\nvm = 'xvm'", ..NOTHING },
-        expect![
-            "esker.toml:1: chains.Second.genesis: a declared chain needs its genesis file"
-        ],
+        expect!["esker.toml:1: chains.Second.genesis: a declared chain needs its genesis file"],
     );
     check_error(
         &Given { file: "[chains.Second]\nvm = 'wasm'\ngenesis = 'second.json'", ..NOTHING },
@@ -211,8 +207,11 @@ fn log_levels_are_read_again() {
         ("log-display-level", "error".to_owned()),
     ]);
     let config = Config::load(Mode::Dev, flags, []).unwrap();
-    fs::write(&path, "log-level = 'warn'\nlog-display-level = 'info'\n[chains.X]\nlog-level = 'off'")
-        .unwrap();
+    fs::write(
+        &path,
+        "log-level = 'warn'\nlog-display-level = 'info'\n[chains.X]\nlog-level = 'off'",
+    )
+    .unwrap();
     let log = config.reload_log().unwrap();
     assert_eq!(log.main, Levels { file: LogLevel::Warn, display: LogLevel::Error });
     assert_eq!(log.chains[1], ("X".to_owned(), Levels { file: LogLevel::Off, ..log.main }));

@@ -144,10 +144,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_can_not_be_written_loses_lines_only() {
-        let files = LogFiles::new(
-            "/dev/null/logs".into(),
-            Rotation { max_bytes: 8, max_files: 1 },
-        );
+        let files = LogFiles::new("/dev/null/logs".into(), Rotation { max_bytes: 8, max_files: 1 });
         files.write("X", b"lost\n");
     }
 }

@@ -162,10 +162,7 @@ struct Inner {
 
 impl LogLevels {
     /// Loggers with their first levels; `main` is always among them.
-    pub fn new(
-        main: Levels,
-        chains: impl IntoIterator<Item = (String, Levels)>,
-    ) -> Self {
+    pub fn new(main: Levels, chains: impl IntoIterator<Item = (String, Levels)>) -> Self {
         let mut cells: BTreeMap<_, _> =
             chains.into_iter().map(|(name, l)| (name, Arc::new(Cell::new(l)))).collect();
         cells.insert(MAIN.to_owned(), Arc::new(Cell::new(main)));
@@ -244,10 +241,7 @@ mod tests {
             assert_eq!(level.name().to_lowercase().parse(), Ok(level));
             assert_eq!(LogLevel::from_u8(level as u8), level);
         }
-        assert_eq!(
-            "loud".parse::<LogLevel>().unwrap_err().to_string(),
-            "unknown log level: loud"
-        );
+        assert_eq!("loud".parse::<LogLevel>().unwrap_err().to_string(), "unknown log level: loud");
     }
 
     #[test]

@@ -58,8 +58,7 @@ pub fn install(config: &LogConfig) -> LogLevels {
         LogFormat::Plain | LogFormat::Json => false,
     };
     let files = config.folder.clone().map(|folder| LogFiles::new(folder, config.rotation));
-    let layer =
-        LogLayer::new(levels.clone(), config.format == LogFormat::Json, colours, files);
+    let layer = LogLayer::new(levels.clone(), config.format == LogFormat::Json, colours, files);
     let subscriber = tracing_subscriber::registry().with(layer);
     if tracing::subscriber::set_global_default(subscriber).is_ok() {
         log_panics();

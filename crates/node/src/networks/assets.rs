@@ -54,7 +54,8 @@ pub(super) fn genesis_bytes(network_id: u32, data: GenesisData) -> Result<Vec<u8
     let definitions = data
         .into_iter()
         .map(|(alias, asset)| {
-            definition(alias.clone(), asset).map_err(|reason| format!("asset \"{alias}\": {reason}"))
+            definition(alias.clone(), asset)
+                .map_err(|reason| format!("asset \"{alias}\": {reason}"))
         })
         .collect::<Result<Vec<_>, _>>()?;
     if definitions.is_empty() {
@@ -88,9 +89,7 @@ fn all<A, B>(
     read: impl Fn(A) -> Result<B, String>,
 ) -> Result<Option<Vec<B>>, String> {
     let Some(list) = list else { return Ok(None) };
-    let read = |(index, entry)| {
-        read(entry).map_err(|reason| format!("{name}[{index}]: {reason}"))
-    };
+    let read = |(index, entry)| read(entry).map_err(|reason| format!("{name}[{index}]: {reason}"));
     list.into_iter().enumerate().map(read).collect::<Result<_, _>>().map(Some)
 }
 

@@ -4,9 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use esker_primitives::{
-    AssetId, ChainId, Id, ShortId, TxId, address, bech32, network,
-};
+use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId, address, bech32, network};
 use esker_rpc::wire::{JsonU32, JsonU64};
 use esker_utxo::{Output, OutputOwners, TransferOutput, Utxo, UtxoId};
 use esker_xvm::genesis::primary::{self, Allocation};
@@ -380,7 +378,10 @@ mod tests {
         assert_eq!(first.utxo.asset_id, network.native_asset_id);
         assert_eq!(other.destination, second.id);
         assert_eq!(other.utxo.utxo_id, UtxoId { tx_id: Id::ZERO, output_index: 9 });
-        assert_ne!(network.fingerprint(), with(|json| json["networkID"] = json!(7)).unwrap().fingerprint());
+        assert_ne!(
+            network.fingerprint(),
+            with(|json| json["networkID"] = json!(7)).unwrap().fingerprint()
+        );
     }
 
     fn check(change: impl FnOnce(&mut Value), expected: Expect) {
@@ -418,7 +419,10 @@ mod tests {
             expect!["esker.chains[0]: exactly one of genesis and genesisData is needed"],
         );
         check(
-            |json| json["esker"] = json!({"chains": [{"name": "Second", "vm": "wasm", "genesis": "0x"}]}),
+            |json| {
+                json["esker"] =
+                    json!({"chains": [{"name": "Second", "vm": "wasm", "genesis": "0x"}]})
+            },
             expect![[r#"esker.chains[0]: unknown virtual machine "wasm", expected xvm"#]],
         );
         check(
@@ -426,11 +430,17 @@ mod tests {
             expect![[r#"esker.chains: chain "Second": another chain is called "Second" already"#]],
         );
         check(
-            |json| json["esker"] = json!({"exportedFromP": [{"to": "Z", "amount": 1, "addresses": []}]}),
+            |json| {
+                json["esker"] =
+                    json!({"exportedFromP": [{"to": "Z", "amount": 1, "addresses": []}]})
+            },
             expect![[r#"esker.exportedFromP[0]: to: there is no chain "Z""#]],
         );
         check(
-            |json| json["esker"] = json!({"exportedFromP": [{"to": "X", "amount": 1, "addresses": []}]}),
+            |json| {
+                json["esker"] =
+                    json!({"exportedFromP": [{"to": "X", "amount": 1, "addresses": []}]})
+            },
             expect!["esker.exportedFromP[0]: output is unspendable"],
         );
         check(
@@ -439,14 +449,19 @@ mod tests {
                     {"to": "X", "amount": 1, "addresses": ["X-fuji18jma8ppw3nhx5r4ap8clazz0dps7rv5u6wmu4t"]}
                 ]});
             },
-            expect![[r#"esker.exportedFromP[0]: "X-fuji18jma8ppw3nhx5r4ap8clazz0dps7rv5u6wmu4t": expected hrp "local" but got "fuji""#]],
+            expect![[
+                r#"esker.exportedFromP[0]: "X-fuji18jma8ppw3nhx5r4ap8clazz0dps7rv5u6wmu4t": expected hrp "local" but got "fuji""#
+            ]],
         );
     }
 
     #[test]
     fn unknown_members_are_told_with_their_line() {
         let error = parse(b"{\n  \"networkId\": 7\n}").unwrap_err().to_string();
-        assert!(error.starts_with("unknown field `networkId`, expected one of `networkID`"), "{error}");
+        assert!(
+            error.starts_with("unknown field `networkId`, expected one of `networkID`"),
+            "{error}"
+        );
         assert!(error.ends_with("at line 2 column 13"), "{error}");
     }
 

@@ -15,8 +15,7 @@ pub use funding::dev_funding_tx;
 pub use presets::Preset;
 pub use spec::{
     AddChainError, ChainDeclaration, ChainSpec, ExportedUtxo, Fees, MAX_CHAINS, Network, P_ALIASES,
-    P_CHAIN_ID,
-    Vm,
+    P_CHAIN_ID, Vm,
 };
 
 use std::path::{Path, PathBuf};

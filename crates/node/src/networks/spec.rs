@@ -173,7 +173,9 @@ pub enum AddChainError {
         name: String,
     },
     /// An alias that could not be part of an address and of a path.
-    #[error("chain \"{chain}\": alias \"{alias}\": an alias has 1 to {MAX_ALIAS_BYTES} letters, digits or _")]
+    #[error(
+        "chain \"{chain}\": alias \"{alias}\": an alias has 1 to {MAX_ALIAS_BYTES} letters, digits or _"
+    )]
     Alias {
         /// The chain to add.
         chain: String,
@@ -229,7 +231,9 @@ impl Network {
                 Genesis::parse(&genesis).map_err(|error| fault(error.to_string()))?;
                 primary::xvm_chain_id(self.id, &name, &genesis)
             }
-            Vm::Evm => return Err(fault("further chains of the EVM are not served yet".to_owned())),
+            Vm::Evm => {
+                return Err(fault("further chains of the EVM are not served yet".to_owned()));
+            }
         };
         let valid = |alias: &str| {
             let plain = alias.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');

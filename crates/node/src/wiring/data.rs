@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker_storage::meta::{self, OpenOptions, TempFolder};
-use esker_storage::{Store, StorageResult};
+use esker_storage::{StorageResult, Store};
 
 use super::StartError;
 use crate::config::Config;
@@ -51,8 +51,7 @@ impl DataFolder {
         };
         let lmdb = Arc::new(meta::open_dir(self.path(), &options)?);
         let network = &config.network;
-        let identity =
-            meta::Identity { network_id: network.id, genesis: network.fingerprint() };
+        let identity = meta::Identity { network_id: network.id, genesis: network.fingerprint() };
         meta::bind(lmdb.as_ref(), &identity)?;
         Store::new(Arc::new(MeteredStore::new(lmdb, Arc::clone(metrics))))
     }

@@ -1,7 +1,6 @@
 //! Why a node does not start or ends by itself, and the exit code of each reason.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use esker_chain::{ChainError, EngineError, FinalizeError};
@@ -103,11 +102,6 @@ impl StartError {
             io::ErrorKind::AddrInUse => Self::PortInUse(address),
             _ => Self::Listen { address, error },
         }
-    }
-
-    /// Of an error with a bound address, which is ours already.
-    pub(super) fn of_address(address: SocketAddr, error: io::Error) -> Self {
-        Self::Listen { address: address.to_string(), error }
     }
 }
 

@@ -1,0 +1,47 @@
+//! Signals: what ends the node, and what makes it read its log levels again.
+
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// The signals that the node listens to. From its creation on none of them ends the process by itself.
+#[derive(Debug)]
+pub struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Ctrl-C or SIGTERM.
+    Stop,
+    /// SIGHUP.
+    Reload,
+}
+
+impl Signals {
+    /// Begins to listen.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The next signal.
+    pub async fn next(&mut self) -> Request {
+        tokio::select! {
+            _ = self.interrupt.recv() => Request::Stop,
+            _ = self.terminate.recv() => Request::Stop,
+            _ = self.hangup.recv() => Request::Reload,
+        }
+    }
+
+    /// The next signal that asks to stop.
+    pub async fn stop(&mut self) {
+        while self.next().await != Request::Stop {}
+    }
+}

@@ -1,0 +1,285 @@
+//! From a configuration to a running node, in the order in which data flows: store, identity, chains, machine,
+//! engine, APIs, HTTP. [`Node::start`] is the whole of it; what a step takes lies in the files of this folder.
+
+mod data;
+mod engine;
+mod error;
+mod first_start;
+mod running;
+mod versions;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use esker_chain::{Aliases, ChainContext, Engine, Machine, MachineConfig, Shutdown};
+use esker_engine::Solo;
+use esker_primitives::SubnetId;
+use esker_primitives::clock::Clock;
+use esker_storage::{Store, meta};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+
+pub use error::{StartError, exit_code};
+pub use running::RunningNode;
+
+use self::data::DataFolder;
+use self::engine::EngineThread;
+use crate::api::{self, ApiDeps, NetworkFacts, RunningChain};
+use crate::chains::{AliasTable, Chain, factory};
+use crate::clock::SystemClock;
+use crate::config::Config;
+use crate::http::{self, Endpoint, HttpState, Readiness, Routes};
+use crate::logging;
+use crate::metrics::Metrics;
+use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID, Preset};
+
+/// Starts nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct Node;
+
+impl Node {
+    /// Starts a node; it answers when this returns.
+    ///
+    /// Logging begins with the first node of the process. The calling thread is blocked on the disk for some
+    /// milliseconds.
+    ///
+    /// # Errors
+    /// See [`StartError`]; nothing runs then, and a temporary folder is gone.
+    pub async fn start(config: Config) -> Result<RunningNode, StartError> {
+        let begun = Instant::now();
+        let logs = logging::install(&config.log());
+        tell_what_is_odd(&config);
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let metrics = Arc::new(Metrics::new());
+
+        // The store: this process's alone, of this network.
+        let folder = DataFolder::of(&config)?;
+        let store = folder.open_store(&config, &metrics)?;
+        let identity = Arc::new(folder.identity()?);
+
+        // The chains, and the machine that commits all of them in one write.
+        let aliases = Arc::new(alias_table(&config)?);
+        let work = Arc::new(Notify::new());
+        let chains = Chains {
+            config: &config,
+            aliases: &aliases,
+            clock: &clock,
+            store: &store,
+            work: &work,
+        };
+        let chains = chains.build()?;
+        first_start::write_exports(&config.network, &store)?;
+        let vms = chains.iter().map(|(_, chain)| chain.vm()).collect();
+        let machine =
+            Machine::open(vms, store.clone(), Arc::clone(&clock), work, MachineConfig::default())?;
+        let mut maintenance = Vec::new();
+        for (_, chain) in &chains {
+            maintenance.extend(chain.start_maintenance().map_err(StartError::Thread)?);
+        }
+
+        // The engine, which orders their blocks on a thread of its own.
+        let engine: Arc<dyn Engine> = Arc::new(Solo::new());
+        let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
+        if config.network.name == Preset::Dev.name() {
+            fund_dev_accounts(&config, &chains, &machine, &mut engine_thread).await?;
+        }
+
+        // The paths: chains under all their names, the node's own APIs.
+        let routes = Arc::new(Routes::new(Arc::clone(&metrics)));
+        let ready = Readiness::ready();
+        for (_, chain) in &chains {
+            let vm = chain.vm();
+            let id = vm.context().chain_id;
+            routes.chain(&id, &aliases.aliases(&id), vm.routes(), &ready)?;
+        }
+        add_static_endpoints(&routes)?;
+        let listener = bind(&config).await?;
+        let http_addr = local_addr(&listener, &config)?;
+        let health = api::install(
+            ApiDeps {
+                network: NetworkFacts::of(&config.network),
+                identity: Arc::clone(&identity),
+                versions: versions::versions(),
+                node_ip: SocketAddr::new(http_addr.ip(), STAKING_PORT),
+                vms: versions::vms(),
+                fxs: versions::fxs(),
+                aliases: Arc::clone(&aliases),
+                chains: running_chains(&config, &chains, &ready),
+                engine,
+                store: store.clone(),
+                data_dir: Some(folder.path().to_owned()),
+                clock,
+                metrics: Arc::clone(&metrics),
+                admin: config.settings.api_admin_enabled.then(|| logs.clone()),
+            },
+            &routes,
+        )?;
+
+        // HTTP: from here on the node answers.
+        let (stop, stopped) = Shutdown::new();
+        let node_id = identity.node_id();
+        let state = HttpState::new(config.http(), Arc::clone(&routes), &node_id, metrics);
+        let state = Arc::new(state);
+        let tasks = vec![
+            tokio::spawn(http::serve(vec![listener], state, stopped.clone())),
+            tokio::spawn(health.run(stopped)),
+        ];
+        let ready_after = begun.elapsed();
+        tracing::info!(
+            http = %http_addr,
+            network = config.network.name,
+            node_id = %node_id,
+            ms = u64::try_from(ready_after.as_millis()).unwrap_or(u64::MAX),
+            "ready"
+        );
+        Ok(RunningNode {
+            http_addr,
+            node_id,
+            ready_after,
+            logs,
+            routes,
+            chains: chains.into_iter().map(|(_, chain)| chain).collect(),
+            machine,
+            stop,
+            tasks,
+            engine: engine_thread,
+            maintenance,
+            store,
+            folder,
+            config,
+        })
+    }
+}
+
+/// Port at which peers would reach the node; nobody listens there.
+const STAKING_PORT: u16 = 9651;
+
+fn tell_what_is_odd(config: &Config) {
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    let missing = config.not_served_yet();
+    if !missing.is_empty() {
+        tracing::info!("not served by this version: {}", missing.join(", "));
+    }
+}
+
+/// Names of all chains of the network, run or not: addresses and `/ext/info` name them.
+fn alias_table(config: &Config) -> Result<AliasTable, StartError> {
+    let table = AliasTable::new();
+    table.add_chain(P_CHAIN_ID, &P_ALIASES)?;
+    for spec in &config.network.chains {
+        table.add_chain(spec.id, &spec.aliases)?;
+    }
+    Ok(table)
+}
+
+/// What every chain is made from.
+struct Chains<'a> {
+    config: &'a Config,
+    aliases: &'a Arc<AliasTable>,
+    clock: &'a Arc<dyn Clock>,
+    store: &'a Store,
+    work: &'a Arc<Notify>,
+}
+
+impl Chains<'_> {
+    /// The chains of the network that this version runs.
+    fn build(&self) -> Result<Vec<(ChainSpec, Chain)>, StartError> {
+        let network = &self.config.network;
+        let primary_chains = Arc::new(network.primary_chains());
+        let mut chains = Vec::with_capacity(network.chains.len());
+        for spec in network.chains.iter().filter(|spec| factory::is_served(spec.vm)) {
+            let context = ChainContext {
+                network_id: network.id,
+                hrp: network.hrp.to_owned(),
+                chain_id: spec.id,
+                scope: meta::scope(self.store.kv.as_ref(), &spec.id)?,
+                native_asset_id: network.native_asset_id,
+                native_aliases: self.config.settings.native_aliases.0.clone(),
+                aliases: Arc::clone(self.aliases) as Arc<dyn Aliases>,
+                clock: Arc::clone(self.clock),
+                store: self.store.clone(),
+                primary_chains: Arc::clone(&primary_chains),
+                work: Arc::clone(self.work),
+            };
+            chains.extend(
+                factory::build(spec, context, self.config)?.map(|chain| (spec.clone(), chain)),
+            );
+        }
+        Ok(chains)
+    }
+}
+
+/// The ten accounts of the development network, unless the engine fails meanwhile.
+async fn fund_dev_accounts(
+    config: &Config,
+    chains: &[(ChainSpec, Chain)],
+    machine: &Arc<Machine>,
+    engine: &mut EngineThread,
+) -> Result<(), StartError> {
+    let x = config.network.x_chain().id;
+    for (_, Chain::Xvm(xvm)) in chains.iter().filter(|(spec, _)| spec.id == x) {
+        tokio::select! {
+            funded = first_start::fund_dev_accounts(&config.network, xvm, machine) => funded?,
+            () = engine.ended() => {
+                engine.stop().await?;
+                return Err(StartError::Funding("the engine stopped".to_owned()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `/ext/vm/xvm` and the reference's names for it.
+fn add_static_endpoints(routes: &Routes) -> Result<(), StartError> {
+    use esker_xvm::genesis::primary::XVM_ID;
+    routes.node("vm/xvm", Endpoint::J2(esker_xvm::service::genesis::service()))?;
+    routes.alias("vm/xvm", "vm/avm")?;
+    routes.alias("vm/xvm", &format!("vm/{XVM_ID}"))?;
+    Ok(())
+}
+
+fn running_chains(
+    config: &Config,
+    chains: &[(ChainSpec, Chain)],
+    ready: &Readiness,
+) -> Vec<RunningChain> {
+    let running = |(_, chain): &(ChainSpec, Chain)| RunningChain {
+        vm: chain.vm(),
+        subnet_id: SubnetId::ZERO,
+        ready: ready.clone(),
+        index: config.settings.index_enabled.then(|| chain.index()).flatten(),
+    };
+    chains.iter().map(running).collect()
+}
+
+async fn bind(config: &Config) -> Result<TcpListener, StartError> {
+    let (host, port) = (config.settings.http_host.as_str(), config.settings.http_port);
+    // An empty host is every address of the machine, as in the reference; brackets belong to URLs.
+    let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(v6) => v6,
+        None if host.is_empty() => "::",
+        None => host,
+    };
+    match TcpListener::bind((host, port)).await {
+        // A machine without IPv6.
+        Err(_) if config.settings.http_host.is_empty() => {
+            TcpListener::bind(("0.0.0.0", port)).await
+        }
+        result => result,
+    }
+    .map_err(|error| StartError::of_bind(display_address(host, port), error))
+}
+
+fn display_address(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+fn local_addr(listener: &TcpListener, config: &Config) -> Result<SocketAddr, StartError> {
+    listener.local_addr().map_err(|error| {
+        let s = &config.settings;
+        StartError::of_bind(display_address(&s.http_host, s.http_port), error)
+    })
+}

@@ -1,0 +1,179 @@
+//! A node that answers, and how it ends.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use esker_chain::{Machine, ShutdownTrigger};
+use esker_primitives::NodeId;
+use esker_storage::Store;
+use esker_xvm::Maintenance;
+use tokio::task::JoinHandle;
+
+use super::StartError;
+use super::data::DataFolder;
+use super::engine::EngineThread;
+use crate::chains::Chain;
+use crate::config::{Config, ConfigError};
+use crate::http::Routes;
+use crate::logging::LogLevels;
+use crate::networks::P_ALIASES;
+use crate::screen::{self, Ready};
+
+/// A running node. Dropping it without [`RunningNode::stop`] ends its parts without waiting for them.
+#[derive(Debug)]
+pub struct RunningNode {
+    pub(super) http_addr: SocketAddr,
+    pub(super) node_id: NodeId,
+    pub(super) ready_after: Duration,
+    pub(super) logs: LogLevels,
+    pub(super) routes: Arc<Routes>,
+    pub(super) chains: Vec<Chain>,
+    pub(super) machine: Arc<Machine>,
+    pub(super) stop: ShutdownTrigger,
+    pub(super) tasks: Vec<JoinHandle<()>>,
+    pub(super) engine: EngineThread,
+    pub(super) maintenance: Vec<Maintenance>,
+    pub(super) store: Store,
+    /// Last: a temporary folder is removed when all else is gone.
+    pub(super) folder: DataFolder,
+    pub(super) config: Config,
+}
+
+impl RunningNode {
+    /// The bound address of the HTTP server.
+    pub fn http_addr(&self) -> SocketAddr {
+        self.http_addr
+    }
+
+    /// The configuration that it was started with.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The levels of its loggers.
+    pub fn log_levels(&self) -> &LogLevels {
+        &self.logs
+    }
+
+    /// Its chains.
+    pub fn chains(&self) -> &[Chain] {
+        &self.chains
+    }
+
+    /// What commits its chains' blocks.
+    pub fn machine(&self) -> &Arc<Machine> {
+        &self.machine
+    }
+
+    /// Its paths.
+    pub fn routes(&self) -> &Arc<Routes> {
+        &self.routes
+    }
+
+    /// Where its data lies; a temporary folder is there only until [`Self::stop`].
+    pub fn data_dir(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What is told once it answers.
+    pub fn ready(&self) -> Ready {
+        let network = &self.config.network;
+        let runs = |id| self.chains.iter().any(|chain| chain.vm().context().chain_id == id);
+        let aliases: Vec<_> = network.chains.iter().map(|spec| spec.primary_alias()).collect();
+        let mut shown = aliases.clone();
+        shown.push(P_ALIASES[0].to_owned());
+        let address = reachable(self.http_addr);
+        Ready {
+            version: env!("CARGO_PKG_VERSION"),
+            network: network.name.clone(),
+            network_id: network.id,
+            url: format!("http://{address}"),
+            http_addr: self.http_addr.to_string(),
+            node_id: self.node_id.to_string(),
+            ready_ms: self.ready_after.as_millis(),
+            endpoints: screen::endpoints(&self.routes.paths(), &shown),
+            chains: network
+                .chains
+                .iter()
+                .zip(aliases)
+                .map(|(spec, alias)| (alias, spec.id.to_string(), runs(spec.id)))
+                .collect(),
+            native_asset_id: network.native_asset_id.to_string(),
+            native_aliases: self.config.settings.native_aliases.0.clone(),
+            data_dir: match &self.folder {
+                DataFolder::Kept(path) => Some(path.display().to_string()),
+                DataFolder::Temporary(_) => None,
+            },
+        }
+    }
+
+    /// Writes the ready file, if one is configured: whoever finds it finds all of it.
+    pub fn write_ready_file(&self) -> Result<(), StartError> {
+        let Some(path) = &self.config.settings.ready_file else { return Ok(()) };
+        let fault = |error| StartError::Write { path: path.clone(), error };
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(".new");
+        let line = screen::json_line(&self.ready());
+        let mut file = std::fs::File::create(&unfinished).map_err(fault)?;
+        file.write_all(line.as_bytes()).map_err(fault)?;
+        std::fs::rename(&unfinished, path).map_err(fault)
+    }
+
+    /// Reads the log levels from the configuration file again and sets them.
+    pub fn reload_log_levels(&self) -> Result<(), ConfigError> {
+        let log = self.config.reload_log()?;
+        let main = (crate::logging::MAIN.to_owned(), log.main);
+        for (name, levels) in log.chains.into_iter().chain([main]) {
+            self.logs.set(&name, Some(levels.file), Some(levels.display));
+        }
+        Ok(())
+    }
+
+    /// Resolves when the node can't go on: its engine has ended by itself. [`Self::stop`] then tells why.
+    pub fn failed(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.engine.ended()
+    }
+
+    /// Ends the node: running requests get their answers, what is being written is written. Takes under a
+    /// second unless the disk is slow.
+    ///
+    /// # Errors
+    /// The engine had failed, or the last writes did.
+    pub async fn stop(self) -> Result<(), StartError> {
+        let begun = Instant::now();
+        let Self { stop, tasks, mut engine, maintenance, store, folder, config, .. } = self;
+        if let Some(path) = &config.settings.ready_file {
+            // It may never have been written, or be gone.
+            let _gone = std::fs::remove_file(path);
+        }
+        stop.trigger();
+        for task in tasks {
+            if let Err(error) = task.await {
+                tracing::error!(%error, "a task of the node did not end well");
+            }
+        }
+        let engine = engine.stop().await;
+        drop(maintenance);
+        let written = store.writer.close().await;
+        drop(store);
+        drop(folder);
+        let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(ms, "stopped");
+        engine?;
+        Ok(written?)
+    }
+}
+
+/// The address that a client on this machine uses.
+fn reachable(bound: SocketAddr) -> SocketAddr {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+    match bound.ip() {
+        ip if !ip.is_unspecified() => bound,
+        ip if ip.is_ipv4() => (Ipv4Addr::LOCALHOST, bound.port()).into(),
+        // A socket on all IPv6 addresses takes IPv4 too where the system lets it; `localhost` is either.
+        _ => (Ipv6Addr::LOCALHOST, bound.port()).into(),
+    }
+}

@@ -1,0 +1,35 @@
+//! What runs, as `/ext/info` tells it.
+
+use std::collections::BTreeMap;
+
+use esker_primitives::Id;
+use esker_utxo::FxKind;
+use esker_xvm::genesis::primary;
+
+use crate::api::Versions;
+use crate::networks::Vm;
+
+/// Names of the virtual machines as clients of the reference know them.
+fn names() -> [(Id, &'static str); 3] {
+    [(Vm::Xvm.id(), "avm"), (Vm::Evm.id(), "evm"), (primary::PLATFORM_VM_ID, "platform")]
+}
+
+pub(super) fn versions() -> Versions {
+    let version = env!("CARGO_PKG_VERSION");
+    let vms = names().map(|(_, name)| (name.to_owned(), format!("v{version}")));
+    Versions {
+        node: format!("esker/{version}"),
+        database: format!("v{}.0.0", esker_storage::meta::SCHEMA_VERSION),
+        rpc_protocol: 0,
+        git_commit: option_env!("ESKER_GIT_COMMIT").unwrap_or_default().to_owned(),
+        vms: BTreeMap::from(vms),
+    }
+}
+
+pub(super) fn vms() -> Vec<(Id, Vec<String>)> {
+    names().map(|(id, name)| (id, vec![name.to_owned()])).to_vec()
+}
+
+pub(super) fn fxs() -> Vec<(Id, String)> {
+    FxKind::ALL.into_iter().map(|fx| (fx.id(), fx.name().to_owned())).collect()
+}
