@@ -5,7 +5,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
 
-use super::scan::is_space;
+use super::{scan::is_space, text::find_escaped};
 
 /// The value as JSON text, compact, as Go's encoder writes it: `<`, `>`, `&`, U+2028 and U+2029
 /// are escaped, floats have Go's form. Fails only where a `Serialize` implementation does, or for
@@ -88,8 +88,11 @@ impl Formatter for GoFormatter {
     {
         let bytes = fragment.as_bytes();
         let (mut written, mut at) = (0, 0);
-        while let Some(found) = bytes[at..].iter().position(is_escape_start) {
-            at += found;
+        loop {
+            at = find_escaped(bytes, at);
+            if at == bytes.len() {
+                break;
+            }
             match escape_of(&bytes[at..]) {
                 Some((escape, len)) => {
                     writer.write_all(&bytes[written..at])?;
@@ -139,10 +142,6 @@ impl Formatter for GoFormatter {
         compact(fragment.as_bytes(), &mut text);
         writer.write_all(&text)
     }
-}
-
-fn is_escape_start(byte: &u8) -> bool {
-    matches!(byte, b'<' | b'>' | b'&' | 0xe2)
 }
 
 /// Go takes the exponent form outside these bounds, as JavaScript does.

@@ -5,28 +5,60 @@ use std::borrow::Cow;
 
 /// The first byte from `at` on that ends a plain run of a string literal: a quote, a backslash or
 /// a control character; the length of `bytes` if there is none.
-pub(super) fn find_special(bytes: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGHS: u64 = ONES << 7;
-    // Bytes of `word` that are zero get their high bit set. A borrow can set it on a later byte too,
-    // never on an earlier one, so the lowest set bit is right.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+pub(super) fn find_special(bytes: &[u8], at: usize) -> usize {
+    find_word(
+        bytes,
+        at,
+        |word| zeros(word ^ every(b'"')) | zeros(word ^ every(b'\\')) | below_space(word),
+        |byte| matches!(byte, b'"' | b'\\' | 0..0x20),
+    )
+}
+
+/// The first byte from `at` on that Go escapes in text, or that starts a character which it may
+/// escape; the length of `bytes` if there is none.
+pub(super) fn find_escaped(bytes: &[u8], at: usize) -> usize {
+    find_word(
+        bytes,
+        at,
+        |word| {
+            // `<` and `>` differ in one bit.
+            zeros((word | every(2)) ^ every(b'>'))
+                | zeros(word ^ every(b'&'))
+                | zeros(word ^ every(0xe2))
+        },
+        |byte| matches!(byte, b'<' | b'>' | b'&' | 0xe2),
+    )
+}
+
+/// Looks at eight bytes at a time. `found_in` sets the high bit of bytes that are looked for. It may
+/// set others, but only after a byte that is looked for, so the lowest is right.
+fn find_word(
+    bytes: &[u8],
+    mut at: usize,
+    found_in: impl Fn(u64) -> u64,
+    is_found: impl Fn(&u8) -> bool,
+) -> usize {
     while let Some(chunk) = bytes.get(at..at + 8).and_then(|chunk| chunk.try_into().ok()) {
-        let word = u64::from_le_bytes(chunk);
-        let quotes = zeros(word ^ (ONES * u64::from(b'"')));
-        let escapes = zeros(word ^ (ONES * u64::from(b'\\')));
-        let controls = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
-        let found = quotes | escapes | controls;
+        let found = found_in(u64::from_le_bytes(chunk));
         if found != 0 {
             return at + (found.trailing_zeros() / 8) as usize;
         }
         at += 8;
     }
-    let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-    bytes
-        .get(at..)
-        .and_then(|rest| rest.iter().position(special))
-        .map_or(bytes.len(), |len| at + len)
+    let rest = bytes.get(at..).unwrap_or_default();
+    rest.iter().position(is_found).map_or(bytes.len(), |len| at + len)
+}
+
+const fn every(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; 8])
+}
+
+const fn zeros(word: u64) -> u64 {
+    word.wrapping_sub(every(1)) & !word & every(0x80)
+}
+
+const fn below_space(word: u64) -> u64 {
+    word.wrapping_sub(every(0x20)) & !word & every(0x80)
 }
 
 /// The text of a string literal that the scanner has accepted, given without its quotes.
@@ -148,6 +180,18 @@ mod tests {
         // Bytes next to the special ones, and above 0x7f, are plain.
         let plain = [0x20, 0x21, 0x23, 0x5b, 0x5d, 0x7f, 0x80, 0x9f, 0xa2, 0xdc, 0xff, 0x22 | 0x80];
         assert_eq!(find_special(&plain, 0), plain.len());
+    }
+
+    #[test]
+    fn escaped_bytes_are_found_at_every_place() {
+        for byte in 0..=u8::MAX {
+            for place in 0..20 {
+                let mut bytes = [b'a'; 20];
+                bytes[place] = byte;
+                let escaped = [b'<', b'>', b'&', 0xe2].contains(&byte);
+                assert_eq!(find_escaped(&bytes, 0), if escaped { place } else { 20 }, "{byte:#x}");
+            }
+        }
     }
 
     #[test]
