@@ -1,9 +1,11 @@
 //! The C-Chain: an EVM chain with real state, rules and fees.
 //!
 //! - [`types`]: header, block and account, whose forms are this chain's own.
+//! - [`state`]: accounts, storage and code, at the tip and at any height that is kept.
 //! - [`trie`]: the state tries, their nodes stored by path.
 //! - [`rules`]: what holds when, one file a fork phase; nothing else asks which chain it is.
 
 pub mod rules;
+pub mod state;
 pub mod trie;
 pub mod types;

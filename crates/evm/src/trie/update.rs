@@ -46,7 +46,7 @@ struct Node {
 enum Kind {
     Leaf { key: Nibbles, value: Vec<u8> },
     Extension { key: Nibbles, child: Child },
-    Branch { children: [Child; 16] },
+    Branch { children: Box<[Child; 16]> },
 }
 
 impl Child {
@@ -71,15 +71,15 @@ impl Child {
 impl From<TrieNode> for Kind {
     fn from(node: TrieNode) -> Self {
         match node {
-            TrieNode::EmptyRoot => Self::Branch { children: Default::default() },
+            TrieNode::EmptyRoot => Self::Branch { children: Box::default() },
             TrieNode::Leaf(LeafNode { key, value }) => Self::Leaf { key, value },
             TrieNode::Extension(ExtensionNode { key, child }) => {
                 Self::Extension { key, child: Child::Stored(child) }
             }
             TrieNode::Branch(BranchNode { stack, state_mask }) => {
-                let mut children: [Child; 16] = Default::default();
+                let mut children: Box<[Child; 16]> = Box::default();
                 let mut stored = stack.into_iter();
-                for (nibble, child) in (0u8..).zip(&mut children) {
+                for (nibble, child) in (0u8..).zip(children.iter_mut()) {
                     if state_mask.is_bit_set(nibble) {
                         *child = stored.next().map(Child::Stored).unwrap_or_default();
                     }
@@ -176,7 +176,7 @@ impl<'a, S: NodeSource + ?Sized> TrieUpdate<'a, S> {
             }
             Kind::Leaf { key: own, value: old } => {
                 let common = own.common_prefix_length(&key);
-                let mut children: [Child; 16] = Default::default();
+                let mut children: Box<[Child; 16]> = Box::default();
                 let at = |key: &Nibbles| usize::from(key.get_unchecked(common));
                 children[at(own)] = Child::leaf(own.slice(common + 1..), mem::take(old));
                 children[at(&key)] = Child::leaf(key.slice(common + 1..), value);
@@ -191,7 +191,7 @@ impl<'a, S: NodeSource + ?Sized> TrieUpdate<'a, S> {
                     node.unchanged = None;
                     return Ok(Child::Node(node));
                 }
-                let mut children: [Child; 16] = Default::default();
+                let mut children: Box<[Child; 16]> = Box::default();
                 children[usize::from(own.get_unchecked(common))] =
                     Child::below(own.slice(common + 1..), mem::take(child));
                 children[usize::from(key.get_unchecked(common))] =

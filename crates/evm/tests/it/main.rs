@@ -2,5 +2,6 @@
 
 mod fees;
 mod forms;
+mod state;
 mod trie;
 mod vectors;

@@ -1,0 +1,268 @@
+//! Writing what a block does to the state.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use alloy_primitives::{Address, B256, U256, keccak256};
+use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
+use esker_storage::{KeyCodec, KvRead, KvWrite, Scope, StorageResult, Table, ValueCodec};
+
+use super::rows::{StoredAccount, StoredSlot, UndoKeys};
+use super::tables::{
+    ACCOUNT_UNDO, ACCOUNTS, CODE, HashKey, NODE_UNDO, NODES, PREIMAGES, PathKey, SLOT_UNDO, SLOTS,
+    STORAGE_NODE_UNDO, STORAGE_NODES, UNDO_KEYS, bytes_of, key_of,
+};
+use super::view::{AccountNodes, At, StateView, StorageNodes};
+use super::{AccountChange, StateChanges, StateError};
+use crate::rules::Rules;
+use crate::trie::{NodeSource, TrieError, TrieUpdate};
+use crate::types::Account;
+
+/// What is written beside the state itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ApplyOptions {
+    /// Keep addresses and slots under their hashes.
+    pub preimages: bool,
+}
+
+/// The state that a block changes.
+#[derive(Clone, Copy)]
+pub struct BlockState<'a> {
+    /// How accounts are written as leaves.
+    pub rules: &'a dyn Rules,
+    /// The state before the block.
+    pub below: &'a dyn KvRead,
+    /// The chain's scope.
+    pub scope: Scope,
+    /// The state root before the block.
+    pub root: B256,
+    /// The block's height. Genesis (0) leaves no undo rows: nothing was before it.
+    pub height: u64,
+    /// What else is written.
+    pub options: ApplyOptions,
+}
+
+impl BlockState<'_> {
+    /// Writes the block's changes; gives the root after it.
+    pub fn apply(&self, changes: &StateChanges, out: &mut dyn KvWrite) -> Result<B256, StateError> {
+        let Self { rules, below, scope, root, height, options } = *self;
+        let mut rows = Rows { below, scope, height, out, undone: BTreeSet::new() };
+        let view = StateView::new(below, scope, At::Latest);
+        let nodes = AccountNodes(view);
+        let mut trie = TrieUpdate::new(&nodes, root);
+        for (address, change) in changes {
+            let hash = keccak256(address);
+            if options.preimages {
+                rows.preimage(hash, address.as_slice());
+                for slot in change.slots.keys() {
+                    let slot = B256::from(*slot);
+                    rows.preimage(keccak256(slot), slot.as_slice());
+                }
+            }
+            match rows.account(view, address, hash, change)? {
+                Some(account) => {
+                    let mut leaf = Vec::new();
+                    rules.encode_account(&account, &mut leaf);
+                    trie.insert(hash, leaf)?;
+                }
+                None => trie.remove(hash)?,
+            }
+        }
+        let (root, changed) = trie.finish();
+        for (path, rlp) in changed {
+            let path = PathKey(path);
+            rows.change(&NODES, path, &NODE_UNDO, |height| (path, height), rlp)?;
+        }
+        rows.finish();
+        Ok(root)
+    }
+}
+
+impl std::fmt::Debug for BlockState<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlockState").field("height", &self.height).finish_non_exhaustive()
+    }
+}
+
+/// Forgets what was before the block of a height: no state below it can be read afterwards.
+pub fn prune(
+    reader: &dyn KvRead,
+    scope: Scope,
+    height: u64,
+    out: &mut dyn KvWrite,
+) -> StorageResult<()> {
+    if let Some(UndoKeys(keys)) = UNDO_KEYS.get(reader, scope, &height)? {
+        keys.iter().for_each(|key| out.delete(key));
+        UNDO_KEYS.delete(out, scope, &height);
+    }
+    Ok(())
+}
+
+/// Rows of one block under construction.
+struct Rows<'a> {
+    below: &'a dyn KvRead,
+    scope: Scope,
+    height: u64,
+    out: &'a mut dyn KvWrite,
+    /// Keys of the undo rows written so far: a row is undone to what it was before the block, so the
+    /// first change counts.
+    undone: BTreeSet<Vec<u8>>,
+}
+
+impl Rows<'_> {
+    /// Replaces a row (`None` deletes it), keeping what it was.
+    fn change<K: KeyCodec, V: ValueCodec, U: KeyCodec>(
+        &mut self,
+        table: &Table<K, V>,
+        key: K,
+        undo: &Table<U, Vec<u8>>,
+        undo_key: impl FnOnce(u64) -> U,
+        value: Option<Vec<u8>>,
+    ) -> StorageResult<()> {
+        let row = table.key(self.scope, &key);
+        if self.height > 0 {
+            let undo_row = undo.key(self.scope, &undo_key(self.height));
+            if !self.undone.contains(&undo_row) {
+                let before = self.below.get(&row)?.unwrap_or_default();
+                self.out.put(&undo_row, &before);
+                self.undone.insert(undo_row);
+            }
+        }
+        match value {
+            Some(value) => self.out.put(&row, &value),
+            None => self.out.delete(&row),
+        }
+        Ok(())
+    }
+
+    fn preimage(&mut self, hash: B256, bytes: &[u8]) {
+        PREIMAGES.put(self.out, self.scope, &key_of(hash), &bytes.to_vec());
+    }
+
+    /// One account: its storage, its code, its row. Gives it with its new storage root.
+    fn account(
+        &mut self,
+        view: StateView<'_>,
+        address: &Address,
+        hash: B256,
+        change: &AccountChange,
+    ) -> Result<Option<Account>, StateError> {
+        let key = key_of(hash);
+        let before = view.account(address)?;
+        let wiped = change.wiped || change.account.is_none();
+        let old_root = before.map_or(EMPTY_ROOT_HASH, |account| account.storage_root);
+        if wiped && old_root != EMPTY_ROOT_HASH {
+            self.wipe(key)?;
+        }
+        let Some(parts) = change.account else {
+            if before.is_some() {
+                self.change(&ACCOUNTS, key, &ACCOUNT_UNDO, |height| (key, height), None)?;
+            }
+            return Ok(None);
+        };
+        let storage_root = if wiped {
+            self.slots(&NoNodes, EMPTY_ROOT_HASH, hash, &change.slots)?
+        } else if change.slots.is_empty() {
+            old_root
+        } else {
+            self.slots(&StorageNodes { view, account: hash }, old_root, hash, &change.slots)?
+        };
+        if let Some((code_hash, code)) = &change.code {
+            CODE.put(self.out, self.scope, &key_of(*code_hash), &code.to_vec());
+        }
+        let account = Account {
+            nonce: parts.nonce,
+            balance: parts.balance,
+            storage_root,
+            code_hash: parts.code_hash,
+            is_multi_coin: parts.is_multi_coin,
+        };
+        if before != Some(account) {
+            let row = Some(bytes_of(&StoredAccount(account)));
+            self.change(&ACCOUNTS, key, &ACCOUNT_UNDO, |height| (key, height), row)?;
+        }
+        Ok(Some(account))
+    }
+
+    /// Writes slots and the nodes over them; gives the new storage root.
+    fn slots(
+        &mut self,
+        nodes: &dyn NodeSource,
+        root: B256,
+        account: B256,
+        slots: &BTreeMap<U256, U256>,
+    ) -> Result<B256, StateError> {
+        let key = key_of(account);
+        let mut trie = TrieUpdate::new(nodes, root);
+        for (slot, value) in slots {
+            let hash = keccak256(B256::from(*slot));
+            let slot = key_of(hash);
+            let row = if value.is_zero() {
+                trie.remove(hash)?;
+                None
+            } else {
+                trie.insert(hash, alloy_rlp::encode(value))?;
+                Some(bytes_of(&StoredSlot(*value)))
+            };
+            self.change(&SLOTS, (key, slot), &SLOT_UNDO, |height| (key, slot, height), row)?;
+        }
+        let (root, changed) = trie.finish();
+        for (path, rlp) in changed {
+            self.storage_node(key, path, rlp)?;
+        }
+        Ok(root)
+    }
+
+    fn storage_node(
+        &mut self,
+        account: HashKey,
+        path: Nibbles,
+        rlp: Option<Vec<u8>>,
+    ) -> StorageResult<()> {
+        let path = PathKey(path);
+        let undo = |height| (account, path, height);
+        self.change(&STORAGE_NODES, (account, path), &STORAGE_NODE_UNDO, undo, rlp)
+    }
+
+    /// Deletes all slots and storage nodes of an account, each with its undo row.
+    fn wipe(&mut self, account: HashKey) -> Result<(), StateError> {
+        let below = self.below;
+        let mut slots = Vec::new();
+        SLOTS.scan(below, self.scope, &account, None, |key: &[u8], _: &[u8]| {
+            slots.push(SLOTS.decode_key(key));
+            ControlFlow::Continue(())
+        })?;
+        for slot in slots {
+            let (_, slot) = slot?;
+            let undo = |height| (account, slot, height);
+            self.change(&SLOTS, (account, slot), &SLOT_UNDO, undo, None)?;
+        }
+        let mut paths = Vec::new();
+        STORAGE_NODES.scan(below, self.scope, &account, None, |key: &[u8], _: &[u8]| {
+            paths.push(STORAGE_NODES.decode_key(key));
+            ControlFlow::Continue(())
+        })?;
+        for path in paths {
+            let (_, PathKey(path)) = path?;
+            self.storage_node(account, path, None)?;
+        }
+        Ok(())
+    }
+
+    /// Notes what the block changed.
+    fn finish(self) {
+        if !self.undone.is_empty() {
+            let keys = UndoKeys(self.undone.into_iter().collect());
+            UNDO_KEYS.put(self.out, self.scope, &self.height, &keys);
+        }
+    }
+}
+
+/// A trie that starts from nothing.
+struct NoNodes;
+
+impl NodeSource for NoNodes {
+    fn node(&self, _: &Nibbles) -> Result<Option<Vec<u8>>, TrieError> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,40 @@
+//! The chain's state: accounts, storage, code, and the tries over them.
+//!
+//! Only the latest state lies in the tables; what a block replaces is kept beside it as *undo rows*, keyed by
+//! what was replaced and the height of the block. A read at an old height is two look-ups at any age: the
+//! first undo row above the height, else the latest row. Undecided blocks are write sets over the store, so
+//! the same code reads them.
+//!
+//! - [`StateView`] reads, at the newest state or at a height.
+//! - [`BlockState`] turns the [`StateChanges`] of a block into rows and the new state root.
+//! - [`prune`] forgets the undo rows of a height.
+
+mod apply;
+mod changes;
+mod rows;
+pub mod tables;
+mod view;
+
+use esker_storage::StorageError;
+use thiserror::Error;
+
+use crate::trie::TrieError;
+
+pub use apply::{ApplyOptions, BlockState, prune};
+pub use changes::{AccountChange, AccountParts, StateChanges};
+pub use rows::StoredAccount;
+pub use view::{At, StateView};
+
+/// Why state can't be read or written.
+#[derive(Debug, Error)]
+pub enum StateError {
+    /// A trie can't be read.
+    #[error(transparent)]
+    Trie(#[from] TrieError),
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// An account names code that is not there.
+    #[error("code {0} is missing")]
+    MissingCode(alloy_primitives::B256),
+}

@@ -1,0 +1,145 @@
+//! Reading the state.
+
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY, Nibbles};
+use esker_storage::{KeyCodec, KvRead, Scope, StorageResult, Table, ValueCodec};
+
+use super::StateError;
+use super::rows::{StoredAccount, StoredSlot};
+use super::tables::{
+    ACCOUNT_UNDO, ACCOUNTS, CODE, NODE_UNDO, NODES, PathKey, SLOT_UNDO, SLOTS, STORAGE_NODE_UNDO,
+    STORAGE_NODES, key_of,
+};
+use crate::trie::{NodeSource, Proof, TrieError, prove};
+use crate::types::Account;
+
+/// Which state is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// The newest that the reader shows.
+    Latest,
+    /// That after the block of a height, for which undo rows must be there.
+    Height(u64),
+}
+
+/// The state through one reader.
+#[derive(Clone, Copy)]
+pub struct StateView<'a> {
+    reader: &'a dyn KvRead,
+    scope: Scope,
+    at: At,
+}
+
+impl std::fmt::Debug for StateView<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StateView").field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+impl<'a> StateView<'a> {
+    /// The state of a chain's scope.
+    pub fn new(reader: &'a dyn KvRead, scope: Scope, at: At) -> Self {
+        Self { reader, scope, at }
+    }
+
+    /// A row of `latest`, or what it was at the height: the first undo row above it, if there is one.
+    fn read<K: KeyCodec, V: ValueCodec, U: KeyCodec>(
+        &self,
+        latest: &Table<K, V>,
+        key: &K,
+        undo: &Table<U, Vec<u8>>,
+        undo_key: impl FnOnce(u64) -> U,
+    ) -> StorageResult<Option<V>> {
+        if let At::Height(height) = self.at {
+            let from = undo.key(self.scope, &undo_key(height.saturating_add(1)));
+            let row = from.len() - size_of::<u64>();
+            if let Some((found, value)) = self.reader.seek(&from)?
+                && found.len() == from.len()
+                && found[..row] == from[..row]
+            {
+                return if value.is_empty() { Ok(None) } else { latest.value(&value).map(Some) };
+            }
+        }
+        latest.get(self.reader, self.scope, key)
+    }
+
+    /// An account.
+    pub fn account(&self, address: &Address) -> Result<Option<Account>, StateError> {
+        self.account_by_hash(keccak256(address))
+    }
+
+    /// The account of a hashed address.
+    pub fn account_by_hash(&self, hash: B256) -> Result<Option<Account>, StateError> {
+        let key = key_of(hash);
+        let found = self.read(&ACCOUNTS, &key, &ACCOUNT_UNDO, |height| (key, height))?;
+        Ok(found.map(|StoredAccount(account)| account))
+    }
+
+    /// What lies in a slot, as the rules map storage keys to slots; zero where nothing does.
+    pub fn storage(&self, address: &Address, slot: U256) -> Result<U256, StateError> {
+        self.storage_by_hash(keccak256(address), keccak256(B256::from(slot)))
+    }
+
+    /// What lies in a hashed slot of a hashed address.
+    pub fn storage_by_hash(&self, account: B256, slot: B256) -> Result<U256, StateError> {
+        let (account, slot) = (key_of(account), key_of(slot));
+        let found =
+            self.read(&SLOTS, &(account, slot), &SLOT_UNDO, |height| (account, slot, height))?;
+        Ok(found.map(|StoredSlot(value)| value).unwrap_or_default())
+    }
+
+    /// Code by its hash.
+    pub fn code(&self, hash: B256) -> Result<Bytes, StateError> {
+        if hash == KECCAK_EMPTY || hash.is_zero() {
+            return Ok(Bytes::new());
+        }
+        let code = CODE.get(self.reader, self.scope, &key_of(hash))?;
+        code.map(Bytes::from).ok_or(StateError::MissingCode(hash))
+    }
+
+    /// The root of the account trie, from its stored root node.
+    pub fn root(&self) -> Result<B256, StateError> {
+        let root = AccountNodes(*self).node(&Nibbles::new())?;
+        Ok(root.map_or(EMPTY_ROOT_HASH, keccak256))
+    }
+
+    /// Proves an account against a state root.
+    pub fn prove_account(&self, root: B256, address: &Address) -> Result<Proof, StateError> {
+        Ok(prove(&AccountNodes(*self), root, keccak256(address))?)
+    }
+
+    /// Proves a storage key, as it is given, against an account's storage root.
+    pub fn prove_storage(
+        &self,
+        root: B256,
+        address: &Address,
+        key: B256,
+    ) -> Result<Proof, StateError> {
+        let nodes = StorageNodes { view: *self, account: keccak256(address) };
+        Ok(prove(&nodes, root, keccak256(key))?)
+    }
+}
+
+/// The nodes of the account trie.
+pub(super) struct AccountNodes<'a>(pub(super) StateView<'a>);
+
+impl NodeSource for AccountNodes<'_> {
+    fn node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError> {
+        let key = PathKey(*path);
+        Ok(self.0.read(&NODES, &key, &NODE_UNDO, |height| (key, height))?)
+    }
+}
+
+/// The nodes of an account's storage trie.
+pub(super) struct StorageNodes<'a> {
+    pub(super) view: StateView<'a>,
+    pub(super) account: B256,
+}
+
+impl NodeSource for StorageNodes<'_> {
+    fn node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError> {
+        let (account, path) = (key_of(self.account), PathKey(*path));
+        let undo = |height| (account, path, height);
+        Ok(self.view.read(&STORAGE_NODES, &(account, path), &STORAGE_NODE_UNDO, undo)?)
+    }
+}
