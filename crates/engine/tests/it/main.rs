@@ -1,5 +1,7 @@
 //! Engines over the toy chain of the machine's tests.
 
+#![expect(clippy::unwrap_used, reason = "a panic in a test is its message")]
+
 #[path = "../../../chain/tests/it/toy.rs"]
 #[expect(dead_code, reason = "the machine's tests use more of it")]
 mod toy;

@@ -1,5 +1,7 @@
 //! The C-Chain against the reference's known answers.
 
+#![expect(clippy::unwrap_used, reason = "a panic in a test is its message")]
+
 mod fees;
 mod forms;
 mod state;

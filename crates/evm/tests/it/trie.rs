@@ -89,9 +89,9 @@ fn keys() -> impl Strategy<Value = B256> {
 fn batches() -> impl Strategy<Value = Vec<Vec<(B256, Option<Vec<u8>>)>>> {
     // As in a state: RLP of numbers and of lists. One of the oracles takes nothing else.
     let value = prop_oneof![
-        1 => (1u64..300).prop_map(|n| alloy_rlp::encode(n)),
+        1 => (1u64..300).prop_map(alloy_rlp::encode),
         1 => any::<u64>().prop_map(|n| alloy_rlp::encode(n | 1)),
-        1 => proptest::collection::vec(any::<u64>(), 4..9).prop_map(|v| alloy_rlp::encode(v)),
+        1 => proptest::collection::vec(any::<u64>(), 4..9).prop_map(alloy_rlp::encode),
     ];
     let change = (keys(), proptest::option::weighted(0.6, value));
     proptest::collection::vec(proptest::collection::vec(change, 1..12), 1..12)

@@ -1,5 +1,7 @@
 //! Users over a real store: what the methods promise, and what lies on disk.
 
+#![expect(clippy::unwrap_used, reason = "a panic in a test is its message")]
+
 mod blobs;
 mod disk;
 mod users;
