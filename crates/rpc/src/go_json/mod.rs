@@ -14,8 +14,8 @@
 //!
 //! Where it differs from Go, on purpose: decoding (not scanning) stops at [`MAX_DECODE_NESTING`]
 //! levels, since types here nest on the stack; a member that a later duplicate replaces is not
-//! decoded, so its type is not checked, and two objects are not merged. `#[serde(flatten)]` gives up the rules for names;
-//! list the fields instead.
+//! decoded, so its type is not checked, and two objects are not merged. Field names are ASCII.
+//! `#[serde(flatten)]` gives up the rules for names; list the fields instead.
 
 mod de;
 mod document;
