@@ -2,8 +2,10 @@
 //!
 //! [`Node`] starts the binary on a fresh (or given) data folder and ends it, gently or with a kill; [`golden`]
 //! replays recorded exchanges; [`funds`] has the well-known keys of the local network. Nothing here knows how the
-//! node works inside: tests see what a client sees. Start at `tests/it/main.rs`.
+//! node works inside: tests see what a client sees. Only [`decoders`] has functions of the node itself, each one of
+//! bytes alone. Start at `tests/it/main.rs`.
 
+pub mod decoders;
 pub mod files;
 pub mod funds;
 pub mod golden;

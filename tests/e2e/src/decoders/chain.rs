@@ -17,8 +17,8 @@ const FORMAT: AddressFormat<'static> = AddressFormat { alias: "X", hrp: "local" 
 const SIGNERS: usize = 4;
 
 /// A signed transaction: its parts, its JSON form, the rules that need no state.
-pub(super) fn x_tx(bytes: &[u8]) {
-    let Some(tx) = told(Tx::parse(bytes)) else { return };
+pub(super) fn x_tx(bytes: &[u8]) -> bool {
+    let Some(tx) = told(Tx::parse(bytes)) else { return false };
     assert_eq!(tx.bytes().as_ref(), bytes);
     assert_eq!(tx.id(), Id::sha256(bytes));
     assert!(bytes.starts_with(tx.unsigned_bytes()));
@@ -29,6 +29,7 @@ pub(super) fn x_tx(bytes: &[u8]) {
         round_trip(&utxo);
     }
     look_at(&tx);
+    true
 }
 
 fn look_at(tx: &Tx) {
@@ -51,8 +52,8 @@ fn look_at(tx: &Tx) {
 }
 
 /// A block and its transactions.
-pub(super) fn x_block(bytes: &[u8]) {
-    let Some(block) = told(Block::parse(bytes)) else { return };
+pub(super) fn x_block(bytes: &[u8]) -> bool {
+    let Some(block) = told(Block::parse(bytes)) else { return false };
     assert_eq!((block.bytes().as_ref(), block.id()), (bytes, Id::new(hash::sha256(bytes))));
     told(serde_json::to_vec(&Json::new(&block, FORMAT))).expect("every block has a JSON form");
     let txs = block.txs().to_vec();
@@ -61,26 +62,29 @@ pub(super) fn x_block(bytes: &[u8]) {
         assert_eq!(again.bytes(), block.bytes());
     }
     for tx in block.txs() {
-        x_tx(tx.bytes());
+        assert!(x_tx(tx.bytes()));
     }
+    true
 }
 
 /// Genesis bytes of an asset-VM chain.
-pub(super) fn x_genesis(bytes: &[u8]) {
-    let Some(genesis) = told(Genesis::parse(bytes)) else { return };
+pub(super) fn x_genesis(bytes: &[u8]) -> bool {
+    let Some(genesis) = told(Genesis::parse(bytes)) else { return false };
     assert_eq!(genesis.to_bytes(), bytes);
     assert!(genesis.fee_asset_id().is_some());
     for asset in &genesis.assets {
         assert_eq!(asset.to_tx().id(), asset.asset_id());
         look_at(&asset.to_tx());
     }
+    true
 }
 
 /// A UTXO as stored, exported and sent.
-pub(super) fn utxo(bytes: &[u8]) {
-    let Some(utxo) = told(Utxo::from_versioned_bytes(bytes, MAX_SIZE)) else { return };
+pub(super) fn utxo(bytes: &[u8]) -> bool {
+    let Some(utxo) = told(Utxo::from_versioned_bytes(bytes, MAX_SIZE)) else { return false };
     assert_eq!(utxo.to_versioned_bytes(), bytes);
     round_trip(&utxo);
+    true
 }
 
 fn round_trip(utxo: &Utxo) {
@@ -94,8 +98,9 @@ fn round_trip(utxo: &Utxo) {
 }
 
 /// What an engine orders.
-pub(super) fn bundle(bytes: &[u8]) {
-    let Some(bundle) = told(Bundle::parse(bytes)) else { return };
+pub(super) fn bundle(bytes: &[u8]) -> bool {
+    let Some(bundle) = told(Bundle::parse(bytes)) else { return false };
     assert_eq!(bundle.to_versioned_bytes(), bytes);
     assert_eq!(bundle.id(), Id::sha256(bytes));
+    true
 }

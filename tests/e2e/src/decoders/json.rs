@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use esker_primitives::Id;
+use esker_rpc::go_json::{Document, GoValue, Name};
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU8, JsonU32, JsonU64};
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service, go_json, j2};
 use serde::{Deserialize, Serialize};
@@ -11,13 +12,34 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::primitives::told;
 
-/// The first value of the bytes, written and read again.
-pub(super) fn json(bytes: &[u8]) {
-    told(go_json::decode::<Everything>(bytes));
-    let Some(value) = told(go_json::decode::<Value>(bytes)) else { return };
-    let text = told(go_json::to_go_vec(&value)).expect("a value can be written");
-    // Not compared: a float may lose its last bit on the way.
-    told(go_json::decode::<Value>(&text)).expect("what was written can be read");
+/// The first value of the bytes: its parts, its compact form, what it decodes into.
+pub(super) fn json(bytes: &[u8]) -> bool {
+    told(GoValue::first(bytes));
+    let read = Document::first_with_members(bytes, |name, value| {
+        assert!(name.is(&name.text()) || !name.text().is_ascii());
+        assert_eq!(Document::whole(value.as_bytes()), Ok(value));
+    });
+    let Some(document) = told(read) else { return false };
+    assert_eq!(Document::first(bytes), Ok(document));
+    for element in document.elements() {
+        assert_eq!(Document::whole(element.as_bytes()), Ok(element));
+    }
+    let compact = compact(document);
+    let again = Document::whole(&compact).expect("the compact form is one value");
+    assert_eq!(self::compact(again), compact);
+    told(document.decode::<Everything>());
+    if let Some(value) = told(document.decode::<Value>()) {
+        let text = told(go_json::to_go_vec(&value)).expect("a value can be written");
+        // Not compared: a float may lose its last bit on the way.
+        told(go_json::decode::<Value>(&text)).expect("what was written can be read");
+    }
+    true
+}
+
+fn compact(document: Document<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    document.write_compact(&mut out);
+    out
 }
 
 /// One argument of every kind that methods take.
@@ -63,12 +85,17 @@ static SERVICE: LazyLock<(Service, Runtime)> = LazyLock::new(|| {
 });
 
 /// A request's body. Its answer is nothing or one JSON value and a newline.
-pub(super) fn j2(bytes: &[u8]) {
+pub(super) fn j2(bytes: &[u8]) -> bool {
     let (service, runtime) = &*SERVICE;
     let reply = runtime.block_on(j2::handle(service, "POST", Some("application/json"), bytes));
     assert_eq!(reply.status, 200);
-    if !reply.body.is_empty() {
-        serde_json::from_slice::<Value>(&reply.body).expect("an answer is JSON");
-        assert_eq!(reply.body.last(), Some(&b'\n'));
+    if reply.body.is_empty() {
+        return false;
     }
+    assert_eq!(reply.body.last(), Some(&b'\n'));
+    Document::whole(&reply.body).expect("an answer is one value");
+    let mut has_result = false;
+    let members = |name: Name<'_>, _: Document<'_>| has_result |= name.is("result");
+    Document::first_with_members(&reply.body, members).expect("an answer is one value");
+    has_result
 }

@@ -14,8 +14,8 @@ mod primitives;
 pub struct Target {
     /// Its name: that of the fuzz target and of the folder of its inputs.
     pub name: &'static str,
-    /// Decodes, checks, forgets.
-    pub run: fn(&[u8]),
+    /// Decodes and checks; whether the bytes were taken.
+    pub run: fn(&[u8]) -> bool,
 }
 
 /// All decoders, by name.
@@ -28,6 +28,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "hex", run: primitives::hex },
     Target { name: "j2", run: json::j2 },
     Target { name: "json", run: json::json },
+    Target { name: "keystore_blob", run: node::keystore_blob },
     Target { name: "network_file", run: node::network_file },
     Target { name: "signature", run: primitives::signature },
     Target { name: "utxo", run: chain::utxo },
@@ -36,11 +37,11 @@ pub const TARGETS: &[Target] = &[
     Target { name: "x_tx", run: chain::x_tx },
 ];
 
-/// Runs the decoder of that name.
+/// Runs the decoder of that name; whether it took the bytes.
 ///
 /// # Panics
 /// If there is none, or if it found a fault.
-pub fn run(name: &str, bytes: &[u8]) {
+pub fn run(name: &str, bytes: &[u8]) -> bool {
     let target = TARGETS.iter().find(|target| target.name == name);
-    (target.expect("every fuzz target is one of the list").run)(bytes);
+    (target.expect("every fuzz target is one of the list").run)(bytes)
 }

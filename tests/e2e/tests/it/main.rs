@@ -1,6 +1,7 @@
 //! End-to-end tests: each starts nodes of its own on free ports and temporary folders.
 
 mod clients;
+mod corpus;
 mod crash;
 mod golden;
 mod methods;
