@@ -121,9 +121,9 @@ impl Identity {
 
     /// The BLS key's signature of its own public key, compressed.
     pub fn proof_of_possession(&self) -> [u8; 96] {
-        *self.proof.get_or_init(|| {
-            self.bls.sign(&self.bls_public_key(), POSSESSION, &[]).compress()
-        })
+        *self
+            .proof
+            .get_or_init(|| self.bls.sign(&self.bls_public_key(), POSSESSION, &[]).compress())
     }
 }
 
@@ -278,7 +278,10 @@ mod tests {
         let hash = ripemd160(&sha256(identity.certificate_der()));
         assert_eq!(identity.node_id(), NodeId(ShortId::new(hash)));
         assert!(identity.node_id().to_string().starts_with("NodeID-"));
-        assert_eq!(certificate_der(identity.certificate_pem()).unwrap(), identity.certificate_der());
+        assert_eq!(
+            certificate_der(identity.certificate_pem()).unwrap(),
+            identity.certificate_der()
+        );
         check_pair(identity.certificate_der(), identity.tls_key_pem()).unwrap();
     }
 
@@ -288,9 +291,8 @@ mod tests {
         let public = identity.bls_public_key();
         let key = PublicKey::key_validate(&public).unwrap();
         let proof = Signature::sig_validate(&identity.proof_of_possession(), true).unwrap();
-        let verify = |message: &[u8], suite: &[u8]| {
-            proof.verify(true, message, suite, &[], &key, true)
-        };
+        let verify =
+            |message: &[u8], suite: &[u8]| proof.verify(true, message, suite, &[], &key, true);
         assert_eq!(verify(&public, POSSESSION), BLST_ERROR::BLST_SUCCESS);
         assert_ne!(verify(b"else", POSSESSION), BLST_ERROR::BLST_SUCCESS);
         let signing = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";

@@ -9,12 +9,9 @@ use esker_rpc::{MethodTable, RpcError, Service};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::chains::AliasTable;
+use crate::chains::{AliasTable, MAX_ALIAS_BYTES};
 use crate::http::Routes;
 use crate::logging::{Levels, LogLevel, LogLevels};
-
-/// Longest alias, in bytes.
-pub const MAX_ALIAS_BYTES: usize = 512;
 
 /// The `admin` service.
 #[derive(Debug)]
@@ -181,8 +178,7 @@ fn check_length(alias: &str) -> Result<(), RpcError> {
 }
 
 fn shown(levels: impl IntoIterator<Item = (String, Levels)>) -> LevelsReply {
-    let logger_levels =
-        levels.into_iter().map(|(name, levels)| (name, levels.into())).collect();
+    let logger_levels = levels.into_iter().map(|(name, levels)| (name, levels.into())).collect();
     LevelsReply { logger_levels }
 }
 

@@ -213,7 +213,9 @@ struct UptimeArgs {
 
 /// A node's name in its text form.
 #[derive(Debug)]
-struct NodeIdArg(#[expect(dead_code, reason = "peers are not named yet: a node alone has none")] NodeId);
+struct NodeIdArg(
+    #[expect(dead_code, reason = "peers are not named yet: a node alone has none")] NodeId,
+);
 
 impl<'de> Deserialize<'de> for NodeIdArg {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -374,13 +376,13 @@ impl InfoApi {
         if name.is_empty() {
             return Err(RpcError::new("argument 'chain' not given"));
         }
-        let chain = self.aliases.lookup(&name).ok_or_else(|| {
-            RpcError::new(format!("there is no chain with alias/ID '{name}'"))
-        })?;
+        let chain = self
+            .aliases
+            .lookup(&name)
+            .ok_or_else(|| RpcError::new(format!("there is no chain with alias/ID '{name}'")))?;
         let running = self.chains.iter().find(|(id, _)| *id == chain);
         // The P-Chain, which makes no blocks here, is always there; a chain that is only named is not.
-        let is_bootstrapped =
-            running.map_or(chain == ChainId::ZERO, |(_, ready)| ready.is_ready());
+        let is_bootstrapped = running.map_or(chain == ChainId::ZERO, |(_, ready)| ready.is_ready());
         Ok(IsBootstrappedReply { is_bootstrapped })
     }
 

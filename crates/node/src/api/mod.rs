@@ -100,8 +100,7 @@ pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, Route
         }
     }
     if let Some(levels) = &deps.admin {
-        let admin =
-            AdminApi::new(Arc::clone(&deps.aliases), routes, levels.clone());
+        let admin = AdminApi::new(Arc::clone(&deps.aliases), routes, levels.clone());
         routes.node("admin", Endpoint::J2(admin.service()))?;
     }
     platform::install(&deps, routes)?;

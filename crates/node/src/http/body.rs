@@ -125,7 +125,10 @@ pub(super) enum ReplyBody {
     /// All of it.
     Full(Option<Bytes>),
     /// Bytes that come when they come.
-    Stream(axum::body::Body, #[expect(dead_code, reason = "tells the end when dropped")] StreamGuard),
+    Stream(
+        axum::body::Body,
+        #[expect(dead_code, reason = "tells the end when dropped")] StreamGuard,
+    ),
 }
 
 impl ReplyBody {

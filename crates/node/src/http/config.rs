@@ -36,7 +36,8 @@ pub struct HttpConfig {
     pub allowed_origins: Vec<String>,
     /// Largest request body, in bytes; above it the answer is 413.
     pub body_limit: usize,
-    /// Largest request head, in bytes (at least 8192); above it the answer is 431.
+    /// Largest request head, in bytes (at least 8192); above it the answer is 431. It is looked at between two
+    /// reads, so that a head of up to twice the size may pass.
     pub head_limit: usize,
     /// Time for a request's head to arrive; a slower connection is closed.
     pub header_timeout: Duration,

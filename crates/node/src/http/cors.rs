@@ -170,10 +170,10 @@ mod tests {
 
     #[test]
     fn preflights() {
-        let preflight = |method, asked, want: Expect| {
+        let preflight = |method, asked: &'static str, want: Expect| {
             let mut request =
                 vec![("origin", "https://App.example"), ("access-control-request-method", method)];
-            if asked != "" {
+            if !asked.is_empty() {
                 request.push(("access-control-request-headers", asked));
             }
             check(&["*"], "OPTIONS", &request, want);

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use esker_primitives::NodeId;
-use esker_rpc::{Service, j2};
+use esker_rpc::go_json::Document;
+use esker_rpc::{Lookup, Service, j2};
 use futures_util::FutureExt;
 use http::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, LOCATION, VARY,
@@ -27,7 +28,7 @@ use super::gzip;
 use super::hosts::Hosts;
 use super::path::{self, Resolved};
 use super::routes::{Endpoint, Routes, Target};
-use crate::metrics::{EndpointMetrics, Metrics, MethodName, Outcome};
+use crate::metrics::{EndpointMetrics, MethodName, Metrics, Outcome};
 
 const NODE_ID: HeaderName = HeaderName::from_static("node-id");
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
@@ -91,7 +92,12 @@ impl Drop for InFlight<'_> {
 
 impl HttpState {
     /// A server's state: its limits, its paths, and the name that every reply carries.
-    pub fn new(config: HttpConfig, routes: Arc<Routes>, node_id: &NodeId, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        config: HttpConfig,
+        routes: Arc<Routes>,
+        node_id: &NodeId,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Self {
             cors: Cors::new(&config.allowed_origins),
             hosts: Hosts::new(&config.allowed_hosts),
@@ -141,7 +147,11 @@ impl HttpState {
             Ok(answer) => answer,
             Err(_) => {
                 tracing::error!("request handler crashed");
-                Answer::error(StatusCode::INTERNAL_SERVER_ERROR, "internal server error\n", &mut headers)
+                Answer::error(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "internal server error\n",
+                    &mut headers,
+                )
             }
         };
         self.compress(&mut answer, accepts_gzip.as_ref(), &mut headers).await;
@@ -227,10 +237,10 @@ impl HttpState {
                         Answer::new(status, ReplyBody::full(report))
                     }
                     None => match health.service() {
-                        Some(service) => {
-                            self.j2(connection, service, &parts, body, headers).await
+                        Some(service) => self.j2(connection, service, &parts, body, headers).await,
+                        None => {
+                            Answer::error(StatusCode::NOT_FOUND, "404 page not found\n", headers)
                         }
-                        None => Answer::error(StatusCode::NOT_FOUND, "404 page not found\n", headers),
                     },
                 }
             }
@@ -270,10 +280,16 @@ impl HttpState {
         };
         let bytes = read.as_ref().map_or(&b""[..], |read| &read.bytes);
         let Some(_in_flight) = self.start_handling() else {
-            return Answer::error(StatusCode::SERVICE_UNAVAILABLE, "too many requests in flight\n", headers);
+            return Answer::error(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many requests in flight\n",
+                headers,
+            );
         };
         connection.enter(Phase::Handling);
-        let reply = j2::handle(service, parts.method.as_str(), content_type.as_deref(), bytes).await;
+        let reply =
+            j2::handle(service, parts.method.as_str(), content_type.as_deref(), bytes).await;
+        let method = if read.is_some() { called(service, bytes) } else { None };
         if let Some(kind) = reply.content_type {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         }
@@ -288,7 +304,7 @@ impl HttpState {
         let failed = reply.body.starts_with(br#"{"jsonrpc":"2.0","error""#);
         let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
         Answer {
-            method: None,
+            method,
             outcome: failed.then_some(Outcome::Error),
             ..Answer::new(status, ReplyBody::full(reply.body))
         }
@@ -303,7 +319,11 @@ impl HttpState {
         headers: &mut HeaderMap,
     ) -> Answer {
         let Some(_in_flight) = self.start_handling() else {
-            return Answer::error(StatusCode::SERVICE_UNAVAILABLE, "too many requests in flight\n", headers);
+            return Answer::error(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many requests in flight\n",
+                headers,
+            );
         };
         connection.enter(Phase::Handling);
         let request = Request::from_parts(parts, axum::body::Body::new(body));
@@ -322,7 +342,8 @@ impl HttpState {
     fn body_refused(&self, error: &BodyError, headers: &mut HeaderMap) -> Answer {
         match error {
             BodyError::TooLarge(bytes) => {
-                let text = format!("content length too large ({bytes}>{})\n", self.config.body_limit);
+                let text =
+                    format!("content length too large ({bytes}>{})\n", self.config.body_limit);
                 Answer::error(StatusCode::PAYLOAD_TOO_LARGE, text, headers)
             }
             BodyError::NoMemory => {
@@ -379,6 +400,23 @@ fn host(parts: &Parts) -> Option<&[u8]> {
     match parts.headers.get(HOST) {
         Some(host) => Some(host.as_bytes()),
         None => (parts.version < Version::HTTP_11).then_some(b""),
+    }
+}
+
+/// The method that a body names, for the figures: under its canonical name, and only if there is such a one, so that
+/// clients can't make up series.
+fn called(service: &Service, body: &[u8]) -> Option<MethodName> {
+    let mut name = None;
+    let whole = Document::first_with_members(body, |member, value| {
+        if member.is("method") {
+            name = value.as_str();
+        }
+    });
+    let name = whole.ok().and(name)?;
+    let (namespace, name) = name.split_once('.')?;
+    match service.find(namespace, name) {
+        Lookup::Found(method) => Some((method.info().namespace, method.info().name)),
+        Lookup::NoNamespace | Lookup::NoMethod => None,
     }
 }
 

@@ -15,19 +15,23 @@ const EFFORT: Compression = Compression::new(3);
 /// Does the client take gzip? It must be named, in any letter case, with a weight above zero; `*` does not count.
 pub(super) fn accepted(header: Option<&HeaderValue>) -> bool {
     let Some(text) = header.and_then(|value| value.to_str().ok()) else { return false };
-    // Of duplicates the last counts.
-    text.split(',').fold(false, |accepted, coding| {
-        let mut parts = coding.split(';').map(str::trim);
-        if !parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip")) {
-            return accepted;
-        }
-        // A parameter that is no weight resets it: the reference's parser works so.
-        parts.fold(Some(1.0), |_, part| match part.strip_prefix("q=") {
-            Some(weight) => weight.parse::<f64>().ok(),
-            None => Some(1.0),
-        })
-        .map_or(accepted, |weight| weight > 0.0)
-    })
+    // Of duplicates the last counts, of those that can be read.
+    text.split(',').rev().find_map(weight_of_gzip).is_some_and(|weight| weight > 0.0)
+}
+
+/// The weight of a coding, if it is gzip and its weight can be read.
+fn weight_of_gzip(coding: &str) -> Option<f64> {
+    let mut parts = coding.split(';').map(str::trim);
+    parts.next().filter(|name| name.eq_ignore_ascii_case("gzip"))?;
+    let mut weight = Some(1.0);
+    for part in parts {
+        weight = match part.strip_prefix("q=") {
+            Some(number) => number.parse().ok(),
+            // Quirk: any other parameter sets the weight back, unless it could not be read.
+            None => weight.map(|_| 1.0),
+        };
+    }
+    weight
 }
 
 /// The body compressed; `None` if that failed.
@@ -53,14 +57,30 @@ mod tests {
     #[test]
     fn who_takes_gzip() {
         for text in [
-            "gzip", "GZip", "deflate, gzip", "gzip;q=0.1", "gzip ; q=1", "gzip;q=7", "br;q=1.0, gzip;q=0.8",
-            "gzip;q=0;x", "gzip;q=0, gzip",
+            "gzip",
+            "GZip",
+            "deflate, gzip",
+            "gzip;q=0.1",
+            "gzip ; q=1",
+            "gzip;q=7",
+            "br;q=1.0, gzip;q=0.8",
+            "gzip;q=0;x",
+            "gzip;q=0, gzip",
         ] {
             assert!(accepted(Some(&HeaderValue::from_static(text))), "{text}");
         }
         for text in [
-            "", "*", "identity", "deflate", "gzip;q=0", "gzip;q=0.0", "gzip;q=-1", "x-gzip",
-            "gzip, gzip;q=0", "gzip;q=x", "*;q=1",
+            "",
+            "*",
+            "identity",
+            "deflate",
+            "gzip;q=0",
+            "gzip;q=0.0",
+            "gzip;q=-1",
+            "x-gzip",
+            "gzip, gzip;q=0",
+            "gzip;q=x",
+            "*;q=1",
         ] {
             assert!(!accepted(Some(&HeaderValue::from_static(text))), "{text}");
         }

@@ -60,14 +60,35 @@ mod tests {
     #[test]
     fn the_default_list() {
         for host in [
-            "", "localhost", "LocalHost", "localhost:9650", "localhost:", "localhost:x",
-            "127.0.0.1", "127.0.0.1:9650", "10.1.2.3", "::1", "[::1]:9650", "[::1]:", "fe80::1",
+            "",
+            "localhost",
+            "LocalHost",
+            "localhost:9650",
+            "localhost:",
+            "localhost:x",
+            "127.0.0.1",
+            "127.0.0.1:9650",
+            "10.1.2.3",
+            "::1",
+            "[::1]:9650",
+            "[::1]:",
+            "fe80::1",
         ] {
             check(&["localhost"], host, true);
         }
         for host in [
-            "[::1]", "example.com", "localhost.", "x:y:z", "[localhost", "[127.0.0.1]x:1", "]:1",
-            "127.0.0.1.example.com", "1.2.3", "localhost:1:2", "[fe80::1%eth0]:1", " ",
+            "[::1]",
+            "example.com",
+            "localhost.",
+            "x:y:z",
+            "[localhost",
+            "[127.0.0.1]x:1",
+            "]:1",
+            "127.0.0.1.example.com",
+            "1.2.3",
+            "localhost:1:2",
+            "[fe80::1%eth0]:1",
+            " ",
         ] {
             check(&["localhost"], host, false);
         }

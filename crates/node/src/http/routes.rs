@@ -214,12 +214,7 @@ impl Routes {
 }
 
 impl Plan {
-    fn insert(
-        &mut self,
-        base: &str,
-        suffix: &str,
-        target: &Arc<Target>,
-    ) -> Result<(), RouteError> {
+    fn insert(&mut self, base: &str, suffix: &str, target: &Arc<Target>) -> Result<(), RouteError> {
         if self.paths >= MAX_PATHS {
             return Err(RouteError::Full);
         }

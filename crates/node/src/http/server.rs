@@ -63,10 +63,7 @@ async fn accept(listener: &TcpListener, state: &Arc<HttpState>) {
 
 fn is_of_the_client(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
-    matches!(
-        error.kind(),
-        ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted
-    )
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
 fn spawn(stream: TcpStream, state: &Arc<HttpState>) {

@@ -130,11 +130,7 @@ impl Metrics {
 
     /// Shows this chain under its name from now on. `stats` is asked at every look; blocks are counted by the
     /// height's growth since now. What `stats` holds lives as long as the figures do.
-    pub fn watch_chain(
-        &self,
-        name: &str,
-        stats: impl Fn() -> ChainStats + Send + Sync + 'static,
-    ) {
+    pub fn watch_chain(&self, name: &str, stats: impl Fn() -> ChainStats + Send + Sync + 'static) {
         let counted = ChainStats { height: stats().height, ..ChainStats::default() };
         self.sources.lock().chains.push(WatchedChain {
             name: name.to_owned(),

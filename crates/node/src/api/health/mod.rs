@@ -200,9 +200,10 @@ impl Health {
         self.refresh(self.max_age).await;
         self.select(|check| {
             tags.is_empty()
-                || check.tags.iter().any(|tag| {
-                    tag == APPLICATION || tags.iter().any(|asked| asked.as_ref() == tag)
-                })
+                || check
+                    .tags
+                    .iter()
+                    .any(|tag| tag == APPLICATION || tags.iter().any(|asked| asked.as_ref() == tag))
         })
     }
 
@@ -265,12 +266,7 @@ impl Health {
 }
 
 impl CheckResult {
-    fn new(
-        outcome: Outcome,
-        duration: Duration,
-        now: Timestamp,
-        before: Option<&Self>,
-    ) -> Self {
+    fn new(outcome: Outcome, duration: Duration, now: Timestamp, before: Option<&Self>) -> Self {
         let (message, error) = match outcome {
             Ok(message) => (message, None),
             Err(Failure { error, message }) => (message, Some(error)),
@@ -351,7 +347,10 @@ mod tests {
             clock.advance(1000);
             let check = json!({"error": "full", "timestamp": time, "contiguousFailures": failures,
                 "timeOfFirstFailure": "2020-12-05T05:00:01Z"});
-            assert_eq!(told(&health, &[]).await, json!({"checks": {"disk": check}, "healthy": false}));
+            assert_eq!(
+                told(&health, &[]).await,
+                json!({"checks": {"disk": check}, "healthy": false})
+            );
             assert!(health.metrics.render().contains("esker_health_checks_failing 1"));
         }
         fails.store(false, Ordering::Relaxed);
@@ -411,7 +410,10 @@ mod tests {
             tokio::time::advance(CHECK_TIMEOUT).await;
         });
         assert_eq!(error(first), json!("no result within 5s"));
-        assert_eq!(error(told(&health, &[]).await), json!("an earlier run of the check has not ended"));
+        assert_eq!(
+            error(told(&health, &[]).await),
+            json!("an earlier run of the check has not ended")
+        );
         drop(go);
     }
 }

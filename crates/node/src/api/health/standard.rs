@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use esker_chain::Engine;
 use esker_primitives::SubnetId;
-use esker_storage::{Store, StorageError, WriteSet};
+use esker_storage::{StorageError, Store, WriteSet};
 use serde_json::{Value, json};
 
 use super::{APPLICATION, Failure, Health, Outcome};
@@ -69,7 +69,10 @@ fn router(health: Health, deps: &ApiDeps, routes: &Arc<Routes>) -> Health {
         if missing.is_empty() {
             Ok(json!({"endpoints": wanted.len()}))
         } else {
-            Err(Failure { error: "missing routes".to_owned(), message: json!({"missing": missing}) })
+            Err(Failure {
+                error: "missing routes".to_owned(),
+                message: json!({"missing": missing}),
+            })
         }
     })
 }
@@ -147,10 +150,7 @@ mod tests {
 
     #[test]
     fn space() {
-        assert_eq!(
-            enough_space(DISK_WANTED),
-            Ok(json!({"availableDiskBytes": 536_870_912}))
-        );
+        assert_eq!(enough_space(DISK_WANTED), Ok(json!({"availableDiskBytes": 536_870_912})));
         let failure = enough_space(7).unwrap_err();
         assert_eq!(
             failure.error,

@@ -131,7 +131,9 @@ impl LocalUtxos {
         let address = *address;
         let from = match start {
             // Nothing: the range from the greatest ID of a lower address on is skipped below.
-            Some(start) if start.address > address => Bound::Excluded((address, Id::new([0xff; 32]))),
+            Some(start) if start.address > address => {
+                Bound::Excluded((address, Id::new([0xff; 32])))
+            }
             Some(start) if start.address == address => Bound::Excluded((address, start.utxo_id)),
             _ => Bound::Included((address, Id::ZERO)),
         };
@@ -243,7 +245,8 @@ impl PlatformApi {
             }
         };
         let rows = found.keys.iter().zip(found.values);
-        let utxos = rows.map(|(key, value)| Ok((id(key)?, value))).collect::<Result<_, RpcError>>()?;
+        let utxos =
+            rows.map(|(key, value)| Ok((id(key)?, value))).collect::<Result<_, RpcError>>()?;
         Ok(Page { utxos, last })
     }
 
@@ -254,7 +257,9 @@ impl PlatformApi {
         }
         let chain = self.aliases.lookup(text).ok_or_else(|| {
             let quoted = go::quote(text);
-            let text = format!("problem parsing source chainID {quoted}: there is no ID with alias: {text}");
+            let text = format!(
+                "problem parsing source chainID {quoted}: there is no ID with alias: {text}"
+            );
             RpcError::new(text)
         })?;
         Ok((chain != P_CHAIN).then_some(chain))
@@ -283,9 +288,10 @@ impl PlatformApi {
             let quoted = go::quote(&index.address);
             RpcError::new(format!("couldn't parse start index address {quoted}: {cause}"))
         })?;
-        let utxo_id = index.utxo.parse().map_err(|cause| {
-            RpcError::new(format!("couldn't parse start index utxo: {cause}"))
-        })?;
+        let utxo_id = index
+            .utxo
+            .parse()
+            .map_err(|cause| RpcError::new(format!("couldn't parse start index utxo: {cause}")))?;
         Ok(Some(Place { address, utxo_id }))
     }
 }

@@ -1,0 +1,106 @@
+//! Every metric is moved by what it counts; those of HTTP are in the tests of the server.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use esker_chain::ChainStats;
+use esker_node::metrics::{MeteredStore, Metrics, families};
+use esker_storage::{FailPoint, KvRead, KvStore, StorageError, StorageResult, WriteSet};
+
+use super::Node;
+use crate::http::metrics;
+
+#[tokio::test]
+async fn chains() {
+    let node = Node::start().await;
+    let series = |name: &str| metrics(&node.metrics)[&format!("esker_chain_{name}{{chain=\"X\"}}")];
+    assert_eq!((series("height"), series("blocks_accepted_total")), (0.0, 0.0));
+    let stats = ChainStats { height: 5, mempool_txs: 3, mempool_bytes: 700, accepted_txs: 9 };
+    node.vm.told.lock().stats = stats;
+    for _ in 0..2 {
+        let told = ["height", "blocks_accepted_total", "transactions_accepted_total"].map(series);
+        assert_eq!(told, [5.0, 5.0, 9.0]);
+        assert_eq!(["mempool_transactions", "mempool_bytes"].map(series), [3.0, 700.0]);
+    }
+    node.vm.told.lock().stats = ChainStats { height: 6, ..stats };
+    assert_eq!((series("height"), series("blocks_accepted_total")), (6.0, 6.0));
+}
+
+#[tokio::test]
+async fn commits() {
+    let node = Node::start().await;
+    let told = |series: &str| metrics(&node.metrics).remove(series).unwrap_or(0.0);
+    let mut set = WriteSet::default();
+    set.put(b"key", &[0; 1000]);
+    node.store.commit(set.clone()).await.unwrap();
+    assert_eq!(told("esker_store_commits_total{outcome=\"ok\"}"), 1.0);
+    assert_eq!(told("esker_store_commit_seconds_count"), 1.0);
+    node.failing.fail_nth_write(1, FailPoint::Before);
+    node.store.commit(set).await.unwrap_err();
+    assert_eq!(told("esker_store_commits_total{outcome=\"failed\"}"), 1.0);
+}
+
+/// A store of which only its figures are asked.
+#[derive(Debug)]
+struct Figures {
+    bytes: u64,
+    oldest_reader_ms: Option<u64>,
+}
+
+impl KvStore for Figures {
+    fn snapshot(&self) -> StorageResult<Box<dyn KvRead>> {
+        Err(StorageError::Closed)
+    }
+
+    fn write(&self, _: &WriteSet) -> StorageResult<()> {
+        Err(StorageError::Closed)
+    }
+
+    fn backup(&self, _: &Path) -> StorageResult<()> {
+        Err(StorageError::Closed)
+    }
+
+    fn size_on_disk(&self) -> StorageResult<u64> {
+        Ok(self.bytes)
+    }
+
+    fn oldest_reader_ms(&self) -> Option<u64> {
+        self.oldest_reader_ms
+    }
+}
+
+#[test]
+fn store() {
+    let figures = Arc::new(Metrics::new());
+    for (bytes, oldest_reader_ms) in [(4096, Some(17)), (8192, None)] {
+        let store = Arc::new(Figures { bytes, oldest_reader_ms });
+        let _metered = MeteredStore::new(store, Arc::clone(&figures));
+        let told = metrics(&figures);
+        assert_eq!(told["esker_store_size_bytes"], bytes as f64);
+        let oldest = oldest_reader_ms.unwrap_or(0) as f64;
+        assert_eq!(told["esker_store_oldest_reader_ms"], oldest);
+    }
+}
+
+#[tokio::test]
+async fn every_family_is_listed_and_shown() {
+    let node = Node::start().await;
+    node.failing.fail_nth_write(1, FailPoint::Before);
+    assert_eq!(node.get("/ext/health").await.status, 503);
+    let text = node.get("/ext/metrics").await.text().to_owned();
+    for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let name = line.split(' ').next().unwrap();
+        assert!(families::ALL.iter().any(|family| family.name == name), "{name} is not listed");
+    }
+    assert!(text.contains("esker_health_checks_failing 1"), "{text}");
+    for name in ["esker_build_info{version=\"", "esker_start_time_seconds "] {
+        assert!(text.contains(name), "{name}");
+    }
+}
+
+/// `UPDATE_EXPECT=1` writes the page anew.
+#[test]
+fn the_documentation_is_current() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
+    expect_test::expect_file![page].assert_eq(&esker_node::metrics::render_docs());
+}

@@ -1,0 +1,196 @@
+//! The node's APIs over a real port, with a toy chain behind them.
+
+mod admin;
+mod health;
+mod index;
+mod info;
+mod metrics;
+mod platform;
+mod toy;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use esker_chain::{
+    ChainMachine, ChainVm, Engine, EngineError, EngineStatus, Role, Shutdown, ShutdownTrigger,
+};
+use esker_node::api::{self, ApiDeps, Health, NetworkFacts, RunningChain, Versions};
+use esker_node::chains::AliasTable;
+use esker_node::http::{HttpConfig, HttpState, Readiness, Routes, serve};
+use esker_node::identity::Identity;
+use esker_node::logging::{Levels, LogLevel, LogLevels};
+use esker_node::metrics::{MeteredStore, Metrics};
+use esker_node::networks::{Network, Preset};
+use esker_primitives::clock::ManualClock;
+use esker_primitives::sync::Mutex;
+use esker_primitives::{ChainId, SubnetId};
+use esker_storage::{FailingStore, MemoryStore, Store};
+use esker_utxo::Utxo;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::http::{Client, Reply};
+use toy::ToyVm;
+
+/// 2020-12-05T05:00:00Z.
+const START_MS: u64 = 1_607_144_400_000;
+
+/// An engine that only has a status.
+#[derive(Debug)]
+struct ToyEngine {
+    status: Mutex<EngineStatus>,
+}
+
+#[async_trait]
+impl Engine for ToyEngine {
+    async fn run(
+        self: Arc<Self>,
+        _: Arc<dyn ChainMachine>,
+        mut stop: Shutdown,
+    ) -> Result<(), EngineError> {
+        stop.wait().await;
+        Ok(())
+    }
+
+    fn status(&self) -> EngineStatus {
+        *self.status.lock()
+    }
+}
+
+/// A node's APIs, and what they rest on.
+struct Node {
+    network: Network,
+    address: std::net::SocketAddr,
+    routes: Arc<Routes>,
+    metrics: Arc<Metrics>,
+    identity: Arc<Identity>,
+    vm: Arc<ToyVm>,
+    ready: Readiness,
+    store: Store,
+    failing: Arc<FailingStore>,
+    engine: Arc<ToyEngine>,
+    _health: Arc<Health>,
+    _trigger: ShutdownTrigger,
+}
+
+impl Node {
+    async fn start() -> Self {
+        Self::with_utxos(Vec::new()).await
+    }
+
+    /// With these outputs on the P-Chain.
+    async fn with_utxos(platform_utxos: Vec<Utxo>) -> Self {
+        let network = Preset::Local.network();
+        let identity = Arc::new(Identity::generate().unwrap());
+        let metrics = Arc::new(Metrics::new());
+        let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
+        let metered = MeteredStore::new(failing.clone(), Arc::clone(&metrics));
+        let store = Store::new(Arc::new(metered)).unwrap();
+        let aliases = Arc::new(AliasTable::new());
+        aliases.add_chain(ChainId::ZERO, &["P", "platform"]).unwrap();
+        let x = network.x_chain().id;
+        aliases.add_chain(x, &["X", "avm"]).unwrap();
+        aliases.add_chain(network.c_chain().id, &["C", "evm"]).unwrap();
+        let clock = Arc::new(ManualClock::new(START_MS));
+        let vm = Arc::new(ToyVm::new(x, aliases.clone(), clock.clone(), store.clone()));
+        let ready = Readiness::ready();
+        let status =
+            EngineStatus { role: Role::Solo, tip_final: 3, tip_seen: 3, peers: 0, syncing: false };
+        let engine = Arc::new(ToyEngine { status: Mutex::new_named("status", status) });
+        let info = Levels { file: LogLevel::Info, display: LogLevel::Info };
+        let levels = ["P", "X", "C"].map(|name| (name.to_owned(), info));
+        let deps = ApiDeps {
+            network: NetworkFacts { platform_utxos, ..NetworkFacts::of(&network) },
+            identity: Arc::clone(&identity),
+            versions: Versions {
+                node: "esker/0.1.0".to_owned(),
+                database: "v1".to_owned(),
+                rpc_protocol: 0,
+                git_commit: String::new(),
+                vms: BTreeMap::from([("avm".to_owned(), "v0.1.0".to_owned())]),
+            },
+            node_ip: "127.0.0.1:9651".parse().unwrap(),
+            vms: network
+                .chains
+                .iter()
+                .map(|chain| (chain.vm.id(), vec![chain.vm.name().to_owned()]))
+                .collect(),
+            fxs: Vec::new(),
+            aliases,
+            chains: vec![RunningChain {
+                vm: vm.clone(),
+                subnet_id: SubnetId::ZERO,
+                ready: ready.clone(),
+                index: Some(vm.clone()),
+            }],
+            engine: engine.clone(),
+            store: store.clone(),
+            data_dir: Some(std::env::temp_dir()),
+            clock,
+            metrics: Arc::clone(&metrics),
+            admin: Some(LogLevels::new(info, levels)),
+        };
+        let routes = Arc::new(Routes::new(Arc::clone(&metrics)));
+        routes.chain(&x, &["X", "avm"], vm.routes(), &ready).unwrap();
+        let health = api::install(deps, &routes).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = HttpState::new(
+            HttpConfig::default(),
+            Arc::clone(&routes),
+            &identity.node_id(),
+            Arc::clone(&metrics),
+        );
+        let (trigger, stop) = Shutdown::new();
+        tokio::spawn(serve(vec![listener], Arc::new(state), stop));
+        Self {
+            network,
+            address,
+            routes,
+            metrics,
+            identity,
+            vm,
+            ready,
+            store,
+            failing,
+            engine,
+            _health: health,
+            _trigger: trigger,
+        }
+    }
+
+    async fn get(&self, path: &str) -> Reply {
+        self.request(&format!("GET {path} HTTP/1.1\nHost: localhost\n\n")).await
+    }
+
+    async fn request(&self, request: &str) -> Reply {
+        Client::connect(self.address).await.send(request).await
+    }
+
+    /// The result of a call.
+    async fn result(&self, path: &str, method: &str, params: Value) -> Value {
+        let mut reply = self.call(path, method, params).await;
+        assert!(reply.get("error").is_none(), "{method}: {reply}");
+        reply["result"].take()
+    }
+
+    /// The text of a call's error.
+    async fn error(&self, path: &str, method: &str, params: Value) -> String {
+        let reply = self.call(path, method, params).await;
+        assert_eq!(reply["error"]["code"], json!(-32000), "{method}: {reply}");
+        reply["error"]["message"].as_str().unwrap().to_owned()
+    }
+
+    async fn call(&self, path: &str, method: &str, params: Value) -> Value {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let reply = self.request(&Client::post(path, &body.to_string())).await;
+        assert_eq!(reply.status, 200, "{reply:?}");
+        reply.json()
+    }
+}
+
+/// The text of an argument that does not fit.
+const INVALID_ARGUMENT: &str = "couldn't unmarshal an argument. Ensure arguments are valid and properly formatted. See documentation for example calls";
+/// An ID that nothing has.
+const NOBODY: &str = "2MVbntxreU3kpAVPoAMfev3kpiVmSgVN7VMPtrVhNgRMqciAz2";

@@ -1,0 +1,134 @@
+//! A chain without transactions: its blocks are what a test says they are.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use esker_chain::{
+    Aliases, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
+    ExecutedBlock, Route, Stage,
+};
+use esker_node::api::{Container, IndexSource};
+use esker_primitives::clock::Clock;
+use esker_primitives::sync::Mutex;
+use esker_primitives::{AssetId, ChainId, Id};
+use esker_rpc::{MethodTable, NoArgs, RpcError};
+use esker_storage::{KvRead, Scope, Store, WriteSet};
+use tokio::sync::Notify;
+
+/// What a test changes.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// The accepted blocks from height 1 on.
+    pub(crate) containers: Vec<Container>,
+    pub(crate) stats: ChainStats,
+    pub(crate) sick: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ToyVm {
+    context: ChainContext,
+    pub(crate) told: Mutex<Told>,
+}
+
+impl ToyVm {
+    pub(crate) fn new(
+        chain_id: ChainId,
+        aliases: Arc<dyn Aliases>,
+        clock: Arc<dyn Clock>,
+        store: Store,
+    ) -> Self {
+        let context = ChainContext {
+            network_id: 12345,
+            hrp: "local".to_owned(),
+            chain_id,
+            scope: Scope(1),
+            native_asset_id: AssetId::ZERO,
+            native_aliases: Vec::new(),
+            aliases,
+            clock,
+            store,
+            primary_chains: Arc::new(vec![ChainId::ZERO, chain_id]),
+            work: Arc::new(Notify::new()),
+        };
+        Self { context, told: Mutex::new_named("toy", Told::default()) }
+    }
+
+    /// Accepts a block at this time.
+    pub(crate) fn accept(&self, bytes: &'static [u8], accepted_ms: u64) -> Id {
+        let id = Id::sha256(bytes);
+        let bytes = Bytes::from_static(bytes);
+        self.told.lock().containers.push(Container { id, bytes, accepted_ms });
+        id
+    }
+}
+
+impl IndexSource for ToyVm {
+    fn last_height(&self) -> Result<u64, String> {
+        Ok(self.told.lock().containers.len() as u64)
+    }
+
+    fn container_at(&self, height: u64) -> Result<Option<Container>, String> {
+        Ok(self.told.lock().containers.get(height as usize - 1).cloned())
+    }
+
+    fn height_of(&self, id: &Id) -> Result<Option<u64>, String> {
+        let told = self.told.lock();
+        let place = told.containers.iter().position(|container| container.id == *id);
+        Ok(place.map(|place| place as u64 + 1))
+    }
+}
+
+impl ChainVm for ToyVm {
+    fn context(&self) -> &ChainContext {
+        &self.context
+    }
+
+    fn genesis(&self, _: &mut WriteSet) -> Result<(), ChainError> {
+        Ok(())
+    }
+
+    fn check(&self, _: &dyn KvRead) -> Result<(), ChainError> {
+        Ok(())
+    }
+
+    fn build(&self, _: &dyn KvRead, _: &BuildContext) -> Result<Built, ChainError> {
+        Ok(Built::Nothing)
+    }
+
+    fn verify(
+        &self,
+        _: &dyn KvRead,
+        _: &[u8],
+        _: &BuildContext,
+    ) -> Result<ExecutedBlock, BlockError> {
+        Err(BlockError::Invalid("there are none".to_owned()))
+    }
+
+    fn seal(&self, _: &ExecutedBlock, _: u64, _: &mut WriteSet) {}
+
+    fn accepted(&self, _: &Arc<ExecutedBlock>, _: u64) {}
+
+    fn dropped(&self, _: &Arc<ExecutedBlock>) {}
+
+    fn seen(&self, _: &Arc<ExecutedBlock>, _: Stage) {}
+
+    fn block_at(&self, _: &dyn KvRead, _: u64) -> Result<Option<Bytes>, ChainError> {
+        Ok(None)
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        let service = MethodTable::new("xvm")
+            .alias("avm")
+            .on("getHeight", |_: &(), _: NoArgs| Ok::<_, RpcError>(7))
+            .bind(Arc::new(()));
+        ["", "/wallet"].map(|suffix| Route { suffix, service: service.clone() }).to_vec()
+    }
+
+    fn health(&self) -> Result<String, String> {
+        self.told.lock().sick.clone().map_or(Ok("fine".to_owned()), Err)
+    }
+
+    fn stats(&self) -> ChainStats {
+        self.told.lock().stats
+    }
+}

@@ -1,0 +1,157 @@
+//! The HTTP server with a toy service behind it.
+
+mod client;
+mod deprecation;
+mod layers;
+mod limits;
+mod shutdown;
+mod streams;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker_chain::{Route, Shutdown, ShutdownTrigger};
+use esker_node::http::{Endpoint, HttpConfig, HttpState, Readiness, Routes, serve};
+use esker_node::metrics::Metrics;
+use esker_primitives::{ChainId, NodeId, ShortId};
+use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
+use serde::{Deserialize, Serialize};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+pub(crate) use client::{Client, Reply};
+
+/// A chain of the tests.
+pub(crate) const CHAIN: ChainId = ChainId::new([7; 32]);
+
+/// What the toy's methods share with the test.
+pub(crate) struct Toy {
+    /// Calls of `wait` that have begun.
+    pub(crate) waiting: Semaphore,
+    /// Lets calls of `wait` end.
+    pub(crate) go: Semaphore,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SizeArgs {
+    size: usize,
+}
+
+#[derive(Serialize)]
+struct Said {
+    said: String,
+}
+
+fn said(text: impl Into<String>) -> Result<Said, RpcError> {
+    Ok(Said { said: text.into() })
+}
+
+fn methods() -> MethodTable<Toy> {
+    MethodTable::new("toy")
+        .alias("play")
+        .on("ping", |_: &Toy, _: NoArgs| said("pong"))
+        .on("size", |_: &Toy, args: SizeArgs| said("x".repeat(args.size)))
+        .on("fail", |_: &Toy, _: NoArgs| Err::<Said, _>(RpcError::new("no luck")))
+        .on("panic", |_: &Toy, _: NoArgs| -> Result<Said, RpcError> { panic!("ouch") })
+        .on_async("wait", |toy: Arc<Toy>, _: NoArgs| async move {
+            toy.waiting.add_permits(1);
+            toy.go.acquire().await.unwrap().forget();
+            said("waited")
+        })
+        .deprecated("old", "v1.9.12", |_: &Toy, _: NoArgs| said("old"))
+}
+
+/// A running server.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) routes: Arc<Routes>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) toy: Arc<Toy>,
+    pub(crate) ready: Readiness,
+    trigger: ShutdownTrigger,
+    serving: JoinHandle<()>,
+}
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        Self::with(HttpConfig::default()).await
+    }
+
+    pub(crate) async fn with(config: HttpConfig) -> Self {
+        Self::with_endpoints(config, &[]).await
+    }
+
+    pub(crate) async fn with_endpoints(config: HttpConfig, further: &[(&str, Endpoint)]) -> Self {
+        let toy = Arc::new(Toy { waiting: Semaphore::new(0), go: Semaphore::new(0) });
+        let service: Service = methods().bind(Arc::clone(&toy));
+        let metrics = Arc::new(Metrics::new());
+        let routes = Arc::new(Routes::new(Arc::clone(&metrics)));
+        routes.node("toy", Endpoint::J2(service.clone())).unwrap();
+        routes.node("metrics", Endpoint::Metrics(Arc::clone(&metrics))).unwrap();
+        for (path, endpoint) in further {
+            routes.node(path, endpoint.clone()).unwrap();
+        }
+        let ready = Readiness::ready();
+        let of_chain =
+            ["", "/wallet"].map(|suffix| Route { suffix, service: service.clone() }).to_vec();
+        routes.chain(&CHAIN, &["X", "avm"], of_chain, &ready).unwrap();
+
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let node_id = NodeId(ShortId::new([1; 20]));
+        let state = HttpState::new(config, Arc::clone(&routes), &node_id, Arc::clone(&metrics));
+        let (trigger, stop) = Shutdown::new();
+        let serving = tokio::spawn(serve(vec![listener], Arc::new(state), stop));
+        Self { address, routes, metrics, toy, ready, trigger, serving }
+    }
+
+    pub(crate) async fn client(&self) -> Client {
+        Client::connect(self.address).await
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) async fn send(&self, request: &str) -> Reply {
+        self.client().await.send(request).await
+    }
+
+    /// One call.
+    pub(crate) async fn call(&self, path: &str, method: &str) -> Reply {
+        self.client().await.call(path, method).await
+    }
+
+    pub(crate) async fn stop(self) {
+        self.trigger.trigger();
+        self.serving.await.unwrap();
+    }
+
+    /// The value of a series, by its text before the space.
+    pub(crate) fn metric(&self, series: &str) -> Option<f64> {
+        metrics(&self.metrics).remove(series)
+    }
+
+    /// Waits until a series has this value.
+    pub(crate) async fn until_metric(&self, series: &str, value: f64) {
+        let reached = async {
+            while self.metric(series) != Some(value) {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        let told = tokio::time::timeout(Duration::from_secs(20), reached).await;
+        assert!(told.is_ok(), "{series} is {:?}", self.metric(series));
+    }
+}
+
+/// Every series and its value.
+pub(crate) fn metrics(metrics: &Metrics) -> BTreeMap<String, f64> {
+    let text = metrics.render();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let pair = |line: &str| {
+        let (series, value) = line.rsplit_once(' ').unwrap();
+        (series.to_owned(), value.parse().unwrap())
+    };
+    lines.map(pair).collect()
+}

@@ -1,0 +1,4 @@
+//! The node's outside over real ports.
+
+mod api;
+mod http;
