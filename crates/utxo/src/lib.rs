@@ -6,7 +6,7 @@
 //! their arguments: nothing here reads a clock, a database or a configuration, and no type derives
 //! serde (rendering belongs to the services).
 //!
-//! Start with [`Output`] and [`Utxo`]; the spending rules are in [`fx`].
+//! Start with [`Output`] and [`Utxo`]; the spending rules are in [`fx`]; [`Keychain`] is what wallets spend with.
 //!
 //! [`Encode`]: esker_primitives::codec::Encode
 //! [`Decode`]: esker_primitives::codec::Decode
@@ -22,6 +22,7 @@ pub mod type_id;
 
 mod credential;
 mod input;
+mod keychain;
 mod operation;
 mod output;
 mod owners;
@@ -30,6 +31,7 @@ mod utxo;
 pub use credential::{Credential, CredentialSlot, Foreign};
 pub use fx::{FxError, FxKind, Recover, Signers, Witness};
 pub use input::{TransferInput, TransferableInput};
+pub use keychain::{Keychain, SigningOwners};
 pub use operation::{
     FxOperation, NftMintOperation, NftTransferOperation, PropertyMintOperation, SecpMintOperation,
 };

@@ -1,0 +1,134 @@
+//! Keys that may spend, and which of them an output asks for.
+
+use std::collections::BTreeMap;
+
+use esker_primitives::ids::ShortId;
+use esker_primitives::keys::PrivateKey;
+
+use crate::OutputOwners;
+
+/// Private keys by their addresses, in the order in which they were added.
+#[derive(Clone, Debug, Default)]
+pub struct Keychain {
+    order: Vec<ShortId>,
+    keys: BTreeMap<ShortId, PrivateKey>,
+}
+
+/// The owners that sign for an output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SigningOwners {
+    /// Their positions among the output's addresses, ascending: the signature indices of an input.
+    pub indices: Vec<u32>,
+    /// Their addresses, in the same order: the signatures of a credential.
+    pub addresses: Vec<ShortId>,
+}
+
+impl Keychain {
+    /// Adds a key whose address is known; one that is there already keeps its place.
+    pub fn add(&mut self, address: ShortId, key: PrivateKey) {
+        if self.keys.insert(address, key).is_none() {
+            self.order.push(address);
+        }
+    }
+
+    /// The address of the key that was added first.
+    pub fn first(&self) -> Option<ShortId> {
+        self.order.first().copied()
+    }
+
+    /// All addresses, ascending by their bytes.
+    pub fn addresses(&self) -> impl Iterator<Item = &ShortId> {
+        self.keys.keys()
+    }
+
+    /// The key of an address.
+    pub fn get(&self, address: &ShortId) -> Option<&PrivateKey> {
+        self.keys.get(address)
+    }
+
+    /// Is there a key of this address?
+    pub fn contains(&self, address: &ShortId) -> bool {
+        self.keys.contains_key(address)
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Are there no keys?
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Who of the owners signs: as many as the threshold asks for, the first ones there are keys of. `None` where
+    /// the keys do not suffice, or not yet at `now_s` (Unix seconds).
+    pub fn signing_owners(&self, owners: &OutputOwners, now_s: u64) -> Option<SigningOwners> {
+        if owners.locktime > now_s {
+            return None;
+        }
+        let needed = usize::try_from(owners.threshold).ok()?;
+        let (indices, addresses): (Vec<u32>, Vec<ShortId>) = (0..)
+            .zip(owners.addresses.iter().copied())
+            .filter(|(_, address)| self.contains(address))
+            .take(needed)
+            .unzip();
+        (indices.len() == needed).then_some(SigningOwners { indices, addresses })
+    }
+}
+
+impl FromIterator<PrivateKey> for Keychain {
+    /// Keys whose addresses are computed.
+    fn from_iter<I: IntoIterator<Item = PrivateKey>>(keys: I) -> Self {
+        let mut keychain = Self::default();
+        for key in keys {
+            keychain.add(key.address(), key);
+        }
+        keychain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(n: u8) -> PrivateKey {
+        PrivateKey::from_slice(&[n; 32]).unwrap()
+    }
+
+    fn owners(locktime: u64, threshold: u32, keys: &[u8]) -> OutputOwners {
+        let mut addresses: Vec<ShortId> = keys.iter().map(|n| key(*n).address()).collect();
+        addresses.sort();
+        OutputOwners { locktime, threshold, addresses }
+    }
+
+    #[test]
+    fn as_many_owners_sign_as_the_threshold_asks_for() {
+        let keychain: Keychain = [key(1), key(2), key(1)].into_iter().collect();
+        assert_eq!((keychain.len(), keychain.first()), (2, Some(key(1).address())));
+        for (threshold, named, signs) in [
+            (1, &[1, 3][..], Some(1)),
+            (1, &[1, 2], Some(1)),
+            (2, &[1, 2, 3], Some(2)),
+            (2, &[1, 3], None),
+            (1, &[3], None),
+            (0, &[], Some(0)),
+        ] {
+            let owners = owners(0, threshold, named);
+            let signing = keychain.signing_owners(&owners, 0);
+            assert_eq!(signing.as_ref().map(|s| s.indices.len()), signs, "{owners:?}");
+            for (index, address) in signing.iter().flat_map(|s| s.indices.iter().zip(&s.addresses))
+            {
+                assert_eq!(owners.addresses[*index as usize], *address);
+                assert!(keychain.get(address).is_some_and(|key| key.address() == *address));
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_signs_before_the_locktime() {
+        let keychain: Keychain = [key(1)].into_iter().collect();
+        assert!(keychain.signing_owners(&owners(8, 1, &[1]), 7).is_none());
+        assert!(keychain.signing_owners(&owners(8, 1, &[1]), 8).is_some());
+    }
+}
