@@ -113,7 +113,7 @@ await steps([
     );
     await accept(minting);
     const minted = await find(nft, NFT_TRANSFER_OUTPUT);
-    assert.equal(minted.getOutput().getPayloadBuffer().toString(), 'a picture');
+    assert.equal(minted.getOutput().getPayload().toString(), 'a picture');
     const transfer = await x.buildNFTTransferTx(await utxos(), [other], [own], [own], minted.getUTXOID(), memo, NOW);
     const id = await accept(transfer);
     const json = await x.getTx(id, 'json');

@@ -29,5 +29,5 @@ pub mod run;
 pub mod scenario;
 
 pub use names::Names;
-pub use run::{Outcome, replay};
+pub use run::{Outcome, matches_wholly, replay};
 pub use scenario::Scenario;

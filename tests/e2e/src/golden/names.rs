@@ -36,7 +36,9 @@ fn to_specification(text: &str) -> String {
         .replace("\"avm.", "\"xvm.")
         .replace("\"avax.", "\"nat.")
         .replace("method eth_", "method evm_")
-        .replace("\"eth_subscription\"", "\"evm_subscription\"");
+        .replace("\"eth_subscription\"", "\"evm_subscription\"")
+        // A refusal quotes the method as the client sent it.
+        .replace("ill-formed: \\\"eth_", "ill-formed: \\\"evm_");
     // The second alternative takes the letter that follows with it: this engine has no look-ahead.
     let text = regex(r"\bAvm\.|\bavm\.([A-Z])").replace_all(&text, |m: &Captures<'_>| {
         m.get(1).map_or_else(|| "Xvm.".to_owned(), |letter| format!("xvm.{}", letter.as_str()))
@@ -58,6 +60,7 @@ mod tests {
             (r#"{"method": "avax.exportAVAX"}"#, r#"{"method": "nat.exportNative"}"#),
             (r#"can't find method \"avm.GetTx\""#, r#"can't find method \"xvm.GetTx\""#),
             (r#"find service avm.X and Avm."#, r#"find service xvm.X and Xvm."#),
+            (r#"ill-formed: \"eth_blockNumber\""#, r#"ill-formed: \"evm_blockNumber\""#),
             ("/ext/vm/avm", "/ext/vm/xvm"),
             ("/ext/bc/avm", "/ext/bc/avm"),
             (r#"{"vm":"avm","asset":"AVAX"}"#, r#"{"vm":"avm","asset":"AVAX"}"#),

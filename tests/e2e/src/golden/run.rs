@@ -13,6 +13,8 @@ use super::scenario::{Expected, Request, Scenario, Step};
 
 /// How long a `>?` request is repeated.
 const POLL: Duration = Duration::from_secs(20);
+/// The same where a mismatch is what is expected.
+const BRIEF_POLL: Duration = Duration::from_secs(2);
 /// Pause between two attempts of a `>?` request.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -27,9 +29,26 @@ pub struct Outcome {
 
 /// Replays a scenario on the node at `address`.
 pub fn replay(scenario: &Scenario, address: SocketAddr) -> Outcome {
-    let mut session = Session { address, path: "/".to_owned(), bound: Bound::new() };
+    replay_with(scenario, address, POLL, false)
+}
+
+/// Whether every exchange matches; gives up at the first that does not, and soon on one that polls.
+pub fn matches_wholly(scenario: &Scenario, address: SocketAddr) -> bool {
+    replay_with(scenario, address, BRIEF_POLL, true).failures.is_empty()
+}
+
+fn replay_with(
+    scenario: &Scenario,
+    address: SocketAddr,
+    poll: Duration,
+    stop_at_failure: bool,
+) -> Outcome {
+    let mut session = Session { address, poll, path: "/".to_owned(), bound: Bound::new() };
     let mut outcome = Outcome::default();
     for step in &scenario.steps {
+        if stop_at_failure && !outcome.failures.is_empty() {
+            break;
+        }
         match step {
             Step::Path(path) => session.path = fill(path, &session.bound),
             Step::Sleep(time) => std::thread::sleep(*time),
@@ -51,6 +70,7 @@ pub fn replay(scenario: &Scenario, address: SocketAddr) -> Outcome {
 
 struct Session {
     address: SocketAddr,
+    poll: Duration,
     path: String,
     bound: Bound,
 }
@@ -58,7 +78,7 @@ struct Session {
 impl Session {
     /// One request, repeated where it polls; what was wrong at last.
     fn exchange(&mut self, request: &Request) -> Option<String> {
-        let deadline = Instant::now() + POLL;
+        let deadline = Instant::now() + self.poll;
         loop {
             let wrong = self.attempt(request);
             if wrong.is_none() || !request.poll || Instant::now() >= deadline {

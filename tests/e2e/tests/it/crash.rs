@@ -15,7 +15,7 @@ use crate::support::{accept, assert_state_is_replay, local, now_s, wallet};
 /// Clients that send at the same time.
 const CLIENTS: u8 = 3;
 /// Acceptances after which the node is killed, in each round: at no particular moment of its work.
-const ROUNDS: [usize; 8] = [1, 2, 7, 12, 23, 5, 31, 18];
+const ROUNDS: [usize; 16] = [1, 2, 7, 12, 23, 5, 31, 18, 3, 40, 9, 1, 27, 14, 6, 50];
 
 #[test]
 fn what_was_reported_accepted_survives_kills() {

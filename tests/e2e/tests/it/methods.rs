@@ -25,7 +25,7 @@ const ON_X: &[&str] = &[
 #[test]
 fn every_specified_method_is_served() {
     let node = local().start().unwrap();
-    for path in ["/ext/bc/X", "/ext/X", "/ext/bc/avm", "/ext/bc/xvm"] {
+    for path in ["/ext/bc/X", "/ext/X", "/ext/bc/avm", "/ext/avm"] {
         for method in ON_X {
             assert!(is_served(&node, path, &format!("xvm.{method}")), "{path} {method}");
             assert!(is_served(&node, path, &format!("avm.{method}")), "{path} avm.{method}");

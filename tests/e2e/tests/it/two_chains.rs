@@ -35,7 +35,7 @@ fn both_chains_take_traffic_under_all_their_names() {
         }
     });
     for names in [
-        ["X".to_owned(), "xvm".to_owned(), ids[0].to_string()],
+        ["X".to_owned(), "avm".to_owned(), ids[0].to_string()],
         ["Y".to_owned(), "second".to_owned(), ids[1].to_string()],
     ] {
         let heights = names.map(|name| node.chain(&name).get_height().unwrap());
