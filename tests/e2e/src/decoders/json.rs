@@ -55,7 +55,7 @@ struct Everything {
     id: Id,
     encoding: Encoding,
     list: Vec<String>,
-    inner: Option<Box<Everything>>,
+    inner: Option<Box<Self>>,
 }
 
 struct Echo;

@@ -1,6 +1,8 @@
 //! Drives every decoder with its committed inputs, their beginnings and their mutations: what the fuzz targets do
 //! with many more on a nightly compiler.
 
+#![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
