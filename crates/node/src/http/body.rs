@@ -4,11 +4,11 @@ use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use prometheus::IntGauge;
 
 use super::config::SMALL_BODY;
 use super::connections::StreamGuard;
@@ -27,8 +27,8 @@ pub(super) enum BodyError {
 /// Bounds the bytes of large bodies held at once.
 #[derive(Debug)]
 pub(super) struct BodyMemory {
-    limit: usize,
-    used: AtomicUsize,
+    limit: i64,
+    used: IntGauge,
 }
 
 /// A body that was read, and its share of the memory while it lives.
@@ -45,8 +45,9 @@ struct Share {
 }
 
 impl BodyMemory {
-    pub(super) fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, used: AtomicUsize::new(0) })
+    /// `used` shows the bytes held.
+    pub(super) fn new(limit: usize, used: IntGauge) -> Arc<Self> {
+        Arc::new(Self { limit: i64::try_from(limit).unwrap_or(i64::MAX), used })
     }
 
     /// Reads a body of at most `limit` bytes. Memory is counted as bytes arrive, never by what a request claims.
@@ -91,18 +92,22 @@ impl Share {
         if bytes <= SMALL_BODY || bytes <= self.bytes {
             return Ok(());
         }
-        let more = bytes - self.bytes;
-        let taken = self.memory.used.fetch_add(more, Ordering::Relaxed);
-        self.bytes = bytes;
+        let memory = &self.memory;
+        memory.used.add(signed(bytes - self.bytes));
         // What was taken too much goes back when the share is dropped.
-        if taken + more > self.memory.limit { Err(BodyError::NoMemory) } else { Ok(()) }
+        self.bytes = bytes;
+        if memory.used.get() > memory.limit { Err(BodyError::NoMemory) } else { Ok(()) }
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.memory.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.memory.used.sub(signed(self.bytes));
     }
+}
+
+fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 /// The next bytes of a body, trailers skipped.

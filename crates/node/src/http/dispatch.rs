@@ -7,33 +7,28 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use esker_primitives::NodeId;
-use esker_rpc::go_json::Document;
-use esker_rpc::{Lookup, Service, j2};
 use futures_util::FutureExt;
 use http::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, LOCATION, VARY,
     X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::{Body as _, Incoming};
-use prometheus::IntGauge;
-use tower::ServiceExt as _;
 
-use super::body::{BodyError, BodyMemory, ReadBody, ReplyBody};
+use super::body::{BodyMemory, ReplyBody};
 use super::config::HttpConfig;
-use super::connections::{Connection, Connections, Phase, StreamGuard};
+use super::connections::{Connection, Connections, Phase};
 use super::cors::Cors;
 use super::gzip;
 use super::hosts::Hosts;
 use super::path::{self, Resolved};
-use super::routes::{Endpoint, Routes, Target};
+use super::routes::{Routes, Target};
 use crate::metrics::{EndpointMetrics, MethodName, Metrics, Outcome};
 
 const NODE_ID: HeaderName = HeaderName::from_static("node-id");
-const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
-const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+pub(super) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 /// Room for the headers of a reply, so that the map is allocated once.
 const HEADERS: usize = 12;
 
@@ -41,32 +36,36 @@ const HEADERS: usize = 12;
 pub struct HttpState {
     config: HttpConfig,
     routes: Arc<Routes>,
-    metrics: Arc<Metrics>,
+    pub(super) metrics: Arc<Metrics>,
     node_id: HeaderValue,
     cors: Cors,
     hosts: Hosts,
-    bodies: Arc<BodyMemory>,
+    pub(super) bodies: Arc<BodyMemory>,
     connections: Arc<Connections>,
     /// Counts what leads nowhere.
     nowhere: EndpointMetrics,
 }
 
 /// A handler's part of a reply; headers are written where they belong at once.
-struct Answer {
-    status: StatusCode,
-    body: ReplyBody,
-    method: Option<MethodName>,
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) body: ReplyBody,
+    pub(super) method: Option<MethodName>,
     /// `None`: as the status says.
-    outcome: Option<Outcome>,
+    pub(super) outcome: Option<Outcome>,
 }
 
 impl Answer {
-    fn new(status: StatusCode, body: ReplyBody) -> Self {
+    pub(super) fn new(status: StatusCode, body: ReplyBody) -> Self {
         Self { status, body, method: None, outcome: None }
     }
 
     /// An error as a line of text, as Go's `http.Error` writes it.
-    fn error(status: StatusCode, text: impl Into<Bytes>, headers: &mut HeaderMap) -> Self {
+    pub(super) fn error(
+        status: StatusCode,
+        text: impl Into<Bytes>,
+        headers: &mut HeaderMap,
+    ) -> Self {
         headers.insert(CONTENT_TYPE, TEXT);
         headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
         Self::new(status, ReplyBody::full(text))
@@ -81,15 +80,6 @@ impl Answer {
     }
 }
 
-/// A request in a handler; ends when dropped.
-struct InFlight<'a>(&'a IntGauge);
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
-}
-
 impl HttpState {
     /// A server's state: its limits, its paths, and the name that every reply carries.
     pub fn new(
@@ -101,7 +91,7 @@ impl HttpState {
         Self {
             cors: Cors::new(&config.allowed_origins),
             hosts: Hosts::new(&config.allowed_hosts),
-            bodies: BodyMemory::new(config.body_memory),
+            bodies: BodyMemory::new(config.body_memory, metrics.body_memory.clone()),
             connections: Connections::new(&config, Arc::clone(&metrics)),
             node_id: HeaderValue::try_from(node_id.to_string())
                 .expect("a node ID is written in letters and digits"),
@@ -219,152 +209,6 @@ impl HttpState {
         self.call(connection, &target.endpoint, parts, body, headers).await
     }
 
-    async fn call(
-        &self,
-        connection: &Arc<Connection>,
-        endpoint: &Endpoint,
-        parts: Parts,
-        body: Incoming,
-        headers: &mut HeaderMap,
-    ) -> Answer {
-        match endpoint {
-            Endpoint::J2(service) => self.j2(connection, service, &parts, body, headers).await,
-            Endpoint::Health(health) => {
-                connection.enter(Phase::Handling);
-                match health.answer(&parts.method, parts.uri.query()).await {
-                    Some((status, report)) => {
-                        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                        Answer::new(status, ReplyBody::full(report))
-                    }
-                    None => match health.service() {
-                        Some(service) => self.j2(connection, service, &parts, body, headers).await,
-                        None => {
-                            Answer::error(StatusCode::NOT_FOUND, "404 page not found\n", headers)
-                        }
-                    },
-                }
-            }
-            Endpoint::Metrics(metrics) => {
-                connection.enter(Phase::Handling);
-                let kind = HeaderValue::from_static(crate::metrics::CONTENT_TYPE);
-                headers.insert(CONTENT_TYPE, kind);
-                Answer::new(StatusCode::OK, ReplyBody::full(metrics.render()))
-            }
-            Endpoint::Axum(router) => {
-                self.axum(connection, router.clone(), parts, body, headers).await
-            }
-        }
-    }
-
-    async fn j2(
-        &self,
-        connection: &Connection,
-        service: &Service,
-        parts: &Parts,
-        mut body: Incoming,
-        headers: &mut HeaderMap,
-    ) -> Answer {
-        let content_type = parts.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-        let content_type = content_type.map(String::from_utf8_lossy);
-        // What is refused by its method or content type is refused before its body is looked at.
-        let read = if parts.method == Method::POST && content_type.as_deref().is_some_and(is_json) {
-            match self.read(&mut body).await {
-                Ok(read) => {
-                    connection.set_unread(false);
-                    Some(read)
-                }
-                Err(error) => return self.body_refused(&error, headers),
-            }
-        } else {
-            None
-        };
-        let bytes = read.as_ref().map_or(&b""[..], |read| &read.bytes);
-        let Some(_in_flight) = self.start_handling() else {
-            return Answer::error(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "too many requests in flight\n",
-                headers,
-            );
-        };
-        connection.enter(Phase::Handling);
-        let reply =
-            j2::handle(service, parts.method.as_str(), content_type.as_deref(), bytes).await;
-        let method = if read.is_some() { called(service, bytes) } else { None };
-        if let Some(kind) = reply.content_type {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-        }
-        if reply.nosniff {
-            headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-        }
-        if let Some(note) = &reply.deprecation
-            && let Ok(note) = HeaderValue::try_from(note.header_value())
-        {
-            headers.insert(DEPRECATION, note);
-        }
-        let failed = reply.body.starts_with(br#"{"jsonrpc":"2.0","error""#);
-        let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
-        Answer {
-            method,
-            outcome: failed.then_some(Outcome::Error),
-            ..Answer::new(status, ReplyBody::full(reply.body))
-        }
-    }
-
-    async fn axum(
-        &self,
-        connection: &Arc<Connection>,
-        router: axum::Router,
-        parts: Parts,
-        body: Incoming,
-        headers: &mut HeaderMap,
-    ) -> Answer {
-        let Some(_in_flight) = self.start_handling() else {
-            return Answer::error(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "too many requests in flight\n",
-                headers,
-            );
-        };
-        connection.enter(Phase::Handling);
-        let request = Request::from_parts(parts, axum::body::Body::new(body));
-        let Ok(response) = router.oneshot(request).await;
-        let (parts, body) = response.into_parts();
-        headers.extend(parts.headers);
-        Answer::new(parts.status, ReplyBody::Stream(body, StreamGuard::new(connection)))
-    }
-
-    async fn read(&self, body: &mut Incoming) -> Result<ReadBody, BodyError> {
-        let read = self.bodies.read(body, self.config.body_limit).await?;
-        self.metrics.received_bytes.inc_by(read.bytes.len() as u64);
-        Ok(read)
-    }
-
-    fn body_refused(&self, error: &BodyError, headers: &mut HeaderMap) -> Answer {
-        match error {
-            BodyError::TooLarge(bytes) => {
-                let text =
-                    format!("content length too large ({bytes}>{})\n", self.config.body_limit);
-                Answer::error(StatusCode::PAYLOAD_TOO_LARGE, text, headers)
-            }
-            BodyError::NoMemory => {
-                let text = "too many large requests at once\n";
-                Answer::error(StatusCode::SERVICE_UNAVAILABLE, text, headers)
-            }
-            BodyError::Broken => {
-                Answer::error(StatusCode::BAD_REQUEST, "the request's body is broken\n", headers)
-            }
-        }
-    }
-
-    /// `None` if there are as many requests in handlers as there may be.
-    fn start_handling(&self) -> Option<InFlight<'_>> {
-        let gauge = &self.metrics.in_flight;
-        gauge.inc();
-        let in_flight = InFlight(gauge);
-        let most = i64::try_from(self.config.max_in_flight).unwrap_or(i64::MAX);
-        (gauge.get() <= most).then_some(in_flight)
-    }
-
     async fn compress(
         &self,
         answer: &mut Answer,
@@ -401,27 +245,4 @@ fn host(parts: &Parts) -> Option<&[u8]> {
         Some(host) => Some(host.as_bytes()),
         None => (parts.version < Version::HTTP_11).then_some(b""),
     }
-}
-
-/// The method that a body names, for the figures: under its canonical name, and only if there is such a one, so that
-/// clients can't make up series.
-fn called(service: &Service, body: &[u8]) -> Option<MethodName> {
-    let mut name = None;
-    let whole = Document::first_with_members(body, |member, value| {
-        if member.is("method") {
-            name = value.as_str();
-        }
-    });
-    let name = whole.ok().and(name)?;
-    let (namespace, name) = name.split_once('.')?;
-    match service.find(namespace, name) {
-        Lookup::Found(method) => Some((method.info().namespace, method.info().name)),
-        Lookup::NoNamespace | Lookup::NoMethod => None,
-    }
-}
-
-/// Would the object dialect read a body of this type?
-fn is_json(content_type: &str) -> bool {
-    let kind = content_type.split_once(';').map_or(content_type, |(kind, _)| kind);
-    kind.eq_ignore_ascii_case("application/json")
 }

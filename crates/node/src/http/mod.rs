@@ -4,7 +4,8 @@
 //! hosts, the table of paths with redirects of unclean ones, 503 while a chain is not ready, the handler. The
 //! handlers of the object dialect run on the connection's own task; nothing on the way takes a lock or boxes.
 //!
-//! Where to start: [`serve`] accepts connections, `dispatch.rs` is the way of one request, [`Routes`] the table.
+//! Where to start: [`serve`] accepts connections, `dispatch.rs` is the way of one request,
+//! `endpoints.rs` its end, [`Routes`] the table.
 //! This module knows no chain and no method. Another dialect joins as a variant of [`Endpoint`]; websockets join
 //! through [`Endpoint::Axum`], which may upgrade its connection.
 
@@ -13,6 +14,7 @@ mod config;
 mod connections;
 mod cors;
 mod dispatch;
+mod endpoints;
 mod gzip;
 mod hosts;
 mod path;

@@ -9,19 +9,25 @@ use esker_chain::Shutdown;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::dispatch::HttpState;
 
 /// Smallest buffer that the HTTP library takes for a request's head.
 const LEAST_HEAD_LIMIT: usize = 8192;
+/// Open files of a node besides its connections: store, logs, listeners, with room to spare.
+const OTHER_FILES: u64 = 512;
 /// How long accepting rests after the system refused a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves these listeners until `stop`, then ends: listeners at once, waiting connections at once, running requests
 /// with their reply or after the configured grace. Nothing of the server runs when it returns, upgraded
 /// connections apart.
+///
+/// Raises the process's limit of open files to what the configured connections need, as far as the system lets it.
 pub async fn serve(listeners: Vec<TcpListener>, state: Arc<HttpState>, mut stop: Shutdown) {
+    raise_file_limit(state.config().max_connections);
     let accepting = async {
         let accepts = listeners.iter().map(|listener| accept(listener, &state));
         futures_util::future::join_all(accepts).await;
@@ -35,6 +41,19 @@ pub async fn serve(listeners: Vec<TcpListener>, state: Arc<HttpState>, mut stop:
     }
     drop(listeners);
     connections.stop(state.config().shutdown_grace).await;
+}
+
+/// Systems start processes with a limit of about a thousand and let them raise it.
+fn raise_file_limit(connections: usize) {
+    let mut limit = getrlimit(Resource::Nofile);
+    let needed = connections as u64 + OTHER_FILES;
+    let most = limit.maximum.unwrap_or(u64::MAX);
+    if limit.current.is_some_and(|current| current < needed.min(most)) {
+        limit.current = Some(needed.min(most));
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
+            tracing::warn!(%error, "cannot raise the limit of open files");
+        }
+    }
 }
 
 async fn accept(listener: &TcpListener, state: &Arc<HttpState>) {

@@ -62,6 +62,7 @@ families! {
     REQUEST_SECONDS = Histogram "esker_http_request_seconds" ["endpoint", "method"]
         "Time from a request's head to its reply, the arrival of the body included.";
     IN_FLIGHT = Gauge "esker_http_requests_in_flight" [] "Requests in handlers.";
+    BODY_MEMORY = Gauge "esker_http_body_memory_bytes" [] "Bytes of large request bodies held at once.";
     CONNECTIONS = Gauge "esker_http_connections" [] "Open connections.";
     CONNECTIONS_OPENED = Counter "esker_http_connections_opened_total" [] "Connections accepted.";
     CONNECTIONS_CLOSED = Counter "esker_http_connections_closed_total" ["reason"]

@@ -86,32 +86,19 @@ async fn the_content_type_is_refused_before_the_body_is_read() {
 async fn large_bodies_share_a_memory() {
     let config = HttpConfig { body_memory: 1024 * 1024, ..HttpConfig::default() };
     let server = Server::with(config).await;
-    let half = |client: &mut Client| {
-        let request = Client::post("/ext/toy", &call_of(900_000));
-        let half = request.len() - 10;
-        let (sent, kept) = (request[..half].to_owned(), request[half..].to_owned());
-        let _ = client;
-        (sent, kept)
-    };
+    let call = Client::post("/ext/toy", &call_of(900_000));
+    let (sent, kept) = call.split_at(call.len() - 10);
     let mut first = server.client().await;
-    let (sent, kept) = half(&mut first);
     first.write(sent).await;
-    // The second is refused once the first's bytes have arrived.
-    let refused = async {
-        loop {
-            let reply = server.send(&Client::post("/ext/toy", &call_of(900_000))).await;
-            if reply.status == 503 {
-                return reply;
-            }
-        }
-    };
-    let reply = tokio::time::timeout(Duration::from_secs(20), refused).await.unwrap();
+    server.until_metric("esker_http_body_memory_bytes", 899_990.0).await;
+    let reply = server.send(&call).await;
+    assert_eq!(reply.status, 503, "{reply:?}");
     assert_eq!(reply.text(), "too many large requests at once\n");
     assert_eq!(server.call("/ext/toy", "toy.ping").await.status, 200, "small ones are served");
     first.write(kept).await;
     assert!(first.read().await.text().contains("pong"));
-    let reply = server.send(&Client::post("/ext/toy", &call_of(900_000))).await;
-    assert_eq!(reply.status, 200, "the memory is given back");
+    server.until_metric("esker_http_body_memory_bytes", 0.0).await;
+    assert_eq!(server.send(&call).await.status, 200, "the memory is given back");
 }
 
 #[tokio::test]
