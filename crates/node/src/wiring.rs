@@ -91,6 +91,7 @@ impl Node {
         for (_, chain) in &chains {
             let vm = chain.vm();
             let id = vm.context().chain_id;
+            tracing::info!(chain = vm.name(), %id, height = vm.stats().height, "chain opened");
             routes.chain(&id, &aliases.aliases(&id), vm.routes(), &ready)?;
         }
         add_static_endpoints(&routes)?;

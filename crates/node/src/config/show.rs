@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Config;
+use super::{Config, Origin};
 
 /// A table of three columns, ended by a newline.
 pub fn render(config: &Config) -> String {
@@ -17,7 +17,7 @@ pub fn render(config: &Config) -> String {
                 }
                 _ => value.text.clone(),
             };
-            [value.name.clone(), effective, value.origin.to_string()]
+            [value.name.clone(), effective, origin(&value.origin)]
         })
         .collect();
     let width =
@@ -29,6 +29,16 @@ pub fn render(config: &Config) -> String {
         let _ok = writeln!(out, "{name:<names$}  {value:<values$}  {origin}");
     }
     out
+}
+
+fn origin(origin: &Origin) -> String {
+    let kind = match origin {
+        Origin::Default => return "default".to_owned(),
+        Origin::File { .. } => "file",
+        Origin::Env(_) => "env",
+        Origin::Flag(_) => "flag",
+    };
+    format!("{kind} {origin}")
 }
 
 fn data_dir(config: &Config) -> String {

@@ -232,9 +232,9 @@ fn shown_with_origins() {
         let line = shown.lines().find(|line| line.starts_with(name)).unwrap();
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(line("http-port"), "http-port 0 --http-port");
-    assert_eq!(line("index-enabled"), "index-enabled true ESKER_INDEX_ENABLED");
+    assert_eq!(line("http-port"), "http-port 0 flag --http-port");
+    assert_eq!(line("index-enabled"), "index-enabled true env ESKER_INDEX_ENABLED");
     assert_eq!(line("data-dir"), "data-dir (temporary) default");
     assert_eq!(line("api-keystore-enabled"), "api-keystore-enabled auto (true) default");
-    assert!(line("chains.X.log-level").starts_with("chains.X.log-level warn "));
+    assert!(line("chains.X.log-level").starts_with("chains.X.log-level warn file "));
 }

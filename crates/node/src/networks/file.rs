@@ -466,6 +466,16 @@ mod tests {
     }
 
     #[test]
+    fn the_example_of_the_documentation() {
+        let page = include_str!("../../../../docs/networks.md");
+        let (_, rest) = page.split_once("```json\n").unwrap();
+        let (example, _) = rest.split_once("```").unwrap();
+        let network = parse(example.as_bytes()).unwrap();
+        assert_eq!(network.chain("Y").unwrap().name, "Second");
+        assert_eq!(network.exported.len(), 1);
+    }
+
+    #[test]
     fn faults_of_assets() {
         for (json, text) in [
             (json!({}), "at least one asset"),

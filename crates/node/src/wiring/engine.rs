@@ -61,3 +61,74 @@ fn named<T: Send + 'static>(
 ) -> io::Result<JoinHandle<T>> {
     thread::Builder::new().name(name.to_owned()).spawn(run)
 }
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use esker_chain::{EngineStatus, Machine, MachineConfig, Role};
+    use esker_storage::Store;
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::clock::SystemClock;
+
+    #[derive(Debug)]
+    enum Odd {
+        Fails,
+        Panics,
+        Waits,
+    }
+
+    #[async_trait]
+    impl Engine for Odd {
+        async fn run(
+            self: Arc<Self>,
+            _: Arc<dyn ChainMachine>,
+            mut stop: Shutdown,
+        ) -> Result<(), EngineError> {
+            match *self {
+                Self::Fails => Err(EngineError::Protocol("odd".to_owned())),
+                Self::Panics => panic!("odd"),
+                Self::Waits => {
+                    stop.wait().await;
+                    Ok(())
+                }
+            }
+        }
+
+        fn status(&self) -> EngineStatus {
+            EngineStatus { role: Role::Solo, tip_final: 0, tip_seen: 0, peers: 0, syncing: false }
+        }
+    }
+
+    fn spawn(engine: Odd) -> EngineThread {
+        let (clock, work) = (Arc::new(SystemClock), Arc::new(Notify::new()));
+        let store = Store::memory().unwrap();
+        let machine =
+            Machine::open(Vec::new(), store, clock, work, MachineConfig::default()).unwrap();
+        EngineThread::spawn(Arc::new(engine), machine).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_engine_that_ends_by_itself_is_noticed_and_tells_why() {
+        let mut thread = spawn(Odd::Fails);
+        thread.ended().await;
+        let error = thread.stop().await.unwrap_err();
+        assert_eq!(error.to_string(), "the engine stopped: odd");
+        assert_eq!(error.exit_code(), 1);
+    }
+
+    #[tokio::test]
+    async fn so_is_one_that_panics() {
+        let mut thread = spawn(Odd::Panics);
+        thread.ended().await;
+        assert!(matches!(thread.stop().await, Err(StartError::EnginePanic)));
+    }
+
+    #[tokio::test]
+    async fn one_that_is_told_to_ends_well() {
+        let mut thread = spawn(Odd::Waits);
+        thread.stop().await.unwrap();
+        thread.stop().await.unwrap();
+    }
+}

@@ -1,0 +1,124 @@
+use std::fs;
+use std::net::TcpListener;
+
+use crate::harness::{Esker, command, run, run_command};
+
+/// Code and a part of the message.
+fn check(args: &[&str], code: i32, message: &str) {
+    let ended = run(args);
+    assert_eq!(ended.code(), Some(code), "{args:?}: {}", ended.stderr);
+    assert!(ended.stderr.contains(message), "{args:?}: {}", ended.stderr);
+    assert_eq!(ended.stdout, "", "{args:?}");
+}
+
+#[test]
+fn usage_and_configuration_are_2() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("esker.toml");
+    fs::write(&file, "htpp-port = 1").unwrap();
+    let network = dir.path().join("network.json");
+    fs::write(&network, "{").unwrap();
+    let (file, network) = (file.to_str().unwrap(), network.to_str().unwrap());
+
+    check(&["nod"], 2, "unrecognized subcommand 'nod'");
+    check(&["dev", "--htpp-port", "1"], 2, "--http-port");
+    check(
+        &["dev", "--http-port", "x"],
+        2,
+        "--http-port: http-port: \"x\": expected a whole number",
+    );
+    check(
+        &["node", "--config", file],
+        2,
+        "esker.toml:1: unknown key \"htpp-port\", did you mean \"http-port\"?",
+    );
+    check(&["node", "--config", "nowhere.toml"], 2, "can't read nowhere.toml");
+    check(&["node", "--network", network], 2, "EOF while parsing");
+    check(&["node", "--network-id", "1"], 2, "set network to main");
+    check(
+        &["dev", "--http-port", "0", "--http-host", "192.0.2.1"],
+        2,
+        "can't listen on 192.0.2.1:0",
+    );
+}
+
+#[test]
+fn help_and_version_are_0() {
+    for args in
+        [&["--help"][..], &["dev", "--help"], &["node", "-h"], &["config", "show", "--help"]]
+    {
+        let ended = run(args);
+        assert_eq!(ended.code(), Some(0));
+        assert!(ended.stdout.contains("Usage: esker"), "{}", ended.stdout);
+    }
+    let version = run(&["--version"]);
+    assert_eq!(version.stdout, format!("esker {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_port_in_use_is_4() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    check(&["dev", "--http-port", &port], 4, &format!("port in use: 127.0.0.1:{port}"));
+}
+
+#[test]
+fn damaged_data_is_3() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let args = ["node", "--data-dir", data.to_str().unwrap()];
+    let (status, ..) = Esker::start(&args).stop("TERM");
+    assert_eq!(status.code(), Some(0));
+    let database = data.join("esker.mdb");
+    let bytes = fs::read(&database).unwrap();
+    fs::write(&database, vec![0x55; bytes.len()]).unwrap();
+    let ended = run(&[&args[..], &["--http-port", "0"]].concat());
+    assert_eq!(ended.code(), Some(3), "{}", ended.stderr);
+    assert!(ended.stderr.contains("damaged"), "{}", ended.stderr);
+}
+
+#[test]
+fn damaged_keys_are_3() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let args = ["node", "--data-dir", data.to_str().unwrap()];
+    Esker::start(&args).stop("TERM");
+    fs::write(data.join("staking").join("signer.key"), "short").unwrap();
+    let ended = run(&[&args[..], &["--http-port", "0"]].concat());
+    assert_eq!(ended.code(), Some(3), "{}", ended.stderr);
+}
+
+#[test]
+fn a_second_process_on_the_same_data_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().to_str().unwrap();
+    let first = Esker::start(&["node", "--data-dir", data]);
+    check(
+        &["node", "--data-dir", data, "--http-port", "0"],
+        1,
+        &format!("is in use by another process (pid {})", first.ready["pid"]),
+    );
+    assert_eq!(first.height(), "0", "the first is not disturbed");
+}
+
+#[test]
+fn data_of_another_network_is_2() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().to_str().unwrap();
+    Esker::start(&["node", "--data-dir", data]).stop("TERM");
+    check(
+        &["node", "--network", "test", "--data-dir", data, "--http-port", "0"],
+        2,
+        "data folder belongs to network 12345",
+    );
+}
+
+#[test]
+fn a_start_that_fails_leaves_no_temporary_folder() {
+    let temp = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let ended = run_command(command(&["dev", "--http-port", &port], temp.path()));
+    assert_eq!(ended.code(), Some(4));
+    assert!(crate::harness::names(temp.path()).is_empty());
+}

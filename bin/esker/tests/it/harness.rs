@@ -1,0 +1,143 @@
+//! Runs the real binary and talks to it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A process of the binary that answers. Killed when dropped.
+pub(crate) struct Esker {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    /// The line of `--json`.
+    pub(crate) ready: Value,
+    /// Where it makes temporary folders.
+    pub(crate) temp: TempDir,
+}
+
+/// What a process left.
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    pub(crate) fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+}
+
+/// The binary, cut off from the surroundings: no settings of the developer's, no home.
+pub(crate) fn command(args: &[&str], temp: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_esker"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("ESKER_") {
+            command.env_remove(name);
+        }
+    }
+    command.args(args).env("HOME", temp).env("TMPDIR", temp).stdin(Stdio::null());
+    command
+}
+
+/// Runs the binary to its end.
+pub(crate) fn run(args: &[&str]) -> Ended {
+    let temp = tempfile::tempdir().unwrap();
+    run_command(command(args, temp.path()))
+}
+
+pub(crate) fn run_command(mut command: Command) -> Ended {
+    let output = command.output().unwrap();
+    Ended {
+        status: output.status,
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+impl Esker {
+    /// Starts the binary on a free port and returns once it answers.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let temp = tempfile::tempdir().unwrap();
+        let mut all = args.to_vec();
+        all.extend(["--http-port", "0", "--json"]);
+        let mut command = command(&all, temp.path());
+        // The standard error of a test that fails is worth seeing.
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let ready = serde_json::from_str(&line)
+            .unwrap_or_else(|error| panic!("no line of JSON but {line:?}: {error}"));
+        Self { child, stdout, ready, temp }
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let status = Command::new("kill").args(["-s", name, &pid]).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Sends a signal and waits for the end.
+    pub(crate) fn stop(mut self, signal: &str) -> (ExitStatus, String, TempDir) {
+        self.signal(signal);
+        let status = self.child.wait().unwrap();
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).unwrap();
+        let temp = std::mem::replace(&mut self.temp, tempfile::tempdir().unwrap());
+        (status, rest, temp)
+    }
+
+    /// One request; status and body.
+    pub(crate) fn http(&self, method: &str, path: &str, body: &str) -> (u16, String) {
+        let address = self.ready["http"].as_str().unwrap();
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, body.to_owned())
+    }
+
+    /// The result of a call.
+    pub(crate) fn call(&self, path: &str, method: &str, params: Value) -> Value {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let (_, body) = self.http("POST", path, &request.to_string());
+        let reply: Value = serde_json::from_str(&body).unwrap();
+        assert!(reply["error"].is_null(), "{method}: {reply}");
+        reply["result"].clone()
+    }
+
+    pub(crate) fn height(&self) -> String {
+        let result = self.call("/ext/bc/X", "xvm.getHeight", json!({}));
+        result["height"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Esker {
+    fn drop(&mut self) {
+        let _already_ended = self.child.kill();
+        let _waited = self.child.wait();
+    }
+}
+
+/// Names in a folder.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}

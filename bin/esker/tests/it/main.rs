@@ -1,0 +1,8 @@
+//! The real binary: commands, exit codes, signals, what it prints and what it keeps.
+#![expect(clippy::unwrap_used, reason = "a test's panic is its message")]
+
+mod chains;
+mod dev;
+mod exit_codes;
+mod harness;
+mod process;
