@@ -11,14 +11,14 @@ use esker_chain::{BuildContext, ChainContext, ChainError, ExecutedBlock};
 use esker_primitives::codec::{Encode, VERSION_LEN};
 use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId};
 use esker_shared_memory::{Element, Requests};
-use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageError, StorageResult};
+use esker_storage::{Draft, KeyCodec, KvRead, KvWrite, Scope, StorageError, StorageResult};
 use esker_utxo::Utxo;
 
 use crate::block::Block;
 use crate::state::ChainState;
 use crate::state::tables::{
     ADDRESS_UTXOS, ASSETS, AssetRecord, BLOCK_HEIGHTS, BLOCKS, INLINE_UTXO, TIP, TXS, Tip,
-    TxRecord, UTXOS,
+    TxRecord, UTXOS, utxo_key,
 };
 use crate::txs::{CreateAssetTx, Tx, UnsignedTx};
 use crate::verify::VerifyError;
@@ -257,17 +257,25 @@ pub(crate) fn write_block(
 
 /// Adds an output to the set and to its owners' lists.
 pub(crate) fn add_utxo(out: &mut impl KvWrite, scope: Scope, utxo: &Utxo) {
-    let id = utxo.utxo_id.input_id();
     let bytes = utxo.to_versioned_bytes();
-    UTXOS.put_bytes(out, scope, &id, &bytes);
-    let inline = if bytes.len() <= INLINE_UTXO { bytes.as_slice() } else { &[] };
-    for address in &utxo.output.owners().addresses {
-        ADDRESS_UTXOS.put_bytes(out, scope, &(*address, id), inline);
+    UTXOS.put_bytes(out, scope, &utxo_key(&utxo.utxo_id), &bytes);
+    let addresses = &utxo.output.owners().addresses;
+    if addresses.is_empty() {
+        return;
+    }
+    let id = utxo.utxo_id.input_id();
+    let mut listed = bytes;
+    if listed.len() > INLINE_UTXO {
+        listed.clear();
+        utxo_key(&utxo.utxo_id).encode_key(&mut listed);
+    }
+    for address in addresses {
+        ADDRESS_UTXOS.put_bytes(out, scope, &(*address, id), &listed);
     }
 }
 
 fn remove_utxo(out: &mut impl KvWrite, scope: Scope, id: &Id, utxo: &Utxo) {
-    UTXOS.delete(out, scope, id);
+    UTXOS.delete(out, scope, &utxo_key(&utxo.utxo_id));
     for address in &utxo.output.owners().addresses {
         ADDRESS_UTXOS.delete(out, scope, &(*address, *id));
     }

@@ -119,7 +119,8 @@ impl Xvm {
     /// Adds to the pool and asks for a block.
     pub(crate) fn pool(&self, pooled: Pooled) -> Result<Added, MempoolError> {
         let added = self.mempool.add(pooled)?;
-        if added == Added::New {
+        let now_ms = self.context().clock.now_ms();
+        if added == Added::New && !self.spacing.is_waiting(now_ms, self.mempool.size().1) {
             self.context().work.notify_one();
         }
         Ok(added)

@@ -114,6 +114,11 @@ pub(crate) enum Added {
 }
 
 impl Mempool {
+    /// Bytes of the longest transaction that is taken.
+    pub(crate) const fn max_tx_bytes(&self) -> usize {
+        self.limits.max_tx_bytes
+    }
+
     pub(crate) fn new(limits: MempoolLimits) -> Self {
         let inner = Inner {
             next: 0,
@@ -254,5 +259,107 @@ impl Inner {
             }
         }
         Some(pooled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_utxo::{TransferableInput, UtxoId};
+
+    use super::*;
+    use crate::txs::{BaseTx, UnsignedTx};
+
+    /// A transaction that consumes the outputs of those numbers; `salt` tells two of them apart.
+    fn tx(outputs: &[u8], salt: u8) -> Tx {
+        let input = |number: &u8| TransferableInput {
+            utxo_id: UtxoId { tx_id: Id::new([*number; 32]), output_index: 0 },
+            ..TransferableInput::default()
+        };
+        let inputs = outputs.iter().map(input).collect();
+        let memo = vec![salt];
+        Tx::new(UnsignedTx::Base(BaseTx { inputs, memo, ..BaseTx::default() }), Vec::new())
+    }
+
+    fn pool() -> Mempool {
+        Mempool::new(MempoolLimits { max_bytes: 10_000, max_tx_bytes: 1000 })
+    }
+
+    fn add(pool: &Mempool, tx: &Tx) -> Result<Added, MempoolError> {
+        pool.add(Pooled::new(tx.clone(), true))
+    }
+
+    fn ids(found: &[Arc<Pooled>]) -> Vec<TxId> {
+        found.iter().map(|pooled| pooled.tx.id()).collect()
+    }
+
+    #[test]
+    fn order_is_that_of_arrival() {
+        let pool = pool();
+        let txs: Vec<Tx> = (0..5).map(|n| tx(&[n], 0)).collect();
+        for tx in &txs {
+            assert_eq!(add(&pool, tx), Ok(Added::New));
+            assert_eq!(add(&pool, tx), Ok(Added::Known));
+        }
+        let all: Vec<TxId> = txs.iter().map(Tx::id).collect();
+        let none = HashSet::new();
+        let (found, next) = pool.candidates(0, usize::MAX, &none);
+        assert_eq!((ids(&found), next), (all.clone(), 5));
+        // Up to the one that exceeds the room.
+        let one = txs[0].bytes().len();
+        let (found, next) = pool.candidates(0, one, &none);
+        assert_eq!((ids(&found), next), (all[..2].to_vec(), 2));
+        let (found, _) = pool.candidates(next, usize::MAX, &HashSet::from([all[3]]));
+        assert_eq!(ids(&found), [all[2], all[4]]);
+        pool.remove(&all[1..2]);
+        assert!(!pool.contains(&all[1]));
+        // Back again: behind the others.
+        add(&pool, &txs[1]).unwrap();
+        let (found, _) = pool.candidates(0, usize::MAX, &none);
+        assert_eq!(ids(&found), [all[0], all[2], all[3], all[4], all[1]]);
+        let size = txs.iter().map(|tx| tx.bytes().len()).sum();
+        assert_eq!(pool.size(), (5, size));
+        pool.remove(&all);
+        assert_eq!(pool.size(), (0, 0));
+    }
+
+    #[test]
+    fn what_consumes_the_same_conflicts() {
+        let pool = pool();
+        let (first, rival, other) = (tx(&[1, 2], 0), tx(&[2, 3], 1), tx(&[3], 2));
+        add(&pool, &first).unwrap();
+        assert_eq!(add(&pool, &rival), Err(MempoolError::Conflict(rival.id())));
+        add(&pool, &other).unwrap();
+        let consumed = |tx: &Tx| -> Vec<(Id, TxId)> {
+            tx.unsigned().consumed_utxo_ids().map(|id| (id.input_id(), tx.id())).collect()
+        };
+        assert_eq!(
+            pool.conflicts(&consumed(&rival)),
+            [(first.id(), rival.id()), (other.id(), rival.id())]
+        );
+        assert!(pool.conflicts(&consumed(&first)).is_empty());
+        pool.remove(&[first.id(), other.id()]);
+        add(&pool, &rival).unwrap();
+        assert!(pool.conflicts(&consumed(&rival)).is_empty());
+    }
+
+    #[test]
+    fn sixty_four_refusals_are_remembered() {
+        let pool = pool();
+        let id = |n: u8| Id::new([n; 32]);
+        for n in 0..65 {
+            pool.remember_refusal(id(n), format!("no {n}"), Holds::Always);
+        }
+        assert_eq!(pool.refusal(&id(0), 1), None);
+        assert_eq!(pool.refusal(&id(64), 1).as_deref(), Some("no 64"));
+        pool.remember_refusal(id(70), "not now".into(), Holds::AtHeight(5));
+        assert_eq!(pool.refusal(&id(70), 5).as_deref(), Some("not now"));
+        assert_eq!(pool.refusal(&id(70), 6), None);
+        assert_eq!(pool.refusal(&id(70), 5), None, "forgotten once it did not hold");
+        // What is taken in after all is not refused any more, nor is what waits.
+        let tx = tx(&[1], 0);
+        pool.remember_refusal(tx.id(), "no".into(), Holds::Always);
+        add(&pool, &tx).unwrap();
+        pool.remember_refusal(tx.id(), "no".into(), Holds::Always);
+        assert_eq!(pool.refusal(&tx.id(), 1), None);
     }
 }

@@ -211,3 +211,96 @@ fn oldest_rows(reader: &dyn KvRead, scope: Scope, bound: u64) -> StorageResult<V
     })?;
     rows.into_iter().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use esker_primitives::Id;
+    use esker_storage::Store;
+
+    use super::*;
+
+    const SCOPE: Scope = Scope(3);
+
+    fn id(number: u64) -> TxId {
+        Id::sha256(&number.to_be_bytes())
+    }
+
+    fn save(rejections: &Rejections, store: &Store) {
+        let mut out = WriteSet::new();
+        let reader = store.snapshot().unwrap();
+        if let Some(last) = rejections.write(reader.as_ref(), SCOPE, &mut out).unwrap() {
+            store.writer.commit_blocking(out).unwrap();
+            rejections.saved(last);
+        }
+    }
+
+    fn reason(rejections: &Rejections, store: &Store, number: u64) -> Option<String> {
+        rejections.reason(store.snapshot().unwrap().as_ref(), SCOPE, &id(number)).unwrap()
+    }
+
+    #[test]
+    fn reasons_are_known_before_and_after_they_are_saved() {
+        let store = Store::memory().unwrap();
+        let rejections = Rejections::new();
+        rejections.add(id(1), "first".into());
+        rejections.add_once(id(1), "again".into());
+        assert_eq!(reason(&rejections, &store, 1).as_deref(), Some("first"));
+        save(&rejections, &store);
+        assert!(!rejections.has_unsaved());
+        assert_eq!(reason(&rejections, &store, 1).as_deref(), Some("first"));
+        rejections.add(id(1), "second".into());
+        save(&rejections, &store);
+        // After a restart numbers go on.
+        let rejections = Rejections::new();
+        rejections.open(store.snapshot().unwrap().as_ref(), SCOPE).unwrap();
+        rejections.add(id(2), "x".repeat(2000) + "é");
+        save(&rejections, &store);
+        assert_eq!(reason(&rejections, &store, 1).as_deref(), Some("second"));
+        assert_eq!(reason(&rejections, &store, 2).unwrap().len(), MAX_REASON);
+        let last = REJECTED_ORDER.last(store.snapshot().unwrap().as_ref(), SCOPE, &[]).unwrap();
+        assert_eq!(last, Some((2, id(2))));
+    }
+
+    #[test]
+    fn the_oldest_make_room() {
+        let store = Store::memory().unwrap();
+        let rejections = Rejections::new();
+        let batch = u64::try_from(MAX_UNSAVED).unwrap();
+        let all = MAX_REJECTED + 3 * batch;
+        // The first one is rejected again later: that row stays.
+        for number in 0..all {
+            rejections.add(id(number), "old".into());
+            if number % batch == batch - 1 {
+                save(&rejections, &store);
+            }
+            if number == all - 2 {
+                rejections.add(id(0), "new".into());
+            }
+        }
+        save(&rejections, &store);
+        let reader = store.snapshot().unwrap();
+        let mut rows = 0;
+        REJECTED_ORDER
+            .scan(reader.as_ref(), SCOPE, &[], None, |_, _| {
+                rows += 1;
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert!(rows <= MAX_REJECTED, "{rows}");
+        assert_eq!(reason(&rejections, &store, 1), None);
+        assert_eq!(reason(&rejections, &store, 0).as_deref(), Some("new"));
+        assert_eq!(reason(&rejections, &store, all - 1).as_deref(), Some("old"));
+    }
+
+    #[test]
+    fn memory_is_bounded_where_nothing_is_saved() {
+        let rejections = Rejections::new();
+        let store = Store::memory().unwrap();
+        let bound = u64::try_from(MAX_UNSAVED).unwrap();
+        for number in 0..=bound {
+            rejections.add(id(number), "no".into());
+        }
+        assert_eq!(reason(&rejections, &store, 0), None);
+        assert!(reason(&rejections, &store, 1).is_some());
+    }
+}

@@ -14,6 +14,7 @@ use esker_utxo::FxKind;
 
 use crate::assets::GenesisAssets;
 use crate::block::Block;
+use crate::builder::Spacing;
 use crate::execute::{BlockPayload, Rules, add_utxo, asset_record, write_block};
 use crate::genesis::{Genesis, GenesisError};
 use crate::index::{AddressIndex, IndexProgress};
@@ -38,6 +39,15 @@ pub struct XvmConfig {
     pub index_transactions: bool,
     /// Limits of the pool.
     pub mempool: MempoolLimits,
+    /// Least distance between blocks while many transactions come, in ms; 0 for none. A transaction that comes
+    /// alone is not held back. It is no part of validity.
+    pub block_spacing_ms: u64,
+}
+
+impl XvmConfig {
+    /// A distance for nodes: unnoticed by clients, and enough for blocks that fill. Not the default, since under
+    /// a clock that stands still a chain would wait for ever.
+    pub const BLOCK_SPACING_MS: u64 = 10;
 }
 
 impl Default for XvmConfig {
@@ -48,6 +58,7 @@ impl Default for XvmConfig {
             create_asset_tx_fee: 1_000_000,
             index_transactions: true,
             mempool: MempoolLimits::default(),
+            block_spacing_ms: 0,
         }
     }
 }
@@ -72,6 +83,7 @@ pub struct Xvm {
     pub(crate) wallet: WalletQueue,
     pub(crate) index: AddressIndex,
     pub(crate) maintenance: Wakeup,
+    pub(crate) spacing: Spacing,
 }
 
 impl Xvm {
@@ -119,6 +131,7 @@ impl Xvm {
             wallet: WalletQueue::new(),
             index: AddressIndex::new(config.index_transactions),
             maintenance: Wakeup::default(),
+            spacing: Spacing::new(config.block_spacing_ms),
         }))
     }
 
@@ -274,11 +287,13 @@ impl ChainVm for Xvm {
         }
     }
 
-    fn accepted(&self, block: &Arc<ExecutedBlock>, _accepted_ms: u64) {
+    fn accepted(&self, block: &Arc<ExecutedBlock>, accepted_ms: u64) {
         self.accepted_height.store(block.height, Ordering::Release);
         let Some(payload) = BlockPayload::of(block) else { return };
         let ids: Vec<TxId> = payload.txs.iter().map(Tx::id).collect();
-        self.accepted_txs.fetch_add(ids.len() as u64, Ordering::Relaxed);
+        let count = ids.len() as u64;
+        self.accepted_txs.fetch_add(count, Ordering::Relaxed);
+        self.spacing.accepted(count, accepted_ms);
         self.mempool.remove(&ids);
         let impossible = self.made_impossible(payload);
         for (id, reason) in impossible {

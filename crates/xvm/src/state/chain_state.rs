@@ -2,11 +2,13 @@
 
 use bytes::Bytes;
 use esker_primitives::codec::Decode;
-use esker_primitives::{AssetId, BlockId, Id, TxId};
+use esker_primitives::{AssetId, BlockId, TxId};
 use esker_storage::{KvRead, Scope, StorageError, StorageResult};
-use esker_utxo::Utxo;
+use esker_utxo::{Utxo, UtxoId};
 
-use super::tables::{ASSETS, AssetRecord, BLOCK_HEIGHTS, BLOCKS, TIP, TXS, Tip, TxRecord, UTXOS};
+use super::tables::{
+    ASSETS, AssetRecord, BLOCK_HEIGHTS, BLOCKS, TIP, TXS, Tip, TxRecord, UTXOS, utxo_key,
+};
 use crate::txs::Tx;
 
 /// The state that a reader shows.
@@ -45,20 +47,20 @@ impl<'a> ChainState<'a> {
     }
 
     /// An unspent output.
-    pub fn utxo(&self, id: &Id) -> StorageResult<Option<Utxo>> {
-        let parsed = UTXOS.get_with(self.reader, self.scope, id, |bytes| {
+    pub fn utxo(&self, id: &UtxoId) -> StorageResult<Option<Utxo>> {
+        let parsed = UTXOS.get_with(self.reader, self.scope, &utxo_key(id), |bytes| {
             Utxo::from_versioned_bytes(bytes, bytes.len())
         })?;
         match parsed {
             None => Ok(None),
             Some(Ok(utxo)) => Ok(Some(utxo)),
-            Some(Err(error)) => Err(StorageError::Corrupted(format!("UTXO {id}: {error}"))),
+            Some(Err(error)) => Err(StorageError::Corrupted(format!("{id:?}: {error}"))),
         }
     }
 
     /// Bytes of an unspent output, version prefix included.
-    pub fn utxo_bytes(&self, id: &Id) -> StorageResult<Option<Vec<u8>>> {
-        UTXOS.get(self.reader, self.scope, id)
+    pub fn utxo_bytes(&self, id: &UtxoId) -> StorageResult<Option<Vec<u8>>> {
+        UTXOS.get(self.reader, self.scope, &utxo_key(id))
     }
 
     /// An asset.

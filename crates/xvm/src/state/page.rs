@@ -11,7 +11,7 @@ use esker_storage::{KvRead, StorageError, StorageResult};
 
 use super::chain_state::ChainState;
 use super::raw::RawUtxo;
-use super::tables::{ADDRESS_UTXOS, UTXOS};
+use super::tables::{ADDRESS_UTXOS, UTXO_KEY_LEN, UTXOS};
 
 /// Most UTXOs of one page.
 pub const MAX_UTXO_PAGE: usize = 1024;
@@ -140,9 +140,12 @@ pub(crate) fn visit_address(
         if Some(id) == after {
             return ControlFlow::Continue(());
         }
-        let outcome = if value.is_empty() {
+        let outcome = if value.len() == UTXO_KEY_LEN {
             UTXOS
-                .get_with(reader, scope, &id, |bytes| Ok(visit(&id, parse(bytes)?)))
+                .decode_key(value)
+                .and_then(|key| {
+                    UTXOS.get_with(reader, scope, &key, |bytes| Ok(visit(&id, parse(bytes)?)))
+                })
                 .and_then(|found| found.unwrap_or_else(|| Err(damaged("UTXO, which is missing,"))))
         } else {
             parse(value).map(|utxo| visit(&id, utxo))

@@ -85,3 +85,83 @@ fn read<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     read(bytes, at).map(u32::from_be_bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use esker_primitives::codec::{Decode, Encode};
+    use esker_utxo::{
+        NftMintOutput, NftTransferOutput, Output, OutputOwners, TransferOutput, Utxo,
+    };
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn outputs() -> impl Strategy<Value = Output> {
+        let owners = (any::<u64>(), any::<u32>(), prop::collection::vec(any::<[u8; 20]>(), 0..5))
+            .prop_map(|(locktime, threshold, addresses)| OutputOwners {
+                locktime,
+                threshold,
+                addresses: addresses.into_iter().map(ShortId::new).collect(),
+            });
+        let payload = prop::collection::vec(any::<u8>(), 0..40);
+        (0..6, owners, any::<u64>(), any::<u32>(), payload).prop_map(
+            |(kind, owners, amount, group_id, payload)| match kind {
+                0 => Output::SecpMint(owners),
+                1 => Output::NftMint(NftMintOutput { group_id, owners }),
+                2 => Output::NftTransfer(NftTransferOutput { group_id, payload, owners }),
+                3 => Output::PropertyMint(owners),
+                4 => Output::PropertyOwned(owners),
+                _ => Output::SecpTransfer(TransferOutput { amount, owners }),
+            },
+        )
+    }
+
+    fn same(raw: RawUtxo<'_>, utxo: &Utxo) {
+        assert_eq!(raw.utxo_id(), utxo.utxo_id);
+        assert_eq!(raw.asset_id(), utxo.asset_id);
+        assert_eq!(raw.amount(), utxo.output.as_transfer().map(|out| out.amount));
+        assert_eq!(raw.locktime(), utxo.output.owners().locktime);
+        assert!(raw.addresses().eq(utxo.output.owners().addresses.iter().copied()));
+    }
+
+    proptest! {
+        #[test]
+        fn it_reads_what_the_codec_writes(
+            tx_id: [u8; 32],
+            output_index: u32,
+            asset: [u8; 32],
+            output in outputs(),
+        ) {
+            let utxo = Utxo {
+                utxo_id: UtxoId { tx_id: TxId::new(tx_id), output_index },
+                asset_id: AssetId::new(asset),
+                output,
+            };
+            let bytes = utxo.to_versioned_bytes();
+            same(RawUtxo::new(&bytes).unwrap(), &utxo);
+            prop_assert!(RawUtxo::new(&bytes[..bytes.len() - 1]).is_none());
+        }
+
+        /// Any bytes are read as the codec reads them, or not at all.
+        #[test]
+        fn it_is_total(output in outputs(), at: prop::sample::Index, changed: [u8; 4]) {
+            let utxo = Utxo { utxo_id: UtxoId::default(), asset_id: AssetId::ZERO, output };
+            let mut bytes = utxo.to_versioned_bytes();
+            // Not the version, which stored rows all have.
+            let at = 2 + at.index(bytes.len() - 2);
+            for (byte, new) in bytes[at..].iter_mut().zip(changed) {
+                *byte = new;
+            }
+            match (RawUtxo::new(&bytes), Utxo::from_versioned_bytes(&bytes, usize::MAX)) {
+                (Some(raw), Ok(utxo)) => same(raw, &utxo),
+                (None, Err(_)) => {}
+                (raw, utxo) => panic!("{raw:?} {utxo:?}"),
+            }
+        }
+
+        #[test]
+        fn any_bytes_do(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = RawUtxo::new(&bytes);
+        }
+    }
+}

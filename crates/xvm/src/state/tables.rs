@@ -2,9 +2,12 @@
 //!
 //! Shared memory is not among them: it lies between two chains and belongs to `esker_shared_memory`.
 
+use std::ops::ControlFlow;
+
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::{AssetId, BlockId, Id, ShortId, TxId};
-use esker_storage::{Table, ValueCodec};
+use esker_storage::{KvRead, Scope, StorageResult, Table, ValueCodec};
+use esker_utxo::UtxoId;
 
 /// The last accepted block; one row.
 pub const TIP: Table<(), Tip> = Table::new(0x01, "tip");
@@ -24,11 +27,13 @@ pub const ACCEPTED_AT: Table<u64, u64> = Table::new(0x05, "accepted-at");
 /// Accepted transactions by ID: where their bytes are.
 pub const TXS: Table<TxId, TxRecord> = Table::new(0x06, "tx");
 
-/// Unspent outputs by UTXO ID (hash of output index and transaction ID), as they travel.
-pub const UTXOS: Table<Id, Vec<u8>> = Table::new(0x07, "utxo");
+/// Unspent outputs by transaction ID and output index, as they travel. Shares its tag with [`TXS`], whose keys are
+/// shorter: a transaction's row and those of its outputs lie together, so that accepting it changes one page of the
+/// store instead of one for each. [`visit_utxos`] goes over these rows alone.
+pub const UTXOS: Table<(TxId, u32), Vec<u8>> = Table::new(0x06, "utxo");
 
-/// Unspent outputs by owner address and UTXO ID. The value repeats the UTXO's bytes, so that a page is one scan,
-/// but is empty where they are longer than [`INLINE_UTXO`].
+/// Unspent outputs by owner address and UTXO ID (hash of output index and transaction ID). The value repeats the
+/// UTXO's bytes, so that a page is one scan; where they are longer than [`INLINE_UTXO`] it is the key in [`UTXOS`].
 pub const ADDRESS_UTXOS: Table<(ShortId, Id), Vec<u8>> = Table::new(0x08, "address-utxo");
 
 /// What verification and descriptions need of an asset, by asset ID.
@@ -51,6 +56,25 @@ pub const REJECTED_ORDER: Table<u64, TxId> = Table::new(0x0d, "rejected-order");
 /// owners. Above it a page reads the UTXO itself. Without the bound one transaction of 64 KiB with 3,000 owners
 /// would write 180 MB.
 pub const INLINE_UTXO: usize = 260;
+
+/// Bytes of a key of [`UTXOS`]; shorter than any UTXO.
+pub const UTXO_KEY_LEN: usize = 36;
+
+/// The key of a UTXO in [`UTXOS`].
+pub const fn utxo_key(id: &UtxoId) -> (TxId, u32) {
+    (id.tx_id, id.output_index)
+}
+
+/// Visits the bytes of all unspent outputs, in the order of their keys, until `visit` breaks.
+pub fn visit_utxos(
+    reader: &dyn KvRead,
+    scope: Scope,
+    mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+) -> StorageResult<()> {
+    UTXOS.scan(reader, scope, &[], None, |key, value| {
+        if key.len() == UTXO_KEY_LEN { visit(value) } else { ControlFlow::Continue(()) }
+    })
+}
 
 /// The last accepted block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -130,7 +130,7 @@ impl<'a> View<'a> {
 
     /// An unspent output.
     pub fn utxo(&self, id: &UtxoId) -> StorageResult<Option<Utxo>> {
-        self.state().utxo(&id.input_id())
+        self.state().utxo(id)
     }
 
     /// Visits a page of the UTXOs of `addresses`: after `start`, at most `limit`, itself at most

@@ -107,8 +107,8 @@ impl Semantic<'_, '_> {
             UnsignedTx::Base(_) | UnsignedTx::CreateAsset(_) => {}
             UnsignedTx::Operation(unsigned) if tx.id() == EXEMPT => {
                 for utxo_id in unsigned.operations.iter().flat_map(|op| &op.utxo_ids) {
-                    let id = utxo_id.input_id();
-                    consumed.local.extend(self.state.utxo(&id)?.map(|utxo| (id, utxo)));
+                    let utxo = self.state.utxo(utxo_id)?;
+                    consumed.local.extend(utxo.map(|utxo| (utxo_id.input_id(), utxo)));
                 }
             }
             UnsignedTx::Operation(unsigned) => {
@@ -143,9 +143,8 @@ impl Semantic<'_, '_> {
     }
 
     fn local_utxo(&self, utxo_id: &UtxoId) -> Result<(Id, Utxo), CheckError> {
-        let id = utxo_id.input_id();
-        let utxo = self.state.utxo(&id)?.ok_or(VerifyError::NotFound)?;
-        Ok((id, utxo))
+        let utxo = self.state.utxo(utxo_id)?.ok_or(VerifyError::NotFound)?;
+        Ok((utxo_id.input_id(), utxo))
     }
 
     /// Whether an input may consume a UTXO, local or imported.

@@ -14,7 +14,7 @@ use esker_utxo::{
 };
 use esker_xvm::Xvm;
 use esker_xvm::block::Block;
-use esker_xvm::state::tables::UTXOS;
+use esker_xvm::state::tables::visit_utxos;
 use esker_xvm::txs::{CreateAssetTx, InitialState, Operation, OperationTx, Tx, UnsignedTx};
 use proptest::prelude::*;
 
@@ -114,12 +114,11 @@ fn find(vm: &Xvm, asset: AssetId, fits: impl Fn(&Output) -> bool) -> Option<Utxo
 fn all_utxos(vm: &Xvm) -> Vec<Utxo> {
     let reader = vm.context().store.snapshot().unwrap();
     let mut all = Vec::new();
-    UTXOS
-        .scan(reader.as_ref(), vm.context().scope, &[], None, |_, bytes| {
-            all.push(Utxo::from_versioned_bytes(bytes, usize::MAX).unwrap());
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+    visit_utxos(reader.as_ref(), vm.context().scope, |bytes| {
+        all.push(Utxo::from_versioned_bytes(bytes, usize::MAX).unwrap());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
     all
 }
 

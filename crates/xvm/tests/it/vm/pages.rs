@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use esker_primitives::codec::Decode;
 use esker_primitives::{Id, ShortId};
 use esker_utxo::{Output, OutputOwners, Utxo};
 use esker_xvm::Xvm;
@@ -23,7 +24,9 @@ fn page(
     let view = vm.view().unwrap();
     let end = view.visit_utxos(addresses, start, limit, &mut |id, bytes| {
         // The bytes of the UTXO itself, whether they lay in the index or not.
-        assert_eq!(view.state().utxo_bytes(id).unwrap().unwrap(), bytes);
+        let utxo = Utxo::from_versioned_bytes(bytes, usize::MAX).unwrap();
+        assert_eq!(utxo.utxo_id.input_id(), *id);
+        assert_eq!(view.utxo(&utxo.utxo_id).unwrap(), Some(utxo));
         ids.push(*id);
     });
     let end = end.unwrap();
