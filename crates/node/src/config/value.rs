@@ -42,7 +42,7 @@ fn article(kind: &str) -> String {
 
 impl Value for bool {
     const KIND: &'static str = "true or false";
-    const IS_SWITCH: bool = true;
+    const IS_SWITCH: Self = true;
 
     fn parse(text: &str) -> Result<Self, String> {
         match text {

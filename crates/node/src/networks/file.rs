@@ -421,7 +421,7 @@ mod tests {
         check(
             |json| {
                 json["esker"] =
-                    json!({"chains": [{"name": "Second", "vm": "wasm", "genesis": "0x"}]})
+                    json!({"chains": [{"name": "Second", "vm": "wasm", "genesis": "0x"}]});
             },
             expect![[r#"esker.chains[0]: unknown virtual machine "wasm", expected xvm"#]],
         );
@@ -432,14 +432,14 @@ mod tests {
         check(
             |json| {
                 json["esker"] =
-                    json!({"exportedFromP": [{"to": "Z", "amount": 1, "addresses": []}]})
+                    json!({"exportedFromP": [{"to": "Z", "amount": 1, "addresses": []}]});
             },
             expect![[r#"esker.exportedFromP[0]: to: there is no chain "Z""#]],
         );
         check(
             |json| {
                 json["esker"] =
-                    json!({"exportedFromP": [{"to": "X", "amount": 1, "addresses": []}]})
+                    json!({"exportedFromP": [{"to": "X", "amount": 1, "addresses": []}]});
             },
             expect!["esker.exportedFromP[0]: output is unspendable"],
         );

@@ -81,12 +81,13 @@ impl StartError {
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Storage(error) => of_storage(error),
-            Self::Chain(error) => of_chain(error),
             Self::Identity(IdentityError::Damaged { .. }) => exit_code::DAMAGED,
             Self::PortInUse(_) => exit_code::PORT_IN_USE,
             Self::Alias(_) | Self::Route(_) | Self::Listen { .. } => exit_code::CONFIG,
-            Self::Engine(EngineError::Chain(error)) => of_chain(error),
-            Self::Engine(EngineError::Finalize(FinalizeError::Chain(error))) => of_chain(error),
+            Self::Chain(error)
+            | Self::Engine(
+                EngineError::Chain(error) | EngineError::Finalize(FinalizeError::Chain(error)),
+            ) => of_chain(error),
             Self::Identity(_)
             | Self::Write { .. }
             | Self::Thread(_)
