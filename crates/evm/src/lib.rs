@@ -3,8 +3,10 @@
 //! - [`types`]: header, block and account, whose forms are this chain's own.
 //! - [`state`]: accounts, storage and code, at the tip and at any height that is kept.
 //! - [`trie`]: the state tries, their nodes stored by path.
+//! - [`pool`]: transactions that wait for a block.
 //! - [`rules`]: what holds when, one file a fork phase; nothing else asks which chain it is.
 
+pub mod pool;
 pub mod rules;
 pub mod state;
 pub mod trie;

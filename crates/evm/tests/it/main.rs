@@ -4,6 +4,7 @@
 
 mod fees;
 mod forms;
+mod pool;
 mod state;
 mod trie;
 mod vectors;

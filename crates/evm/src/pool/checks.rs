@@ -1,0 +1,135 @@
+//! What can be said of a transaction without the pool.
+
+use alloy_consensus::Transaction as _;
+use alloy_primitives::U256;
+
+use super::{MAX_TX_SIZE, PoolConfig, PoolError, PooledTx};
+use crate::rules::PhaseRules;
+use crate::types::Transaction;
+
+/// Longest code of a contract to be, bytes (EIP-3860).
+const MAX_INIT_CODE: usize = 49_152;
+
+/// Gas of any transaction, of one that creates a contract, and of a byte, a word and a list entry.
+const TX_GAS: u64 = 21_000;
+const CREATE_GAS: u64 = 53_000;
+const ZERO_BYTE_GAS: u64 = 4;
+const BYTE_GAS: u64 = 16;
+const INIT_CODE_WORD_GAS: u64 = 2;
+const LIST_ADDRESS_GAS: u64 = 2_400;
+const LIST_KEY_GAS: u64 = 1_900;
+
+/// What the next block brings.
+#[derive(Clone, Copy, Debug)]
+pub struct NextBlock {
+    /// The rules of its time.
+    pub phase: PhaseRules,
+    /// Gas of a block.
+    pub gas_limit: u64,
+    /// Its base fee, wei.
+    pub base_fee: u128,
+}
+
+/// Gas that a transaction costs before its first instruction.
+pub fn intrinsic_gas(tx: &Transaction) -> u64 {
+    let input = tx.input();
+    let zeros = input.iter().filter(|byte| **byte == 0).count() as u64;
+    let bytes = input.len() as u64 - zeros;
+    let mut gas = if tx.is_create() {
+        let words = (input.len() as u64).div_ceil(32);
+        CREATE_GAS + words * INIT_CODE_WORD_GAS
+    } else {
+        TX_GAS
+    };
+    gas += zeros * ZERO_BYTE_GAS + bytes * BYTE_GAS;
+    if let Some(list) = tx.access_list() {
+        gas += list.0.len() as u64 * LIST_ADDRESS_GAS;
+        gas += list.storage_keys_count() as u64 * LIST_KEY_GAS;
+    }
+    gas
+}
+
+/// Checks 2 to 7: before the sender is recovered, which is costly.
+pub fn before_recovery(tx: &Transaction, size: usize, next: &NextBlock) -> Result<(), PoolError> {
+    match tx {
+        Transaction::Legacy(_) | Transaction::Eip2930(_) | Transaction::Eip1559(_) => {}
+        Transaction::Eip4844(_) | Transaction::Eip7702(_) => {
+            return Err(PoolError::TypeNotSupported);
+        }
+    }
+    if size > MAX_TX_SIZE {
+        return Err(PoolError::Oversized { size, limit: MAX_TX_SIZE });
+    }
+    if tx.is_create() && tx.input().len() > MAX_INIT_CODE {
+        return Err(PoolError::InitCode { size: tx.input().len(), limit: MAX_INIT_CODE });
+    }
+    if tx.gas_limit() > next.gas_limit {
+        return Err(PoolError::GasLimit { gas: tx.gas_limit(), limit: next.gas_limit });
+    }
+    if tx.max_priority_fee_per_gas().is_some_and(|tip| tip > tx.max_fee_per_gas()) {
+        return Err(PoolError::TipAboveFeeCap);
+    }
+    Ok(())
+}
+
+/// Checks 9 to 11.
+pub(super) fn after_recovery(
+    tx: &PooledTx,
+    config: &PoolConfig,
+    next: &NextBlock,
+) -> Result<(), PoolError> {
+    let (sender, gas) = (tx.sender(), tx.tx().gas_limit());
+    let needed = intrinsic_gas(tx.tx());
+    if gas < needed {
+        return Err(PoolError::IntrinsicGas { sender, gas, needed });
+    }
+    let (tip, needed) = (tx.tip_cap(), config.min_tip);
+    if tip < needed {
+        return Err(PoolError::TipUnderpriced { tip, needed });
+    }
+    let (fee_cap, needed) = (tx.fee_cap(), u128::from(next.phase.min_base_fee));
+    if fee_cap < needed {
+        return Err(PoolError::FeeCapUnderpriced { sender, fee_cap, needed });
+    }
+    Ok(())
+}
+
+/// What an account has and owes: checks 12 and 13.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountState {
+    /// Next nonce.
+    pub nonce: u64,
+    /// Wei.
+    pub balance: U256,
+}
+
+impl AccountState {
+    /// `queued`: what the account's pending transactions cost; `replaced`: the one of this nonce.
+    pub(super) fn check(
+        &self,
+        tx: &PooledTx,
+        queued: U256,
+        replaced: Option<U256>,
+    ) -> Result<(), PoolError> {
+        let (nonce, next, balance, cost) = (tx.nonce(), self.nonce, self.balance, tx.cost());
+        if nonce < next {
+            return Err(PoolError::NonceTooLow { next, nonce });
+        }
+        if cost > balance {
+            return Err(PoolError::Funds { balance, cost });
+        }
+        match replaced {
+            Some(old) => {
+                let bump = cost.saturating_sub(old);
+                if queued.saturating_add(bump) > balance {
+                    return Err(PoolError::BumpedFunds { balance, queued, bump });
+                }
+            }
+            None if queued.saturating_add(cost) > balance => {
+                return Err(PoolError::QueuedFunds { balance, queued, cost });
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}

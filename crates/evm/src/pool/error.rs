@@ -1,0 +1,132 @@
+//! Why the pool refused a transaction, in the order of the checks (c-chain.md 4.7).
+
+use alloy_primitives::{Address, U256};
+use thiserror::Error;
+
+/// Texts that clients see.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PoolError {
+    /// The pool holds it.
+    #[error("already known")]
+    AlreadyKnown,
+    /// Blob and later types.
+    #[error("transaction type not supported")]
+    TypeNotSupported,
+    /// Longer than [`super::MAX_TX_SIZE`].
+    #[error("oversized data: transaction size {size}, limit {limit}")]
+    Oversized {
+        /// Bytes.
+        size: usize,
+        /// Bytes.
+        limit: usize,
+    },
+    /// Code of a contract to be is too long.
+    #[error("max initcode size exceeded: code size {size}, limit {limit}")]
+    InitCode {
+        /// Bytes.
+        size: usize,
+        /// Bytes.
+        limit: usize,
+    },
+    /// No block has so much gas.
+    #[error("exceeds block gas limit: tx gas ({gas}) > current max gas ({limit})")]
+    GasLimit {
+        /// Gas asked for.
+        gas: u64,
+        /// Gas of a block.
+        limit: u64,
+    },
+    /// The tip is above the cap that includes it.
+    #[error("max priority fee per gas higher than max fee per gas")]
+    TipAboveFeeCap,
+    /// The signature is none, or one for another chain.
+    #[error("invalid sender")]
+    InvalidSender,
+    /// Less gas than any such transaction uses.
+    #[error("intrinsic gas too low: address {sender} tx gas ({gas}), minimum needed {needed}")]
+    IntrinsicGas {
+        /// Who pays.
+        sender: Address,
+        /// Gas asked for.
+        gas: u64,
+        /// Gas needed.
+        needed: u64,
+    },
+    /// The tip is below the pool's least.
+    #[error("transaction underpriced: gas tip cap {tip}, minimum needed {needed}")]
+    TipUnderpriced {
+        /// Wei.
+        tip: u128,
+        /// Wei.
+        needed: u128,
+    },
+    /// The fee cap is below the chain's least base fee.
+    #[error(
+        "transaction underpriced: address {sender} have gas fee cap ({fee_cap}) < pool minimum fee cap ({needed})"
+    )]
+    FeeCapUnderpriced {
+        /// Who pays.
+        sender: Address,
+        /// Wei.
+        fee_cap: u128,
+        /// Wei.
+        needed: u128,
+    },
+    /// The nonce was used.
+    #[error("nonce too low: next nonce {next}, tx nonce {nonce}")]
+    NonceTooLow {
+        /// The account's next.
+        next: u64,
+        /// The transaction's.
+        nonce: u64,
+    },
+    /// The account can't pay for it.
+    #[error(
+        "insufficient funds for gas * price + value: balance {balance}, tx cost {cost}, overshot {}",
+        .cost - .balance
+    )]
+    Funds {
+        /// Wei.
+        balance: U256,
+        /// Wei.
+        cost: U256,
+    },
+    /// The account can't pay for it and for what it has waiting.
+    #[error(
+        "insufficient funds for gas * price + value: balance {balance}, queued cost {queued}, tx cost {cost}, overshot {}",
+        .queued.saturating_add(*.cost) - .balance
+    )]
+    QueuedFunds {
+        /// Wei.
+        balance: U256,
+        /// Wei of what waits.
+        queued: U256,
+        /// Wei.
+        cost: U256,
+    },
+    /// The account can't pay for the higher price.
+    #[error(
+        "insufficient funds for gas * price + value: balance {balance}, queued cost {queued}, tx bumped {bump}, overshot {}",
+        .queued.saturating_add(*.bump) - .balance
+    )]
+    BumpedFunds {
+        /// Wei.
+        balance: U256,
+        /// Wei of what waits.
+        queued: U256,
+        /// Wei more than the replaced one.
+        bump: U256,
+    },
+    /// The pool is full of better ones.
+    #[error("transaction underpriced")]
+    Underpriced,
+    /// The pool is full.
+    #[error("txpool is full")]
+    Full,
+    /// The pool is full, and one that can't run yet would push out one that can.
+    #[error("future transaction tries to replace pending")]
+    FutureReplacesPending,
+    /// Another with this nonce pays as much, or nearly.
+    #[error("replacement transaction underpriced")]
+    ReplacementUnderpriced,
+}

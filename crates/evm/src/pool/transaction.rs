@@ -1,0 +1,108 @@
+//! A transaction as the pool holds it.
+
+use std::sync::Arc;
+
+use alloy_consensus::Transaction as _;
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::{Address, B256, U256};
+
+use crate::types::Transaction;
+
+/// Bytes of one slot: what the pool's limits count.
+const SLOT_SIZE: usize = 32 * 1024;
+
+/// A signed transaction, its sender recovered once and for all. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct PooledTx(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    tx: Transaction,
+    sender: Address,
+    cost: U256,
+    size: usize,
+    /// Order of arrival in this process.
+    arrival: u64,
+    /// Unix ms.
+    arrived_ms: u64,
+}
+
+impl PooledTx {
+    /// Takes a transaction whose sender was recovered. `arrival` orders transactions that pay the same.
+    pub fn new(tx: Transaction, sender: Address, arrival: u64, arrived_ms: u64) -> Self {
+        let gas = U256::from(tx.gas_limit());
+        let cost = gas.saturating_mul(U256::from(tx.max_fee_per_gas())).saturating_add(tx.value());
+        let size = tx.encode_2718_len();
+        Self(Arc::new(Inner { tx, sender, cost, size, arrival, arrived_ms }))
+    }
+
+    /// The transaction.
+    pub fn tx(&self) -> &Transaction {
+        &self.0.tx
+    }
+
+    /// Its hash.
+    pub fn hash(&self) -> B256 {
+        *self.0.tx.tx_hash()
+    }
+
+    /// Who signed it.
+    pub fn sender(&self) -> Address {
+        self.0.sender
+    }
+
+    /// Its nonce.
+    pub fn nonce(&self) -> u64 {
+        self.0.tx.nonce()
+    }
+
+    /// Wei that the sender must have: all gas at the fee cap, and the value.
+    pub fn cost(&self) -> U256 {
+        self.0.cost
+    }
+
+    /// Bytes, typed ones without their list prefix.
+    pub fn size(&self) -> usize {
+        self.0.size
+    }
+
+    /// Places that it takes in the pool.
+    pub fn slots(&self) -> usize {
+        self.0.size.div_ceil(SLOT_SIZE)
+    }
+
+    /// Most wei a gas.
+    pub fn fee_cap(&self) -> u128 {
+        self.0.tx.max_fee_per_gas()
+    }
+
+    /// Most wei a gas above the base fee.
+    pub fn tip_cap(&self) -> u128 {
+        self.0.tx.max_priority_fee_per_gas().unwrap_or_else(|| self.0.tx.max_fee_per_gas())
+    }
+
+    /// Wei a gas above `base_fee` that it pays; below zero, it can't be included.
+    pub fn effective_tip(&self, base_fee: u128) -> Option<u128> {
+        Some(self.fee_cap().checked_sub(base_fee)?.min(self.tip_cap()))
+    }
+
+    /// Its place in the order of arrival.
+    pub fn arrival(&self) -> u64 {
+        self.0.arrival
+    }
+
+    /// When it arrived, Unix ms.
+    pub fn arrived_ms(&self) -> u64 {
+        self.0.arrived_ms
+    }
+
+    /// May it take the place of one with the same nonce? Fee cap and tip must both rise, by `bump` percent
+    /// at least.
+    pub fn replaces(&self, old: &Self, bump: u64) -> bool {
+        let enough = |new: u128, old: u128| {
+            let threshold = U256::from(old) * U256::from(100 + bump) / U256::from(100);
+            new > old && U256::from(new) >= threshold
+        };
+        enough(self.fee_cap(), old.fee_cap()) && enough(self.tip_cap(), old.tip_cap())
+    }
+}

@@ -1,0 +1,277 @@
+//! The pool: texts, replacement, order, limits, and its books under random traffic.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use alloy_consensus::{SignableTransaction, TxEip1559, TxLegacy};
+use alloy_primitives::{Address, Bytes, Signature, TxKind, U256};
+use esker_evm::pool::{
+    AccountState, NextBlock, Pool, PoolConfig, PooledTx, before_recovery, intrinsic_gas,
+};
+use esker_evm::rules::Phase;
+use esker_evm::types::Transaction;
+use proptest::prelude::*;
+
+const GWEI: u128 = 1_000_000_000;
+
+fn next() -> NextBlock {
+    NextBlock { phase: Phase::Etna.rules(), gas_limit: 15_000_000, base_fee: GWEI }
+}
+
+fn account(n: u8) -> Address {
+    Address::repeat_byte(n)
+}
+
+fn rich(nonce: u64) -> AccountState {
+    AccountState { nonce, balance: U256::MAX }
+}
+
+fn priced(nonce: u64, fee_cap: u128, tip: u128) -> Transaction {
+    let tx = TxEip1559 {
+        chain_id: 43112,
+        nonce,
+        gas_limit: 21_000,
+        max_fee_per_gas: fee_cap,
+        max_priority_fee_per_gas: tip,
+        to: TxKind::Call(Address::ZERO),
+        value: U256::from(1),
+        ..Default::default()
+    };
+    tx.into_signed(Signature::test_signature()).into()
+}
+
+fn pooled(from: u8, nonce: u64, fee_gwei: u128, arrival: u64) -> PooledTx {
+    let fee = fee_gwei * GWEI;
+    // The value tells transactions of different senders apart: here, all have the same signature.
+    let tx = TxEip1559 {
+        chain_id: 43112,
+        nonce,
+        gas_limit: 21_000,
+        max_fee_per_gas: fee,
+        max_priority_fee_per_gas: fee,
+        to: TxKind::Call(Address::ZERO),
+        value: U256::from(from),
+        ..Default::default()
+    };
+    let tx = tx.into_signed(Signature::test_signature()).into();
+    PooledTx::new(tx, account(from), arrival, 0)
+}
+
+fn add(pool: &Pool, tx: &PooledTx, state: AccountState) -> String {
+    let outcome = pool.add(tx.clone(), state, &next(), 0);
+    outcome.map_or_else(|error| error.to_string(), |()| "ok".into())
+}
+
+fn order(pool: &Pool, base_fee: u128) -> Vec<(u8, u64)> {
+    let mut best = pool.best(base_fee);
+    let mut order = Vec::new();
+    while let Some(tx) = best.peek() {
+        order.push((tx.sender()[0], tx.nonce()));
+        best.shift();
+    }
+    order
+}
+
+#[test]
+fn nonces_may_come_in_any_order() {
+    let pool = Pool::new(PoolConfig::default());
+    let mut promoted = pool.subscribe();
+    for nonce in [3, 1, 2] {
+        assert_eq!(add(&pool, &pooled(1, nonce, 10, nonce), rich(0)), "ok");
+    }
+    assert_eq!((pool.counts(), pool.next_nonce(&account(1))), ((0, 3), Some(0)));
+    assert!(promoted.try_recv().is_err(), "nothing can run yet");
+    assert_eq!(add(&pool, &pooled(1, 0, 10, 9), rich(0)), "ok");
+    assert_eq!((pool.counts(), pool.next_nonce(&account(1))), ((4, 0), Some(4)));
+    let told: Vec<_> =
+        std::iter::from_fn(|| promoted.try_recv().ok()).map(|tx| tx.nonce()).collect();
+    assert_eq!(told, [0, 1, 2, 3]);
+    assert_eq!(order(&pool, 0), [(1, 0), (1, 1), (1, 2), (1, 3)]);
+}
+
+#[test]
+fn a_block_takes_the_best_paying_first_and_equal_ones_as_they_came() {
+    let pool = Pool::new(PoolConfig::default());
+    for (i, (from, nonce, fee)) in
+        [(1, 0, 5), (2, 0, 9), (3, 0, 5), (1, 1, 50), (4, 0, 2)].into_iter().enumerate()
+    {
+        let tx = pooled(from, nonce, fee, u64::try_from(i).unwrap());
+        assert_eq!(add(&pool, &tx, rich(0)), "ok");
+    }
+    assert_eq!(order(&pool, GWEI), [(2, 0), (1, 0), (1, 1), (3, 0), (4, 0)]);
+    assert_eq!(order(&pool, 5 * GWEI), [(2, 0), (1, 0), (1, 1), (3, 0)], "one can't pay");
+    let mut best = pool.best(GWEI);
+    best.shift();
+    best.pop();
+    assert_eq!(best.peek().unwrap().sender(), account(3), "a popped account is left out");
+}
+
+#[test]
+fn what_is_refused_is_told_as_the_reference_does() {
+    let pool = Pool::new(PoolConfig::default());
+    let check = |tx: &PooledTx, state, text: &str| assert_eq!(add(&pool, tx, state), text);
+    let first = pooled(1, 0, 10, 0);
+    check(&first, rich(0), "ok");
+    check(&first, rich(0), "already known");
+    check(&pooled(1, 0, 10, 1), rich(1), "already known");
+    check(&pooled(1, 1, 10, 1), rich(2), "nonce too low: next nonce 2, tx nonce 1");
+    let poor = AccountState { nonce: 0, balance: U256::from(1000) };
+    check(
+        &pooled(2, 0, 10, 1),
+        poor,
+        "insufficient funds for gas * price + value: balance 1000, tx cost 210000000000002, \
+         overshot 209999999999002",
+    );
+    let enough_for_one = AccountState { nonce: 0, balance: U256::from(250_000_000_000_000u64) };
+    check(
+        &pooled(1, 1, 10, 1),
+        enough_for_one,
+        "insufficient funds for gas * price + value: balance 250000000000000, queued cost \
+         210000000000001, tx cost 210000000000001, overshot 170000000000002",
+    );
+    check(&pooled(1, 1, 10, 1), rich(0), "ok");
+    check(
+        &pooled(1, 0, 12, 1),
+        AccountState { nonce: 0, balance: U256::from(450_000_000_000_000u64) },
+        "insufficient funds for gas * price + value: balance 450000000000000, queued cost \
+         420000000000002, tx bumped 42000000000000, overshot 12000000000002",
+    );
+    let cheap = PooledTx::new(priced(0, GWEI - 1, 1), account(3), 0, 0);
+    let text = format!(
+        "transaction underpriced: address {} have gas fee cap (999999999) < pool minimum fee cap (1000000000)",
+        account(3)
+    );
+    check(&cheap, rich(0), &text);
+    check(&pooled(1, 0, 10, 5), rich(0), "already known");
+}
+
+#[test]
+fn a_replacement_pays_a_tenth_more_in_both_prices() {
+    let pool = Pool::new(PoolConfig::default());
+    let tx = |fee: u128, tip: u128| PooledTx::new(priced(0, fee, tip), account(1), 0, 0);
+    let underpriced = "replacement transaction underpriced";
+    assert_eq!(add(&pool, &tx(100 * GWEI, 100), rich(0)), "ok");
+    assert_eq!(add(&pool, &tx(110 * GWEI, 109), rich(0)), underpriced);
+    assert_eq!(add(&pool, &tx(110 * GWEI - 1, 110), rich(0)), underpriced);
+    assert_eq!(add(&pool, &tx(110 * GWEI, 110), rich(0)), "ok");
+    assert_eq!(pool.counts(), (1, 0));
+    let gapped = |fee: u128| PooledTx::new(priced(7, fee, fee), account(1), 0, 0);
+    assert_eq!(add(&pool, &gapped(100 * GWEI), rich(0)), "ok");
+    assert_eq!(add(&pool, &gapped(105 * GWEI), rich(0)), underpriced);
+    assert_eq!(add(&pool, &gapped(110 * GWEI), rich(0)), "ok");
+    assert_eq!(pool.counts(), (1, 1));
+}
+
+#[test]
+fn a_full_pool_drops_the_cheapest() {
+    let config = PoolConfig { global_slots: 3, global_queue: 1, ..PoolConfig::default() };
+    let pool = Pool::new(config);
+    for (from, fee) in [(1, 10), (2, 20), (3, 30)] {
+        assert_eq!(add(&pool, &pooled(from, 0, fee, u64::from(from)), rich(0)), "ok");
+    }
+    assert_eq!(add(&pool, &pooled(3, 5, 40, 4), rich(0)), "ok", "one queued");
+    assert_eq!(add(&pool, &pooled(4, 0, 10, 5), rich(0)), "transaction underpriced");
+    let future = pooled(4, 9, 50, 6);
+    assert_eq!(add(&pool, &future, rich(0)), "future transaction tries to replace pending");
+    assert_eq!(add(&pool, &pooled(4, 0, 15, 7), rich(0)), "ok");
+    assert_eq!(order(&pool, 0), [(3, 0), (2, 0), (4, 0)]);
+}
+
+#[test]
+fn a_new_head_moves_drops_and_frees() {
+    let pool = Pool::new(PoolConfig::default());
+    for nonce in 0..4 {
+        assert_eq!(add(&pool, &pooled(1, nonce, 10, nonce), rich(0)), "ok");
+    }
+    let settle = |nonce, balance: u64| {
+        let state = AccountState { nonce, balance: U256::from(balance) };
+        pool.settle(&BTreeMap::from([(account(1), state)]), 15_000_000, 0);
+    };
+    settle(2, u64::MAX);
+    assert_eq!(order(&pool, 0), [(1, 2), (1, 3)]);
+    settle(1, u64::MAX);
+    assert_eq!(pool.counts(), (0, 2), "a nonce before them is missing again");
+    settle(2, u64::MAX);
+    assert_eq!(pool.counts(), (2, 0));
+    settle(2, 10);
+    assert_eq!((pool.counts(), pool.accounts().len()), ((0, 0), 0), "not payable any more");
+
+    assert_eq!(add(&pool, &pooled(2, 5, 10, 1), rich(0)), "ok");
+    let later = PoolConfig::default().lifetime_ms + 1;
+    pool.settle(&BTreeMap::new(), 15_000_000, later);
+    assert_eq!(pool.counts(), (0, 0), "a queued one does not wait for ever");
+}
+
+#[test]
+fn checks_before_recovery() {
+    let check = |tx: Transaction, size: usize, text: &str| {
+        let got = before_recovery(&tx, size, &next());
+        assert_eq!(got.err().map(|e| e.to_string()).unwrap_or_default(), text);
+    };
+    let legacy = |gas_limit, input: Vec<u8>| -> Transaction {
+        let to = TxKind::Create;
+        let tx = TxLegacy { gas_limit, input: input.into(), to, ..Default::default() };
+        tx.into_signed(Signature::test_signature()).into()
+    };
+    check(priced(0, 2, 1), 100, "");
+    check(priced(0, 1, 2), 100, "max priority fee per gas higher than max fee per gas");
+    check(priced(0, 2, 1), 131_211, "oversized data: transaction size 131211, limit 131072");
+    check(
+        legacy(1, vec![0; 49_153]),
+        100,
+        "max initcode size exceeded: code size 49153, limit 49152",
+    );
+    let text = "exceeds block gas limit: tx gas (15000001) > current max gas (15000000)";
+    check(legacy(15_000_001, vec![]), 100, text);
+    assert_eq!(intrinsic_gas(&priced(0, 1, 1)), 21_000);
+    assert_eq!(intrinsic_gas(&legacy(0, vec![0, 1])), 53_000 + 4 + 16 + 2);
+    let call = TxLegacy {
+        to: TxKind::Call(Address::ZERO),
+        input: Bytes::from_static(&[0]),
+        ..Default::default()
+    };
+    assert_eq!(intrinsic_gas(&call.into_signed(Signature::test_signature()).into()), 21_004);
+}
+
+proptest! {
+    /// Whatever comes, the books agree with what the pool holds, and no limit is passed.
+    #[test]
+    fn the_books_are_right(
+        ops in proptest::collection::vec((1u8..5, 0u64..12, 1u128..40, 0u64..6, any::<bool>()), 1..120)
+    ) {
+        let config = PoolConfig {
+            global_slots: 8, global_queue: 4, account_slots: 2, account_queue: 3,
+            ..PoolConfig::default()
+        };
+        let pool = Pool::new(config);
+        let mut heads = BTreeMap::<Address, u64>::new();
+        for (i, (from, nonce, fee, head, is_add)) in (0u64..).zip(ops) {
+            let state_nonce = heads.entry(account(from)).or_default();
+            if is_add {
+                let _outcome = pool.add(pooled(from, nonce, fee, i), rich(*state_nonce), &next(), i);
+            } else {
+                *state_nonce = (*state_nonce).max(head);
+                let states = heads.iter().map(|(a, nonce)| (*a, rich(*nonce))).collect();
+                pool.settle(&states, 15_000_000, i);
+            }
+            let content = pool.content();
+            let count = |side: &BTreeMap<Address, BTreeMap<u64, PooledTx>>| {
+                side.values().map(BTreeMap::len).sum::<usize>()
+            };
+            prop_assert_eq!(pool.counts(), (count(&content.pending), count(&content.queued)));
+            prop_assert!(pool.counts().0 <= 8 && pool.counts().1 <= 4, "{:?}", pool.counts());
+            let mut hashes = BTreeSet::new();
+            for (address, txs) in &content.pending {
+                let nonces: Vec<u64> = txs.keys().copied().collect();
+                let first = heads.get(address).copied().unwrap_or_default();
+                let run: Vec<u64> = (first..).take(nonces.len()).collect();
+                prop_assert_eq!(nonces, run, "pending ones follow each other");
+            }
+            for (side, is_pending) in [(&content.pending, true), (&content.queued, false)] {
+                for tx in side.values().flat_map(BTreeMap::values) {
+                    prop_assert!(hashes.insert(tx.hash()));
+                    prop_assert_eq!(pool.get(&tx.hash()).map(|(_, pending)| pending), Some(is_pending));
+                }
+            }
+        }
+    }
+}
