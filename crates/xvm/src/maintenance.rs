@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use esker_chain::{ChainError, ChainVm};
 use esker_primitives::sync::{Condvar, Mutex};
@@ -10,11 +11,16 @@ use esker_storage::WriteSet;
 
 use crate::vm::Xvm;
 
+/// How long rejections gather before they get a commit of their own: whoever sends what is rejected must not slow
+/// down the blocks, which take them along for nothing.
+const SAVE_DELAY: Duration = Duration::from_secs(1);
+
 /// Tells the thread that there is work, or that it is to end.
 #[derive(Debug, Default)]
 pub(crate) struct Wakeup {
     flags: Mutex<Flags>,
     changed: Condvar,
+    stopped: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -33,10 +39,21 @@ impl Wakeup {
     fn stop(&self) {
         self.flags.lock().stop = true;
         self.changed.notify_one();
+        self.stopped.notify_one();
     }
 
     fn is_stopped(&self) -> bool {
         self.flags.lock().stop
+    }
+
+    /// Waits that long; false when it is time to end.
+    fn pause(&self, time: Duration) -> bool {
+        let mut flags = self.flags.lock();
+        if !flags.stop {
+            // Work that comes meanwhile stays noted.
+            self.stopped.wait_for(&mut flags, time);
+        }
+        !flags.stop
     }
 
     /// Waits for work; false when it is time to end.
@@ -93,19 +110,32 @@ impl Xvm {
 }
 
 fn run(vm: &Xvm) {
-    loop {
-        let more = vm.maintain().unwrap_or_else(|error| {
-            // Tried again when there is work again.
-            tracing::error!(%error, chain = vm.name(), "maintenance failed");
-            false
-        });
-        if vm.maintenance.is_stopped() || (!more && !vm.maintenance.wait()) {
-            break;
+    while !vm.maintenance.is_stopped() {
+        match work(vm) {
+            Ok(true) => {}
+            Ok(false) if !vm.maintenance.wait() => break,
+            Ok(false) => {}
+            // Tried again, at the pace of the work that comes.
+            Err(error) => {
+                tracing::error!(%error, chain = vm.name(), "maintenance failed");
+                vm.maintenance.wait();
+            }
         }
     }
     if let Err(error) = vm.save_rejections() {
         tracing::error!(%error, chain = vm.name(), "reasons of rejections are lost");
     }
+}
+
+/// One step; false if there is nothing left to do.
+fn work(vm: &Xvm) -> Result<bool, ChainError> {
+    if vm.index.step(vm.context())? {
+        return Ok(true);
+    }
+    if vm.rejections.has_unsaved() && vm.maintenance.pause(SAVE_DELAY) {
+        vm.save_rejections()?;
+    }
+    Ok(false)
 }
 
 impl Drop for Maintenance {

@@ -348,7 +348,12 @@ impl ChainVm for Xvm {
             .snapshot()
             .and_then(|reader| TIP.get(reader.as_ref(), self.scope(), &()))
             .and_then(|tip| tip.ok_or_else(|| StorageError::Corrupted("no last block".into())))
-            .map(|tip| format!("height {}", tip.height))
+            .map(|tip| match self.index.progress(tip.height) {
+                IndexProgress::Building { indexed, height } => {
+                    format!("height {height}, address transactions indexed up to {indexed}")
+                }
+                IndexProgress::Off | IndexProgress::Complete => format!("height {}", tip.height),
+            })
             .map_err(|error| error.to_string())
     }
 

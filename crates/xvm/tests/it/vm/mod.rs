@@ -3,6 +3,7 @@
 mod address_txs;
 mod blocks;
 mod conservation;
+mod crash;
 mod issue;
 mod keys;
 mod pages;

@@ -79,3 +79,47 @@ async fn a_damaged_last_block_is_noticed() {
     let error = ChainVm::check(world.x.as_ref(), reader.as_ref()).unwrap_err();
     assert!(error.to_string().contains("block 1 of chain X is missing or damaged"), "{error}");
 }
+
+/// 296,910 bytes of genesis, whose only asset is a transaction longer than the codec takes from outside.
+#[tokio::test]
+async fn the_main_networks_genesis_is_served() {
+    use esker_chain::{ChainVm, Machine, MachineConfig};
+    use esker_xvm::genesis::Genesis;
+    use esker_xvm::genesis::primary::{x_chain_id, x_genesis_block};
+    use esker_xvm::{Xvm, XvmConfig};
+
+    let bytes = crate::vectors::test_file("vectors/genesis/main-x.bin");
+    let genesis = Genesis::parse(&bytes).unwrap();
+    let native = genesis.fee_asset_id().unwrap();
+    let chain_id = x_chain_id(1, &bytes);
+    let context = World::new().x.context().clone();
+    let store = esker_storage::Store::memory().unwrap();
+    let clock = context.clock.clone();
+    let context = esker_chain::ChainContext {
+        network_id: 1,
+        hrp: "avax".into(),
+        chain_id,
+        native_asset_id: native,
+        store: store.clone(),
+        ..context
+    };
+    let block = x_genesis_block(1, chain_id);
+    let vm = Xvm::new(context, XvmConfig::default(), genesis, block).unwrap();
+    let work = vm.context().work.clone();
+    let chains: Vec<Arc<dyn ChainVm>> = vec![vm.clone()];
+    Machine::open(chains, store, clock, work, MachineConfig::default()).unwrap();
+    let view = vm.view().unwrap();
+    let tx = view.tx(&native).unwrap().unwrap();
+    assert_eq!(tx.id(), native);
+    assert!(tx.bytes().len() > 262_144);
+    let holdings: u64 = tx
+        .produced_utxos()
+        .map(|utxo| {
+            assert_eq!(view.utxo(&utxo.utxo_id).unwrap().as_ref(), Some(&utxo));
+            utxo.output.as_transfer().unwrap().amount
+        })
+        .sum();
+    assert!(holdings > 0);
+    let id = view.last_accepted().unwrap().to_string();
+    assert_eq!(id, "V8kYdATLoVjUBazVjEHy1dWurk2PcnhERSWnwmcNwirdsBb1S");
+}
