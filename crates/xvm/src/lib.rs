@@ -10,6 +10,8 @@
 //! is one write set; nothing here writes to the store but maintenance, in small commits of its own. No lock is held
 //! while a signature is checked or the store is read.
 //!
+//! Where the node signs for users of its keystore, [`spend`] builds the transactions.
+//!
 //! Start with [`txs::Tx`] for the data, [`state::tables`] for what is stored, `vm.rs` for the chain.
 
 #![warn(
@@ -22,6 +24,7 @@ pub mod block;
 pub mod genesis;
 pub mod json;
 pub mod service;
+pub mod spend;
 pub mod state;
 pub mod txs;
 pub mod verify;

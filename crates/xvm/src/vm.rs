@@ -8,9 +8,11 @@ use esker_chain::{
     BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, ExecutedBlock,
     Route, Stage,
 };
+use esker_keystore::Keystore;
 use esker_primitives::{Id, TxId};
 use esker_storage::{KvRead, Scope, StorageError, StorageResult, WriteSet};
 use esker_utxo::FxKind;
+use tokio::sync::Semaphore;
 
 use crate::assets::GenesisAssets;
 use crate::block::Block;
@@ -39,6 +41,8 @@ pub struct XvmConfig {
     pub index_transactions: bool,
     /// Limits of the pool.
     pub mempool: MempoolLimits,
+    /// Users whose keys the methods that sign use; without it they know no user.
+    pub keystore: Arc<Keystore>,
     /// Least distance between blocks while many transactions come, in ms; 0 for none. A transaction that comes
     /// alone is not held back. It is no part of validity.
     pub block_spacing_ms: u64,
@@ -58,6 +62,7 @@ impl Default for XvmConfig {
             create_asset_tx_fee: 1_000_000,
             index_transactions: true,
             mempool: MempoolLimits::default(),
+            keystore: Keystore::disabled(),
             block_spacing_ms: 0,
         }
     }
@@ -81,6 +86,9 @@ pub struct Xvm {
     pub(crate) undecided: Undecided,
     pub(crate) rejections: Rejections,
     pub(crate) wallet: WalletQueue,
+    /// Held while a transaction is built on the wallet's pending ones and joins them.
+    pub(crate) wallet_turn: Arc<Semaphore>,
+    pub(crate) keystore: Arc<Keystore>,
     pub(crate) index: AddressIndex,
     pub(crate) maintenance: Wakeup,
     pub(crate) spacing: Spacing,
@@ -129,6 +137,8 @@ impl Xvm {
             undecided: Undecided::new(),
             rejections: Rejections::new(),
             wallet: WalletQueue::new(),
+            wallet_turn: Arc::new(Semaphore::new(1)),
+            keystore: config.keystore,
             index: AddressIndex::new(config.index_transactions),
             maintenance: Wakeup::default(),
             spacing: Spacing::new(config.block_spacing_ms),

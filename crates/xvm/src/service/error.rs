@@ -9,7 +9,9 @@ use esker_rpc::wire::EncodingError;
 use esker_storage::StorageError;
 
 use super::genesis::BuildGenesisError;
+use super::keys::KeysError;
 use crate::issue::IssueError;
+use crate::spend::SpendError;
 use crate::state::{AddressTxsError, BalanceError};
 
 /// Why a method has no result.
@@ -63,12 +65,36 @@ pub(crate) enum ServiceError {
     AddressTxs(#[from] AddressTxsError),
     #[error(transparent)]
     Genesis(#[from] BuildGenesisError),
+    #[error(transparent)]
+    Keys(Box<KeysError>),
+    #[error(transparent)]
+    Spend(SpendError),
     /// The store failed, or what it holds is damaged.
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// The work was given up because the node stops.
     #[error("the node is shutting down")]
     ShuttingDown,
+}
+
+impl From<KeysError> for ServiceError {
+    fn from(error: KeysError) -> Self {
+        Self::Keys(Box::new(error))
+    }
+}
+
+impl From<SpendError> for ServiceError {
+    fn from(error: SpendError) -> Self {
+        match error {
+            SpendError::Storage(cause) => Self::Storage(cause),
+            SpendError::InsufficientFunds { .. }
+            | SpendError::WantedOverflow
+            | SpendError::SpentOverflow
+            | SpendError::NoAuthority
+            | SpendError::NoNft
+            | SpendError::MissingUtxo => Self::Spend(error),
+        }
+    }
 }
 
 impl From<ServiceError> for RpcError {

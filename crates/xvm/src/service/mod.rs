@@ -11,6 +11,7 @@ mod balances;
 mod blocks;
 mod error;
 pub mod genesis;
+mod keys;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -41,8 +42,10 @@ pub fn routes(vm: Arc<Xvm>) -> Vec<Route> {
 }
 
 /// The `xvm` namespace, in the order of the specification.
+///
+/// Those of the keystore's users follow.
 pub fn methods() -> MethodTable<Xvm> {
-    MethodTable::new("xvm")
+    let table = MethodTable::new("xvm")
         .alias("avm")
         .on_blocking("buildGenesis", on_chain(genesis::build_genesis))
         .deprecated_blocking("getAddressTxs", "v1.9.12", served(address_txs::get_address_txs))
@@ -56,7 +59,8 @@ pub fn methods() -> MethodTable<Xvm> {
         .on("getTxFee", served(assets::get_tx_fee))
         .deprecated("getTxStatus", "v1.10.0", served(txs::get_tx_status))
         .on_blocking("getUTXOs", served(utxos::get_utxos))
-        .on_async("issueTx", txs::issue_tx)
+        .on_async("issueTx", txs::issue_tx);
+    keys::methods(table)
 }
 
 /// A handler as the method table takes it.
@@ -71,6 +75,20 @@ fn on_chain<P, R>(
     handler: impl Fn(&genesis::Static, P) -> Reply<R> + Send + Sync + 'static,
 ) -> impl Fn(&Xvm, P) -> Result<R, RpcError> + Send + Sync + 'static {
     move |_, args| Ok(handler(&genesis::Static, args)?)
+}
+
+/// Runs work that takes long on a thread of the blocking pool.
+async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Reply<T> + Send + 'static,
+) -> Reply<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(reply) => reply,
+        Err(e) => match e.try_into_panic() {
+            // The caller turns it into an error reply and a log line, as for every handler.
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(ServiceError::ShuttingDown),
+        },
+    }
 }
 
 /// Reads an address of this chain.

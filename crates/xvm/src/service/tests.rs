@@ -111,7 +111,24 @@ fn each_method_is_listed_once_with_its_deprecation() {
         xvm.getTxStatus v1.10.0
         xvm.getUTXOs -
         xvm.issueTx -
-        wallet.issueTx v1.9.12"#]]
+        xvm.createAddress v1.9.12
+        xvm.createAsset v1.9.12
+        xvm.createFixedCapAsset v1.9.12
+        xvm.createNFTAsset v1.9.12
+        xvm.createVariableCapAsset v1.9.12
+        xvm.export v1.9.12
+        xvm.exportKey v1.9.12
+        xvm.import v1.9.12
+        xvm.importKey v1.9.12
+        xvm.listAddresses v1.9.12
+        xvm.mint v1.9.12
+        xvm.mintNFT v1.9.12
+        xvm.send v1.9.12
+        xvm.sendMultiple v1.9.12
+        xvm.sendNFT v1.9.12
+        wallet.issueTx v1.9.12
+        wallet.send v1.9.12
+        wallet.sendMultiple v1.9.12"#]]
     .assert_eq(&[listed(&x), listed(&wallet)].concat().join("\n"));
 }
 
@@ -167,7 +184,7 @@ fn arguments() -> impl Strategy<Value = String> {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
             prop::collection::btree_map("[a-z]{1,8}", inner.clone(), 0..3)
-                .prop_map(|members| Value::from_iter(members)),
+                .prop_map(Value::from_iter),
             inner.prop_map(
                 |v| json!({"a": {"initialState": {"fixedCap": [v.clone()], "variableCap": [v]}}})
             ),

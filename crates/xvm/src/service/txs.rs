@@ -8,7 +8,7 @@ use esker_rpc::wire::Encoding;
 use serde::{Deserialize, Serialize};
 
 use super::shown::Shown;
-use super::{Reply, ServiceError};
+use super::{Reply, ServiceError, off_thread};
 use crate::status::TxStatus;
 use crate::txs::Tx;
 use crate::vm::Xvm;
@@ -100,17 +100,7 @@ pub(super) async fn by_size(
         let bytes = decode(args.encoding, &args.tx).map_err(ServiceError::DecodeTx)?;
         Ok(TxIdReply { tx_id: issue(&vm, &bytes)? })
     };
-    if inline {
-        return work();
-    }
-    match tokio::task::spawn_blocking(work).await {
-        Ok(reply) => reply,
-        Err(e) => match e.try_into_panic() {
-            // The caller turns it into an error reply and a log line, as for every handler.
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(ServiceError::ShuttingDown),
-        },
-    }
+    if inline { work() } else { off_thread(work).await }
 }
 
 /// Text to bytes. No text is no bytes, in every encoding.

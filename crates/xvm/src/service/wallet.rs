@@ -9,7 +9,8 @@ use crate::vm::Xvm;
 
 /// The `wallet` namespace; its endpoint as a whole is deprecated.
 pub fn methods() -> MethodTable<Xvm> {
-    MethodTable::new("wallet").on_async("issueTx", issue_tx).deprecate_all("v1.9.12")
+    let table = MethodTable::new("wallet").on_async("issueTx", issue_tx);
+    super::keys::wallet_methods(table).deprecate_all("v1.9.12")
 }
 
 /// Takes a transaction as one that will be accepted, without verifying it against the state.

@@ -5,6 +5,7 @@
 mod genesis;
 mod goldens;
 mod json;
+mod spend;
 mod syntactic;
 mod txs;
 mod vectors;

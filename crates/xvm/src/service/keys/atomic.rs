@@ -1,0 +1,107 @@
+//! export, import.
+
+use std::sync::Arc;
+
+use esker_chain::address::parse_any_chain;
+use esker_keystore::{Password, User};
+use esker_primitives::{ChainId, ShortId};
+use esker_rpc::RpcError;
+use esker_rpc::wire::JsonU64;
+use esker_utxo::FxKind;
+use serde::Deserialize;
+
+use super::super::txs::TxIdReply;
+use super::super::{Reply, lookup_asset, now_s, off_thread};
+use super::KeysError;
+use super::arguments::{ChangeReply, Credentials, parse_to, spending_arguments};
+use super::session::{keychain, spend, unlock};
+
+use crate::spend::{Exported, ImportLimits, Payer};
+use crate::txs::Tx;
+use crate::verify::semantic::fx_bit;
+use crate::vm::Xvm;
+
+spending_arguments! {
+    /// Units for an address of another chain.
+    struct ExportArgs {
+        amount: JsonU64,
+        target_chain: String,
+        to: String,
+        #[serde(rename = "assetID")]
+        asset_id: String,
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ImportArgs {
+    username: String,
+    password: Password,
+    source_chain: String,
+    to: String,
+}
+
+/// Exports units to another chain, where they have to be imported.
+pub(super) async fn export(vm: Arc<Xvm>, args: ExportArgs) -> Result<ChangeReply, RpcError> {
+    Ok(export_checked(vm, args).await?)
+}
+
+async fn export_checked(vm: Arc<Xvm>, mut args: ExportArgs) -> Reply<ChangeReply> {
+    let asset = lookup_asset(&vm, &args.asset_id)?;
+    let (chain, to) = parse_destination(&vm, &args.to, &args.target_chain)?;
+    let JsonU64(amount) = args.amount;
+    if amount == 0 {
+        return Err(KeysError::ZeroAmount.into());
+    }
+    spend(vm, args.header(), move |session| {
+        Ok(session.payer().export(chain, (asset, amount), to)?)
+    })
+    .await
+}
+
+/// The prefix of `to` names the chain; where it is no address with a prefix, `target` does.
+fn parse_destination(vm: &Xvm, to: &str, target: &str) -> Reply<(ChainId, ShortId)> {
+    let context = vm.context();
+    if let Ok(found) = parse_any_chain(context.aliases.as_ref(), &context.hrp, to) {
+        return Ok(found);
+    }
+    let chain = context.aliases.lookup(target);
+    let chain = chain.ok_or_else(|| KeysError::TargetChain(target.to_owned()))?;
+    Ok((chain, to.parse().map_err(KeysError::ShortAddress)?))
+}
+
+/// Imports what another chain exported to the user: all that its keys can spend, as far as it goes into one
+/// transaction.
+pub(super) async fn import(vm: Arc<Xvm>, args: ImportArgs) -> Result<TxIdReply, RpcError> {
+    Ok(import_checked(vm, args).await?)
+}
+
+async fn import_checked(vm: Arc<Xvm>, args: ImportArgs) -> Reply<TxIdReply> {
+    let ImportArgs { username, password, source_chain, to } = args;
+    let source = vm.context().aliases.lookup(&source_chain);
+    let source = source.ok_or(KeysError::SourceChain(source_chain))?;
+    let to = parse_to(&vm, &to)?;
+    let user = unlock(&vm, &Credentials { username, password }).await?;
+    off_thread(move || {
+        let tx = build_import(&vm, &user, source, to)?;
+        Ok(TxIdReply { tx_id: vm.issue_tx(tx).map_err(KeysError::Issue)? })
+    })
+    .await
+}
+
+/// What an import has beside what it imports: its fixed fields, and some coins that pay the fee.
+const OTHER_BYTES: usize = 4096;
+
+fn build_import(vm: &Xvm, user: &User, source: ChainId, to: ShortId) -> Reply<Tx> {
+    let keys = keychain(vm, user, &[])?;
+    let view = vm.view()?;
+    let takes = |asset: &_| {
+        let asset = view.asset(asset)?;
+        Ok(asset.is_some_and(|a| a.fx_bits & fx_bit(FxKind::Secp256k1.index()) != 0))
+    };
+    let max_bytes = vm.mempool.max_tx_bytes().saturating_sub(OTHER_BYTES);
+    let limits = ImportLimits { max_bytes, takes: &takes };
+    let (params, now_s) = (vm.params(), now_s(vm));
+    let payer = Payer { params, coins: &view, keys: &keys, change: to, now_s };
+    Ok(payer.import(source, &Exported::new(&view, source), &limits, to)?)
+}

@@ -1,0 +1,60 @@
+//! Why a method that uses keys has no result: the texts that clients see.
+
+use esker_chain::address::ServiceAddressError;
+use esker_keystore::KeystoreError;
+use esker_primitives::go;
+use esker_primitives::ids::IdError;
+use esker_rpc::wire::EncodingError;
+
+use crate::issue::IssueError;
+use crate::txs::MAX_MEMO_LEN;
+
+/// Why a method that uses keys has no result. None of the texts holds a password or a key.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeysError {
+    #[error("problem retrieving user {}: {cause}", go::quote(name))]
+    User { name: String, cause: KeystoreError },
+    #[error("from addresses have no keys or funds")]
+    NoKeys,
+    #[error("couldn't parse changeAddr: {0}")]
+    ChangeAddress(ServiceAddressError),
+    #[error("couldn't parse 'From' addresses: {0}")]
+    WalletFrom(ServiceAddressError),
+    #[error("problem parsing to address {}: {cause}", go::quote(text))]
+    ToAddress { text: String, cause: ServiceAddressError },
+    #[error("problem parsing address {}: {cause}", go::quote(text))]
+    KeyAddress { text: String, cause: ServiceAddressError },
+    #[error("argument 'privateKey' not given")]
+    NoPrivateKey,
+    #[error("problem saving key {0}")]
+    SaveKey(KeystoreError),
+    #[error("problem retrieving private key: {0}")]
+    RetrieveKey(KeystoreError),
+    #[error("max memo length is {MAX_MEMO_LEN} but provided memo field is length {0}")]
+    MemoTooLong(usize),
+    #[error("no outputs to send")]
+    NoOutputs,
+    #[error("amount must be positive")]
+    ZeroAmount,
+    #[error("couldn't find asset {0}")]
+    NoSuchAsset(String),
+    #[error("no minters or initialHolders provided")]
+    NoHoldersOrMinters,
+    #[error("no minters provided")]
+    NoMinters,
+    #[error("amount minted must be positive")]
+    ZeroMinted,
+    #[error("problem decoding payload bytes: {0}")]
+    Payload(EncodingError),
+    #[error("problem parsing chainID {quoted}: there is no ID with alias: {0}", quoted = go::quote(.0))]
+    SourceChain(String),
+    #[error("there is no ID with alias: {0}")]
+    TargetChain(String),
+    #[error(transparent)]
+    ShortAddress(IdError),
+    #[error("problem issuing transaction: {0}")]
+    Issue(IssueError),
+    /// The keystore failed after the user was known, or the user is gone meanwhile.
+    #[error(transparent)]
+    Keystore(#[from] KeystoreError),
+}

@@ -1,0 +1,110 @@
+//! mint, mintNFT, sendNFT.
+
+use std::sync::Arc;
+
+use esker_rpc::RpcError;
+use esker_rpc::wire::{Encoding, JsonU32, JsonU64};
+
+use super::super::txs::decode;
+use super::super::{Reply, lookup_asset};
+use super::KeysError;
+use super::arguments::{ChangeReply, Header, parse_to, spending_arguments};
+use super::session::{Session, spend};
+use crate::spend::{self, Amounts, Authorised};
+use crate::vm::Xvm;
+
+spending_arguments! {
+    /// More units of an asset.
+    struct MintArgs {
+        amount: JsonU64,
+        #[serde(rename = "assetID")]
+        asset_id: String,
+        to: String,
+    }
+}
+
+spending_arguments! {
+    /// An NFT with a payload.
+    struct MintNftArgs {
+        #[serde(rename = "assetID")]
+        asset_id: String,
+        payload: String,
+        to: String,
+        encoding: Encoding,
+    }
+}
+
+spending_arguments! {
+    /// An NFT of a group.
+    struct SendNftArgs {
+        #[serde(rename = "assetID")]
+        asset_id: String,
+        #[serde(rename = "groupID")]
+        group_id: JsonU32,
+        to: String,
+    }
+}
+
+/// Mints units. `from` limits only who pays the fee.
+pub(super) async fn mint(vm: Arc<Xvm>, args: MintArgs) -> Result<ChangeReply, RpcError> {
+    Ok(mint_checked(vm, args).await?)
+}
+
+async fn mint_checked(vm: Arc<Xvm>, mut args: MintArgs) -> Reply<ChangeReply> {
+    let JsonU64(amount) = args.amount;
+    if amount == 0 {
+        return Err(KeysError::ZeroMinted.into());
+    }
+    let asset = lookup_asset(&vm, &args.asset_id)?;
+    let to = parse_to(&vm, &args.to)?;
+    operate(vm, args.header(), move |session| {
+        let keys = session.every_key()?;
+        Ok(spend::mint(session.coins(), &keys, (asset, amount), to, session.now_s)?)
+    })
+    .await
+}
+
+/// Mints an NFT. `from` limits only who pays the fee.
+pub(super) async fn mint_nft(vm: Arc<Xvm>, args: MintNftArgs) -> Result<ChangeReply, RpcError> {
+    Ok(mint_nft_checked(vm, args).await?)
+}
+
+async fn mint_nft_checked(vm: Arc<Xvm>, mut args: MintNftArgs) -> Reply<ChangeReply> {
+    let asset = lookup_asset(&vm, &args.asset_id)?;
+    let to = parse_to(&vm, &args.to)?;
+    let payload = decode(args.encoding, &args.payload).map_err(KeysError::Payload)?;
+    operate(vm, args.header(), move |session| {
+        let keys = session.every_key()?;
+        Ok(spend::mint_nft(session.coins(), &keys, &asset, payload, to, session.now_s)?)
+    })
+    .await
+}
+
+/// Gives an NFT to another owner. Unlike minting it takes the NFTs of `from` only.
+pub(super) async fn send_nft(vm: Arc<Xvm>, args: SendNftArgs) -> Result<ChangeReply, RpcError> {
+    Ok(send_nft_checked(vm, args).await?)
+}
+
+async fn send_nft_checked(vm: Arc<Xvm>, mut args: SendNftArgs) -> Reply<ChangeReply> {
+    let asset = lookup_asset(&vm, &args.asset_id)?;
+    let to = parse_to(&vm, &args.to)?;
+    let JsonU32(group) = args.group_id;
+    operate(vm, args.header(), move |session| {
+        Ok(spend::send_nft(session.coins(), &session.keys, (asset, group), to, session.now_s)?)
+    })
+    .await
+}
+
+/// Pays the fee, and only then looks for what allows the operation.
+async fn operate(
+    vm: Arc<Xvm>,
+    header: Header,
+    authorise: impl FnOnce(&Session<'_>) -> Reply<Authorised> + Send + 'static,
+) -> Reply<ChangeReply> {
+    spend(vm, header, move |session| {
+        let paid = session.payer().pay(Amounts::new(), session.vm.params().tx_fee)?;
+        let authorised = authorise(session)?;
+        Ok(paid.operate(session.every_key()?.as_ref(), authorised))
+    })
+    .await
+}

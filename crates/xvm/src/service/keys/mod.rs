@@ -1,0 +1,47 @@
+//! Methods that use keys of the node's keystore (x-chain.md 7.1).
+//!
+//! Each checks in the reference's order: what it can before it asks for the user, then the user and its keys, then
+//! what they can pay. Password checks wait for their turn in the keystore; what reads keys and UTXOs runs on the
+//! blocking pool. With the keystore off the methods stay and know no user.
+
+mod addresses;
+mod arguments;
+mod assets;
+mod atomic;
+mod error;
+mod mint;
+mod send;
+mod session;
+
+use esker_rpc::MethodTable;
+
+use crate::vm::Xvm;
+pub(crate) use error::KeysError;
+
+/// The release of the reference that deprecated them.
+const DEPRECATED_SINCE: &str = "v1.9.12";
+
+/// Adds the methods to the `xvm` namespace.
+pub(super) fn methods(table: MethodTable<Xvm>) -> MethodTable<Xvm> {
+    table
+        .deprecated_async("createAddress", DEPRECATED_SINCE, addresses::create_address)
+        .deprecated_async("createAsset", DEPRECATED_SINCE, assets::create_asset)
+        .deprecated_async("createFixedCapAsset", DEPRECATED_SINCE, assets::create_asset)
+        .deprecated_async("createNFTAsset", DEPRECATED_SINCE, assets::create_nft_asset)
+        .deprecated_async("createVariableCapAsset", DEPRECATED_SINCE, assets::create_asset)
+        .deprecated_async("export", DEPRECATED_SINCE, atomic::export)
+        .deprecated_async("exportKey", DEPRECATED_SINCE, addresses::export_key)
+        .deprecated_async("import", DEPRECATED_SINCE, atomic::import)
+        .deprecated_async("importKey", DEPRECATED_SINCE, addresses::import_key)
+        .deprecated_async("listAddresses", DEPRECATED_SINCE, addresses::list_addresses)
+        .deprecated_async("mint", DEPRECATED_SINCE, mint::mint)
+        .deprecated_async("mintNFT", DEPRECATED_SINCE, mint::mint_nft)
+        .deprecated_async("send", DEPRECATED_SINCE, send::send)
+        .deprecated_async("sendMultiple", DEPRECATED_SINCE, send::send_multiple)
+        .deprecated_async("sendNFT", DEPRECATED_SINCE, mint::send_nft)
+}
+
+/// Adds those of the `wallet` namespace.
+pub(super) fn wallet_methods(table: MethodTable<Xvm>) -> MethodTable<Xvm> {
+    table.on_async("send", send::wallet_send).on_async("sendMultiple", send::wallet_send_multiple)
+}
