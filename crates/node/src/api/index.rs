@@ -51,7 +51,7 @@ pub(super) fn install(
     routes: &Routes,
 ) -> Result<(), RouteError> {
     for (name, source) in [("block", Some(Arc::clone(source))), ("tx", None), ("vtx", None)] {
-        let service = IndexApi { source }.service();
+        let service = IndexApi { source, range_bytes: MAX_RANGE_BYTES }.service();
         routes.node(&format!("index/{chain}/{name}"), Endpoint::J2(service))?;
     }
     Ok(())
@@ -61,6 +61,7 @@ pub(super) fn install(
 #[derive(Debug)]
 pub(crate) struct IndexApi {
     source: Option<Arc<dyn IndexSource>>,
+    range_bytes: usize,
 }
 
 /// The `index` namespace.
@@ -166,7 +167,7 @@ impl IndexApi {
             let container = self.container(index)?;
             bytes += container.bytes.len();
             containers.push(shown(index, &container, args.encoding)?);
-            if bytes >= MAX_RANGE_BYTES {
+            if bytes >= self.range_bytes {
                 break;
             }
         }
@@ -229,4 +230,54 @@ fn no_container_at(index: u64) -> RpcError {
 
 fn not_found() -> RpcError {
     RpcError::new("not found")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten blocks of 100 bytes.
+    #[derive(Debug)]
+    struct Ten;
+
+    impl IndexSource for Ten {
+        fn last_height(&self) -> Result<u64, String> {
+            Ok(10)
+        }
+
+        fn container_at(&self, height: u64) -> Result<Option<Container>, String> {
+            let bytes = Bytes::from(vec![0; 100]);
+            Ok((1..=10).contains(&height).then_some(Container {
+                id: Id::ZERO,
+                bytes,
+                accepted_ms: 0,
+            }))
+        }
+
+        fn height_of(&self, _: &Id) -> Result<Option<u64>, String> {
+            Ok(None)
+        }
+    }
+
+    #[test]
+    fn a_range_ends_before_it_outgrows_the_memory() {
+        for (range_bytes, start, first_and_last) in [
+            (1000, 0, (0, 9)),
+            (400, 0, (0, 3)),
+            (399, 0, (0, 3)),
+            (1, 9, (9, 9)),
+            (350, 5, (5, 8)),
+        ] {
+            let api = IndexApi { source: Some(Arc::new(Ten)), range_bytes };
+            let args = RangeArgs {
+                start_index: JsonU64(start),
+                num_to_fetch: JsonU64(MAX_RANGE),
+                encoding: Encoding::Hex,
+            };
+            let containers = api.get_container_range(args).unwrap().containers;
+            let indexes: Vec<_> = containers.iter().map(|container| container.index.0).collect();
+            let (first, last) = first_and_last;
+            assert_eq!(indexes, (first..=last).collect::<Vec<_>>(), "{range_bytes}");
+        }
+    }
 }

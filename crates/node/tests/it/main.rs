@@ -1,4 +1,6 @@
 //! The node's outside over real ports.
 
+#![expect(clippy::unwrap_used, reason = "a panic is a test's message")]
+
 mod api;
 mod http;

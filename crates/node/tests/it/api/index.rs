@@ -101,15 +101,3 @@ async fn empty_indexes() {
         assert_eq!(node.get(path).await.status, 404, "{path}");
     }
 }
-
-#[tokio::test]
-async fn a_range_ends_before_it_outgrows_the_memory() {
-    static LARGE: [u8; 5 << 20] = [7; 5 << 20];
-    let node = Node::start().await;
-    for _ in 0..9 {
-        node.vm.accept(&LARGE, START_MS);
-    }
-    let range = json!({"numToFetch": 9});
-    let got = node.result(BLOCKS, "index.getContainerRange", range).await;
-    assert_eq!(got["containers"].as_array().unwrap().len(), 7, "32 MiB and what goes over it");
-}

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::{Client, Server};
 
 /// A time-out that a test waits for.
-const SHORT: Duration = Duration::from_millis(60);
+const SHORT: Duration = Duration::from_millis(400);
 
 fn too_large(bytes: usize) -> String {
     format!("content length too large ({bytes}>{DEFAULT_BODY_LIMIT})\n")
