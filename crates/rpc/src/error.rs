@@ -25,6 +25,20 @@ pub struct RpcError {
 impl RpcError {
     /// Code of an error of a service that has no code of its own.
     pub const SERVER: i64 = -32000;
+    /// Code of bytes that are no JSON.
+    pub const PARSE: i64 = -32700;
+    /// Code of a message that is no request.
+    pub const INVALID_REQUEST: i64 = -32600;
+    /// Code of a method or a kind of subscription that does not exist.
+    pub const METHOD_NOT_FOUND: i64 = -32601;
+    /// Code of arguments that do not fit.
+    pub const INVALID_PARAMS: i64 = -32602;
+    /// Code of a call that took too long.
+    pub const TIMEOUT: i64 = -32002;
+    /// Code of an answer that is too large.
+    pub const TOO_LARGE: i64 = -32003;
+    /// Code of a fault of the server's own: a handler that panicked, a result without a JSON form.
+    pub const INTERNAL: i64 = -32603;
 
     /// An error of the service: code [`RpcError::SERVER`], no data.
     pub fn new(message: impl Into<String>) -> Self {

@@ -11,21 +11,22 @@
 //!   the serialised result or a [`CallError`].
 //! - [`j2`] is the object dialect (`service.method`, one object of named arguments, no batches):
 //!   bytes of a request in, bytes of the reply out.
+//! - [`evm`] is the positional dialect (`namespace_method`, a list of arguments that [`args`] decodes,
+//!   batches, notifications, subscriptions where the connection has any).
 //!
-//! What this crate never does: open a socket, read a header other than the two [`j2::handle`]
-//! takes, hold a lock while a handler runs, or let a handler's panic past [`Method::call`].
+//! What this crate never does: open a socket, read a header other than those that a dialect's errors are
+//! about, hold a lock while a handler runs, or let a handler's panic past [`Method::call`].
 //!
-//! # How a positional dialect joins
+//! # How a dialect joins
 //!
-//! A dialect is a function from request bytes to reply bytes over a `&Service`. One with arrays of
-//! arguments (`namespace_method`, batches, subscriptions) brings three things and changes none of
-//! the core: its own envelope scan (on [`go_json::Document`]), [`Params::List`] for its calls, and
-//! its texts for each variant of [`ParamsError`], which already tells the argument's position.
-//! Handlers of such methods are registered with [`MethodTable::on_list`], whose argument
-//! type is a tuple or sequence; a subscription needs a sink, which belongs into [`CallContext`].
+//! A dialect is a function from request bytes to reply bytes over a `&Service`. It brings its own envelope
+//! scan (on [`go_json::Document`]), chooses the variant of [`Params`] for its calls, and has its texts for
+//! each variant of [`ParamsError`]; it changes nothing of the core.
 
+pub mod args;
 mod context;
 mod error;
+pub mod evm;
 pub mod go_json;
 pub mod j2;
 mod params;

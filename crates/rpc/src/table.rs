@@ -5,7 +5,9 @@ use std::{fmt, future::Future, sync::Arc};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    CallContext, Params, ParamsError, RpcError, Service, go_json,
+    CallContext, RpcError, Service,
+    args::FromParams,
+    go_json,
     service::{Erased, Method, MethodInfo, Outcome, Step},
 };
 
@@ -128,19 +130,69 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         })
     }
 
-    /// A quick method that takes its arguments by position: `P` is what `decode` makes of them.
+    /// A quick method that takes its arguments by position: `P` is `()` or a tuple of
+    /// [`crate::args::Argument`]s.
     #[must_use]
-    pub fn on_list<P, R, D, F>(self, name: &'static str, decode: D, handler: F) -> Self
+    pub fn on_list<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
-        P: 'static,
+        P: FromParams + 'static,
         R: Serialize + 'static,
-        D: Fn(Params<'_>) -> Result<P, ParamsError> + Send + Sync + 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
         self.row(name, move |service| {
             Box::new(move |params, _, out| {
-                let arguments = decode(params)?;
-                Ok(Step::Done(handler(&service, arguments).and_then(|reply| write(&reply, out))))
+                let arguments = P::from_params(params)?;
+                let done = handler(&service, arguments).and_then(|reply| write_list(&reply, out));
+                Ok(Step::Done(done))
+            })
+        })
+    }
+
+    /// [`MethodTable::on_list`] of a method that waits.
+    #[must_use]
+    pub fn on_list_async<P, R, F, Fut>(self, name: &'static str, handler: F) -> Self
+    where
+        P: FromParams + 'static,
+        R: Serialize + 'static,
+        F: Fn(Arc<S>, P) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
+    {
+        self.row(name, move |service| {
+            Box::new(move |params, _, out| {
+                let answer = handler(Arc::clone(&service), P::from_params(params)?);
+                Ok(Step::Later(Box::pin(async move { write_list(&answer.await?, out) })))
+            })
+        })
+    }
+
+    /// [`MethodTable::on_list`] of a method that computes, or reads the disk, for long: it runs on the
+    /// blocking pool.
+    #[must_use]
+    pub fn on_list_blocking<P, R, F>(self, name: &'static str, handler: F) -> Self
+    where
+        P: FromParams + Send + 'static,
+        R: Serialize + 'static,
+        F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.on_list_blocking_with(name, move |service, arguments, _| handler(service, arguments))
+    }
+
+    /// As [`MethodTable::on_list_blocking`], for handlers that ask whether their client still waits.
+    #[must_use]
+    pub fn on_list_blocking_with<P, R, F>(self, name: &'static str, handler: F) -> Self
+    where
+        P: FromParams + Send + 'static,
+        R: Serialize + 'static,
+        F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.row(name, move |service| {
+            let handler = Arc::new(handler);
+            Box::new(move |params, _, out| {
+                let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
+                let arguments = P::from_params(params)?;
+                Ok(Step::Blocking(Box::new(move |context| {
+                    handler(&service, arguments, context).and_then(|reply| write_list(&reply, out))
+                })))
             })
         })
     }
@@ -259,4 +311,12 @@ impl<S> fmt::Debug for MethodTable<S> {
 fn write(reply: &impl Serialize, mut out: Vec<u8>) -> Outcome {
     go_json::write(reply, &mut out).map_err(|error| RpcError::new(error.to_string()))?;
     Ok(out)
+}
+
+/// [`write`] for the positional dialect, which has a code for a result that has no JSON form.
+fn write_list(reply: &impl Serialize, mut out: Vec<u8>) -> Outcome {
+    match go_json::write(reply, &mut out) {
+        Ok(()) => Ok(out),
+        Err(error) => Err(RpcError::with_code(RpcError::INTERNAL, error.to_string())),
+    }
 }

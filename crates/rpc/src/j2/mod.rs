@@ -29,11 +29,6 @@ use crate::{
     go_json::{Document, Kind},
 };
 
-/// The code of JSON that cannot be read.
-const PARSE_ERROR: i64 = -32700;
-/// The code of a message that is no request of this version.
-const INVALID_REQUEST: i64 = -32600;
-
 /// The text for arguments that do not fit, whatever is wrong with them.
 pub const INVALID_ARGUMENT: &str = "couldn't unmarshal an argument. Ensure arguments are valid and \
     properly formatted. See documentation for example calls";
@@ -77,13 +72,13 @@ fn accept<'s, 'b>(
     };
     if let Err(text) = decoded {
         // Answered in any case: it cannot be known whether this was a notification.
-        return Err(refuse(PARSE_ERROR, &text));
+        return Err(refuse(RpcError::PARSE, &text));
     }
     let found = if envelope.jsonrpc == "2.0" {
         names::find(service, &envelope.method)
             .map_err(|error| reply::rpc_error(&error, envelope.id))
     } else {
-        Err(refuse(INVALID_REQUEST, "jsonrpc must be 2.0"))
+        Err(refuse(RpcError::INVALID_REQUEST, "jsonrpc must be 2.0"))
     };
     match found {
         Ok(method) => Ok((method, envelope)),

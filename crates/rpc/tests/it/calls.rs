@@ -12,7 +12,8 @@ use std::{
 };
 
 use esker_rpc::{
-    BlockingPool, CallContext, CallError, Lookup, MethodTable, NoArgs, Params, RpcError, Service,
+    BlockingPool, CallContext, CallError, Lookup, MethodTable, NoArgs, Params, ParamsError,
+    RpcError, Service,
     go_json::Document,
     j2::{self, DeprecationNote, INVALID_ARGUMENT},
 };
@@ -265,29 +266,19 @@ fn errors_may_have_a_code_and_data() {
 fn the_core_is_called_without_a_dialect() {
     let service = MethodTable::new("toy")
         .on("named", |(): &(), arguments: std::collections::BTreeMap<String, u8>| Ok(arguments))
-        .on_list(
-            "sum",
-            |params| match params {
-                Params::List(list) => {
-                    list.decode().map_err(|e| esker_rpc::ParamsError::Named(e.to_string()))
-                }
-                Params::Absent | Params::Named(_) => Err(esker_rpc::ParamsError::Form),
-            },
-            |(): &(), numbers: Vec<u32>| Ok(numbers.iter().sum::<u32>()),
-        )
+        .on_list("sum", |(): &(), (numbers,): (Vec<u64>,)| Ok(numbers.iter().sum::<u64>()))
         .bind(Arc::new(()));
     let run = |name: &str, params: Params<'_>| {
         let Lookup::Found(method) = service.find("toy", name) else { panic!("no {name}") };
         let context = CallContext::new();
         block_on(method.call(params, &context, service.pool(), b"> ".to_vec()))
     };
-    let list = Document::first(b"[1,2,3]").unwrap();
+    let list = Document::first(b"[[1,2,3]]").unwrap();
     assert_eq!(run("sum", Params::List(list)).unwrap(), b"> 6");
-    assert_eq!(run("sum", Params::Absent), Err(CallError::Params(esker_rpc::ParamsError::Form)));
-    assert_eq!(
-        run("named", Params::List(list)),
-        Err(CallError::Params(esker_rpc::ParamsError::Form))
-    );
+    let [missing, form] = [ParamsError::Missing(0), ParamsError::Form].map(CallError::Params);
+    assert_eq!(run("sum", Params::Absent), Err(missing));
+    assert_eq!(run("sum", Params::Named(Document::EMPTY_OBJECT)), Err(form));
+    assert_eq!(run("named", Params::List(list)), Err(CallError::Params(ParamsError::Form)));
     assert_eq!(run("named", Params::Absent).unwrap(), b"> {}");
     assert!(matches!(service.find("toy", "none"), Lookup::NoMethod));
     assert!(matches!(service.find("none", "sum"), Lookup::NoNamespace));

@@ -4,6 +4,7 @@
 
 mod calls;
 mod decoding;
+mod evm;
 mod properties;
 mod recorded;
 mod syntax;

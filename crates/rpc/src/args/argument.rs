@@ -1,0 +1,150 @@
+//! One argument, and the plain types.
+
+use std::borrow::Cow;
+
+use super::ArgumentError;
+use crate::go_json::{Document, Kind};
+
+/// A type that an argument decodes into.
+pub trait Argument: Sized {
+    /// Go's name of the type, as texts show it.
+    fn go_type() -> Cow<'static, str>;
+
+    /// Reads a value of any kind.
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError>;
+
+    /// What an argument that is not given stands for; `None`: it must be given.
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+/// Go's pointer: `null` and an argument that is not given are none.
+impl<T: Argument> Argument for Option<T> {
+    fn go_type() -> Cow<'static, str> {
+        T::go_type()
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        if value.kind() == Kind::Null { Ok(None) } else { T::decode(value).map(Some) }
+    }
+
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+}
+
+/// Go's slice: `null` is an empty one.
+impl<T: Argument> Argument for Vec<T> {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Owned(format!("[]{}", T::go_type()))
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        match value.kind() {
+            Kind::Null => Ok(Self::new()),
+            Kind::Array => {
+                let mut deferred = None;
+                let mut list = Self::new();
+                for element in value.elements() {
+                    match T::decode(element) {
+                        Ok(element) => list.push(element),
+                        Err(error) if error.is_deferred() => {
+                            deferred.get_or_insert(error);
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+                deferred.map_or(Ok(list), Err)
+            }
+            kind => Err(ArgumentError::kind(kind, Self::go_type())),
+        }
+    }
+}
+
+impl Argument for String {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("string")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        match (value.as_str(), value.kind()) {
+            (Some(text), _) => Ok(text.into_owned()),
+            (None, Kind::Null) => Ok(Self::new()),
+            (None, kind) => Err(ArgumentError::kind(kind, Self::go_type())),
+        }
+    }
+}
+
+impl Argument for bool {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("bool")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        match value.kind() {
+            Kind::Bool | Kind::Null => Ok(value.as_bytes() == b"true"),
+            kind => Err(ArgumentError::kind(kind, Self::go_type())),
+        }
+    }
+}
+
+/// A number of JSON: its literal decides, `null` is zero.
+fn number<T: std::str::FromStr + Default>(
+    value: Document<'_>,
+    wanted: &'static str,
+) -> Result<T, ArgumentError> {
+    match value.kind() {
+        Kind::Null => Ok(T::default()),
+        Kind::Number => {
+            let literal = std::str::from_utf8(value.as_bytes()).unwrap_or_default();
+            literal.parse().map_err(|_| ArgumentError::Type {
+                found: Cow::Owned(format!("number {literal}")),
+                wanted: Cow::Borrowed(wanted),
+                field: None,
+                deferred: true,
+            })
+        }
+        kind => Err(ArgumentError::kind(kind, wanted)),
+    }
+}
+
+macro_rules! numbers {
+    ($($of:ty, $name:literal;)*) => {$(
+        impl Argument for $of {
+            fn go_type() -> Cow<'static, str> {
+                Cow::Borrowed($name)
+            }
+
+            fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+                number(value, $name)
+            }
+        }
+    )*};
+}
+
+numbers! {
+    u64, "uint64";
+    i64, "int";
+}
+
+impl Argument for f64 {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("float64")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        let read: Self = number(value, "float64")?;
+        // Go refuses what Rust reads as infinite.
+        if read.is_finite() {
+            return Ok(read);
+        }
+        let literal = String::from_utf8_lossy(value.as_bytes());
+        Err(ArgumentError::Type {
+            found: Cow::Owned(format!("number {literal}")),
+            wanted: Self::go_type(),
+            field: None,
+            deferred: true,
+        })
+    }
+}

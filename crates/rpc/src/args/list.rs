@@ -1,0 +1,71 @@
+//! Lists of arguments.
+
+use super::Argument;
+use crate::{Params, ParamsError, go_json::Document};
+
+/// All arguments of a method: `()` for none, otherwise a tuple of [`Argument`]s.
+pub trait FromParams: Sized {
+    /// Decodes arguments by position, with the error of the first one that is wrong.
+    fn from_params(params: Params<'_>) -> Result<Self, ParamsError>;
+}
+
+/// Hands out the elements of a list one after the other.
+struct Arguments<I> {
+    elements: I,
+    taken: usize,
+}
+
+fn arguments<'a>(
+    params: Params<'a>,
+) -> Result<Arguments<impl Iterator<Item = Document<'a>>>, ParamsError> {
+    let list = match params {
+        Params::Absent => None,
+        Params::List(list) => Some(list),
+        Params::Named(_) => return Err(ParamsError::Form),
+    };
+    Ok(Arguments { elements: list.into_iter().flat_map(Document::elements), taken: 0 })
+}
+
+impl<'a, I: Iterator<Item = Document<'a>>> Arguments<I> {
+    fn next<T: Argument>(&mut self) -> Result<T, ParamsError> {
+        let index = self.taken;
+        self.taken += 1;
+        match self.elements.next() {
+            None => T::absent().ok_or(ParamsError::Missing(index)),
+            Some(value) => T::decode(value)
+                .map_err(|error| ParamsError::Argument { index, text: error.to_string() }),
+        }
+    }
+
+    fn end(mut self) -> Result<(), ParamsError> {
+        if self.elements.next().is_some() { Err(ParamsError::TooMany(self.taken)) } else { Ok(()) }
+    }
+}
+
+impl FromParams for () {
+    fn from_params(params: Params<'_>) -> Result<Self, ParamsError> {
+        arguments(params)?.end()
+    }
+}
+
+macro_rules! tuples {
+    ($($($of:ident)+;)*) => {$(
+        impl<$($of: Argument),+> FromParams for ($($of,)+) {
+            fn from_params(params: Params<'_>) -> Result<Self, ParamsError> {
+                let mut arguments = arguments(params)?;
+                let taken = ($(arguments.next::<$of>()?,)+);
+                arguments.end()?;
+                Ok(taken)
+            }
+        }
+    )*};
+}
+
+tuples! {
+    A;
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+}

@@ -1,0 +1,30 @@
+//! Arguments by position, decoded as a Go server decodes them: the reference's dialect hands each one to
+//! the parameter type of a Go function, and its error texts show that.
+//!
+//! [`FromParams`] makes a tuple of [`Argument`]s from [`crate::Params::List`]; a list that is too short
+//! or too long, and which argument is wrong, is told by position. Types of a service implement
+//! [`Argument`]; one that is a Go struct there lists its members in [`decode_struct`].
+//!
+//! ```
+//! use esker_rpc::{Params, args::FromParams, go_json::Document};
+//!
+//! let list = Document::first(br#"["a", null]"#)?;
+//! let (text, flag): (String, Option<bool>) = FromParams::from_params(Params::List(list)).unwrap();
+//! assert_eq!((text.as_str(), flag), ("a", None));
+//!
+//! let list = Document::first(br#"["a", 5]"#)?;
+//! let error = <(String, Option<bool>)>::from_params(Params::List(list)).unwrap_err();
+//! let text = "invalid argument 1: json: cannot unmarshal number into Go value of type bool";
+//! assert_eq!(error.to_string(), text);
+//! # Ok::<(), esker_rpc::go_json::SyntaxError>(())
+//! ```
+
+mod argument;
+mod error;
+mod fields;
+mod list;
+
+pub use argument::Argument;
+pub use error::ArgumentError;
+pub use fields::{Slot, decode_struct};
+pub use list::FromParams;

@@ -1,0 +1,120 @@
+//! Running one message.
+
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    Server, Subscriber,
+    message::{Class, Message, NoList},
+    reply, subscriptions,
+};
+use crate::{CallContext, CallError, Lookup, Method, ParamsError, RpcError};
+
+/// What the calls of one message or batch share.
+pub(super) struct Calls<'a> {
+    pub(super) server: &'a Server,
+    subscriber: Option<&'a dyn Subscriber>,
+    context: CallContext,
+    deadline: Option<Instant>,
+}
+
+/// How a call ended.
+pub(super) enum Outcome {
+    /// With a result.
+    Result {
+        /// The whole reply, without a newline.
+        reply: Vec<u8>,
+        /// How much of it is the result.
+        result_bytes: usize,
+    },
+    /// With an error, not yet written.
+    Error(RpcError),
+    /// It did not end in time and has been cancelled.
+    TimedOut,
+}
+
+/// A method's namespace and name, both canonical.
+pub(super) type MethodName = (&'static str, &'static str);
+
+impl<'a> Calls<'a> {
+    pub(super) fn new(server: &'a Server, subscriber: Option<&'a dyn Subscriber>) -> Self {
+        let deadline = Instant::now().checked_add(server.limits.call_timeout);
+        Self { server, subscriber, context: CallContext::new(), deadline }
+    }
+
+    /// Runs a message that is no response; tells the method too, if it names one.
+    pub(super) async fn run(&self, message: &Message<'_>) -> (Outcome, Option<MethodName>) {
+        if message.class() == Class::Invalid {
+            let error = RpcError::with_code(RpcError::INVALID_REQUEST, "invalid request");
+            return (Outcome::Error(error), None);
+        }
+        let method = self.find(&message.method);
+        let invoke = self.invoke(message, method);
+        let result = match self.deadline {
+            None => Ok(invoke.await),
+            Some(deadline) => timeout_at(deadline, invoke).await,
+        };
+        let outcome = match result {
+            Ok(Ok((reply, result_bytes))) => Outcome::Result { reply, result_bytes },
+            Ok(Err(error)) => Outcome::Error(error),
+            Err(_) => Outcome::TimedOut,
+        };
+        (outcome, method.map(|method| (method.info().namespace, method.info().name)))
+    }
+
+    fn find(&self, name: &str) -> Option<&'a Method> {
+        let (namespace, name) = name.split_once('_')?;
+        match self.server.service.find(namespace, name) {
+            Lookup::Found(method) => Some(method),
+            Lookup::NoNamespace | Lookup::NoMethod => None,
+        }
+    }
+
+    async fn invoke(
+        &self,
+        message: &Message<'_>,
+        method: Option<&Method>,
+    ) -> Result<(Vec<u8>, usize), RpcError> {
+        let mut out = reply::start_result(message.answer_id());
+        let before = out.len();
+        if let Some(namespace) = message.method.strip_suffix("_subscribe") {
+            subscriptions::subscribe(self.subscriber, namespace, message, &mut out)?;
+        } else if message.method.ends_with("_unsubscribe") {
+            subscriptions::unsubscribe(self.subscriber, message, &mut out)?;
+        } else {
+            let method = method.ok_or_else(|| not_found(&message.method))?;
+            let params = message.params().map_err(no_list)?;
+            let pool = self.server.service.pool();
+            out = method.call(params, &self.context, pool, out).await.map_err(shown)?;
+        }
+        let result_bytes = out.len() - before;
+        out.push(reply::END);
+        Ok((out, result_bytes))
+    }
+}
+
+fn not_found(name: &str) -> RpcError {
+    let text = format!("the method {name} does not exist/is not available");
+    RpcError::with_code(RpcError::METHOD_NOT_FOUND, text)
+}
+
+pub(super) fn timed_out() -> RpcError {
+    RpcError::with_code(RpcError::TIMEOUT, "request timed out")
+}
+
+pub(super) fn no_list(_: NoList) -> RpcError {
+    RpcError::with_code(RpcError::INVALID_PARAMS, "non-array args")
+}
+
+/// How this dialect shows arguments that do not fit.
+pub(super) fn misfit(error: &ParamsError) -> RpcError {
+    RpcError::with_code(RpcError::INVALID_PARAMS, error.to_string())
+}
+
+/// How this dialect shows why a call has no result.
+fn shown(error: CallError) -> RpcError {
+    match error {
+        CallError::Params(error) => misfit(&error),
+        CallError::Handler(error) => error,
+        CallError::Panicked => RpcError::with_code(RpcError::INTERNAL, error.to_string()),
+    }
+}

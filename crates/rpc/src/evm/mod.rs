@@ -1,0 +1,164 @@
+//! The positional dialect: `namespace_method`, a list of arguments, batches, notifications.
+//!
+//! It is the reference's dialect of the EVM endpoints (rpc-envelope.md 4), answered byte for byte: which
+//! messages are calls, which errors end with a newline, what an ID looks like in the reply.
+//!
+//! - [`Server`] answers messages, whatever carries them. A connection that can be notified brings a
+//!   [`Subscriber`]; over HTTP there is none.
+//! - [`http`] is what HTTP adds: methods, content types, sizes.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! use esker_rpc::{MethodTable, evm::{Limits, Server}};
+//!
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+//! # runtime.block_on(async {
+//! let service = MethodTable::new("evm")
+//!     .alias("eth")
+//!     .on_list("chainId", |(), ()| Ok("0xa868"))
+//!     .bind(Arc::new(()));
+//! let server = Server::new(service, Limits::default());
+//! let body = br#"[{"jsonrpc": "2.0", "id": 1.50, "method": "eth_chainId"}]"#;
+//! let answer = server.answer(body, None).await;
+//! assert_eq!(answer.body, b"[{\"jsonrpc\":\"2.0\",\"id\":1.50,\"result\":\"0xa868\"}]\n");
+//! # });
+//! ```
+
+mod batch;
+mod call;
+pub mod http;
+mod message;
+mod modules;
+mod reply;
+mod subscriptions;
+
+use std::time::Duration;
+
+pub use self::subscriptions::Subscriber;
+use self::{
+    call::{Calls, Outcome},
+    message::{Class, Incoming, Message},
+};
+use crate::{RpcError, Service};
+
+/// Messages in one batch, unless configured otherwise.
+pub const DEFAULT_BATCH_ITEMS: usize = 1000;
+/// Bytes of results in one batch, unless configured otherwise.
+pub const DEFAULT_BATCH_REPLY_BYTES: usize = 25_000_000;
+/// Bytes of a request's body, unless configured otherwise.
+pub const DEFAULT_BODY_BYTES: usize = 5 * 1024 * 1024;
+/// Time for the answer to a message, a batch being one, unless configured otherwise: a little less than the
+/// 30 s that a client has to take a reply.
+pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_millis(29_900);
+
+/// Bounds of one endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Messages in one batch; 0 means any number.
+    pub batch_items: usize,
+    /// Bytes of results in one batch, after which the calls left are answered with an error; the result
+    /// that crosses the limit is still there. 0 means any number.
+    pub batch_reply_bytes: usize,
+    /// Bytes of a request's body.
+    pub body_bytes: usize,
+    /// Time for the answer to a message, a batch being one.
+    pub call_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            batch_items: DEFAULT_BATCH_ITEMS,
+            batch_reply_bytes: DEFAULT_BATCH_REPLY_BYTES,
+            body_bytes: DEFAULT_BODY_BYTES,
+            call_timeout: DEFAULT_CALL_TIMEOUT,
+        }
+    }
+}
+
+/// The answer to one message or batch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Answer {
+    /// The bytes to send; nothing for notifications and responses.
+    pub body: Vec<u8>,
+    /// The method of a single call, by its canonical namespace and name, for the figures.
+    pub method: Option<(&'static str, &'static str)>,
+    /// Whether it is the error to a single call, or to a batch as a whole.
+    pub failed: bool,
+}
+
+/// The methods of one endpoint in this dialect. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Server {
+    service: Service,
+    limits: Limits,
+}
+
+impl Server {
+    /// A server of these methods, and of `rpc_modules`, which lists their namespaces.
+    #[must_use]
+    pub fn new(service: Service, limits: Limits) -> Self {
+        Self { service: modules::with_modules(service), limits }
+    }
+
+    /// The methods.
+    #[must_use]
+    pub fn service(&self) -> &Service {
+        &self.service
+    }
+
+    /// The bounds.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Answers one message or batch. Any bytes have an answer; it may be empty.
+    ///
+    /// Dropping the future cancels the call that runs (see [`crate::Method::call`]) and leaves out those
+    /// after it.
+    pub async fn answer(&self, body: &[u8], subscriber: Option<&dyn Subscriber>) -> Answer {
+        let calls = Calls::new(self, subscriber);
+        match message::read(body) {
+            Incoming::Nothing => Answer::default(),
+            Incoming::Broken => Answer::refusal(RpcError::PARSE, "parse error"),
+            Incoming::Batch(list) => batch::answer(&calls, list).await,
+            Incoming::Single(message) => single(&calls, &message).await,
+        }
+    }
+}
+
+impl Answer {
+    /// An error to what is no message; such answers have no closing newline.
+    fn refusal(code: i64, text: &str) -> Self {
+        let mut body = Vec::new();
+        reply::error(&RpcError::with_code(code, text), None, &mut body);
+        Self { body, method: None, failed: true }
+    }
+}
+
+async fn single(calls: &Calls<'_>, message: &Message<'_>) -> Answer {
+    let class = message.class();
+    if class == Class::Response {
+        return Answer::default();
+    }
+    let (outcome, method) = calls.run(message).await;
+    let mut answer = Answer { method, ..Answer::default() };
+    match outcome {
+        _ if class == Class::Notification => {}
+        Outcome::Result { reply, .. } => {
+            answer.body = reply;
+            answer.body.push(b'\n');
+        }
+        Outcome::Error(error) => {
+            reply::error(&error, message.answer_id(), &mut answer.body);
+            answer.body.push(b'\n');
+            answer.failed = true;
+        }
+        Outcome::TimedOut => {
+            reply::error(&call::timed_out(), message.answer_id(), &mut answer.body);
+            answer.failed = true;
+        }
+    }
+    answer
+}

@@ -1,0 +1,94 @@
+//! Subscriptions, as far as the envelope knows them: a connection that can be notified keeps them.
+
+use std::borrow::Cow;
+
+use super::{
+    call::{misfit, no_list},
+    message::{Message, NoList},
+};
+use crate::{
+    Params, RpcError,
+    args::{Argument, ArgumentError, FromParams},
+    go_json::{self, Document, Kind},
+};
+
+/// What a connection that can be notified adds to a server: it keeps the subscriptions made over it.
+///
+/// It must not notify of a subscription before the reply that tells its ID is sent.
+pub trait Subscriber: Send + Sync {
+    /// Begins a subscription and returns its ID; `None`: the namespace has no such kind.
+    ///
+    /// `namespace` is as the client wrote it: notifications go by the same name. `params` are all
+    /// arguments of the call, the kind's name first, so that positions in errors are the client's.
+    fn subscribe(
+        &self,
+        namespace: &str,
+        kind: &str,
+        params: Params<'_>,
+    ) -> Option<Result<String, RpcError>>;
+
+    /// Ends a subscription; false: there is no such one.
+    fn unsubscribe(&self, id: &str) -> bool;
+}
+
+/// Answers `<namespace>_subscribe`.
+pub(super) fn subscribe(
+    subscriber: Option<&dyn Subscriber>,
+    namespace: &str,
+    message: &Message<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), RpcError> {
+    let Some(subscriber) = subscriber else {
+        return Err(RpcError::with_code(RpcError::METHOD_NOT_FOUND, "notifications not supported"));
+    };
+    let Params::List(list) = message.params().map_err(no_list)? else {
+        return Err(no_list(NoList));
+    };
+    let kind = list.first_element().filter(|first| first.kind() == Kind::String);
+    let Some(kind) = kind.and_then(Document::as_str) else {
+        let text = "expected subscription name as first argument";
+        return Err(RpcError::with_code(RpcError::INVALID_PARAMS, text));
+    };
+    // The namespace ends at the first separator, however many there are.
+    let namespace = namespace.split('_').next().unwrap_or_default();
+    match subscriber.subscribe(namespace, &kind, Params::List(list)) {
+        Some(id) => go_json::write_str(&id?, out),
+        None => {
+            let kind = esker_primitives::go::quote(&kind);
+            let text = format!("no {kind} subscription in {namespace} namespace");
+            return Err(RpcError::with_code(RpcError::METHOD_NOT_FOUND, text));
+        }
+    }
+    Ok(())
+}
+
+/// Answers `<namespace>_unsubscribe`, in any namespace.
+pub(super) fn unsubscribe(
+    subscriber: Option<&dyn Subscriber>,
+    message: &Message<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), RpcError> {
+    let params = message.params().map_err(no_list)?;
+    let (SubscriptionId(id),) = FromParams::from_params(params).map_err(|error| misfit(&error))?;
+    if !subscriber.is_some_and(|subscriber| subscriber.unsubscribe(&id)) {
+        return Err(RpcError::new("subscription not found"));
+    }
+    out.extend_from_slice(b"true");
+    Ok(())
+}
+
+struct SubscriptionId(String);
+
+impl Argument for SubscriptionId {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("rpc.ID")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        match (value.as_str(), value.kind()) {
+            (Some(text), _) => Ok(Self(text.into_owned())),
+            (None, Kind::Null) => Ok(Self(String::new())),
+            (None, kind) => Err(ArgumentError::kind(kind, Self::go_type())),
+        }
+    }
+}

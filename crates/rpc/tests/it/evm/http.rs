@@ -1,0 +1,69 @@
+//! What HTTP adds: which requests are refused before their body is looked at.
+
+use esker_rpc::evm::http::{self, Head, Reply};
+
+use super::{block_on, error, result, server};
+
+const HEAD: Head<'_> = Head {
+    method: "POST",
+    content_type: Some("application/json"),
+    content_length: None,
+    has_query: false,
+};
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
+
+fn refused(head: &Head<'_>) -> Option<(u16, String)> {
+    http::admit(&server(), head).map(|Reply { status, content_type, nosniff, answer }| {
+        assert_eq!((content_type, nosniff), (Some("text/plain; charset=utf-8"), true));
+        (status, String::from_utf8(answer.body).unwrap())
+    })
+}
+
+#[test]
+fn requests_are_refused_by_method_then_size_then_type() {
+    let wrong_type = "invalid content type, only application/json is supported\n".to_owned();
+    let wrong = Head { content_type: None, content_length: Some(5_242_881), ..HEAD };
+    for method in ["PUT", "DELETE"] {
+        let expected = Some((405, "method not allowed\n".to_owned()));
+        assert_eq!(refused(&Head { method, ..wrong }), expected);
+    }
+    let too_large = "content length too large (5242881>5242880)\n".to_owned();
+    for method in ["POST", "GET", "HEAD", "PATCH", "OPTIONS", "FOO"] {
+        assert_eq!(refused(&Head { method, ..wrong }), Some((413, too_large.clone())));
+        let fits = Head { method, content_length: Some(5_242_880), ..wrong };
+        let expected = (method != "OPTIONS").then(|| (415, wrong_type.clone()));
+        assert_eq!(refused(&fits), expected);
+        assert_eq!(refused(&Head { method, ..HEAD }), None);
+    }
+}
+
+#[test]
+fn an_empty_get_is_a_probe() {
+    let probe = Head { method: "GET", content_type: None, content_length: Some(0), ..HEAD };
+    let reply = http::admit(&server(), &probe).unwrap();
+    assert_eq!((reply.status, reply.content_type, reply.answer.body.len()), (200, None, 0));
+    for head in [
+        Head { has_query: true, ..probe },
+        Head { content_length: None, ..probe },
+        Head { method: "HEAD", ..probe },
+    ] {
+        assert_eq!(refused(&head).map(|(status, _)| status), Some(415));
+    }
+}
+
+#[test]
+fn an_answer_is_json_also_when_it_is_empty() {
+    for (body, expected) in [
+        (CALL, result("1", "\"0xa868\"") + "\n"),
+        ("", String::new()),
+        ("{", error("null", -32700, "parse error")),
+    ] {
+        let reply = block_on(http::answer(&server(), body.as_bytes()));
+        assert_eq!((reply.status, reply.content_type), (200, Some("application/json")));
+        assert_eq!(
+            (String::from_utf8(reply.answer.body).unwrap(), reply.nosniff),
+            (expected, false)
+        );
+    }
+}
