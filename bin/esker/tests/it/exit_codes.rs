@@ -34,7 +34,7 @@ fn usage_and_configuration_are_2() {
     );
     check(&["node", "--config", "nowhere.toml"], 2, "can't read nowhere.toml");
     check(&["node", "--network", network], 2, "EOF while parsing");
-    check(&["node", "--network-id", "1"], 2, "set network to main");
+    check(&["dev", "--network-id", "1"], 2, "set network to main");
     check(
         &["dev", "--http-port", "0", "--http-host", "192.0.2.1"],
         2,

@@ -104,7 +104,8 @@ settings! {
     ["Network and data"]
     /// The network: `local`, `test`, `main`, `dev`, or the path of a network file (docs/networks.md).
     network: String = "network", "local", dev "dev";
-    /// Number or name of the network, as a check: the node does not start when the network is another one.
+    /// Number or name of the network. Where `network` is not given it chooses main (1), test (5) or local
+    /// (12345); beside it, it is a check: the node does not start when the network has another number.
     network_id: String = "network-id", "";
     /// Folder of everything that the node keeps. Default: `~/.esker/NETWORK`; for `esker dev` a temporary
     /// folder, removed at the end.

@@ -2,13 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use esker_primitives::network;
+
 use super::cli::{Flags, Mode};
 use super::error::{ConfigError, Origin};
 use super::file::{self, ChainTable, FileLayer, Given, Values};
 use super::keys::{CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, KEYS, Key, Settings};
 use super::nearest;
-use crate::networks::read_bounded;
-use crate::networks::{ChainDeclaration, Fees, MAX_FILE_BYTES, Network, file as network_file};
+use crate::networks::{
+    ChainDeclaration, Fees, MAX_FILE_BYTES, Network, Preset, file as network_file, read_bounded,
+};
+
+const NETWORK: &str = "network";
+const NETWORK_ID: &str = "network-id";
 
 /// A setting with the value that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,10 +95,13 @@ impl Layers {
             Mode::Dev => key.dev_default,
             Mode::Node => key.default,
         };
-        layers
-            .into_iter()
-            .find_map(|layer| layer.get(key.name))
-            .cloned()
+        let find = |name| layers.into_iter().find_map(|layer| layer.get(name)).cloned();
+        let by_number = || match (key.name, self.mode) {
+            (NETWORK, Mode::Node) => network_of_id(find(NETWORK_ID)?),
+            _ => None,
+        };
+        find(key.name)
+            .or_else(by_number)
             .unwrap_or_else(|| Given { text: default.to_owned(), origin: Origin::Default })
     }
 
@@ -125,6 +134,13 @@ impl Layers {
         });
         node.chain(chains).collect()
     }
+}
+
+/// The network that `network-id` alone means, as with the reference.
+fn network_of_id(id: Given) -> Option<Given> {
+    let preset =
+        Preset::ALL.into_iter().find(|preset| Some(preset.id()) == network::id(&id.text))?;
+    Some(Given { text: preset.name().to_owned(), origin: id.origin })
 }
 
 fn checked(key: &Key, text: &str, origin: Origin) -> Result<Given, ConfigError> {

@@ -99,10 +99,19 @@ fn keystore_by_itself_on_private_loopback_nodes_only() {
 #[test]
 fn settings_that_do_not_go_together() {
     check_error(
-        &Given { flags: &[("network-id", "1")], ..NOTHING },
+        &Given { flags: &[("network-id", "1"), ("network", "local")], ..NOTHING },
         expect![[r#"network-id is 1, but network "local" has number 12345: set network to main"#]],
     );
-    assert!(load(&Given { flags: &[("network-id", "local")], ..NOTHING }).is_ok());
+    check_error(
+        &Given { mode: Mode::Dev, flags: &[("network-id", "1")], ..NOTHING },
+        expect![[r#"network-id is 1, but network "dev" has number 12345: set network to main"#]],
+    );
+    check_error(
+        &Given { flags: &[("network-id", "7")], ..NOTHING },
+        expect![[
+            r#"network-id is 7, but network "local" has number 12345: set network to the file that describes it"#
+        ]],
+    );
     check_error(
         &Given { mode: Mode::Dev, file: "network = 'main'", ..NOTHING },
         expect![[r#"esker dev runs the development network: for network "main" use esker node"#]],
@@ -119,6 +128,16 @@ fn settings_that_do_not_go_together() {
         &Given { flags: &[("config", "nowhere.toml")], ..NOTHING },
         expect!["can't read nowhere.toml: No such file or directory (os error 2)"],
     );
+}
+
+#[test]
+fn a_networks_number_alone_chooses_it() {
+    for (id, name) in [("1", "main"), ("fuji", "test"), ("testnet", "test"), ("12345", "local")] {
+        let config = load(&Given { flags: &[("network-id", id)], ..NOTHING }).unwrap();
+        assert_eq!(config.network.name, name);
+        let shown = (name.to_owned(), "--network-id".to_owned());
+        assert_eq!(value(&config, "network"), shown);
+    }
 }
 
 #[test]
