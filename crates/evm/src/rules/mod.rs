@@ -20,5 +20,5 @@ pub mod window;
 
 pub use block_gas_cost::{BlockGasCost, MAX_BLOCK_GAS_COST, TARGET_BLOCK_RATE_S, block_gas_cost};
 pub use c_chain::{BLACKHOLE, CChainRules, ChildTerms, FeeOverrides, FeeRuleError, Rules};
-pub use phase::{Phase, PhaseRules};
+pub use phase::{Instructions, NativeAsset, Phase, PhaseRules};
 pub use schedule::{ForkSchedule, INITIALLY_ACTIVE, UNSCHEDULED};

@@ -1,0 +1,174 @@
+//! The transactions of a block, one after the other.
+
+use alloy_primitives::{Address, B256, Bloom, Bytes, U256, address};
+
+use super::check::WARP;
+use super::vm::{Bounds, ExecutionEnd, Runner};
+use super::{BlockContext, BlockHashes, ChainParams, Message, StateOverlay, TxError, recover_sender};
+use crate::extension::ExtOutcome;
+use crate::rules::Phase;
+use crate::state::{AccountParts, StateChanges, StateError, StateView};
+use crate::types::{Header, Receipt, Transaction, block_bloom, receipts_root};
+
+/// Who makes the call at a block's start (EIP-4788).
+const SYSTEM: Address = address!("0xfffffffffffffffffffffffffffffffffffffffe");
+
+/// Gas of that call.
+const SYSTEM_CALL_GAS: u64 = 30_000_000;
+
+/// Code that stands for the warp precompile in the state.
+const WARP_CODE: &[u8] = &[1];
+
+/// What a block's transactions and ext data did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Processed {
+    /// One for each transaction.
+    pub receipts: Vec<Receipt>,
+    /// Root of the receipts.
+    pub receipts_root: B256,
+    /// Filter of all logs.
+    pub bloom: Bloom,
+    /// Gas of all transactions.
+    pub gas_used: u64,
+    /// Wei paid above the base fee, by transactions and ext data.
+    pub block_fee: U256,
+    /// What the ext data did.
+    pub extension: ExtOutcome,
+    /// What changed in the state.
+    pub changes: StateChanges,
+}
+
+/// Runs the transactions of one block. The builder tries those that it has; the verifier takes those that
+/// there are.
+#[derive(Debug)]
+pub struct BlockExecutor<'a> {
+    runner: Runner<'a>,
+    block: BlockContext,
+    chain_id: u64,
+    gas_left: u64,
+    gas_used: u64,
+    tips: U256,
+    receipts: Vec<Receipt>,
+}
+
+impl<'a> BlockExecutor<'a> {
+    /// Begins a block on the state after `parent`: activates what begins with it, makes the call that a
+    /// block begins with. `gas_available` is the gas that its transactions may use together.
+    pub fn new(
+        chain: &ChainParams,
+        view: StateView<'a>,
+        hashes: &'a dyn BlockHashes,
+        parent: &Header,
+        block: BlockContext,
+        gas_available: u64,
+    ) -> Result<Self, TxError> {
+        let mut state = StateOverlay::new(view, hashes, chain.codes.clone());
+        let durango = chain.rules.schedule().begins(Phase::Durango);
+        if parent.time < durango && durango <= block.time {
+            activate_warp(&mut state)?;
+        }
+        let mut runner = Runner::new(chain, state, &block, Bounds::default());
+        if let Some(contract) = chain.rules.system_call(&block.phase)
+            && !runner.state().code(contract)?.is_empty()
+        {
+            let root = Bytes::from_static(&[0; 32]);
+            runner.system_call(SYSTEM, contract, root, SYSTEM_CALL_GAS)?;
+        }
+        let chain_id = chain.rules.chain_id();
+        let (gas_left, gas_used) = (gas_available, 0);
+        let (tips, receipts) = (U256::ZERO, Vec::new());
+        Ok(Self { runner, block, chain_id, gas_left, gas_used, tips, receipts })
+    }
+
+    /// The block.
+    pub fn block(&self) -> &BlockContext {
+        &self.block
+    }
+
+    /// Gas that further transactions may use.
+    pub fn gas_left(&self) -> u64 {
+        self.gas_left
+    }
+
+    /// Gas used so far.
+    pub fn gas_used(&self) -> u64 {
+        self.gas_used
+    }
+
+    /// Wei paid above the base fee so far.
+    pub fn tips(&self) -> U256 {
+        self.tips
+    }
+
+    /// What became of the transactions so far.
+    pub fn receipts(&self) -> &[Receipt] {
+        &self.receipts
+    }
+
+    /// The state after the transactions so far.
+    pub fn state(&mut self) -> &mut StateOverlay<'a> {
+        self.runner.state()
+    }
+
+    /// Runs one more transaction. `sender` is the one that its signature gives ([`recover_sender`]), where
+    /// that is known. After an error nothing has changed.
+    pub fn execute(
+        &mut self,
+        tx: &Transaction,
+        sender: Option<Address>,
+    ) -> Result<&Receipt, TxError> {
+        let sender = match sender {
+            Some(sender) => sender,
+            None => recover_sender(tx, self.chain_id)?,
+        };
+        let message = Message::of(tx, sender);
+        if message.gas_limit > self.gas_left {
+            // The reference asks for nonce and funds first; which text a block fails with follows from that.
+            super::check::check(&self.block, &message, self.runner.state())?;
+            return Err(TxError::GasLimitReached);
+        }
+        let ended = self.runner.run(&self.block, &message)?;
+        self.runner.commit()?;
+        self.note(tx, &message, ended);
+        Ok(self.receipts.last().expect("just pushed"))
+    }
+
+    fn note(&mut self, tx: &Transaction, message: &Message, ended: ExecutionEnd) {
+        let price = message.effective_price(self.block.base_fee);
+        let tip = price.saturating_sub(self.block.base_fee);
+        self.tips = self.tips.saturating_add(tip.saturating_mul(U256::from(ended.gas_used)));
+        self.gas_used += ended.gas_used;
+        self.gas_left -= ended.gas_used;
+        self.receipts.push(Receipt {
+            tx_type: tx.tx_type() as u8,
+            success: ended.error.is_none(),
+            cumulative_gas_used: self.gas_used,
+            gas_used: ended.gas_used,
+            from: message.from,
+            contract_address: message.to.is_none().then(|| message.from.create(message.nonce)),
+            logs: ended.logs,
+        });
+    }
+
+    /// Ends the block. `extension` is what its ext data did to [`Self::state`].
+    pub fn finish(mut self, extension: ExtOutcome) -> Processed {
+        Processed {
+            receipts_root: receipts_root(&self.receipts),
+            bloom: block_bloom(&self.receipts),
+            gas_used: self.gas_used,
+            block_fee: self.tips.saturating_add(extension.contribution),
+            extension,
+            changes: self.runner.state().changes(),
+            receipts: self.receipts,
+        }
+    }
+}
+
+/// Puts the account of the warp precompile into the state: it looks like a contract from then on.
+pub(crate) fn activate_warp(state: &mut StateOverlay<'_>) -> Result<(), StateError> {
+    let balance = state.balance(WARP)?;
+    let is_multi_coin = state.account(WARP)?.is_some_and(|account| account.is_multi_coin);
+    let code_hash = alloy_trie::KECCAK_EMPTY;
+    state.set_account(WARP, AccountParts { nonce: 1, balance, code_hash, is_multi_coin })?;
+    state.set_code(WARP, Bytes::from_static(WARP_CODE))
+}

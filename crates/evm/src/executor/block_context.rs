@@ -1,0 +1,69 @@
+//! The block that code sees.
+
+use alloy_primitives::{Address, U256};
+
+use super::ChainParams;
+use crate::rules::{ChildTerms, FeeRuleError, Phase, PhaseRules};
+use crate::types::Header;
+
+/// What the instructions about the block answer, and which rules hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockContext {
+    /// NUMBER.
+    pub number: U256,
+    /// TIMESTAMP, Unix s.
+    pub time: u64,
+    /// GASLIMIT.
+    pub gas_limit: u64,
+    /// BASEFEE, wei.
+    pub base_fee: U256,
+    /// COINBASE.
+    pub coinbase: Address,
+    /// DIFFICULTY, in every phase: there is no PREVRANDAO.
+    pub difficulty: U256,
+    /// BLOBBASEFEE, wei.
+    pub blob_base_fee: U256,
+    /// The rules of the time.
+    pub phase: PhaseRules,
+}
+
+impl BlockContext {
+    /// That of a block with this header.
+    pub fn of(chain: &ChainParams, header: &Header) -> Result<Self, FeeRuleError> {
+        Ok(Self::with_phase(header, chain.rules.phase_at(header.time)?))
+    }
+
+    /// As [`Self::of`], for calls: a block of the history that this software does not execute (the genesis
+    /// of the public networks) counts as one of the first phase that it does.
+    pub fn for_call(chain: &ChainParams, header: &Header) -> Self {
+        let phase = chain.rules.phase_at(header.time);
+        Self::with_phase(header, phase.unwrap_or_else(|_| Phase::Apricot5.rules()))
+    }
+
+    fn with_phase(header: &Header, phase: PhaseRules) -> Self {
+        Self {
+            number: U256::from(header.number),
+            time: header.time,
+            gas_limit: header.gas_limit,
+            base_fee: header.base_fee.unwrap_or_default(),
+            coinbase: header.coinbase,
+            difficulty: header.difficulty,
+            blob_base_fee: U256::from(1),
+            phase,
+        }
+    }
+
+    /// That of a child of `parent` at `time` (Unix s), of which the terms are known.
+    pub fn child(chain: &ChainParams, parent: &Header, time: u64, terms: &ChildTerms) -> Self {
+        Self {
+            number: U256::from(parent.number) + U256::from(1),
+            time,
+            gas_limit: terms.gas_limit,
+            base_fee: terms.base_fee,
+            coinbase: chain.rules.fee_recipient(),
+            difficulty: U256::from(1),
+            blob_base_fee: U256::from(1),
+            phase: terms.phase,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Contract code, analysed once.
+
+use std::num::NonZeroUsize;
+
+use alloy_primitives::{B256, Bytes};
+use esker_primitives::sync::Mutex;
+use lru::LruCache;
+use revm::bytecode::Bytecode;
+
+use crate::state::StateError;
+
+/// Contracts kept; each is at most 24 KiB of code and an eighth of that in jump targets.
+const MAX_CONTRACTS: NonZeroUsize = NonZeroUsize::new(2048).expect("not zero");
+
+/// The contracts used last, by the hash of their code, shared between all executions on a chain.
+pub struct CodeCache(Mutex<LruCache<B256, Bytecode>>);
+
+impl std::fmt::Debug for CodeCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CodeCache").finish_non_exhaustive()
+    }
+}
+
+impl Default for CodeCache {
+    fn default() -> Self {
+        Self(Mutex::new_named("evm code cache", LruCache::new(MAX_CONTRACTS)))
+    }
+}
+
+impl CodeCache {
+    pub(super) fn get_or_load(
+        &self,
+        hash: B256,
+        load: impl FnOnce() -> Result<Bytes, StateError>,
+    ) -> Result<Bytecode, StateError> {
+        if let Some(code) = self.0.lock().get(&hash) {
+            return Ok(code.clone());
+        }
+        let code = Bytecode::new_legacy(load()?);
+        self.0.lock().put(hash, code.clone());
+        Ok(code)
+    }
+}

@@ -1,0 +1,249 @@
+//! Why a transaction can't be run, and how code ends that ran.
+
+use std::fmt;
+
+use alloy_primitives::{Address, B256, U256};
+use thiserror::Error;
+
+use super::{SenderError, Stop};
+use crate::state::StateError;
+
+/// Why a transaction can't be part of a block, or a call not be run: nothing was executed. The texts are
+/// the reference's.
+#[derive(Debug, Error)]
+pub enum TxError {
+    /// Its nonce is above the sender's.
+    #[error("nonce too high: address {address}, tx: {tx} state: {state}")]
+    NonceTooHigh {
+        /// Sender.
+        address: Address,
+        /// The transaction's.
+        tx: u64,
+        /// The account's.
+        state: u64,
+    },
+    /// Its nonce was used.
+    #[error("nonce too low: address {address}, tx: {tx} state: {state}")]
+    NonceTooLow {
+        /// Sender.
+        address: Address,
+        /// The transaction's.
+        tx: u64,
+        /// The account's.
+        state: u64,
+    },
+    /// No transaction can follow.
+    #[error("nonce has max value: address {address}, nonce: {nonce}")]
+    NonceMax {
+        /// Sender.
+        address: Address,
+        /// Both nonces.
+        nonce: u64,
+    },
+    /// The sender is a contract (EIP-3607).
+    #[error("sender not an eoa: address {address}, codehash: {code_hash}")]
+    SenderNotEoa {
+        /// Sender.
+        address: Address,
+        /// Hash of its code.
+        code_hash: B256,
+    },
+    /// The sender is an address of the chain's own.
+    #[error("prohibited address cannot be sender or created contract address: address {0}")]
+    Prohibited(Address),
+    /// The tip is above the whole fee.
+    #[error(
+        "max priority fee per gas higher than max fee per gas: address {address}, \
+         maxPriorityFeePerGas: {tip_cap}, maxFeePerGas: {fee_cap}"
+    )]
+    TipAboveFeeCap {
+        /// Sender.
+        address: Address,
+        /// Wei a gas.
+        tip_cap: U256,
+        /// Wei a gas.
+        fee_cap: U256,
+    },
+    /// The fee does not reach the base fee.
+    #[error(
+        "max fee per gas less than block base fee: address {address}, \
+         maxFeePerGas: {fee_cap}, baseFee: {base_fee}"
+    )]
+    FeeCapTooLow {
+        /// Sender.
+        address: Address,
+        /// Wei a gas.
+        fee_cap: U256,
+        /// Wei a gas.
+        base_fee: U256,
+    },
+    /// A call with blobs and nobody to call.
+    #[error("blob transaction of type create")]
+    BlobCreate,
+    /// A call with a list of blobs that is empty.
+    #[error("blob transaction missing blob hashes")]
+    MissingBlobHashes,
+    /// A blob's hash has another version.
+    #[error("blob {0} has invalid hash version")]
+    BlobVersion(usize),
+    /// The blob fee is too low.
+    #[error(
+        "max fee per blob gas less than block blob gas fee: address {address} \
+         blobGasFeeCap: {fee_cap}, blobBaseFee: {base_fee}"
+    )]
+    BlobFeeCapTooLow {
+        /// Sender.
+        address: Address,
+        /// Wei a blob gas.
+        fee_cap: U256,
+        /// Wei a blob gas.
+        base_fee: U256,
+    },
+    /// The sender can't pay.
+    #[error("insufficient funds for gas * price + value: address {address} have {have} want {want}")]
+    InsufficientFunds {
+        /// Sender.
+        address: Address,
+        /// Wei.
+        have: U256,
+        /// Wei.
+        want: U256,
+    },
+    /// Nobody could pay that.
+    #[error(
+        "insufficient funds for gas * price + value: address {0} required balance exceeds 256 bits"
+    )]
+    CostOverflow(Address),
+    /// The block has not that much gas left.
+    #[error("gas limit reached")]
+    GasLimitReached,
+    /// Not enough gas to begin.
+    #[error("intrinsic gas too low: have {have}, want {want}")]
+    IntrinsicGas {
+        /// Gas given.
+        have: u64,
+        /// Gas needed.
+        want: u64,
+    },
+    /// The init code is too long (EIP-3860).
+    #[error("max initcode size exceeded: code size {size} limit {limit}")]
+    InitCodeSize {
+        /// Bytes given.
+        size: usize,
+        /// Bytes allowed.
+        limit: usize,
+    },
+    /// The access list names the warp precompile (decision 36).
+    #[error("warp predicates are not supported")]
+    WarpPredicate,
+    /// The sender can't be told, or the type is none of this chain's.
+    #[error(transparent)]
+    Sender(#[from] SenderError),
+    /// State can't be read.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// Execution was stopped from outside.
+    #[error("{0}")]
+    Stopped(Stop),
+    /// The machine failed in a way that it should not.
+    #[error("{0}")]
+    Machine(String),
+}
+
+impl TxError {
+    /// Is it this node's trouble rather than the transaction's?
+    pub fn is_internal(&self) -> bool {
+        matches!(self, Self::State(_) | Self::Stopped(_) | Self::Machine(_))
+    }
+}
+
+/// How code ended, other than well. The texts are the reference's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VmError {
+    /// It took its changes back; the output may say why.
+    Reverted,
+    /// The gas was used up.
+    OutOfGas,
+    /// The gas for storing a new contract's code was missing.
+    CodeStoreOutOfGas,
+    /// More memory than a call may use: this node's limit, in bytes.
+    MemoryLimit(u64),
+    /// A cost beyond 64 bits.
+    GasOverflow,
+    /// An instruction that is none, or not yet.
+    InvalidOpcode(u8),
+    /// A jump to somewhere else than a jump destination.
+    InvalidJump,
+    /// A change where only reading is allowed.
+    WriteProtection,
+    /// Calls nested too deep.
+    Depth,
+    /// The caller has less than it sends.
+    InsufficientBalance,
+    /// There is a contract already.
+    AddressCollision,
+    /// The new contract's code is too long.
+    CodeSize,
+    /// The new contract's code begins with 0xef.
+    InvalidCode,
+    /// Init code made by a contract is too long.
+    InitCodeSize,
+    /// Reading beyond the returned data.
+    ReturnDataOutOfBounds,
+    /// The creator's nonce can't grow.
+    NonceOverflow,
+    /// Too few items on the stack.
+    StackUnderflow {
+        /// Items there.
+        have: usize,
+        /// Items needed.
+        want: usize,
+    },
+    /// Too many items on the stack.
+    StackOverflow {
+        /// Items there.
+        have: usize,
+        /// Most that may be there for this instruction.
+        limit: usize,
+    },
+    /// The new contract's address is one of the chain's own.
+    Prohibited,
+    /// A precompiled contract failed, and says so in these words.
+    Precompile(String),
+}
+
+impl fmt::Display for VmError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reverted => f.write_str("execution reverted"),
+            Self::OutOfGas => f.write_str("out of gas"),
+            Self::CodeStoreOutOfGas => f.write_str("contract creation code storage out of gas"),
+            Self::MemoryLimit(bytes) => write!(f, "memory limit of {bytes} bytes exceeded"),
+            Self::GasOverflow => f.write_str("gas uint64 overflow"),
+            Self::InvalidOpcode(opcode) => match super::opcodes::name(*opcode) {
+                Some(name) => write!(f, "invalid opcode: {name}"),
+                None => write!(f, "invalid opcode: opcode {opcode:#x} not defined"),
+            },
+            Self::InvalidJump => f.write_str("invalid jump destination"),
+            Self::WriteProtection => f.write_str("write protection"),
+            Self::Depth => f.write_str("max call depth exceeded"),
+            Self::InsufficientBalance => f.write_str("insufficient balance for transfer"),
+            Self::AddressCollision => f.write_str("contract address collision"),
+            Self::CodeSize => f.write_str("max code size exceeded"),
+            Self::InvalidCode => f.write_str("invalid code: must not begin with 0xef"),
+            Self::InitCodeSize => f.write_str("max initcode size exceeded"),
+            Self::ReturnDataOutOfBounds => f.write_str("return data out of bounds"),
+            Self::NonceOverflow => f.write_str("nonce uint64 overflow"),
+            Self::StackUnderflow { have, want } => write!(f, "stack underflow ({have} <=> {want})"),
+            Self::StackOverflow { have, limit } => {
+                write!(f, "stack limit reached {have} ({limit})")
+            }
+            Self::Prohibited => {
+                f.write_str("prohibited address cannot be sender or created contract address")
+            }
+            Self::Precompile(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for VmError {}

@@ -1,0 +1,204 @@
+//! Where a transaction differs from Ethereum's: who gets what it pays, no refunds, and calls that send
+//! other assets along.
+
+use std::marker::PhantomData;
+
+use alloy_primitives::{Bytes, U256};
+use revm::context::journaled_state::account::JournaledAccountTr;
+use revm::context_interface::context::take_error;
+use revm::context_interface::result::{EVMError, HaltReason};
+use revm::context_interface::{ContextTr, JournalTr};
+use revm::handler::{EthFrame, EvmTr, FrameResult, Handler, ItemOrResult};
+use revm::inspector::{InspectorEvmTr, InspectorHandler};
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::interpreter::interpreter_action::FrameInit;
+use revm::interpreter::{
+    CreateOutcome, FrameInput, Gas, InitialAndFloorGas, InstructionResult, InterpreterResult,
+};
+
+use super::ends::end_of;
+use super::native_asset::{self, Begun, OpenAssetCall};
+use super::vm::{EvmContext, Inspector, Machine};
+use super::{VmError, is_prohibited};
+use crate::state::StateError;
+
+/// The steps of a transaction. What Ethereum checks first is checked before ([`super::check`]).
+pub(super) struct ChainHandler<'a, I>(PhantomData<Machine<'a, I>>);
+
+impl<I> Default for ChainHandler<'_, I> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+type Error = EVMError<StateError>;
+type Step = ItemOrResult<FrameInit, FrameResult>;
+
+impl<'a, I> Handler for ChainHandler<'a, I> {
+    type Evm = Machine<'a, I>;
+    type Error = Error;
+    type HaltReason = HaltReason;
+
+    fn validate(&self, evm: &mut Self::Evm) -> Result<InitialAndFloorGas, Error> {
+        let EvmContext { tx, journaled_state, chain, .. } = &mut evm.ctx;
+        let mut caller = journaled_state.load_account_mut(tx.caller)?.data;
+        caller.decr_balance(chain.prepaid);
+        if tx.kind.is_call() {
+            caller.bump_nonce();
+        }
+        Ok(InitialAndFloorGas::new(chain.intrinsic_gas, 0))
+    }
+
+    fn run_exec_loop(
+        &mut self,
+        evm: &mut Self::Evm,
+        first: FrameInit,
+    ) -> Result<FrameResult, Error> {
+        run_frames(evm, first, |evm, init| Ok(started(evm.frame_init(init)?)), |evm| {
+            Ok(evm.frame_run()?)
+        })
+    }
+
+    /// Nothing is refunded since Apricot 1.
+    fn refund(
+        &self,
+        _: &mut Self::Evm,
+        result: &mut FrameResult,
+        _: i64,
+    ) -> Result<(), Error> {
+        result.gas_mut().set_refund(0);
+        Ok(())
+    }
+
+    fn reimburse_caller(
+        &self,
+        evm: &mut Self::Evm,
+        result: &mut FrameResult,
+    ) -> Result<(), Error> {
+        let EvmContext { tx, journaled_state, chain, .. } = &mut evm.ctx;
+        let unused = chain.gas_price * U256::from(result.gas().remaining());
+        journaled_state.load_account_mut(tx.caller)?.incr_balance(unused);
+        Ok(())
+    }
+
+    /// The whole fee goes to the coinbase; nothing is burnt.
+    fn reward_beneficiary(
+        &self,
+        evm: &mut Self::Evm,
+        result: &mut FrameResult,
+    ) -> Result<(), Error> {
+        let EvmContext { block, journaled_state, chain, .. } = &mut evm.ctx;
+        let fee = chain.gas_price * U256::from(result.gas().used());
+        journaled_state.load_account_mut(block.beneficiary)?.incr_balance(fee);
+        Ok(())
+    }
+}
+
+impl<'a, I> InspectorHandler for ChainHandler<'a, I>
+where
+    I: Inspector<EvmContext<'a>, EthInterpreter>,
+{
+    type IT = EthInterpreter;
+
+    fn inspect_run_exec_loop(
+        &mut self,
+        evm: &mut Self::Evm,
+        first: FrameInit,
+    ) -> Result<FrameResult, Error> {
+        run_frames(evm, first, |evm, init| Ok(started(evm.inspect_frame_init(init)?)), |evm| {
+            Ok(evm.inspect_frame_run()?)
+        })
+    }
+}
+
+/// The result of a frame that did not need to run.
+fn started(init: ItemOrResult<&mut EthFrame, FrameResult>) -> Option<FrameResult> {
+    match init {
+        ItemOrResult::Item(_) => None,
+        ItemOrResult::Result(result) => Some(result),
+    }
+}
+
+/// Runs frames until the outermost has ended, and notes how it did.
+fn run_frames<'a, I>(
+    evm: &mut Machine<'a, I>,
+    first: FrameInit,
+    init: impl Fn(&mut Machine<'a, I>, FrameInit) -> Result<Option<FrameResult>, Error>,
+    run: impl Fn(&mut Machine<'a, I>) -> Result<Step, Error>,
+) -> Result<FrameResult, Error> {
+    let mut open = Vec::new();
+    if let Some(result) = enter(evm, first, &init, &mut open)? {
+        evm.ctx.chain.end = end_of(&result, None, &mut evm.ctx.chain);
+        return Ok(result);
+    }
+    loop {
+        let result = match run(evm)? {
+            ItemOrResult::Item(next) => match enter(evm, next, &init, &mut open)? {
+                Some(result) => result,
+                None => continue,
+            },
+            ItemOrResult::Result(result) => {
+                let index = evm.frame_stack.index().expect("a frame has just run");
+                let result = native_asset::leave(&mut evm.ctx, index, result, &mut open);
+                if index == 0 {
+                    let frame = evm.frame_stack.get();
+                    evm.ctx.chain.end = end_of(&result, Some(frame), &mut evm.ctx.chain);
+                }
+                result
+            }
+        };
+        take_error::<Error, _>(evm.ctx.error())?;
+        if let Some(result) = evm.frame_return_result(result)? {
+            return Ok(result);
+        }
+    }
+}
+
+/// Begins a frame; gives its result if it did not need to run.
+fn enter<'a, I>(
+    evm: &mut Machine<'a, I>,
+    mut frame: FrameInit,
+    init: impl Fn(&mut Machine<'a, I>, FrameInit) -> Result<Option<FrameResult>, Error>,
+    open: &mut Vec<OpenAssetCall>,
+) -> Result<Option<FrameResult>, Error> {
+    evm.ctx.chain.failure = None;
+    if evm.ctx.chain.tick() {
+        return Err(EVMError::Custom("stopped".into()));
+    }
+    let mut checkpoint = None;
+    match &mut frame.frame_input {
+        FrameInput::Create(inputs) => {
+            let nonce = evm.ctx.journaled_state.load_account(inputs.caller())?.info.nonce;
+            if is_prohibited(&inputs.created_address(nonce)) {
+                evm.ctx.chain.failure = Some(VmError::Prohibited);
+                return Ok(Some(FrameResult::Create(refused(inputs.gas_limit()))));
+            }
+        }
+        FrameInput::Call(inputs) if native_asset::is_call(&evm.ctx, inputs) => {
+            match native_asset::begin(&mut evm.ctx, inputs, &mut frame.depth)? {
+                Begun::Ended(outcome) => return Ok(Some(FrameResult::Call(outcome))),
+                Begun::Open(opened) => checkpoint = Some(opened),
+            }
+        }
+        FrameInput::Call(_) | FrameInput::Empty => {}
+    }
+    let result = init(evm, frame)?;
+    let Some(checkpoint) = checkpoint else { return Ok(result) };
+    match result {
+        Some(result) => Ok(Some(native_asset::settle(&mut evm.ctx, checkpoint, result))),
+        None => {
+            let frame = evm.frame_stack.index().expect("a frame has just begun");
+            open.push(OpenAssetCall { frame, checkpoint });
+            Ok(None)
+        }
+    }
+}
+
+/// A creation that did not begin; its gas comes back.
+fn refused(gas_limit: u64) -> CreateOutcome {
+    let result = InstructionResult::OutOfFunds;
+    CreateOutcome::new(
+        InterpreterResult { result, output: Bytes::new(), gas: Gas::new(gas_limit) },
+        None,
+    )
+}

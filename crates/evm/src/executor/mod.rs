@@ -1,0 +1,44 @@
+//! Running transactions: revm under the chain's own rules, over [`crate::state`].
+//!
+//! - [`ChainParams`] and [`BlockContext`] say where code runs, [`StateOverlay`] on what.
+//! - [`BlockExecutor`] runs the transactions of a block one after the other, for who builds one and for who
+//!   verifies one ([`crate::verify`]).
+//! - [`Runner`] runs messages that nobody signed ([`crate::call`]), and shows every step to an inspector.
+//! - [`TxError`] is why a transaction can't be part of a block, [`VmError`] how code ended; their texts are
+//!   those of the reference.
+//!
+//! revm stays in here: outside, only an inspector (a tracer) names its types, through [`EvmContext`].
+
+mod block;
+mod block_context;
+mod check;
+mod code_cache;
+mod ends;
+mod errors;
+mod handler;
+mod instructions;
+mod message;
+mod native_asset;
+mod opcodes;
+mod overlay;
+mod params;
+mod precompiles;
+mod recover;
+mod vm;
+
+pub(crate) use block::activate_warp;
+pub(crate) use params::asset_slot;
+
+pub use block::{BlockExecutor, Processed};
+pub use block_context::BlockContext;
+pub use check::{MAX_INIT_CODE, WARP, has_warp_predicate, intrinsic_gas};
+pub use code_cache::CodeCache;
+pub use errors::{TxError, VmError};
+pub use message::Message;
+pub use overlay::{BlockHashes, Checkpoint, NoHashes, StateOverlay};
+pub use params::{ChainParams, is_prohibited};
+pub use recover::{SenderError, recover_sender};
+pub use vm::{
+    Bounds, ChainEnv, EvmContext, ExecutionEnd, Inspector, Runner, Stop, StopCheck, inspector,
+    interpreter,
+};

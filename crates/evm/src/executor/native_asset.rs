@@ -1,0 +1,182 @@
+//! Calls that send another asset along, from Apricot 2 until Banff: the precompiled contract
+//! `0x0100..02`, which calls on itself (c-chain.md 2.1).
+//!
+//! A call to it becomes, before its frame begins, the call that it makes. A tracer sees only the latter; and
+//! the address called counts as accessed afterwards, which in the reference it does not.
+
+use alloy_primitives::{Address, B256, Bytes, U256, address};
+use revm::context::journaled_state::account::JournaledAccountTr;
+use revm::context_interface::JournalTr;
+use revm::context_interface::journaled_state::JournalCheckpoint;
+use revm::handler::FrameResult;
+use revm::interpreter::{
+    CallInput, CallInputs, CallOutcome, CallScheme, CallValue, Gas, InstructionResult,
+    InterpreterResult,
+};
+use revm::primitives::constants::CALL_STACK_LIMIT;
+use revm::state::AccountExtension;
+
+use super::VmError;
+use super::instructions::{peek, poke};
+use super::overlay::MULTI_COIN;
+use super::params::asset_slot;
+use super::vm::EvmContext;
+use crate::rules::NativeAsset;
+use crate::state::StateError;
+
+/// Answers how much of an asset an account holds.
+pub(super) const NATIVE_ASSET_BALANCE: Address =
+    address!("0x0100000000000000000000000000000000000001");
+/// Sends an asset along with a call.
+pub(super) const NATIVE_ASSET_CALL: Address =
+    address!("0x0100000000000000000000000000000000000002");
+
+const CALL_GAS: u64 = 20_000;
+const NEW_ACCOUNT_GAS: u64 = 25_000;
+
+/// A call with assets whose frame runs: which frame it is, and what is taken back if it fails.
+pub(super) struct OpenAssetCall {
+    pub(super) frame: usize,
+    pub(super) checkpoint: JournalCheckpoint,
+}
+
+/// What beginning a call with assets came to.
+pub(super) enum Begun {
+    /// It is over.
+    Ended(CallOutcome),
+    /// The call that it makes can begin.
+    Open(JournalCheckpoint),
+}
+
+/// Is it a call with assets, in a phase that has them?
+pub(super) fn is_call(context: &EvmContext<'_>, inputs: &CallInputs) -> bool {
+    inputs.bytecode_address == NATIVE_ASSET_CALL && context.chain.native_asset == NativeAsset::On
+}
+
+/// Moves the assets, and turns the call into the one that it makes.
+pub(super) fn begin(
+    context: &mut EvmContext<'_>,
+    inputs: &mut CallInputs,
+    depth: &mut usize,
+) -> Result<Begun, StateError> {
+    if *depth > CALL_STACK_LIMIT as usize {
+        return Ok(Begun::Ended(outcome(inputs, InstructionResult::CallTooDeep, inputs.gas_limit)));
+    }
+    let checkpoint = context.journaled_state.checkpoint();
+    let begun = transfer(context, inputs)?;
+    if let Err((result, gas)) = begun {
+        context.journaled_state.checkpoint_revert(checkpoint);
+        return Ok(Begun::Ended(outcome(inputs, result, gas)));
+    }
+    *depth += 1;
+    Ok(Begun::Open(checkpoint))
+}
+
+type Refused = (InstructionResult, u64);
+
+fn transfer(
+    context: &mut EvmContext<'_>,
+    inputs: &mut CallInputs,
+) -> Result<Result<(), Refused>, StateError> {
+    let input = inputs.input.bytes(&*context);
+    let journal = &mut context.journaled_state;
+    if let CallValue::Transfer(value) = inputs.value {
+        journal.load_account(inputs.target_address)?;
+        if journal.transfer_loaded(inputs.caller, inputs.target_address, value).is_some() {
+            return Ok(Err((InstructionResult::OutOfFunds, inputs.gas_limit)));
+        }
+    }
+    let Some(gas) = inputs.gas_limit.checked_sub(CALL_GAS) else {
+        return Ok(Err((InstructionResult::PrecompileOOG, 0)));
+    };
+    let Some((to, asset, amount)) = parse(&input).filter(|_| !inputs.is_static) else {
+        return Ok(Err((InstructionResult::Revert, gas)));
+    };
+    // The contract in whose name code runs, also where the code is another's.
+    let caller = match inputs.scheme {
+        CallScheme::DelegateCall => inputs.target_address,
+        CallScheme::Call | CallScheme::CallCode | CallScheme::StaticCall => inputs.caller,
+    };
+    let slot = asset_slot(asset);
+    let have = peek(context, caller, slot)?;
+    if have < amount {
+        context.chain.failure = Some(VmError::InsufficientBalance);
+        return Ok(Err((InstructionResult::PrecompileError, 0)));
+    }
+    let account = context.journaled_state.load_account_with_code(to)?;
+    let is_new = account.is_loaded_as_not_existing_not_touched();
+    inputs.known_bytecode = (account.info.code_hash, account.info.code.clone().unwrap_or_default());
+    let Some(gas) = gas.checked_sub(if is_new { NEW_ACCOUNT_GAS } else { 0 }) else {
+        return Ok(Err((InstructionResult::PrecompileOOG, 0)));
+    };
+    if !amount.is_zero() {
+        set_asset(context, caller, slot, have - amount)?;
+        let had = peek(context, to, slot)?;
+        set_asset(context, to, slot, had.wrapping_add(amount))?;
+    }
+    inputs.input = CallInput::Bytes(input.slice(84..));
+    inputs.gas_limit = gas;
+    inputs.target_address = to;
+    inputs.bytecode_address = to;
+    inputs.caller = caller;
+    inputs.value = CallValue::Transfer(U256::ZERO);
+    inputs.scheme = CallScheme::Call;
+    Ok(Ok(()))
+}
+
+/// `address 20 | asset 32 | amount 32 | call data`
+fn parse(input: &Bytes) -> Option<(Address, B256, U256)> {
+    let (to, rest) = input.split_first_chunk::<20>()?;
+    let (asset, rest) = rest.split_first_chunk::<32>()?;
+    let (amount, _) = rest.split_first_chunk::<32>()?;
+    Some((Address::from(*to), B256::from(*asset), U256::from_be_bytes(*amount)))
+}
+
+fn set_asset(
+    context: &mut EvmContext<'_>,
+    address: Address,
+    slot: U256,
+    amount: U256,
+) -> Result<(), StateError> {
+    let mut account = context.journaled_state.load_account_mut(address)?;
+    account.data.set_extension(AccountExtension::copy_from_slice(MULTI_COIN));
+    poke(context, address, slot, amount)
+}
+
+/// The frame of an index has ended: if it was that of a call with assets, they stay or come back.
+pub(super) fn leave(
+    context: &mut EvmContext<'_>,
+    frame: usize,
+    result: FrameResult,
+    open: &mut Vec<OpenAssetCall>,
+) -> FrameResult {
+    match open.pop_if(|call| call.frame == frame) {
+        Some(call) => settle(context, call.checkpoint, result),
+        None => result,
+    }
+}
+
+/// Ends a call with assets.
+pub(super) fn settle(
+    context: &mut EvmContext<'_>,
+    checkpoint: JournalCheckpoint,
+    mut result: FrameResult,
+) -> FrameResult {
+    if result.instruction_result().is_ok() {
+        context.journaled_state.checkpoint_commit();
+        return result;
+    }
+    context.journaled_state.checkpoint_revert(checkpoint);
+    if !matches!(result.instruction_result(), InstructionResult::Revert) {
+        // Whatever went wrong but a revert costs all gas here, also what returns it elsewhere.
+        result.gas_mut().spend_all();
+    }
+    result
+}
+
+fn outcome(inputs: &CallInputs, result: InstructionResult, remaining: u64) -> CallOutcome {
+    let mut gas = Gas::new(inputs.gas_limit);
+    gas.set_spent(inputs.gas_limit - remaining);
+    let result = InterpreterResult { result, output: Bytes::new(), gas };
+    CallOutcome::new(result, inputs.return_memory_offset.clone())
+}

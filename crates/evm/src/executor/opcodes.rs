@@ -1,0 +1,30 @@
+//! Names and stack needs of instructions, as the reference knows them.
+
+use revm::bytecode::opcode::{self, OpCode, OpCodeInfo};
+
+/// Most items on a stack.
+pub(super) const STACK_LIMIT: usize = 1024;
+
+/// What revm knows of an instruction that the reference has too: those of forks after Cancun are none.
+fn known(opcode: u8) -> Option<OpCodeInfo> {
+    match opcode {
+        opcode::CLZ | opcode::SLOTNUM | opcode::DUPN | opcode::SWAPN | opcode::EXCHANGE => None,
+        _ => OpCode::info_by_op(opcode),
+    }
+}
+
+/// An instruction's name.
+pub(super) fn name(opcode: u8) -> Option<&'static str> {
+    known(opcode).map(|_| OpCode::name_by_op(opcode))
+}
+
+/// How many items an instruction needs on the stack, and how many may be there.
+pub(super) fn stack_bounds(opcode: u8) -> (usize, usize) {
+    let info = known(opcode);
+    let (inputs, outputs) = match opcode {
+        0x80..=0x8f => (usize::from(opcode - 0x7f), usize::from(opcode - 0x7f) + 1),
+        0x90..=0x9f => (usize::from(opcode - 0x8e), usize::from(opcode - 0x8e)),
+        _ => info.map_or((0, 0), |info| (info.inputs().into(), info.outputs().into())),
+    };
+    (inputs, STACK_LIMIT + inputs - outputs.min(STACK_LIMIT))
+}

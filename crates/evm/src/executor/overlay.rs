@@ -1,0 +1,393 @@
+//! The state while transactions run: what they changed so far, over the state before them.
+
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use alloy_primitives::map::{AddressMap, B256Map, HashMap};
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use alloy_trie::KECCAK_EMPTY;
+use revm::bytecode::Bytecode;
+use revm::database_interface::{DBErrorMarker, Database};
+use revm::state::{AccountExtension, AccountInfo, EvmState};
+
+use super::CodeCache;
+use super::params::asset_slot;
+use crate::state::{AccountChange, AccountParts, StateChanges, StateError, StateView};
+
+impl DBErrorMarker for StateError {}
+
+/// What marks an account that holds other assets while it is in revm's hands.
+pub(super) const MULTI_COIN: &[u8] = &[1];
+
+/// Hashes of the blocks before the one that runs, for BLOCKHASH.
+pub trait BlockHashes {
+    /// The hash of the ancestor at a height; `None` where it is not known.
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError>;
+}
+
+impl<F: Fn(u64) -> Result<Option<B256>, StateError>> BlockHashes for F {
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        self(number)
+    }
+}
+
+/// No ancestor is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoHashes;
+
+impl BlockHashes for NoHashes {
+    fn block_hash(&self, _: u64) -> Result<Option<B256>, StateError> {
+        Ok(None)
+    }
+}
+
+/// A point to which [`StateOverlay::revert_to`] goes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checkpoint(usize);
+
+/// An account as it was before and as it is now.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    before: Option<AccountParts>,
+    now: Option<AccountParts>,
+    /// Was its storage cleared? Then slots not listed are zero.
+    wiped: bool,
+    /// Code that the view may not know.
+    code: Option<(B256, Bytes)>,
+    slots: HashMap<U256, HeldSlot>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct HeldSlot {
+    /// What the view holds; not looked up in a wiped account.
+    before: U256,
+    now: U256,
+}
+
+impl Held {
+    fn change(&self) -> Option<AccountChange> {
+        if self.now.is_none() && self.before.is_none() {
+            return None;
+        }
+        let changed = |slot: &HeldSlot| match self.wiped {
+            true => !slot.now.is_zero(),
+            false => slot.now != slot.before,
+        };
+        let slots = self.slots.iter().filter(|(_, slot)| self.now.is_some() && changed(slot));
+        let change = AccountChange {
+            account: self.now,
+            code: self.now.and(self.code.clone()),
+            wiped: self.wiped || self.now.is_none(),
+            slots: slots.map(|(key, slot)| (*key, slot.now)).collect(),
+        };
+        let same = self.now == self.before && !change.wiped && change.slots.is_empty();
+        (!same).then_some(change)
+    }
+}
+
+/// Changes over a view of the state. Slots are those that the rules map storage keys to
+/// ([`crate::rules::Rules::storage_slot`]).
+pub struct StateOverlay<'a> {
+    view: StateView<'a>,
+    hashes: &'a dyn BlockHashes,
+    codes: Arc<CodeCache>,
+    accounts: AddressMap<Held>,
+    new_codes: B256Map<Bytecode>,
+    undo: Vec<(Address, Held)>,
+}
+
+impl std::fmt::Debug for StateOverlay<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StateOverlay")
+            .field("view", &self.view)
+            .field("accounts", &self.accounts.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> StateOverlay<'a> {
+    /// No change yet.
+    pub fn new(view: StateView<'a>, hashes: &'a dyn BlockHashes, codes: Arc<CodeCache>) -> Self {
+        Self {
+            view,
+            hashes,
+            codes,
+            accounts: AddressMap::default(),
+            new_codes: B256Map::default(),
+            undo: Vec::new(),
+        }
+    }
+
+    /// What lies below the changes.
+    pub fn view(&self) -> StateView<'a> {
+        self.view
+    }
+
+    /// The changes so far.
+    pub fn changes(&self) -> StateChanges {
+        let changes = self.accounts.iter().map(|(address, held)| (*address, held.change()));
+        changes.filter_map(|(address, change)| Some((address, change?))).collect()
+    }
+
+    fn held(&mut self, address: Address) -> Result<&mut Held, StateError> {
+        match self.accounts.entry(address) {
+            Entry::Occupied(held) => Ok(held.into_mut()),
+            Entry::Vacant(vacant) => {
+                let before = self.view.account(&address)?.map(|account| AccountParts {
+                    nonce: account.nonce,
+                    balance: account.balance,
+                    code_hash: account.code_hash,
+                    is_multi_coin: account.is_multi_coin,
+                });
+                Ok(vacant.insert(Held { before, now: before, ..Held::default() }))
+            }
+        }
+    }
+
+    /// Like [`Self::held`], for a change that [`Self::revert_to`] can take back.
+    fn edited(&mut self, address: Address) -> Result<&mut Held, StateError> {
+        let before = self.held(address)?.clone();
+        self.undo.push((address, before));
+        self.held(address)
+    }
+
+    /// An account; `None` where there is none.
+    pub fn account(&mut self, address: Address) -> Result<Option<AccountParts>, StateError> {
+        Ok(self.held(address)?.now)
+    }
+
+    /// An account's balance, wei.
+    pub fn balance(&mut self, address: Address) -> Result<U256, StateError> {
+        Ok(self.account(address)?.map(|account| account.balance).unwrap_or_default())
+    }
+
+    /// An account's nonce.
+    pub fn nonce(&mut self, address: Address) -> Result<u64, StateError> {
+        Ok(self.account(address)?.map(|account| account.nonce).unwrap_or_default())
+    }
+
+    /// What lies in a slot.
+    pub fn slot(&mut self, address: Address, slot: U256) -> Result<U256, StateError> {
+        let view = self.view;
+        let held = self.held(address)?;
+        if let Some(found) = held.slots.get(&slot) {
+            return Ok(found.now);
+        }
+        if held.wiped || held.before.is_none() {
+            return Ok(U256::ZERO);
+        }
+        let before = view.storage(&address, slot)?;
+        held.slots.insert(slot, HeldSlot { before, now: before });
+        Ok(before)
+    }
+
+    /// The code of an account.
+    pub fn code(&mut self, address: Address) -> Result<Bytes, StateError> {
+        let hash = self.account(address)?.map_or(KECCAK_EMPTY, |account| account.code_hash);
+        Ok(self.code_of(hash)?.original_bytes())
+    }
+
+    fn code_of(&mut self, hash: B256) -> Result<Bytecode, StateError> {
+        if hash == KECCAK_EMPTY || hash.is_zero() {
+            return Ok(Bytecode::default());
+        }
+        if let Some(code) = self.new_codes.get(&hash) {
+            return Ok(code.clone());
+        }
+        self.codes.get_or_load(hash, || self.view.code(hash))
+    }
+
+    /// Sets what an account is, leaving its storage; creates it where there is none.
+    pub fn set_account(&mut self, address: Address, parts: AccountParts) -> Result<(), StateError> {
+        self.edited(address)?.now = Some(parts);
+        Ok(())
+    }
+
+    fn edit(
+        &mut self,
+        address: Address,
+        edit: impl FnOnce(&mut AccountParts),
+    ) -> Result<(), StateError> {
+        let mut parts = self.account(address)?.unwrap_or(EMPTY);
+        edit(&mut parts);
+        self.set_account(address, parts)
+    }
+
+    /// Sets a balance, wei.
+    pub fn set_balance(&mut self, address: Address, balance: U256) -> Result<(), StateError> {
+        self.edit(address, |account| account.balance = balance)
+    }
+
+    /// Sets a nonce.
+    pub fn set_nonce(&mut self, address: Address, nonce: u64) -> Result<(), StateError> {
+        self.edit(address, |account| account.nonce = nonce)
+    }
+
+    /// Sets an account's code.
+    pub fn set_code(&mut self, address: Address, code: Bytes) -> Result<(), StateError> {
+        let hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
+        self.edit(address, |account| account.code_hash = hash)?;
+        if !code.is_empty() {
+            self.held(address)?.code = Some((hash, code.clone()));
+            self.new_codes.insert(hash, Bytecode::new_legacy(code));
+        }
+        Ok(())
+    }
+
+    /// Sets a slot; an account that is not there stays so.
+    pub fn set_slot(
+        &mut self,
+        address: Address,
+        slot: U256,
+        value: U256,
+    ) -> Result<(), StateError> {
+        self.slot(address, slot)?;
+        let held = self.edited(address)?;
+        let entry = held.slots.entry(slot).or_insert(HeldSlot { before: U256::ZERO, now: value });
+        entry.now = value;
+        Ok(())
+    }
+
+    /// Clears all of an account's storage.
+    pub fn wipe(&mut self, address: Address) -> Result<(), StateError> {
+        let held = self.edited(address)?;
+        held.wiped = true;
+        held.slots.clear();
+        Ok(())
+    }
+
+    /// How much of another asset an account holds.
+    pub fn asset_balance(&mut self, address: Address, asset: B256) -> Result<U256, StateError> {
+        self.slot(address, asset_slot(asset))
+    }
+
+    /// Sets how much of another asset an account holds; from then on it is an account with other assets.
+    pub fn set_asset_balance(
+        &mut self,
+        address: Address,
+        asset: B256,
+        amount: U256,
+    ) -> Result<(), StateError> {
+        self.edit(address, |account| account.is_multi_coin = true)?;
+        self.set_slot(address, asset_slot(asset), amount)
+    }
+
+    /// Removes an account if it is empty (EIP-161): what touching it does at the end of a transaction.
+    pub fn clear_if_empty(&mut self, address: Address) -> Result<(), StateError> {
+        let held = self.held(address)?;
+        if held.now.is_some_and(|account| is_empty(&account)) {
+            self.remove(address)?;
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, address: Address) -> Result<(), StateError> {
+        let held = self.edited(address)?;
+        (held.now, held.wiped) = (None, true);
+        held.slots.clear();
+        Ok(())
+    }
+
+    /// A point to come back to. Only changes made through this type's own methods are taken back, not
+    /// those of transactions.
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint(self.undo.len())
+    }
+
+    /// Takes back all changes since a checkpoint.
+    pub fn revert_to(&mut self, checkpoint: Checkpoint) {
+        for (address, before) in self.undo.drain(checkpoint.0..).rev() {
+            self.accounts.insert(address, before);
+        }
+    }
+
+    /// Takes in what a transaction did.
+    pub(super) fn commit(&mut self, state: EvmState) -> Result<(), StateError> {
+        self.undo.clear();
+        for (address, account) in state {
+            if !account.is_touched() {
+                continue;
+            }
+            let (created, destroyed) = (account.is_created(), account.is_selfdestructed());
+            let info = account.info;
+            if destroyed || info.is_empty() {
+                if self.account(address)?.is_some() {
+                    self.remove(address)?;
+                }
+                continue;
+            }
+            let held = self.held(address)?;
+            if created {
+                held.wiped = true;
+                held.slots.clear();
+            }
+            let mut assets = false;
+            for (key, slot) in account.storage {
+                if !slot.is_changed() {
+                    continue;
+                }
+                assets |= key.bit(248);
+                let held = held.slots.entry(key);
+                let original = slot.original_value();
+                held.or_insert(HeldSlot { before: original, now: original }).now =
+                    slot.present_value();
+            }
+            let code_hash = if info.code_hash.is_zero() { KECCAK_EMPTY } else { info.code_hash };
+            let code_is_new = held.now.is_none_or(|before| before.code_hash != code_hash);
+            held.now = Some(AccountParts {
+                nonce: info.nonce,
+                balance: info.balance,
+                code_hash,
+                // A contract made where assets were already held starts without them.
+                is_multi_coin: !info.extension.is_empty() && (!created || assets),
+            });
+            if code_is_new
+                && code_hash != KECCAK_EMPTY
+                && let Some(code) = info.code
+            {
+                held.code = Some((code_hash, code.original_bytes()));
+                self.new_codes.insert(code_hash, code);
+            }
+        }
+        self.undo.clear();
+        Ok(())
+    }
+}
+
+const EMPTY: AccountParts =
+    AccountParts { nonce: 0, balance: U256::ZERO, code_hash: KECCAK_EMPTY, is_multi_coin: false };
+
+fn is_empty(account: &AccountParts) -> bool {
+    *account == EMPTY
+}
+
+impl Database for StateOverlay<'_> {
+    type Error = StateError;
+
+    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, StateError> {
+        let account = self.account(address)?;
+        Ok(account.map(|account| AccountInfo {
+            balance: account.balance,
+            nonce: account.nonce,
+            code_hash: account.code_hash,
+            account_id: None,
+            code: None,
+            extension: match account.is_multi_coin {
+                true => AccountExtension::copy_from_slice(MULTI_COIN),
+                false => AccountExtension::new(),
+            },
+        }))
+    }
+
+    fn code_by_hash(&mut self, code_hash: B256) -> Result<Bytecode, StateError> {
+        self.code_of(code_hash)
+    }
+
+    fn storage(&mut self, address: Address, index: U256) -> Result<U256, StateError> {
+        self.slot(address, index)
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, StateError> {
+        Ok(self.hashes.block_hash(number)?.unwrap_or_default())
+    }
+}

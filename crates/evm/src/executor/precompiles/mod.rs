@@ -1,0 +1,177 @@
+//! Precompiled contracts: Ethereum's of the phase, those of native assets, and warp.
+
+mod texts;
+mod warp;
+
+use alloy_primitives::{Bytes, U256};
+use revm::database_interface::Database;
+use revm::handler::PrecompileProvider;
+use revm::interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult};
+use revm::precompile::{PrecompileSpecId, PrecompileStatus, Precompiles as Standard};
+use revm::primitives::hardfork::SpecId;
+use revm::primitives::{Address, AddressSet};
+
+use super::VmError;
+use super::check::WARP;
+use super::native_asset::{NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL};
+use super::params::asset_slot;
+use super::vm::EvmContext;
+use crate::rules::{BLACKHOLE, Instructions, NativeAsset, PhaseRules};
+use crate::state::StateError;
+
+/// Gas of asking for a balance of another asset.
+const ASSET_BALANCE_GAS: u64 = 2_100;
+
+/// The precompiled contracts of a phase.
+#[derive(Debug)]
+pub(super) struct Precompiles {
+    standard: &'static Standard,
+    native_asset: NativeAsset,
+    warp: bool,
+    /// Those that count as accessed from the start. Warp is not among them.
+    warm: AddressSet,
+}
+
+/// What a precompiled contract of this chain came to.
+pub(super) enum Ran {
+    /// Gas left, and data.
+    Done(u64, Bytes),
+    /// Gas left.
+    Reverted(u64),
+    /// All gas is gone.
+    Failed(VmError),
+}
+
+impl Precompiles {
+    pub(super) fn new(phase: &PhaseRules) -> Self {
+        let spec = match phase.instructions {
+            Instructions::London | Instructions::Shanghai => PrecompileSpecId::BERLIN,
+            Instructions::Cancun => PrecompileSpecId::CANCUN,
+        };
+        let standard = Standard::new(spec);
+        let mut warm = standard.addresses_set().clone();
+        if phase.native_asset != NativeAsset::Absent {
+            warm.extend([BLACKHOLE, NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL]);
+        }
+        Self { standard, native_asset: phase.native_asset, warp: phase.warp, warm }
+    }
+
+    /// Does a precompiled contract lie at an address, apart from warp?
+    pub(super) fn addresses(&self) -> &AddressSet {
+        &self.warm
+    }
+
+    fn own(
+        &self,
+        context: &mut EvmContext<'_>,
+        inputs: &CallInputs,
+    ) -> Result<Option<Ran>, StateError> {
+        let (address, gas) = (inputs.bytecode_address, inputs.gas_limit);
+        if address == WARP && self.warp {
+            let input = inputs.input.bytes(&*context);
+            return Ok(Some(warp::run(context, inputs, &input)));
+        }
+        Ok(match (self.native_asset, address) {
+            (NativeAsset::Absent, _) => None,
+            (_, BLACKHOLE) => Some(Ran::Reverted(gas)),
+            (NativeAsset::Reverts, NATIVE_ASSET_BALANCE | NATIVE_ASSET_CALL) => {
+                Some(Ran::Reverted(gas))
+            }
+            (NativeAsset::On, NATIVE_ASSET_BALANCE) => {
+                let input = inputs.input.bytes(&*context);
+                Some(asset_balance(context, &input, gas)?)
+            }
+            // Calls with assets are not run here but made, see `native_asset`.
+            _ => None,
+        })
+    }
+}
+
+/// `address 20 | asset 32` -> the balance.
+fn asset_balance(
+    context: &mut EvmContext<'_>,
+    input: &[u8],
+    gas: u64,
+) -> Result<Ran, StateError> {
+    let Some(gas) = gas.checked_sub(ASSET_BALANCE_GAS) else {
+        return Ok(Ran::Failed(VmError::OutOfGas));
+    };
+    let Ok(input) = <&[u8; 52]>::try_from(input) else { return Ok(Ran::Reverted(gas)) };
+    let (address, asset) = (Address::from_slice(&input[..20]), &input[20..]);
+    let slot = asset_slot(revm::primitives::B256::from_slice(asset));
+    let journal = &mut context.journaled_state;
+    let held = journal.inner.state.get(&address).map(|account| {
+        (account.storage.get(&slot).map(|slot| slot.present_value()), account.is_created())
+    });
+    let balance = match held {
+        Some((Some(balance), _)) => balance,
+        Some((None, true)) => U256::ZERO,
+        _ => journal.database.storage(address, slot)?,
+    };
+    Ok(Ran::Done(gas, Bytes::copy_from_slice(&balance.to_be_bytes::<32>())))
+}
+
+impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
+    type Output = InterpreterResult;
+
+    fn set_spec(&mut self, _: SpecId) -> bool {
+        // They are those of the phase from the start.
+        false
+    }
+
+    fn run(
+        &mut self,
+        context: &mut EvmContext<'a>,
+        inputs: &CallInputs,
+    ) -> Result<Option<InterpreterResult>, String> {
+        let ran = match self.own(context, inputs) {
+            Ok(Some(ran)) => ran,
+            Ok(None) => match self.standard.get(&inputs.bytecode_address) {
+                Some(precompile) => {
+                    let input = inputs.input.as_bytes(&*context);
+                    let output = precompile
+                        .execute(&input, inputs.gas_limit, inputs.reservoir)
+                        .map_err(|error| error.to_string())?;
+                    match output.status {
+                        _ if output.gas_used > inputs.gas_limit => Ran::Failed(VmError::OutOfGas),
+                        PrecompileStatus::Success => {
+                            Ran::Done(inputs.gas_limit - output.gas_used, output.bytes)
+                        }
+                        PrecompileStatus::Revert => {
+                            Ran::Reverted(inputs.gas_limit - output.gas_used)
+                        }
+                        PrecompileStatus::Halt(halt) => Ran::Failed(texts::of(&halt)),
+                    }
+                }
+                None => return Ok(None),
+            },
+            Err(error) => {
+                let text = error.to_string();
+                context.error =
+                    Err(revm::context_interface::context::ContextError::Db(error));
+                return Err(text);
+            }
+        };
+        let mut gas = Gas::new(inputs.gas_limit);
+        let (result, output) = match ran {
+            Ran::Done(left, output) => {
+                gas.set_spent(inputs.gas_limit - left);
+                (InstructionResult::Return, output)
+            }
+            Ran::Reverted(left) => {
+                gas.set_spent(inputs.gas_limit - left);
+                (InstructionResult::Revert, Bytes::new())
+            }
+            Ran::Failed(error) => {
+                gas.spend_all();
+                context.chain.failure = Some(error);
+                (InstructionResult::PrecompileError, Bytes::new())
+            }
+        };
+        Ok(Some(InterpreterResult { result, output, gas }))
+    }
+
+    fn warm_addresses(&self) -> &AddressSet {
+        &self.warm
+    }
+}

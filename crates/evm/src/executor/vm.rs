@@ -1,0 +1,377 @@
+//! revm, put together for this chain.
+
+use std::fmt;
+
+use alloy_eips::eip2930::AccessList;
+use alloy_primitives::{Address, Bytes, Log, TxKind, U256};
+use revm::context::{BlockEnv, CfgEnv, Context, Evm, Journal, LocalContext, TxEnv};
+use revm::context_interface::block::BlobExcessGasAndPrice;
+use revm::context_interface::result::{EVMError, ExecutionResult};
+use revm::handler::instructions::EthInstructions;
+use revm::handler::{EthFrame, Handler};
+use revm::inspector::{InspectorHandler, NoOpInspector};
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::primitives::hardfork::SpecId;
+
+use super::check::check;
+use super::handler::ChainHandler;
+use super::precompiles::Precompiles;
+use super::{BlockContext, ChainParams, Message, StateOverlay, TxError, VmError, instructions};
+use crate::rules::{Instructions, NativeAsset};
+use crate::state::StateError;
+
+pub use revm::Inspector;
+pub use revm::inspector;
+pub use revm::interpreter;
+
+/// What code runs in: block, transaction, journal over a [`StateOverlay`].
+pub type EvmContext<'a> = Context<
+    BlockEnv,
+    TxEnv,
+    CfgEnv,
+    StateOverlay<'a>,
+    Journal<StateOverlay<'a>>,
+    ChainEnv<'a>,
+    LocalContext,
+>;
+
+pub(super) type Machine<'a, I> = Evm<
+    EvmContext<'a>,
+    I,
+    EthInstructions<EthInterpreter, EvmContext<'a>>,
+    Precompiles,
+    EthFrame<EthInterpreter>,
+>;
+
+/// Why execution was stopped from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Whoever asked is gone.
+    Cancelled,
+    /// It took too long.
+    TimedOut,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cancelled => "execution aborted",
+            Self::TimedOut => "execution aborted (timeout)",
+        })
+    }
+}
+
+/// Asked now and then while code runs: must it stop?
+pub type StopCheck<'a> = &'a (dyn Fn() -> Option<Stop> + 'a);
+
+/// Bounds of one execution beside its gas. Blocks have none.
+#[derive(Clone, Copy, Default)]
+pub struct Bounds<'a> {
+    /// Most bytes of memory of all frames together.
+    pub memory: Option<u64>,
+    /// Asked every few hundred jumps and at every call.
+    pub stop: Option<StopCheck<'a>>,
+}
+
+impl fmt::Debug for Bounds<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bounds").field("memory", &self.memory).finish_non_exhaustive()
+    }
+}
+
+/// How many jump destinations pass between two questions whether to stop.
+const TICKS: u32 = 256;
+
+/// What instructions and precompiled contracts need beside what revm has places for.
+pub struct ChainEnv<'a> {
+    pub(super) chain: ChainParams,
+    pub(super) native_asset: NativeAsset,
+    /// BASEFEE, which may exceed revm's 64 bits.
+    pub(super) base_fee: U256,
+    /// GASPRICE, which may exceed revm's 128 bits.
+    pub(super) gas_price: U256,
+    /// What the sender pays beforehand, the value aside.
+    pub(super) prepaid: U256,
+    pub(super) intrinsic_gas: u64,
+    /// How the outermost frame ended; told by the frames' loop.
+    pub(super) end: Option<VmError>,
+    /// Why the precompiled contract called last failed.
+    pub(super) failure: Option<VmError>,
+    pub(super) bounds: Bounds<'a>,
+    pub(super) ticks: u32,
+    pub(super) stopped: Option<Stop>,
+}
+
+impl fmt::Debug for ChainEnv<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChainEnv").field("chain", &self.chain).finish_non_exhaustive()
+    }
+}
+
+impl ChainEnv<'_> {
+    /// Counts a jump; true: stop.
+    pub(super) fn tick(&mut self) -> bool {
+        self.ticks = self.ticks.wrapping_add(1);
+        if self.ticks.is_multiple_of(TICKS)
+            && let Some(stop) = self.bounds.stop
+        {
+            self.stopped = stop();
+        }
+        self.stopped.is_some()
+    }
+}
+
+/// What running a message came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExecutionEnd {
+    /// How it ended, unless well.
+    pub error: Option<VmError>,
+    /// Gas used.
+    pub gas_used: u64,
+    /// Data returned, also with a revert.
+    pub output: Bytes,
+    /// What was logged; nothing after an error.
+    pub logs: Vec<Log>,
+}
+
+/// Runs messages one after the other on a [`StateOverlay`].
+pub struct Runner<'a, I = NoOpInspector> {
+    pub(super) machine: Machine<'a, I>,
+}
+
+impl<I> fmt::Debug for Runner<'_, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runner").field("state", self.state_ref()).finish_non_exhaustive()
+    }
+}
+
+type RunError = EVMError<StateError>;
+
+impl<'a> Runner<'a> {
+    /// A runner without inspector.
+    pub fn new(
+        chain: &ChainParams,
+        state: StateOverlay<'a>,
+        block: &BlockContext,
+        bounds: Bounds<'a>,
+    ) -> Self {
+        Self::with_inspector(chain, state, block, bounds, NoOpInspector)
+    }
+}
+
+impl<'a, I> Runner<'a, I> {
+    /// A runner whose [`Self::inspect`] shows every step to an inspector.
+    pub fn with_inspector(
+        chain: &ChainParams,
+        state: StateOverlay<'a>,
+        block: &BlockContext,
+        bounds: Bounds<'a>,
+        inspector: I,
+    ) -> Self {
+        let spec = spec_of(block);
+        let context = EvmContext {
+            block: BlockEnv::default(),
+            tx: TxEnv::default(),
+            cfg: cfg(chain, spec, bounds),
+            journaled_state: revm::context_interface::JournalTr::new(state),
+            chain: ChainEnv {
+                chain: chain.clone(),
+                native_asset: block.phase.native_asset,
+                base_fee: U256::ZERO,
+                gas_price: U256::ZERO,
+                prepaid: U256::ZERO,
+                intrinsic_gas: 0,
+                end: None,
+                failure: None,
+                bounds,
+                ticks: 0,
+                stopped: None,
+            },
+            local: LocalContext::default(),
+            error: Ok(()),
+        };
+        let machine = Evm::new_with_inspector(
+            context,
+            inspector,
+            instructions::table(spec, bounds.stop.is_some()),
+            Precompiles::new(&block.phase),
+        );
+        let mut runner = Self { machine };
+        runner.set_block(block);
+        runner
+    }
+
+    /// Goes on in another block of the same phase.
+    pub fn set_block(&mut self, block: &BlockContext) {
+        let BlockContext { number, time, gas_limit, base_fee, coinbase, difficulty, .. } = *block;
+        let blob_gasprice = block.blob_base_fee.saturating_to();
+        self.machine.ctx.block = BlockEnv {
+            number,
+            beneficiary: coinbase,
+            timestamp: U256::from(time),
+            gas_limit,
+            basefee: base_fee.saturating_to(),
+            difficulty,
+            prevrandao: Some(difficulty.into()),
+            blob_excess_gas_and_price: Some(BlobExcessGasAndPrice {
+                excess_blob_gas: 0,
+                blob_gasprice,
+            }),
+            slot_num: 0,
+        };
+        self.machine.ctx.chain.base_fee = base_fee;
+    }
+
+    /// The state with what was committed so far.
+    pub fn state(&mut self) -> &mut StateOverlay<'a> {
+        &mut self.machine.ctx.journaled_state.database
+    }
+
+    fn state_ref(&self) -> &StateOverlay<'a> {
+        &self.machine.ctx.journaled_state.database
+    }
+
+    /// The inspector.
+    pub fn inspector(&mut self) -> &mut I {
+        &mut self.machine.inspector
+    }
+
+    /// The state and the inspector, at the end.
+    pub fn into_parts(self) -> (StateOverlay<'a>, I) {
+        (self.machine.ctx.journaled_state.database, self.machine.inspector)
+    }
+
+    /// Checks a message and runs it. What it did waits for [`Self::commit`] or [`Self::discard`].
+    pub fn run(&mut self, block: &BlockContext, message: &Message) -> Result<ExecutionEnd, TxError> {
+        self.prepare(block, message)?;
+        let result = ChainHandler::default().run(&mut self.machine);
+        self.ended(result)
+    }
+
+    /// As [`Self::run`], with the inspector watching.
+    pub fn inspect(
+        &mut self,
+        block: &BlockContext,
+        message: &Message,
+    ) -> Result<ExecutionEnd, TxError>
+    where
+        I: Inspector<EvmContext<'a>, EthInterpreter>,
+    {
+        self.prepare(block, message)?;
+        let result = ChainHandler::default().inspect_run(&mut self.machine);
+        self.ended(result)
+    }
+
+    /// Runs what a block begins with: a call in the chain's own name that costs nothing and is not checked.
+    pub(super) fn system_call(
+        &mut self,
+        caller: Address,
+        to: Address,
+        input: Bytes,
+        gas_limit: u64,
+    ) -> Result<(), TxError> {
+        let context = &mut self.machine.ctx;
+        context.tx = TxEnv {
+            caller,
+            kind: TxKind::Call(to),
+            data: input,
+            gas_limit,
+            ..TxEnv::default()
+        };
+        context.chain.gas_price = U256::ZERO;
+        // Whatever becomes of the call, the block goes on; only a store that fails ends it.
+        match ChainHandler::default().run_system_call(&mut self.machine) {
+            Ok(_) => self.commit().map_err(TxError::State),
+            Err(EVMError::Database(error)) => Err(TxError::State(error)),
+            Err(_) => {
+                self.discard();
+                Ok(())
+            }
+        }
+    }
+
+    fn prepare(&mut self, block: &BlockContext, message: &Message) -> Result<(), TxError> {
+        let costs = check(block, message, self.state())?;
+        let context = &mut self.machine.ctx;
+        context.tx = tx_env(message);
+        let chain = &mut context.chain;
+        chain.gas_price = costs.price;
+        // Without a price there is no base fee, as the reference has it.
+        chain.base_fee = if message.is_free_call() { U256::ZERO } else { block.base_fee };
+        chain.prepaid = costs.prepaid;
+        chain.intrinsic_gas = costs.intrinsic_gas;
+        chain.end = None;
+        Ok(())
+    }
+
+    fn ended(
+        &mut self,
+        result: Result<ExecutionResult, RunError>,
+    ) -> Result<ExecutionEnd, TxError> {
+        let error = self.machine.ctx.chain.end.take();
+        match result {
+            Ok(result) => {
+                let gas_used = result.tx_gas_used();
+                let (output, logs) = match result {
+                    ExecutionResult::Success { output, logs, .. } => (output.into_data(), logs),
+                    ExecutionResult::Revert { output, .. } => (output, Vec::new()),
+                    ExecutionResult::Halt { .. } => (Bytes::new(), Vec::new()),
+                };
+                Ok(ExecutionEnd { error, gas_used, output, logs })
+            }
+            Err(error) => Err(match (self.machine.ctx.chain.stopped, error) {
+                (Some(stop), _) => TxError::Stopped(stop),
+                (None, EVMError::Database(error)) => TxError::State(error),
+                (None, error) => TxError::Machine(error.to_string()),
+            }),
+        }
+    }
+
+    /// Takes the last message's changes into the state.
+    pub fn commit(&mut self) -> Result<(), StateError> {
+        let state = self.machine.ctx.journaled_state.inner.finalize();
+        self.machine.ctx.journaled_state.database.commit(state)
+    }
+
+    /// Forgets the last message's changes.
+    pub fn discard(&mut self) {
+        self.machine.ctx.journaled_state.inner.finalize();
+    }
+}
+
+/// The fork of Ethereum whose instructions run in a block.
+fn spec_of(block: &BlockContext) -> SpecId {
+    match block.phase.instructions {
+        Instructions::London => SpecId::LONDON,
+        Instructions::Shanghai => SpecId::SHANGHAI,
+        Instructions::Cancun => SpecId::CANCUN,
+    }
+}
+
+fn cfg(chain: &ChainParams, spec: SpecId, bounds: Bounds<'_>) -> CfgEnv {
+    let mut cfg = CfgEnv::new_with_spec(spec);
+    cfg.chain_id = chain.rules.chain_id();
+    cfg.memory_limit = bounds.memory.unwrap_or(u64::MAX);
+    cfg
+}
+
+fn tx_env(message: &Message) -> TxEnv {
+    // The type decides what revm looks at: the access list, and blobs. Prices are in `ChainEnv`.
+    let tx_type = if message.blob_hashes.is_some() { 3 } else { 1 };
+    TxEnv {
+        tx_type,
+        caller: message.from,
+        gas_limit: message.gas_limit,
+        gas_price: 0,
+        kind: message.kind(),
+        value: message.value,
+        data: message.input.clone(),
+        nonce: message.nonce,
+        chain_id: None,
+        access_list: AccessList(message.access_list.0.clone()),
+        gas_priority_fee: None,
+        blob_hashes: message.blob_hashes.clone().unwrap_or_default(),
+        max_fee_per_blob_gas: 0,
+        authorization_list: Vec::new(),
+    }
+}

@@ -1,0 +1,129 @@
+//! The port for what a chain's blocks carry beside EVM transactions: the C-Chain's atomic transactions.
+
+use std::fmt;
+
+use alloy_primitives::{B256, Bytes, U256};
+use esker_storage::{Draft, KvRead};
+use thiserror::Error;
+
+use crate::executor::StateOverlay;
+use crate::rules::PhaseRules;
+use crate::state::StateError;
+
+/// A block as an extension sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct ExtBlock<'a> {
+    /// Height.
+    pub number: u64,
+    /// Unix s.
+    pub time: u64,
+    /// Wei a gas.
+    pub base_fee: U256,
+    /// The rules of the block's time.
+    pub phase: &'a PhaseRules,
+    /// Hash of the block; zero while it is being built.
+    pub hash: B256,
+    /// What the block carries.
+    pub ext_data: &'a [u8],
+}
+
+/// What ext data holds, without looking at any state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExtSummary {
+    /// Transactions in it. A block without any transaction, of either kind, is refused as empty.
+    pub transactions: usize,
+    /// Their gas, which the header tells.
+    pub gas_used: u64,
+}
+
+/// What ext data did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExtOutcome {
+    /// Gas of its transactions.
+    pub gas_used: u64,
+    /// What they paid above their fee, in wei: it counts toward the block gas cost.
+    pub contribution: U256,
+}
+
+/// Why ext data can't be part of a block.
+#[derive(Debug, Error)]
+pub enum ExtError {
+    /// It breaks a rule; the text is the reference's, with its wrappers.
+    #[error("{0}")]
+    Invalid(String),
+    /// State can't be read.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+/// What fills ext data, and what it means.
+///
+/// A block is verified in this order: [`parse`](Self::parse), the header's rules,
+/// [`check_inputs`](Self::check_inputs), EVM transactions, [`apply`](Self::apply), fees, roots.
+pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
+    /// Decodes ext data and applies the rules that need no state. Called for every block, before all else.
+    fn parse(&self, block: &ExtBlock<'_>) -> Result<ExtSummary, ExtError>;
+
+    /// Is what the block consumes there? `parent` reads the state before the block, that of other chains
+    /// included.
+    fn check_inputs(
+        &self,
+        block: &ExtBlock<'_>,
+        parent: &dyn KvRead,
+    ) -> Result<(), ExtError>;
+
+    /// Applies ext data to the state after the EVM transactions, and writes its own rows. `rows` shows the
+    /// rows before the block.
+    fn apply(
+        &self,
+        block: &ExtBlock<'_>,
+        state: &mut StateOverlay<'_>,
+        rows: &mut Draft<'_>,
+    ) -> Result<ExtOutcome, ExtError>;
+
+    /// Is there something waiting that a block could hold?
+    fn has_work(&self) -> bool {
+        false
+    }
+
+    /// Chooses ext data for a block under construction (whose `ext_data` is empty) and applies it, as
+    /// [`apply`](Self::apply) will when the block is verified. `None`: there is nothing to carry.
+    fn build(
+        &self,
+        _block: &ExtBlock<'_>,
+        _state: &mut StateOverlay<'_>,
+        _rows: &mut Draft<'_>,
+    ) -> Result<Option<(Bytes, ExtOutcome)>, ExtError> {
+        Ok(None)
+    }
+}
+
+/// No extension: ext data must be empty.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoExtension;
+
+impl BlockExtension for NoExtension {
+    fn parse(&self, block: &ExtBlock<'_>) -> Result<ExtSummary, ExtError> {
+        if block.ext_data.is_empty() {
+            return Ok(ExtSummary::default());
+        }
+        Err(ExtError::Invalid("this chain has no atomic transactions".into()))
+    }
+
+    fn check_inputs(
+        &self,
+        _: &ExtBlock<'_>,
+        _: &dyn KvRead,
+    ) -> Result<(), ExtError> {
+        Ok(())
+    }
+
+    fn apply(
+        &self,
+        _: &ExtBlock<'_>,
+        _: &mut StateOverlay<'_>,
+        _: &mut Draft<'_>,
+    ) -> Result<ExtOutcome, ExtError> {
+        Ok(ExtOutcome::default())
+    }
+}
