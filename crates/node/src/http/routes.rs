@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
-use esker_chain::Route;
+use esker_chain::{Dialect, Route};
 use esker_primitives::ChainId;
 use esker_primitives::sync::Mutex;
-use esker_rpc::Service;
+use esker_rpc::{Service, evm};
 use thiserror::Error;
 
 use crate::api::health::HealthEndpoint;
@@ -26,6 +26,8 @@ pub const MAX_PATHS: usize = 65_536;
 pub enum Endpoint {
     /// The object dialect of JSON-RPC.
     J2(Service),
+    /// The positional dialect of JSON-RPC, that of an EVM.
+    Evm(evm::Server),
     /// Health: the reply to GET beside a JSON-RPC service.
     Health(HealthEndpoint),
     /// The metrics in Prometheus' text form.
@@ -130,9 +132,9 @@ impl Routes {
         let name = aliases.first().map_or(id.as_str(), AsRef::as_ref);
         let targets = routes
             .into_iter()
-            .map(|Route { suffix, service }| {
+            .map(|Route { suffix, dialect }| {
                 let label = format!("{name}{suffix}");
-                let target = self.target(&label, Endpoint::J2(service), Some(ready.clone()));
+                let target = self.target(&label, dialect.into(), Some(ready.clone()));
                 (suffix.to_owned(), target)
             })
             .collect();
@@ -174,6 +176,17 @@ impl Routes {
         let mut paths: Vec<_> = self.table.load().keys().map(ToString::to_string).collect();
         paths.sort_unstable();
         paths
+    }
+
+    /// Every path of JSON-RPC with its methods, ascending: for documentation and its tests.
+    pub fn services(&self) -> Vec<(String, Service)> {
+        let table = self.table.load();
+        let service = |(path, target): (&Box<str>, &Arc<Target>)| {
+            Some((path.to_string(), target.endpoint.service()?.clone()))
+        };
+        let mut services: Vec<_> = table.iter().filter_map(service).collect();
+        services.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        services
     }
 
     pub(crate) fn find(&self, path: &str) -> Option<Arc<Target>> {
@@ -252,8 +265,18 @@ impl Endpoint {
     fn service(&self) -> Option<&Service> {
         match self {
             Self::J2(service) => Some(service),
+            Self::Evm(server) => Some(server.service()),
             Self::Health(endpoint) => endpoint.service(),
             Self::Metrics(_) | Self::Axum(_) => None,
+        }
+    }
+}
+
+impl From<Dialect> for Endpoint {
+    fn from(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Object(service) => Self::J2(service),
+            Dialect::Positional(server) => Self::Evm(server),
         }
     }
 }
