@@ -1,8 +1,8 @@
 //! Networks: which chains there are and what they begin with.
 //!
-//! A [`Network`] is a value: presets ([`Network::main`], [`Network::test`], [`Network::local`],
-//! [`Network::dev`]) or the content of a file ([`file`], docs/networks.md). Chain IDs follow from genesis bytes
-//! by the reference's rules, so the presets have the reference's IDs. Nothing here runs a chain.
+//! A [`Network`] is a value: one of the [`Preset`]s, or the content of a file ([`mod@file`], docs/networks.md).
+//! Chain IDs follow from genesis bytes by the reference's rules, so the presets have the reference's IDs. Nothing
+//! here runs a chain.
 
 pub mod accounts;
 mod assets;
