@@ -5,6 +5,7 @@ mod data;
 mod engine;
 mod error;
 mod first_start;
+mod keystore;
 mod running;
 mod versions;
 
@@ -14,6 +15,7 @@ use std::time::Instant;
 
 use esker_chain::{Aliases, ChainContext, Engine, Machine, MachineConfig, Shutdown};
 use esker_engine::Solo;
+use esker_keystore::Keystore;
 use esker_primitives::SubnetId;
 use esker_primitives::clock::Clock;
 use esker_storage::{Store, meta};
@@ -57,6 +59,7 @@ impl Node {
         let folder = DataFolder::of(&config)?;
         let store = folder.open_store(&config, &metrics)?;
         let identity = Arc::new(folder.identity()?);
+        let keystore = keystore::open(&config, &store);
 
         // The chains, and the machine that commits all of them in one write.
         let aliases = Arc::new(alias_table(&config)?);
@@ -66,6 +69,7 @@ impl Node {
             aliases: &aliases,
             clock: &clock,
             store: &store,
+            keystore: &keystore,
             work: &work,
         };
         let chains = chains.build()?;
@@ -95,6 +99,7 @@ impl Node {
             routes.chain(&id, &aliases.aliases(&id), vm.routes(), &ready)?;
         }
         add_static_endpoints(&routes)?;
+        keystore::add_endpoint(&config, keystore, &routes)?;
         let listener = bind(&config).await?;
         let http_addr = local_addr(&listener, &config)?;
         let health = api::install(
@@ -182,6 +187,7 @@ struct Chains<'a> {
     aliases: &'a Arc<AliasTable>,
     clock: &'a Arc<dyn Clock>,
     store: &'a Store,
+    keystore: &'a Arc<Keystore>,
     work: &'a Arc<Notify>,
 }
 
@@ -206,7 +212,8 @@ impl Chains<'_> {
                 work: Arc::clone(self.work),
             };
             chains.extend(
-                factory::build(spec, context, self.config)?.map(|chain| (spec.clone(), chain)),
+                factory::build(spec, context, self.config, self.keystore)?
+                    .map(|chain| (spec.clone(), chain)),
             );
         }
         Ok(chains)

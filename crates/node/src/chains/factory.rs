@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use esker_chain::{ChainContext, ChainError, ChainVm};
+use esker_keystore::Keystore;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::{Maintenance, Xvm, XvmConfig};
@@ -57,14 +58,20 @@ pub fn build(
     spec: &ChainSpec,
     context: ChainContext,
     config: &Config,
+    keystore: &Arc<Keystore>,
 ) -> Result<Option<Chain>, ChainError> {
     match spec.vm {
-        Vm::Xvm => xvm(spec, context, config).map(Chain::Xvm).map(Some),
+        Vm::Xvm => xvm(spec, context, config, keystore).map(Chain::Xvm).map(Some),
         Vm::Evm => Ok(None),
     }
 }
 
-fn xvm(spec: &ChainSpec, context: ChainContext, config: &Config) -> Result<Arc<Xvm>, ChainError> {
+fn xvm(
+    spec: &ChainSpec,
+    context: ChainContext,
+    config: &Config,
+    keystore: &Arc<Keystore>,
+) -> Result<Arc<Xvm>, ChainError> {
     let fault = |error: &dyn std::fmt::Display| {
         ChainError::Genesis(format!("chain {}: {error}", spec.primary_alias()))
     };
@@ -80,6 +87,7 @@ fn xvm(spec: &ChainSpec, context: ChainContext, config: &Config) -> Result<Arc<X
         tx_fee: spec.fees.tx_fee,
         create_asset_tx_fee: spec.fees.create_asset_tx_fee,
         index_transactions: config.index_transactions(&spec.id),
+        keystore: Arc::clone(keystore),
         ..XvmConfig::default()
     };
     Xvm::new(context, xvm_config, genesis, block).map_err(|error| fault(&error))

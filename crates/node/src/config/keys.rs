@@ -145,13 +145,26 @@ settings! {
     http_max_in_flight: Positive = "http-max-in-flight", "1024";
     /// How long running requests may go on when the node stops.
     http_shutdown_timeout: Duration = "http-shutdown-timeout", "500ms";
+    /// The node is for everybody: the keystore stays off unless `api-keystore-enabled` is true.
+    public: bool = "public", "false";
 
     ["APIs and indexes"]
     /// Serve the admin API at `/ext/admin`: aliases, log levels, profiles. Not for a node that others reach.
     api_admin_enabled: bool = "api-admin-enabled", "false";
-    /// Serve the keystore API, which keeps users' private keys on the node. `auto`: on `local`, `dev` and
-    /// networks of one's own while the node listens on a loopback address only.
+    /// Serve the keystore API, which keeps users' private keys on the node and lets the node sign with them:
+    /// whoever runs the node can read its users' passwords. `auto`: on `local`, `dev` and networks of one's
+    /// own, unless the node is `public` or listens on an address that others can reach.
     api_keystore_enabled: Switch = "api-keystore-enabled", "auto";
+    /// Serve the keystore all the same on networks `main` and `test`, or with `public`, when
+    /// `api-keystore-enabled` is true and others can reach the address that the node listens on: they can
+    /// then try passwords, and passwords travel in the clear. Without it such a node does not start.
+    allow_keystore_on_public_address: bool = "allow-keystore-on-public-address", "false";
+    /// Most passwords that the keystore checks at a time; each takes 64 MiB and a core for some 60 ms.
+    keystore_hashes_at_once: Positive = "keystore-hashes-at-once", "2";
+    /// Most calls that wait for their password to be checked; further ones are refused at once.
+    keystore_hash_queue: Positive = "keystore-hash-queue", "128";
+    /// How long a call waits for its password to be checked before it is refused.
+    keystore_hash_wait: Duration = "keystore-hash-wait", "20s";
     /// Serve `/ext/index/CHAIN/{block,tx,vtx}`.
     index_enabled: bool = "index-enabled", "false";
     /// Keep which transactions touched an address (`getAddressTxs`), on every chain of the asset VM that

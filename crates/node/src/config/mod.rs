@@ -8,6 +8,7 @@ pub mod docs;
 mod error;
 pub mod file;
 pub mod keys;
+mod keystore;
 mod merge;
 mod nearest;
 pub mod show;
@@ -78,7 +79,8 @@ impl Config {
         }
         let chains = chains(&layers.file, &mut network)?;
         let data_dir = data_dir(mode, &settings, &network, home)?;
-        let (values, warnings) = (layers.values(), layers.warnings.clone());
+        let (values, mut warnings) = (layers.values(), layers.warnings.clone());
+        warnings.extend(keystore::check(&settings, &network)?);
         Ok(Self { mode, settings, network, data_dir, chains, values, warnings, layers })
     }
 
@@ -96,26 +98,9 @@ impl Config {
         }
     }
 
-    /// Is the keystore to be served (decision 21)?
-    pub fn keystore_enabled(&self) -> bool {
-        let listens_to_itself = ["127.0.0.1", "::1", "[::1]", "localhost"];
-        match self.settings.api_keystore_enabled {
-            Switch::On => true,
-            Switch::Off => false,
-            Switch::Auto => {
-                let public = [network::MAIN_ID, network::TEST_ID].contains(&self.network.id);
-                !public && listens_to_itself.contains(&self.settings.http_host.as_str())
-            }
-        }
-    }
-
     /// What was asked for and is not served by this version, one word or two each.
     pub fn not_served_yet(&self) -> Vec<&'static str> {
-        let mut missing = vec!["C-Chain"];
-        if self.settings.api_keystore_enabled == Switch::On {
-            missing.push("keystore API");
-        }
-        missing
+        vec!["C-Chain"]
     }
 
     /// How the HTTP server behaves.

@@ -92,8 +92,49 @@ fn keystore_by_itself_on_private_loopback_nodes_only() {
     assert!(!enabled("test", &[]));
     assert!(!enabled("local", &[("http-host", "0.0.0.0")]));
     assert!(!enabled("local", &[("http-host", "")]));
+    assert!(enabled("local", &[("http-host", "[::1]")]));
+    assert!(!enabled("local", &[("public", "true")]));
+    assert!(enabled("local", &[("public", "true"), ("api-keystore-enabled", "true")]));
     assert!(enabled("main", &[("api-keystore-enabled", "true")]));
     assert!(!enabled("local", &[("api-keystore-enabled", "false")]));
+    let dev = load(&Given { mode: Mode::Dev, ..NOTHING }).unwrap();
+    assert!(dev.keystore_enabled());
+}
+
+#[test]
+fn why_the_keystore_is_off() {
+    let off = |flags: &[(&'static str, &str)]| {
+        load(&Given { flags, ..NOTHING }).unwrap().keystore_off().unwrap_or_default()
+    };
+    assert_eq!(off(&[]), "");
+    expect!["api-keystore-enabled is false"].assert_eq(&off(&[("api-keystore-enabled", "false")]));
+    expect!["the node is public; set api-keystore-enabled to serve it all the same"]
+        .assert_eq(&off(&[("public", "true")]));
+    expect![
+        "users' keys do not belong on a node of network main; set api-keystore-enabled to serve it all the same"
+    ]
+    .assert_eq(&off(&[("network", "main")]));
+    expect!["others can reach 10.0.0.1; set api-keystore-enabled to serve it all the same"]
+        .assert_eq(&off(&[("http-host", "10.0.0.1")]));
+}
+
+#[test]
+fn no_keystore_for_strangers_where_keys_have_worth() {
+    let on = ("api-keystore-enabled", "true");
+    let (anywhere, allowed) = (("http-host", ""), ("allow-keystore-on-public-address", "true"));
+    for place in [("network", "main"), ("network", "test"), ("public", "true")] {
+        let refused = load(&Given { flags: &[on, anywhere, place], ..NOTHING }).unwrap_err();
+        assert!(refused.contains("others can reach every address of this machine"), "{refused}");
+        assert!(refused.contains("set allow-keystore-on-public-address"), "{refused}");
+        load(&Given { flags: &[on, place], ..NOTHING }).unwrap();
+        load(&Given { flags: &[anywhere, place], ..NOTHING }).unwrap();
+        let flags = [on, anywhere, place, allowed];
+        let config = load(&Given { flags: &flags, ..NOTHING }).unwrap();
+        assert!(config.keystore_enabled() && config.warnings.len() == 1, "{:?}", config.warnings);
+    }
+    // On a network of one's own it is a warning.
+    let config = load(&Given { flags: &[on, anywhere], ..NOTHING }).unwrap();
+    assert!(config.keystore_enabled() && config.warnings.len() == 1, "{:?}", config.warnings);
 }
 
 #[test]

@@ -185,7 +185,13 @@ impl HttpState {
             return Answer::error(StatusCode::FORBIDDEN, "invalid host specified\n", headers);
         }
         let target = match path::resolve(&parts.uri) {
-            Resolved::Path(path) => self.routes.find(&path),
+            Resolved::Path(path) => {
+                let target = self.routes.find(&path);
+                if target.is_none() {
+                    self.routes.tell_why_not(&path);
+                }
+                target
+            }
             Resolved::Nowhere => None,
             Resolved::Redirect(location) => {
                 if let Ok(location) = HeaderValue::try_from(location) {

@@ -99,6 +99,8 @@ struct Plan {
 /// The paths of the node. Reading takes no lock; paths may be added while the node runs.
 pub struct Routes {
     plan: Mutex<Plan>,
+    /// Paths where nothing answers on purpose, with the reason, until that was told.
+    off: Mutex<BTreeMap<String, String>>,
     table: ArcSwap<HashMap<Box<str>, Arc<Target>>>,
     metrics: Arc<Metrics>,
 }
@@ -108,6 +110,7 @@ impl Routes {
     pub fn new(metrics: Arc<Metrics>) -> Self {
         Self {
             plan: Mutex::new_named("routes", Plan::default()),
+            off: Mutex::new_named("routes.off", BTreeMap::new()),
             table: ArcSwap::default(),
             metrics,
         }
@@ -117,6 +120,19 @@ impl Routes {
     pub fn node(&self, path: &str, endpoint: Endpoint) -> Result<(), RouteError> {
         let target = self.target(path, endpoint, None);
         self.add(format!("{ROOT}{path}"), vec![(String::new(), target)], &[])
+    }
+
+    /// Notes that an endpoint of the node is switched off, and why. Its path answers 404 as any other; the first
+    /// time, the log tells the reason.
+    pub fn switched_off(&self, path: &str, reason: String) {
+        self.off.lock().insert(format!("{ROOT}{path}"), reason);
+    }
+
+    /// Tells, once, why nothing answers at a path.
+    pub(crate) fn tell_why_not(&self, path: &str) {
+        if let Some(reason) = self.off.lock().remove(path) {
+            tracing::warn!(path, "404: this endpoint is switched off: {reason}");
+        }
     }
 
     /// Adds a chain's endpoints, at `/ext/bc/<ID>`, and for each alias at `/ext/bc/<alias>` and `/ext/<alias>`,
