@@ -31,4 +31,4 @@ pub use engine::{
 };
 pub use error::{BlockError, ChainError, FinalizeError};
 pub use machine::{AcceptedEvent, Machine, MachineConfig};
-pub use vm::{BuildContext, Built, ChainStats, ChainVm, ExecutedBlock, Route};
+pub use vm::{BuildContext, Built, ChainStats, ChainVm, Dialect, ExecutedBlock, Route};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use esker_primitives::BlockId;
 use esker_rpc::Service;
+use esker_rpc::evm::Server;
 use esker_storage::{KvRead, WriteSet};
 
 use crate::{BlockError, ChainContext, ChainError, Stage};
@@ -66,8 +67,31 @@ pub enum Built {
 pub struct Route {
     /// What follows the chain's name: empty, or a path such as `/wallet`.
     pub suffix: &'static str,
-    /// The methods answered there.
-    pub service: Service,
+    /// What answers there.
+    pub dialect: Dialect,
+}
+
+/// What answers at a [`Route`]: methods, in one of the two dialects.
+#[derive(Clone, Debug)]
+pub enum Dialect {
+    /// `service.method` with an object of named arguments.
+    Object(Service),
+    /// `namespace_method` with a list of arguments.
+    Positional(Server),
+}
+
+impl Route {
+    /// An endpoint of the object dialect.
+    #[must_use]
+    pub fn object(suffix: &'static str, service: Service) -> Self {
+        Self { suffix, dialect: Dialect::Object(service) }
+    }
+
+    /// An endpoint of the positional dialect.
+    #[must_use]
+    pub fn positional(suffix: &'static str, server: Server) -> Self {
+        Self { suffix, dialect: Dialect::Positional(server) }
+    }
 }
 
 /// Figures of a running chain, for metrics.

@@ -24,6 +24,15 @@ pub(super) enum BodyError {
     Broken,
 }
 
+/// What to do with a body that goes on beyond the limit, which it did not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Excess {
+    /// Refuse it.
+    Refuse,
+    /// Take what there is up to the limit and leave the rest unread.
+    Cut,
+}
+
 /// Bounds the bytes of large bodies held at once.
 #[derive(Debug)]
 pub(super) struct BodyMemory {
@@ -55,6 +64,7 @@ impl BodyMemory {
         self: &Arc<Self>,
         body: &mut Incoming,
         limit: usize,
+        excess: Excess,
     ) -> Result<ReadBody, BodyError> {
         if let Some(told) = body.size_hint().exact()
             && told > limit as u64
@@ -69,7 +79,13 @@ impl BodyMemory {
         let mut share = Share { memory: Arc::clone(self), bytes: 0 };
         loop {
             if whole.len() > limit {
-                return Err(BodyError::TooLarge(limit as u64 + 1));
+                match excess {
+                    Excess::Refuse => return Err(BodyError::TooLarge(limit as u64 + 1)),
+                    Excess::Cut => {
+                        whole.truncate(limit);
+                        break;
+                    }
+                }
             }
             share.grow_to(whole.len())?;
             match next_data(body).await? {

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use esker_rpc::go_json::Document;
-use esker_rpc::{Lookup, Service, j2};
+use esker_rpc::{Lookup, Service, evm, j2};
 use http::header::{CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use prometheus::IntGauge;
 use tower::ServiceExt as _;
 
-use super::body::{BodyError, ReadBody, ReplyBody};
+use super::body::{BodyError, Excess, ReadBody, ReplyBody};
 use super::connections::{Connection, Phase, StreamGuard};
 use super::dispatch::{Answer, HttpState, NOSNIFF};
 use super::routes::Endpoint;
@@ -39,6 +39,7 @@ impl HttpState {
     ) -> Answer {
         match endpoint {
             Endpoint::J2(service) => self.j2(connection, service, &parts, body, headers).await,
+            Endpoint::Evm(server) => self.evm(connection, server, &parts, body, headers).await,
             Endpoint::Health(health) => {
                 connection.enter(Phase::Handling);
                 match health.answer(&parts.method, parts.uri.query()).await {
@@ -78,7 +79,7 @@ impl HttpState {
         let content_type = content_type.map(String::from_utf8_lossy);
         // What is refused by its method or content type is refused before its body is looked at.
         let read = if parts.method == Method::POST && content_type.as_deref().is_some_and(is_json) {
-            match self.read(&mut body).await {
+            match self.read(&mut body, self.config().body_limit, Excess::Refuse).await {
                 Ok(read) => {
                     connection.set_unread(false);
                     Some(read)
@@ -116,6 +117,53 @@ impl HttpState {
         }
     }
 
+    async fn evm(
+        &self,
+        connection: &Connection,
+        server: &evm::Server,
+        parts: &Parts,
+        mut body: Incoming,
+        headers: &mut HeaderMap,
+    ) -> Answer {
+        let content_type = parts.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+        let content_type = content_type.map(String::from_utf8_lossy);
+        let head = evm::http::Head {
+            method: parts.method.as_str(),
+            content_type: content_type.as_deref(),
+            content_length: body.size_hint().exact(),
+            has_query: parts.uri.query().is_some_and(|query| !query.is_empty()),
+        };
+        let reply = match evm::http::admit(server, &head) {
+            Some(reply) => reply,
+            None => {
+                // A longer body that did not tell is cut, so that it is most likely no JSON.
+                let limit = server.limits().body_bytes;
+                let read = match self.read(&mut body, limit, Excess::Cut).await {
+                    Ok(read) => read,
+                    Err(error) => return self.body_refused(&error, headers),
+                };
+                connection.set_unread(!body.is_end_stream());
+                let Some(_in_flight) = self.start_handling() else {
+                    return busy(headers);
+                };
+                connection.enter(Phase::Handling);
+                evm::http::answer(server, &read.bytes).await
+            }
+        };
+        if let Some(kind) = reply.content_type {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        }
+        if reply.nosniff {
+            headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+        }
+        let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
+        Answer {
+            method: reply.answer.method,
+            outcome: reply.answer.failed.then_some(Outcome::Error),
+            ..Answer::new(status, ReplyBody::full(reply.answer.body))
+        }
+    }
+
     async fn axum(
         &self,
         connection: &Arc<Connection>,
@@ -135,8 +183,13 @@ impl HttpState {
         Answer::new(parts.status, ReplyBody::Stream(body, StreamGuard::new(connection)))
     }
 
-    async fn read(&self, body: &mut Incoming) -> Result<ReadBody, BodyError> {
-        let read = self.bodies.read(body, self.config().body_limit).await?;
+    async fn read(
+        &self,
+        body: &mut Incoming,
+        limit: usize,
+        excess: Excess,
+    ) -> Result<ReadBody, BodyError> {
+        let read = self.bodies.read(body, limit, excess).await?;
         self.metrics.received_bytes.inc_by(read.bytes.len() as u64);
         Ok(read)
     }

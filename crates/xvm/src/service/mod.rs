@@ -36,8 +36,8 @@ type Reply<R> = Result<R, ServiceError>;
 pub fn routes(vm: Arc<Xvm>) -> Vec<Route> {
     let wallet = wallet::methods().bind(Arc::clone(&vm));
     vec![
-        Route { suffix: "", service: methods().bind(vm) },
-        Route { suffix: "/wallet", service: wallet },
+        Route::object("", methods().bind(vm)),
+        Route::object("/wallet", wallet),
     ]
 }
 

@@ -87,7 +87,7 @@ pub(super) fn install(deps: &ApiDeps, routes: &Routes) -> Result<(), RouteError>
         store: deps.store.clone(),
         clock: Arc::clone(&deps.clock),
     };
-    let route = Route { suffix: "", service: api.service() };
+    let route = Route::object("", api.service());
     routes.chain(&P_CHAIN, &deps.aliases.aliases(&P_CHAIN), vec![route], &Readiness::ready())
 }
 

@@ -121,7 +121,7 @@ impl ChainVm for ToyVm {
             .alias("avm")
             .on("getHeight", |_: &(), _: NoArgs| Ok::<_, RpcError>(7))
             .bind(Arc::new(()));
-        ["", "/wallet"].map(|suffix| Route { suffix, service: service.clone() }).to_vec()
+        ["", "/wallet"].map(|suffix| Route::object(suffix, service.clone())).to_vec()
     }
 
     fn health(&self) -> Result<String, String> {

@@ -2,6 +2,7 @@
 
 mod client;
 mod deprecation;
+mod evm;
 mod layers;
 mod limits;
 mod shutdown;
@@ -97,7 +98,7 @@ impl Server {
         }
         let ready = Readiness::ready();
         let of_chain =
-            ["", "/wallet"].map(|suffix| Route { suffix, service: service.clone() }).to_vec();
+            ["", "/wallet"].map(|suffix| Route::object(suffix, service.clone())).to_vec();
         routes.chain(&CHAIN, &["X", "avm"], of_chain, &ready).unwrap();
 
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
