@@ -13,7 +13,7 @@ use esker_xvm::txs::{
     BaseTx, CreateAssetTx, ExportTx, ImportTx, InitialState, Operation, OperationTx, Tx, UnsignedTx,
 };
 
-use super::coins::{Coins, Keys, Signed, signers, spendable, transfer_input};
+use super::coins::{Chosen, Coins, Keys, Signed, signers, spendable, transfer_input};
 use super::{ChainParams, WalletError};
 
 /// Keys, coins and the chain that they are of.
@@ -275,7 +275,7 @@ impl Wallet {
         for output in outputs.iter().chain(elsewhere) {
             add(&mut wanted, output.asset_id, output.output.amount)?;
         }
-        let (mut inputs, change) = self.coins.choose(&wanted, &self.keys, self.now_s)?;
+        let Chosen { mut inputs, change } = self.coins.choose(&wanted, &self.keys, self.now_s)?;
         inputs.sort_by_key(|(input, _)| input.utxo_id);
         let change = change.into_iter().filter(|(_, amount)| *amount > 0);
         outputs.extend(change.map(|(asset, amount)| Self::output(asset, amount, self.owner)));

@@ -20,6 +20,14 @@ pub struct Coins {
 /// An input and the addresses that sign it, in the order of its signature indices.
 pub(super) type Signed<T> = (T, Vec<ShortId>);
 
+/// A choice of coins.
+pub(super) struct Chosen {
+    /// Not sorted.
+    pub(super) inputs: Vec<Signed<TransferableInput>>,
+    /// What remains of each asset.
+    pub(super) change: BTreeMap<AssetId, u64>,
+}
+
 impl Coins {
     /// Adds UTXOs; one that is known already is replaced.
     pub fn add(&mut self, utxos: impl IntoIterator<Item = Utxo>) {
@@ -47,13 +55,12 @@ impl Coins {
     }
 
     /// Chooses coins that cover `wanted`: of each asset the largest first, equal ones by ID.
-    /// Answers the inputs, not sorted, and what remains of each asset.
     pub(super) fn choose(
         &self,
         wanted: &BTreeMap<AssetId, u64>,
         keys: &Keys,
         now_s: u64,
-    ) -> Result<(Vec<Signed<TransferableInput>>, BTreeMap<AssetId, u64>), WalletError> {
+    ) -> Result<Chosen, WalletError> {
         let mut inputs = Vec::new();
         let mut change = BTreeMap::new();
         for (asset, wanted) in wanted.iter().filter(|(_, wanted)| **wanted > 0) {
@@ -81,7 +88,7 @@ impl Coins {
             })?;
             change.insert(*asset, rest);
         }
-        Ok((inputs, change))
+        Ok(Chosen { inputs, change })
     }
 
     /// The first UTXO of an asset whose output `pick` takes and the keys can spend, with the signers' indices.

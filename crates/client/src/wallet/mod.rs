@@ -7,6 +7,8 @@
 mod build;
 mod coins;
 mod params;
+#[cfg(test)]
+mod tests;
 
 pub use build::Wallet;
 pub use coins::Coins;

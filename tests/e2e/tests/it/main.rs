@@ -1,5 +1,6 @@
 //! End-to-end tests: each starts nodes of its own on free ports and temporary folders.
 
+mod assets;
 mod clients;
 mod corpus;
 mod crash;
