@@ -13,14 +13,8 @@ use crate::support::local;
 const WAITING: &[(&str, &str)] = &[
     ("node/admin", "C-Chain, the whole admin API"),
     ("node/info", "C-Chain"),
-    ("node/keystore-foreign", "keystore"),
-    ("node/keystore-users", "keystore"),
-    ("node/routes", "C-Chain, admin, keystore, nat"),
-    ("x/create-asset-family", "keystore"),
-    ("x/deprecation", "keystore"),
-    ("x/export-import-keys", "keystore, nat"),
-    ("x/key-methods-off", "keystore"),
-    ("x/send", "keystore"),
+    ("node/routes", "C-Chain, nat"),
+    ("x/export-import-keys", "nat"),
     ("x/tx-export-to-C", "nat"),
 ];
 
