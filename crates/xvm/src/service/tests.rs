@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_chain::{Aliases, ChainContext, ChainVm};
+use esker_chain::{Aliases, ChainContext, ChainVm, Dialect};
 use esker_primitives::clock::ManualClock;
 use esker_primitives::{ChainId, ShortId};
 use esker_rpc::go_json::Document;
@@ -67,8 +67,11 @@ fn endpoints() -> (Service, Service) {
     vm.genesis(&mut writes).unwrap();
     kv.write(&writes).unwrap();
     vm.check(kv.snapshot().unwrap().as_ref()).unwrap();
-    let mut routes = routes(vm).into_iter();
-    (routes.next().unwrap().service, routes.next().unwrap().service)
+    let mut services = routes(vm).into_iter().map(|route| match route.dialect {
+        Dialect::Object(service) => service,
+        Dialect::Positional(_) => panic!("{}: another dialect", route.suffix),
+    });
+    (services.next().unwrap(), services.next().unwrap())
 }
 
 /// Calls a method with arguments given as JSON text.
