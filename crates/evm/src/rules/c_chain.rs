@@ -54,6 +54,14 @@ pub enum FeeRuleError {
         /// What is there.
         got: Bytes,
     },
+    /// Under Fortuna: the gas state is not what follows from the parent and the gas used.
+    #[error("incorrect fee state: expected {want}, found {got}")]
+    GasState {
+        /// What follows.
+        want: GasState,
+        /// What is there.
+        got: GasState,
+    },
     /// There is no base fee.
     #[error("expected baseFee to be non-nil")]
     NoBaseFee,
@@ -131,6 +139,21 @@ pub trait Rules: Send + Sync + std::fmt::Debug + 'static {
         gas_used: u64,
         ext_data_gas_used: u64,
     ) -> Result<Bytes, FeeRuleError>;
+
+    /// Checks the part of a child's extra data that fees follow from.
+    fn check_extra(
+        &self,
+        terms: &ChildTerms,
+        extra: &Bytes,
+        gas_used: u64,
+        ext_data_gas_used: u64,
+    ) -> Result<(), FeeRuleError>;
+
+    /// Length of that part; what follows are predicate results, where the phase has them.
+    fn extra_prefix_length(&self, phase: &PhaseRules) -> usize;
+
+    /// Predicate results of a block in which nothing was predicated; `None` where the phase has none.
+    fn no_predicate_results(&self, phase: &PhaseRules) -> Option<&'static [u8]>;
 
     /// The slot that a storage key of an instruction means (c-chain.md 1.5).
     fn storage_slot(&self, key: U256) -> U256;
@@ -267,10 +290,46 @@ impl Rules for CChainRules {
                 extra.extend_from_slice(&state.consumed(gas_used, ext_data_gas_used)?.to_bytes());
             }
         }
-        if terms.phase.warp {
-            extra.extend_from_slice(&NO_PREDICATE_RESULTS);
+        if let Some(results) = self.no_predicate_results(&terms.phase) {
+            extra.extend_from_slice(results);
         }
         Ok(extra.into())
+    }
+
+    fn check_extra(
+        &self,
+        terms: &ChildTerms,
+        extra: &Bytes,
+        gas_used: u64,
+        ext_data_gas_used: u64,
+    ) -> Result<(), FeeRuleError> {
+        match terms.fee_state {
+            FeeState::Window(window) => {
+                let want = window.to_bytes();
+                if !extra.starts_with(&want) {
+                    let (want, got) = (Bytes::copy_from_slice(&want), extra.clone());
+                    return Err(FeeRuleError::Window { want, got });
+                }
+            }
+            FeeState::Gas(state) => {
+                let got = GasState::parse(extra).ok_or(FeeRuleError::BadParent("gas state"))?;
+                // The block votes: its target stands, as far as it is within one block's reach.
+                let used = state.consumed(gas_used, ext_data_gas_used)?;
+                let want = used.voted(got.target_excess);
+                if want != got {
+                    return Err(FeeRuleError::GasState { want, got });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn extra_prefix_length(&self, phase: &PhaseRules) -> usize {
+        if phase.at_least(Phase::Fortuna) { STATE_BYTES } else { WINDOW_BYTES }
+    }
+
+    fn no_predicate_results(&self, phase: &PhaseRules) -> Option<&'static [u8]> {
+        phase.warp.then_some(&NO_PREDICATE_RESULTS)
     }
 
     fn storage_slot(&self, key: U256) -> U256 {

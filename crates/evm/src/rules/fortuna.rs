@@ -46,6 +46,12 @@ pub struct GasState {
     pub target_excess: u64,
 }
 
+impl std::fmt::Display for GasState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{{{{{} {}}} {}}}", self.capacity, self.excess, self.target_excess)
+    }
+}
+
 /// More gas than there is capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("insufficient capacity: gas used ({used}) exceeds capacity ({capacity})")]

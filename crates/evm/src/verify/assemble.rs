@@ -1,0 +1,68 @@
+//! The final form of a block that this node makes.
+
+use alloy_primitives::{B64, B256, Bytes, U256};
+use esker_storage::WriteSet;
+
+use super::{BlockSite, VerifyError, check_block_fee};
+use crate::executor::{BlockContext, BlockExecutor, Processed, TxError};
+use crate::rules::{ChildTerms, Instructions};
+use crate::state::{At, StateView};
+use crate::types::{Block, EMPTY_OMMERS_HASH, Header, Transaction, ext_data_hash};
+
+/// Begins a block at `time` (Unix s) on a site, to be filled with transactions. `terms` are those of the
+/// same time.
+pub fn child_executor<'a>(
+    site: &BlockSite<'a>,
+    terms: &ChildTerms,
+    time: u64,
+) -> Result<BlockExecutor<'a>, TxError> {
+    let view = StateView::new(site.reader, site.scope, At::Latest);
+    let block = BlockContext::child(site.chain, site.parent, time, terms);
+    let available = terms.gas_available.min(terms.gas_limit);
+    BlockExecutor::new(site.chain, view, site.hashes, site.parent, block, available)
+}
+
+/// Makes a block of what was run: checks that it pays for being made so soon, writes its state to `out`, and
+/// gives it its header. Rows of ext data are the caller's to write.
+pub fn assemble(
+    site: &BlockSite<'_>,
+    terms: &ChildTerms,
+    time: u64,
+    transactions: Vec<Transaction>,
+    ext_data: Bytes,
+    processed: &Processed,
+    out: &mut WriteSet,
+) -> Result<Block, VerifyError> {
+    check_block_fee(terms, processed)?;
+    let number = site.parent.number + 1;
+    let (gas_used, ext_gas_used) = (processed.gas_used, processed.extension.gas_used);
+    let extra = site.chain.rules.child_extra(terms, gas_used, ext_gas_used)?;
+    let is_etna = terms.phase.instructions >= Instructions::Cancun;
+    let header = Header {
+        parent_hash: site.parent_hash,
+        ommers_hash: EMPTY_OMMERS_HASH,
+        coinbase: site.chain.rules.fee_recipient(),
+        state_root: site.apply(number, processed, out)?,
+        transactions_root: B256::ZERO,
+        receipts_root: processed.receipts_root,
+        bloom: processed.bloom,
+        difficulty: U256::from(1),
+        number,
+        gas_limit: terms.gas_limit,
+        gas_used,
+        time,
+        extra,
+        mix_digest: B256::ZERO,
+        nonce: B64::ZERO,
+        ext_data_hash: ext_data_hash(&ext_data),
+        base_fee: Some(terms.base_fee),
+        ext_data_gas_used: Some(U256::from(ext_gas_used)),
+        block_gas_cost: Some(U256::from(terms.block_gas_cost)),
+        blob_gas_used: is_etna.then_some(0),
+        excess_blob_gas: is_etna.then_some(0),
+        parent_beacon_root: is_etna.then_some(B256::ZERO),
+    };
+    let mut block = Block { header, transactions, uncles: Vec::new(), version: 0, ext_data };
+    block.header.transactions_root = block.transactions_root();
+    Ok(block)
+}

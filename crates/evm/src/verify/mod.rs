@@ -1,0 +1,234 @@
+//! Verifying blocks that anyone may have made, and giving one's own their final form.
+//!
+//! A block is verified fully and in the reference's order: its own form ([`syntactic`]), its header against
+//! the parent's, its transactions by running them, its ext data, the fee for making it so soon, and last
+//! what all that left behind: gas, filter, receipts, state. Texts are the reference's, with its wrappers.
+
+mod assemble;
+mod error;
+mod syntactic;
+
+use alloy_primitives::{Address, B256};
+use esker_storage::{Draft, KvRead, Scope, WriteSet};
+
+use crate::executor::{
+    BlockContext, BlockExecutor, BlockHashes, ChainParams, Processed, has_warp_predicate,
+};
+use crate::extension::{BlockExtension, ExtBlock, ExtSummary};
+use crate::rules::{ChildTerms, FeeRuleError};
+use crate::state::{ApplyOptions, At, BlockState, StateView};
+use crate::types::{Block, Header};
+
+pub use assemble::{assemble, child_executor};
+pub use error::{SyntacticError, VerifyError};
+pub use syntactic::{MAX_ATOMIC_GAS, MAX_FUTURE_S};
+
+/// Where a block is verified or made: on its parent.
+#[derive(Clone, Copy)]
+pub struct BlockSite<'a> {
+    /// The chain.
+    pub chain: &'a ChainParams,
+    /// The state after the parent; everything, that of other chains included.
+    pub reader: &'a dyn KvRead,
+    /// The chain's scope.
+    pub scope: Scope,
+    /// What is written beside the state.
+    pub options: ApplyOptions,
+    /// The parent.
+    pub parent: &'a Header,
+    /// Hash of the parent.
+    pub parent_hash: B256,
+    /// Hashes of the parent and those before it.
+    pub hashes: &'a dyn BlockHashes,
+    /// What ext data means.
+    pub extension: &'a dyn BlockExtension,
+}
+
+impl std::fmt::Debug for BlockSite<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlockSite").field("parent", &self.parent_hash).finish_non_exhaustive()
+    }
+}
+
+impl BlockSite<'_> {
+    /// Writes a block's changes of the state; gives the root.
+    fn apply(
+        &self,
+        height: u64,
+        processed: &Processed,
+        out: &mut WriteSet,
+    ) -> Result<B256, VerifyError> {
+        let state = BlockState {
+            rules: &*self.chain.rules,
+            below: self.reader,
+            scope: self.scope,
+            root: self.parent.state_root,
+            height,
+            options: self.options,
+        };
+        Ok(state.apply(&processed.changes, out)?)
+    }
+}
+
+/// Verifies a block and executes it; its rows go to `out`.
+///
+/// `now_s` (Unix s) is for the one rule that asks the clock, that a block must not be far ahead of it; it is
+/// no part of validity (decision 37) and can be left out. `known_sender` knows senders of transactions
+/// already recovered, by the transaction's hash.
+pub fn verify_block(
+    site: &BlockSite<'_>,
+    block: &Block,
+    now_s: Option<u64>,
+    known_sender: &dyn Fn(&B256) -> Option<Address>,
+    out: &mut WriteSet,
+) -> Result<Processed, VerifyError> {
+    let header = &block.header;
+    let phase = site.chain.rules.phase_at(header.time)?;
+    let ext = ExtBlock {
+        number: header.number,
+        time: header.time,
+        base_fee: header.base_fee.unwrap_or_default(),
+        phase: &phase,
+        hash: site.chain.rules.block_hash(header),
+        ext_data: &block.ext_data,
+    };
+    let summary = site.extension.parse(&ext)?;
+    syntactic::check(&*site.chain.rules, &phase, block, &summary, now_s)?;
+    site.extension.check_inputs(&ext, site.reader)?;
+    check_predicates(site, block)?;
+    if header.parent_hash != site.parent_hash || site.parent.number.checked_add(1) != Some(header.number) {
+        return Err(VerifyError::UnknownAncestor);
+    }
+    let terms = site.chain.rules.child_terms(site.parent, header.time)?;
+    check_header(site, &terms, header, &summary)?;
+    check_body(block)?;
+    let context = BlockContext::of(site.chain, header)?;
+    let view = StateView::new(site.reader, site.scope, At::Latest);
+    let mut executor = BlockExecutor::new(
+        site.chain,
+        view,
+        site.hashes,
+        site.parent,
+        context,
+        terms.gas_available.min(header.gas_limit),
+    )?;
+    for (index, tx) in block.transactions.iter().enumerate() {
+        executor.execute(tx, known_sender(tx.hash())).map_err(|error| VerifyError::Apply {
+            index,
+            hash: *tx.hash(),
+            error,
+        })?;
+    }
+    let mut rows = Draft::new(site.reader);
+    let outcome = site.extension.apply(&ext, executor.state(), &mut rows)?;
+    let processed = executor.finish(outcome);
+    if header.ext_data_gas_used.is_none_or(|gas| gas != outcome.gas_used) {
+        let have = header.ext_data_gas_used.unwrap_or_default();
+        let error = SyntacticError::ExtDataGasUsed { have, want: outcome.gas_used };
+        return Err(VerifyError::Finalize(Box::new(error.into())));
+    }
+    check_block_fee(&terms, &processed).map_err(|error| VerifyError::Finalize(Box::new(error)))?;
+    check_results(header, &processed)?;
+    out.merge(&rows.into_writes());
+    let root = site.apply(header.number, &processed, out)?;
+    if root != header.state_root {
+        return Err(VerifyError::StateRoot { remote: header.state_root, local: root });
+    }
+    Ok(processed)
+}
+
+/// No transaction asks for a predicate, and the header says that none did.
+fn check_predicates(site: &BlockSite<'_>, block: &Block) -> Result<(), VerifyError> {
+    let (rules, header) = (&site.chain.rules, &block.header);
+    let phase = rules.phase_at(header.time)?;
+    let Some(want) = rules.no_predicate_results(&phase) else { return Ok(()) };
+    for tx in &block.transactions {
+        use alloy_consensus::Transaction as _;
+        if tx.access_list().is_some_and(|list| has_warp_predicate(&phase, list)) {
+            return Err(VerifyError::WarpPredicate);
+        }
+    }
+    let got = &header.extra[rules.extra_prefix_length(&phase)..];
+    if got.is_empty() {
+        return Err(VerifyError::NoPredicateResults(header.extra.clone()));
+    }
+    if got != want {
+        let (remote, local) = (got.to_vec().into(), want.into());
+        return Err(VerifyError::PredicateResults { remote, local });
+    }
+    Ok(())
+}
+
+/// The header against what follows from the parent's.
+fn check_header(
+    site: &BlockSite<'_>,
+    terms: &ChildTerms,
+    header: &Header,
+    ext: &ExtSummary,
+) -> Result<(), VerifyError> {
+    if header.gas_used > header.gas_limit {
+        let (have, limit) = (header.gas_used, header.gas_limit);
+        return Err(VerifyError::GasAboveLimit { have, limit });
+    }
+    if header.gas_limit != terms.gas_limit {
+        let (want, got, phase) = (terms.gas_limit, header.gas_limit, terms.phase.phase);
+        return Err(FeeRuleError::GasLimit { want, got, phase }.into());
+    }
+    site.chain.rules.check_extra(terms, &header.extra, header.gas_used, ext.gas_used)?;
+    let got = header.base_fee.ok_or(FeeRuleError::NoBaseFee)?;
+    if got != terms.base_fee {
+        return Err(FeeRuleError::BaseFee { want: terms.base_fee, got }.into());
+    }
+    let (have, want) = (header.block_gas_cost.unwrap_or_default(), terms.block_gas_cost);
+    if have != want {
+        return Err(VerifyError::BlockGasCost { have, want });
+    }
+    Ok(())
+}
+
+/// Blob transactions are in no block.
+fn check_body(block: &Block) -> Result<(), VerifyError> {
+    use alloy_consensus::Transaction as _;
+    let blobs: usize = block
+        .transactions
+        .iter()
+        .map(|tx| tx.blob_versioned_hashes().map_or(0, <[B256]>::len))
+        .sum();
+    if blobs == 0 {
+        return Ok(());
+    }
+    match block.header.blob_gas_used {
+        Some(header) => Err(VerifyError::BlobGas { header, calculated: blobs as u64 * 131_072 }),
+        None => Err(VerifyError::Blobs),
+    }
+}
+
+/// Do the tips pay for making the block so soon?
+pub fn check_block_fee(terms: &ChildTerms, processed: &Processed) -> Result<(), VerifyError> {
+    let (base_fee, total) = (terms.base_fee, processed.block_fee);
+    let Some(gas) = total.checked_div(base_fee) else {
+        return Err(VerifyError::ZeroBaseFee(base_fee));
+    };
+    if gas < alloy_primitives::U256::from(terms.block_gas_cost) {
+        let cost = terms.block_gas_cost;
+        return Err(VerifyError::BlockFee { gas, cost, base_fee, total });
+    }
+    Ok(())
+}
+
+/// The header against what the block did, the state root aside.
+fn check_results(header: &Header, processed: &Processed) -> Result<(), VerifyError> {
+    if header.gas_used != processed.gas_used {
+        let (remote, local) = (header.gas_used, processed.gas_used);
+        return Err(VerifyError::GasUsed { remote, local });
+    }
+    if header.bloom != processed.bloom {
+        let (remote, local) = (Box::new(header.bloom), Box::new(processed.bloom));
+        return Err(VerifyError::Bloom { remote, local });
+    }
+    if header.receipts_root != processed.receipts_root {
+        let (remote, local) = (header.receipts_root, processed.receipts_root);
+        return Err(VerifyError::ReceiptsRoot { remote, local });
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! What can be said of a block from its own bytes (c-chain.md 1.6), in the reference's order.
+
+use alloy_primitives::{B64, B256, U256, keccak256};
+
+use super::SyntacticError;
+use crate::extension::ExtSummary;
+use crate::rules::{Instructions, Phase, PhaseRules, Rules};
+use crate::types::{Block, Header, ext_data_hash};
+
+/// How far ahead of the clock a block may be, s.
+pub const MAX_FUTURE_S: u64 = 10;
+
+/// Most gas of a block's atomic transactions.
+pub const MAX_ATOMIC_GAS: u64 = 100_000;
+
+type Checked = Result<(), SyntacticError>;
+
+/// Checks a block of a phase. Genesis is exempt and does not come here.
+pub(super) fn check(
+    rules: &dyn Rules,
+    phase: &PhaseRules,
+    block: &Block,
+    ext: &ExtSummary,
+    now_s: Option<u64>,
+) -> Checked {
+    let header = &block.header;
+    let want = ext_data_hash(&block.ext_data);
+    if header.ext_data_hash != want {
+        return Err(SyntacticError::ExtDataHash { have: header.ext_data_hash, want });
+    }
+    check_constants(rules, phase, header)?;
+    check_body(rules, block, ext)?;
+    if let Some(now_s) = now_s {
+        let allowed = now_s.saturating_add(MAX_FUTURE_S);
+        if header.time > allowed {
+            return Err(SyntacticError::TooFarInFuture { time: header.time, allowed });
+        }
+    }
+    check_fee_fields(header, ext)?;
+    check_etna_fields(phase, header)
+}
+
+fn check_constants(rules: &dyn Rules, phase: &PhaseRules, header: &Header) -> Checked {
+    if header.difficulty != U256::from(1) {
+        return Err(SyntacticError::Difficulty(header.difficulty));
+    }
+    if header.nonce != B64::ZERO {
+        return Err(SyntacticError::Nonce(header.nonce));
+    }
+    if header.mix_digest != B256::ZERO {
+        return Err(SyntacticError::MixDigest(header.mix_digest));
+    }
+    // From Fortuna on it follows from the parent.
+    if !phase.at_least(Phase::Fortuna) && header.gas_limit != phase.gas_limit {
+        let since = if phase.at_least(Phase::Cortina) { "cortina" } else { "apricot phase 1" };
+        let (want, got) = (phase.gas_limit, header.gas_limit);
+        return Err(SyntacticError::GasLimit { want, since, got });
+    }
+    let (got, length) = (header.extra.len(), rules.extra_prefix_length(phase));
+    let open = rules.no_predicate_results(phase).is_some();
+    if got < length || (got > length && !open) {
+        let want = if open { format!(">= {length}") } else { length.to_string() };
+        return Err(SyntacticError::ExtraLength { want, got });
+    }
+    Ok(())
+}
+
+fn check_body(rules: &dyn Rules, block: &Block, ext: &ExtSummary) -> Checked {
+    let header = &block.header;
+    if block.version != 0 {
+        return Err(SyntacticError::Version(block.version));
+    }
+    let want = block.transactions_root();
+    if header.transactions_root != want {
+        return Err(SyntacticError::TransactionsRoot { have: header.transactions_root, want });
+    }
+    let want = keccak256(alloy_rlp::encode(&block.uncles));
+    if header.ommers_hash != want {
+        return Err(SyntacticError::UnclesHash { have: header.ommers_hash, want });
+    }
+    let want = rules.fee_recipient();
+    if header.coinbase != want {
+        return Err(SyntacticError::Coinbase { have: header.coinbase, want });
+    }
+    if !block.uncles.is_empty() {
+        return Err(SyntacticError::Uncles);
+    }
+    if block.transactions.is_empty() && ext.transactions == 0 {
+        return Err(SyntacticError::Empty);
+    }
+    Ok(())
+}
+
+fn check_fee_fields(header: &Header, ext: &ExtSummary) -> Checked {
+    if header.base_fee.is_none() {
+        return Err(SyntacticError::Missing("nil base fee is invalid after apricotPhase3"));
+    }
+    let Some(have) = header.ext_data_gas_used else {
+        return Err(SyntacticError::Missing("nil extDataGasUsed is invalid after apricotPhase4"));
+    };
+    if have > U256::from(MAX_ATOMIC_GAS) {
+        return Err(SyntacticError::ExtDataGasTooLarge(have));
+    }
+    if have != ext.gas_used {
+        return Err(SyntacticError::ExtDataGasUsed { have, want: ext.gas_used });
+    }
+    match header.block_gas_cost {
+        None => Err(SyntacticError::Missing("nil blockGasCost is invalid after apricotPhase4")),
+        Some(cost) if cost > U256::from(u64::MAX) => {
+            Err(SyntacticError::BlockGasCostTooLarge(cost))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+fn check_etna_fields(phase: &PhaseRules, header: &Header) -> Checked {
+    let early = |name, have| Err(SyntacticError::BeforeEtna { name, have });
+    let missing = |text| Err(SyntacticError::Missing(text));
+    if phase.instructions < Instructions::Cancun {
+        return match (header.excess_blob_gas, header.blob_gas_used, header.parent_beacon_root) {
+            (Some(gas), _, _) => early("excessBlobGas", gas.to_string()),
+            (_, Some(gas), _) => early("blobGasUsed", gas.to_string()),
+            (_, _, Some(root)) => early("parentBeaconRoot", format!("{root:x}")),
+            (None, None, None) => Ok(()),
+        };
+    }
+    let Some(excess) = header.excess_blob_gas else {
+        return missing("header is missing excessBlobGas");
+    };
+    let Some(used) = header.blob_gas_used else {
+        return missing("header is missing blobGasUsed");
+    };
+    match header.parent_beacon_root {
+        None => return missing("header is missing parentBeaconRoot"),
+        Some(root) if root != B256::ZERO => return Err(SyntacticError::ParentBeaconRoot(root)),
+        Some(_) => {}
+    }
+    if used > 0 {
+        return Err(SyntacticError::BlobGasUsed(used));
+    }
+    // Nothing was ever used, so nothing is in excess.
+    if excess > 0 {
+        return Err(SyntacticError::ExcessBlobGas(excess));
+    }
+    Ok(())
+}
