@@ -15,3 +15,4 @@ pub mod rules;
 pub mod state;
 pub mod trie;
 pub mod types;
+pub mod view;

@@ -1,0 +1,147 @@
+//! What services read of the chain and of the pool, and nothing more.
+//!
+//! The chain fills these ports. What they hand out is immutable and shared, so an implementation may keep
+//! what was read last; only accepted blocks are seen through them, and all that they tell of a block (state,
+//! receipts, places) is there as soon as [`ChainReader::head`] shows it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256};
+use esker_storage::{KvRead, Scope, StorageError};
+use thiserror::Error;
+
+use crate::pool::{Pool, PooledTx};
+use crate::rules::Rules;
+use crate::state::{At, StateError, StateView};
+use crate::types::{Block, Header, Receipt};
+
+/// A header and its hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedHeader {
+    /// The header.
+    pub header: Header,
+    /// Hash of the block.
+    pub hash: B256,
+}
+
+/// A block with its hash and size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedBlock {
+    /// The block.
+    pub block: Block,
+    /// Its hash.
+    pub hash: B256,
+    /// Length of its encoding, bytes.
+    pub size: usize,
+}
+
+/// Where an accepted transaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TxLocation {
+    /// Height of its block.
+    pub height: u64,
+    /// Its place in the block, from 0.
+    pub index: usize,
+}
+
+/// A block that was refused.
+#[derive(Clone, Debug)]
+pub struct BadBlock {
+    /// The block.
+    pub block: Arc<SealedBlock>,
+    /// Why.
+    pub reason: String,
+}
+
+/// The state after one block, for as long as this is held. It keeps a snapshot of the store, so hold it
+/// shortly.
+pub struct StateSnapshot {
+    reader: Box<dyn KvRead>,
+    scope: Scope,
+    at: At,
+}
+
+impl StateSnapshot {
+    /// The state that `reader` shows at `at`.
+    pub fn new(reader: Box<dyn KvRead>, scope: Scope, at: At) -> Self {
+        Self { reader, scope, at }
+    }
+
+    /// The state, to be read.
+    pub fn view(&self) -> StateView<'_> {
+        StateView::new(&*self.reader, self.scope, self.at)
+    }
+}
+
+impl fmt::Debug for StateSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StateSnapshot").field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+/// Why something can't be read. Texts reach clients.
+#[derive(Debug, Error)]
+pub enum ViewError {
+    /// The state after this block is no longer kept. The text is the reference's.
+    #[error("missing trie node {0:x} (path ) state {0:#x} is not available, not found")]
+    StateGone(B256),
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// State can't be read.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// What the store holds contradicts itself.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+}
+
+/// The accepted chain, read by services.
+pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
+    /// The chain's rules.
+    fn rules(&self) -> &dyn Rules;
+
+    /// The last accepted block. Cheap: it is asked for at nearly every call.
+    fn head(&self) -> Arc<SealedHeader>;
+
+    /// The header at a height; `None` above the head.
+    fn header_at(&self, height: u64) -> Result<Option<Arc<SealedHeader>>, ViewError>;
+
+    /// The height of an accepted block.
+    fn height_of(&self, hash: B256) -> Result<Option<u64>, ViewError>;
+
+    /// The block at a height; `None` above the head.
+    fn block_at(&self, height: u64) -> Result<Option<Arc<SealedBlock>>, ViewError>;
+
+    /// The receipts of the block at a height, one for each transaction; none above the head.
+    fn receipts_at(&self, height: u64) -> Result<Arc<[Receipt]>, ViewError>;
+
+    /// Where an accepted transaction is. One that is not indexed is not known.
+    fn location(&self, tx: B256) -> Result<Option<TxLocation>, ViewError>;
+
+    /// The state after this accepted block.
+    fn state_after(&self, block: &SealedHeader) -> Result<StateSnapshot, ViewError>;
+
+    /// The blocks refused last, the newest first.
+    fn bad_blocks(&self) -> Vec<BadBlock>;
+}
+
+/// The pool, read by services.
+pub trait PoolReader: Send + Sync + fmt::Debug + 'static {
+    /// A transaction that waits, pending or queued.
+    fn transaction(&self, hash: B256) -> Option<PooledTx>;
+
+    /// The nonce after an account's pending transactions; `None`: it has none, so the state tells.
+    fn next_nonce(&self, account: Address) -> Option<u64>;
+}
+
+impl PoolReader for Pool {
+    fn transaction(&self, hash: B256) -> Option<PooledTx> {
+        self.get(&hash).map(|(tx, _)| tx)
+    }
+
+    fn next_nonce(&self, account: Address) -> Option<u64> {
+        Self::next_nonce(self, &account)
+    }
+}
