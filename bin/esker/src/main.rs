@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use esker_node::config::{Invocation, Mode, cli, show};
 use esker_node::signals::{Request, Signals};
 use esker_node::wiring::exit_code;
-use esker_node::{Config, Node, RunningNode, StartError, screen};
+use esker_node::{Config, Node, RunningNode, StartError, screen, users};
 
 fn main() -> ExitCode {
     let invocation = match cli::parse(std::env::args_os()) {
@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         Invocation::Run(mode, flags) | Invocation::ShowConfig(mode, flags) => {
             (*mode, flags.clone())
         }
+        Invocation::User(_, flags) => (Mode::Node, flags.clone()),
     };
     // A name that is no text can't be one of ours.
     let env = std::env::vars_os().filter_map(|(name, value)| {
@@ -31,6 +32,13 @@ fn main() -> ExitCode {
             print(&show::render(&config));
             ExitCode::from(exit_code::OK)
         }
+        Invocation::User(command, _) => match users::run(&command, &config) {
+            Ok(told) => {
+                print(&told);
+                ExitCode::from(exit_code::OK)
+            }
+            Err(error) => fail(&error, error.exit_code()),
+        },
         Invocation::Run(..) => match run(config) {
             Ok(()) => ExitCode::from(exit_code::OK),
             Err(error) => fail(&error, error.exit_code()),

@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod networks;
 pub mod screen;
 pub mod signals;
+pub mod users;
 pub mod wiring;
 
 pub use config::{Config, ConfigError};

@@ -22,7 +22,9 @@ use esker_storage::{Store, meta};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
+pub(crate) use error::of_storage as storage_exit_code;
 pub use error::{StartError, exit_code};
+pub(crate) use keystore::randomness;
 pub use running::RunningNode;
 
 use self::data::DataFolder;

@@ -54,6 +54,11 @@ pub fn open_temp(options: &OpenOptions) -> StorageResult<LmdbStore> {
     open(Folder::temporary()?, options)
 }
 
+/// Is there a store in the folder `path`? It may be open elsewhere.
+pub fn is_store(path: &Path) -> bool {
+    path.join(DATABASE_FILE).is_file()
+}
+
 /// Reads every page of the database in the folder `path`, which no process may have open.
 ///
 /// # Errors

@@ -6,3 +6,4 @@ mod dev;
 mod exit_codes;
 mod harness;
 mod process;
+mod users;

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::keys::{KEYS, Key};
+use crate::users::{self, UserCommand};
 
 /// Flags that were given, by name, with their texts.
 pub type Flags = BTreeMap<&'static str, String>;
@@ -26,6 +27,8 @@ pub enum Invocation {
     Run(Mode, Flags),
     /// Show the configuration that such a node would have.
     ShowConfig(Mode, Flags),
+    /// Look after the users of a keystore that no node has open.
+    User(UserCommand, Flags),
 }
 
 /// Reads arguments, the program's name first. An error is a usage error or a request for help or version:
@@ -41,6 +44,10 @@ pub fn parse(
             let given = config.subcommand_matches("show").unwrap_or(config);
             let mode = if given.get_flag("dev") { Mode::Dev } else { Mode::Node };
             Ok(Invocation::ShowConfig(mode, flags(given)))
+        }
+        Some(("user", given)) => {
+            let (command, given) = users::parse(given);
+            Ok(Invocation::User(command, flags(given)))
         }
         // clap requires one of the commands above.
         _ => Err(command().error(clap::error::ErrorKind::MissingSubcommand, "no command given")),
@@ -90,6 +97,9 @@ pub fn command() -> Command {
         .subcommand(dev)
         .subcommand(node)
         .subcommand(config)
+        .subcommand(users::command(
+            KEYS.iter().filter(|key| users::FLAGS.contains(&key.name)).map(argument),
+        ))
 }
 
 fn argument(key: &Key) -> Arg {
@@ -141,6 +151,7 @@ mod tests {
             Ok(Invocation::Run(mode, flags) | Invocation::ShowConfig(mode, flags)) => {
                 Ok((mode, flags))
             }
+            Ok(Invocation::User(_, flags)) => Ok((Mode::Node, flags)),
             Err(error) => Err(error.to_string()),
         }
     }

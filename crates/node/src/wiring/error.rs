@@ -106,7 +106,7 @@ impl StartError {
     }
 }
 
-const fn of_storage(error: &StorageError) -> u8 {
+pub(crate) const fn of_storage(error: &StorageError) -> u8 {
     match error {
         StorageError::Corrupted(_) => exit_code::DAMAGED,
         StorageError::NewerSchema { .. } | StorageError::OtherNetwork { .. } => exit_code::CONFIG,

@@ -1,0 +1,68 @@
+//! The arguments of `esker user`.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use super::{Login, UserCommand};
+
+/// Settings of the node that say where its data is.
+pub(crate) const FLAGS: &[&str] = &["network", "network-id", "data-dir", "config"];
+
+/// The command, with the node's flags of [`FLAGS`].
+pub(crate) fn command(flags: impl Iterator<Item = Arg>) -> Command {
+    let name = || Arg::new("name").value_name("NAME").required(true).help("The user's name");
+    let file = |help| {
+        let parser = value_parser!(PathBuf);
+        Arg::new("file").value_name("FILE").required(true).value_parser(parser).help(help)
+    };
+    let password = || {
+        Arg::new("password-file")
+            .long("password-file")
+            .value_name("PATH")
+            .value_parser(value_parser!(PathBuf))
+            .help("File whose text is the password, a line break at its end apart [default: ask on the terminal]")
+    };
+    let of_user = |command, about| Command::new(command).about(about).arg(name()).arg(password());
+    Command::new("user")
+        .about("Look after the keystore's users, while no node runs on the data folder")
+        .long_about(
+            "Look after the users of a keystore in the data folder of a node that does not run. While the node \
+             runs, the API at /ext/keystore does the same.",
+        )
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .args(flags.map(|flag| flag.global(true)))
+        .subcommand(of_user(
+            "create",
+            "Create a user: the password has 8 characters or more, upper and lower case, a digit and a symbol",
+        ))
+        .subcommand(Command::new("list").about("Print the names of all users, one a line"))
+        .subcommand(
+            of_user("export", "Write a user to a new file; its keys stay encrypted with the password")
+                .arg(file("The file to be written")),
+        )
+        .subcommand(
+            of_user("import", "Take a user from a file, under a name of your choice")
+                .arg(file("A file of `esker user export`, or what keystore.exportUser answers as `user`")),
+        )
+        .subcommand(of_user("delete", "Delete a user and its keys"))
+}
+
+/// What was asked for, with the matches that hold the node's flags.
+pub(crate) fn parse(matches: &ArgMatches) -> (UserCommand, &ArgMatches) {
+    let (command, given) = matches.subcommand().expect("clap requires a command");
+    let login = || Login {
+        name: given.get_one::<String>("name").cloned().unwrap_or_default(),
+        password_file: given.get_one::<PathBuf>("password-file").cloned(),
+    };
+    let file = || given.get_one::<PathBuf>("file").cloned().unwrap_or_default();
+    let command = match command {
+        "create" => UserCommand::Create(login()),
+        "export" => UserCommand::Export(login(), file()),
+        "import" => UserCommand::Import(login(), file()),
+        "delete" => UserCommand::Delete(login()),
+        _ => UserCommand::List,
+    };
+    (command, given)
+}

@@ -1,0 +1,77 @@
+//! Why a command on users failed, and the exit code of each reason.
+
+use std::io;
+use std::path::PathBuf;
+
+use esker_keystore::KeystoreError;
+use esker_storage::StorageError;
+use thiserror::Error;
+
+use crate::wiring::{exit_code, storage_exit_code};
+
+/// Why a command on users failed.
+#[derive(Debug, Error)]
+pub enum UserError {
+    /// There is nothing to work on.
+    #[error("there is no node's data in {}: start the node once, or choose another --data-dir", .0.display())]
+    NoData(PathBuf),
+    /// A node runs on the data.
+    #[error("{0}: use the API of the running node at /ext/keystore, or stop the node")]
+    Running(StorageError),
+    /// The store can't be used.
+    #[error(transparent)]
+    Storage(StorageError),
+    /// The keystore refused.
+    #[error(transparent)]
+    Keystore(#[from] KeystoreError),
+    /// The password can't be had.
+    #[error("{0}")]
+    Password(String),
+    /// A file can't be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The file is no exported user.
+    #[error("{}: {reason}", path.display())]
+    NotAUser {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The system gives no runtime.
+    #[error("can't start: {0}")]
+    Runtime(io::Error),
+}
+
+impl From<StorageError> for UserError {
+    fn from(error: StorageError) -> Self {
+        match error {
+            StorageError::Locked { .. } => Self::Running(error),
+            other => Self::Storage(other),
+        }
+    }
+}
+
+impl UserError {
+    /// The exit code of the process.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoData(_) => exit_code::CONFIG,
+            Self::Storage(error) | Self::Keystore(KeystoreError::Storage(error)) => {
+                storage_exit_code(error)
+            }
+            Self::Keystore(KeystoreError::Damaged) => exit_code::DAMAGED,
+            Self::Running(_)
+            | Self::Keystore(_)
+            | Self::Password(_)
+            | Self::File { .. }
+            | Self::NotAUser { .. }
+            | Self::Runtime(_) => exit_code::FAILURE,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Where the password of a command comes from.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use esker_keystore::Password;
+use zeroize::Zeroizing;
+
+use super::{Login, UserError};
+
+/// Most bytes of a file that holds a password: more than 1,024 characters take.
+const MAX_FILE_BYTES: u64 = 8 * 1024;
+
+/// The password of an existing user.
+pub(super) fn given(login: &Login) -> Result<Password, UserError> {
+    match &login.password_file {
+        Some(path) => of_file(path),
+        None => ask(&format!("Password of user {:?}: ", login.name)),
+    }
+}
+
+/// The password of a new user; on the terminal it is asked for twice.
+pub(super) fn chosen(login: &Login) -> Result<Password, UserError> {
+    let password = given(login)?;
+    if login.password_file.is_none() && ask("The same again: ")?.text() != password.text() {
+        return Err(UserError::Password("the two passwords differ".to_owned()));
+    }
+    Ok(password)
+}
+
+fn ask(prompt: &str) -> Result<Password, UserError> {
+    rpassword::prompt_password(prompt).map(Password::from).map_err(|error| {
+        UserError::Password(format!("can't ask for the password ({error}): use --password-file"))
+    })
+}
+
+fn of_file(path: &Path) -> Result<Password, UserError> {
+    let fault = |error| UserError::File { path: path.to_owned(), error };
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES as usize + 1));
+    let file = File::open(path).map_err(fault)?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(fault)?;
+    let unusable = |why| UserError::Password(format!("{}: {why}", path.display()));
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(unusable("too long for a password"));
+    }
+    let text = str::from_utf8(&bytes).map_err(|_| unusable("a password is UTF-8 text"))?;
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    Ok(Password::from(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_break_at_the_end_is_no_part_of_the_password() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("password");
+        for (content, password) in
+            [("abc", "abc"), ("abc\n", "abc"), ("abc\r\n", "abc"), ("a b\n\n", "a b\n"), ("", "")]
+        {
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(of_file(&path).unwrap().text(), password, "{content:?}");
+        }
+        for content in [&b"\xff\xfe"[..], &[b'x'; 9000]] {
+            std::fs::write(&path, content).unwrap();
+            let refused = of_file(&path).unwrap_err().to_string();
+            assert!(!refused.contains("xxx"), "{refused}");
+        }
+        assert!(of_file(&dir.path().join("nowhere")).is_err());
+    }
+}

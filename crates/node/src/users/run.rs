@@ -1,0 +1,103 @@
+//! The commands themselves.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use esker_keystore::{HashLimits, Keystore, blob};
+use esker_primitives::{go, hexfmt};
+use esker_storage::{Store, meta};
+use zeroize::Zeroizing;
+
+use super::{UserCommand, UserError, password};
+use crate::config::Config;
+use crate::networks::read_bounded;
+use crate::wiring::randomness;
+
+/// Most bytes of a file that holds an exported user: some hundred chains with as many keys as a user may have.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// Does it, and gives what is to be printed.
+///
+/// # Errors
+/// Nothing is changed then.
+pub fn run(command: &UserCommand, config: &Config) -> Result<String, UserError> {
+    let store = open(config)?;
+    let keystore = Keystore::new(store.clone(), randomness(), HashLimits::default());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(UserError::Runtime)?;
+    let done = runtime.block_on(carry_out(command, &keystore));
+    store.writer.close_blocking()?;
+    done
+}
+
+/// The store of a node that does not run.
+fn open(config: &Config) -> Result<Store, UserError> {
+    let path = config.data_dir.as_deref().unwrap_or(Path::new(""));
+    if !meta::is_store(path) {
+        return Err(UserError::NoData(path.to_owned()));
+    }
+    let options =
+        meta::OpenOptions { map_size: config.settings.store_map_size.0, durable: true };
+    Ok(Store::new(Arc::new(meta::open_dir(path, &options)?))?)
+}
+
+async fn carry_out(command: &UserCommand, keystore: &Arc<Keystore>) -> Result<String, UserError> {
+    match command {
+        UserCommand::Create(login) => {
+            keystore.create_user(&login.name, &password::chosen(login)?).await?;
+            Ok(format!("user {} created\n", shown(&login.name)))
+        }
+        UserCommand::List => {
+            Ok(keystore.list_users()?.iter().map(|name| shown(name) + "\n").collect())
+        }
+        UserCommand::Export(login, file) => {
+            let exported = keystore.export_user(&login.name, &password::given(login)?).await?;
+            write(file, &hexfmt::encode_checked(&exported))?;
+            Ok(format!("user {} exported to {}\n", shown(&login.name), file.display()))
+        }
+        UserCommand::Import(login, file) => {
+            let exported = read(file)?;
+            keystore.import_user(&login.name, &password::given(login)?, &exported).await?;
+            Ok(format!("user {} imported\n", shown(&login.name)))
+        }
+        UserCommand::Delete(login) => {
+            keystore.delete_user(&login.name, &password::given(login)?).await?;
+            Ok(format!("user {} deleted\n", shown(&login.name)))
+        }
+    }
+}
+
+/// A name as it is, or quoted where a terminal would not show it so.
+fn shown(name: &str) -> String {
+    match name.chars().all(go::is_print) {
+        true => name.to_owned(),
+        false => go::quote(name),
+    }
+}
+
+/// Into a new file that only its owner reads.
+fn write(path: &Path, text: &str) -> Result<(), UserError> {
+    let fault = |error| UserError::File { path: path.to_owned(), error };
+    let mut options = OpenOptions::new();
+    let mut file =
+        options.write(true).create_new(true).mode(0o600).open(path).map_err(fault)?;
+    writeln!(file, "{text}").and_then(|()| file.sync_all()).map_err(fault)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, UserError> {
+    let not_a_user =
+        |reason: String| UserError::NotAUser { path: path.to_owned(), reason };
+    let bytes = Zeroizing::new(read_bounded(path, MAX_FILE_BYTES).map_err(not_a_user)?);
+    let text = str::from_utf8(&bytes).map_err(|_| not_a_user("not the text of a user".into()))?;
+    let decoded = hexfmt::decode_checked(text.trim_ascii());
+    let decoded = decoded.map_err(|error| not_a_user(error.to_string()))?;
+    // Told before the password is asked for.
+    let parsed = blob::ExportedUser::parse(&decoded);
+    parsed.map_err(|error| not_a_user(error.to_string()))?;
+    Ok(decoded)
+}
