@@ -6,6 +6,7 @@
 //! bytes alone. Start at `tests/it/main.rs`.
 
 pub mod decoders;
+pub mod docs;
 pub mod files;
 pub mod funds;
 pub mod golden;

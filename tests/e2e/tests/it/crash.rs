@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use esker_client::{ChainParams, Wallet, XvmClient};
+use esker_client::{CallError, ChainParams, Wallet, XvmClient};
 use esker_e2e::funds::{funded, key};
 use esker_e2e::{Node, until};
 use esker_primitives::TxId;
@@ -84,14 +84,19 @@ fn load_until(node: Node, target: usize) -> Vec<TxId> {
 fn send(chain: &mut XvmClient, mut wallet: Wallet, stop: &AtomicBool, report: &mpsc::Sender<TxId>) {
     while !stop.load(Ordering::Relaxed) {
         let tx = self_transfer(&wallet);
-        let Ok(id) = chain.issue_tx(&tx) else { return };
+        let id = match chain.issue_tx(&tx) {
+            Ok(id) => id,
+            Err(CallError::Http(_)) => return,
+            Err(refused) => panic!("{refused}"),
+        };
         let done = until("accepted, or the node is gone", || match chain.get_tx_status(&id) {
             Ok(status) if status.is_accepted() => Some(true),
             Ok(status) => {
                 assert_ne!(status.status, "Rejected", "{:?}", status.reason);
                 None
             }
-            Err(_) => Some(false),
+            Err(CallError::Http(_)) => Some(false),
+            Err(refused) => panic!("{refused}"),
         });
         if !done || report.send(id).is_err() {
             return;

@@ -4,6 +4,7 @@ mod assets;
 mod clients;
 mod corpus;
 mod crash;
+mod docs;
 mod golden;
 mod methods;
 mod paging;

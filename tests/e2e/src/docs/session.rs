@@ -1,0 +1,88 @@
+//! Carries out the exchanges of a page.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use esker_client::HttpClient;
+use serde_json::Value;
+
+use super::answer::Bindings;
+use super::page::{Exchange, Page};
+
+/// How long a read may take to answer what is documented: acceptance follows issueTx by some milliseconds.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// One reader of a page, who tries everything that it shows.
+#[derive(Debug)]
+pub struct Session {
+    address: SocketAddr,
+    bindings: Bindings,
+}
+
+/// What became of an exchange.
+#[derive(Debug)]
+pub struct Attempt {
+    /// The answer, with the page's names in place of this node's.
+    pub answer: String,
+    /// How it differs from what is documented.
+    pub wrong: Option<String>,
+}
+
+impl Session {
+    /// With a node on which nothing was done yet.
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address, bindings: Bindings::default() }
+    }
+
+    /// Sends a request and compares the answer; a read is repeated for a moment where it differs.
+    pub fn attempt(&mut self, page: &Page, exchange: &Exchange) -> Result<Attempt> {
+        let request = exchange.request()?;
+        let reads = request.method().is_none_or(|method| is_read(&method));
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let attempt = self.once(page, exchange)?;
+            if attempt.wrong.is_none() || !reads || Instant::now() >= deadline {
+                return Ok(attempt);
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn once(&mut self, page: &Page, exchange: &Exchange) -> Result<Attempt> {
+        let request = exchange.request()?;
+        let headers: Vec<_> =
+            request.headers.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        let (path, body) =
+            (self.bindings.to_real(&request.path), self.bindings.to_real(&request.body));
+        let reply = HttpClient::new(self.address)
+            .without_keep_alive()
+            .request(request.http_method, &path, &headers, body.as_bytes())
+            .with_context(|| format!("line {}", exchange.line))?;
+        let text = reply.text();
+        let wrong = match page.answer(exchange) {
+            None => (reply.status != 200).then(|| format!("status {}: {text}", reply.status)),
+            Some(documented) => self.compare(exchange, &documented, &text),
+        };
+        Ok(Attempt { answer: self.bindings.to_documented(&text), wrong })
+    }
+
+    fn compare(&mut self, exchange: &Exchange, documented: &str, real: &str) -> Option<String> {
+        // Names that earlier answers bound; what this one binds is compared as it stands.
+        let documented = match serde_json::from_str::<Value>(&self.bindings.to_real(documented)) {
+            Ok(documented) => documented,
+            Err(error) => return Some(format!("the documented answer is no JSON: {error}")),
+        };
+        match serde_json::from_str::<Value>(real) {
+            Ok(real) => exchange.varying.difference(&documented, &real, &mut self.bindings),
+            Err(error) => Some(format!("the answer is no JSON: {error}")),
+        }
+    }
+}
+
+/// Whether calling a method twice is the same as once.
+fn is_read(method: &str) -> bool {
+    let name = method.rsplit(['.', '_']).next().unwrap_or(method);
+    ["get", "is", "list"].iter().any(|verb| name.starts_with(verb))
+}

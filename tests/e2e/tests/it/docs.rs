@@ -1,0 +1,252 @@
+//! Documents against the node: what they show is what happens, and nothing is left out.
+//!
+//! With `UPDATE_EXPECT=1` (`cargo xtask docs`) the answers and the list of methods are written anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use esker_e2e::docs::{Page, Session, layout};
+use esker_e2e::files::tests_path;
+use esker_node::Config;
+use esker_node::config::cli::{self, Invocation};
+use esker_rpc::{MethodInfo, Service};
+
+use crate::support::local;
+
+/// Everything that can be switched on: what the pages ask their readers for.
+const SWITCHES: [&str; 3] = ["--api-admin-enabled", "--api-keystore-enabled", "--index-enabled"];
+
+#[test]
+fn every_answer_is_the_documented_one() {
+    let mut report = String::new();
+    let mut tried = 0;
+    for file in files() {
+        let page = Page::read(&file).unwrap();
+        if page.sections.iter().all(|section| section.exchanges.is_empty()) {
+            continue;
+        }
+        // A fresh node for each page, as its reader has.
+        let node = SWITCHES.iter().fold(local().network("dev"), |node, switch| node.arg(switch));
+        let node = node.start().unwrap();
+        let mut session = Session::new(node.address());
+        let mut anew = Vec::new();
+        for exchange in page.sections.iter().flat_map(|section| &section.exchanges) {
+            tried += 1;
+            let attempt = session.attempt(&page, exchange).unwrap();
+            match (attempt.wrong, &exchange.answer) {
+                (Some(_), Some(lines)) if updates() => {
+                    anew.push((lines.clone(), layout(&attempt.answer)))
+                }
+                (Some(wrong), _) => {
+                    let _ = writeln!(report, "{}:{}: {wrong}", name(&file), exchange.line);
+                }
+                (None, _) => {}
+            }
+        }
+        if !anew.is_empty() {
+            std::fs::write(&file, page.with_answers(&anew)).unwrap();
+        }
+    }
+    assert!(report.is_empty(), "`cargo xtask docs` writes the answers anew.\n{report}");
+    assert!(tried > 0);
+}
+
+#[test]
+fn every_method_is_documented() {
+    let (tables, pages) = (tables(), api_pages());
+    let mut wrong = Vec::new();
+    let mut documented = BTreeMap::new();
+    for (page, section) in
+        pages.iter().flat_map(|page| page.sections.iter().map(move |s| (page, s)))
+    {
+        let at = format!("{}:{}: {}", name(&page.file), section.line, section.title);
+        for exchange in &section.exchanges {
+            if exchange.answer.is_none() {
+                wrong.push(format!("{}:{}: no answer", name(&page.file), exchange.line));
+            }
+        }
+        if !is_method(&section.title) {
+            continue;
+        }
+        if let Some(other) = documented.insert(section.title.clone(), at.clone()) {
+            wrong.push(format!("{at} is documented twice, also in {other}"));
+        }
+        wrong.extend(
+            faults(page, section, &tables).into_iter().map(|fault| format!("{at}: {fault}")),
+        );
+    }
+    let served: BTreeSet<_> = tables
+        .iter()
+        .flat_map(|(_, service)| service.methods().map(full_name).collect::<Vec<_>>())
+        .collect();
+    let missing = served.iter().filter(|method| !documented.contains_key(*method));
+    wrong.extend(missing.map(|method| format!("{method} is served and not documented")));
+    let gone = documented.iter().filter(|(method, _)| !served.contains(*method));
+    wrong.extend(gone.map(|(_, at)| format!("{at} is not served")));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is wrong with the section of a method.
+fn faults(
+    page: &Page,
+    section: &esker_e2e::docs::Section,
+    tables: &[(String, Service)],
+) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let calls: Vec<_> = section
+        .exchanges
+        .iter()
+        .filter_map(|exchange| Some((exchange.request().ok()?, page.answer(exchange)?)))
+        .filter(|(request, _)| request.method().as_ref() == Some(&section.title))
+        .collect();
+    if !calls.iter().any(|(_, answer)| answer.contains("\"result\"")) {
+        wrong.push("no request of this method with a result".to_owned());
+    }
+    for (request, _) in &calls {
+        let table = tables.iter().find(|(path, _)| *path == request.path);
+        let Some(info) = table.and_then(|(_, service)| {
+            service.methods().find(|info| full_name(info) == section.title)
+        }) else {
+            wrong.push(format!("not served at {}", request.path));
+            continue;
+        };
+        let (says, is) = (deprecation(&section.text), info.deprecated_since);
+        if says != is {
+            wrong.push(format!("deprecated since {is:?}, the page says {says:?}"));
+        }
+    }
+    wrong
+}
+
+/// The release after `Deprecated since`.
+fn deprecation(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("Deprecated since ")?;
+    Some(rest.split([' ', ',', ':', ';']).next()?.trim_end_matches('.'))
+}
+
+#[test]
+fn the_list_of_methods_is_current() {
+    let file = tests_path("../docs/api/README.md");
+    let page = std::fs::read_to_string(&file).unwrap();
+    let (begin, end) =
+        ("<!-- methods: written by `cargo xtask docs` -->\n", "<!-- end of methods -->\n");
+    let (before, rest) = page.split_once(begin).unwrap();
+    let (_, after) = rest.split_once(end).unwrap();
+    let current = format!("{before}{begin}{}{end}{after}", list(&tables(), &api_pages()));
+    if updates() {
+        std::fs::write(&file, current).unwrap();
+    } else {
+        assert_eq!(page, current, "`cargo xtask docs` writes the list anew");
+    }
+}
+
+/// The methods, by namespace, in the order of their tables.
+fn list(tables: &[(String, Service)], pages: &[Page]) -> String {
+    let mut namespaces: BTreeMap<&str, Vec<&MethodInfo>> = BTreeMap::new();
+    for info in tables.iter().flat_map(|(_, service)| service.methods()) {
+        let methods = namespaces.entry(info.namespace).or_default();
+        if !methods.iter().any(|known| known.name == info.name) {
+            methods.push(info);
+        }
+    }
+    let mut out = String::new();
+    for (namespace, methods) in namespaces {
+        let _ = write!(out, "\n### {namespace}\n\n");
+        let aliases: Vec<_> =
+            methods[0].namespace_aliases.iter().map(|alias| format!("`{alias}.`")).collect();
+        if !aliases.is_empty() {
+            let _ = write!(out, "Also with the prefix {}.\n\n", aliases.join(", "));
+        }
+        out.push_str("| Method | At | Deprecated since |\n|---|---|---|\n");
+        for info in methods {
+            let method = full_name(info);
+            let since = info.deprecated_since.unwrap_or_default();
+            let other: String = info.aliases.iter().map(|alias| format!(", `{alias}`")).collect();
+            let (link, paths) = places(&method, pages);
+            let _ = writeln!(out, "| [{method}]({link}){other} | {paths} | {since} |");
+        }
+    }
+    out.push('\n');
+    out
+}
+
+/// Where a method is documented, and the paths at which its page calls it.
+fn places(method: &str, pages: &[Page]) -> (String, String) {
+    for page in pages {
+        if let Some(section) = page.sections.iter().find(|section| section.title == method) {
+            let mut paths = Vec::new();
+            for request in section.exchanges.iter().filter_map(|exchange| exchange.request().ok()) {
+                let path = format!("`{}`", request.path);
+                if request.method().as_deref() == Some(method) && !paths.contains(&path) {
+                    paths.push(path);
+                }
+            }
+            let file = page.file.file_name().unwrap().to_string_lossy();
+            let anchor = method.replace('.', "").to_lowercase();
+            return (format!("{file}#{anchor}"), paths.join(", "));
+        }
+    }
+    (String::new(), String::new())
+}
+
+/// The method tables of a node with everything switched on, by path.
+fn tables() -> Vec<(String, Service)> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut args: Vec<_> =
+        ["esker", "dev", "--http-port", "0", "--data-dir"].map(Into::into).to_vec();
+    args.push(folder.path().as_os_str().to_owned());
+    args.extend(SWITCHES.map(Into::into));
+    let Ok(Invocation::Run(mode, flags)) = cli::parse(args) else { panic!("a command") };
+    let config = Config::load(mode, flags, []).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let node = esker_node::Node::start(config).await.unwrap();
+        let services = node.routes().services();
+        node.stop().await.unwrap();
+        services
+    })
+}
+
+/// The pages of the APIs.
+fn api_pages() -> Vec<Page> {
+    let files = files().into_iter().filter(|file| file.parent().unwrap().ends_with("docs/api"));
+    files.map(|file| Page::read(&file).unwrap()).collect()
+}
+
+/// Every page that may show requests.
+fn files() -> Vec<PathBuf> {
+    let mut files = vec![tests_path("../README.md")];
+    for folder in ["../docs", "../docs/api"] {
+        let entries = std::fs::read_dir(tests_path(folder)).unwrap();
+        files.extend(
+            entries
+                .map(|entry| entry.unwrap().path())
+                .filter(|file| file.extension().is_some_and(|e| e == "md")),
+        );
+    }
+    files.sort();
+    files
+}
+
+fn name(file: &Path) -> String {
+    let root = tests_path("..");
+    file.strip_prefix(root).unwrap_or(file).display().to_string()
+}
+
+fn full_name(info: &MethodInfo) -> String {
+    format!("{}.{}", info.namespace, info.name)
+}
+
+/// Whether a heading names a method.
+fn is_method(title: &str) -> bool {
+    title.split_once('.').is_some_and(|(namespace, name)| {
+        [namespace, name]
+            .iter()
+            .all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric()))
+    })
+}
+
+fn updates() -> bool {
+    std::env::var_os("UPDATE_EXPECT").is_some()
+}
