@@ -1,5 +1,7 @@
 //! End-to-end tests: each starts nodes of its own on free ports and temporary folders.
 
+#![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
+
 mod assets;
 mod clients;
 mod corpus;
