@@ -8,6 +8,7 @@ mod corpus;
 mod crash;
 mod docs;
 mod golden;
+mod keystore;
 mod methods;
 mod paging;
 mod support;
