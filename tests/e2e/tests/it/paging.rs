@@ -32,7 +32,7 @@ fn walks_under_traffic_skip_nothing_that_stays() {
     thread::scope(|scope| {
         // Its coins, and what it makes of them, are owned by c together with a or b: they come and go in the walks.
         scope.spawn(|| {
-            churn(&node, wallet(&node, "X", c.clone()), a.address(), b.address(), &stop, &traffic)
+            churn(&node, wallet(&node, "X", c.clone()), a.address(), b.address(), &stop, &traffic);
         });
         let mut x = node.x();
         for limit in LIMITS {
