@@ -17,7 +17,7 @@ const SYSTEM: Address = address!("0xfffffffffffffffffffffffffffffffffffffffe");
 const SYSTEM_CALL_GAS: u64 = 30_000_000;
 
 /// Code that stands for the warp precompile in the state.
-const WARP_CODE: &[u8] = &[1];
+pub(crate) const WARP_CODE: &[u8] = &[1];
 
 /// What a block's transactions and ext data did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl<'a> BlockExecutor<'a> {
 }
 
 /// Puts the account of the warp precompile into the state: it looks like a contract from then on.
-pub(crate) fn activate_warp(state: &mut StateOverlay<'_>) -> Result<(), StateError> {
+fn activate_warp(state: &mut StateOverlay<'_>) -> Result<(), StateError> {
     let balance = state.balance(WARP)?;
     let is_multi_coin = state.account(WARP)?.is_some_and(|account| account.is_multi_coin);
     let code_hash = alloy_trie::KECCAK_EMPTY;

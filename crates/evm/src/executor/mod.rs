@@ -26,7 +26,7 @@ mod precompiles;
 mod recover;
 mod vm;
 
-pub(crate) use block::activate_warp;
+pub(crate) use block::WARP_CODE;
 pub(crate) use params::asset_slot;
 
 pub use block::{BlockExecutor, Processed};

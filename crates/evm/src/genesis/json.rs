@@ -1,0 +1,251 @@
+//! The JSON form of a genesis.
+
+use std::collections::BTreeMap;
+
+use alloy_primitives::{Address, B256, U256};
+use esker_rpc::go_json::{Document, Kind};
+
+use super::forms::{self, Place};
+use super::{Genesis, GenesisAccount, GenesisError};
+use crate::rules::{ForkSchedule, Phase};
+
+/// The part of a genesis' `config` that is looked at: chain ID and times of forks. On the known networks
+/// the node's own take their place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GenesisConfig {
+    /// EIP-155 number.
+    pub chain_id: u64,
+    /// Beginnings of Apricot 1 to 4, Unix s.
+    pub history: [Option<u64>; 4],
+    /// Beginnings of [`Phase::ALL`], Unix s.
+    pub phases: [Option<u64>; 9],
+}
+
+const HISTORY: [&str; 4] = [
+    "apricotPhase1BlockTimestamp",
+    "apricotPhase2BlockTimestamp",
+    "apricotPhase3BlockTimestamp",
+    "apricotPhase4BlockTimestamp",
+];
+
+const PHASES: [&str; 9] = [
+    "apricotPhase5BlockTimestamp",
+    "apricotPhasePre6BlockTimestamp",
+    "apricotPhase6BlockTimestamp",
+    "apricotPhasePost6BlockTimestamp",
+    "banffBlockTimestamp",
+    "cortinaBlockTimestamp",
+    "durangoBlockTimestamp",
+    "etnaTimestamp",
+    "fortunaTimestamp",
+];
+
+impl GenesisConfig {
+    /// When phases begin on a network that is not known: as the config says, as on the local network where
+    /// it says nothing.
+    pub fn schedule(&self) -> Result<ForkSchedule, GenesisError> {
+        let default = ForkSchedule::LOCAL;
+        let mut schedule = default;
+        for (time, given) in schedule.history.iter_mut().zip(self.history) {
+            *time = given.unwrap_or(*time);
+        }
+        for (time, given) in schedule.phases.iter_mut().zip(self.phases) {
+            *time = given.unwrap_or(*time);
+        }
+        let phases = Phase::ALL.map(|phase| format!("{phase:?}"));
+        let names = (1..=4).map(|n| format!("Apricot{n}")).chain(phases);
+        let times = schedule.history.into_iter().chain(schedule.phases);
+        let all: Vec<_> = names.zip(times).collect();
+        for pair in all.windows(2) {
+            let ([(earlier, earlier_at), (later, later_at)], true) = (pair, pair[1].1 < pair[0].1)
+            else {
+                continue;
+            };
+            return Err(GenesisError::Order {
+                earlier: earlier.clone(),
+                earlier_at: *earlier_at,
+                later: later.clone(),
+                later_at: *later_at,
+            });
+        }
+        Ok(schedule)
+    }
+}
+
+type Read<T> = Result<T, String>;
+
+const STRUCT: &str = "Genesis";
+
+pub(super) fn parse(json: &[u8]) -> Result<Genesis, GenesisError> {
+    let document = Document::whole(json).map_err(|error| GenesisError::Json(error.to_string()))?;
+    if document.kind() != Kind::Object {
+        let kind = forms::kind_name(document.kind());
+        let text = format!("json: cannot unmarshal {kind} into Go value of type core.Genesis");
+        return Err(GenesisError::Json(text));
+    }
+    let fields = Fields::read(document).map_err(GenesisError::Json)?;
+    let missing = |field| {
+        GenesisError::Json(format!("missing required field '{field}' for {STRUCT}"))
+    };
+    Ok(Genesis {
+        gas_limit: fields.gas_limit.ok_or_else(|| missing("gasLimit"))?,
+        difficulty: fields.difficulty.ok_or_else(|| missing("difficulty"))?,
+        alloc: fields.alloc.ok_or_else(|| missing("alloc"))?,
+        config: fields.config.ok_or(GenesisError::NoConfig)?,
+        nonce: fields.nonce,
+        timestamp: fields.timestamp,
+        extra_data: fields.extra_data,
+        mix_hash: fields.mix_hash,
+        coinbase: fields.coinbase,
+        number: fields.number,
+        gas_used: fields.gas_used,
+        parent_hash: fields.parent_hash,
+        base_fee: fields.base_fee,
+        excess_blob_gas: fields.excess_blob_gas,
+        blob_gas_used: fields.blob_gas_used,
+    })
+}
+
+#[derive(Default)]
+struct Fields {
+    config: Option<GenesisConfig>,
+    nonce: u64,
+    timestamp: u64,
+    extra_data: alloy_primitives::Bytes,
+    gas_limit: Option<u64>,
+    difficulty: Option<U256>,
+    mix_hash: B256,
+    coinbase: Address,
+    alloc: Option<BTreeMap<Address, GenesisAccount>>,
+    number: u64,
+    gas_used: u64,
+    parent_hash: B256,
+    base_fee: Option<U256>,
+    excess_blob_gas: Option<u64>,
+    blob_gas_used: Option<u64>,
+}
+
+/// The members of an object by field; `null` is as good as absent, and of duplicates the last counts.
+fn members<'a>(
+    object: Document<'a>,
+    mut read: impl FnMut(&str, Document<'a>) -> Read<()>,
+) -> Read<()> {
+    let mut fault = None;
+    Document::first_with_members(object.as_bytes(), |name, value| {
+        if fault.is_none() && value.kind() != Kind::Null {
+            fault = read(&name.text(), value).err();
+        }
+    })
+    .map_err(|error| error.to_string())?;
+    fault.map_or(Ok(()), Err)
+}
+
+impl Fields {
+    fn read(document: Document<'_>) -> Read<Self> {
+        let mut fields = Self::default();
+        members(document, |name, value| {
+            let place = |field| Place { struct_name: STRUCT, field };
+            match name.to_ascii_lowercase().as_str() {
+                "config" => fields.config = Some(config(value)?),
+                "nonce" => fields.nonce = forms::number(value)?,
+                "timestamp" => fields.timestamp = forms::number(value)?,
+                "extradata" => fields.extra_data = forms::bytes(value, place("extraData"))?,
+                "gaslimit" => fields.gas_limit = Some(forms::number(value)?),
+                "difficulty" => fields.difficulty = Some(forms::big_number(value)?),
+                "mixhash" => fields.mix_hash = forms::hash(value, place("mixHash"))?,
+                "coinbase" => fields.coinbase = forms::address(value, place("coinbase"))?,
+                "alloc" => fields.alloc = Some(alloc(value)?),
+                "number" => fields.number = forms::number(value)?,
+                "gasused" => fields.gas_used = forms::number(value)?,
+                "parenthash" => fields.parent_hash = forms::hash(value, place("parentHash"))?,
+                "basefeepergas" => fields.base_fee = Some(forms::big_number(value)?),
+                "excessblobgas" => fields.excess_blob_gas = Some(forms::number(value)?),
+                "blobgasused" => fields.blob_gas_used = Some(forms::number(value)?),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(fields)
+    }
+}
+
+fn object(value: Document<'_>, place: Place, go_type: &str) -> Read<()> {
+    match value.kind() {
+        Kind::Object => Ok(()),
+        kind => Err(place.mismatch(forms::kind_name(kind), go_type)),
+    }
+}
+
+fn config(value: Document<'_>) -> Read<GenesisConfig> {
+    const CONFIG: &str = "ChainConfig";
+    object(value, Place { struct_name: STRUCT, field: "config" }, "params.ChainConfig")?;
+    let mut config = GenesisConfig::default();
+    members(value, |name, value| {
+        let place = |field| Place { struct_name: CONFIG, field };
+        if name.eq_ignore_ascii_case("chainId") {
+            let place = place("chainId");
+            let id = forms::integer(value, place)?;
+            config.chain_id =
+                u64::try_from(id).map_err(|_| place.mismatch(&format!("number {id}"), "uint64"))?;
+        }
+        let times = config.history.iter_mut().chain(&mut config.phases);
+        for (time, field) in times.zip(HISTORY.into_iter().chain(PHASES)) {
+            if name.eq_ignore_ascii_case(field) {
+                *time = Some(forms::time(value, place(field))?);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(config)
+}
+
+fn alloc(value: Document<'_>) -> Read<BTreeMap<Address, GenesisAccount>> {
+    let go_type = "map[common.UnprefixedAddress]core.GenesisAccount";
+    object(value, Place { struct_name: STRUCT, field: "alloc" }, go_type)?;
+    let mut accounts = BTreeMap::new();
+    members(value, |name, value| {
+        let address = forms::key(name, "UnprefixedAddress", false).map(Address::new)?;
+        accounts.insert(address, account(value)?);
+        Ok(())
+    })?;
+    Ok(accounts)
+}
+
+fn account(value: Document<'_>) -> Read<GenesisAccount> {
+    const ACCOUNT: &str = "GenesisAccount";
+    object(value, Place { struct_name: STRUCT, field: "alloc" }, "core.GenesisAccount")?;
+    let (mut account, mut balance) = (GenesisAccount::default(), None);
+    members(value, |name, value| {
+        let place = |field| Place { struct_name: ACCOUNT, field };
+        match name.to_ascii_lowercase().as_str() {
+            "balance" => balance = Some(forms::big_number(value)?),
+            "nonce" => account.nonce = forms::number(value)?,
+            "code" => account.code = forms::bytes(value, place("code"))?,
+            "storage" => {
+                object(value, place("storage"), "map[core.storageJSON]core.storageJSON")?;
+                members(value, |key, value| {
+                    let Some(text) = value.as_str() else {
+                        let kind = forms::kind_name(value.kind());
+                        return Err(place("storage").mismatch(kind, "core.storageJSON"));
+                    };
+                    let word = forms::storage_word(&text)?;
+                    account.storage.insert(forms::storage_word(key)?, word);
+                    Ok(())
+                })?;
+            }
+            "mcbalance" => {
+                object(value, place("mcbalance"), "core.GenesisMultiCoinBalance")?;
+                members(value, |key, value| {
+                    let asset = forms::key(key, "common.Hash", true).map(B256::new)?;
+                    account.assets.insert(asset, forms::integer(value, place("mcbalance"))?);
+                    Ok(())
+                })?;
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    account.balance =
+        balance.ok_or_else(|| format!("missing required field 'balance' for {ACCOUNT}"))?;
+    Ok(account)
+}

@@ -1,0 +1,221 @@
+//! The first block: its JSON form, its state and its header (c-chain.md 1.7).
+//!
+//! [`Genesis::parse`] reads the reference's JSON, with Go's rules and texts; [`Genesis::build`] makes the
+//! state and the block of it. [`ChainConfig`] is what a node tells of its forks.
+
+mod config;
+mod forms;
+mod json;
+
+use std::collections::BTreeMap;
+
+use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256, keccak256};
+use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
+use esker_storage::{KvRead, KvWrite, MemoryStore, KvStore, Scope};
+use thiserror::Error;
+
+use crate::executor::{WARP, WARP_CODE, asset_slot};
+use crate::rules::window::INITIAL_BASE_FEE;
+use crate::rules::{ForkSchedule, Phase, Rules};
+use crate::state::{
+    AccountChange, AccountParts, ApplyOptions, BlockState, StateChanges, StateError,
+};
+use crate::types::{Block, EMPTY_OMMERS_HASH, Header};
+
+pub use config::{ChainConfig, check_schedule};
+pub use json::GenesisConfig;
+
+/// Gas limit where the JSON gives 0.
+const DEFAULT_GAS_LIMIT: u64 = 4_712_388;
+
+/// Why a genesis can't be used. The texts are the reference's.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum GenesisError {
+    /// The JSON is none, or a value in it is not what belongs there.
+    #[error("{0}")]
+    Json(String),
+    /// There must be a configuration.
+    #[error("genesis has no chain configuration")]
+    NoConfig,
+    /// The store holds another chain.
+    #[error("database contains incompatible genesis (have {have:x}, new {new:x})")]
+    Incompatible {
+        /// Hash of the stored first block.
+        have: B256,
+        /// Hash of the configured one.
+        new: B256,
+    },
+    /// A fork was moved that the stored chain has reached.
+    #[error(
+        "mismatching {what} in database (have timestamp {have}, want timestamp {want}, \
+         rewindto timestamp {rewind_to})"
+    )]
+    Schedule {
+        /// Which fork.
+        what: String,
+        /// Unix s.
+        have: u64,
+        /// Unix s.
+        want: u64,
+        /// Unix s.
+        rewind_to: u64,
+    },
+    /// Forks out of their order.
+    #[error("chain configuration: {later} at {later_at} would come before {earlier} at {earlier_at}")]
+    Order {
+        /// Which.
+        earlier: String,
+        /// Unix s.
+        earlier_at: u64,
+        /// Which.
+        later: String,
+        /// Unix s.
+        later_at: u64,
+    },
+}
+
+/// An account of the first block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GenesisAccount {
+    /// Wei.
+    pub balance: U256,
+    /// Code.
+    pub code: Bytes,
+    /// Nonce.
+    pub nonce: u64,
+    /// Storage by key, before the rules map keys to slots.
+    pub storage: BTreeMap<B256, B256>,
+    /// Balances of other assets.
+    pub assets: BTreeMap<B256, U256>,
+}
+
+/// What the first block is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Genesis {
+    /// Chain ID and forks.
+    pub config: GenesisConfig,
+    /// The header's nonce.
+    pub nonce: u64,
+    /// Unix s.
+    pub timestamp: u64,
+    /// The header's extra data.
+    pub extra_data: Bytes,
+    /// Gas limit; 0 stands for a default.
+    pub gas_limit: u64,
+    /// Difficulty.
+    pub difficulty: U256,
+    /// The header's mix digest.
+    pub mix_hash: B256,
+    /// The header's coinbase.
+    pub coinbase: Address,
+    /// Accounts.
+    pub alloc: BTreeMap<Address, GenesisAccount>,
+    /// The header's number: 0.
+    pub number: u64,
+    /// The header's gas used.
+    pub gas_used: u64,
+    /// The header's parent hash.
+    pub parent_hash: B256,
+    /// Base fee where the rules have one, wei.
+    pub base_fee: Option<U256>,
+    /// From Etna on.
+    pub excess_blob_gas: Option<u64>,
+    /// From Etna on.
+    pub blob_gas_used: Option<u64>,
+}
+
+impl Genesis {
+    /// Reads the JSON form; total on any bytes.
+    pub fn parse(json: &[u8]) -> Result<Self, GenesisError> {
+        json::parse(json)
+    }
+
+    /// The state of the first block.
+    pub fn state(&self, rules: &dyn Rules) -> StateChanges {
+        let mut changes = StateChanges::new();
+        if rules.schedule().begins(Phase::Durango) <= self.timestamp {
+            let hash = keccak256(WARP_CODE);
+            let account = AccountParts { nonce: 1, code_hash: hash, ..NOTHING };
+            let code = Some((hash, Bytes::from_static(WARP_CODE)));
+            let change = AccountChange { account: Some(account), code, ..Default::default() };
+            changes.insert(WARP, change);
+        }
+        for (address, account) in &self.alloc {
+            changes.insert(*address, account.change(rules));
+        }
+        changes
+    }
+
+    /// Writes the state, and gives the first block.
+    pub fn build(
+        &self,
+        rules: &dyn Rules,
+        scope: Scope,
+        options: ApplyOptions,
+        out: &mut dyn KvWrite,
+    ) -> Result<Block, StateError> {
+        let nothing: Box<dyn KvRead> = MemoryStore::new().snapshot()?;
+        let (below, root, height) = (&*nothing, EMPTY_ROOT_HASH, 0);
+        let state = BlockState { rules, below, scope, root, height, options };
+        let root = state.apply(&self.state(rules), out)?;
+        let (transactions, uncles, ext_data) = (Vec::new(), Vec::new(), Bytes::new());
+        let header = self.header(rules.schedule(), root);
+        Ok(Block { header, transactions, uncles, version: 0, ext_data })
+    }
+
+    fn header(&self, schedule: &ForkSchedule, state_root: B256) -> Header {
+        let [_, _, apricot_3, _] = schedule.history;
+        let has_base_fee = apricot_3 <= self.timestamp;
+        let is_etna = schedule.begins(Phase::Etna) <= self.timestamp;
+        let base_fee = self.base_fee.unwrap_or(U256::from(INITIAL_BASE_FEE));
+        Header {
+            parent_hash: self.parent_hash,
+            ommers_hash: EMPTY_OMMERS_HASH,
+            coinbase: self.coinbase,
+            state_root,
+            transactions_root: EMPTY_ROOT_HASH,
+            receipts_root: EMPTY_ROOT_HASH,
+            bloom: Bloom::ZERO,
+            difficulty: self.difficulty,
+            number: self.number,
+            gas_limit: if self.gas_limit == 0 { DEFAULT_GAS_LIMIT } else { self.gas_limit },
+            gas_used: self.gas_used,
+            time: self.timestamp,
+            extra: self.extra_data.clone(),
+            mix_digest: self.mix_hash,
+            nonce: B64::from(self.nonce),
+            ext_data_hash: B256::ZERO,
+            base_fee: has_base_fee.then_some(base_fee),
+            ext_data_gas_used: None,
+            block_gas_cost: None,
+            blob_gas_used: is_etna.then_some(self.blob_gas_used.unwrap_or(0)),
+            excess_blob_gas: is_etna.then_some(self.excess_blob_gas.unwrap_or(0)),
+            parent_beacon_root: is_etna.then_some(B256::ZERO),
+        }
+    }
+}
+
+const NOTHING: AccountParts =
+    AccountParts { nonce: 0, balance: U256::ZERO, code_hash: KECCAK_EMPTY, is_multi_coin: false };
+
+impl GenesisAccount {
+    /// The account as a change from nothing. One that is empty is kept: only touching it removes it.
+    fn change(&self, rules: &dyn Rules) -> AccountChange {
+        let word = |value: &B256| U256::from_be_bytes(value.0);
+        let mut slots = BTreeMap::new();
+        for (key, value) in &self.storage {
+            slots.insert(rules.storage_slot(word(key)), word(value));
+        }
+        let assets = self.assets.iter().filter(|(_, amount)| !amount.is_zero());
+        slots.extend(assets.map(|(asset, amount)| (asset_slot(*asset), *amount)));
+        slots.retain(|_, value| !value.is_zero());
+        let code = (!self.code.is_empty()).then(|| (keccak256(&self.code), self.code.clone()));
+        let account = AccountParts {
+            nonce: self.nonce,
+            balance: self.balance,
+            code_hash: code.as_ref().map_or(KECCAK_EMPTY, |(hash, _)| *hash),
+            is_multi_coin: self.assets.values().any(|amount| !amount.is_zero()),
+        };
+        AccountChange { account: Some(account), code, wiped: false, slots }
+    }
+}
