@@ -11,15 +11,15 @@ use esker_chain::{BuildContext, ChainContext, ChainError, ExecutedBlock};
 use esker_primitives::codec::{Encode, VERSION_LEN};
 use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId};
 use esker_shared_memory::{Element, Requests};
-use esker_storage::{Draft, KeyCodec, KvRead, KvWrite, Scope, StorageError, StorageResult};
+use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageError, StorageResult};
 use esker_utxo::Utxo;
 
 use crate::block::Block;
-use crate::state::ChainState;
 use crate::state::tables::{
-    ADDRESS_UTXOS, ASSETS, AssetRecord, BLOCK_HEIGHTS, BLOCKS, INLINE_UTXO, TIP, TXS, Tip,
-    TxRecord, UTXOS, utxo_key,
+    ADDRESS_UTXOS, ASSETS, AssetRecord, BLOCK_HEIGHTS, BLOCKS, TIP, TXS, Tip, TxRecord, UTXOS,
+    utxo_key,
 };
+use crate::state::{ChainState, listed};
 use crate::txs::{CreateAssetTx, Tx, UnsignedTx};
 use crate::verify::VerifyError;
 use crate::verify::semantic::{
@@ -179,7 +179,7 @@ impl<'a> BlockExecution<'a> {
         }
         for utxo in tx.produced_utxos() {
             touch(&mut touched, &utxo);
-            add_utxo(&mut self.draft, scope, &utxo);
+            add_utxo(&mut self.draft, scope, &self.rules.params.fee_asset_id, &utxo);
         }
         match tx.unsigned() {
             UnsignedTx::CreateAsset(asset) => {
@@ -256,7 +256,7 @@ pub(crate) fn write_block(
 }
 
 /// Adds an output to the set and to its owners' lists.
-pub(crate) fn add_utxo(out: &mut impl KvWrite, scope: Scope, utxo: &Utxo) {
+pub(crate) fn add_utxo(out: &mut impl KvWrite, scope: Scope, fee_asset_id: &AssetId, utxo: &Utxo) {
     let bytes = utxo.to_versioned_bytes();
     UTXOS.put_bytes(out, scope, &utxo_key(&utxo.utxo_id), &bytes);
     let addresses = &utxo.output.owners().addresses;
@@ -264,13 +264,9 @@ pub(crate) fn add_utxo(out: &mut impl KvWrite, scope: Scope, utxo: &Utxo) {
         return;
     }
     let id = utxo.utxo_id.input_id();
-    let mut listed = bytes;
-    if listed.len() > INLINE_UTXO {
-        listed.clear();
-        utxo_key(&utxo.utxo_id).encode_key(&mut listed);
-    }
+    let row = listed::encode(utxo, &bytes, fee_asset_id);
     for address in addresses {
-        ADDRESS_UTXOS.put_bytes(out, scope, &(*address, id), &listed);
+        ADDRESS_UTXOS.put_bytes(out, scope, &(*address, id), &row);
     }
 }
 

@@ -111,15 +111,13 @@ impl Xvm {
 
 fn run(vm: &Xvm) {
     while !vm.maintenance.is_stopped() {
-        match work(vm) {
-            Ok(true) => {}
-            Ok(false) if !vm.maintenance.wait() => break,
-            Ok(false) => {}
+        let more = work(vm).unwrap_or_else(|error| {
             // Tried again, at the pace of the work that comes.
-            Err(error) => {
-                tracing::error!(%error, chain = vm.name(), "maintenance failed");
-                vm.maintenance.wait();
-            }
+            tracing::error!(%error, chain = vm.name(), "maintenance failed");
+            false
+        });
+        if !more && !vm.maintenance.wait() {
+            break;
         }
     }
     if let Err(error) = vm.save_rejections() {

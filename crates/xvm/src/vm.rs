@@ -239,7 +239,7 @@ impl ChainVm for Xvm {
             TXS.put(out, scope, &tx.id(), &TxRecord::Inline(tx.bytes().to_vec()));
             ASSETS.put(out, scope, &tx.id(), &asset_record(&asset.tx));
             for utxo in tx.produced_utxos() {
-                add_utxo(out, scope, &utxo);
+                add_utxo(out, scope, &self.params.fee_asset_id, &utxo);
             }
         }
         write_block(out, scope, &self.genesis_block)?;

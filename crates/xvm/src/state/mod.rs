@@ -2,6 +2,7 @@
 
 mod address_txs;
 mod chain_state;
+pub(crate) mod listed;
 mod page;
 pub mod raw;
 pub mod tables;

@@ -5,13 +5,14 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use esker_primitives::{ChainId, Id, ShortId};
+use esker_primitives::{AssetId, ChainId, Id, ShortId};
 use esker_shared_memory::{Cursor, SharedMemoryError};
 use esker_storage::{KvRead, StorageError, StorageResult};
 
 use super::chain_state::ChainState;
+use super::listed::{self, Listed};
 use super::raw::RawUtxo;
-use super::tables::{ADDRESS_UTXOS, UTXO_KEY_LEN, UTXOS};
+use super::tables::{ADDRESS_UTXOS, UTXOS, utxo_key};
 
 /// Most UTXOs of one page.
 pub const MAX_UTXO_PAGE: usize = 1024;
@@ -61,7 +62,7 @@ fn begin_at(address: &ShortId, start: Option<PageStart>) -> Option<Option<Id>> {
 /// Visits at most `limit` UTXOs of `addresses`, from `start` (exclusive) on. `visit` gets the UTXO ID and the UTXO's
 /// bytes, version prefix included.
 pub(crate) fn visit_page(
-    state: ChainState<'_>,
+    (state, fee_asset_id): (ChainState<'_>, &AssetId),
     addresses: &BTreeSet<ShortId>,
     start: Option<PageStart>,
     limit: usize,
@@ -75,7 +76,7 @@ pub(crate) fn visit_page(
         let Some(after) = begin_at(address, start) else { continue };
         // One address needs no look at the owners of what it shares with others.
         let shared = addresses.first() != Some(address);
-        visit_address(state, address, after, &mut |id, utxo| {
+        visit_address((state, fee_asset_id), address, after, &mut |id, utxo| {
             let listed = shared
                 && utxo.addresses().any(|owner| owner < *address && addresses.contains(&owner));
             if !listed {
@@ -123,7 +124,7 @@ pub(crate) fn visit_atomic_page(
 
 /// Visits the UTXOs of one address in ascending order of their IDs, after `after`.
 pub(crate) fn visit_address(
-    state: ChainState<'_>,
+    (state, fee_asset_id): (ChainState<'_>, &AssetId),
     address: &ShortId,
     after: Option<Id>,
     visit: &mut dyn FnMut(&Id, RawUtxo<'_>) -> ControlFlow<()>,
@@ -140,15 +141,13 @@ pub(crate) fn visit_address(
         if Some(id) == after {
             return ControlFlow::Continue(());
         }
-        let outcome = if value.len() == UTXO_KEY_LEN {
-            UTXOS
-                .decode_key(value)
-                .and_then(|key| {
-                    UTXOS.get_with(reader, scope, &key, |bytes| Ok(visit(&id, parse(bytes)?)))
-                })
-                .and_then(|found| found.unwrap_or_else(|| Err(damaged("UTXO, which is missing,"))))
-        } else {
-            parse(value).map(|utxo| visit(&id, utxo))
+        let outcome = match listed::decode(value, address, fee_asset_id) {
+            Some(Listed::Whole(bytes)) => parse(bytes).map(|utxo| visit(&id, utxo)),
+            Some(Listed::Plain(bytes)) => parse(&bytes).map(|utxo| visit(&id, utxo)),
+            Some(Listed::Elsewhere(utxo_id)) => UTXOS
+                .get_with(reader, scope, &utxo_key(&utxo_id), |bytes| Ok(visit(&id, parse(bytes)?)))
+                .and_then(|found| found.unwrap_or_else(|| Err(damaged("UTXO, which is missing,")))),
+            None => Err(damaged("row")),
         };
         outcome.unwrap_or_else(|error| {
             failure = Some(error);

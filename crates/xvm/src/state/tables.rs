@@ -32,8 +32,8 @@ pub const TXS: Table<TxId, TxRecord> = Table::new(0x06, "tx");
 /// store instead of one for each. [`visit_utxos`] goes over these rows alone.
 pub const UTXOS: Table<(TxId, u32), Vec<u8>> = Table::new(0x06, "utxo");
 
-/// Unspent outputs by owner address and UTXO ID (hash of output index and transaction ID). The value repeats the
-/// UTXO's bytes, so that a page is one scan; where they are longer than [`INLINE_UTXO`] it is the key in [`UTXOS`].
+/// Unspent outputs by owner address and UTXO ID (hash of output index and transaction ID). The value holds what a
+/// page shows, in a short form (`listed.rs`), so that a page is one scan.
 pub const ADDRESS_UTXOS: Table<(ShortId, Id), Vec<u8>> = Table::new(0x08, "address-utxo");
 
 /// What verification and descriptions need of an asset, by asset ID.
@@ -52,13 +52,8 @@ pub const REJECTED: Table<TxId, RejectedRecord> = Table::new(0x0c, "rejected");
 /// Transaction IDs of [`REJECTED`] in the order in which they were rejected, to bound it.
 pub const REJECTED_ORDER: Table<u64, TxId> = Table::new(0x0d, "rejected-order");
 
-/// Longest UTXO, in bytes, that [`ADDRESS_UTXOS`] repeats for each of its addresses: one amount for up to eight
-/// owners. Above it a page reads the UTXO itself. Without the bound one transaction of 64 KiB with 3,000 owners
-/// would write 180 MB.
-pub const INLINE_UTXO: usize = 260;
-
-/// Bytes of a key of [`UTXOS`]; shorter than any UTXO.
-pub const UTXO_KEY_LEN: usize = 36;
+/// Bytes of a key of [`UTXOS`].
+const UTXO_KEY_LEN: usize = 36;
 
 /// The key of a UTXO in [`UTXOS`].
 pub const fn utxo_key(id: &UtxoId) -> (TxId, u32) {

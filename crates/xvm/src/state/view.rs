@@ -64,6 +64,11 @@ impl<'a> View<'a> {
         ChainState::new(self.reader.as_ref(), self.vm.context().scope)
     }
 
+    /// The state with what the rows of its address index leave out.
+    fn listing(&self) -> (ChainState<'_>, &AssetId) {
+        (self.state(), &self.vm.params().fee_asset_id)
+    }
+
     /// The last accepted block.
     pub fn tip(&self) -> StorageResult<Tip> {
         self.state().tip()
@@ -143,7 +148,7 @@ impl<'a> View<'a> {
         limit: usize,
         visit: &mut dyn FnMut(&Id, &[u8]),
     ) -> StorageResult<PageEnd> {
-        page::visit_page(self.state(), addresses, start, page_limit(limit), visit)
+        page::visit_page(self.listing(), addresses, start, page_limit(limit), visit)
     }
 
     /// As [`Self::visit_utxos`], for what another chain exported to this one.
@@ -172,7 +177,7 @@ impl<'a> View<'a> {
         address: &ShortId,
         mut visit: impl FnMut(&Id, RawUtxo<'_>) -> ControlFlow<()>,
     ) -> StorageResult<()> {
-        page::visit_address(self.state(), address, None, &mut visit)
+        page::visit_address(self.listing(), address, None, &mut visit)
     }
 
     /// The sum of an address's UTXOs of an asset: those that hold an amount and that the address owns alone and
