@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_chain::ChainVm;
+use esker_chain::{ChainVm, Dialect};
 use esker_keystore::{HashLimits, Keystore, Randomness};
 use esker_primitives::address::format;
 use esker_primitives::{AssetId, TxId};
@@ -51,7 +51,10 @@ async fn world() -> (World, Api) {
 }
 
 fn api(vm: &Xvm) -> Api {
-    let mut routes = vm.routes().into_iter().map(|route| route.service);
+    let mut routes = vm.routes().into_iter().map(|route| match route.dialect {
+        Dialect::Object(service) => service,
+        Dialect::Positional(_) => panic!("{} is no endpoint of the X-Chain", route.suffix),
+    });
     Api { xvm: routes.next().unwrap(), wallet: routes.next().unwrap() }
 }
 
