@@ -18,6 +18,12 @@ use crate::support::local;
 const SWITCHES: [&str; 3] = ["--api-admin-enabled", "--api-keystore-enabled", "--index-enabled"];
 
 #[test]
+/// A page may be written by one test while another reads it.
+static PAGES: Mutex<()> = Mutex::new(());
+
+/// Methods that can't succeed on a fresh development node yet, and what they need.
+const WITHOUT_RESULT: [(&str, &str); 1] = [("xvm.import", "the C-Chain, to export something")];
+
 fn every_answer_is_the_documented_one() {
     let mut report = String::new();
     let mut tried = 0;
@@ -100,8 +106,13 @@ fn faults(
         .filter_map(|exchange| Some((exchange.request().ok()?, page.answer(exchange)?)))
         .filter(|(request, _)| request.method().as_ref() == Some(&section.title))
         .collect();
-    if !calls.iter().any(|(_, answer)| answer.contains("\"result\"")) {
-        wrong.push("no request of this method with a result".to_owned());
+    let waits = WITHOUT_RESULT.iter().any(|(method, _)| *method == section.title);
+    match calls.iter().any(|(_, answer)| answer.contains("\"result\"")) {
+        false if !waits => wrong.push("no request of this method with a result".to_owned()),
+        true if waits => {
+            wrong.push("has a result: take it off the list of those without".to_owned())
+        }
+        _ => {}
     }
     for (request, _) in &calls {
         let table = tables.iter().find(|(path, _)| *path == request.path);
