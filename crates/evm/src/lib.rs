@@ -3,13 +3,17 @@
 //! - [`types`]: header, block, account and receipt, whose forms are this chain's own.
 //! - [`state`]: accounts, storage and code, at the tip and at any height that is kept.
 //! - [`trie`]: the state tries, their nodes stored by path.
+//! - [`oracle`]: what fees are suggested.
+//! - [`accounts`]: accounts whose keys the node holds.
 //! - [`pool`]: transactions that wait for a block.
 //! - [`rules`]: what holds when, one file a fork phase; nothing else asks which chain it is.
 //! - [`executor`]: running transactions, with revm.
 //! - [`extension`]: the port for what blocks carry beside EVM transactions.
 
+pub mod accounts;
 pub mod executor;
 pub mod extension;
+pub mod oracle;
 pub mod pool;
 pub mod rules;
 pub mod state;

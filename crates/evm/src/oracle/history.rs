@@ -1,0 +1,226 @@
+//! What blocks took.
+
+use alloy_consensus::Transaction as _;
+use alloy_primitives::U256;
+use thiserror::Error;
+
+use super::{HeaderSource, next_base_fee};
+use crate::rules::Rules;
+use crate::types::Transaction;
+
+/// How far back and how much at once, with the reference's figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryLimits {
+    /// Blocks of one answer.
+    pub blocks: u64,
+    /// Blocks back from the head.
+    pub depth: u64,
+}
+
+impl Default for HistoryLimits {
+    fn default() -> Self {
+        Self { blocks: 2048, depth: 25_000 }
+    }
+}
+
+/// Most rewards in one answer, so that a long list of percentiles over many blocks is refused before it is
+/// computed. The reference has no limit; a hundred percentiles of 2048 blocks fit twice.
+pub const MAX_REWARDS: u64 = 500_000;
+
+/// Which block is the newest of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewestBlock {
+    /// The last accepted one.
+    Latest,
+    /// The one being made: it counts, but is not told.
+    Pending,
+    /// That of a height.
+    Height(u64),
+}
+
+/// What a transaction offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PaidFee {
+    /// Gas that it used.
+    pub gas_used: u64,
+    /// Most wei a gas.
+    pub fee_cap: u128,
+    /// Most wei a gas above the base fee.
+    pub tip_cap: u128,
+}
+
+impl PaidFee {
+    /// That of a transaction which used this much gas.
+    pub fn of(tx: &Transaction, gas_used: u64) -> Self {
+        let fee_cap = tx.max_fee_per_gas();
+        Self { gas_used, fee_cap, tip_cap: tx.max_priority_fee_per_gas().unwrap_or(fee_cap) }
+    }
+
+    /// What it paid above the base fee, wei a gas.
+    fn tip(&self, base_fee: U256) -> U256 {
+        U256::from(self.fee_cap).saturating_sub(base_fee).min(U256::from(self.tip_cap))
+    }
+}
+
+/// An answer. The lists have an entry for each block, oldest first, `base_fees` one more: that of the block
+/// after them (decision 28).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FeeHistory {
+    /// Height of the oldest block.
+    pub oldest: u64,
+    /// Tips at the percentiles that were asked for, wei a gas; empty if none were.
+    pub rewards: Vec<Vec<U256>>,
+    /// Base fees, wei; empty if no block is told.
+    pub base_fees: Vec<U256>,
+    /// Part of the gas limit that was used.
+    pub gas_used_ratios: Vec<f64>,
+}
+
+/// Why there is no answer. `E`: why the chain can't be read.
+#[derive(Debug, Error, PartialEq)]
+pub enum HistoryError<E> {
+    /// No percentile.
+    #[error("invalid reward percentile: {0:.6}")]
+    Percentile(f64),
+    /// Percentiles must rise.
+    #[error("invalid reward percentile: #{}:{before:.6} >= #{at}:{this:.6}", .at - 1)]
+    PercentileOrder {
+        /// Place of the wrong one.
+        at: usize,
+        /// The one before it.
+        before: f64,
+        /// The wrong one.
+        this: f64,
+    },
+    /// Too many of them for so many blocks; see [`MAX_REWARDS`].
+    #[error("invalid reward percentile: over the query limit {0}")]
+    TooManyRewards(u64),
+    /// There is no such block yet.
+    #[error("request beyond head block: requested {requested}, head {head}")]
+    BeyondHead {
+        /// Height asked for.
+        requested: u64,
+        /// Height of the head.
+        head: u64,
+    },
+    /// Too long ago.
+    #[error("request beyond historical limit: requested {requested}, head {head}")]
+    BeyondLimit {
+        /// Height asked for.
+        requested: u64,
+        /// Height of the head.
+        head: u64,
+    },
+    /// The chain can't be read.
+    #[error("{0}")]
+    Source(E),
+}
+
+/// What `count` blocks up to `newest` took. `now_s`: the time at which the block above the head would be made.
+pub fn fee_history<S: HeaderSource + ?Sized>(
+    source: &S,
+    rules: &dyn Rules,
+    limits: &HistoryLimits,
+    (count, newest): (u64, NewestBlock),
+    percentiles: &[f64],
+    now_s: u64,
+) -> Result<FeeHistory, HistoryError<S::Error>> {
+    if count == 0 {
+        return Ok(FeeHistory::default());
+    }
+    check_percentiles(percentiles)?;
+    let head = source.head();
+    let Some((oldest, count)) = block_range(count, newest, head.header.number, limits)? else {
+        return Ok(FeeHistory::default());
+    };
+    if count.saturating_mul(percentiles.len() as u64) > MAX_REWARDS {
+        return Err(HistoryError::TooManyRewards(MAX_REWARDS / count));
+    }
+    let mut history = FeeHistory { oldest, ..FeeHistory::default() };
+    for height in oldest..oldest + count {
+        let header = source.header(height).map_err(HistoryError::Source)?;
+        // A block below the head can only be missing if the store lost it.
+        let Some(header) = header else { break };
+        let header = &header.header;
+        let base_fee = header.base_fee.unwrap_or_default();
+        history.base_fees.push(base_fee);
+        let (used, limit) = (header.gas_used as f64, header.gas_limit as f64);
+        history.gas_used_ratios.push(if limit > 0.0 { used / limit } else { 0.0 });
+        if !percentiles.is_empty() {
+            let mut fees = source.paid_fees(height).map_err(HistoryError::Source)?;
+            history.rewards.push(rewards(&mut fees, base_fee, header.gas_used, percentiles));
+        }
+    }
+    let next = match source.header(oldest + count).map_err(HistoryError::Source)? {
+        Some(next) => next.header.base_fee,
+        None => next_base_fee(rules, &head.header, now_s),
+    };
+    history.base_fees.push(next.unwrap_or_default());
+    Ok(history)
+}
+
+fn check_percentiles<E>(percentiles: &[f64]) -> Result<(), HistoryError<E>> {
+    let mut before = None;
+    for (at, this) in percentiles.iter().copied().enumerate() {
+        if !(0.0..=100.0).contains(&this) {
+            return Err(HistoryError::Percentile(this));
+        }
+        if let Some(before) = before
+            && this <= before
+        {
+            return Err(HistoryError::PercentileOrder { at, before, this });
+        }
+        before = Some(this);
+    }
+    Ok(())
+}
+
+/// The oldest block and how many there are; `None` for none.
+fn block_range<E>(
+    count: u64,
+    newest: NewestBlock,
+    head: u64,
+    limits: &HistoryLimits,
+) -> Result<Option<(u64, u64)>, HistoryError<E>> {
+    let count = count.min(limits.blocks);
+    let (count, newest) = match newest {
+        NewestBlock::Latest => (count, head),
+        NewestBlock::Pending => (count.saturating_sub(1), head),
+        NewestBlock::Height(requested) => {
+            if head.saturating_sub(requested) >= limits.depth {
+                return Err(HistoryError::BeyondLimit { requested, head });
+            }
+            if requested > head {
+                return Err(HistoryError::BeyondHead { requested, head });
+            }
+            (count, requested)
+        }
+    };
+    if count == 0 {
+        return Ok(None);
+    }
+    // What reaches too far back is left out, whether before genesis or beyond the depth.
+    let deepest = (head + 1).saturating_sub(limits.depth);
+    let oldest = (newest + 1).saturating_sub(count).max(deepest);
+    Ok(Some((oldest, newest + 1 - oldest)))
+}
+
+/// The tip at each percentile of a block's gas, the transactions ordered by their tips.
+fn rewards(fees: &mut [PaidFee], base_fee: U256, block_gas: u64, percentiles: &[f64]) -> Vec<U256> {
+    fees.sort_by_key(|fee| fee.tip(base_fee));
+    let mut rest = fees.iter();
+    let Some(mut at) = rest.next() else { return vec![U256::ZERO; percentiles.len()] };
+    let mut gas = at.gas_used;
+    let reward = |percentile: &f64| {
+        // Rounded towards zero, as the reference converts.
+        let threshold = (block_gas as f64 * percentile / 100.0) as u64;
+        while gas < threshold
+            && let Some(next) = rest.next()
+        {
+            gas = gas.saturating_add(next.gas_used);
+            at = next;
+        }
+        at.tip(base_fee)
+    };
+    percentiles.iter().map(reward).collect()
+}
