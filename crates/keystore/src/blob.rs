@@ -17,6 +17,9 @@ use crate::cipher::{self, KEY_LEN, NONCE_LEN, SALT_LEN, SecretKey};
 /// Longest blob in bytes, as in the reference.
 pub const MAX_SIZE: usize = 1 << 30;
 
+/// Longest key of an entry in bytes: the reference's have 52 or 64, and the store takes twice this.
+pub const MAX_ENTRY_KEY: usize = 256;
+
 /// An exported user: its values are encrypted, its keys are not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportedUser {
@@ -67,7 +70,9 @@ impl ExportedUser {
         }
         let key = value_key(password);
         let open = |(name, value): &(Vec<u8>, Vec<u8>)| {
-            let plain = open_value(&key, value).ok_or(KeystoreError::DamagedBlob)?;
+            let fits = name.len() <= MAX_ENTRY_KEY;
+            let plain = fits.then(|| open_value(&key, value)).flatten();
+            let plain = plain.ok_or(KeystoreError::DamagedBlob)?;
             Ok((name.clone(), plain))
         };
         Some(self.entries.iter().map(open).collect())

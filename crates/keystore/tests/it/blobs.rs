@@ -3,7 +3,7 @@
 use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, KeyInit};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
-use esker_keystore::blob::ExportedUser;
+use esker_keystore::blob::{ExportedUser, MAX_ENTRY_KEY};
 use esker_keystore::{Keyring, KeystoreError};
 use esker_primitives::Id;
 use esker_primitives::codec::Writer;
@@ -31,10 +31,15 @@ pub(crate) fn with_addresses(n: usize) -> Vec<u8> {
     for i in 0..n {
         list.fixed(&sha256(&i.to_be_bytes())[..20]);
     }
+    with_entry(&[sha256(&[0; 32]), [0; 32]].concat(), list.as_slice())
+}
+
+/// A blob as the reference writes it, of one entry.
+fn with_entry(entry: &[u8], plain: &[u8]) -> Vec<u8> {
     let key = sha256(STRONG.as_bytes());
     let cipher = XChaCha20Poly1305::new(Key::from_slice(&key));
     let nonce = [9; 24];
-    let sealed = cipher.encrypt(XNonce::from_slice(&nonce), list.as_slice()).unwrap();
+    let sealed = cipher.encrypt(XNonce::from_slice(&nonce), plain).unwrap();
     let mut value = Writer::default();
     value.u16(0);
     value.bytes(&sealed);
@@ -50,9 +55,31 @@ pub(crate) fn with_addresses(n: usize) -> Vec<u8> {
     blob.fixed(&hash);
     blob.fixed(&salt);
     blob.len(1);
-    blob.bytes(&[sha256(&[0; 32]), [0; 32]].concat());
+    blob.bytes(entry);
     blob.bytes(value.as_slice());
     blob.into_vec()
+}
+
+/// Chains of other kinds may have put anything there; only what no store takes is refused.
+#[tokio::test]
+async fn entries_of_any_kind_travel_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let keystore = crate::on(crate::disk_store(folder.path()));
+    for len in [MAX_ENTRY_KEY + 1, 10_000] {
+        let blob = with_entry(&vec![7; len], b"x");
+        let refused = keystore.import_user("x", &password(STRONG), &blob).await.unwrap_err();
+        assert!(matches!(refused, KeystoreError::DamagedBlob), "{len}: {refused}");
+    }
+    assert!(keystore.list_users().unwrap().is_empty());
+    for len in [0, 1, 53, MAX_ENTRY_KEY] {
+        let blob = with_entry(&vec![7; len], b"x");
+        let name = len.to_string();
+        keystore.import_user(&name, &password(STRONG), &blob).await.unwrap();
+        let exported = keystore.export_user(&name, &password(STRONG)).await.unwrap();
+        let lengths = |blob: &[u8]| ExportedUser::parse(blob).unwrap().to_bytes().len();
+        assert_eq!(lengths(&exported), lengths(&blob));
+        keystore.delete_user(&name, &password(STRONG)).await.unwrap();
+    }
 }
 
 #[tokio::test]
