@@ -9,14 +9,20 @@
 //! - [`rules`]: what holds when, one file a fork phase; nothing else asks which chain it is.
 //! - [`executor`]: running transactions, with revm.
 //! - [`extension`]: the port for what blocks carry beside EVM transactions.
+//! - [`view`]: what services read of the chain and of the pool.
+//! - [`genesis`]: the first block.
+//! - [`verify`]: verifying blocks, and giving one's own their final form.
 
 pub mod accounts;
+pub mod chain;
 pub mod executor;
 pub mod extension;
+pub mod genesis;
 pub mod oracle;
 pub mod pool;
 pub mod rules;
 pub mod state;
 pub mod trie;
 pub mod types;
+pub mod verify;
 pub mod view;

@@ -36,6 +36,11 @@ impl Best {
         self.queues[*account].front()
     }
 
+    /// The greatest fee cap (wei a gas) of those that are next in their accounts.
+    pub fn peek_fee_cap(&self) -> Option<u128> {
+        self.queues.iter().filter_map(|queue| queue.front()).map(PooledTx::fee_cap).max()
+    }
+
     /// The one that [`Self::peek`] shows was taken: its account's next one joins.
     pub fn shift(&mut self) {
         if let Some((.., account)) = self.heads.pop() {

@@ -1,0 +1,142 @@
+//! Making a block from the pool.
+
+use alloy_primitives::{B256, Bytes, U256};
+use esker_storage::{Draft, WriteSet};
+
+use crate::executor::{BlockExecutor, Processed, TxError};
+use crate::extension::{ExtBlock, ExtError, ExtOutcome};
+use crate::pool::Pool;
+use crate::rules::{ChildTerms, FeeRuleError, block_gas_cost};
+use crate::types::{Block, Header, Transaction};
+use crate::verify::{BlockSite, VerifyError, assemble, child_executor};
+
+/// Most bytes of a block's transactions.
+const MAX_BLOCK_TX_BYTES: usize = 1_835_008;
+
+/// Gas below which no transaction fits any more.
+const LEAST_TX_GAS: u64 = 21_000;
+
+/// Seconds that are looked ahead for one in which the tips pay for the block.
+const MAX_WAIT_S: u64 = 30;
+
+/// Seconds that are looked ahead for one in which the base fee is low enough: in ten minutes without a block
+/// it falls to its floor.
+const MAX_FEE_WAIT_S: u64 = 600;
+
+/// What building came to.
+#[derive(Debug)]
+pub(super) enum Draught {
+    /// A block, what its transactions did, and all rows but those of the block itself.
+    Block(Box<(Block, Processed, WriteSet)>),
+    /// Nothing can be included.
+    Nothing,
+    /// What there is can't be in a block before this Unix s.
+    NotBefore(u64),
+}
+
+/// Why building failed: always the node's fault, never a transaction's.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BuildError {
+    #[error(transparent)]
+    Fees(#[from] FeeRuleError),
+    #[error("running a transaction failed: {0}")]
+    Execution(#[from] TxError),
+    #[error("ext data: {0}")]
+    Extension(#[from] ExtError),
+    #[error("the block that was made is invalid: {0}")]
+    Invalid(#[from] VerifyError),
+}
+
+/// Fills a block at `time` (Unix s) on its parent.
+pub(super) fn fill(site: &BlockSite<'_>, pool: &Pool, time: u64) -> Result<Draught, BuildError> {
+    let terms = site.chain.rules.child_terms(site.parent, time)?;
+    let mut executor = child_executor(site, &terms, time)?;
+    let transactions = take_transactions(&mut executor, pool, &terms)?;
+    let mut rows = Draft::new(site.reader);
+    let (ext_data, outcome) = take_ext_data(site, &mut executor, &terms, &mut rows, time)?;
+    if transactions.is_empty() && ext_data.is_empty() {
+        return Ok(match affordable_at(site, pool, time) {
+            Some(at) => Draught::NotBefore(at),
+            None => Draught::Nothing,
+        });
+    }
+    let processed = executor.finish(outcome);
+    let mut out = rows.into_writes();
+    match assemble(site, &terms, time, transactions, ext_data, &processed, &mut out) {
+        Ok(block) => Ok(Draught::Block(Box::new((block, processed, out)))),
+        Err(VerifyError::BlockFee { .. }) => {
+            Ok(Draught::NotBefore(paid_at(&terms, site.parent, time, processed.block_fee)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn take_transactions(
+    executor: &mut BlockExecutor<'_>,
+    pool: &Pool,
+    terms: &ChildTerms,
+) -> Result<Vec<Transaction>, BuildError> {
+    let mut best = pool.best(terms.base_fee.saturating_to());
+    let mut taken = Vec::new();
+    let mut bytes = 0;
+    while executor.gas_left() >= LEAST_TX_GAS
+        && let Some(next) = best.peek().cloned()
+    {
+        if bytes + next.size() > MAX_BLOCK_TX_BYTES {
+            best.pop();
+            continue;
+        }
+        match executor.execute(next.tx(), Some(next.sender())) {
+            Ok(_) => {
+                bytes += next.size();
+                taken.push(next.tx().clone());
+                best.shift();
+            }
+            Err(error) if error.is_internal() => return Err(error.into()),
+            // An undecided block below this one holds it already.
+            Err(TxError::NonceTooLow { .. }) => best.shift(),
+            Err(TxError::GasLimitReached | TxError::NonceTooHigh { .. }) => best.pop(),
+            Err(error) => {
+                tracing::debug!(hash = %next.hash(), %error, "a pooled transaction can't run");
+                best.pop();
+            }
+        }
+    }
+    Ok(taken)
+}
+
+fn take_ext_data(
+    site: &BlockSite<'_>,
+    executor: &mut BlockExecutor<'_>,
+    terms: &ChildTerms,
+    rows: &mut Draft<'_>,
+    time: u64,
+) -> Result<(Bytes, ExtOutcome), BuildError> {
+    let block = ExtBlock {
+        number: site.parent.number + 1,
+        time,
+        base_fee: terms.base_fee,
+        phase: &terms.phase,
+        hash: B256::ZERO,
+        ext_data: &[],
+    };
+    Ok(site.extension.build(&block, executor.state(), rows)?.unwrap_or_default())
+}
+
+/// The first second after `time` at which what is paid now would do. The base fee only falls while the
+/// chain waits, so what is paid counts for no less then.
+fn paid_at(terms: &ChildTerms, parent: &Header, time: u64, block_fee: U256) -> u64 {
+    let step = terms.phase.block_gas_cost_step;
+    let paid = block_fee.checked_div(terms.base_fee).unwrap_or(U256::MAX);
+    let cost_at = |at| block_gas_cost(parent.block_gas_cost, step, parent.time, at);
+    let mut later = (time + 1..time + MAX_WAIT_S).filter(|at| paid >= U256::from(cost_at(*at)));
+    later.next().unwrap_or(time + MAX_WAIT_S)
+}
+
+/// The first second after `time` at which the base fee is one that a waiting transaction pays.
+fn affordable_at(site: &BlockSite<'_>, pool: &Pool, time: u64) -> Option<u64> {
+    let most = U256::from(pool.best(0).peek_fee_cap()?);
+    let fee_at = |at| site.chain.rules.child_terms(site.parent, at).ok();
+    (time + 1..=time + MAX_FEE_WAIT_S)
+        .find(|at| fee_at(*at).is_some_and(|terms| terms.base_fee <= most))
+}

@@ -1,0 +1,43 @@
+//! Settings of an EVM chain.
+
+use super::History;
+use crate::pool::PoolConfig;
+
+/// When blocks are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuildMode {
+    /// As soon as there is work that the fee rules let in.
+    Immediate,
+    /// No sooner than this many ms after the last block.
+    Interval(u64),
+}
+
+/// Settings of one chain.
+#[derive(Clone, Copy, Debug)]
+pub struct EvmConfig {
+    /// Which states are kept.
+    pub history: History,
+    /// Keep addresses and storage slots under their hashes.
+    pub preimages: bool,
+    /// Limits of the pool.
+    pub pool: PoolConfig,
+    /// When blocks are made.
+    pub mode: BuildMode,
+    /// Take transactions that were not signed for one chain alone.
+    pub allow_unprotected: bool,
+}
+
+impl Default for EvmConfig {
+    fn default() -> Self {
+        Self {
+            history: History::Window(PRUNED_WINDOW),
+            preimages: false,
+            pool: PoolConfig::default(),
+            mode: BuildMode::Immediate,
+            allow_unprotected: false,
+        }
+    }
+}
+
+/// Blocks whose state a pruning node keeps (decision 38).
+pub const PRUNED_WINDOW: u64 = 32;

@@ -1,0 +1,102 @@
+//! The chain as services read it.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use esker_chain::ChainVm;
+
+use super::vm::Evm;
+use super::{ChainReadError, ChainView};
+use crate::rules::Rules;
+use crate::state::At;
+use crate::types::Receipt;
+use crate::view::{
+    BadBlock, ChainReader, SealedBlock, SealedHeader, StateSnapshot, TxLocation, ViewError,
+};
+
+impl From<ChainReadError> for ViewError {
+    fn from(error: ChainReadError) -> Self {
+        match error {
+            ChainReadError::Storage(error) => Self::Storage(error),
+            ChainReadError::NoTip | ChainReadError::Damaged { .. } => {
+                Self::Damaged(error.to_string())
+            }
+        }
+    }
+}
+
+impl Evm {
+    /// Reads from a snapshot.
+    fn read<R>(
+        &self,
+        read: impl FnOnce(ChainView<'_>) -> Result<R, ChainReadError>,
+    ) -> Result<R, ViewError> {
+        let reader = self.context().store.snapshot()?;
+        Ok(read(self.view(reader.as_ref()))?)
+    }
+}
+
+impl ChainReader for Evm {
+    fn rules(&self) -> &dyn Rules {
+        self.params().rules.as_ref()
+    }
+
+    fn head(&self) -> Arc<SealedHeader> {
+        Self::head(self)
+    }
+
+    fn header_at(&self, height: u64) -> Result<Option<Arc<SealedHeader>>, ViewError> {
+        let head = Self::head(self);
+        if height >= head.header.number {
+            return Ok((height == head.header.number).then_some(head));
+        }
+        let header = self.read(|view| view.header(height))?;
+        Ok(header.map(|header| {
+            let hash = self.params().rules.block_hash(&header);
+            Arc::new(SealedHeader { header, hash })
+        }))
+    }
+
+    fn height_of(&self, hash: B256) -> Result<Option<u64>, ViewError> {
+        self.read(|view| view.height_of(&hash))
+    }
+
+    fn block_at(&self, height: u64) -> Result<Option<Arc<SealedBlock>>, ViewError> {
+        let Some(bytes) = self.read(|view| view.block_bytes(height))? else { return Ok(None) };
+        let rules = &self.params().rules;
+        let damaged = |cause| ViewError::from(ChainReadError::Damaged { height, cause });
+        let block = rules.decode_block(&bytes).map_err(damaged)?;
+        let hash = rules.block_hash(&block.header);
+        Ok(Some(Arc::new(SealedBlock { block, hash, size: bytes.len() })))
+    }
+
+    fn receipts_at(&self, height: u64) -> Result<Arc<[Receipt]>, ViewError> {
+        Ok(self.read(|view| view.receipts(height))?.into())
+    }
+
+    fn location(&self, tx: B256) -> Result<Option<TxLocation>, ViewError> {
+        let found = self.read(|view| view.location(&tx))?;
+        found
+            .map(|at| {
+                let index = usize::try_from(at.index)
+                    .map_err(|_| ViewError::Damaged(format!("place of transaction {tx}")))?;
+                Ok(TxLocation { height: at.height, index })
+            })
+            .transpose()
+    }
+
+    fn state_after(&self, block: &SealedHeader) -> Result<StateSnapshot, ViewError> {
+        let reader = self.context().store.snapshot()?;
+        let tip = self.view(reader.as_ref()).tip()?;
+        let height = block.header.number;
+        if height < tip.oldest_state || height > tip.height {
+            return Err(ViewError::StateGone(block.header.state_root));
+        }
+        let at = if height == tip.height { At::Latest } else { At::Height(height) };
+        Ok(StateSnapshot::new(reader, self.context().scope, at))
+    }
+
+    fn bad_blocks(&self) -> Vec<BadBlock> {
+        self.refused()
+    }
+}

@@ -1,0 +1,71 @@
+//! The chain's rows: blocks, receipts and where things are. Tags 0x50 to 0x5f of its scope.
+
+use alloy_primitives::B256;
+use esker_storage::{Table, ValueCodec};
+
+use crate::types::StoredReceipts;
+
+/// A hash as a key.
+pub type HashKey = [u8; 32];
+
+/// Accepted blocks by height, whole.
+pub const BLOCKS: Table<u64, Vec<u8>> = Table::new(0x50, "block");
+/// Heights of accepted blocks by hash.
+pub const HEIGHTS: Table<HashKey, u64> = Table::new(0x51, "block height");
+/// Receipts of an accepted block.
+pub const RECEIPTS: Table<u64, StoredReceipts> = Table::new(0x52, "receipts");
+/// Where an accepted transaction is, by its hash.
+pub const LOCATIONS: Table<HashKey, Location> = Table::new(0x53, "transaction location");
+/// The last accepted block; one row.
+pub const TIP: Table<(), Tip> = Table::new(0x54, "tip");
+
+/// A transaction's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// Height of its block.
+    pub height: u64,
+    /// Its place in the block, from 0.
+    pub index: u32,
+}
+
+/// The last accepted block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tip {
+    /// Its height.
+    pub height: u64,
+    /// Its hash.
+    pub hash: B256,
+    /// No state below this height can be read.
+    pub oldest_state: u64,
+}
+
+impl ValueCodec for Location {
+    fn encode_value(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.height.to_be_bytes());
+        out.extend_from_slice(&self.index.to_be_bytes());
+    }
+
+    fn decode_value(bytes: &[u8]) -> Option<Self> {
+        let (height, index) = bytes.split_first_chunk()?;
+        let (height, index) = (u64::from_be_bytes(*height), index.try_into().ok()?);
+        Some(Self { height, index: u32::from_be_bytes(index) })
+    }
+}
+
+impl ValueCodec for Tip {
+    fn encode_value(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.height.to_be_bytes());
+        out.extend_from_slice(self.hash.as_slice());
+        out.extend_from_slice(&self.oldest_state.to_be_bytes());
+    }
+
+    fn decode_value(bytes: &[u8]) -> Option<Self> {
+        let (height, rest) = bytes.split_first_chunk()?;
+        let (hash, oldest) = rest.split_first_chunk::<32>()?;
+        Some(Self {
+            height: u64::from_be_bytes(*height),
+            hash: B256::from(*hash),
+            oldest_state: u64::from_be_bytes(oldest.try_into().ok()?),
+        })
+    }
+}

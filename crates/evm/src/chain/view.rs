@@ -1,0 +1,127 @@
+//! Reading the chain: blocks, receipts, places, state, through one reader.
+
+use alloy_primitives::B256;
+use alloy_rlp::{Decodable, Header as RlpHeader};
+use esker_storage::{KvRead, Scope};
+
+use super::ChainReadError;
+use super::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
+use crate::executor::BlockHashes;
+use crate::rules::Rules;
+use crate::state::{At, StateError, StateView};
+use crate::types::{Block, Header, Receipt};
+
+/// Blocks that BLOCKHASH looks back.
+const MAX_LOOK_BACK: u64 = 256;
+
+/// The chain as one reader shows it: a snapshot, or overlays of undecided blocks over one.
+#[derive(Clone, Copy)]
+pub struct ChainView<'a> {
+    reader: &'a dyn KvRead,
+    scope: Scope,
+    rules: &'a dyn Rules,
+}
+
+impl std::fmt::Debug for ChainView<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChainView").field("scope", &self.scope).finish_non_exhaustive()
+    }
+}
+
+impl<'a> ChainView<'a> {
+    /// The chain of a scope.
+    pub fn new(reader: &'a dyn KvRead, scope: Scope, rules: &'a dyn Rules) -> Self {
+        Self { reader, scope, rules }
+    }
+
+    /// The newest block.
+    pub fn tip(&self) -> Result<Tip, ChainReadError> {
+        TIP.get(self.reader, self.scope, &())?.ok_or(ChainReadError::NoTip)
+    }
+
+    /// A block by its height.
+    pub fn block(&self, height: u64) -> Result<Option<Block>, ChainReadError> {
+        let decode = |bytes: &[u8]| self.rules.decode_block(bytes);
+        let found = BLOCKS.get_with(self.reader, self.scope, &height, decode)?;
+        found.transpose().map_err(|cause| ChainReadError::Damaged { height, cause })
+    }
+
+    /// A block's bytes by its height.
+    pub fn block_bytes(&self, height: u64) -> Result<Option<Vec<u8>>, ChainReadError> {
+        Ok(BLOCKS.get(self.reader, self.scope, &height)?)
+    }
+
+    /// A block's header by its height; the rest of the block is not decoded.
+    pub fn header(&self, height: u64) -> Result<Option<Header>, ChainReadError> {
+        let decode = |mut bytes: &[u8]| {
+            let mut list = RlpHeader::decode_bytes(&mut bytes, true)?;
+            Header::decode(&mut list)
+        };
+        let found = BLOCKS.get_with(self.reader, self.scope, &height, decode)?;
+        found.transpose().map_err(|cause| ChainReadError::Damaged { height, cause })
+    }
+
+    /// The height of a block.
+    pub fn height_of(&self, hash: &B256) -> Result<Option<u64>, ChainReadError> {
+        Ok(HEIGHTS.get(self.reader, self.scope, &hash.0)?)
+    }
+
+    /// The hash of the block of a height.
+    pub fn hash_of(&self, height: u64) -> Result<Option<B256>, ChainReadError> {
+        Ok(self.header(height)?.map(|header| self.rules.block_hash(&header)))
+    }
+
+    /// Receipts of the block of a height; none for genesis.
+    pub fn receipts(&self, height: u64) -> Result<Vec<Receipt>, ChainReadError> {
+        let found = RECEIPTS.get(self.reader, self.scope, &height)?;
+        Ok(found.map(|receipts| receipts.0).unwrap_or_default())
+    }
+
+    /// Where a transaction is.
+    pub fn location(&self, hash: &B256) -> Result<Option<Location>, ChainReadError> {
+        Ok(LOCATIONS.get(self.reader, self.scope, &hash.0)?)
+    }
+
+    /// The newest state.
+    pub fn latest_state(&self) -> StateView<'a> {
+        StateView::new(self.reader, self.scope, At::Latest)
+    }
+
+    /// The state after the block of a height, which must not be below [`Tip::oldest_state`].
+    pub fn state_at(&self, height: u64) -> StateView<'a> {
+        StateView::new(self.reader, self.scope, At::Height(height))
+    }
+}
+
+/// Hashes of the ancestors of the block after `parent`, for BLOCKHASH.
+#[derive(Clone, Copy, Debug)]
+pub struct Ancestors<'a> {
+    view: ChainView<'a>,
+    parent_number: u64,
+    parent_hash: B256,
+}
+
+impl<'a> Ancestors<'a> {
+    /// Those of a child of the newest block that `view` shows.
+    pub fn of_child(view: ChainView<'a>, parent_number: u64, parent_hash: B256) -> Self {
+        Self { view, parent_number, parent_hash }
+    }
+}
+
+impl BlockHashes for Ancestors<'_> {
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        if number == self.parent_number {
+            return Ok(Some(self.parent_hash));
+        }
+        if number > self.parent_number || self.parent_number - number >= MAX_LOOK_BACK {
+            return Ok(None);
+        }
+        self.view.hash_of(number).map_err(|error| match error {
+            ChainReadError::Storage(error) => StateError::Storage(error),
+            // A damaged block is found when it is read by itself; here it has no hash.
+            ChainReadError::NoTip | ChainReadError::Damaged { .. } => {
+                StateError::MissingCode(B256::ZERO)
+            }
+        })
+    }
+}

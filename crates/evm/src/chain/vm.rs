@@ -1,0 +1,449 @@
+//! The chain as the machine drives it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::{Address, B256};
+use bytes::Bytes;
+use esker_chain::{
+    BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, ExecutedBlock,
+    Route, Stage,
+};
+use esker_primitives::Id;
+use esker_primitives::sync::{Mutex, RwLock};
+use esker_storage::{KvRead, WriteSet};
+use tokio::sync::broadcast;
+
+use super::builder::{Draught, fill};
+use super::config::{BuildMode, EvmConfig};
+use super::rows::write_block;
+use super::view::{Ancestors, ChainView};
+use super::{ChainReadError, SubmitError};
+use crate::executor::{ChainParams, SenderError, recover_sender};
+use crate::extension::BlockExtension;
+use crate::genesis::Genesis;
+use crate::pool::{AccountState, NextBlock, Pool, PoolError, PooledTx, before_recovery};
+use crate::state::{ApplyOptions, StateError};
+use crate::types::{Block, Header, Receipt, Transaction};
+use crate::verify::{BlockSite, VerifyError, verify_block};
+use crate::view::{BadBlock, SealedBlock, SealedHeader};
+
+/// Refused blocks that are remembered.
+const MAX_REFUSED: usize = 10;
+
+/// Accepted blocks that a slow subscriber may lag behind.
+const EVENT_BACKLOG: usize = 256;
+
+/// A block that was executed, with what reading it again would cost.
+#[derive(Clone, Debug)]
+pub struct AcceptedBlock {
+    /// The block.
+    pub block: Block,
+    /// Its hash.
+    pub hash: B256,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// One receipt for each transaction.
+    pub receipts: Vec<Receipt>,
+    /// Accounts that it changed.
+    pub touched: Vec<Address>,
+}
+
+/// An EVM chain.
+#[derive(Debug)]
+pub struct Evm {
+    context: ChainContext,
+    params: ChainParams,
+    config: EvmConfig,
+    genesis: Genesis,
+    extension: Arc<dyn BlockExtension>,
+    pool: Pool,
+    head: RwLock<Arc<SealedHeader>>,
+    arrivals: AtomicU64,
+    accepted_txs: AtomicU64,
+    events: broadcast::Sender<Arc<AcceptedBlock>>,
+    routes: OnceLock<Vec<Route>>,
+    refused: Mutex<VecDeque<BadBlock>>,
+}
+
+impl Evm {
+    /// A chain over its context's store. Nothing is read or written before the machine opens it.
+    ///
+    /// # Errors
+    /// The genesis can't be used.
+    pub fn new(
+        context: ChainContext,
+        params: ChainParams,
+        config: EvmConfig,
+        genesis: Genesis,
+        extension: Arc<dyn BlockExtension>,
+    ) -> Result<Arc<Self>, ChainError> {
+        let mut scratch = WriteSet::default();
+        let block = genesis
+            .build(params.rules.as_ref(), context.scope, ApplyOptions::default(), &mut scratch)
+            .map_err(|error| ChainError::Genesis(error.to_string()))?;
+        let hash = params.rules.block_hash(&block.header);
+        let head = Arc::new(SealedHeader { header: block.header, hash });
+        Ok(Arc::new(Self {
+            pool: Pool::new(config.pool),
+            head: RwLock::new_named("evm.head", head),
+            arrivals: AtomicU64::new(0),
+            accepted_txs: AtomicU64::new(0),
+            events: broadcast::channel(EVENT_BACKLOG).0,
+            routes: OnceLock::new(),
+            refused: Mutex::new_named("evm.refused", VecDeque::new()),
+            context,
+            params,
+            config,
+            genesis,
+            extension,
+        }))
+    }
+
+    /// Sets the chain's endpoints, which services over it make; the first call counts.
+    pub fn set_routes(&self, routes: Vec<Route>) {
+        // A second call is a defect of the wiring that changes nothing.
+        let _already = self.routes.set(routes);
+    }
+
+    /// Rules and identity, for whoever runs code on this chain.
+    pub fn params(&self) -> &ChainParams {
+        &self.params
+    }
+
+    /// The chain's settings.
+    pub fn config(&self) -> &EvmConfig {
+        &self.config
+    }
+
+    /// The genesis that the chain started from.
+    pub fn genesis_definition(&self) -> &Genesis {
+        &self.genesis
+    }
+
+    /// The pool.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// The last accepted block.
+    pub fn head(&self) -> Arc<SealedHeader> {
+        Arc::clone(&self.head.read())
+    }
+
+    /// Accepted blocks, from now on, after their commit.
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<AcceptedBlock>> {
+        self.events.subscribe()
+    }
+
+    /// The chain through a reader of the store.
+    pub fn view<'a>(&'a self, reader: &'a dyn KvRead) -> ChainView<'a> {
+        ChainView::new(reader, self.context.scope, self.params.rules.as_ref())
+    }
+
+    /// What the next block brings, as of the clock.
+    ///
+    /// # Errors
+    /// The head is of the history before Apricot 5.
+    pub fn next_block(&self) -> Result<NextBlock, crate::rules::FeeRuleError> {
+        let head = self.head();
+        let time = self.context.clock.now_s().max(head.header.time);
+        let terms = self.params.rules.child_terms(&head.header, time)?;
+        Ok(NextBlock {
+            phase: terms.phase,
+            gas_limit: terms.gas_limit,
+            base_fee: terms.base_fee.saturating_to(),
+        })
+    }
+
+    /// Takes a transaction into the pool. Recovers its signature, so call it off the async threads.
+    pub fn submit(&self, tx: Transaction) -> Result<B256, SubmitError> {
+        let hash = *tx.tx_hash();
+        if self.pool.contains(&hash) {
+            return Err(PoolError::AlreadyKnown.into());
+        }
+        let next = self.next_block()?;
+        before_recovery(&tx, tx.encode_2718_len(), &next)?;
+        let sender =
+            recover_sender(&tx, self.params.rules.chain_id()).map_err(|error| match error {
+                SenderError::Type => PoolError::TypeNotSupported,
+                SenderError::Signature | SenderError::ChainId { .. } => PoolError::InvalidSender,
+            })?;
+        let now_ms = self.context.clock.now_ms();
+        let arrival = self.arrivals.fetch_add(1, Ordering::Relaxed);
+        let state = self.account_state(&sender)?;
+        self.pool.add(PooledTx::new(tx, sender, arrival, now_ms), state, &next, now_ms)?;
+        self.context.work.notify_one();
+        Ok(hash)
+    }
+
+    fn account_state(&self, address: &Address) -> Result<AccountState, StateError> {
+        let reader = self.context.store.snapshot()?;
+        let account = self.view(reader.as_ref()).latest_state().account(address)?;
+        let account = account.unwrap_or_default();
+        Ok(AccountState { nonce: account.nonce, balance: account.balance })
+    }
+
+    /// The block to build on: this chain's newest undecided one, or the tip of the store.
+    fn parent(
+        &self,
+        reader: &dyn KvRead,
+        at: &BuildContext,
+    ) -> Result<SealedHeader, ChainReadError> {
+        if let Some(parent) = at.ancestors.first().and_then(|block| sealed(block)) {
+            return Ok(SealedHeader { header: parent.block.header.clone(), hash: parent.hash });
+        }
+        let view = self.view(reader);
+        let tip = view.tip()?;
+        let header = view.header(tip.height)?.ok_or(ChainReadError::NoTip)?;
+        Ok(SealedHeader { header, hash: tip.hash })
+    }
+
+    fn with_site<R>(
+        &self,
+        reader: &dyn KvRead,
+        parent: &SealedHeader,
+        work: impl FnOnce(&BlockSite<'_>) -> R,
+    ) -> R {
+        let hashes = Ancestors::of_child(self.view(reader), parent.header.number, parent.hash);
+        work(&BlockSite {
+            chain: &self.params,
+            reader,
+            scope: self.context.scope,
+            options: ApplyOptions { preimages: self.config.preimages },
+            parent: &parent.header,
+            parent_hash: parent.hash,
+            hashes: &hashes,
+            extension: self.extension.as_ref(),
+        })
+    }
+
+    /// Gives an executed block its last rows.
+    fn seal_block(
+        &self,
+        reader: &dyn KvRead,
+        block: Block,
+        bytes: Bytes,
+        processed: crate::executor::Processed,
+        mut writes: WriteSet,
+    ) -> Result<ExecutedBlock, ChainError> {
+        let hash = self.params.rules.block_hash(&block.header);
+        let receipts = processed.receipts;
+        let rows = (hash, bytes.as_ref());
+        let (scope, history) = (self.context.scope, self.config.history);
+        write_block(reader, scope, history, &block, rows, receipts.clone(), &mut writes)?;
+        let Header { parent_hash, number, time, .. } = block.header;
+        let touched = processed.changes.keys().copied().collect();
+        let sealed = AcceptedBlock { block, hash, bytes: bytes.clone(), receipts, touched };
+        Ok(ExecutedBlock {
+            id: Id::new(hash.0),
+            parent_id: Id::new(parent_hash.0),
+            height: number,
+            timestamp_ms: time.saturating_mul(1000),
+            bytes,
+            writes,
+            payload: Arc::new(sealed),
+        })
+    }
+
+    fn remember_refused(&self, block: Block, size: usize, reason: String) {
+        let hash = self.params.rules.block_hash(&block.header);
+        let block = Arc::new(SealedBlock { block, hash, size });
+        let mut refused = self.refused.lock();
+        refused.truncate(MAX_REFUSED - 1);
+        refused.push_front(BadBlock { block, reason });
+    }
+
+    /// The blocks refused last, the newest first.
+    pub(super) fn refused(&self) -> Vec<BadBlock> {
+        self.refused.lock().iter().cloned().collect()
+    }
+
+    /// Lets the pool follow the state after a block.
+    fn settle_pool(&self, touched: &[Address]) -> Result<(), SubmitError> {
+        let pooled = self.pool.accounts();
+        let reader = self.context.store.snapshot().map_err(StateError::from)?;
+        let state = self.view(reader.as_ref()).latest_state();
+        let mut states = BTreeMap::new();
+        for address in touched.iter().filter(|address| pooled.binary_search(address).is_ok()) {
+            let account = state.account(address)?.unwrap_or_default();
+            let state = AccountState { nonce: account.nonce, balance: account.balance };
+            states.insert(*address, state);
+        }
+        let gas_limit = self.next_block()?.gas_limit;
+        self.pool.settle(&states, gas_limit, self.context.clock.now_ms());
+        Ok(())
+    }
+}
+
+fn sealed(block: &ExecutedBlock) -> Option<&AcceptedBlock> {
+    block.payload.downcast_ref()
+}
+
+impl From<ChainReadError> for ChainError {
+    fn from(error: ChainReadError) -> Self {
+        match error {
+            ChainReadError::Storage(error) => error.into(),
+            other => Self::Corrupted(other.to_string()),
+        }
+    }
+}
+
+impl ChainVm for Evm {
+    fn context(&self) -> &ChainContext {
+        &self.context
+    }
+
+    fn genesis(&self, out: &mut WriteSet) -> Result<(), ChainError> {
+        let rules = self.params.rules.as_ref();
+        let options = ApplyOptions { preimages: self.config.preimages };
+        let block = self
+            .genesis
+            .build(rules, self.context.scope, options, out)
+            .map_err(|error| ChainError::Genesis(error.to_string()))?;
+        let bytes = rules.encode_block(&block);
+        let rows = (rules.block_hash(&block.header), bytes.as_slice());
+        let empty = esker_storage::Store::memory()?;
+        let below = empty.snapshot()?;
+        let (scope, history) = (self.context.scope, self.config.history);
+        write_block(below.as_ref(), scope, history, &block, rows, Vec::new(), out)?;
+        Ok(())
+    }
+
+    fn check(&self, reader: &dyn KvRead) -> Result<(), ChainError> {
+        let view = self.view(reader);
+        let (stored, own) = (view.hash_of(0)?, self.head.read().hash);
+        let is_own = self.head.read().header.number > 0 || stored == Some(own);
+        if !is_own {
+            return Err(ChainError::Mismatch(format!(
+                "database contains incompatible genesis (have {:x}, new {own:x}): start with the genesis \
+                 that the folder was made with, or with another folder",
+                stored.unwrap_or_default()
+            )));
+        }
+        let tip = view.tip()?;
+        let header = view.header(tip.height)?.ok_or(ChainReadError::NoTip)?;
+        let root = view.latest_state().root().map_err(|e| ChainError::Corrupted(e.to_string()))?;
+        if root != header.state_root {
+            return Err(ChainError::Corrupted(format!(
+                "the state of the C-Chain has root {root}, block {} says {}",
+                tip.height, header.state_root
+            )));
+        }
+        *self.head.write() = Arc::new(SealedHeader { header, hash: tip.hash });
+        Ok(())
+    }
+
+    fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {
+        if self.pool.counts().0 == 0 && !self.extension.has_work() {
+            return Ok(Built::Nothing);
+        }
+        let head = self.parent(parent, at)?;
+        if let BuildMode::Interval(ms) = self.config.mode {
+            let next_ms = head.header.time.saturating_mul(1000).saturating_add(ms);
+            if at.now_ms < next_ms {
+                return Ok(Built::Later(next_ms));
+            }
+        }
+        let time = (at.now_ms / 1000).max(head.header.time);
+        let filled = self.with_site(parent, &head, |site| fill(site, &self.pool, time));
+        match filled.map_err(|error| ChainError::Corrupted(error.to_string()))? {
+            Draught::Block(filled) => {
+                let (block, processed, writes) = *filled;
+                let bytes = Bytes::from(self.params.rules.encode_block(&block));
+                let sealed = self.seal_block(parent, block, bytes, processed, writes)?;
+                Ok(Built::Block(Box::new(sealed)))
+            }
+            Draught::Nothing => Ok(Built::Nothing),
+            Draught::NotBefore(seconds) => Ok(Built::Later(seconds.saturating_mul(1000))),
+        }
+    }
+
+    fn verify(
+        &self,
+        parent: &dyn KvRead,
+        block: &[u8],
+        at: &BuildContext,
+    ) -> Result<ExecutedBlock, BlockError> {
+        let bytes = Bytes::copy_from_slice(block);
+        let invalid = |error: &dyn std::fmt::Display| BlockError::Invalid(error.to_string());
+        let block = self.params.rules.decode_block(&bytes).map_err(|error| invalid(&error))?;
+        let latest = at.now_ms / 1000 + crate::verify::MAX_FUTURE_S;
+        if block.header.time > latest {
+            let until_ms = (block.header.time - crate::verify::MAX_FUTURE_S).saturating_mul(1000);
+            let reason = format!(
+                "block timestamp is too far in the future: {} > allowed {latest}",
+                block.header.time
+            );
+            return Err(BlockError::NotYet { until_ms, reason });
+        }
+        let head = self.parent(parent, at).map_err(ChainError::from)?;
+        let known = |hash: &B256| self.pool.get(hash).map(|(tx, _)| tx.sender());
+        let mut writes = WriteSet::default();
+        let verified = self
+            .with_site(parent, &head, |site| verify_block(site, &block, None, &known, &mut writes));
+        let processed = match verified {
+            Ok(processed) => processed,
+            Err(VerifyError::State(StateError::Storage(error))) => return Err(error.into()),
+            Err(error) => {
+                let refused = invalid(&error);
+                self.remember_refused(block, bytes.len(), error.to_string());
+                return Err(refused);
+            }
+        };
+        Ok(self.seal_block(parent, block, bytes, processed, writes)?)
+    }
+
+    fn seal(&self, _: &ExecutedBlock, _: u64, _: &mut WriteSet) {}
+
+    fn accepted(&self, block: &Arc<ExecutedBlock>, _: u64) {
+        let Some(sealed) = sealed(block) else { return };
+        let head = SealedHeader { header: sealed.block.header.clone(), hash: sealed.hash };
+        *self.head.write() = Arc::new(head);
+        self.accepted_txs.fetch_add(sealed.receipts.len() as u64, Ordering::Relaxed);
+        if let Err(error) = self.settle_pool(&sealed.touched) {
+            tracing::error!(chain = self.name(), %error, "the pool could not follow a block");
+        }
+        // Nobody listening is no error.
+        let _listeners = self.events.send(Arc::new(sealed.clone()));
+        if self.pool.counts().0 > 0 {
+            self.context.work.notify_one();
+        }
+    }
+
+    fn dropped(&self, block: &Arc<ExecutedBlock>) {
+        let Some(sealed) = sealed(block) else { return };
+        for tx in &sealed.block.transactions {
+            // Those made here never left the pool; of the others, those that are still valid join it.
+            let _refused = self.submit(tx.clone());
+        }
+        self.context.work.notify_one();
+    }
+
+    fn seen(&self, _: &Arc<ExecutedBlock>, _: Stage) {}
+
+    fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError> {
+        Ok(self.view(reader).block_bytes(height)?.map(Bytes::from))
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        self.routes.get().cloned().unwrap_or_default()
+    }
+
+    fn health(&self) -> Result<String, String> {
+        let head = self.head();
+        Ok(format!("block {} {}", head.header.number, head.hash))
+    }
+
+    fn stats(&self) -> ChainStats {
+        let (pending, queued) = self.pool.counts();
+        ChainStats {
+            height: self.head().header.number,
+            mempool_txs: (pending + queued) as u64,
+            mempool_bytes: 0,
+            accepted_txs: self.accepted_txs.load(Ordering::Relaxed),
+        }
+    }
+}

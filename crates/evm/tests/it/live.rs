@@ -1,0 +1,298 @@
+//! The chain driven through the machine: from the pool into blocks, blocks of others, restarts.
+
+use std::sync::Arc;
+
+use alloy_consensus::{SignableTransaction, TxEip1559};
+use alloy_primitives::{Address, B256, Signature, TxKind, U256, address};
+use esker_chain::{
+    Aliases, Bundle, ChainContext, ChainMachine, ChainVm, Machine, MachineConfig, ProposeCtx,
+    Verdict,
+};
+use esker_evm::chain::{BuildMode, Evm, EvmConfig, History};
+use esker_evm::executor::{ChainParams, CodeCache};
+use esker_evm::extension::NoExtension;
+use esker_evm::genesis::Genesis;
+use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
+use esker_evm::types::Transaction;
+use esker_evm::view::{ChainReader, SealedBlock};
+use esker_primitives::clock::ManualClock;
+use esker_primitives::keys::PrivateKey;
+use esker_primitives::{ChainId, Id};
+use esker_storage::{KvStore, MemoryStore, Scope, Store};
+use tokio::sync::Notify;
+
+use crate::vectors::recorded;
+
+const FUNDED: Address = address!("0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC");
+const START_MS: u64 = 1_800_000_000_000;
+const GWEI: u128 = 1_000_000_000;
+
+#[derive(Debug)]
+struct NoAliases;
+
+impl Aliases for NoAliases {
+    fn lookup(&self, _: &str) -> Option<ChainId> {
+        None
+    }
+    fn primary_alias(&self, _: &ChainId) -> Option<String> {
+        None
+    }
+    fn aliases(&self, _: &ChainId) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+struct World {
+    evm: Arc<Evm>,
+    machine: Arc<Machine>,
+    clock: Arc<ManualClock>,
+}
+
+fn genesis() -> Genesis {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/genesis/local-c.json");
+    Genesis::parse(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// A node's chain over a store; exact rules, or those of the development network.
+fn open(
+    kv: Arc<dyn KvStore>,
+    config: EvmConfig,
+    overrides: FeeOverrides,
+) -> Result<World, esker_chain::ChainError> {
+    let clock = Arc::new(ManualClock::new(START_MS));
+    let work = Arc::new(Notify::new());
+    let store = Store::new(kv).unwrap();
+    let context = ChainContext {
+        network_id: 12345,
+        hrp: "local".into(),
+        chain_id: Id::sha256(b"C"),
+        scope: Scope(2),
+        native_asset_id: Id::ZERO,
+        native_aliases: Vec::new(),
+        aliases: Arc::new(NoAliases),
+        clock: clock.clone(),
+        store: store.clone(),
+        primary_chains: Arc::default(),
+        work: Arc::clone(&work),
+    };
+    let params = ChainParams {
+        rules: Arc::new(CChainRules::new(43112, ForkSchedule::LOCAL, overrides)),
+        network_id: 12345,
+        blockchain_id: context.chain_id,
+        codes: Arc::new(CodeCache::default()),
+    };
+    let evm = Evm::new(context, params, config, genesis(), Arc::new(NoExtension))?;
+    let chains = vec![Arc::clone(&evm) as Arc<dyn ChainVm>];
+    let checked = MachineConfig { check_proposals: true };
+    let machine = Machine::open(chains, store, clock.clone(), work, checked)?;
+    Ok(World { evm, machine, clock })
+}
+
+fn world(config: EvmConfig, overrides: FeeOverrides) -> World {
+    open(Arc::new(MemoryStore::new()), config, overrides).unwrap()
+}
+
+/// No block gas cost, a low base fee: as the development network.
+fn easy() -> FeeOverrides {
+    FeeOverrides {
+        min_base_fee: Some(1_000_000_000),
+        target_gas: Some(u64::MAX),
+        block_gas_cost_step: Some(0),
+        gas_limit: None,
+    }
+}
+
+fn transfer(nonce: u64, fee_cap: u128, tip: u128, value: u64) -> Transaction {
+    let key: PrivateKey =
+        "PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN".parse().unwrap();
+    let tx = TxEip1559 {
+        chain_id: 43112,
+        nonce,
+        gas_limit: 21_000,
+        max_fee_per_gas: fee_cap,
+        max_priority_fee_per_gas: tip,
+        to: TxKind::Call(Address::repeat_byte(7)),
+        value: U256::from(value),
+        ..Default::default()
+    };
+    let signed = key.sign_hash(&tx.signature_hash().0);
+    let bytes = signed.as_bytes();
+    let signature = Signature::from_bytes_and_parity(&bytes[..64], bytes[64] == 1);
+    tx.into_signed(signature).into()
+}
+
+async fn propose(world: &World) -> Bundle {
+    let (height, parent) = world.machine.last_final();
+    let at = ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
+    world.machine.propose(at).await.unwrap()
+}
+
+async fn accept(world: &World) -> Bundle {
+    let bundle = propose(world).await;
+    world.machine.finalize(&bundle, None).await.unwrap();
+    bundle
+}
+
+fn stored(world: &World, height: u64) -> Option<Arc<SealedBlock>> {
+    ChainReader::block_at(world.evm.as_ref(), height).unwrap()
+}
+
+fn balance(world: &World, address: Address) -> U256 {
+    let head = ChainReader::head(world.evm.as_ref());
+    let state = world.evm.state_after(&head).unwrap();
+    state.view().account(&address).unwrap().unwrap_or_default().balance
+}
+
+#[tokio::test]
+async fn transactions_become_blocks_with_receipts_and_state() {
+    let world = world(EvmConfig::default(), easy());
+    let before = balance(&world, FUNDED);
+    for nonce in [2, 0, 1] {
+        world.evm.submit(transfer(nonce, 2 * GWEI, GWEI, 5)).unwrap();
+    }
+    accept(&world).await;
+    let head = ChainReader::head(world.evm.as_ref());
+    assert_eq!((head.header.number, head.header.gas_used), (1, 63_000));
+    assert_eq!(balance(&world, Address::repeat_byte(7)), U256::from(15));
+    let paid = U256::from(63_000u64) * U256::from(2 * GWEI) + U256::from(15);
+    assert_eq!(before - balance(&world, FUNDED), paid);
+    assert_eq!(world.evm.pool().counts(), (0, 0));
+
+    let tx = transfer(1, 2 * GWEI, GWEI, 5);
+    let at = world.evm.location(*tx.tx_hash()).unwrap().unwrap();
+    assert_eq!((at.height, at.index), (1, 1));
+    let receipts = world.evm.receipts_at(1).unwrap();
+    assert_eq!((receipts[1].from, receipts[1].cumulative_gas_used), (FUNDED, 42_000));
+    let known = world.evm.submit(transfer(0, 2 * GWEI, GWEI, 5)).unwrap_err();
+    assert_eq!(known.to_string(), "nonce too low: next nonce 3, tx nonce 0");
+    let block = stored(&world, 1).unwrap();
+    assert_eq!((block.hash, block.block.transactions.len()), (head.hash, 3));
+    assert_eq!(world.evm.height_of(head.hash).unwrap(), Some(1));
+    assert!(stored(&world, 2).is_none());
+}
+
+#[tokio::test]
+async fn blocks_in_quick_succession_wait_until_their_tips_pay() {
+    let world = world(EvmConfig::default(), FeeOverrides::default());
+    world.evm.submit(transfer(0, 300 * GWEI, 0, 1)).unwrap();
+    accept(&world).await;
+    world.evm.submit(transfer(1, 300 * GWEI, 0, 1)).unwrap();
+    let waiting = {
+        let machine = Arc::clone(&world.machine);
+        let (height, parent) = machine.last_final();
+        tokio::spawn(async move {
+            let at =
+                ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
+            machine.propose(at).await.unwrap()
+        })
+    };
+    tokio::task::yield_now().await;
+    world.clock.advance(1_000);
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished(), "no tip, so not within two seconds");
+    world.clock.advance(1_000);
+    let bundle = waiting.await.unwrap();
+    world.machine.finalize(&bundle, None).await.unwrap();
+    // One that pays for speed is included at once.
+    world.evm.submit(transfer(2, 20_000 * GWEI, 19_000 * GWEI, 1)).unwrap();
+    accept(&world).await;
+    assert_eq!(ChainReader::head(world.evm.as_ref()).header.number, 3);
+}
+
+#[tokio::test]
+async fn an_interval_gathers_transactions() {
+    let config = EvmConfig { mode: BuildMode::Interval(5_000), ..EvmConfig::default() };
+    let world = world(config, easy());
+    world.evm.submit(transfer(0, 2 * GWEI, 0, 1)).unwrap();
+    accept(&world).await;
+    world.evm.submit(transfer(1, 2 * GWEI, 0, 1)).unwrap();
+    world.evm.submit(transfer(2, 2 * GWEI, 0, 1)).unwrap();
+    world.clock.advance(5_000);
+    accept(&world).await;
+    assert_eq!(stored(&world, 2).unwrap().block.transactions.len(), 2);
+}
+
+#[tokio::test]
+async fn a_restart_finds_the_tip_and_refuses_another_genesis() {
+    let disk: Arc<dyn KvStore> = Arc::new(MemoryStore::new());
+    let world = open(Arc::clone(&disk), EvmConfig::default(), easy()).unwrap();
+    world.evm.submit(transfer(0, 2 * GWEI, 0, 1)).unwrap();
+    accept(&world).await;
+    let head = ChainReader::head(world.evm.as_ref());
+    drop(world);
+
+    let again = open(Arc::clone(&disk), EvmConfig::default(), easy()).unwrap();
+    assert_eq!(ChainReader::head(again.evm.as_ref()), head);
+    again.evm.submit(transfer(1, 2 * GWEI, 0, 1)).unwrap();
+    accept(&again).await;
+    assert_eq!(ChainReader::head(again.evm.as_ref()).header.number, 2);
+}
+
+#[tokio::test]
+async fn a_pruning_chain_keeps_its_window_and_an_archive_everything() {
+    for (history, oldest) in [(History::Window(4), 6), (History::Archive, 0)] {
+        let config = EvmConfig { history, ..EvmConfig::default() };
+        let world = world(config, easy());
+        for nonce in 0..10 {
+            world.evm.submit(transfer(nonce, 2 * GWEI, 0, 1)).unwrap();
+            accept(&world).await;
+        }
+        for height in 0..=10 {
+            let header = world.evm.header_at(height).unwrap().unwrap();
+            let state = world.evm.state_after(&header);
+            assert_eq!(state.is_ok(), height >= oldest, "{history:?} {height}");
+            if let Ok(state) = state {
+                assert_eq!(state.view().root().unwrap(), header.header.state_root);
+                let received = state.view().account(&Address::repeat_byte(7)).unwrap();
+                assert_eq!(received.unwrap_or_default().balance, U256::from(height));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_recorded_chain_is_verified_block_by_block() {
+    let world = world(EvmConfig::default(), FeeOverrides::default());
+    let mut accepted = 0;
+    for bytes in recorded("C") {
+        let block = esker_evm::types::Block::parse(&bytes).unwrap();
+        let (height, parent) = world.machine.last_final();
+        let blocks = vec![(Id::sha256(b"C"), bytes.into())];
+        let timestamp_ms = START_MS;
+        let bundle = Bundle { version: 0, parent, height: height + 1, timestamp_ms, blocks };
+        let verdict = world.machine.verify(&[], &bundle).await.unwrap();
+        if !block.ext_data.is_empty() {
+            // Atomic transactions are another crate's; here they are refused, and remembered as such.
+            assert!(matches!(verdict, Verdict::Invalid(_)));
+            assert_eq!(world.evm.bad_blocks()[0].block.hash, block.hash());
+            break;
+        }
+        assert_eq!(verdict, Verdict::Valid, "block {}", block.header.number);
+        world.machine.finalize(&bundle, None).await.unwrap();
+        accepted += 1;
+    }
+    assert!(accepted > 0);
+    let head = ChainReader::head(world.evm.as_ref());
+    assert_eq!(head.header.number, accepted);
+    assert_ne!(head.hash, B256::ZERO);
+}
+
+#[tokio::test]
+async fn transactions_of_a_dropped_block_return() {
+    let world = world(EvmConfig::default(), easy());
+    world.evm.submit(transfer(0, 2 * GWEI, 0, 1)).unwrap();
+    let ours = propose(&world).await;
+    let (height, parent) = world.machine.last_final();
+    let beat = Bundle {
+        version: 0,
+        parent,
+        height: height + 1,
+        timestamp_ms: START_MS,
+        blocks: Vec::new(),
+    };
+    world.machine.finalize(&beat, None).await.unwrap();
+    assert_eq!(ChainReader::head(world.evm.as_ref()).header.number, 0);
+    let again = accept(&world).await;
+    assert_ne!(again.id(), ours.id());
+    assert_eq!(balance(&world, Address::repeat_byte(7)), U256::from(1));
+}
