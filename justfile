@@ -23,6 +23,10 @@ fmt:
 lint:
     cargo clippy --workspace --all-targets -- -D warnings
 
+# Pages that hold tables and answers of the code, written anew.
+pages:
+    cargo xtask docs
+
 # Documentation of all crates, warnings denied.
 docs:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps

@@ -6,6 +6,7 @@ const USAGE: &str = "\
 cargo xtask test [ARGS]      every test: gets node and npm where they are missing, installs the client libraries,
                              then `cargo test --workspace ARGS`
 cargo xtask tidy             rules of the repository that no compiler checks
+cargo xtask docs             writes anew what documents hold of the code: settings, metrics, methods, answers
 cargo xtask goldens FOLDER   compares tests/golden with a folder of newer recordings; --update copies them";
 
 fn main() -> ExitCode {
@@ -14,6 +15,7 @@ fn main() -> ExitCode {
     let done = match args.first().map(String::as_str) {
         Some("test") => xtask::test::run(rest),
         Some("tidy") => xtask::tidy::run(),
+        Some("docs") => xtask::docs::run(),
         Some("goldens") => xtask::goldens::run(rest),
         _ => {
             eprintln!("{USAGE}");

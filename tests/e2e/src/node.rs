@@ -17,7 +17,8 @@ use crate::until::until;
 #[derive(Debug)]
 pub struct NodeBuilder {
     program: PathBuf,
-    network: OsString,
+    /// None: `esker dev`.
+    network: Option<OsString>,
     config: Option<PathBuf>,
     data_dir: Option<PathBuf>,
     extra: Vec<OsString>,
@@ -30,7 +31,7 @@ impl NodeBuilder {
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
-            network: "local".into(),
+            network: Some("local".into()),
             config: None,
             data_dir: None,
             extra: Vec::new(),
@@ -39,7 +40,13 @@ impl NodeBuilder {
 
     /// A network preset, or the path of a network file.
     pub fn network(mut self, network: impl Into<OsString>) -> Self {
-        self.network = network.into();
+        self.network = Some(network.into());
+        self
+    }
+
+    /// `esker dev` in place of `esker node`.
+    pub fn dev(mut self) -> Self {
+        self.network = None;
         self
     }
 
@@ -69,7 +76,10 @@ impl NodeBuilder {
         let ready_file = scratch.path().join("ready.json");
         let log = scratch.path().join("output.txt");
         let mut command = Command::new(&self.program);
-        command.arg("node").arg("--network").arg(&self.network);
+        match &self.network {
+            Some(network) => command.args(["node", "--network"]).arg(network),
+            None => command.arg("dev"),
+        };
         if let Some(config) = &self.config {
             command.arg("--config").arg(config);
         }

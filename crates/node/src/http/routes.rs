@@ -197,10 +197,10 @@ impl Routes {
     /// Every path of JSON-RPC with its methods, ascending: for documentation and its tests.
     pub fn services(&self) -> Vec<(String, Service)> {
         let table = self.table.load();
-        let service = |(path, target): (&Box<str>, &Arc<Target>)| {
+        let services = table.iter().filter_map(|(path, target)| {
             Some((path.to_string(), target.endpoint.service()?.clone()))
-        };
-        let mut services: Vec<_> = table.iter().filter_map(service).collect();
+        });
+        let mut services: Vec<_> = services.collect();
         services.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         services
     }

@@ -19,7 +19,7 @@ enum Node {
     /// A number, a text, a literal; an empty list or object.
     Leaf(String),
     /// What opens and closes it, and each element with its name before it.
-    Group(char, char, Vec<(String, Node)>),
+    Group(char, char, Vec<(String, Self)>),
 }
 
 fn parse(rest: &mut Peekable<Chars<'_>>) -> Node {

@@ -39,7 +39,8 @@ impl Session {
     /// Sends a request and compares the answer; a read is repeated for a moment where it differs.
     pub fn attempt(&mut self, page: &Page, exchange: &Exchange) -> Result<Attempt> {
         let request = exchange.request()?;
-        let reads = request.method().is_none_or(|method| is_read(&method));
+        let documented = page.answer(exchange).is_none_or(|answer| !answer.trim().is_empty());
+        let reads = documented && request.method().is_none_or(|method| is_read(&method));
         let deadline = Instant::now() + PATIENCE;
         loop {
             let attempt = self.once(page, exchange)?;

@@ -10,6 +10,7 @@ use esker_e2e::docs::{Page, Session, layout};
 use esker_e2e::files::tests_path;
 use esker_node::Config;
 use esker_node::config::cli::{self, Invocation};
+use esker_primitives::sync::Mutex;
 use esker_rpc::{MethodInfo, Service};
 
 use crate::support::local;
@@ -17,14 +18,15 @@ use crate::support::local;
 /// Everything that can be switched on: what the pages ask their readers for.
 const SWITCHES: [&str; 3] = ["--api-admin-enabled", "--api-keystore-enabled", "--index-enabled"];
 
-#[test]
 /// A page may be written by one test while another reads it.
 static PAGES: Mutex<()> = Mutex::new(());
 
 /// Methods that can't succeed on a fresh development node yet, and what they need.
 const WITHOUT_RESULT: [(&str, &str); 1] = [("xvm.import", "the C-Chain, to export something")];
 
+#[test]
 fn every_answer_is_the_documented_one() {
+    let _alone = PAGES.lock();
     let mut report = String::new();
     let mut tried = 0;
     for file in files() {
@@ -33,7 +35,7 @@ fn every_answer_is_the_documented_one() {
             continue;
         }
         // A fresh node for each page, as its reader has.
-        let node = SWITCHES.iter().fold(local().network("dev"), |node, switch| node.arg(switch));
+        let node = SWITCHES.iter().fold(local().dev(), |node, switch| node.arg(switch));
         let node = node.start().unwrap();
         let mut session = Session::new(node.address());
         let mut anew = Vec::new();
@@ -60,6 +62,7 @@ fn every_answer_is_the_documented_one() {
 
 #[test]
 fn every_method_is_documented() {
+    let _alone = PAGES.lock();
     let (tables, pages) = (tables(), api_pages());
     let mut wrong = Vec::new();
     let mut documented = BTreeMap::new();
@@ -138,6 +141,7 @@ fn deprecation(text: &str) -> Option<&str> {
 
 #[test]
 fn the_list_of_methods_is_current() {
+    let _alone = PAGES.lock();
     let file = tests_path("../docs/api/README.md");
     let page = std::fs::read_to_string(&file).unwrap();
     let (begin, end) =

@@ -1,0 +1,30 @@
+//! `cargo xtask docs`: writes anew what documents hold of the code.
+//!
+//! The tests that compare documents with the code write them where `UPDATE_EXPECT` is set; this runs them.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::node::must;
+use crate::workspace;
+
+/// Arguments of `cargo test` for each group of pages.
+const WRITERS: [&[&str]; 3] = [
+    // docs/configuration.md
+    &["-p", "esker-node", "--lib", "config::docs"],
+    // docs/metrics.md
+    &["-p", "esker-node", "--test", "it", "the_documentation_is_current"],
+    // Answers on all pages, the list of methods in docs/api/README.md.
+    &["-p", "esker-e2e", "--test", "it", "--", "docs::every_answer", "docs::the_list"],
+];
+
+/// Writes all of them; what changed, git tells.
+pub fn run() -> Result<()> {
+    for arguments in WRITERS {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(workspace::root()).args(["test", "--quiet"]).args(arguments);
+        must(command.env("UPDATE_EXPECT", "1"))?;
+    }
+    Ok(())
+}
