@@ -66,11 +66,7 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
 
     /// Is what the block consumes there? `parent` reads the state before the block, that of other chains
     /// included.
-    fn check_inputs(
-        &self,
-        block: &ExtBlock<'_>,
-        parent: &dyn KvRead,
-    ) -> Result<(), ExtError>;
+    fn check_inputs(&self, block: &ExtBlock<'_>, parent: &dyn KvRead) -> Result<(), ExtError>;
 
     /// Applies ext data to the state after the EVM transactions, and writes its own rows. `rows` shows the
     /// rows before the block.
@@ -110,11 +106,7 @@ impl BlockExtension for NoExtension {
         Err(ExtError::Invalid("this chain has no atomic transactions".into()))
     }
 
-    fn check_inputs(
-        &self,
-        _: &ExtBlock<'_>,
-        _: &dyn KvRead,
-    ) -> Result<(), ExtError> {
+    fn check_inputs(&self, _: &ExtBlock<'_>, _: &dyn KvRead) -> Result<(), ExtError> {
         Ok(())
     }
 

@@ -8,12 +8,14 @@
 //! - [`pool`]: transactions that wait for a block.
 //! - [`rules`]: what holds when, one file a fork phase; nothing else asks which chain it is.
 //! - [`executor`]: running transactions, with revm.
+//! - [`call`]: calls that nobody signed, gas estimates, access lists.
 //! - [`extension`]: the port for what blocks carry beside EVM transactions.
 //! - [`view`]: what services read of the chain and of the pool.
 //! - [`genesis`]: the first block.
 //! - [`verify`]: verifying blocks, and giving one's own their final form.
 
 pub mod accounts;
+pub mod call;
 pub mod chain;
 pub mod executor;
 pub mod extension;

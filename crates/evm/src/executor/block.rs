@@ -4,7 +4,9 @@ use alloy_primitives::{Address, B256, Bloom, Bytes, U256, address};
 
 use super::check::WARP;
 use super::vm::{Bounds, ExecutionEnd, Runner};
-use super::{BlockContext, BlockHashes, ChainParams, Message, StateOverlay, TxError, recover_sender};
+use super::{
+    BlockContext, BlockHashes, ChainParams, Message, StateOverlay, TxError, recover_sender,
+};
 use crate::extension::ExtOutcome;
 use crate::rules::Phase;
 use crate::state::{AccountParts, StateChanges, StateError, StateView};

@@ -31,7 +31,9 @@ pub(super) fn end_of(
             VmError::InsufficientBalance
         }
         // The data is there, only the gas to store it is not.
-        InstructionResult::OutOfGas if created && !result.interpreter_result().output.is_empty() => {
+        InstructionResult::OutOfGas
+            if created && !result.interpreter_result().output.is_empty() =>
+        {
             VmError::CodeStoreOutOfGas
         }
         InstructionResult::MemoryLimitOOG => {

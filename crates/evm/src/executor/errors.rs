@@ -100,7 +100,9 @@ pub enum TxError {
         base_fee: U256,
     },
     /// The sender can't pay.
-    #[error("insufficient funds for gas * price + value: address {address} have {have} want {want}")]
+    #[error(
+        "insufficient funds for gas * price + value: address {address} have {have} want {want}"
+    )]
     InsufficientFunds {
         /// Sender.
         address: Address,

@@ -54,27 +54,21 @@ impl<'a, I> Handler for ChainHandler<'a, I> {
         evm: &mut Self::Evm,
         first: FrameInit,
     ) -> Result<FrameResult, Error> {
-        run_frames(evm, first, |evm, init| Ok(started(evm.frame_init(init)?)), |evm| {
-            Ok(evm.frame_run()?)
-        })
+        run_frames(
+            evm,
+            first,
+            |evm, init| Ok(started(evm.frame_init(init)?)),
+            |evm| Ok(evm.frame_run()?),
+        )
     }
 
     /// Nothing is refunded since Apricot 1.
-    fn refund(
-        &self,
-        _: &mut Self::Evm,
-        result: &mut FrameResult,
-        _: i64,
-    ) -> Result<(), Error> {
+    fn refund(&self, _: &mut Self::Evm, result: &mut FrameResult, _: i64) -> Result<(), Error> {
         result.gas_mut().set_refund(0);
         Ok(())
     }
 
-    fn reimburse_caller(
-        &self,
-        evm: &mut Self::Evm,
-        result: &mut FrameResult,
-    ) -> Result<(), Error> {
+    fn reimburse_caller(&self, evm: &mut Self::Evm, result: &mut FrameResult) -> Result<(), Error> {
         let EvmContext { tx, journaled_state, chain, .. } = &mut evm.ctx;
         let unused = chain.gas_price * U256::from(result.gas().remaining());
         journaled_state.load_account_mut(tx.caller)?.incr_balance(unused);
@@ -105,9 +99,12 @@ where
         evm: &mut Self::Evm,
         first: FrameInit,
     ) -> Result<FrameResult, Error> {
-        run_frames(evm, first, |evm, init| Ok(started(evm.inspect_frame_init(init)?)), |evm| {
-            Ok(evm.inspect_frame_run()?)
-        })
+        run_frames(
+            evm,
+            first,
+            |evm, init| Ok(started(evm.inspect_frame_init(init)?)),
+            |evm| Ok(evm.inspect_frame_run()?),
+        )
     }
 }
 

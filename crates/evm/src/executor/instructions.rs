@@ -8,12 +8,13 @@
 use std::collections::hash_map::Entry;
 
 use alloy_primitives::{Address, U256};
+use revm::Database;
 use revm::bytecode::opcode;
+use revm::context::JournalEntry;
+use revm::context_interface::JournalTr;
 use revm::context_interface::context::{ContextError, SStoreResult, StateLoad};
 use revm::context_interface::host::LoadError;
 use revm::context_interface::journaled_state::entry::JournalEntryTr;
-use revm::context_interface::JournalTr;
-use revm::context::JournalEntry;
 use revm::handler::instructions::EthInstructions;
 use revm::interpreter::instructions::host as standard;
 use revm::interpreter::interpreter::EthInterpreter;
@@ -23,7 +24,6 @@ use revm::interpreter::{
 };
 use revm::primitives::hardfork::SpecId;
 use revm::state::EvmStorageSlot;
-use revm::Database;
 
 use super::vm::EvmContext;
 use crate::rules::NativeAsset;

@@ -9,6 +9,7 @@
 //!
 //! revm stays in here: outside, only an inspector (a tracer) names its types, through [`EvmContext`].
 
+pub(crate) mod abi;
 mod block;
 mod block_context;
 mod check;
@@ -40,5 +41,5 @@ pub use params::{ChainParams, is_prohibited};
 pub use recover::{SenderError, recover_sender};
 pub use vm::{
     Bounds, ChainEnv, EvmContext, ExecutionEnd, Inspector, Runner, Stop, StopCheck, inspector,
-    interpreter,
+    interpreter, opcode,
 };

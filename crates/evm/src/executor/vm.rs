@@ -11,6 +11,7 @@ use revm::handler::instructions::EthInstructions;
 use revm::handler::{EthFrame, Handler};
 use revm::inspector::{InspectorHandler, NoOpInspector};
 use revm::interpreter::interpreter::EthInterpreter;
+use revm::primitives::AddressSet;
 use revm::primitives::hardfork::SpecId;
 
 use super::check::check;
@@ -21,6 +22,7 @@ use crate::rules::{Instructions, NativeAsset};
 use crate::state::StateError;
 
 pub use revm::Inspector;
+pub use revm::bytecode::opcode;
 pub use revm::inspector;
 pub use revm::interpreter;
 
@@ -231,6 +233,11 @@ impl<'a, I> Runner<'a, I> {
         &self.machine.ctx.journaled_state.database
     }
 
+    /// Where precompiled contracts lie, warp aside.
+    pub(crate) fn precompiles(&self) -> &AddressSet {
+        self.machine.precompiles.addresses()
+    }
+
     /// The inspector.
     pub fn inspector(&mut self) -> &mut I {
         &mut self.machine.inspector
@@ -242,7 +249,11 @@ impl<'a, I> Runner<'a, I> {
     }
 
     /// Checks a message and runs it. What it did waits for [`Self::commit`] or [`Self::discard`].
-    pub fn run(&mut self, block: &BlockContext, message: &Message) -> Result<ExecutionEnd, TxError> {
+    pub fn run(
+        &mut self,
+        block: &BlockContext,
+        message: &Message,
+    ) -> Result<ExecutionEnd, TxError> {
         self.prepare(block, message)?;
         let result = ChainHandler::default().run(&mut self.machine);
         self.ended(result)
@@ -271,13 +282,8 @@ impl<'a, I> Runner<'a, I> {
         gas_limit: u64,
     ) -> Result<(), TxError> {
         let context = &mut self.machine.ctx;
-        context.tx = TxEnv {
-            caller,
-            kind: TxKind::Call(to),
-            data: input,
-            gas_limit,
-            ..TxEnv::default()
-        };
+        context.tx =
+            TxEnv { caller, kind: TxKind::Call(to), data: input, gas_limit, ..TxEnv::default() };
         context.chain.gas_price = U256::ZERO;
         // Whatever becomes of the call, the block goes on; only a store that fails ends it.
         match ChainHandler::default().run_system_call(&mut self.machine) {

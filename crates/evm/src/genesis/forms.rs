@@ -84,8 +84,12 @@ fn fixed<const N: usize>(
     go_type: &str,
 ) -> Result<[u8; N], String> {
     let text = value.as_str().ok_or_else(|| place.mismatch("non-string", go_type))?;
-    let raw = hex_digits(&text)
-        .ok_or_else(|| place.mismatch(if text.is_empty() { "empty hex string" } else { "hex string without 0x prefix" }, go_type))?;
+    let raw = hex_digits(&text).ok_or_else(|| {
+        place.mismatch(
+            if text.is_empty() { "empty hex string" } else { "hex string without 0x prefix" },
+            go_type,
+        )
+    })?;
     if raw.len() % 2 == 1 {
         return Err(place.mismatch("hex string of odd length", go_type));
     }
@@ -93,7 +97,11 @@ fn fixed<const N: usize>(
 }
 
 /// A map key of type `common.Hash` or `common.UnprefixedAddress`: with or without 0x for the latter.
-pub(super) fn key<const N: usize>(text: &str, go_type: &str, prefix: bool) -> Result<[u8; N], String> {
+pub(super) fn key<const N: usize>(
+    text: &str,
+    go_type: &str,
+    prefix: bool,
+) -> Result<[u8; N], String> {
     let raw = match (hex_digits(text), prefix) {
         (Some(raw), _) => raw,
         (None, false) => text,

@@ -84,9 +84,8 @@ pub(super) fn parse(json: &[u8]) -> Result<Genesis, GenesisError> {
         return Err(GenesisError::Json(text));
     }
     let fields = Fields::read(document).map_err(GenesisError::Json)?;
-    let missing = |field| {
-        GenesisError::Json(format!("missing required field '{field}' for {STRUCT}"))
-    };
+    let missing =
+        |field| GenesisError::Json(format!("missing required field '{field}' for {STRUCT}"));
     Ok(Genesis {
         gas_limit: fields.gas_limit.ok_or_else(|| missing("gasLimit"))?,
         difficulty: fields.difficulty.ok_or_else(|| missing("difficulty"))?,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
-use esker_storage::{KvRead, KvWrite, MemoryStore, KvStore, Scope};
+use esker_storage::{KvRead, KvStore, KvWrite, MemoryStore, Scope};
 use thiserror::Error;
 
 use crate::executor::{WARP, WARP_CODE, asset_slot};
@@ -61,7 +61,9 @@ pub enum GenesisError {
         rewind_to: u64,
     },
     /// Forks out of their order.
-    #[error("chain configuration: {later} at {later_at} would come before {earlier} at {earlier_at}")]
+    #[error(
+        "chain configuration: {later} at {later_at} would come before {earlier} at {earlier_at}"
+    )]
     Order {
         /// Which.
         earlier: String,

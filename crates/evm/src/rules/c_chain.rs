@@ -1,6 +1,6 @@
 //! The seam, and the C-Chain's rules behind it.
 
-use alloy_primitives::{Address, B256, Bytes, U256, address};
+use alloy_primitives::{Address, B256, Bytes, U256, address, hex};
 use alloy_rlp::{Decodable, Encodable};
 use thiserror::Error;
 
@@ -47,7 +47,7 @@ pub enum FeeRuleError {
     #[error("parent header has no {0}")]
     BadParent(&'static str),
     /// The front of the extra data is not what follows from the parent.
-    #[error("expected rollup window bytes: {want:x}, found {got:x}")]
+    #[error("expected rollup window bytes: {}, found {}", hex::encode(want), hex::encode(got))]
     Window {
         /// What follows.
         want: Bytes,

@@ -1,6 +1,6 @@
 //! Why a block is refused.
 
-use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256};
+use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256, hex};
 use thiserror::Error;
 
 use crate::executor::TxError;
@@ -21,12 +21,14 @@ pub enum VerifyError {
     #[error("failed to verify predicates: warp predicates are not supported")]
     WarpPredicate,
     /// The header does not tell the results of predicates.
-    #[error("failed to verify predicates: failed to find predicate results in extra data: {0:x}")]
+    #[error("failed to verify predicates: failed to find predicate results in extra data: {}", hex::encode(_0))]
     NoPredicateResults(Bytes),
     /// The header tells other results.
     #[error(
         "failed to verify predicates: invalid header predicate results \
-         (remote: {remote:x} local: {local:x})"
+         (remote: {} local: {})",
+        hex::encode(remote),
+        hex::encode(local)
     )]
     PredicateResults {
         /// What is there.

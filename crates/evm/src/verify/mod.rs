@@ -96,7 +96,9 @@ pub fn verify_block(
     syntactic::check(&*site.chain.rules, &phase, block, &summary, now_s)?;
     site.extension.check_inputs(&ext, site.reader)?;
     check_predicates(site, block)?;
-    if header.parent_hash != site.parent_hash || site.parent.number.checked_add(1) != Some(header.number) {
+    if header.parent_hash != site.parent_hash
+        || site.parent.number.checked_add(1) != Some(header.number)
+    {
         return Err(VerifyError::UnknownAncestor);
     }
     let terms = site.chain.rules.child_terms(site.parent, header.time)?;

@@ -56,7 +56,7 @@ impl Precompiles {
         Self { standard, native_asset: phase.native_asset, warp: phase.warp, warm }
     }
 
-    /// Does a precompiled contract lie at an address, apart from warp?
+    /// Where precompiled contracts lie, warp aside.
     pub(super) fn addresses(&self) -> &AddressSet {
         &self.warm
     }
@@ -88,11 +88,7 @@ impl Precompiles {
 }
 
 /// `address 20 | asset 32` -> the balance.
-fn asset_balance(
-    context: &mut EvmContext<'_>,
-    input: &[u8],
-    gas: u64,
-) -> Result<Ran, StateError> {
+fn asset_balance(context: &mut EvmContext<'_>, input: &[u8], gas: u64) -> Result<Ran, StateError> {
     let Some(gas) = gas.checked_sub(ASSET_BALANCE_GAS) else {
         return Ok(Ran::Failed(VmError::OutOfGas));
     };
@@ -147,8 +143,7 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
             },
             Err(error) => {
                 let text = error.to_string();
-                context.error =
-                    Err(revm::context_interface::context::ContextError::Db(error));
+                context.error = Err(revm::context_interface::context::ContextError::Db(error));
                 return Err(text);
             }
         };

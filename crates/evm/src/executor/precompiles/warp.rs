@@ -7,6 +7,7 @@ use revm::interpreter::{CallInputs, CallScheme};
 
 use super::Ran;
 use crate::executor::VmError;
+use crate::executor::abi::{self, WORD};
 use crate::executor::check::WARP;
 use crate::executor::vm::EvmContext;
 
@@ -24,8 +25,6 @@ const SENT: B256 = b256!("0x56600c567728a800c0aa927500f831cb451df66a7af570eb4df4
 
 /// Type number of a payload that a contract sends.
 const ADDRESSED_CALL: u32 = 1;
-
-const WORD: usize = 32;
 
 pub(super) fn run(context: &mut EvmContext<'_>, inputs: &CallInputs, input: &Bytes) -> Ran {
     match answer(context, inputs, input) {
@@ -49,7 +48,9 @@ fn answer(
 ) -> Result<(u64, Vec<u8>), VmError> {
     let Some((selector, arguments)) = input.split_first_chunk::<4>() else {
         let length = input.len();
-        return failed(format!("missing function selector to precompile - input length ({length})"));
+        return failed(format!(
+            "missing function selector to precompile - input length ({length})"
+        ));
     };
     let gas = inputs.gas_limit;
     match *selector {
@@ -74,7 +75,7 @@ fn answer(
             if inputs.is_static {
                 return Err(VmError::WriteProtection);
             }
-            let payload = bytes_argument(arguments)
+            let payload = abi::bytes(arguments)
                 .or_else(|text| failed(format!("invalid sendWarpMessage input: {text}")))?;
             Ok((gas, send(context, sender(inputs), payload).to_vec()))
         }
@@ -94,22 +95,8 @@ fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| U256::from(*word).to_be_bytes::<WORD>()).collect()
 }
 
-const EMPTY: &str = "abi: attempting to unmarshal an empty string while arguments are expected";
-
-/// The first word of arguments.
-fn word(arguments: &[u8]) -> Result<U256, String> {
-    if arguments.is_empty() {
-        return Err(EMPTY.into());
-    }
-    let word = arguments.first_chunk::<WORD>().ok_or_else(|| {
-        let length = arguments.len();
-        format!("abi: cannot marshal in to go type: length insufficient {length} require {WORD}")
-    })?;
-    Ok(U256::from_be_bytes(*word))
-}
-
 fn check_index(arguments: &[u8]) -> Result<(), VmError> {
-    let index = word(arguments).and_then(|word| {
+    let index = abi::word(arguments).and_then(|word| {
         u32::try_from(word).map_err(|_| "abi: improperly encoded uint32 value".into())
     });
     let text = match index {
@@ -118,39 +105,6 @@ fn check_index(arguments: &[u8]) -> Result<(), VmError> {
         Err(text) => text,
     };
     failed(format!("invalid index to specify warp message: {text}"))
-}
-
-/// The one argument, of type `bytes`, with Go's texts.
-fn bytes_argument(arguments: &[u8]) -> Result<&[u8], String> {
-    let length = U256::from(arguments.len());
-    let word_bytes = U256::from(WORD);
-    // Go's numbers have no limit; a sum beyond 256 bits is beyond any input too.
-    let offset = word(arguments)?;
-    let start = offset.saturating_add(word_bytes);
-    if start > length {
-        return Err(format!(
-            "abi: cannot marshal in to go slice: offset {} would go over slice boundary (len={length})",
-            sum(offset, word_bytes)
-        ));
-    }
-    let start = start.saturating_to::<usize>();
-    let size = U256::from_be_slice(&arguments[start - WORD..start]);
-    let end = size.saturating_add(U256::from(start));
-    if end.bit_len() > 63 {
-        return Err(format!("abi: length larger than int64: {}", sum(size, U256::from(start))));
-    }
-    if end > length {
-        return Err(format!(
-            "abi: cannot marshal in to go type: length insufficient {length} require {end}"
-        ));
-    }
-    Ok(&arguments[start..end.saturating_to()])
-}
-
-/// The decimal text of a sum of any size.
-fn sum(a: U256, b: U256) -> String {
-    let (a, b) = (alloy_primitives::U512::from(a), alloy_primitives::U512::from(b));
-    (a + b).to_string()
 }
 
 /// Logs a message; gives its ID.

@@ -1,0 +1,111 @@
+//! Messages that nobody signed: calls, gas estimates, access lists (c-chain.md 4.5).
+//!
+//! Everything here is a plain function over a [`CallSite`], the state and the block at which is called. RPC
+//! reads requests and renders results; texts come from here.
+
+mod access_list;
+mod error;
+mod estimate;
+mod outcome;
+mod overrides;
+mod request;
+
+use crate::executor::{
+    BlockContext, BlockHashes, Bounds, ChainParams, EvmContext, Inspector, Message, Runner,
+    StateOverlay, interpreter,
+};
+use crate::state::StateView;
+
+pub use access_list::{AccessListOutcome, create_access_list};
+pub use error::CallError;
+pub use estimate::estimate_gas;
+pub use outcome::{CallOutcome, revert_reason};
+pub use overrides::{AccountOverride, BlockOverrides, StateOverrides};
+pub use request::CallRequest;
+
+/// Where a call is made.
+#[derive(Clone)]
+pub struct CallSite<'a> {
+    /// The chain.
+    pub chain: &'a ChainParams,
+    /// The state.
+    pub view: StateView<'a>,
+    /// The block that code sees ([`BlockContext::for_call`]). Its base fee is the one that prices are held
+    /// against: at the tip that is the lower of the last and the next one (decision 30).
+    pub block: BlockContext,
+    /// Hashes of that block and those before it.
+    pub hashes: &'a dyn BlockHashes,
+}
+
+impl std::fmt::Debug for CallSite<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CallSite").field("block", &self.block).finish_non_exhaustive()
+    }
+}
+
+/// What a call may use.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallLimits<'a> {
+    /// Most gas, also where a request asks for more; 0: no limit.
+    pub gas_cap: u64,
+    /// Memory, and when to stop.
+    pub bounds: Bounds<'a>,
+    /// The time after which [`Bounds::stop`] says so, for the text.
+    pub timeout: std::time::Duration,
+}
+
+/// Makes a call; nothing of it stays.
+pub fn call(
+    site: &CallSite<'_>,
+    request: &CallRequest,
+    state: &StateOverrides,
+    block: &BlockOverrides,
+    limits: &CallLimits<'_>,
+) -> Result<CallOutcome, CallError> {
+    let block = block.apply(site);
+    let overlay = overlay(site, state)?;
+    let message = request.message(limits.gas_cap)?;
+    let mut runner = Runner::new(site.chain, overlay, &block, limits.bounds);
+    let ended = runner
+        .run(&block, &message)
+        .map_err(|error| CallError::of(error, message.gas_limit, limits.timeout))?;
+    Ok(CallOutcome::of(ended))
+}
+
+/// As [`call`], while an inspector watches.
+pub fn call_inspected<'a, I>(
+    site: &CallSite<'a>,
+    request: &CallRequest,
+    state: &StateOverrides,
+    block: &BlockOverrides,
+    limits: &CallLimits<'a>,
+    inspector: I,
+) -> Result<(CallOutcome, I), CallError>
+where
+    I: Inspector<EvmContext<'a>, interpreter::interpreter::EthInterpreter>,
+{
+    let block = block.apply(site);
+    let overlay = overlay(site, state)?;
+    let message = request.message(limits.gas_cap)?;
+    let mut runner =
+        Runner::with_inspector(site.chain, overlay, &block, limits.bounds, inspector);
+    let ended = runner
+        .inspect(&block, &message)
+        .map_err(|error| CallError::of(error, message.gas_limit, limits.timeout))?;
+    Ok((CallOutcome::of(ended), runner.into_parts().1))
+}
+
+/// The state of a site with overrides.
+pub fn overlay<'a>(
+    site: &CallSite<'a>,
+    overrides: &StateOverrides,
+) -> Result<StateOverlay<'a>, CallError> {
+    let mut state = StateOverlay::new(site.view, site.hashes, site.chain.codes.clone());
+    overrides.apply(&*site.chain.rules, &mut state)?;
+    Ok(state)
+}
+
+/// The same message with another gas limit.
+fn with_gas(message: &Message, gas_limit: u64) -> Message {
+    Message { gas_limit, ..message.clone() }
+}

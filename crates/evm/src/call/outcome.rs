@@ -1,0 +1,87 @@
+//! What a call came to.
+
+use alloy_primitives::{Bytes, Log, U256};
+
+use crate::executor::{ExecutionEnd, VmError, abi};
+
+/// `Error(string)`
+const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
+/// `Panic(uint256)`
+const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
+
+/// What a call came to; it may have failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallOutcome {
+    /// Gas used. Nothing is refunded.
+    pub gas_used: u64,
+    /// Data returned, also by a revert.
+    pub output: Bytes,
+    /// How it ended, unless well.
+    pub error: Option<VmError>,
+    /// What was logged.
+    pub logs: Vec<Log>,
+}
+
+impl CallOutcome {
+    pub(super) fn of(ended: ExecutionEnd) -> Self {
+        let ExecutionEnd { error, gas_used, output, logs } = ended;
+        Self { gas_used, output, error, logs }
+    }
+
+    /// The data of a revert that has any: it has an error code of its own, 3.
+    pub fn revert_data(&self) -> Option<&Bytes> {
+        let reverted = self.error == Some(VmError::Reverted);
+        (reverted && !self.output.is_empty()).then_some(&self.output)
+    }
+
+    /// The error's text, with the reason that a revert gives; empty where there is no error.
+    pub fn message(&self) -> String {
+        let Some(error) = &self.error else { return String::new() };
+        match self.revert_data().and_then(|data| revert_reason(data)) {
+            Some(reason) => format!("{error}: {reason}"),
+            None => error.to_string(),
+        }
+    }
+}
+
+/// Why code reverted, if the data is an `Error(string)` or a `Panic(uint256)`.
+pub fn revert_reason(data: &[u8]) -> Option<String> {
+    let (selector, arguments) = data.split_first_chunk::<4>()?;
+    match *selector {
+        ERROR => abi::bytes(arguments).ok().map(text),
+        PANIC => {
+            let code = abi::word(arguments).ok()?;
+            Some(panic_reason(code).map_or_else(
+                || format!("unknown panic code: {code:#x}"),
+                str::to_owned,
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// A string of any bytes as Go writes it into JSON: each byte that is no UTF-8 becomes U+FFFD.
+fn text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    text
+}
+
+fn panic_reason(code: U256) -> Option<&'static str> {
+    Some(match u64::try_from(code).ok()? {
+        0x00 => "generic panic",
+        0x01 => "assert(false)",
+        0x11 => "arithmetic underflow or overflow",
+        0x12 => "division or modulo by zero",
+        0x21 => "enum overflow",
+        0x22 => "invalid encoded storage byte array accessed",
+        0x31 => "out-of-bounds array access; popping on an empty array",
+        0x32 => "out-of-bounds access of an array or bytesN",
+        0x41 => "out of memory",
+        0x51 => "uninitialized function",
+        _ => return None,
+    })
+}

@@ -1,0 +1,99 @@
+//! What a call is to find otherwise than it is.
+
+use std::collections::BTreeMap;
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+
+use super::{CallError, CallSite};
+use crate::executor::{BlockContext, StateOverlay};
+use crate::rules::{Phase, Rules};
+
+/// Accounts that a call finds changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StateOverrides(pub BTreeMap<Address, AccountOverride>);
+
+/// One changed account. The code of a precompiled contract can be set, without effect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountOverride {
+    /// Wei.
+    pub balance: Option<U256>,
+    /// Nonce.
+    pub nonce: Option<u64>,
+    /// Code.
+    pub code: Option<Bytes>,
+    /// All of its storage.
+    pub state: Option<BTreeMap<B256, B256>>,
+    /// Some of its storage.
+    pub state_diff: Option<BTreeMap<B256, B256>>,
+}
+
+impl StateOverrides {
+    /// Applies them.
+    pub fn apply(
+        &self,
+        rules: &dyn Rules,
+        state: &mut StateOverlay<'_>,
+    ) -> Result<(), CallError> {
+        for (address, account) in &self.0 {
+            if let Some(nonce) = account.nonce {
+                state.set_nonce(*address, nonce)?;
+            }
+            if let Some(code) = &account.code {
+                state.set_code(*address, code.clone())?;
+            }
+            if let Some(balance) = account.balance {
+                state.set_balance(*address, balance)?;
+            }
+            if account.state.is_some() && account.state_diff.is_some() {
+                return Err(CallError::BothStates(*address));
+            }
+            if account.state.is_some() {
+                state.wipe(*address)?;
+            }
+            for (key, value) in account.state.iter().chain(&account.state_diff).flatten() {
+                let slot = rules.storage_slot(U256::from_be_bytes(key.0));
+                state.set_slot(*address, slot, U256::from_be_bytes(value.0))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a call finds changed in the block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockOverrides {
+    /// NUMBER.
+    pub number: Option<U256>,
+    /// DIFFICULTY.
+    pub difficulty: Option<U256>,
+    /// TIMESTAMP, Unix s; it also says which rules hold.
+    pub time: Option<u64>,
+    /// GASLIMIT.
+    pub gas_limit: Option<u64>,
+    /// COINBASE.
+    pub coinbase: Option<Address>,
+    /// BASEFEE, wei.
+    pub base_fee: Option<U256>,
+    /// BLOBBASEFEE, wei.
+    pub blob_base_fee: Option<U256>,
+}
+
+impl BlockOverrides {
+    /// The block of a site with these changes.
+    pub fn apply(&self, site: &CallSite<'_>) -> BlockContext {
+        let block = site.block.clone();
+        let phase = self.time.map_or(block.phase, |time| {
+            site.chain.rules.phase_at(time).unwrap_or_else(|_| Phase::Apricot5.rules())
+        });
+        BlockContext {
+            number: self.number.unwrap_or(block.number),
+            difficulty: self.difficulty.unwrap_or(block.difficulty),
+            time: self.time.unwrap_or(block.time),
+            gas_limit: self.gas_limit.unwrap_or(block.gas_limit),
+            coinbase: self.coinbase.unwrap_or(block.coinbase),
+            base_fee: self.base_fee.unwrap_or(block.base_fee),
+            blob_base_fee: self.blob_base_fee.unwrap_or(block.blob_base_fee),
+            phase,
+        }
+    }
+}

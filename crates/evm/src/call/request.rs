@@ -1,0 +1,129 @@
+//! What is to be called.
+
+use alloy_eips::eip2930::AccessList;
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use alloy_rlp::{BufMut, Encodable, Header};
+
+use super::CallError;
+use crate::executor::Message;
+
+/// Gas of a call where nothing limits it.
+const UNLIMITED: u64 = u64::MAX / 2;
+
+/// A call as it is asked for: what is not given has a default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallRequest {
+    /// Who calls; the zero address if nobody.
+    pub from: Option<Address>,
+    /// Who is called; nobody: a contract is created.
+    pub to: Option<Address>,
+    /// Gas; zero is zero.
+    pub gas: Option<u64>,
+    /// Wei a gas, for both caps.
+    pub gas_price: Option<U256>,
+    /// Most wei a gas.
+    pub max_fee_per_gas: Option<U256>,
+    /// Most wei a gas above the base fee.
+    pub max_priority_fee_per_gas: Option<U256>,
+    /// Wei that go along.
+    pub value: Option<U256>,
+    /// Call data, or init code.
+    pub input: Bytes,
+    /// What it will touch.
+    pub access_list: Option<AccessList>,
+    /// Blobs; a list, even an empty one, makes it a blob transaction.
+    pub blob_hashes: Option<Vec<B256>>,
+    /// Most wei a blob gas.
+    pub max_fee_per_blob_gas: Option<U256>,
+    /// The sender's nonce: only the hash of a transaction looks at it.
+    pub nonce: Option<u64>,
+    /// The chain's number: only the hash of a transaction looks at it.
+    pub chain_id: Option<u64>,
+}
+
+impl CallRequest {
+    /// The message to be run, with at most `gas_cap` gas (0: no limit).
+    pub fn message(&self, gas_cap: u64) -> Result<Message, CallError> {
+        let has_caps = self.max_fee_per_gas.is_some() || self.max_priority_fee_per_gas.is_some();
+        if self.gas_price.is_some() && has_caps {
+            return Err(CallError::BothPrices);
+        }
+        let most = if gas_cap == 0 { UNLIMITED } else { gas_cap };
+        let gas = self.gas.unwrap_or(most);
+        Ok(Message {
+            from: self.from.unwrap_or_default(),
+            to: self.to,
+            nonce: self.nonce.unwrap_or_default(),
+            value: self.value.unwrap_or_default(),
+            gas_limit: if gas_cap == 0 { gas } else { gas.min(gas_cap) },
+            fee_cap: self.gas_price.or(self.max_fee_per_gas).unwrap_or_default(),
+            tip_cap: self.gas_price.or(self.max_priority_fee_per_gas).unwrap_or_default(),
+            input: self.input.clone(),
+            access_list: self.access_list.clone().unwrap_or_default(),
+            blob_hashes: self.blob_hashes.clone(),
+            blob_fee_cap: self.max_fee_per_blob_gas.unwrap_or_default(),
+            is_call: true,
+        })
+    }
+
+    /// Hash of the transaction that it would be, with zeros for a signature.
+    pub fn unsigned_hash(&self) -> B256 {
+        let mut fields = Fields::default();
+        let list = self.access_list.clone().unwrap_or_default();
+        let dynamic = self.max_fee_per_gas.is_some();
+        let tx_type = match () {
+            () if self.blob_hashes.is_some() => 3,
+            () if dynamic => 2,
+            () if self.access_list.is_some() => 1,
+            () => 0,
+        };
+        if tx_type > 0 {
+            fields.put(&self.chain_id.unwrap_or_default());
+        }
+        fields.put(&self.nonce.unwrap_or_default());
+        if tx_type > 1 {
+            fields.put(&self.max_priority_fee_per_gas.unwrap_or_default());
+            fields.put(&self.max_fee_per_gas.unwrap_or_default());
+        } else {
+            fields.put(&self.gas_price.unwrap_or_default());
+        }
+        fields.put(&self.gas.unwrap_or_default());
+        match self.to {
+            Some(to) => fields.put(&to),
+            None if tx_type == 3 => fields.put(&Address::ZERO),
+            None => fields.put(&Bytes::new()),
+        }
+        fields.put(&self.value.unwrap_or_default());
+        fields.put(&self.input);
+        if tx_type > 0 {
+            fields.put(&list);
+        }
+        if let Some(hashes) = &self.blob_hashes {
+            fields.put(&self.max_fee_per_blob_gas.unwrap_or_default());
+            fields.put(hashes);
+        }
+        // v, r, s
+        (0..3).for_each(|_| fields.put(&0u64));
+        fields.hash(tx_type)
+    }
+}
+
+/// Fields of a list.
+#[derive(Default)]
+struct Fields(Vec<u8>);
+
+impl Fields {
+    fn put(&mut self, field: &dyn Encodable) {
+        field.encode(&mut self.0);
+    }
+
+    fn hash(self, tx_type: u8) -> B256 {
+        let mut out = Vec::with_capacity(self.0.len() + 10);
+        if tx_type > 0 {
+            out.put_u8(tx_type);
+        }
+        Header { list: true, payload_length: self.0.len() }.encode(&mut out);
+        out.extend_from_slice(&self.0);
+        keccak256(out)
+    }
+}

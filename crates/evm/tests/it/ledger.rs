@@ -1,0 +1,109 @@
+//! A chain in memory for tests: genesis, and blocks on top.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use esker_evm::executor::{BlockHashes, ChainParams, CodeCache, Processed};
+use esker_evm::extension::BlockExtension;
+use esker_evm::genesis::Genesis;
+use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
+use esker_evm::state::{ApplyOptions, At, StateError, StateView};
+use esker_evm::types::{Block, Header};
+use esker_evm::verify::{BlockSite, VerifyError, verify_block};
+use esker_storage::{KvRead, KvStore, MemoryStore, Scope, WriteSet};
+
+pub(crate) const SCOPE: Scope = Scope(3);
+
+pub(crate) fn params(chain_id: u64, schedule: ForkSchedule) -> ChainParams {
+    let id = "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC".parse().unwrap();
+    ChainParams {
+        rules: Arc::new(CChainRules::new(chain_id, schedule, FeeOverrides::default())),
+        network_id: 12345,
+        blockchain_id: id,
+        codes: Arc::new(CodeCache::default()),
+    }
+}
+
+/// Hashes of the blocks so far, by height.
+#[derive(Debug, Default)]
+pub(crate) struct Hashes(Vec<B256>);
+
+impl BlockHashes for Hashes {
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        Ok(self.0.get(number as usize).copied())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub(crate) params: ChainParams,
+    pub(crate) store: MemoryStore,
+    pub(crate) tip: Header,
+    pub(crate) hashes: Hashes,
+    /// Unix s.
+    pub(crate) now_s: u64,
+}
+
+impl Ledger {
+    pub(crate) fn new(params: ChainParams, genesis: &Genesis) -> Self {
+        let store = MemoryStore::new();
+        let mut out = WriteSet::default();
+        let options = ApplyOptions::default();
+        let block = genesis.build(&*params.rules, SCOPE, options, &mut out).unwrap();
+        store.write(&out).unwrap();
+        let hashes = Hashes(vec![block.hash()]);
+        Self { params, store, tip: block.header, hashes, now_s: 1_900_000_000 }
+    }
+
+    /// The local network's genesis.
+    pub(crate) fn local() -> Self {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/genesis/local-c.json");
+        let genesis = Genesis::parse(&std::fs::read(path).unwrap()).unwrap();
+        Self::new(params(43112, ForkSchedule::LOCAL), &genesis)
+    }
+
+    pub(crate) fn reader(&self) -> Box<dyn KvRead> {
+        self.store.snapshot().unwrap()
+    }
+
+    pub(crate) fn with_site<T>(
+        &self,
+        extension: &dyn BlockExtension,
+        run: impl FnOnce(&BlockSite<'_>) -> T,
+    ) -> T {
+        let reader = self.reader();
+        run(&BlockSite {
+            chain: &self.params,
+            reader: &*reader,
+            scope: SCOPE,
+            options: ApplyOptions::default(),
+            parent: &self.tip,
+            parent_hash: *self.hashes.0.last().unwrap(),
+            hashes: &self.hashes,
+            extension,
+        })
+    }
+
+    pub(crate) fn verify(
+        &self,
+        block: &Block,
+        extension: &dyn BlockExtension,
+    ) -> Result<(Processed, WriteSet), VerifyError> {
+        let mut out = WriteSet::default();
+        let processed = self.with_site(extension, |site| {
+            verify_block(site, block, Some(self.now_s), &|_| None, &mut out)
+        })?;
+        Ok((processed, out))
+    }
+
+    pub(crate) fn accept(&mut self, block: &Block, writes: &WriteSet) {
+        self.store.write(writes).unwrap();
+        self.tip = block.header.clone();
+        self.hashes.0.push(block.hash());
+    }
+
+    pub(crate) fn with_view<T>(&self, run: impl FnOnce(StateView<'_>) -> T) -> T {
+        let reader = self.reader();
+        run(StateView::new(&*reader, SCOPE, At::Latest))
+    }
+}
