@@ -18,6 +18,11 @@ fn avalanchejs_3() {
     run("avalanchejs3.mjs");
 }
 
+#[test]
+fn avalanchejs_3_with_keys_on_the_node() {
+    run("avalanchejs3-keys.mjs");
+}
+
 /// Runs a script against a fresh node; it ends with status 0 where everything holds.
 fn run(script: &str) {
     let folder = tests_path("clients");

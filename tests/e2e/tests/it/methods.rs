@@ -1,4 +1,5 @@
-//! Section 4.1 of the specification: every method is served, under both names, at its endpoint and at no other.
+//! Sections 4.1 and 4.5 of the specification, and the X-Chain methods that use keys: every method is served, under
+//! both names, at its endpoint and at no other.
 
 use esker_client::CallError;
 use esker_e2e::Node;
@@ -20,7 +21,26 @@ const ON_X: &[&str] = &[
     "getTxStatus",
     "getUTXOs",
     "issueTx",
+    "createAddress",
+    "createAsset",
+    "createFixedCapAsset",
+    "createNFTAsset",
+    "createVariableCapAsset",
+    "export",
+    "exportKey",
+    "import",
+    "importKey",
+    "listAddresses",
+    "mint",
+    "mintNFT",
+    "send",
+    "sendMultiple",
+    "sendNFT",
 ];
+
+const OF_WALLET: &[&str] = &["issueTx", "send", "sendMultiple"];
+
+const OF_KEYSTORE: &[&str] = &["createUser", "deleteUser", "exportUser", "importUser", "listUsers"];
 
 #[test]
 fn every_specified_method_is_served() {
@@ -31,8 +51,14 @@ fn every_specified_method_is_served() {
             assert!(is_served(&node, path, &format!("avm.{method}")), "{path} avm.{method}");
         }
     }
-    assert!(is_served(&node, "/ext/bc/X/wallet", "wallet.issueTx"));
-    assert!(!is_served(&node, "/ext/bc/X", "wallet.issueTx"));
+    for method in OF_WALLET.iter().map(|method| format!("wallet.{method}")) {
+        assert!(is_served(&node, "/ext/bc/X/wallet", &method), "{method}");
+        assert!(!is_served(&node, "/ext/bc/X", &method), "{method}");
+    }
+    for method in OF_KEYSTORE.iter().map(|method| format!("keystore.{method}")) {
+        assert!(is_served(&node, "/ext/keystore", &method), "{method}");
+        assert!(!is_served(&node, "/ext/bc/X", &method), "{method}");
+    }
     for path in ["/ext/vm/xvm", "/ext/vm/avm"] {
         assert!(is_served(&node, path, "xvm.buildGenesis"), "{path}");
         assert!(!is_served(&node, path, "xvm.getHeight"), "{path}");
@@ -48,6 +74,12 @@ fn deprecated_methods_say_so() {
         ("/ext/bc/X", "xvm.getBalance", true),
         ("/ext/bc/X", "xvm.getTxStatus", true),
         ("/ext/bc/X/wallet", "wallet.issueTx", true),
+        ("/ext/bc/X/wallet", "wallet.send", true),
+        ("/ext/bc/X", "xvm.send", true),
+        ("/ext/bc/X", "xvm.import", true),
+        ("/ext/keystore", "keystore.deleteUser", true),
+        ("/ext/keystore", "keystore.listUsers", true),
+        ("/ext/keystore", "keystore.createUser", false),
         ("/ext/bc/X", "xvm.getHeight", false),
         ("/ext/bc/X", "xvm.issueTx", false),
     ] {
