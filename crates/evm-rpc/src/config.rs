@@ -1,0 +1,38 @@
+//! Settings of reading methods.
+
+/// Blocks whose state a pruning node keeps, and whose proofs it makes.
+pub const PRUNED_BLOCKS: u64 = 32;
+
+/// How far back proofs are made (decision 19).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProofWindow {
+    /// Of any block.
+    Any,
+    /// Of the last block and as many before it.
+    Blocks(u64),
+}
+
+impl ProofWindow {
+    /// The window of a node: archive nodes choose it, 0 meaning any block; pruning ones have
+    /// [`PRUNED_BLOCKS`].
+    pub const fn of(is_archive: bool, historical_proof_query_window: u64) -> Self {
+        match (is_archive, historical_proof_query_window) {
+            (true, 0) => Self::Any,
+            (true, blocks) => Self::Blocks(blocks),
+            (false, _) => Self::Blocks(PRUNED_BLOCKS),
+        }
+    }
+}
+
+/// Settings of reading methods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadConfig {
+    /// Whether a number above the last accepted block is an unknown block instead of an error of its own.
+    pub allow_unfinalized_queries: bool,
+    /// How far back proofs are made.
+    pub proof_window: ProofWindow,
+    /// What `web3_clientVersion` answers.
+    pub client_version: String,
+    /// What `net_version` answers: 1 on the public networks, otherwise the chain ID (decision 17).
+    pub net_version: String,
+}

@@ -1,0 +1,16 @@
+//! Errors as clients see them.
+
+use esker_evm::view::ViewError;
+use esker_rpc::RpcError;
+
+/// What a client is told of something that can't be read. What is no fault of the request is logged.
+pub fn unreadable(error: impl Into<ViewError>) -> RpcError {
+    let error = error.into();
+    match &error {
+        ViewError::StateGone(_) => {}
+        ViewError::Storage(_) | ViewError::State(_) | ViewError::Damaged(_) => {
+            tracing::error!(%error, "the chain can't be read");
+        }
+    }
+    RpcError::new(error.to_string())
+}

@@ -1,0 +1,137 @@
+//! Blocks, headers, receipts of a block, and uncles, of which there are none.
+
+use std::sync::Arc;
+
+use esker_evm::executor::recover_sender;
+use esker_evm::genesis::ChainConfig;
+use esker_evm::rules::Rules;
+use esker_evm::view::{BadBlock, SealedBlock};
+use esker_rpc::RpcError;
+use serde::Serialize;
+
+use super::chain::config_of;
+use crate::Reads;
+use crate::error::unreadable;
+use crate::wire::{
+    BlockNumber, BlockNumberOrHash, BlockReply, Data, Hash, HeaderReply, ReceiptReply,
+    Transactions, Uint, receipts_of,
+};
+
+pub(super) fn get_header_by_number(
+    reads: &Reads,
+    (number,): (BlockNumber,),
+) -> Result<Option<HeaderReply>, RpcError> {
+    Ok(reads.header_by_number(number)?.map(HeaderReply))
+}
+
+pub(super) fn get_header_by_hash(
+    reads: &Reads,
+    (Hash(hash),): (Hash,),
+) -> Result<Option<HeaderReply>, RpcError> {
+    Ok(reads.header_by_hash(hash)?.map(HeaderReply))
+}
+
+pub(super) fn get_block_by_number(
+    reads: &Reads,
+    (number, full): (BlockNumber, bool),
+) -> Result<Option<BlockReply>, RpcError> {
+    reads.block_by_number(number)?.map(|block| reply(reads, block, full)).transpose()
+}
+
+pub(super) fn get_block_by_hash(
+    reads: &Reads,
+    (Hash(hash), full): (Hash, bool),
+) -> Result<Option<BlockReply>, RpcError> {
+    reads.block_by_hash(hash)?.map(|block| reply(reads, block, full)).transpose()
+}
+
+fn reply(reads: &Reads, block: Arc<SealedBlock>, full: bool) -> Result<BlockReply, RpcError> {
+    let transactions = if full {
+        let height = block.block.header.number;
+        Transactions::Full(reads.chain.receipts_at(height).map_err(unreadable)?)
+    } else {
+        Transactions::Hashes
+    };
+    Ok(BlockReply { block, transactions })
+}
+
+/// The receipts of a block; `null` where there is no block, whatever the reason.
+pub(super) fn get_block_receipts(
+    reads: &Reads,
+    (at,): (BlockNumberOrHash,),
+) -> Result<Option<Vec<ReceiptReply>>, RpcError> {
+    let Some(block) = reads.block(at)? else { return Ok(None) };
+    let receipts = reads.chain.receipts_at(block.block.header.number).map_err(unreadable)?;
+    Ok(Some(receipts_of(&block, &receipts)))
+}
+
+pub(super) fn get_uncle_by_number(
+    _: &Reads,
+    _: (BlockNumber, Uint),
+) -> Result<Option<HeaderReply>, RpcError> {
+    Ok(None)
+}
+
+pub(super) fn get_uncle_by_hash(
+    _: &Reads,
+    _: (Hash, Uint),
+) -> Result<Option<HeaderReply>, RpcError> {
+    Ok(None)
+}
+
+pub(super) fn get_uncle_count_by_number(
+    reads: &Reads,
+    (number,): (BlockNumber,),
+) -> Result<Option<Uint>, RpcError> {
+    Ok(reads.header_by_number(number)?.map(|_| Uint(0)))
+}
+
+pub(super) fn get_uncle_count_by_hash(
+    reads: &Reads,
+    (Hash(hash),): (Hash,),
+) -> Result<Option<Uint>, RpcError> {
+    Ok(reads.header_by_hash(hash)?.map(|_| Uint(0)))
+}
+
+/// A block that was refused.
+#[derive(Debug, Serialize)]
+pub(super) struct BadBlockReply {
+    hash: Hash,
+    block: BlockReply,
+    rlp: Data,
+    reason: BadBlockReason,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BadBlockReason {
+    chain_config: ChainConfig,
+    /// What the block's transactions did is not kept.
+    receipts: Option<()>,
+    number: u64,
+    hash: Hash,
+    error: String,
+}
+
+pub(super) fn get_bad_blocks(reads: &Reads, (): ()) -> Result<Vec<BadBlockReply>, RpcError> {
+    let rules = reads.chain.rules();
+    let reply = |BadBlock { block, reason }| BadBlockReply {
+        hash: Hash(block.hash),
+        rlp: Data(rules.encode_block(&block.block).into()),
+        reason: BadBlockReason {
+            chain_config: config_of(rules),
+            receipts: None,
+            number: block.block.header.number,
+            hash: Hash(block.hash),
+            error: reason,
+        },
+        block: BlockReply { transactions: senders(rules, &block), block },
+    };
+    Ok(reads.chain.bad_blocks().into_iter().map(reply).collect())
+}
+
+/// Who sent the transactions of a block that left no receipts; nobody where the signature is none.
+fn senders(rules: &dyn Rules, block: &SealedBlock) -> Transactions {
+    let sender = |tx| recover_sender(tx, rules.chain_id()).unwrap_or_default();
+    Transactions::Sent(block.block.transactions.iter().map(sender).collect())
+}

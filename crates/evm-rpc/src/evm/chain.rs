@@ -1,0 +1,42 @@
+//! What holds for the chain as a whole.
+
+use std::sync::Arc;
+
+use alloy_primitives::U256;
+use esker_evm::genesis::ChainConfig;
+use esker_evm::rules::{BLACKHOLE, Rules};
+use esker_rpc::{RpcError, Service};
+
+use super::table;
+use crate::Reads;
+use crate::wire::{Addr, Big, Uint64};
+
+/// The service `eth`: who gets the fees.
+pub(super) fn eth(reads: &Arc<Reads>) -> Service {
+    table::<Reads>()
+        .on_list("etherbase", |_: &Reads, ()| Ok(Addr(BLACKHOLE)))
+        .on_list("coinbase", |_: &Reads, ()| Ok(Addr(BLACKHOLE)))
+        .bind(Arc::clone(reads))
+}
+
+pub(super) fn chain_id(reads: &Reads, (): ()) -> Result<Uint64, RpcError> {
+    Ok(Uint64(reads.chain.rules().chain_id()))
+}
+
+pub(super) fn block_number(reads: &Reads, (): ()) -> Result<Uint64, RpcError> {
+    Ok(Uint64(reads.chain.head().header.number))
+}
+
+pub(super) fn get_chain_config(reads: &Reads, (): ()) -> Result<ChainConfig, RpcError> {
+    Ok(config_of(reads.chain.rules()))
+}
+
+/// What a node tells of its forks.
+pub(super) fn config_of(rules: &dyn Rules) -> ChainConfig {
+    ChainConfig::new(rules.chain_id(), rules.schedule())
+}
+
+/// The fee of blob gas: no block has blobs, so it is the least.
+pub(super) fn blob_base_fee(_: &Reads, (): ()) -> Result<Big, RpcError> {
+    Ok(Big(U256::ONE))
+}

@@ -1,0 +1,93 @@
+//! `getProof` and its window (c-chain.md 4.6).
+
+use alloy_primitives::{Address, B256, U256};
+use alloy_trie::EMPTY_ROOT_HASH;
+use esker_evm::state::StateView;
+use esker_rpc::{CallContext, RpcError};
+
+use crate::error::unreadable;
+use crate::wire::{
+    Addr, Big, BlockNumber, BlockNumberOrHash, Hash, ProofReply, StorageKey, StorageProofReply,
+    Uint64, proof_nodes,
+};
+use crate::{ProofWindow, Reads};
+
+/// Proves an account and some of its slots against the state root of a block.
+pub(super) fn get_proof(
+    reads: &Reads,
+    (Addr(address), keys, at): (Addr, Vec<String>, BlockNumberOrHash),
+    call: &CallContext,
+) -> Result<ProofReply, RpcError> {
+    check_window(reads, at)
+        .map_err(|why| RpcError::new(format!("historical proof query not allowed: {why}")))?;
+    let keys = keys.iter().map(|key| StorageKey::parse(key)).collect::<Result<Vec<_>, _>>();
+    let keys = keys.map_err(|error| RpcError::new(error.to_string()))?;
+    let (state, header) = reads.state(at)?;
+    let view = state.view();
+
+    let account = view.account(&address).map_err(unreadable)?;
+    let storage_root = account.map_or(B256::ZERO, |account| account.storage_root);
+    let mut storage_proof = Vec::with_capacity(keys.len());
+    for key in keys {
+        if call.is_cancelled() {
+            return Err(RpcError::new("the client has gone"));
+        }
+        let slot = reads.chain.rules().storage_slot(U256::from_be_bytes(key.key.0));
+        storage_proof.push(prove_key(&view, &address, storage_root, key, slot)?);
+    }
+    let proof = view.prove_account(header.header.state_root, &address).map_err(unreadable)?;
+    Ok(ProofReply {
+        address: Addr(address),
+        account_proof: proof_nodes(proof.nodes),
+        balance: Big(account.map(|account| account.balance).unwrap_or_default()),
+        code_hash: Hash(account.map_or(B256::ZERO, |account| account.code_hash)),
+        nonce: Uint64(account.map_or(0, |account| account.nonce)),
+        storage_hash: Hash(storage_root),
+        storage_proof,
+    })
+}
+
+/// Proves the key as it was given; the value is what contract code reads there, which may lie elsewhere.
+fn prove_key(
+    view: &StateView<'_>,
+    address: &Address,
+    storage_root: B256,
+    key: StorageKey,
+    slot: U256,
+) -> Result<StorageProofReply, RpcError> {
+    if storage_root.is_zero() || storage_root == EMPTY_ROOT_HASH {
+        return Ok(StorageProofReply { key, value: Big::default(), proof: Vec::new() });
+    }
+    let proof = view.prove_storage(storage_root, address, key.key).map_err(unreadable)?;
+    let value = view.storage(address, slot).map_err(unreadable)?;
+    Ok(StorageProofReply { key, value: Big(value), proof: proof_nodes(proof.nodes) })
+}
+
+/// Is a proof of this block made? Otherwise why not.
+fn check_window(reads: &Reads, at: BlockNumberOrHash) -> Result<(), String> {
+    let ProofWindow::Blocks(window) = reads.config.proof_window else { return Ok(()) };
+    let number = match at {
+        BlockNumberOrHash::Number(BlockNumber::Number(number)) => number,
+        // All names mean the last block, or nearly so.
+        BlockNumberOrHash::Number(
+            BlockNumber::Latest
+            | BlockNumber::Pending
+            | BlockNumber::Accepted
+            | BlockNumber::Finalized
+            | BlockNumber::Safe,
+        ) => return Ok(()),
+        BlockNumberOrHash::Hash { hash, .. } => reads
+            .chain
+            .height_of(hash)
+            .map_err(|error| format!("failed to get block from hash: {error}"))?
+            .ok_or_else(|| format!("block from hash {hash:#x} doesn't exist"))?,
+        BlockNumberOrHash::Neither => return Err("block number or hash not provided".to_owned()),
+    };
+    let oldest = reads.chain.head().header.number.saturating_sub(window);
+    if number >= oldest {
+        return Ok(());
+    }
+    Err(format!(
+        "block number {number} is before the oldest allowed block number {oldest} (window of {window} blocks)"
+    ))
+}

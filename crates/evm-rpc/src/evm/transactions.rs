@@ -1,0 +1,172 @@
+//! The service `internal-transaction`, as far as it reads.
+
+use std::sync::Arc;
+
+use alloy_eips::eip2718::Encodable2718;
+use esker_evm::types::Transaction;
+use esker_evm::view::{SealedBlock, TxLocation, ViewError};
+use esker_rpc::{RpcError, Service};
+
+use super::table;
+use crate::Reads;
+use crate::error::unreadable;
+use crate::wire::{
+    Addr, BlockNumber, BlockNumberOrHash, Data, Hash, ReceiptReply, TransactionReply, Uint, Uint64,
+};
+
+/// The reading methods of the service.
+pub(super) fn service(reads: &Arc<Reads>) -> Service {
+    table::<Reads>()
+        .on_list("getBlockTransactionCountByNumber", count_by_number)
+        .on_list("getBlockTransactionCountByHash", count_by_hash)
+        .on_list("getTransactionByBlockNumberAndIndex", by_number_and_index)
+        .on_list("getTransactionByBlockHashAndIndex", by_hash_and_index)
+        .on_list("getRawTransactionByBlockNumberAndIndex", raw_by_number_and_index)
+        .on_list("getRawTransactionByBlockHashAndIndex", raw_by_hash_and_index)
+        .on_list("getTransactionCount", get_transaction_count)
+        .on_list("getTransactionByHash", get_transaction_by_hash)
+        .on_list("getRawTransactionByHash", get_raw_transaction_by_hash)
+        .on_list("getTransactionReceipt", get_transaction_receipt)
+        .bind(Arc::clone(reads))
+}
+
+fn count_by_number(reads: &Reads, (number,): (BlockNumber,)) -> Result<Option<Uint>, RpcError> {
+    Ok(reads.block_by_number(number)?.map(|block| Uint::of(block.block.transactions.len())))
+}
+
+fn count_by_hash(reads: &Reads, (Hash(hash),): (Hash,)) -> Result<Option<Uint>, RpcError> {
+    Ok(reads.block_by_hash(hash)?.map(|block| Uint::of(block.block.transactions.len())))
+}
+
+fn by_number_and_index(
+    reads: &Reads,
+    (number, index): (BlockNumber, Uint),
+) -> Result<Option<TransactionReply>, RpcError> {
+    in_block(reads, reads.block_by_number(number)?, index)
+}
+
+fn by_hash_and_index(
+    reads: &Reads,
+    (Hash(hash), index): (Hash, Uint),
+) -> Result<Option<TransactionReply>, RpcError> {
+    in_block(reads, reads.block_by_hash(hash)?, index)
+}
+
+fn raw_by_number_and_index(
+    reads: &Reads,
+    (number, index): (BlockNumber, Uint),
+) -> Result<Data, RpcError> {
+    Ok(raw_in_block(reads.block_by_number(number)?, index))
+}
+
+fn raw_by_hash_and_index(
+    reads: &Reads,
+    (Hash(hash), index): (Hash, Uint),
+) -> Result<Data, RpcError> {
+    Ok(raw_in_block(reads.block_by_hash(hash)?, index))
+}
+
+fn in_block(
+    reads: &Reads,
+    block: Option<Arc<SealedBlock>>,
+    Uint(index): Uint,
+) -> Result<Option<TransactionReply>, RpcError> {
+    let (Some(block), Ok(index)) = (block, usize::try_from(index)) else { return Ok(None) };
+    if index >= block.block.transactions.len() {
+        return Ok(None);
+    }
+    accepted(reads, &block, index).map(Some)
+}
+
+/// The transaction at a place of a block that has it.
+fn accepted(
+    reads: &Reads,
+    block: &Arc<SealedBlock>,
+    index: usize,
+) -> Result<TransactionReply, RpcError> {
+    let height = block.block.header.number;
+    let receipts = reads.chain.receipts_at(height).map_err(unreadable)?;
+    let receipt = receipts.get(index).ok_or_else(|| unreadable(no_receipt(height, index)))?;
+    Ok(TransactionReply::accepted(block, index, receipt.from))
+}
+
+fn raw_in_block(block: Option<Arc<SealedBlock>>, Uint(index): Uint) -> Data {
+    let index = usize::try_from(index).unwrap_or(usize::MAX);
+    let tx = block.as_ref().and_then(|block| block.block.transactions.get(index));
+    tx.map(raw).unwrap_or_default()
+}
+
+fn raw(tx: &Transaction) -> Data {
+    Data(tx.encoded_2718().into())
+}
+
+fn no_receipt(height: u64, index: usize) -> ViewError {
+    ViewError::Damaged(format!("block {height} has no receipt {index}"))
+}
+
+/// The next nonce of an account; that after its waiting transactions at `pending`.
+fn get_transaction_count(
+    reads: &Reads,
+    (Addr(address), at): (Addr, BlockNumberOrHash),
+) -> Result<Uint64, RpcError> {
+    if at == BlockNumberOrHash::Number(BlockNumber::Pending)
+        && let Some(nonce) = reads.pool.next_nonce(address)
+    {
+        return Ok(Uint64(nonce));
+    }
+    let (state, _) = reads.state(at)?;
+    let account = state.view().account(&address).map_err(unreadable)?;
+    Ok(Uint64(account.unwrap_or_default().nonce))
+}
+
+/// The block of an accepted transaction, and its place there.
+fn find(reads: &Reads, Hash(hash): Hash) -> Result<Option<(Arc<SealedBlock>, usize)>, RpcError> {
+    let found = reads.chain.location(hash).map_err(unreadable)?;
+    let Some(TxLocation { height, index }) = found else { return Ok(None) };
+    let block = reads.chain.block_at(height).map_err(unreadable)?;
+    // What is indexed is there.
+    let block = block.filter(|block| index < block.block.transactions.len());
+    let missing = || unreadable(ViewError::Damaged(format!("block {height} has no place {index}")));
+    Ok(Some((block.ok_or_else(missing)?, index)))
+}
+
+fn get_transaction_by_hash(
+    reads: &Reads,
+    (hash,): (Hash,),
+) -> Result<Option<TransactionReply>, RpcError> {
+    if let Some((block, index)) = find(reads, hash)? {
+        return accepted(reads, &block, index).map(Some);
+    }
+    if let Some(waiting) = reads.pool.transaction(hash.0) {
+        return Ok(Some(TransactionReply::pooled(waiting)));
+    }
+    // It may have left the pool for a block in between.
+    let found = find(reads, hash)?;
+    found.map(|(block, index)| accepted(reads, &block, index)).transpose()
+}
+
+fn get_raw_transaction_by_hash(reads: &Reads, (hash,): (Hash,)) -> Result<Data, RpcError> {
+    let in_chain = || -> Result<Option<Data>, RpcError> {
+        let found = find(reads, hash)?;
+        Ok(found.map(|(block, index)| raw_in_block(Some(block), Uint::of(index))))
+    };
+    if let Some(raw) = in_chain()? {
+        return Ok(raw);
+    }
+    if let Some(waiting) = reads.pool.transaction(hash.0) {
+        return Ok(raw(waiting.tx()));
+    }
+    // It may have left the pool for a block in between.
+    Ok(in_chain()?.unwrap_or_default())
+}
+
+fn get_transaction_receipt(
+    reads: &Reads,
+    (hash,): (Hash,),
+) -> Result<Option<ReceiptReply>, RpcError> {
+    let Some((block, index)) = find(reads, hash)? else { return Ok(None) };
+    let height = block.block.header.number;
+    let receipts = reads.chain.receipts_at(height).map_err(unreadable)?;
+    let reply = ReceiptReply::at(block, receipts, index);
+    reply.map(Some).ok_or_else(|| unreadable(no_receipt(height, index)))
+}

@@ -1,0 +1,24 @@
+//! The EVM's JSON-RPC: the methods with which wallets and tools read the chain (c-chain.md 3, 4).
+//!
+//! - [`wire`]: forms of arguments and replies, with the reference's texts and order of members.
+//! - One folder a namespace: [`evm`] (which clients know as `eth`), [`net`], [`web3`]. A service is a table of
+//!   methods over what it reads; [`Apis`] says which services a node serves.
+//! - [`Reads`] is what reading methods share: the ports [`esker_evm::view::ChainReader`] and
+//!   [`esker_evm::view::PoolReader`], and how a block parameter becomes a block.
+//!
+//! What this crate never does: know HTTP, take a lock of the chain, write anything. Every call reads one block
+//! that it resolved first.
+
+mod apis;
+mod config;
+mod error;
+pub mod evm;
+pub mod net;
+mod reads;
+pub mod web3;
+pub mod wire;
+
+pub use apis::{Api, Apis, UnknownApi};
+pub use config::{PRUNED_BLOCKS, ProofWindow, ReadConfig};
+pub use error::unreadable;
+pub use reads::Reads;

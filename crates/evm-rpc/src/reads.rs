@@ -1,0 +1,112 @@
+//! What reading methods share, and how a block parameter becomes a block.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use esker_evm::view::{ChainReader, PoolReader, SealedBlock, SealedHeader, StateSnapshot};
+use esker_rpc::RpcError;
+
+use crate::config::ReadConfig;
+use crate::error::unreadable;
+use crate::wire::{BlockNumber, BlockNumberOrHash};
+
+/// The chain and the pool, as reading methods see them.
+#[derive(Debug)]
+pub struct Reads {
+    /// The accepted chain.
+    pub chain: Arc<dyn ChainReader>,
+    /// What waits.
+    pub pool: Arc<dyn PoolReader>,
+    /// Settings.
+    pub config: ReadConfig,
+}
+
+impl Reads {
+    /// The header of a number or name; `None` above the last accepted block (decision 29).
+    pub fn header_by_number(
+        &self,
+        number: BlockNumber,
+    ) -> Result<Option<Arc<SealedHeader>>, RpcError> {
+        match number {
+            BlockNumber::Number(height) => self.chain.header_at(height).map_err(unreadable),
+            BlockNumber::Latest
+            | BlockNumber::Pending
+            | BlockNumber::Accepted
+            | BlockNumber::Finalized
+            | BlockNumber::Safe => Ok(Some(self.chain.head())),
+        }
+    }
+
+    /// The header of a hash; `None` for one that is not part of the accepted chain.
+    pub fn header_by_hash(&self, hash: B256) -> Result<Option<Arc<SealedHeader>>, RpcError> {
+        match self.chain.height_of(hash).map_err(unreadable)? {
+            Some(height) => self.chain.header_at(height).map_err(unreadable),
+            None => Ok(None),
+        }
+    }
+
+    /// The block of a number or name; `None` above the last accepted block.
+    pub fn block_by_number(
+        &self,
+        number: BlockNumber,
+    ) -> Result<Option<Arc<SealedBlock>>, RpcError> {
+        let height = match number {
+            BlockNumber::Number(height) => height,
+            BlockNumber::Latest
+            | BlockNumber::Pending
+            | BlockNumber::Accepted
+            | BlockNumber::Finalized
+            | BlockNumber::Safe => self.chain.head().header.number,
+        };
+        self.chain.block_at(height).map_err(unreadable)
+    }
+
+    /// The block of a hash; `None` for one that is not part of the accepted chain.
+    pub fn block_by_hash(&self, hash: B256) -> Result<Option<Arc<SealedBlock>>, RpcError> {
+        match self.chain.height_of(hash).map_err(unreadable)? {
+            Some(height) => self.chain.block_at(height).map_err(unreadable),
+            None => Ok(None),
+        }
+    }
+
+    /// The block of a parameter; `None` if there is none, also if none was named.
+    pub fn block(&self, at: BlockNumberOrHash) -> Result<Option<Arc<SealedBlock>>, RpcError> {
+        match at {
+            BlockNumberOrHash::Number(number) => self.block_by_number(number),
+            BlockNumberOrHash::Hash { hash, .. } => self.block_by_hash(hash),
+            BlockNumberOrHash::Neither => Ok(None),
+        }
+    }
+
+    /// The header of the block whose state is to be read, or the text that says why there is none.
+    pub fn header_of_state(&self, at: BlockNumberOrHash) -> Result<Arc<SealedHeader>, RpcError> {
+        let (found, missing) = match at {
+            BlockNumberOrHash::Number(number) => {
+                let missing = if self.config.allow_unfinalized_queries {
+                    "header not found"
+                } else {
+                    "cannot query unfinalized data"
+                };
+                (self.header_by_number(number)?, missing)
+            }
+            // All that is known by hash is accepted, so canonical.
+            BlockNumberOrHash::Hash { hash, .. } => {
+                (self.header_by_hash(hash)?, "header for hash not found")
+            }
+            BlockNumberOrHash::Neither => {
+                (None, "invalid arguments; neither block nor hash specified")
+            }
+        };
+        found.ok_or_else(|| RpcError::new(missing))
+    }
+
+    /// The state after the block of a parameter, and that block's header.
+    pub fn state(
+        &self,
+        at: BlockNumberOrHash,
+    ) -> Result<(StateSnapshot, Arc<SealedHeader>), RpcError> {
+        let header = self.header_of_state(at)?;
+        let state = self.chain.state_after(&header).map_err(unreadable)?;
+        Ok((state, header))
+    }
+}

@@ -1,0 +1,169 @@
+//! Blocks and headers (c-chain.md 3.1): objects whose members are sorted by name.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, U256};
+use esker_evm::types::{Header, Receipt};
+use esker_evm::view::{SealedBlock, SealedHeader};
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+
+use super::{Addr, Big, Hash, HexRef, TransactionReply, Uint64};
+
+/// A header by itself.
+#[derive(Clone, Debug)]
+pub struct HeaderReply(pub Arc<SealedHeader>);
+
+/// A block.
+#[derive(Clone, Debug)]
+pub struct BlockReply {
+    /// The block.
+    pub block: Arc<SealedBlock>,
+    /// How its transactions are shown.
+    pub transactions: Transactions,
+}
+
+/// How a block shows its transactions.
+#[derive(Clone, Debug)]
+pub enum Transactions {
+    /// As hashes.
+    Hashes,
+    /// Whole; the block's receipts tell who sent them.
+    Full(Arc<[Receipt]>),
+    /// Whole, with these senders.
+    Sent(Vec<Address>),
+}
+
+impl Serialize for HeaderReply {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let SealedHeader { header, hash } = &*self.0;
+        serialize(&Members { header, hash: Hash(*hash), block: None }, serializer)
+    }
+}
+
+impl Serialize for BlockReply {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let SealedBlock { block, hash, .. } = &*self.block;
+        let members = Members { header: &block.header, hash: Hash(*hash), block: Some(self) };
+        serialize(&members, serializer)
+    }
+}
+
+struct Members<'a> {
+    header: &'a Header,
+    hash: Hash,
+    /// What only a block has.
+    block: Option<&'a BlockReply>,
+}
+
+/// Writes what is there, in the order of the names.
+fn serialize<S: Serializer>(members: &Members<'_>, serializer: S) -> Result<S::Ok, S::Error> {
+    let Members { header, hash, block } = members;
+    let optional = OptionalFields::of(header);
+    let mut map = serializer.serialize_map(None)?;
+    entry(&mut map, "baseFeePerGas", optional.base_fee.map(Big))?;
+    entry(&mut map, "blobGasUsed", optional.blob_gas_used.map(Uint64))?;
+    if let Some(BlockReply { block, .. }) = block {
+        map.serialize_entry("blockExtraData", &HexRef(&block.block.ext_data))?;
+    }
+    entry(&mut map, "blockGasCost", optional.block_gas_cost.map(Big))?;
+    map.serialize_entry("difficulty", &Big(header.difficulty))?;
+    entry(&mut map, "excessBlobGas", optional.excess_blob_gas.map(Uint64))?;
+    entry(&mut map, "extDataGasUsed", optional.ext_data_gas_used.map(Big))?;
+    map.serialize_entry("extDataHash", &Hash(header.ext_data_hash))?;
+    map.serialize_entry("extraData", &HexRef(&header.extra))?;
+    map.serialize_entry("gasLimit", &Uint64(header.gas_limit))?;
+    map.serialize_entry("gasUsed", &Uint64(header.gas_used))?;
+    map.serialize_entry("hash", hash)?;
+    map.serialize_entry("logsBloom", &HexRef(header.bloom.as_slice()))?;
+    map.serialize_entry("miner", &Addr(header.coinbase))?;
+    map.serialize_entry("mixHash", &Hash(header.mix_digest))?;
+    map.serialize_entry("nonce", &HexRef(header.nonce.as_slice()))?;
+    map.serialize_entry("number", &Uint64(header.number))?;
+    entry(&mut map, "parentBeaconBlockRoot", header.parent_beacon_root.map(Hash))?;
+    map.serialize_entry("parentHash", &Hash(header.parent_hash))?;
+    map.serialize_entry("receiptsRoot", &Hash(header.receipts_root))?;
+    map.serialize_entry("sha3Uncles", &Hash(header.ommers_hash))?;
+    if let Some(BlockReply { block, .. }) = block {
+        map.serialize_entry("size", &Uint64(block.size as u64))?;
+    }
+    map.serialize_entry("stateRoot", &Hash(header.state_root))?;
+    map.serialize_entry("timestamp", &Uint64(header.time))?;
+    // Every block counts as one: there is no proof of work to add up.
+    map.serialize_entry("totalDifficulty", &Uint64(header.number))?;
+    if let Some(reply) = block {
+        map.serialize_entry("transactions", &TransactionList(reply))?;
+    }
+    map.serialize_entry("transactionsRoot", &Hash(header.transactions_root))?;
+    if let Some(BlockReply { block, .. }) = block {
+        let uncles: Vec<_> = block.block.uncles.iter().map(|uncle| Hash(uncle.hash())).collect();
+        map.serialize_entry("uncles", &uncles)?;
+    }
+    map.end()
+}
+
+fn entry<M: SerializeMap>(
+    map: &mut M,
+    name: &'static str,
+    value: Option<impl Serialize>,
+) -> Result<(), M::Error> {
+    value.map_or(Ok(()), |value| map.serialize_entry(name, &value))
+}
+
+struct TransactionList<'a>(&'a BlockReply);
+
+impl Serialize for TransactionList<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let BlockReply { block, transactions } = self.0;
+        let included = &block.block.transactions;
+        let mut list = serializer.serialize_seq(Some(included.len()))?;
+        match transactions {
+            Transactions::Hashes => {
+                for tx in included {
+                    list.serialize_element(&Hash(*tx.tx_hash()))?;
+                }
+            }
+            Transactions::Full(receipts) => {
+                for (index, receipt) in receipts.iter().enumerate().take(included.len()) {
+                    let reply = TransactionReply::accepted(block, index, receipt.from);
+                    list.serialize_element(&reply)?;
+                }
+            }
+            Transactions::Sent(senders) => {
+                for (index, sender) in senders.iter().enumerate().take(included.len()) {
+                    list.serialize_element(&TransactionReply::accepted(block, index, *sender))?;
+                }
+            }
+        }
+        list.end()
+    }
+}
+
+/// The fields that some headers lack. One that is absent before one that is there is encoded as nothing, which
+/// reads back as zero: it is shown as zero whether or not the header has been through the store.
+struct OptionalFields {
+    base_fee: Option<U256>,
+    ext_data_gas_used: Option<U256>,
+    block_gas_cost: Option<U256>,
+    blob_gas_used: Option<u64>,
+    excess_blob_gas: Option<u64>,
+}
+
+impl OptionalFields {
+    fn of(header: &Header) -> Self {
+        let mut later = header.parent_beacon_root.is_some();
+        let excess_blob_gas = shown(header.excess_blob_gas, &mut later);
+        let blob_gas_used = shown(header.blob_gas_used, &mut later);
+        let block_gas_cost = shown(header.block_gas_cost, &mut later);
+        let ext_data_gas_used = shown(header.ext_data_gas_used, &mut later);
+        let base_fee = shown(header.base_fee, &mut later);
+        Self { base_fee, ext_data_gas_used, block_gas_cost, blob_gas_used, excess_blob_gas }
+    }
+}
+
+/// A field, zero if it is absent before a `later` one; tells the next about itself.
+fn shown<T: Default>(field: Option<T>, later: &mut bool) -> Option<T> {
+    let shown = if *later { Some(field.unwrap_or_default()) } else { field };
+    *later = shown.is_some();
+    shown
+}

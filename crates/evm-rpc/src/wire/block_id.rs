@@ -1,0 +1,144 @@
+//! Which block is meant (c-chain.md 4.3).
+
+use std::borrow::Cow;
+
+use alloy_primitives::B256;
+use esker_rpc::args::{Argument, ArgumentError, decode_struct};
+use esker_rpc::go_json::{Document, Kind};
+
+use super::Hash;
+use super::data::between_quotes;
+use super::hexutil::{self, HexFault};
+
+/// Largest number of a block: that of Go's `int64`.
+const MAX_NUMBER: u64 = i64::MAX as u64;
+
+/// A block by its number or by a name. Whatever their names, all of these but a number mean the last accepted
+/// block; [`Self::Pending`] counts the pool in where that makes sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockNumber {
+    /// `latest`
+    Latest,
+    /// `pending`
+    Pending,
+    /// `accepted`
+    Accepted,
+    /// `finalized`
+    Finalized,
+    /// `safe`
+    Safe,
+    /// A number, at most that of Go's `int64`; `earliest` is 0.
+    Number(u64),
+}
+
+/// A block by number, name or hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockNumberOrHash {
+    /// By number or name.
+    Number(BlockNumber),
+    /// By hash.
+    Hash {
+        /// The block's hash.
+        hash: B256,
+        /// Refuse a block that is not part of the accepted chain.
+        require_canonical: bool,
+    },
+    /// Nothing was told; methods refuse it in their own words.
+    Neither,
+}
+
+impl BlockNumber {
+    fn by_name(name: &[u8]) -> Option<Self> {
+        Some(match name {
+            b"earliest" => Self::Number(0),
+            b"latest" => Self::Latest,
+            b"pending" => Self::Pending,
+            b"accepted" => Self::Accepted,
+            b"finalized" => Self::Finalized,
+            b"safe" => Self::Safe,
+            _ => return None,
+        })
+    }
+
+    fn read(text: &[u8], too_large: &'static str) -> Result<Self, ArgumentError> {
+        if let Some(named) = Self::by_name(text) {
+            return Ok(named);
+        }
+        let number = hexutil::decode_uint64(text)
+            .map_err(|fault: HexFault| ArgumentError::text(fault.as_str()))?;
+        if number > MAX_NUMBER {
+            return Err(ArgumentError::text(too_large));
+        }
+        Ok(Self::Number(number))
+    }
+}
+
+impl From<BlockNumber> for BlockNumberOrHash {
+    fn from(number: BlockNumber) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl Argument for BlockNumber {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("rpc.BlockNumber")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        // A value without quotes is read like one with them, and is never right.
+        let text = between_quotes(value).unwrap_or(value.as_bytes());
+        Self::read(text, "block number larger than int64")
+    }
+}
+
+impl BlockNumberOrHash {
+    /// The object form.
+    fn of_object(value: Document<'_>) -> Result<Self, ArgumentError> {
+        let (mut number, mut hash, mut require_canonical) = (None, None, false);
+        let decoded = decode_struct(
+            value,
+            "rpc.erased",
+            &mut [
+                ("blockNumber", &mut number),
+                ("blockHash", &mut hash),
+                ("requireCanonical", &mut require_canonical),
+            ],
+        );
+        if decoded.is_err() {
+            // An object that does not decode is tried as a string, and that is what is told.
+            return Err(ArgumentError::kind(Kind::Object, "string"));
+        }
+        match (number, hash) {
+            (Some(_), Some(_)) => Err(ArgumentError::text(
+                "cannot specify both BlockHash and BlockNumber, choose one or the other",
+            )),
+            (Some(number), None) => Ok(Self::Number(number)),
+            (None, Some(Hash(hash))) => Ok(Self::Hash { hash, require_canonical }),
+            (None, None) => Ok(Self::Neither),
+        }
+    }
+
+    fn of_text(text: &str) -> Result<Self, ArgumentError> {
+        if text.len() == 66 {
+            let hash = hexutil::fixed::<32>(text.as_bytes(), "Hash")
+                .map_err(|fault| ArgumentError::text(fault.to_string()))?;
+            return Ok(Self::Hash { hash: hash.into(), require_canonical: false });
+        }
+        BlockNumber::read(text.as_bytes(), "blocknumber too high").map(Self::Number)
+    }
+}
+
+impl Argument for BlockNumberOrHash {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("rpc.BlockNumberOrHash")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        match (value.as_str(), value.kind()) {
+            (Some(text), _) => Self::of_text(&text),
+            (None, Kind::Null) => Ok(Self::Neither),
+            (None, Kind::Object) => Self::of_object(value),
+            (None, kind) => Err(ArgumentError::kind(kind, "string")),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Transactions as arguments.
+
+use std::borrow::Cow;
+
+use alloy_primitives::Bytes;
+use esker_rpc::args::{Argument, ArgumentError, decode_struct};
+use esker_rpc::go_json::Document;
+
+use super::AccessListArg;
+use crate::wire::{Addr, Big, Data, Hash, Uint64};
+
+/// Go's `ethapi.TransactionArgs`, as it was given: which members go together is for the methods to say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TransactionArgs {
+    /// Who sends it.
+    pub from: Option<Addr>,
+    /// Who is called; nobody: a contract is created.
+    pub to: Option<Addr>,
+    /// Gas that may be used.
+    pub gas: Option<Uint64>,
+    /// Wei a gas, of a transaction without the two fees below.
+    pub gas_price: Option<Big>,
+    /// Most that a gas may cost, wei.
+    pub max_fee_per_gas: Option<Big>,
+    /// Most that a gas may cost above the base fee, wei.
+    pub max_priority_fee_per_gas: Option<Big>,
+    /// Wei that go along.
+    pub value: Option<Big>,
+    /// The sender's nonce.
+    pub nonce: Option<Uint64>,
+    /// Call data under its old name.
+    pub data: Option<Data>,
+    /// Call data.
+    pub input: Option<Data>,
+    /// What it will touch.
+    pub access_list: Option<AccessListArg>,
+    /// The chain that it is for.
+    pub chain_id: Option<Big>,
+    /// Most that a blob gas may cost, wei.
+    pub max_fee_per_blob_gas: Option<Big>,
+    /// Hashes of blobs.
+    pub blob_versioned_hashes: Option<Vec<Hash>>,
+    /// Blobs; no method takes any, so only their number matters.
+    pub blobs: Vec<Data>,
+    /// Commitments of blobs.
+    pub commitments: Vec<Data>,
+    /// Proofs of blobs.
+    pub proofs: Vec<Data>,
+}
+
+impl TransactionArgs {
+    /// Call data: `input` wins over `data`.
+    pub fn payload(&self) -> Bytes {
+        let data = self.input.as_ref().or(self.data.as_ref());
+        data.map(|Data(bytes)| bytes.clone()).unwrap_or_default()
+    }
+}
+
+impl Argument for TransactionArgs {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("ethapi.TransactionArgs")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        let mut args = Self::default();
+        decode_struct(
+            value,
+            "ethapi.TransactionArgs",
+            &mut [
+                ("from", &mut args.from),
+                ("to", &mut args.to),
+                ("gas", &mut args.gas),
+                ("gasPrice", &mut args.gas_price),
+                ("maxFeePerGas", &mut args.max_fee_per_gas),
+                ("maxPriorityFeePerGas", &mut args.max_priority_fee_per_gas),
+                ("value", &mut args.value),
+                ("nonce", &mut args.nonce),
+                ("data", &mut args.data),
+                ("input", &mut args.input),
+                ("accessList", &mut args.access_list),
+                ("chainId", &mut args.chain_id),
+                ("maxFeePerBlobGas", &mut args.max_fee_per_blob_gas),
+                ("blobVersionedHashes", &mut args.blob_versioned_hashes),
+                ("blobs", &mut args.blobs),
+                ("commitments", &mut args.commitments),
+                ("proofs", &mut args.proofs),
+            ],
+        )?;
+        Ok(args)
+    }
+}

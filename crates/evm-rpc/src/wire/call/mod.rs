@@ -1,0 +1,9 @@
+//! Arguments that describe a transaction or a call, and what is to be different while it runs.
+
+mod access_list;
+mod args;
+mod overrides;
+
+pub use access_list::AccessListArg;
+pub use args::TransactionArgs;
+pub use overrides::{AccountOverride, BlockOverrides, StateOverrides};

@@ -1,0 +1,28 @@
+//! Forms on the wire: what arguments are read from, and what replies are written as (c-chain.md 3, 4.3).
+//!
+//! The scalars have the reference's names ([`Uint64`], [`Big`], [`Data`], [`Hash`], [`Addr`]) and both
+//! directions: they are [`esker_rpc::args::Argument`]s with Go's texts, and serialise as hex. Replies are
+//! structs whose members stand in the reference's order.
+
+mod block;
+mod block_id;
+pub mod call;
+mod data;
+pub mod hexutil;
+mod new_head;
+mod proof;
+mod quantity;
+mod receipt;
+mod storage_key;
+mod transaction;
+
+pub use block::{BlockReply, HeaderReply, Transactions};
+pub use block_id::{BlockNumber, BlockNumberOrHash};
+pub use data::{Addr, AssetId, Data, Hash, HexRef};
+pub use new_head::NewHead;
+pub(crate) use proof::nodes as proof_nodes;
+pub use proof::{ProofReply, StorageProofReply};
+pub use quantity::{Big, Uint, Uint64};
+pub use receipt::{LogReply, ReceiptReply, receipts_of};
+pub use storage_key::{KeyError, StorageKey};
+pub use transaction::{AccessTuple, TransactionReply};

@@ -1,0 +1,72 @@
+//! The header as subscribers see it (c-chain.md 3.2).
+
+use std::sync::Arc;
+
+use esker_evm::view::SealedHeader;
+use serde::{Serialize, Serializer};
+
+use super::{Addr, Big, Hash, HexRef, Uint64};
+
+/// A header in the order of its fields; absent ones are `null`.
+#[derive(Clone, Debug)]
+pub struct NewHead(pub Arc<SealedHeader>);
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Members<'a> {
+    parent_hash: Hash,
+    sha3_uncles: Hash,
+    miner: Addr,
+    state_root: Hash,
+    transactions_root: Hash,
+    receipts_root: Hash,
+    logs_bloom: HexRef<'a>,
+    difficulty: Big,
+    number: Uint64,
+    gas_limit: Uint64,
+    gas_used: Uint64,
+    timestamp: Uint64,
+    extra_data: HexRef<'a>,
+    mix_hash: Hash,
+    nonce: HexRef<'a>,
+    ext_data_hash: Hash,
+    base_fee_per_gas: Option<Big>,
+    ext_data_gas_used: Option<Big>,
+    block_gas_cost: Option<Big>,
+    blob_gas_used: Option<Uint64>,
+    excess_blob_gas: Option<Uint64>,
+    parent_beacon_block_root: Option<Hash>,
+    hash: Hash,
+}
+
+impl Serialize for NewHead {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let SealedHeader { header, hash } = &*self.0;
+        Members {
+            parent_hash: Hash(header.parent_hash),
+            sha3_uncles: Hash(header.ommers_hash),
+            miner: Addr(header.coinbase),
+            state_root: Hash(header.state_root),
+            transactions_root: Hash(header.transactions_root),
+            receipts_root: Hash(header.receipts_root),
+            logs_bloom: HexRef(header.bloom.as_slice()),
+            difficulty: Big(header.difficulty),
+            number: Uint64(header.number),
+            gas_limit: Uint64(header.gas_limit),
+            gas_used: Uint64(header.gas_used),
+            timestamp: Uint64(header.time),
+            extra_data: HexRef(&header.extra),
+            mix_hash: Hash(header.mix_digest),
+            nonce: HexRef(header.nonce.as_slice()),
+            ext_data_hash: Hash(header.ext_data_hash),
+            base_fee_per_gas: header.base_fee.map(Big),
+            ext_data_gas_used: header.ext_data_gas_used.map(Big),
+            block_gas_cost: header.block_gas_cost.map(Big),
+            blob_gas_used: header.blob_gas_used.map(Uint64),
+            excess_blob_gas: header.excess_blob_gas.map(Uint64),
+            parent_beacon_block_root: header.parent_beacon_root.map(Hash),
+            hash: Hash(*hash),
+        }
+        .serialize(serializer)
+    }
+}

@@ -1,0 +1,93 @@
+//! Numbers: hex without leading zeros.
+
+use std::borrow::Cow;
+
+use alloy_primitives::U256;
+use esker_rpc::args::{Argument, ArgumentError};
+use esker_rpc::go_json::Document;
+use serde::{Serialize, Serializer};
+
+use super::data::between_quotes;
+use super::hexutil::{self, Text};
+
+/// Go's `hexutil.Uint64`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Uint64(pub u64);
+
+/// Go's `hexutil.Uint`: counts and places.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Uint(pub u64);
+
+/// Go's `hexutil.Big`: at most 256 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Big(pub U256);
+
+impl Uint {
+    /// A number of things.
+    pub fn of(count: usize) -> Self {
+        Self(u64::try_from(count).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<u64> for Uint64 {
+    fn from(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+impl From<U256> for Big {
+    fn from(number: U256) -> Self {
+        Self(number)
+    }
+}
+
+impl From<u128> for Big {
+    fn from(number: u128) -> Self {
+        Self(U256::from(number))
+    }
+}
+
+macro_rules! small {
+    ($name:ident, $go:literal) => {
+        impl Argument for $name {
+            fn go_type() -> Cow<'static, str> {
+                Cow::Borrowed($go)
+            }
+
+            fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+                let text = between_quotes(value)
+                    .ok_or_else(|| ArgumentError::refused("non-string", $go))?;
+                let number = hexutil::uint64(text);
+                number.map(Self).map_err(|fault| ArgumentError::refused(fault.as_str(), $go))
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(Text::<18>::of(format_args!("{:#x}", self.0)).as_str())
+            }
+        }
+    };
+}
+
+small!(Uint64, "hexutil.Uint64");
+small!(Uint, "hexutil.Uint");
+
+impl Argument for Big {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("hexutil.Big")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        let text = between_quotes(value)
+            .ok_or_else(|| ArgumentError::refused("non-string", Self::go_type()))?;
+        let number = hexutil::big(text);
+        number.map(Self).map_err(|fault| ArgumentError::refused(fault.as_str(), Self::go_type()))
+    }
+}
+
+impl Serialize for Big {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(Text::<66>::of(format_args!("{:#x}", self.0)).as_str())
+    }
+}

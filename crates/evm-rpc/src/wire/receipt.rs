@@ -1,0 +1,146 @@
+//! Receipts and logs (c-chain.md 3.4).
+
+use std::sync::Arc;
+
+use alloy_consensus::Transaction as _;
+use alloy_primitives::{B256, Log};
+use esker_evm::types::Receipt;
+use esker_evm::view::SealedBlock;
+use serde::{Serialize, Serializer};
+
+use super::transaction::effective_price;
+use super::{Addr, Big, Hash, HexRef, Uint64};
+
+/// The receipt of one transaction of a block.
+#[derive(Clone, Debug)]
+pub struct ReceiptReply {
+    block: Arc<SealedBlock>,
+    receipts: Arc<[Receipt]>,
+    index: usize,
+    /// Logs of the block before those of this transaction.
+    first_log: usize,
+}
+
+/// The receipts of a block, in its order.
+pub fn receipts_of(block: &Arc<SealedBlock>, receipts: &Arc<[Receipt]>) -> Vec<ReceiptReply> {
+    let mut first_log = 0;
+    let reply = |(index, receipt): (usize, &Receipt)| {
+        let (block, receipts) = (Arc::clone(block), Arc::clone(receipts));
+        let reply = ReceiptReply { block, receipts, index, first_log };
+        first_log += receipt.logs.len();
+        reply
+    };
+    receipts.iter().enumerate().map(reply).collect()
+}
+
+impl ReceiptReply {
+    /// The receipt at this place; `None` if the block has no such transaction.
+    pub fn at(block: Arc<SealedBlock>, receipts: Arc<[Receipt]>, index: usize) -> Option<Self> {
+        let first_log = receipts.get(..index)?.iter().map(|receipt| receipt.logs.len()).sum();
+        let is_there = index < receipts.len() && index < block.block.transactions.len();
+        is_there.then_some(Self { block, receipts, index, first_log })
+    }
+}
+
+/// A log, where it was written.
+#[derive(Clone, Copy, Debug)]
+pub struct LogReply<'a> {
+    /// The log.
+    pub log: &'a Log,
+    /// Height of its block.
+    pub block_number: u64,
+    /// Hash of its block.
+    pub block_hash: B256,
+    /// Its transaction.
+    pub transaction_hash: B256,
+    /// The transaction's place in the block.
+    pub transaction_index: usize,
+    /// Its place among all logs of the block.
+    pub log_index: usize,
+}
+
+impl Serialize for LogReply<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Members<'a> {
+            address: Addr,
+            topics: Vec<Hash>,
+            data: HexRef<'a>,
+            block_number: Uint64,
+            transaction_hash: Hash,
+            transaction_index: Uint64,
+            block_hash: Hash,
+            log_index: Uint64,
+            removed: bool,
+        }
+        Members {
+            address: Addr(self.log.address),
+            topics: self.log.topics().iter().copied().map(Hash).collect(),
+            data: HexRef(&self.log.data.data),
+            block_number: Uint64(self.block_number),
+            transaction_hash: Hash(self.transaction_hash),
+            transaction_index: Uint64(self.transaction_index as u64),
+            block_hash: Hash(self.block_hash),
+            log_index: Uint64(self.log_index as u64),
+            removed: false,
+        }
+        .serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Members<'a> {
+    block_hash: Hash,
+    block_number: Uint64,
+    contract_address: Option<Addr>,
+    cumulative_gas_used: Uint64,
+    effective_gas_price: Big,
+    from: Addr,
+    gas_used: Uint64,
+    logs: Vec<LogReply<'a>>,
+    logs_bloom: HexRef<'a>,
+    status: Uint64,
+    to: Option<Addr>,
+    transaction_hash: Hash,
+    transaction_index: Uint64,
+    #[serde(rename = "type")]
+    tx_type: Uint64,
+}
+
+impl Serialize for ReceiptReply {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let header = &self.block.block.header;
+        let found =
+            self.block.block.transactions.get(self.index).zip(self.receipts.get(self.index));
+        let missing = || serde::ser::Error::custom("the block has no such transaction");
+        let (tx, receipt) = found.ok_or_else(missing)?;
+        let log = |(at, log): (usize, _)| LogReply {
+            log,
+            block_number: header.number,
+            block_hash: self.block.hash,
+            transaction_hash: *tx.tx_hash(),
+            transaction_index: self.index,
+            log_index: self.first_log + at,
+        };
+        let bloom = receipt.bloom();
+        Members {
+            block_hash: Hash(self.block.hash),
+            block_number: Uint64(header.number),
+            contract_address: receipt.contract_address.map(Addr),
+            cumulative_gas_used: Uint64(receipt.cumulative_gas_used),
+            effective_gas_price: Big(effective_price(tx, header.base_fee)),
+            from: Addr(receipt.from),
+            gas_used: Uint64(receipt.gas_used),
+            logs: receipt.logs.iter().enumerate().map(log).collect(),
+            logs_bloom: HexRef(bloom.as_slice()),
+            status: Uint64(u64::from(receipt.success)),
+            to: tx.to().map(Addr),
+            transaction_hash: Hash(*tx.tx_hash()),
+            transaction_index: Uint64(self.index as u64),
+            tx_type: Uint64(u64::from(receipt.tx_type)),
+        }
+        .serialize(serializer)
+    }
+}

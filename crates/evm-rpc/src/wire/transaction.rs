@@ -1,0 +1,167 @@
+//! Transactions (c-chain.md 3.3).
+
+use std::sync::Arc;
+
+use alloy_consensus::Transaction as _;
+use alloy_eips::eip2930::{AccessList, AccessListItem};
+use alloy_primitives::{Address, B256, U256};
+use esker_evm::pool::PooledTx;
+use esker_evm::types::Transaction;
+use esker_evm::view::SealedBlock;
+use serde::{Serialize, Serializer};
+
+use super::{Addr, Big, Hash, HexRef, Uint64};
+
+/// A transaction of a block or of the pool.
+#[derive(Clone, Debug)]
+pub struct TransactionReply(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    Accepted { block: Arc<SealedBlock>, index: usize, from: Address },
+    Pooled(PooledTx),
+}
+
+impl TransactionReply {
+    /// The transaction at this place of a block, which has it.
+    pub fn accepted(block: &Arc<SealedBlock>, index: usize, from: Address) -> Self {
+        Self(Source::Accepted { block: Arc::clone(block), index, from })
+    }
+
+    /// One that waits: it has no block yet.
+    pub const fn pooled(tx: PooledTx) -> Self {
+        Self(Source::Pooled(tx))
+    }
+}
+
+/// An entry of an access list.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessTuple<'a>(pub &'a AccessListItem);
+
+impl Serialize for AccessTuple<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Members {
+            address: Addr,
+            storage_keys: Vec<Hash>,
+        }
+        let storage_keys = self.0.storage_keys.iter().copied().map(Hash).collect();
+        Members { address: Addr(self.0.address), storage_keys }.serialize(serializer)
+    }
+}
+
+struct Tuples<'a>(&'a AccessList);
+
+impl Serialize for Tuples<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.0.iter().map(AccessTuple))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Members<'a> {
+    block_hash: Option<Hash>,
+    block_number: Option<Uint64>,
+    from: Addr,
+    gas: Uint64,
+    gas_price: Big,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_fee_per_gas: Option<Big>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_priority_fee_per_gas: Option<Big>,
+    hash: Hash,
+    input: HexRef<'a>,
+    nonce: Uint64,
+    to: Option<Addr>,
+    transaction_index: Option<Uint64>,
+    value: Big,
+    #[serde(rename = "type")]
+    tx_type: Uint64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    access_list: Option<Tuples<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chain_id: Option<Big>,
+    v: Big,
+    r: Big,
+    s: Big,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    y_parity: Option<Uint64>,
+}
+
+/// Where a transaction is, as far as it is anywhere.
+struct Place {
+    block_hash: B256,
+    number: u64,
+    index: usize,
+    base_fee: Option<U256>,
+}
+
+impl Serialize for TransactionReply {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let members = match &self.0 {
+            Source::Pooled(pooled) => members(pooled.tx(), pooled.sender(), None),
+            Source::Accepted { block, index, from } => {
+                let header = &block.block.header;
+                let place = Place {
+                    block_hash: block.hash,
+                    number: header.number,
+                    index: *index,
+                    base_fee: header.base_fee,
+                };
+                let tx = block.block.transactions.get(*index);
+                let missing = || serde::ser::Error::custom("the block has no such transaction");
+                members(tx.ok_or_else(missing)?, *from, Some(&place))
+            }
+        };
+        members.serialize(serializer)
+    }
+}
+
+fn members<'a>(tx: &'a Transaction, from: Address, place: Option<&Place>) -> Members<'a> {
+    let is_legacy = tx.is_legacy();
+    let parity = u64::from(tx.signature().v());
+    let chain_id = tx.chain_id().filter(|id| *id != 0);
+    Members {
+        block_hash: place.map(|place| Hash(place.block_hash)),
+        block_number: place.map(|place| Uint64(place.number)),
+        from: Addr(from),
+        gas: Uint64(tx.gas_limit()),
+        gas_price: Big(effective_price(tx, place.and_then(|place| place.base_fee))),
+        max_fee_per_gas: tx.is_dynamic_fee().then(|| tx.max_fee_per_gas().into()),
+        max_priority_fee_per_gas: tx.max_priority_fee_per_gas().map(Into::into),
+        hash: Hash(*tx.tx_hash()),
+        input: HexRef(tx.input()),
+        nonce: Uint64(tx.nonce()),
+        to: tx.to().map(Addr),
+        transaction_index: place.map(|place| Uint64(place.index as u64)),
+        value: Big(tx.value()),
+        tx_type: Uint64(u64::from(tx.tx_type() as u8)),
+        access_list: tx.access_list().map(Tuples),
+        chain_id: chain_id.map(|id| Big(U256::from(id))),
+        v: Big(recovery_id(is_legacy, tx.chain_id(), parity)),
+        r: Big(tx.signature().r()),
+        s: Big(tx.signature().s()),
+        y_parity: (!is_legacy).then_some(Uint64(parity)),
+    }
+}
+
+/// What a gas of the transaction costs over a base fee, wei. Without one it is the most that may be paid.
+pub(super) fn effective_price(tx: &Transaction, base_fee: Option<U256>) -> U256 {
+    let cap = U256::from(tx.max_fee_per_gas());
+    match (tx.max_priority_fee_per_gas(), base_fee) {
+        (Some(tip), Some(base_fee)) => base_fee.saturating_add(U256::from(tip)).min(cap),
+        (None, _) | (_, None) => cap,
+    }
+}
+
+/// The signature's `v`: with the chain ID in it for a legacy transaction that is bound to a chain.
+fn recovery_id(is_legacy: bool, chain_id: Option<u64>, parity: u64) -> U256 {
+    let parity = U256::from(parity);
+    match chain_id {
+        _ if !is_legacy => parity,
+        Some(id) => U256::from(id) * U256::from(2) + U256::from(35) + parity,
+        None => U256::from(27) + parity,
+    }
+}
