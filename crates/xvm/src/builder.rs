@@ -171,7 +171,7 @@ pub(crate) fn verify(
     if block.height() != expected {
         let got = block.height();
         return Err(invalid(format!(
-            "block has incorrect height: expected height {expected}, got {got}"
+            "block has incorrect height: expected height {expected}, got height {got}"
         )));
     }
     if block.time_s() < tip.time_s {

@@ -5,6 +5,7 @@
 mod genesis;
 mod goldens;
 mod json;
+mod recorded;
 mod spend;
 mod syntactic;
 mod txs;

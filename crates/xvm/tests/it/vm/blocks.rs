@@ -57,7 +57,7 @@ async fn each_rule_of_blocks_is_told_in_its_order() {
     assert!(invalid(&vm, &block(some_parent(), 9, 0, &[&good])).starts_with("parent block "));
     assert_eq!(
         invalid(&vm, &block(tip.id, 3, 0, &[&good])),
-        "block has incorrect height: expected height 2, got 3"
+        "block has incorrect height: expected height 2, got height 3"
     );
     assert_eq!(
         invalid(&vm, &block(tip.id, 2, START_S - 1, &[&first])),
