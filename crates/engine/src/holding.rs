@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use esker_chain::{
-    ChainMachine, Engine, EngineError, EngineStatus, ProposeCtx, Role, Shutdown, Stage,
-};
+use esker_chain::{ChainMachine, Engine, EngineError, EngineStatus, Role, Shutdown, Stage};
 use tokio::sync::{Semaphore, watch};
+
+use crate::next::next_bundle;
 
 /// Proposes like [`Solo`](crate::Solo), but holds each bundle until its [`Gate`] lets it through.
 #[derive(Debug)]
@@ -51,17 +51,7 @@ impl Engine for Holding {
         machine: Arc<dyn ChainMachine>,
         mut stop: Shutdown,
     ) -> Result<(), EngineError> {
-        loop {
-            let (height, parent) = machine.last_final();
-            let at =
-                ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
-            let proposal = tokio::select! {
-                proposal = machine.propose(at) => proposal,
-                () = stop.wait() => return Ok(()),
-            };
-            let Some(bundle) = proposal else {
-                return Err(EngineError::Protocol("no bundle could be built".into()));
-            };
+        while let Some(bundle) = next_bundle(machine.as_ref(), &mut stop).await? {
             machine.seen(&bundle, Stage::Notarized);
             self.held.send_replace(bundle.height);
             tokio::select! {
@@ -72,6 +62,7 @@ impl Engine for Holding {
             }
             machine.finalize(&bundle, None).await?;
         }
+        Ok(())
     }
 
     fn status(&self) -> EngineStatus {

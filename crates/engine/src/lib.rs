@@ -5,6 +5,7 @@
 //! transactions, and nothing here is a consensus protocol.
 
 mod holding;
+mod next;
 mod solo;
 
 pub use holding::{Gate, Holding};

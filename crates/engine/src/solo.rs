@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use esker_chain::{ChainMachine, Engine, EngineError, EngineStatus, ProposeCtx, Role, Shutdown};
+use esker_chain::{ChainMachine, Engine, EngineError, EngineStatus, Role, Shutdown};
+
+use crate::next::next_bundle;
 
 /// Proposes on the last final bundle as soon as there is work, and makes the proposal final. While one
 /// bundle is written, transactions gather for the next: alone, one is accepted within milliseconds;
@@ -28,21 +30,13 @@ impl Engine for Solo {
         machine: Arc<dyn ChainMachine>,
         mut stop: Shutdown,
     ) -> Result<(), EngineError> {
-        loop {
-            let (height, parent) = machine.last_final();
-            self.tip.store(height, Ordering::Relaxed);
-            let at =
-                ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
-            let proposal = tokio::select! {
-                proposal = machine.propose(at) => proposal,
-                () = stop.wait() => return Ok(()),
-            };
-            let Some(bundle) = proposal else {
-                return Err(EngineError::Protocol("no bundle could be built".into()));
-            };
+        self.tip.store(machine.last_final().0, Ordering::Relaxed);
+        while let Some(bundle) = next_bundle(machine.as_ref(), &mut stop).await? {
             // Not interrupted by a stop: what is being written is finished.
             machine.finalize(&bundle, None).await?;
+            self.tip.store(bundle.height, Ordering::Relaxed);
         }
+        Ok(())
     }
 
     fn status(&self) -> EngineStatus {

@@ -44,7 +44,7 @@ pub(super) enum BuildError {
     #[error("ext data: {0}")]
     Extension(#[from] ExtError),
     #[error("the block that was made is invalid: {0}")]
-    Invalid(#[from] VerifyError),
+    Invalid(Box<VerifyError>),
 }
 
 /// Fills a block at `time` (Unix s) on its parent.
@@ -67,7 +67,7 @@ pub(super) fn fill(site: &BlockSite<'_>, pool: &Pool, time: u64) -> Result<Draug
         Err(VerifyError::BlockFee { .. }) => {
             Ok(Draught::NotBefore(paid_at(&terms, site.parent, time, processed.block_fee)))
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(BuildError::Invalid(Box::new(error))),
     }
 }
 

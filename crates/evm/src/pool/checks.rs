@@ -4,20 +4,9 @@ use alloy_consensus::Transaction as _;
 use alloy_primitives::U256;
 
 use super::{MAX_TX_SIZE, PoolConfig, PoolError, PooledTx};
+use crate::executor::{MAX_INIT_CODE, has_warp_predicate, intrinsic_gas};
 use crate::rules::PhaseRules;
 use crate::types::Transaction;
-
-/// Longest code of a contract to be, bytes (EIP-3860).
-const MAX_INIT_CODE: usize = 49_152;
-
-/// Gas of any transaction, of one that creates a contract, and of a byte, a word and a list entry.
-const TX_GAS: u64 = 21_000;
-const CREATE_GAS: u64 = 53_000;
-const ZERO_BYTE_GAS: u64 = 4;
-const BYTE_GAS: u64 = 16;
-const INIT_CODE_WORD_GAS: u64 = 2;
-const LIST_ADDRESS_GAS: u64 = 2_400;
-const LIST_KEY_GAS: u64 = 1_900;
 
 /// What the next block brings.
 #[derive(Clone, Copy, Debug)]
@@ -28,25 +17,6 @@ pub struct NextBlock {
     pub gas_limit: u64,
     /// Its base fee, wei.
     pub base_fee: u128,
-}
-
-/// Gas that a transaction costs before its first instruction.
-pub fn intrinsic_gas(tx: &Transaction) -> u64 {
-    let input = tx.input();
-    let zeros = input.iter().filter(|byte| **byte == 0).count() as u64;
-    let bytes = input.len() as u64 - zeros;
-    let mut gas = if tx.is_create() {
-        let words = (input.len() as u64).div_ceil(32);
-        CREATE_GAS + words * INIT_CODE_WORD_GAS
-    } else {
-        TX_GAS
-    };
-    gas += zeros * ZERO_BYTE_GAS + bytes * BYTE_GAS;
-    if let Some(list) = tx.access_list() {
-        gas += list.0.len() as u64 * LIST_ADDRESS_GAS;
-        gas += list.storage_keys_count() as u64 * LIST_KEY_GAS;
-    }
-    gas
 }
 
 /// Checks 2 to 7: before the sender is recovered, which is costly.
@@ -69,6 +39,9 @@ pub fn before_recovery(tx: &Transaction, size: usize, next: &NextBlock) -> Resul
     if tx.max_priority_fee_per_gas().is_some_and(|tip| tip > tx.max_fee_per_gas()) {
         return Err(PoolError::TipAboveFeeCap);
     }
+    if tx.access_list().is_some_and(|list| has_warp_predicate(&next.phase, list)) {
+        return Err(PoolError::WarpPredicate);
+    }
     Ok(())
 }
 
@@ -79,7 +52,8 @@ pub(super) fn after_recovery(
     next: &NextBlock,
 ) -> Result<(), PoolError> {
     let (sender, gas) = (tx.sender(), tx.tx().gas_limit());
-    let needed = intrinsic_gas(tx.tx());
+    let list = tx.tx().access_list().cloned().unwrap_or_default();
+    let needed = intrinsic_gas(&next.phase, tx.tx().input(), tx.tx().is_create(), &list);
     if gas < needed {
         return Err(PoolError::IntrinsicGas { sender, gas, needed });
     }

@@ -39,6 +39,9 @@ pub enum PoolError {
     /// The tip is above the cap that includes it.
     #[error("max priority fee per gas higher than max fee per gas")]
     TipAboveFeeCap,
+    /// It asks for a verified message of another chain (decision 36).
+    #[error("warp predicates are not supported")]
+    WarpPredicate,
     /// The signature is none, or one for another chain.
     #[error("invalid sender")]
     InvalidSender,

@@ -21,7 +21,7 @@ use esker_primitives::sync::Mutex;
 use tokio::sync::broadcast;
 
 pub use best::Best;
-pub use checks::{AccountState, NextBlock, before_recovery, intrinsic_gas};
+pub use checks::{AccountState, NextBlock, before_recovery};
 pub use error::PoolError;
 pub use transaction::PooledTx;
 

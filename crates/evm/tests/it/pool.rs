@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use alloy_consensus::{SignableTransaction, TxEip1559, TxLegacy};
 use alloy_primitives::{Address, Bytes, Signature, TxKind, U256};
 use esker_evm::pool::{
-    AccountState, NextBlock, Pool, PoolConfig, PooledTx, before_recovery, intrinsic_gas,
+    AccountState, NextBlock, Pool, PoolConfig, PooledTx, before_recovery,
 };
 use esker_evm::rules::Phase;
 use esker_evm::types::Transaction;
@@ -222,14 +222,6 @@ fn checks_before_recovery() {
     );
     let text = "exceeds block gas limit: tx gas (15000001) > current max gas (15000000)";
     check(legacy(15_000_001, vec![]), 100, text);
-    assert_eq!(intrinsic_gas(&priced(0, 1, 1)), 21_000);
-    assert_eq!(intrinsic_gas(&legacy(0, vec![0, 1])), 53_000 + 4 + 16 + 2);
-    let call = TxLegacy {
-        to: TxKind::Call(Address::ZERO),
-        input: Bytes::from_static(&[0]),
-        ..Default::default()
-    };
-    assert_eq!(intrinsic_gas(&call.into_signed(Signature::test_signature()).into()), 21_004);
 }
 
 proptest! {
