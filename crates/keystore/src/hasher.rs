@@ -23,6 +23,9 @@ impl Default for HashLimits {
     }
 }
 
+/// Larger limits mean the same as this one.
+const MOST: usize = 1 << 20;
+
 /// The gate before the hashes.
 #[derive(Debug)]
 pub(crate) struct Hasher {
@@ -33,10 +36,10 @@ pub(crate) struct Hasher {
 
 impl Hasher {
     pub(crate) fn new(limits: HashLimits) -> Self {
-        let at_once = limits.at_once.max(1);
+        let at_once = limits.at_once.clamp(1, MOST);
         Self {
             turns: Semaphore::new(at_once),
-            places: Semaphore::new(at_once + limits.queue),
+            places: Semaphore::new(at_once + limits.queue.min(MOST)),
             max_wait: limits.max_wait,
         }
     }
@@ -72,6 +75,14 @@ mod tests {
         let (first, second, third) = tokio::join!(first, second, third);
         assert!(first.unwrap() && second.unwrap());
         assert!(matches!(third, Err(KeystoreError::Busy)));
+    }
+
+    #[tokio::test]
+    async fn any_limits_do() {
+        for (at_once, queue) in [(0, 0), (usize::MAX, usize::MAX)] {
+            let limits = HashLimits { at_once, queue, max_wait: Duration::from_secs(20) };
+            assert!(Hasher::new(limits).run(|| true).await.unwrap());
+        }
     }
 
     #[tokio::test]
