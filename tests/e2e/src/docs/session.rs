@@ -10,14 +10,13 @@ use serde_json::Value;
 use super::answer::Bindings;
 use super::page::{Exchange, Page};
 
-/// How long a read may take to answer what is documented: acceptance follows issueTx by some milliseconds.
-const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// One reader of a page, who tries everything that it shows.
 #[derive(Debug)]
 pub struct Session {
     address: SocketAddr,
+    patience: Duration,
     bindings: Bindings,
 }
 
@@ -32,8 +31,11 @@ pub struct Attempt {
 
 impl Session {
     /// With a node on which nothing was done yet.
-    pub fn new(address: SocketAddr) -> Self {
-        Self { address, bindings: Bindings::default() }
+    ///
+    /// `patience` is how long a read may take to answer what is documented: acceptance follows issueTx by some
+    /// milliseconds, on a machine under load by more.
+    pub fn new(address: SocketAddr, patience: Duration) -> Self {
+        Self { address, patience, bindings: Bindings::default() }
     }
 
     /// Sends a request and compares the answer; a read is repeated for a moment where it differs.
@@ -41,7 +43,7 @@ impl Session {
         let request = exchange.request()?;
         let documented = page.answer(exchange).is_none_or(|answer| !answer.trim().is_empty());
         let reads = documented && request.method().is_none_or(|method| is_read(&method));
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + self.patience;
         loop {
             let attempt = self.once(page, exchange)?;
             if attempt.wrong.is_none() || !reads || Instant::now() >= deadline {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use esker_e2e::docs::{Page, Session, layout};
 use esker_e2e::files::tests_path;
@@ -37,14 +38,14 @@ fn every_answer_is_the_documented_one() {
         // A fresh node for each page, as its reader has.
         let node = SWITCHES.iter().fold(local().dev(), |node, switch| node.arg(switch));
         let node = node.start().unwrap();
-        let mut session = Session::new(node.address());
+        let mut session = Session::new(node.address(), patience());
         let mut anew = Vec::new();
         for exchange in page.sections.iter().flat_map(|section| &section.exchanges) {
             tried += 1;
             let attempt = session.attempt(&page, exchange).unwrap();
             match (attempt.wrong, &exchange.answer) {
                 (Some(_), Some(lines)) if updates() => {
-                    anew.push((lines.clone(), layout(&attempt.answer)))
+                    anew.push((lines.clone(), layout(&attempt.answer)));
                 }
                 (Some(wrong), _) => {
                     let _ = writeln!(report, "{}:{}: {wrong}", name(&file), exchange.line);
@@ -113,7 +114,7 @@ fn faults(
     match calls.iter().any(|(_, answer)| answer.contains("\"result\"")) {
         false if !waits => wrong.push("no request of this method with a result".to_owned()),
         true if waits => {
-            wrong.push("has a result: take it off the list of those without".to_owned())
+            wrong.push("has a result: take it off the list of those without".to_owned());
         }
         _ => {}
     }
@@ -260,6 +261,11 @@ fn is_method(title: &str) -> bool {
             .iter()
             .all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric()))
     })
+}
+
+/// Where a difference is what is expected, it is not waited for.
+fn patience() -> Duration {
+    Duration::from_secs(if updates() { 2 } else { 20 })
 }
 
 fn updates() -> bool {
