@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{AssetId, ChainId, ShortId};
 use esker_utxo::{
-    FxKind, FxOperation, NftMintOperation, NftTransferOperation, NftTransferOutput, Output,
-    OutputOwners, PropertyMintOperation, SecpMintOperation, TransferOutput, TransferableInput,
-    TransferableOutput, Utxo, UtxoId,
+    FxKind, FxOperation, Keychain, NftMintOperation, NftTransferOperation, NftTransferOutput,
+    Output, OutputOwners, PropertyMintOperation, SecpMintOperation, SigningOwners, TransferOutput,
+    TransferableInput, TransferableOutput, Utxo, UtxoId,
 };
 use esker_xvm::txs::{
     BaseTx, CreateAssetTx, ExportTx, ImportTx, InitialState, Operation, OperationTx, Tx, UnsignedTx,
 };
 
-use super::coins::{Chosen, Coins, Keys, Signed, signers, spendable, transfer_input};
+use super::coins::{Chosen, Coins, Signed, transfer_input};
 use super::{ChainParams, WalletError};
 
 /// Keys, coins and the chain that they are of.
 #[derive(Clone, Debug)]
 pub struct Wallet {
     params: ChainParams,
-    keys: Keys,
+    keys: Keychain,
     owner: ShortId,
     coins: Coins,
     now_s: u64,
@@ -37,7 +37,7 @@ impl Wallet {
         now_s: u64,
     ) -> Self {
         let owner = first.address();
-        let keys = std::iter::once(first).chain(others).map(|key| (key.address(), key)).collect();
+        let keys = std::iter::once(first).chain(others).collect();
         Self { params, keys, owner, coins: Coins::default(), now_s }
     }
 
@@ -58,7 +58,7 @@ impl Wallet {
 
     /// All addresses, ascending by their bytes.
     pub fn addresses(&self) -> impl Iterator<Item = &ShortId> {
-        self.keys.keys()
+        self.keys.addresses()
     }
 
     /// The coins it knows of.
@@ -76,7 +76,7 @@ impl Wallet {
         self.coins
             .iter()
             .filter(|utxo| utxo.asset_id == *asset)
-            .filter(|utxo| spendable(utxo.output.owners(), &self.keys, self.now_s).is_some())
+            .filter(|utxo| self.keys.signing_owners(utxo.output.owners(), self.now_s).is_some())
             .filter_map(|utxo| utxo.output.as_transfer())
             .fold(0, |sum: u64, output| sum.saturating_add(output.amount))
     }
@@ -88,8 +88,7 @@ impl Wallet {
             self.coins.remove(&id);
         }
         let keys = &self.keys;
-        let ours =
-            |utxo: &Utxo| utxo.output.owners().addresses.iter().any(|a| keys.contains_key(a));
+        let ours = |utxo: &Utxo| utxo.output.owners().addresses.iter().any(|a| keys.contains(a));
         self.coins.add(tx.produced_utxos().filter(ours).collect::<Vec<_>>());
     }
 
@@ -231,8 +230,8 @@ impl Wallet {
             .iter()
             .filter_map(|utxo| {
                 let amount = utxo.output.as_transfer()?.amount;
-                let indices = spendable(utxo.output.owners(), &self.keys, self.now_s)?;
-                Some(transfer_input(utxo, amount, indices))
+                let signing = self.keys.signing_owners(utxo.output.owners(), self.now_s)?;
+                Some(transfer_input(utxo, amount, signing))
             })
             .collect();
         if imported.is_empty() {
@@ -295,17 +294,16 @@ impl Wallet {
     fn operate(
         &self,
         utxo: &Utxo,
-        indices: Vec<u32>,
+        signing: SigningOwners,
         op: impl FnOnce(Vec<u32>) -> FxOperation,
     ) -> Result<Tx, WalletError> {
-        let who = signers(utxo.output.owners(), &indices);
-        let op = op(indices);
+        let op = op(signing.indices);
         let fx = op.fx();
         let utxo_ids: Vec<UtxoId> = vec![utxo.utxo_id];
         let (base, signed) = self.pay(self.params.tx_fee, Vec::new(), &[], b"")?;
         let operations = vec![Operation { asset_id: utxo.asset_id, utxo_ids, op }];
         let unsigned = UnsignedTx::Operation(OperationTx { base, operations });
-        Ok(self.sign(unsigned, signed, vec![(fx, who)]))
+        Ok(self.sign(unsigned, signed, vec![(fx, signing.addresses)]))
     }
 
     /// Signs: the inputs' credentials, then those of operations or imported inputs.

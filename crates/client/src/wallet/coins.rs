@@ -2,14 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use esker_primitives::keys::PrivateKey;
 use esker_primitives::{AssetId, ShortId};
-use esker_utxo::{Output, OutputOwners, TransferInput, TransferableInput, Utxo, UtxoId};
+use esker_utxo::{Keychain, Output, SigningOwners, TransferInput, TransferableInput, Utxo, UtxoId};
 
 use super::WalletError;
-
-/// Keys by their addresses.
-pub(super) type Keys = BTreeMap<ShortId, PrivateKey>;
 
 /// Known UTXOs.
 #[derive(Clone, Debug, Default)]
@@ -58,28 +54,28 @@ impl Coins {
     pub(super) fn choose(
         &self,
         wanted: &BTreeMap<AssetId, u64>,
-        keys: &Keys,
+        keys: &Keychain,
         now_s: u64,
     ) -> Result<Chosen, WalletError> {
         let mut inputs = Vec::new();
         let mut change = BTreeMap::new();
         for (asset, wanted) in wanted.iter().filter(|(_, wanted)| **wanted > 0) {
-            let mut coins: Vec<(u64, &Utxo, Vec<u32>)> = self
+            let mut coins: Vec<(u64, &Utxo, SigningOwners)> = self
                 .iter()
                 .filter(|utxo| utxo.asset_id == *asset)
                 .filter_map(|utxo| {
                     let amount = utxo.output.as_transfer()?.amount;
-                    Some((amount, utxo, spendable(utxo.output.owners(), keys, now_s)?))
+                    Some((amount, utxo, keys.signing_owners(utxo.output.owners(), now_s)?))
                 })
                 .collect();
             coins.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.utxo_id.cmp(&b.1.utxo_id)));
             let mut got: u64 = 0;
-            for (amount, utxo, indices) in coins {
+            for (amount, utxo, signing) in coins {
                 if got >= *wanted {
                     break;
                 }
                 got = got.checked_add(amount).ok_or(WalletError::Overflow)?;
-                inputs.push(transfer_input(utxo, amount, indices));
+                inputs.push(transfer_input(utxo, amount, signing));
             }
             let rest = got.checked_sub(*wanted).ok_or(WalletError::InsufficientFunds {
                 asset: *asset,
@@ -91,19 +87,19 @@ impl Coins {
         Ok(Chosen { inputs, change })
     }
 
-    /// The first UTXO of an asset whose output `pick` takes and the keys can spend, with the signers' indices.
+    /// The first UTXO of an asset whose output `pick` takes and the keys can spend, with its signers.
     pub(super) fn find<'a, T>(
         &'a self,
         asset: AssetId,
-        keys: &Keys,
+        keys: &Keychain,
         now_s: u64,
         pick: impl Fn(&'a Output) -> Option<T>,
-    ) -> Result<(&'a Utxo, Vec<u32>, T), WalletError> {
+    ) -> Result<(&'a Utxo, SigningOwners, T), WalletError> {
         self.iter()
             .filter(|utxo| utxo.asset_id == asset)
             .find_map(|utxo| {
                 let picked = pick(&utxo.output)?;
-                Some((utxo, spendable(utxo.output.owners(), keys, now_s)?, picked))
+                Some((utxo, keys.signing_owners(utxo.output.owners(), now_s)?, picked))
             })
             .ok_or(WalletError::NoAuthority(asset))
     }
@@ -113,34 +109,12 @@ impl Coins {
 pub(super) fn transfer_input(
     utxo: &Utxo,
     amount: u64,
-    sig_indices: Vec<u32>,
+    signing: SigningOwners,
 ) -> Signed<TransferableInput> {
-    let signers = signers(utxo.output.owners(), &sig_indices);
     let input = TransferableInput {
         utxo_id: utxo.utxo_id,
         asset_id: utxo.asset_id,
-        input: TransferInput { amount, sig_indices },
+        input: TransferInput { amount, sig_indices: signing.indices },
     };
-    (input, signers)
-}
-
-/// The addresses at those positions.
-pub(super) fn signers(owners: &OutputOwners, indices: &[u32]) -> Vec<ShortId> {
-    let at = |index: &u32| owners.addresses.get(usize::try_from(*index).ok()?).copied();
-    indices.iter().filter_map(at).collect()
-}
-
-/// Positions of the owners that sign, lowest first; `None` where the keys or the time do not suffice.
-pub(super) fn spendable(owners: &OutputOwners, keys: &Keys, now_s: u64) -> Option<Vec<u32>> {
-    if owners.locktime > now_s {
-        return None;
-    }
-    let needed = usize::try_from(owners.threshold).ok()?;
-    let indices: Vec<u32> = (0..)
-        .zip(&owners.addresses)
-        .filter(|(_, address)| keys.contains_key(*address))
-        .map(|(index, _)| index)
-        .take(needed)
-        .collect();
-    (indices.len() == needed).then_some(indices)
+    (input, signing.addresses)
 }
