@@ -41,8 +41,7 @@ fn open(config: &Config) -> Result<Store, UserError> {
     if !meta::is_store(path) {
         return Err(UserError::NoData(path.to_owned()));
     }
-    let options =
-        meta::OpenOptions { map_size: config.settings.store_map_size.0, durable: true };
+    let options = meta::OpenOptions { map_size: config.settings.store_map_size.0, durable: true };
     Ok(Store::new(Arc::new(meta::open_dir(path, &options)?))?)
 }
 
@@ -84,14 +83,12 @@ fn shown(name: &str) -> String {
 fn write(path: &Path, text: &str) -> Result<(), UserError> {
     let fault = |error| UserError::File { path: path.to_owned(), error };
     let mut options = OpenOptions::new();
-    let mut file =
-        options.write(true).create_new(true).mode(0o600).open(path).map_err(fault)?;
+    let mut file = options.write(true).create_new(true).mode(0o600).open(path).map_err(fault)?;
     writeln!(file, "{text}").and_then(|()| file.sync_all()).map_err(fault)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, UserError> {
-    let not_a_user =
-        |reason: String| UserError::NotAUser { path: path.to_owned(), reason };
+    let not_a_user = |reason: String| UserError::NotAUser { path: path.to_owned(), reason };
     let bytes = Zeroizing::new(read_bounded(path, MAX_FILE_BYTES).map_err(not_a_user)?);
     let text = str::from_utf8(&bytes).map_err(|_| not_a_user("not the text of a user".into()))?;
     let decoded = hexfmt::decode_checked(text.trim_ascii());

@@ -106,13 +106,11 @@ fn check(tx: &Tx, utxos: &[Utxo], fee: u64) {
     syntactic::verify(tx, &params()).unwrap();
     let unsigned = tx.unsigned();
     let inputs = unsigned.base().inputs.iter().chain(unsigned.imported_inputs());
-    let mut slot = 0;
-    for input in inputs.clone() {
+    for (slot, input) in inputs.clone().enumerate() {
         let utxo = utxos.iter().find(|utxo| utxo.utxo_id == input.utxo_id).unwrap();
         assert_eq!(utxo.asset_id, input.asset_id);
         let witness = tx.witness(slot).unwrap();
         secp256k1::verify_transfer(&utxo.output, &input.input, witness, NOW_S).unwrap();
-        slot += 1;
     }
     let consumed = sums(inputs.map(|input| (input.asset_id, input.input.amount)));
     let outputs = unsigned.base().outputs.iter().chain(unsigned.exported_outputs());
