@@ -1,0 +1,171 @@
+//! A chain with its pool and its reading methods, without HTTP.
+
+use std::sync::Arc;
+
+use alloy_eips::eip2718::Decodable2718;
+use esker_chain::{
+    Aliases, ChainContext, ChainMachine, ChainVm, Machine, MachineConfig, ProposeCtx,
+};
+use esker_evm::chain::{Evm, EvmConfig, History};
+use esker_evm::executor::{ChainParams, CodeCache};
+use esker_evm::extension::{BlockExtension, NoExtension};
+use esker_evm::genesis::Genesis;
+use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
+use esker_evm::types::Transaction;
+use esker_evm::view::{ChainReader, PoolReader, SealedHeader};
+use esker_evm_rpc::{Apis, ProofWindow, ReadConfig, Reads, evm};
+use esker_primitives::clock::ManualClock;
+use esker_primitives::{ChainId, Id};
+use esker_rpc::evm::{Limits, Server};
+use esker_storage::{MemoryStore, Scope, Store};
+use tokio::sync::Notify;
+
+const START_MS: u64 = 1_800_000_000_000;
+/// Between two blocks, so long that tips need not pay for speed.
+const BLOCK_MS: u64 = 10_000;
+/// The chain's ID in bundles.
+pub(crate) const CHAIN: &[u8] = b"C";
+
+#[derive(Debug)]
+struct NoAliases;
+
+impl Aliases for NoAliases {
+    fn lookup(&self, _: &str) -> Option<ChainId> {
+        None
+    }
+    fn primary_alias(&self, _: &ChainId) -> Option<String> {
+        None
+    }
+    fn aliases(&self, _: &ChainId) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Pools are read through the chain that has them.
+#[derive(Debug)]
+struct PoolOf(Arc<Evm>);
+
+impl PoolReader for PoolOf {
+    fn transaction(&self, hash: alloy_primitives::B256) -> Option<esker_evm::pool::PooledTx> {
+        self.0.pool().transaction(hash)
+    }
+
+    fn next_nonce(&self, account: alloy_primitives::Address) -> Option<u64> {
+        PoolReader::next_nonce(self.0.pool(), account)
+    }
+}
+
+/// How a chain is set up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    pub(crate) history: History,
+    pub(crate) window: ProofWindow,
+    pub(crate) allow_unfinalized_queries: bool,
+    pub(crate) allow_unprotected: bool,
+}
+
+impl Setup {
+    pub(crate) const ARCHIVE: Self = Self {
+        history: History::Archive,
+        window: ProofWindow::of(true, 43_200),
+        allow_unfinalized_queries: false,
+        allow_unprotected: false,
+    };
+}
+
+pub(crate) struct World {
+    pub(crate) evm: Arc<Evm>,
+    pub(crate) machine: Arc<Machine>,
+    clock: Arc<ManualClock>,
+    pub(crate) server: Server,
+}
+
+impl World {
+    pub(crate) fn new(setup: Setup) -> Self {
+        Self::with_extension(setup, Arc::new(NoExtension))
+    }
+
+    pub(crate) fn with_extension(setup: Setup, extension: Arc<dyn BlockExtension>) -> Self {
+        let clock = Arc::new(ManualClock::new(START_MS));
+        let work = Arc::new(Notify::new());
+        let store = Store::new(Arc::new(MemoryStore::new())).unwrap();
+        let context = ChainContext {
+            network_id: 12345,
+            hrp: "local".into(),
+            chain_id: Id::sha256(CHAIN),
+            scope: Scope(2),
+            native_asset_id: Id::ZERO,
+            native_aliases: Vec::new(),
+            aliases: Arc::new(NoAliases),
+            clock: clock.clone(),
+            store: store.clone(),
+            primary_chains: Arc::default(),
+            work: Arc::clone(&work),
+        };
+        let rules = CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default());
+        let params = ChainParams {
+            rules: Arc::new(rules),
+            network_id: 12345,
+            blockchain_id: context.chain_id,
+            codes: Arc::new(CodeCache::default()),
+        };
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/genesis/local-c.json");
+        let genesis = Genesis::parse(&std::fs::read(path).unwrap()).unwrap();
+        let config = EvmConfig {
+            history: setup.history,
+            allow_unprotected: setup.allow_unprotected,
+            ..EvmConfig::default()
+        };
+        let evm = Evm::new(context, params, config, genesis, extension).unwrap();
+        let chains = vec![Arc::clone(&evm) as Arc<dyn ChainVm>];
+        let checked = MachineConfig { check_proposals: true };
+        let machine = Machine::open(chains, store, clock.clone(), work, checked).unwrap();
+        let reads = Arc::new(Reads {
+            chain: Arc::clone(&evm) as Arc<dyn ChainReader>,
+            pool: Arc::new(PoolOf(Arc::clone(&evm))),
+            config: ReadConfig {
+                allow_unfinalized_queries: setup.allow_unfinalized_queries,
+                proof_window: setup.window,
+                client_version: "esker/test".into(),
+                net_version: "43112".into(),
+            },
+        });
+        let service = evm::reading_methods(&reads, &Apis::default());
+        Self { evm, machine, clock, server: Server::new(service, Limits::default()) }
+    }
+
+    /// The answer to a message.
+    pub(crate) async fn ask(&self, body: &str) -> String {
+        let answer = self.server.answer(body.as_bytes(), None).await;
+        String::from_utf8(answer.body).unwrap()
+    }
+
+    /// The result of a call.
+    pub(crate) async fn call(&self, method: &str, params: &str) -> serde_json::Value {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        let reply: serde_json::Value = serde_json::from_str(&self.ask(&body).await).unwrap();
+        reply.get("result").unwrap_or_else(|| panic!("{method}{params}: {reply}")).clone()
+    }
+
+    /// Puts a signed transaction into the pool; gives its hash.
+    pub(crate) fn submit(&self, raw: &[u8]) -> Result<alloy_primitives::B256, String> {
+        let tx = Transaction::decode_2718_exact(raw).map_err(|error| error.to_string())?;
+        self.evm.submit(tx).map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn head(&self) -> Arc<SealedHeader> {
+        ChainReader::head(self.evm.as_ref())
+    }
+
+    /// Makes blocks until nothing that is executable waits.
+    pub(crate) async fn settle(&self) {
+        while self.evm.pool().counts().0 > 0 {
+            self.clock.advance(BLOCK_MS);
+            let (height, parent) = self.machine.last_final();
+            let at =
+                ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
+            let bundle = self.machine.propose(at).await.unwrap();
+            self.machine.finalize(&bundle, None).await.unwrap();
+        }
+    }
+}
