@@ -51,7 +51,7 @@ pub struct XvmConfig {
 impl XvmConfig {
     /// A distance for nodes: unnoticed by clients, and enough for blocks that fill. Not the default, since under
     /// a clock that stands still a chain would wait for ever.
-    pub const BLOCK_SPACING_MS: u64 = 10;
+    pub const BLOCK_SPACING_MS: u64 = 20;
 }
 
 impl Default for XvmConfig {

@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use esker_chain::ChainVm;
 use esker_primitives::codec::Decode;
 use esker_primitives::keys::PrivateKey;
-use esker_primitives::{AssetId, ChainId, ShortId};
+use esker_primitives::{AssetId, ChainId};
 use esker_utxo::{
     FxKind, FxOperation, NftMintOperation, NftTransferOperation, NftTransferOutput, Output,
     OutputOwners, PropertyMintOperation, SecpMintOperation, TransferOutput, Utxo,
@@ -433,11 +432,60 @@ proptest! {
     }
 }
 
-/// All addresses that play.
-#[test]
-fn the_players_differ() {
-    let addresses: BTreeSet<ShortId> = (1..5).map(address).collect();
-    assert_eq!(addresses.len(), 4);
-    let world = World::new();
-    assert_eq!(world.x.name(), "X");
+/// The actions do what their names say: none of them is idle in the sequences above.
+#[tokio::test]
+async fn each_action_takes_place() {
+    let steps = [
+        Action::Transfer { from: 1, amount: 5_000_000, to: 4 },
+        Action::Steal { from: 1, by: 2 },
+        Action::Inflate { from: 2, extra: 7 },
+        Action::Create { by: 2, amount: 9 },
+        Action::MintAmount { by: [1, 3], amount: 11 },
+        Action::MintAmount { by: [1, 4], amount: 11 },
+        Action::MintNft { by: 2, copies: 2 },
+        Action::MintNft { by: 1, copies: 2 },
+        Action::MoveNft { by: 1, to: 3 },
+        Action::MintProperty { by: 1, to: 2 },
+        Action::BurnProperty { by: 1 },
+        Action::BurnProperty { by: 2 },
+        Action::Export { from: 3, amount: 5000, to: 4 },
+    ];
+    let there = steps.into_iter().flat_map(|step| [(true, step), (true, Action::Accept)]);
+    let back = [(false, Action::Import { by: 4 }), (true, Action::Accept)];
+    let world = play(there.chain(back).collect()).await;
+    let blocks = world.bundles.iter().flat_map(|bundle| &bundle.blocks);
+    let kinds: Vec<&str> = blocks
+        .flat_map(|(_, bytes)| Block::parse(bytes).unwrap().txs().to_vec())
+        .flat_map(|tx| match tx.unsigned() {
+            UnsignedTx::Base(_) => vec!["transfer"],
+            UnsignedTx::CreateAsset(_) => vec!["create"],
+            UnsignedTx::Import(_) => vec!["import"],
+            UnsignedTx::Export(_) => vec!["export"],
+            UnsignedTx::Operation(tx) => tx.operations.iter().map(|op| name(&op.op)).collect(),
+        })
+        .collect();
+    let expected = [
+        "transfer",
+        "create",
+        "mint",
+        "mint NFTs",
+        "move NFT",
+        "mint property",
+        "burn",
+        "export",
+        "import",
+    ];
+    assert_eq!(kinds, expected);
+    let left = existing(&world);
+    assert_eq!((left.nfts, left.properties), (2, 0));
+}
+
+fn name(op: &FxOperation) -> &'static str {
+    match op {
+        FxOperation::SecpMint(_) => "mint",
+        FxOperation::NftMint(_) => "mint NFTs",
+        FxOperation::NftTransfer(_) => "move NFT",
+        FxOperation::PropertyMint(_) => "mint property",
+        FxOperation::PropertyBurn(_) => "burn",
+    }
 }

@@ -217,3 +217,52 @@ async fn what_a_block_makes_impossible_is_rejected() {
     assert_eq!(status(&again.x, loser.id()), rejected(&reason));
     assert_eq!(again.x.issue(loser.bytes()).unwrap_err().to_string(), "not found");
 }
+
+/// Blocks keep apart after one that was busy, unless the next is full; who comes alone never waits.
+#[tokio::test]
+async fn blocks_keep_apart_under_load() {
+    let config = XvmConfig { block_spacing_ms: 20, ..Setup::default().config };
+    let mut world = World::with(Setup { config, ..Setup::default() });
+    let vm = world.x.clone();
+    let native = native_id(&vm);
+    let (inputs, mut outputs) = fund(&vm, 1, &[(native, 600 * 2 * FEE + FEE)]);
+    outputs.extend((0..600).map(|_| output(native, 2 * FEE, address(9))));
+    let many = sign(UnsignedTx::Base(base(&vm, inputs, outputs)), 1);
+    vm.issue(many.bytes()).unwrap();
+    assert!(world.step().await);
+    let owner = [address(9)];
+    let mut txs = many
+        .produced_utxos()
+        .filter(|utxo| utxo.output.owners().addresses == owner)
+        .map(|utxo| spend(&vm, &utxo, 9, FEE, 8));
+    let mut issue = |count: usize| {
+        for tx in txs.by_ref().take(count) {
+            vm.issue(tx.bytes()).unwrap();
+        }
+    };
+    // The block before held one transaction only.
+    issue(7);
+    assert!(world.step().await);
+    issue(8);
+    assert!(world.step().await);
+    issue(1);
+    assert!(!world.step().await);
+    world.clock.advance(19);
+    assert!(!world.step().await);
+    world.clock.advance(1);
+    assert!(world.step().await);
+    // A clock that is set back stops nobody.
+    issue(8);
+    assert!(world.step().await);
+    issue(1);
+    world.clock.set(START_MS - 1000);
+    assert!(world.step().await);
+    world.clock.set(START_MS + 1000);
+    issue(8);
+    assert!(world.step().await);
+    // A full block's worth waits for nobody.
+    issue(500);
+    assert!(world.step().await);
+    world.clock.advance(20);
+    world.settle().await;
+}
