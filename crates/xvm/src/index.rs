@@ -118,13 +118,19 @@ impl AddressIndex {
             live.skipped = Some(block.height);
             return Ok(());
         }
-        let touched = BlockPayload::of(block).map_or(&[][..], |payload| &payload.touched);
-        let mut rows = Rows::new(reader, scope);
-        for (address, asset, tx_id) in touched {
-            rows.add(out, *address, *asset, *tx_id)?;
+        match block_rows(reader, scope, block) {
+            Ok(rows) => {
+                out.merge(&rows);
+                Ok(())
+            }
+            Err(error) => {
+                // Left to the backfill, as if the index had just been switched on.
+                live.complete = false;
+                live.skipped = Some(block.height);
+                live.indexed = block.height.saturating_sub(1);
+                Err(error)
+            }
         }
-        INDEXED.put(out, scope, &(), &block.height);
-        Ok(())
     }
 
     /// Indexes some blocks in a commit of its own. False when there is nothing left to do for now: the index is
@@ -174,6 +180,18 @@ impl AddressIndex {
         live.indexed = indexed.unwrap_or(live.indexed);
         Ok(indexed.is_some())
     }
+}
+
+/// The rows of a block that follows those that are indexed.
+fn block_rows(reader: &dyn KvRead, scope: Scope, block: &ExecutedBlock) -> StorageResult<WriteSet> {
+    let touched = BlockPayload::of(block).map_or(&[][..], |payload| &payload.touched);
+    let mut out = WriteSet::new();
+    let mut rows = Rows::new(reader, scope);
+    for (address, asset, tx_id) in touched {
+        rows.add(&mut out, *address, *asset, *tx_id)?;
+    }
+    INDEXED.put(&mut out, scope, &(), &block.height);
+    Ok(out)
 }
 
 /// Indexes the next blocks in one commit. Gives the height up to which the index is complete then; `None` if it
