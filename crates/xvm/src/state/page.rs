@@ -33,6 +33,7 @@ pub struct PageEnd {
     pub count: usize,
     /// The last one, and the address it was listed under: where the next page starts. Of an empty page: the
     /// greatest address, with the start's UTXO or the zero ID, or the start itself if all addresses are below it.
+    /// The reference's; in shared memory the start's UTXO goes with the start's address only.
     pub address: ShortId,
     /// See `address`.
     pub utxo_id: Id,
@@ -114,6 +115,10 @@ pub(crate) fn visit_atomic_page(
     end.count = page.keys.len();
     for (key, value) in page.keys.iter().zip(&page.values) {
         visit(&Id::from_slice(key).map_err(|_| damaged("key"))?, value);
+    }
+    // Unlike on the chain itself, an address without entries has no last one.
+    if start.is_some_and(|start| end.address > start.address) {
+        end.utxo_id = Id::ZERO;
     }
     if let Some(last) = page.last {
         end.address = ShortId::from_slice(&last.name).map_err(|_| damaged("trait"))?;

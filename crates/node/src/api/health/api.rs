@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_rpc::{MethodTable, NoArgs, RpcError, Service, go_json};
+use esker_rpc::{MethodTable, RpcError, Service, go_json};
 use http::{Method, StatusCode};
 use serde::Deserialize;
 
@@ -58,8 +58,8 @@ pub(crate) fn methods() -> MethodTable<Health> {
         .on_async("readiness", |health: Arc<Health>, args: Tags| async move {
             Ok::<_, RpcError>(health.told(Report::Readiness, &args.tags.unwrap_or_default()).await)
         })
-        .on_async("liveness", |health: Arc<Health>, _: NoArgs| async move {
-            Ok::<_, RpcError>(health.told::<&str>(Report::Liveness, &[]).await)
+        .on_async("liveness", |health: Arc<Health>, args: Tags| async move {
+            Ok::<_, RpcError>(health.told(Report::Liveness, &args.tags.unwrap_or_default()).await)
         })
 }
 

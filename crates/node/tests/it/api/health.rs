@@ -66,6 +66,12 @@ async fn tags_limit_the_chains_alone() {
     assert_eq!(names(&told), ["bootstrapped"]);
     let told = node.result("/ext/health", "health.liveness", json!({})).await;
     assert_eq!(told, json!({"checks": {}, "healthy": true}));
+    // Liveness looks at no tag, but at their form.
+    for (tags, message) in [(json!(["none"]), None), (json!("none"), Some("couldn't unmarshal"))] {
+        let reply = node.call("/ext/health", "health.liveness", json!({"tags": tags})).await;
+        let error = reply["error"]["message"].as_str();
+        assert_eq!(error.map(|e| e.get(..18).unwrap()), message);
+    }
     let told = node.result("/ext/health", "health.health", json!({"tags": null})).await;
     assert_eq!(names(&told).len(), 7);
 }

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esker_chain::{BlockError, BuildContext, ChainMachine, ChainVm, ExecutedBlock};
-use esker_primitives::{AssetId, ChainId};
+use esker_primitives::{AssetId, ChainId, Id, ShortId};
 use esker_shared_memory::Requests;
 use esker_storage::{Draft, Overlay};
 use esker_utxo::{TransferableInput, Utxo, UtxoId};
 use esker_xvm::block::Block;
+use esker_xvm::state::{PageEnd, PageStart};
 use esker_xvm::txs::{ExportTx, ImportTx, Tx, UnsignedTx};
 use esker_xvm::{TxStatus, Xvm, exported_element};
 
@@ -233,4 +234,24 @@ async fn imports_stand_on_undecided_exports() {
     }
     world.settle().await;
     assert_eq!(balance(&y, 8, native), 49_000);
+}
+
+#[tokio::test]
+async fn an_empty_page_of_shared_memory_names_the_greatest_address() {
+    let world = World::new();
+    let view = world.x.view().unwrap();
+    let (low, high) = (ShortId::new([1; 20]), ShortId::new([2; 20]));
+    let utxo_id = some_id("start");
+    let end = |addresses: &[ShortId], address| {
+        let addresses = addresses.iter().copied().collect();
+        let start = Some(PageStart { address, utxo_id });
+        let end = view.visit_atomic_utxos(&ChainId::ZERO, &addresses, start, 5, &mut |_, _| {});
+        let PageEnd { count, address, utxo_id } = end.unwrap();
+        assert_eq!(count, 0);
+        (address, utxo_id)
+    };
+    assert_eq!(end(&[low, high], high), (high, utxo_id));
+    assert_eq!(end(&[low], high), (high, utxo_id));
+    // No entry of that address was looked at, so there is no last one.
+    assert_eq!(end(&[low, high], low), (high, Id::ZERO));
 }
