@@ -5,6 +5,7 @@
 //! a decoder does, or where what it decoded does not encode to the same bytes again.
 
 mod chain;
+mod evm;
 mod json;
 mod node;
 mod primitives;
@@ -25,6 +26,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "cb58", run: primitives::cb58 },
     Target { name: "codec", run: primitives::codec },
     Target { name: "config", run: node::config },
+    Target { name: "evm_args", run: evm::arguments },
+    Target { name: "evm_envelope", run: evm::envelope },
     Target { name: "hex", run: primitives::hex },
     Target { name: "j2", run: json::j2 },
     Target { name: "json", run: json::json },

@@ -1,0 +1,81 @@
+//! Requests of the positional dialect, and the arguments of the EVM's methods.
+
+use std::sync::{Arc, LazyLock};
+
+use esker_evm_rpc::wire::call::{AccessListArg, BlockOverrides, StateOverrides, TransactionArgs};
+use esker_evm_rpc::wire::{
+    Addr, AssetId, Big, BlockNumber, BlockNumberOrHash, Data, Hash, StorageKey, Uint, Uint64,
+};
+use esker_rpc::args::Argument;
+use esker_rpc::evm::{Answer, Limits, Server};
+use esker_rpc::go_json::{Document, Kind, to_go_vec};
+use esker_rpc::{MethodTable, RpcError};
+use serde::Serialize;
+use tokio::runtime::{Builder, Runtime};
+
+use super::primitives::told;
+
+static SERVER: LazyLock<(Server, Runtime)> = LazyLock::new(|| {
+    let service = MethodTable::new("evm")
+        .alias("eth")
+        .on_list("chainId", |(), ()| Ok("0xa868"))
+        .on_list("getBalance", |(), (Addr(address), _): (Addr, BlockNumberOrHash)| {
+            Ok(Data(address.to_vec().into()))
+        })
+        .on_list("call", |(), (args, _): (TransactionArgs, Option<StateOverrides>)| {
+            Err::<(), _>(RpcError::new(format!("{args:?}")))
+        })
+        .bind(Arc::new(()));
+    let runtime = Builder::new_current_thread().enable_time().build();
+    (Server::new(service, Limits::default()), runtime.expect("a runtime without threads"))
+});
+
+/// A request's body. Its answer is nothing, one JSON object, or an array of them.
+pub(super) fn envelope(bytes: &[u8]) -> bool {
+    let (server, runtime) = &*SERVER;
+    let Answer { body, failed, .. } = runtime.block_on(server.answer(bytes, None));
+    if body.is_empty() {
+        assert!(!failed);
+        return false;
+    }
+    let answer = Document::whole(&body).expect("an answer is one value");
+    match answer.kind() {
+        Kind::Object => {}
+        Kind::Array => assert!(answer.first_element().is_some(), "no empty batch"),
+        kind => panic!("an answer that is {kind}"),
+    }
+    !failed
+}
+
+/// One JSON value, as an argument of every type.
+pub(super) fn arguments(bytes: &[u8]) -> bool {
+    let Some(value) = told(Document::first(bytes)) else { return false };
+    let scalars = [
+        both_ways::<Uint64>(value),
+        both_ways::<Uint>(value),
+        both_ways::<Big>(value),
+        both_ways::<Data>(value),
+        both_ways::<Hash>(value),
+        both_ways::<Addr>(value),
+    ];
+    let others = [
+        told(AssetId::decode(value)).is_some(),
+        told(BlockNumber::decode(value)).is_some(),
+        told(BlockNumberOrHash::decode(value)).is_some(),
+        told(AccessListArg::decode(value)).is_some(),
+        told(TransactionArgs::decode(value)).is_some(),
+        told(StateOverrides::decode(value)).is_some(),
+        told(BlockOverrides::decode(value)).is_some(),
+        value.as_str().and_then(|text| told(StorageKey::parse(&text))).is_some(),
+    ];
+    scalars.into_iter().chain(others).any(|taken| taken)
+}
+
+/// What decodes is written as something that decodes to the same.
+fn both_ways<T: Argument + Serialize + PartialEq + std::fmt::Debug>(value: Document<'_>) -> bool {
+    let Some(decoded) = told(T::decode(value)) else { return false };
+    let text = to_go_vec(&decoded).expect("a scalar has a JSON form");
+    let written = Document::whole(&text).expect("what is written is JSON");
+    assert_eq!(T::decode(written).as_ref(), Ok(&decoded));
+    true
+}
