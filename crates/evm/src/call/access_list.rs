@@ -6,9 +6,9 @@ use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, U256};
 
 use super::{CallError, CallLimits, CallRequest, CallSite};
+use crate::executor::interpreter::Interpreter;
 use crate::executor::interpreter::interpreter::EthInterpreter;
 use crate::executor::interpreter::interpreter_types::{InputsTr, Jumps};
-use crate::executor::interpreter::Interpreter;
 use crate::executor::{EvmContext, Inspector, Runner, VmError, opcode};
 
 /// An access list, and what the transaction does with it.

@@ -29,7 +29,8 @@ pub fn estimate_gas(
     let runner = Runner::new(site.chain, overlay, block, limits.bounds);
     let mut probe = Probe { runner, block, message, limits };
     let most = probe.most(request)?;
-    if probe.is_transfer()? && matches!(probe.run(TRANSFER_GAS), Ok(Some(end)) if end.error.is_none())
+    if probe.is_transfer()?
+        && matches!(probe.run(TRANSFER_GAS), Ok(Some(end)) if end.error.is_none())
     {
         return Ok(TRANSFER_GAS);
     }
@@ -93,7 +94,9 @@ impl Probe<'_, '_> {
     /// Is it a transfer to somebody without code?
     fn is_transfer(&mut self) -> Result<bool, CallError> {
         match self.message.to {
-            Some(to) if self.message.input.is_empty() => Ok(self.runner.state().code(to)?.is_empty()),
+            Some(to) if self.message.input.is_empty() => {
+                Ok(self.runner.state().code(to)?.is_empty())
+            }
             _ => Ok(false),
         }
     }

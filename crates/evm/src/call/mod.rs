@@ -87,8 +87,7 @@ where
     let block = block.apply(site);
     let overlay = overlay(site, state)?;
     let message = request.message(limits.gas_cap)?;
-    let mut runner =
-        Runner::with_inspector(site.chain, overlay, &block, limits.bounds, inspector);
+    let mut runner = Runner::with_inspector(site.chain, overlay, &block, limits.bounds, inspector);
     let ended = runner
         .inspect(&block, &message)
         .map_err(|error| CallError::of(error, message.gas_limit, limits.timeout))?;

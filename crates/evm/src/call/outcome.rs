@@ -51,10 +51,10 @@ pub fn revert_reason(data: &[u8]) -> Option<String> {
         ERROR => abi::bytes(arguments).ok().map(text),
         PANIC => {
             let code = abi::word(arguments).ok()?;
-            Some(panic_reason(code).map_or_else(
-                || format!("unknown panic code: {code:#x}"),
-                str::to_owned,
-            ))
+            Some(
+                panic_reason(code)
+                    .map_or_else(|| format!("unknown panic code: {code:#x}"), str::to_owned),
+            )
         }
         _ => None,
     }

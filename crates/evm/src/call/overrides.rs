@@ -29,11 +29,7 @@ pub struct AccountOverride {
 
 impl StateOverrides {
     /// Applies them.
-    pub fn apply(
-        &self,
-        rules: &dyn Rules,
-        state: &mut StateOverlay<'_>,
-    ) -> Result<(), CallError> {
+    pub fn apply(&self, rules: &dyn Rules, state: &mut StateOverlay<'_>) -> Result<(), CallError> {
         for (address, account) in &self.0 {
             if let Some(nonce) = account.nonce {
                 state.set_nonce(*address, nonce)?;

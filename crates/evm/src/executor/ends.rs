@@ -52,11 +52,13 @@ pub(super) fn end_of(
         InstructionResult::CreateContractSizeLimit => VmError::CodeSize,
         InstructionResult::CreateContractStartingWithEF => VmError::InvalidCode,
         InstructionResult::NonceOverflow => VmError::NonceOverflow,
-        InstructionResult::StackUnderflow => {
-            VmError::StackUnderflow { have: at.stack, want: stack_bounds(at.opcode).0 }
-        }
-        InstructionResult::StackOverflow => {
-            VmError::StackOverflow { have: at.stack, limit: stack_bounds(at.opcode).1 }
+        InstructionResult::StackUnderflow | InstructionResult::StackOverflow => {
+            // revm calls both an overflow where an instruction reaches below the stack.
+            let (have, (want, limit)) = (at.stack, stack_bounds(at.opcode));
+            match have < want {
+                true => VmError::StackUnderflow { have, want },
+                false => VmError::StackOverflow { have, limit },
+            }
         }
         // Among them init code that is too long: the reference, too, calls it a lack of gas.
         _ => VmError::OutOfGas,

@@ -21,7 +21,10 @@ pub enum VerifyError {
     #[error("failed to verify predicates: warp predicates are not supported")]
     WarpPredicate,
     /// The header does not tell the results of predicates.
-    #[error("failed to verify predicates: failed to find predicate results in extra data: {}", hex::encode(_0))]
+    #[error(
+        "failed to verify predicates: failed to find predicate results in extra data: {}",
+        hex::encode(_0)
+    )]
     NoPredicateResults(Bytes),
     /// The header tells other results.
     #[error(
@@ -74,7 +77,7 @@ pub enum VerifyError {
         /// Its hash.
         hash: B256,
         /// Why.
-        error: TxError,
+        error: Box<TxError>,
     },
     /// What comes before the transactions can't be run.
     #[error(transparent)]
@@ -146,8 +149,11 @@ impl VerifyError {
         match self {
             Self::State(error)
             | Self::Begin(TxError::State(error))
-            | Self::Apply { error: TxError::State(error), .. }
             | Self::Extension(ExtError::State(error)) => Ok(error),
+            Self::Apply { index, hash, error } => match *error {
+                TxError::State(error) => Ok(error),
+                error => Err(Self::Apply { index, hash, error: Box::new(error) }),
+            },
             other => Err(other),
         }
     }

@@ -118,7 +118,7 @@ pub fn verify_block(
         executor.execute(tx, known_sender(tx.hash())).map_err(|error| VerifyError::Apply {
             index,
             hash: *tx.hash(),
-            error,
+            error: Box::new(error),
         })?;
     }
     let mut rows = Draft::new(site.reader);

@@ -142,9 +142,8 @@ fn invalid<T>(text: impl Into<String>) -> Result<T, ExtError> {
 }
 
 fn decode(block: &ExtBlock<'_>) -> Result<Vec<Signed>, ExtError> {
-    parse(block.ext_data).or_else(|error| {
-        invalid(format!("failed to unmarshal atomic tx (AP5) due to {error}"))
-    })
+    parse(block.ext_data)
+        .or_else(|error| invalid(format!("failed to unmarshal atomic tx (AP5) due to {error}")))
 }
 
 impl BlockExtension for Recorded {

@@ -39,6 +39,8 @@ pub(crate) struct Ledger {
     pub(crate) params: ChainParams,
     pub(crate) store: MemoryStore,
     pub(crate) tip: Header,
+    /// All headers, by height.
+    pub(crate) headers: Vec<Header>,
     pub(crate) hashes: Hashes,
     /// Unix s.
     pub(crate) now_s: u64,
@@ -52,7 +54,8 @@ impl Ledger {
         let block = genesis.build(&*params.rules, SCOPE, options, &mut out).unwrap();
         store.write(&out).unwrap();
         let hashes = Hashes(vec![block.hash()]);
-        Self { params, store, tip: block.header, hashes, now_s: 1_900_000_000 }
+        let headers = vec![block.header.clone()];
+        Self { params, store, tip: block.header, headers, hashes, now_s: 1_900_000_000 }
     }
 
     /// The local network's genesis.
@@ -99,6 +102,7 @@ impl Ledger {
     pub(crate) fn accept(&mut self, block: &Block, writes: &WriteSet) {
         self.store.write(writes).unwrap();
         self.tip = block.header.clone();
+        self.headers.push(self.tip.clone());
         self.hashes.0.push(block.hash());
     }
 

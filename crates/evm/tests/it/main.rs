@@ -4,12 +4,17 @@
 
 mod accounts;
 mod atomic;
+mod blocks;
+mod exchanges;
 mod fees;
 mod forms;
+mod genesis;
 mod ledger;
 mod live;
+mod machine;
 mod oracle;
 mod pool;
+mod receipts;
 mod replay;
 mod state;
 mod trie;

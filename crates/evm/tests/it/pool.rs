@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use alloy_consensus::{SignableTransaction, TxEip1559, TxLegacy};
-use alloy_primitives::{Address, Bytes, Signature, TxKind, U256};
-use esker_evm::pool::{
-    AccountState, NextBlock, Pool, PoolConfig, PooledTx, before_recovery,
-};
+use alloy_primitives::{Address, Signature, TxKind, U256};
+use esker_evm::pool::{AccountState, NextBlock, Pool, PoolConfig, PooledTx, before_recovery};
 use esker_evm::rules::Phase;
 use esker_evm::types::Transaction;
 use proptest::prelude::*;

@@ -41,10 +41,8 @@ fn every_recorded_block_is_valid() {
 
 #[test]
 fn every_altered_block_is_refused() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../tests/vectors/chain/local-1-altered.json"
-    );
+    let path =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/chain/local-1-altered.json");
     let altered: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let altered: Vec<_> =
         altered.as_array().unwrap().iter().filter(|block| block["chain"] == "C").collect();

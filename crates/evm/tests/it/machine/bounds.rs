@@ -1,0 +1,102 @@
+//! Calls end: by gas, by memory, when told to.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use alloy_primitives::U256;
+use esker_evm::call::{
+    BlockOverrides, CallError, CallLimits, CallRequest, CallSite, StateOverrides, call,
+    create_access_list, estimate_gas,
+};
+use esker_evm::executor::{Bounds, NoHashes, Stop, VmError};
+use esker_evm::rules::Phase;
+use esker_evm::state::{At, StateView};
+use esker_storage::KvStore;
+
+use super::{CODE, Lab, SCOPE, push};
+
+fn with_site<T>(lab: &Lab, run: impl FnOnce(&CallSite<'_>) -> T) -> T {
+    let reader = lab.store.snapshot().unwrap();
+    run(&CallSite {
+        chain: &lab.params,
+        view: StateView::new(&*reader, SCOPE, At::Latest),
+        block: lab.block(),
+        hashes: &NoHashes,
+    })
+}
+
+fn to_code() -> CallRequest {
+    CallRequest { to: Some(CODE), ..Default::default() }
+}
+
+#[test]
+fn a_loop_without_a_gas_limit_stops_when_told() {
+    // JUMPDEST, PUSH 0, JUMP
+    let lab = Lab::new(Phase::Etna, &[0x5b, 0x60, 0, 0x56]);
+    let (state, block) = (StateOverrides::default(), BlockOverrides::default());
+    for (stop, text) in [
+        (Stop::TimedOut, "execution aborted (timeout = 5s)"),
+        (Stop::Cancelled, "execution aborted"),
+    ] {
+        let asked = Cell::new(0);
+        let check = || {
+            asked.set(asked.get() + 1);
+            (asked.get() > 3).then_some(stop)
+        };
+        let bounds = Bounds { stop: Some(&check), memory: None };
+        let limits = CallLimits { gas_cap: 0, bounds, timeout: Duration::from_secs(5) };
+        with_site(&lab, |site| {
+            let error = call(site, &to_code(), &state, &block, &limits).unwrap_err();
+            assert_eq!(error.to_string(), text);
+            let error = estimate_gas(site, &to_code(), &state, &limits).unwrap_err();
+            assert_eq!(error.to_string(), text);
+            let error = create_access_list(site, &to_code(), &limits).unwrap_err();
+            assert_eq!(error.to_string(), text);
+        });
+        assert!(asked.get() > 3);
+    }
+}
+
+#[test]
+fn a_call_tree_without_jumps_stops_when_told() {
+    // Calls itself twice, with all the gas there is.
+    let call = [0x60, 0, 0x60, 0, 0x60, 0, 0x60, 0, 0x60, 0, 0x30, 0x5a, 0xf1, 0x50];
+    let lab = Lab::new(Phase::Etna, &[call, call].concat());
+    let check = || Some(Stop::Cancelled);
+    let bounds = Bounds { stop: Some(&check), memory: None };
+    let limits = CallLimits { bounds, ..Default::default() };
+    let (state, block) = (StateOverrides::default(), BlockOverrides::default());
+    with_site(&lab, |site| {
+        let error = super::call(site, &to_code(), &state, &block, &limits).unwrap_err();
+        assert!(matches!(error, CallError::Cancelled), "{error}");
+    });
+}
+
+#[test]
+fn memory_is_bounded_where_gas_is_not() {
+    // MSTORE far out.
+    let code = [vec![0x60, 1], push(U256::from(1_u64 << 40)), vec![0x52]].concat();
+    let lab = Lab::new(Phase::Etna, &code);
+    let (state, block) = (StateOverrides::default(), BlockOverrides::default());
+    let run = |gas_cap, memory| {
+        let bounds = Bounds { memory, stop: None };
+        let limits = CallLimits { gas_cap, bounds, ..Default::default() };
+        with_site(&lab, |site| call(site, &to_code(), &state, &block, &limits).unwrap())
+    };
+    let outcome = run(0, Some(1 << 20));
+    assert_eq!(outcome.error, Some(VmError::MemoryLimit(1 << 20)));
+    assert_eq!(outcome.message(), "memory limit of 1048576 bytes exceeded");
+    // With a limit of gas, that is what ends it.
+    assert_eq!(run(50_000_000, None).error, Some(VmError::OutOfGas));
+}
+
+#[test]
+fn an_access_list_that_never_settles_is_given_up() {
+    // SLOAD(GAS): each run has other gas left, and so touches another slot.
+    let lab = Lab::new(Phase::Etna, &[0x5a, 0x54]);
+    let limits = CallLimits { gas_cap: 50_000_000, ..Default::default() };
+    with_site(&lab, |site| {
+        let error = create_access_list(site, &to_code(), &limits).unwrap_err();
+        assert!(matches!(error, CallError::Unsettled), "{error}");
+    });
+}
