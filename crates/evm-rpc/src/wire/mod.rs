@@ -1,6 +1,6 @@
 //! Forms on the wire: what arguments are read from, and what replies are written as (c-chain.md 3, 4.3).
 //!
-//! The scalars have the reference's names ([`Uint64`], [`Big`], [`Data`], [`Hash`], [`Addr`]) and both
+//! The scalars have the reference's names ([`Uint64`], [`Big`], [`Data`], [`struct@Hash`], [`Addr`]) and both
 //! directions: they are [`esker_rpc::args::Argument`]s with Go's texts, and serialise as hex. Replies are
 //! structs whose members stand in the reference's order.
 
