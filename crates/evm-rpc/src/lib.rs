@@ -1,12 +1,13 @@
-//! The EVM's JSON-RPC: the methods with which wallets and tools read the chain (c-chain.md 3, 4).
+//! The EVM's JSON-RPC: the methods with which wallets and tools read, call and send (c-chain.md 3, 4).
 //!
 //! - [`wire`]: forms of arguments and replies, with the reference's texts and order of members.
 //! - One folder a namespace: [`evm`] (which clients know as `eth`), [`net`], [`web3`]. A service is a table of
 //!   methods over what it reads; [`Apis`] says which services a node serves.
 //! - [`Reads`] is what reading methods share: the ports [`esker_evm::view::ChainReader`] and
 //!   [`esker_evm::view::PoolReader`], and how a block parameter becomes a block.
+//! - [`evm::Transact`] is what methods share that run code, send, or sign.
 //!
-//! What this crate never does: know HTTP, take a lock of the chain, write anything. Every call reads one block
+//! What this crate never does: know HTTP, take a lock of the chain, write to a store. Every call reads one block
 //! that it resolved first.
 
 mod apis;

@@ -1,9 +1,15 @@
 //! `evm`, which clients know as `eth`: one file a topic, one table a service of c-chain.md 4.2.
 
+mod accounts;
 mod blocks;
+mod calls;
 mod chain;
+mod defaults;
+mod fees;
 mod proof;
+mod send;
 mod state;
+mod transact;
 mod transactions;
 
 use std::sync::Arc;
@@ -11,6 +17,9 @@ use std::sync::Arc;
 use esker_rpc::{MethodTable, Service};
 
 use crate::{Api, Apis, Reads};
+
+pub use send::{RawTxError, decode_transaction};
+pub use transact::{SenderLocks, Transact, TransactConfig, TxSubmitter, transacting_methods};
 
 /// The canonical namespace, and the name that clients use.
 pub(crate) fn table<S: Send + Sync + 'static>() -> MethodTable<S> {

@@ -11,4 +11,5 @@ mod golden;
 mod pending;
 mod recorded;
 mod replay;
+mod transact;
 mod world;

@@ -1,0 +1,15 @@
+//! The service `internal-account`: which accounts the node holds.
+
+use esker_rpc::{MethodTable, RpcError};
+
+use super::table;
+use super::transact::Transact;
+use crate::wire::Addr;
+
+pub(super) fn methods() -> MethodTable<Transact> {
+    table().on_list("accounts", accounts)
+}
+
+fn accounts(transact: &Transact, (): ()) -> Result<Vec<Addr>, RpcError> {
+    Ok(transact.accounts.accounts().into_iter().map(Addr).collect())
+}

@@ -1,0 +1,290 @@
+//! Running code that nobody signed (c-chain.md 4.5).
+
+use std::sync::Arc;
+
+use alloy_eips::eip2930::AccessListItem;
+use alloy_primitives::B256;
+use esker_evm::call::{
+    self, AccountOverride, BlockOverrides, CallError, CallLimits, CallOutcome, CallRequest,
+    CallSite, StateOverrides,
+};
+use esker_evm::executor::{BlockContext, BlockHashes, Bounds, Stop};
+use esker_evm::oracle::next_base_fee;
+use esker_evm::state::StateError;
+use esker_evm::view::{SealedHeader, ViewError};
+use esker_rpc::{CallContext, MethodTable, RpcError};
+use serde::{Serialize, Serializer};
+
+use super::defaults::{GasDefault, request};
+use super::table;
+use super::transact::Transact;
+use crate::error::unreadable;
+use crate::wire::call::{self as args, TransactionArgs};
+use crate::wire::{AccessTuple, Addr, Big, BlockNumber, BlockNumberOrHash, Data, Uint64};
+
+/// JSON-RPC code of a revert that says why.
+const REVERTED: i64 = 3;
+
+const LATEST: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Latest);
+
+pub(super) fn methods() -> MethodTable<Transact> {
+    table()
+        .on_list_blocking_with("call", call)
+        .on_list_blocking_with("callDetailed", call_detailed)
+        .on_list_blocking_with("estimateGas", estimate_gas)
+        .on_list_blocking_with("createAccessList", create_access_list)
+}
+
+type Overrides = (Option<args::StateOverrides>, Option<args::BlockOverrides>);
+
+fn call(
+    transact: &Transact,
+    (args, at, state, block): (
+        TransactionArgs,
+        Option<BlockNumberOrHash>,
+        Option<args::StateOverrides>,
+        Option<args::BlockOverrides>,
+    ),
+    context: &CallContext,
+) -> Result<Data, RpcError> {
+    let at = at.unwrap_or(LATEST);
+    let outcome = transact.call(&request(&args), at, (state, block), context)?;
+    match &outcome.error {
+        None => Ok(Data(outcome.output)),
+        Some(_) => Err(failed(&outcome)),
+    }
+}
+
+/// What a call came to, whether it failed or not.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DetailedReply {
+    gas: u64,
+    err_code: i64,
+    err: String,
+    return_data: Data,
+}
+
+fn call_detailed(
+    transact: &Transact,
+    (args, at, state): (TransactionArgs, BlockNumberOrHash, Option<args::StateOverrides>),
+    context: &CallContext,
+) -> Result<DetailedReply, RpcError> {
+    let outcome = transact.call(&request(&args), at, (state, None), context)?;
+    Ok(DetailedReply {
+        gas: outcome.gas_used,
+        // Errors of the machine have no code of their own.
+        err_code: outcome.revert_data().map_or(0, |_| REVERTED),
+        err: outcome.message(),
+        return_data: Data(outcome.output),
+    })
+}
+
+fn estimate_gas(
+    transact: &Transact,
+    (args, at, state): (TransactionArgs, Option<BlockNumberOrHash>, Option<args::StateOverrides>),
+    context: &CallContext,
+) -> Result<Uint64, RpcError> {
+    let at = at.unwrap_or(LATEST);
+    transact.estimate(&request(&args), at, &state_overrides(state), context).map(Uint64)
+}
+
+/// An access list, and what the transaction does with it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AccessListReply {
+    access_list: Items,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    gas_used: Uint64,
+}
+
+struct Items(Vec<AccessListItem>);
+
+impl Serialize for Items {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(AccessTuple))
+    }
+}
+
+fn create_access_list(
+    transact: &Transact,
+    (mut args, at): (TransactionArgs, Option<BlockNumberOrHash>),
+    context: &CallContext,
+) -> Result<AccessListReply, RpcError> {
+    let place = transact.reads.header_of_state(at.unwrap_or(LATEST))?;
+    transact.set_defaults(&mut args, GasDefault::Cap)?;
+    let request = request(&args);
+    let found = transact.at(&place, &request, context, |site, limits| {
+        call::create_access_list(site, &request, limits)
+    })?;
+    Ok(AccessListReply {
+        access_list: Items(found.access_list.0),
+        error: found.error.map(|error| error.to_string()),
+        gas_used: Uint64(found.gas_used),
+    })
+}
+
+impl Transact {
+    fn call(
+        &self,
+        request: &CallRequest,
+        at: BlockNumberOrHash,
+        (state, block): Overrides,
+        context: &CallContext,
+    ) -> Result<CallOutcome, RpcError> {
+        let (state, block) = (state_overrides(state), block_overrides(block));
+        let header = self.reads.header_of_state(at)?;
+        let is_pending = at == BlockNumberOrHash::Number(BlockNumber::Pending);
+        self.at(&header, request, context, |site, limits| {
+            if is_pending {
+                let site = CallSite { block: self.pending_block(&header), ..site.clone() };
+                return call::call(&site, request, &state, &block, limits);
+            }
+            call::call(site, request, &state, &block, limits)
+        })
+    }
+
+    fn estimate(
+        &self,
+        request: &CallRequest,
+        at: BlockNumberOrHash,
+        state: &StateOverrides,
+        context: &CallContext,
+    ) -> Result<u64, RpcError> {
+        let header = self.reads.header_of_state(at)?;
+        self.at(&header, request, context, |site, limits| {
+            call::estimate_gas(site, request, state, limits)
+        })
+    }
+
+    /// Gas that a transaction needs which is sent now.
+    pub(super) fn estimate_at_latest(&self, request: &CallRequest) -> Result<u64, RpcError> {
+        self.estimate(request, LATEST, &StateOverrides::default(), &CallContext::new())
+    }
+
+    /// Runs `work` on the state after a block, within the limits of calls.
+    fn at<R>(
+        &self,
+        place: &Arc<SealedHeader>,
+        request: &CallRequest,
+        context: &CallContext,
+        work: impl FnOnce(&CallSite<'_>, &CallLimits<'_>) -> Result<R, CallError>,
+    ) -> Result<R, RpcError> {
+        let state = self.reads.chain.state_after(place).map_err(unreadable)?;
+        let hashes = Hashes { transact: self, newest: place.header.number };
+        let site = CallSite {
+            chain: &self.chain,
+            view: state.view(),
+            block: self.block_of(place, request),
+            hashes: &hashes,
+        };
+        let max_ms = u64::try_from(self.config.max_duration.as_millis()).unwrap_or(u64::MAX);
+        let deadline_ms = match max_ms {
+            0 => u64::MAX,
+            limit => self.clock.now_ms().saturating_add(limit),
+        };
+        let stop = || {
+            if context.is_cancelled() {
+                return Some(Stop::Cancelled);
+            }
+            (deadline_ms != u64::MAX && self.clock.now_ms() >= deadline_ms)
+                .then_some(Stop::TimedOut)
+        };
+        let limits = CallLimits {
+            gas_cap: self.config.gas_cap,
+            bounds: Bounds { memory: Some(self.config.max_memory), stop: Some(&stop) },
+            timeout: self.config.max_duration,
+        };
+        work(&site, &limits).map_err(refusal)
+    }
+
+    /// The block that code sees. A price that the next block takes is not refused because the last one would
+    /// not have (decision 30).
+    fn block_of(&self, place: &Arc<SealedHeader>, request: &CallRequest) -> BlockContext {
+        let mut block = BlockContext::for_call(&self.chain, &place.header);
+        let price = request.gas_price.or(request.max_fee_per_gas);
+        if price.is_some_and(|price| price < block.base_fee)
+            && self.reads.chain.head().hash == place.hash
+        {
+            let next = next_base_fee(&*self.chain.rules, &place.header, self.clock.now_s());
+            block.base_fee = next.map_or(block.base_fee, |next| next.min(block.base_fee));
+        }
+        block
+    }
+
+    /// The block that comes after this one, as far as it is known.
+    fn pending_block(&self, head: &Arc<SealedHeader>) -> BlockContext {
+        let mut header = head.header.clone();
+        header.number += 1;
+        header.time = self.clock.now_s().max(head.header.time);
+        let next = next_base_fee(&*self.chain.rules, &head.header, header.time);
+        header.base_fee = next.or(header.base_fee);
+        BlockContext::for_call(&self.chain, &header)
+    }
+}
+
+/// Hashes of accepted blocks, for code that runs on one of them.
+struct Hashes<'a> {
+    transact: &'a Transact,
+    newest: u64,
+}
+
+impl BlockHashes for Hashes<'_> {
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        if number > self.newest {
+            return Ok(None);
+        }
+        match self.transact.reads.chain.header_at(number) {
+            Ok(found) => Ok(found.map(|header| header.hash)),
+            Err(ViewError::State(error)) => Err(error),
+            Err(ViewError::Storage(error)) => Err(StateError::Storage(error)),
+            // A header needs no state, and a damaged one has no hash.
+            Err(ViewError::StateGone(_) | ViewError::Damaged(_)) => Ok(None),
+        }
+    }
+}
+
+/// The error of a call whose code failed.
+fn failed(outcome: &CallOutcome) -> RpcError {
+    match outcome.revert_data() {
+        Some(data) => {
+            RpcError::with_code(REVERTED, outcome.message()).with_data(&Data(data.clone()))
+        }
+        None => RpcError::new(outcome.message()),
+    }
+}
+
+fn refusal(error: CallError) -> RpcError {
+    match error {
+        CallError::Failed(outcome) => failed(&outcome),
+        CallError::State(error) => unreadable(error),
+        error => RpcError::new(error.to_string()),
+    }
+}
+
+fn state_overrides(given: Option<args::StateOverrides>) -> StateOverrides {
+    let account = |account: args::AccountOverride| AccountOverride {
+        balance: account.balance.map(|Big(balance)| balance),
+        nonce: account.nonce.map(|Uint64(nonce)| nonce),
+        code: account.code.map(|Data(code)| code),
+        state: account.state,
+        state_diff: account.state_diff,
+    };
+    let accounts = given.unwrap_or_default().0.into_iter();
+    StateOverrides(accounts.map(|(address, change)| (address, account(change))).collect())
+}
+
+fn block_overrides(given: Option<args::BlockOverrides>) -> BlockOverrides {
+    let given = given.unwrap_or_default();
+    let big = |value: Option<Big>| value.map(|Big(value)| value);
+    BlockOverrides {
+        number: big(given.number),
+        difficulty: big(given.difficulty),
+        time: given.time.map(|Uint64(time)| time),
+        gas_limit: given.gas_limit.map(|Uint64(gas)| gas),
+        coinbase: given.coinbase.map(|Addr(coinbase)| coinbase),
+        base_fee: big(given.base_fee),
+        blob_base_fee: big(given.blob_base_fee),
+    }
+}

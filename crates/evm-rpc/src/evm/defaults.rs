@@ -1,0 +1,163 @@
+//! What a transaction gets that its sender did not give (c-chain.md 4.4, 4.7).
+
+use alloy_primitives::{Address, U256};
+use esker_evm::call::CallRequest;
+use esker_rpc::RpcError;
+
+use super::transact::Transact;
+use crate::wire::call::{AccessListArg, TransactionArgs};
+use crate::wire::{Addr, Big, Data, Hash, Uint64};
+
+/// Blobs of one transaction, at most.
+const MAX_BLOBS: usize = 6;
+
+/// Gas of a call where nothing limits it.
+const UNLIMITED_GAS: u64 = u64::MAX / 2;
+
+/// How gas is chosen where none is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GasDefault {
+    /// What the transaction needs.
+    Estimate,
+    /// The most that a call may use.
+    Cap,
+}
+
+fn refused(text: impl Into<String>) -> RpcError {
+    RpcError::new(text)
+}
+
+/// What is to be run of a transaction.
+pub(super) fn request(args: &TransactionArgs) -> CallRequest {
+    let big = |value: Option<Big>| value.map(|Big(value)| value);
+    let hashes = args.blob_versioned_hashes.as_ref();
+    CallRequest {
+        from: args.from.map(|Addr(from)| from),
+        to: args.to.map(|Addr(to)| to),
+        gas: args.gas.map(|Uint64(gas)| gas),
+        gas_price: big(args.gas_price),
+        max_fee_per_gas: big(args.max_fee_per_gas),
+        max_priority_fee_per_gas: big(args.max_priority_fee_per_gas),
+        value: big(args.value),
+        input: args.payload(),
+        access_list: args.access_list.as_ref().map(|AccessListArg(list)| list.clone()),
+        blob_hashes: hashes.map(|hashes| hashes.iter().map(|Hash(hash)| *hash).collect()),
+        max_fee_per_blob_gas: big(args.max_fee_per_blob_gas),
+        nonce: args.nonce.map(|Uint64(nonce)| nonce),
+        chain_id: args.chain_id.map(|Big(id)| id.saturating_to()),
+    }
+}
+
+/// The sender; the zero address where none is given.
+pub(super) fn sender(args: &TransactionArgs) -> Address {
+    args.from.unwrap_or_default().0
+}
+
+impl Transact {
+    /// Fills in everything that is missing, and checks what is there.
+    pub(super) fn set_defaults(
+        &self,
+        args: &mut TransactionArgs,
+        gas: GasDefault,
+    ) -> Result<(), RpcError> {
+        // No block holds blob transactions, so no method makes any.
+        if !args.blobs.is_empty() {
+            return Err(refused("\"blobs\" is not supported for this RPC method"));
+        }
+        self.set_fee_defaults(args)?;
+        args.value.get_or_insert_default();
+        if args.nonce.is_none() {
+            args.nonce = Some(Uint64(self.next_nonce(sender(args))?));
+        }
+        check_payload(args)?;
+        if args.gas.is_none() {
+            let gas = match gas {
+                GasDefault::Estimate => self.estimate_for(args)?,
+                GasDefault::Cap if self.config.gas_cap == 0 => UNLIMITED_GAS,
+                GasDefault::Cap => self.config.gas_cap,
+            };
+            args.gas = Some(Uint64(gas));
+        }
+        let want = U256::from(self.chain.rules.chain_id());
+        let Big(have) = *args.chain_id.get_or_insert(Big(want));
+        if have != want {
+            return Err(refused(format!(
+                "chainId does not match node's (have={have}, want={want})"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Fills in the fees, unless a price is there or both caps.
+    fn set_fee_defaults(&self, args: &mut TransactionArgs) -> Result<(), RpcError> {
+        let is_zero = |fee: Option<Big>| fee.is_some_and(|Big(fee)| fee.is_zero());
+        if is_zero(args.max_fee_per_blob_gas) {
+            return Err(refused("maxFeePerBlobGas, if specified, must be non-zero"));
+        }
+        let (cap, tip) = (args.max_fee_per_gas, args.max_priority_fee_per_gas);
+        if args.gas_price.is_some() && (cap.is_some() || tip.is_some()) {
+            return Err(refused(
+                "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified",
+            ));
+        }
+        if args.gas_price.is_some() {
+            return match is_zero(args.gas_price) {
+                true => Err(refused("gasPrice must be non-zero after london fork")),
+                false => Ok(()),
+            };
+        }
+        if cap.is_some() && tip.is_some() && is_zero(cap) {
+            return Err(refused("maxFeePerGas must be non-zero"));
+        }
+        let Big(tip) = match tip {
+            Some(tip) => tip,
+            None => Big(self.suggested()?.tip),
+        };
+        let Big(cap) = cap.unwrap_or_else(|| {
+            // Room for the base fee to double.
+            let base_fee = self.reads.chain.head().header.base_fee.unwrap_or_default();
+            Big(base_fee.saturating_mul(U256::from(2)).saturating_add(tip))
+        });
+        if cap < tip {
+            return Err(refused(format!(
+                "maxFeePerGas ({cap:#x}) < maxPriorityFeePerGas ({tip:#x})"
+            )));
+        }
+        args.max_fee_per_gas = Some(Big(cap));
+        args.max_priority_fee_per_gas = Some(Big(tip));
+        Ok(())
+    }
+
+    fn estimate_for(&self, args: &TransactionArgs) -> Result<u64, RpcError> {
+        let request = CallRequest { gas: None, nonce: None, chain_id: None, ..request(args) };
+        self.estimate_at_latest(&request)
+    }
+}
+
+/// Is there something to run?
+fn check_payload(args: &TransactionArgs) -> Result<(), RpcError> {
+    if let (Some(Data(data)), Some(Data(input))) = (&args.data, &args.input)
+        && data != input
+    {
+        return Err(refused(
+            "both \"data\" and \"input\" are set and not equal. Please use \"input\" to pass transaction call data",
+        ));
+    }
+    let blobs = args.blob_versioned_hashes.as_ref().map(Vec::len);
+    match blobs {
+        Some(0) => return Err(refused("need at least 1 blob for a blob transaction")),
+        Some(have) if have > MAX_BLOBS => {
+            return Err(refused(format!(
+                "too many blobs in transaction (have={have}, max={MAX_BLOBS})"
+            )));
+        }
+        Some(_) if args.to.is_none() => {
+            return Err(refused("missing \"to\" in blob transaction"));
+        }
+        Some(_) | None => {}
+    }
+    if args.to.is_none() && args.payload().is_empty() {
+        return Err(refused("contract creation without any data provided"));
+    }
+    Ok(())
+}

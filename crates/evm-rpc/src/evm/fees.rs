@@ -1,0 +1,149 @@
+//! The service `internal-eth`: what gas costs.
+
+use std::borrow::Cow;
+
+use alloy_primitives::U256;
+use esker_evm::oracle::{
+    FeeHistory, HistoryError, NewestBlock, PriceOption, PriceOptions, fee_history, price_options,
+};
+use esker_primitives::go;
+use esker_rpc::args::{Argument, ArgumentError};
+use esker_rpc::go_json::Document;
+use esker_rpc::{MethodTable, RpcError};
+use serde::Serialize;
+
+use super::table;
+use super::transact::Transact;
+use crate::error::unreadable;
+use crate::wire::{Big, BlockNumber, Uint64};
+
+pub(super) fn methods() -> MethodTable<Transact> {
+    table()
+        .on_list("gasPrice", gas_price)
+        .on_list("baseFee", base_fee)
+        .on_list("maxPriorityFeePerGas", max_priority_fee_per_gas)
+        .on_list("suggestPriceOptions", suggest_price_options)
+        .on_list_blocking("feeHistory", get_fee_history)
+        // Blocks are executed as they come, so there is never anything to catch up with.
+        .on_list("syncing", |_: &Transact, ()| Ok(false))
+}
+
+fn gas_price(transact: &Transact, (): ()) -> Result<Big, RpcError> {
+    Ok(Big(transact.suggested()?.gas_price()))
+}
+
+fn base_fee(transact: &Transact, (): ()) -> Result<Option<Big>, RpcError> {
+    Ok(transact.suggested()?.base_fee.map(Big))
+}
+
+fn max_priority_fee_per_gas(transact: &Transact, (): ()) -> Result<Big, RpcError> {
+    Ok(Big(transact.suggested()?.tip))
+}
+
+/// One offer.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OptionReply {
+    max_priority_fee_per_gas: Big,
+    max_fee_per_gas: Big,
+}
+
+impl From<PriceOption> for OptionReply {
+    fn from(PriceOption { tip, fee_cap }: PriceOption) -> Self {
+        Self { max_priority_fee_per_gas: Big(tip), max_fee_per_gas: Big(fee_cap) }
+    }
+}
+
+/// Three offers.
+#[derive(Serialize)]
+struct OptionsReply {
+    slow: OptionReply,
+    normal: OptionReply,
+    fast: OptionReply,
+}
+
+fn suggest_price_options(transact: &Transact, (): ()) -> Result<Option<OptionsReply>, RpcError> {
+    let fees = transact.suggested()?;
+    let Some(base_fee) = fees.next_base_fee else { return Ok(None) };
+    let PriceOptions { slow, normal, fast } =
+        price_options(base_fee, fees.tip, &transact.config.price_options);
+    Ok(Some(OptionsReply { slow: slow.into(), normal: normal.into(), fast: fast.into() }))
+}
+
+/// Go's `math.HexOrDecimal64`: with quotes or without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HexOrDecimal(pub(super) u64);
+
+impl HexOrDecimal {
+    fn parse(text: &[u8]) -> Option<u64> {
+        let (digits, radix) = match text {
+            [] => return Some(0),
+            [b'0', b'x' | b'X', digits @ ..] => (digits, 16),
+            digits => (digits, 10),
+        };
+        // Rust would take a sign.
+        let digits = str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?;
+        u64::from_str_radix(digits, radix).ok()
+    }
+}
+
+impl Argument for HexOrDecimal {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("math.HexOrDecimal64")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        let bytes = value.as_bytes();
+        let quoted = bytes.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
+        let text = quoted.unwrap_or(bytes);
+        Self::parse(text).map(Self).ok_or_else(|| {
+            ArgumentError::text(format!("invalid hex or decimal integer {}", go::quote_bytes(text)))
+        })
+    }
+}
+
+/// A fee history. Lists without entries are left out.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct HistoryReply {
+    oldest_block: Uint64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reward: Vec<Vec<Big>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    base_fee_per_gas: Vec<Big>,
+    gas_used_ratio: Option<Vec<f64>>,
+}
+
+impl From<FeeHistory> for HistoryReply {
+    fn from(history: FeeHistory) -> Self {
+        let big = |values: Vec<U256>| values.into_iter().map(Big).collect();
+        let ratios = history.gas_used_ratios;
+        Self {
+            oldest_block: Uint64(history.oldest),
+            reward: history.rewards.into_iter().map(big).collect(),
+            base_fee_per_gas: big(history.base_fees),
+            gas_used_ratio: (!ratios.is_empty()).then_some(ratios),
+        }
+    }
+}
+
+fn get_fee_history(
+    transact: &Transact,
+    (HexOrDecimal(count), newest, percentiles): (HexOrDecimal, BlockNumber, Vec<f64>),
+) -> Result<HistoryReply, RpcError> {
+    let newest = match newest {
+        BlockNumber::Number(height) => NewestBlock::Height(height),
+        BlockNumber::Pending => NewestBlock::Pending,
+        BlockNumber::Latest
+        | BlockNumber::Accepted
+        | BlockNumber::Finalized
+        | BlockNumber::Safe => NewestBlock::Latest,
+    };
+    let (chain, rules) = (&*transact.reads.chain, transact.reads.chain.rules());
+    let (limits, now_s) = (&transact.config.history, transact.clock.now_s());
+    let history = fee_history(chain, rules, limits, (count, newest), &percentiles, now_s);
+    history.map(Into::into).map_err(|error| match error {
+        HistoryError::Source(error) => unreadable(error),
+        refused => RpcError::new(refused.to_string()),
+    })
+}

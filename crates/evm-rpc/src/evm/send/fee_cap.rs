@@ -1,0 +1,90 @@
+//! How much a transaction may pay for gas.
+
+use alloy_primitives::{U256, U512};
+
+/// Wei of a coin.
+const COIN: u64 = 1_000_000_000_000_000_000;
+
+/// Bits of a float's digits, the leading one aside.
+const DIGITS: i32 = 52;
+
+/// Bits by which wei are scaled up before they are divided.
+const SCALE: i32 = 128;
+
+/// The fee is above the node's cap. The text is the reference's.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("tx fee ({fee:.2} ether) exceeds the configured cap ({cap:.2} ether)")]
+pub(super) struct FeeAboveCap {
+    fee: f64,
+    cap: f64,
+}
+
+/// Checks the most that a transaction pays for gas: `price` wei a gas, `cap` coins (0: no cap).
+///
+/// As in the reference coins are floating-point numbers, so what is above the cap by less than such a number
+/// can tell is let through.
+pub(super) fn check_fee(price: U256, gas: u64, cap: f64) -> Result<(), FeeAboveCap> {
+    if cap == 0.0 {
+        return Ok(());
+    }
+    let fee = coins(U512::from(price) * U512::from(gas));
+    if fee > cap { Err(FeeAboveCap { fee, cap }) } else { Ok(()) }
+}
+
+/// Coins as the nearest floating-point number.
+fn coins(wei: U512) -> f64 {
+    // So much more than whole coins that even one wei has all digits, and some to round by.
+    let scaled: U512 = wei << SCALE;
+    let (quotient, rest): (U512, U512) = scaled.div_rem(U512::from(COIN));
+    let excess = quotient.bit_len().saturating_sub(64);
+    let kept: u64 = U512::to(&(quotient >> excess));
+    // What was cut off decides only where the rest is exactly half of a digit.
+    let cut = !rest.is_zero() || U512::from(kept) << excess != quotient;
+    let rounded = (kept | u64::from(cut)) as f64;
+    let exponent = i32::try_from(excess).unwrap_or(i32::MAX) - SCALE;
+    debug_assert!(exponent < 1023 - DIGITS, "320 bits and the scale fit");
+    rounded * 2f64.powi(exponent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(price: U256, gas: u64, cap: f64) -> String {
+        check_fee(price, gas, cap).map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn fees_are_held_against_the_cap_as_floats() {
+        // send-errors-1.io and limits.io of the recorded exchanges.
+        let check = |price: u64, gas, cap, expected: &str| {
+            assert_eq!(text(U256::from(price), gas, cap), expected);
+        };
+        let above = |fee: &str, cap: &str| {
+            format!("tx fee ({fee} ether) exceeds the configured cap ({cap} ether)")
+        };
+        check(0x0023_86f2_6fc1_0000, 21_000, 100.0, &above("210.00", "100.00"));
+        check(0x0011_c379_37e0_8000, 21_000, 100.0, &above("105.00", "100.00"));
+        check(0x0010_eaed_59c9_9e7a, 21_000, 100.0, "");
+        check(0x2d79_883d_2000, 21_000, 1.0, &above("1.05", "1.00"));
+        check(0x2461_39ca_8000, 25_001, 1.0, &above("1.00", "1.00"));
+        check(u64::MAX, u64::MAX, 0.0, "");
+        let fee = "2431633873983639973142590050580682732348104564503710242781003776.00";
+        assert_eq!(text(U256::MAX, 21_000, 100.0), above(fee, "100.00"));
+    }
+
+    #[test]
+    fn coins_are_the_nearest_float() {
+        for (wei, coins_expected) in [
+            (0u128, 0.0),
+            (1, 1e-18),
+            (u128::from(COIN), 1.0),
+            (u128::from(COIN) * 3 / 2, 1.5),
+            (u128::from(COIN) / 10, 0.1),
+            (123_456_789_012_345_678_901, 123.456_789_012_345_68),
+            (100_000_000_000_000_002_000, 100.0),
+        ] {
+            assert_eq!(coins(U512::from(wei)).to_bits(), f64::to_bits(coins_expected), "{wei}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The service `internal-transaction`, as far as it sends and signs (c-chain.md 4.7).
+
+mod fee_cap;
+mod raw;
+mod rlp;
+mod typed_data;
+mod unsigned;
+
+#[cfg(test)]
+mod raw_tests;
+
+use alloy_consensus::SignableTransaction;
+use alloy_primitives::{Address, B256, U256};
+use esker_evm::accounts::{AccountError, sign_transaction, text_hash};
+use esker_evm::types::Transaction;
+use esker_rpc::{MethodTable, RpcError};
+
+use self::fee_cap::check_fee;
+use self::raw::RawTx;
+use self::typed_data::TypedDataArg;
+use self::unsigned::{RawReply, fee_cap, typed_transaction, unsigned_hash};
+use super::defaults::{GasDefault, sender};
+use super::table;
+use super::transact::Transact;
+use crate::wire::call::TransactionArgs;
+use crate::wire::{Addr, Big, Data, Hash, TransactionReply, Uint64};
+
+pub use raw::RawTxError;
+
+/// Reads a signed transaction as `sendRawTransaction` does; total on any bytes.
+///
+/// A signature of numbers that no signature has becomes one of nobody, so that a pool refuses it as such.
+pub fn decode_transaction(bytes: &[u8]) -> Result<Transaction, RawTxError> {
+    RawTx::parse(bytes)?.into_transaction()
+}
+
+pub(super) fn methods() -> MethodTable<Transact> {
+    table()
+        .on_list_blocking("sendRawTransaction", send_raw_transaction)
+        .on_list_blocking("sendTransaction", send_transaction)
+        .on_list_blocking("fillTransaction", fill_transaction)
+        .on_list_blocking("signTransaction", sign_transaction_method)
+        .on_list_blocking("sign", sign)
+        .on_list_blocking("signTypedData_v4", sign_typed_data)
+        .on_list("pendingTransactions", pending_transactions)
+        .on_list_blocking("resend", resend)
+}
+
+fn refused(error: impl std::fmt::Display) -> RpcError {
+    RpcError::new(error.to_string())
+}
+
+fn send_raw_transaction(transact: &Transact, (Data(bytes),): (Data,)) -> Result<Hash, RpcError> {
+    let tx = RawTx::parse(&bytes).map_err(refused)?;
+    check_fee(tx.fee_cap, tx.gas, transact.config.tx_fee_cap).map_err(refused)?;
+    let config = &transact.config;
+    if !tx.is_protected
+        && !config.allow_unprotected_txs
+        && !config.allow_unprotected_tx_hashes.contains(&RawTx::hash(&bytes))
+        && !tx.has_predictable_signature()
+    {
+        return Err(refused("only replay-protected (EIP-155) transactions allowed over RPC"));
+    }
+    let tx = tx.into_transaction().map_err(refused)?;
+    transact.submitter.submit(tx).map(Hash)
+}
+
+fn send_transaction(
+    transact: &Transact,
+    (mut args,): (TransactionArgs,),
+) -> Result<Hash, RpcError> {
+    let from = sender(&args);
+    transact.must_hold(&from)?;
+    let send = |args: &mut TransactionArgs| {
+        refuse_blobs(args)?;
+        transact.set_defaults(args, GasDefault::Estimate)?;
+        transact.sign_and_submit(args)
+    };
+    match args.nonce {
+        Some(_) => send(&mut args),
+        None => transact.senders.during(from, || send(&mut args)),
+    }
+}
+
+fn fill_transaction(
+    transact: &Transact,
+    (mut args,): (TransactionArgs,),
+) -> Result<RawReply, RpcError> {
+    transact.set_defaults(&mut args, GasDefault::Estimate)?;
+    refuse_blobs(&args)?;
+    Ok(RawReply::unsigned(&args))
+}
+
+fn sign_transaction_method(
+    transact: &Transact,
+    (mut args,): (TransactionArgs,),
+) -> Result<RawReply, RpcError> {
+    if args.gas.is_none() {
+        return Err(refused("gas not specified"));
+    }
+    let has_caps = args.max_priority_fee_per_gas.is_some() && args.max_fee_per_gas.is_some();
+    if args.gas_price.is_none() && !has_caps {
+        return Err(refused("missing gasPrice or maxFeePerGas/maxPriorityFeePerGas"));
+    }
+    if args.nonce.is_none() {
+        return Err(refused("nonce not specified"));
+    }
+    refuse_blobs(&args)?;
+    transact.set_defaults(&mut args, GasDefault::Estimate)?;
+    transact.check_fee_of(&args)?;
+    let tx = transact.sign_args(&args)?;
+    Ok(RawReply::signed(&args, &tx))
+}
+
+/// Signs a text, so that the signature can't be one of a transaction.
+fn sign(transact: &Transact, (Addr(account), Data(text)): (Addr, Data)) -> Result<Data, RpcError> {
+    transact.sign_hash(&account, &text_hash(&text))
+}
+
+/// Signs structured data (decision 34).
+fn sign_typed_data(
+    transact: &Transact,
+    (Addr(account), data): (Addr, TypedDataArg),
+) -> Result<Data, RpcError> {
+    transact.must_hold(&account)?;
+    let hash = data.signing_hash().map_err(refused)?;
+    transact.sign_hash(&account, &hash)
+}
+
+fn pending_transactions(transact: &Transact, (): ()) -> Result<Vec<TransactionReply>, RpcError> {
+    let pending = transact.submitter.pending(&transact.accounts.accounts());
+    Ok(pending.into_iter().map(TransactionReply::pooled).collect())
+}
+
+/// Sends a pending transaction of an account again, at another price or with another gas limit.
+fn resend(
+    transact: &Transact,
+    (mut args, price, gas): (TransactionArgs, Option<Big>, Option<Uint64>),
+) -> Result<Hash, RpcError> {
+    if args.nonce.is_none() {
+        return Err(refused("missing transaction nonce in transaction spec"));
+    }
+    transact.set_defaults(&mut args, GasDefault::Estimate)?;
+    let new_price = price.map_or_else(|| fee_cap(&args), |Big(price)| price);
+    let new_gas = gas.or(args.gas).unwrap_or_default().0;
+    check_fee(new_price, new_gas, transact.config.tx_fee_cap).map_err(refused)?;
+    let from = sender(&args);
+    let wanted = typed_transaction(&args).ok().map(|tx| tx.signature_hash());
+    let pending = transact.submitter.pending(&[from]);
+    if !pending.iter().any(|tx| Some(tx.tx().signature_hash()) == wanted) {
+        return Err(refused(format!("transaction {:#x} not found", unsigned_hash(&args))));
+    }
+    if let Some(Big(price)) = price.filter(|Big(price)| !price.is_zero()) {
+        args.gas_price = Some(Big(price));
+    }
+    if let Some(gas) = gas.filter(|Uint64(gas)| *gas != 0) {
+        args.gas = Some(gas);
+    }
+    let tx = transact.sign_args(&args)?;
+    transact.submitter.submit(tx).map(Hash)
+}
+
+/// No block holds blob transactions, so none are made.
+fn refuse_blobs(args: &TransactionArgs) -> Result<(), RpcError> {
+    match (&args.blob_versioned_hashes, &args.max_fee_per_blob_gas) {
+        (None, None) => Ok(()),
+        (Some(_), _) | (_, Some(_)) => Err(refused("signing blob transactions not supported")),
+    }
+}
+
+impl Transact {
+    fn must_hold(&self, account: &Address) -> Result<(), RpcError> {
+        if self.accounts.holds(account) { Ok(()) } else { Err(refused(AccountError::Unknown)) }
+    }
+
+    fn sign_hash(&self, account: &Address, hash: &B256) -> Result<Data, RpcError> {
+        let signature = self.accounts.sign_hash(account, hash).map_err(refused)?;
+        Ok(Data(signature.as_bytes().to_vec().into()))
+    }
+
+    fn check_fee_of(&self, args: &TransactionArgs) -> Result<(), RpcError> {
+        let gas = args.gas.unwrap_or_default().0;
+        check_fee(fee_cap(args), gas, self.config.tx_fee_cap).map_err(refused)
+    }
+
+    fn sign_args(&self, args: &TransactionArgs) -> Result<Transaction, RpcError> {
+        let tx = typed_transaction(args).map_err(refused)?;
+        sign_transaction(&*self.accounts, &sender(args), tx).map_err(refused)
+    }
+
+    fn sign_and_submit(&self, args: &TransactionArgs) -> Result<Hash, RpcError> {
+        // Before it is signed: a price that no transaction can hold is told as too high.
+        if fee_cap(args) > U256::from(u128::MAX) {
+            self.check_fee_of(args)?;
+        }
+        let tx = self.sign_args(args)?;
+        self.check_fee_of(args)?;
+        self.submitter.submit(tx).map(Hash)
+    }
+}

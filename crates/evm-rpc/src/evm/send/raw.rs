@@ -1,0 +1,284 @@
+//! Signed transactions as they are sent (c-chain.md 4.7).
+
+use alloy_consensus::{Signed, TxEip1559, TxEip2930, TxLegacy};
+use alloy_eips::eip2930::{AccessList, AccessListItem};
+use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256};
+use esker_evm::types::Transaction;
+
+use super::rlp::{self, Fields, RlpError};
+
+/// Why bytes are no transaction. The texts are the reference's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RawTxError {
+    /// Nothing, or a type and nothing else.
+    #[error("typed transaction too short")]
+    TooShort,
+    /// A type that this chain does not have.
+    #[error("transaction type not supported")]
+    Type,
+    /// What is wrong with the encoding.
+    #[error("{0}")]
+    Rlp(String),
+    /// A fee that no balance pays.
+    #[error("max fee per gas higher than 2^256-1")]
+    Fee,
+    /// A tip that no balance pays.
+    #[error("max priority fee per gas higher than 2^256-1")]
+    Tip,
+    /// A value that no balance has. The reference compares it with the balance, whatever its length.
+    #[error("value higher than 2^256-1")]
+    Value,
+}
+
+impl From<RlpError> for RawTxError {
+    fn from(error: RlpError) -> Self {
+        Self::Rlp(error.to_string())
+    }
+}
+
+/// A decoded transaction, before it is known whether its numbers are sensible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RawTx {
+    tx_type: u8,
+    chain_id: Option<u64>,
+    nonce: u64,
+    tip_cap: U256,
+    /// Most wei a gas.
+    pub(super) fee_cap: U256,
+    /// Gas that may be used.
+    pub(super) gas: u64,
+    to: Option<Address>,
+    value: U256,
+    data: Bytes,
+    access_list: AccessList,
+    /// Is it bound to a chain? (EIP-155; typed ones always are.)
+    pub(super) is_protected: bool,
+    /// `None`: numbers that no signature has.
+    signature: Option<Signature>,
+}
+
+impl RawTx {
+    /// Reads a transaction; total on any bytes.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, RawTxError> {
+        match bytes {
+            [0x80..=0xff, ..] => legacy(bytes),
+            [] | [_] => Err(RawTxError::TooShort),
+            [1, rest @ ..] => access_list_tx(rest),
+            [2, rest @ ..] => dynamic_fee_tx(rest),
+            [_, _, ..] => Err(RawTxError::Type),
+        }
+    }
+
+    /// Was the signature made up instead of made with a key? Nobody can sign for such a sender otherwise, so
+    /// it is the only way to deploy a contract at the same address on every chain.
+    pub(super) fn has_predictable_signature(&self) -> bool {
+        self.nonce == 0 && self.signature.is_some_and(|signature| signature.r() == signature.s())
+    }
+
+    /// The transaction in the chain's own form.
+    ///
+    /// Numbers that no signature has become a signature of nobody, so that the pool's other checks come first.
+    pub(super) fn into_transaction(self) -> Result<Transaction, RawTxError> {
+        let fee_cap = u128::try_from(self.fee_cap).map_err(|_| RawTxError::Fee)?;
+        let tip_cap = u128::try_from(self.tip_cap).map_err(|_| RawTxError::Tip)?;
+        let nobody = Signature::new(U256::ZERO, U256::ZERO, false);
+        let signature = self.signature.unwrap_or(nobody);
+        let (nonce, gas_limit, value, input) = (self.nonce, self.gas, self.value, self.data);
+        let to = self.to.map_or(TxKind::Create, TxKind::Call);
+        let typed_id = self.chain_id.unwrap_or(u64::MAX);
+        Ok(match self.tx_type {
+            0 => Transaction::Legacy(Signed::new_unhashed(
+                TxLegacy {
+                    chain_id: self.chain_id,
+                    nonce,
+                    gas_price: fee_cap,
+                    gas_limit,
+                    to,
+                    value,
+                    input,
+                },
+                signature,
+            )),
+            1 => Transaction::Eip2930(Signed::new_unhashed(
+                TxEip2930 {
+                    chain_id: typed_id,
+                    nonce,
+                    gas_price: fee_cap,
+                    gas_limit,
+                    to,
+                    value,
+                    access_list: self.access_list,
+                    input,
+                },
+                signature,
+            )),
+            _ => Transaction::Eip1559(Signed::new_unhashed(
+                TxEip1559 {
+                    chain_id: typed_id,
+                    nonce,
+                    gas_limit,
+                    max_fee_per_gas: fee_cap,
+                    max_priority_fee_per_gas: tip_cap,
+                    to,
+                    value,
+                    access_list: self.access_list,
+                    input,
+                },
+                signature,
+            )),
+        })
+    }
+
+    /// The hash, by which some may be sent that are not bound to a chain.
+    pub(super) fn hash(bytes: &[u8]) -> B256 {
+        alloy_primitives::keccak256(bytes)
+    }
+}
+
+/// A number of at most 256 bits.
+fn wide(bytes: &[u8], error: RawTxError) -> Result<U256, RawTxError> {
+    U256::try_from_be_slice(bytes).ok_or(error)
+}
+
+fn legacy(bytes: &[u8]) -> Result<RawTx, RawTxError> {
+    let mut fields = rlp::whole(bytes, "types.LegacyTx")?;
+    let nonce = fields.uint(".Nonce")?;
+    let price = fields.big(".GasPrice")?;
+    let gas = fields.uint(".Gas")?;
+    let to = fields.optional_array("*common.Address", ".To")?;
+    let value = fields.big(".Value")?;
+    let data = fields.bytes(".Data")?;
+    let [v, r, s] = signature_of(&mut fields)?;
+    fields.end()?;
+    rlp::alone(bytes)?;
+    let v = U256::try_from_be_slice(v);
+    // As go-ethereum: these two and the two below them are no chain's.
+    let is_protected = v.is_none_or(|v| ![0, 1, 27, 28].map(U256::from).contains(&v));
+    let (chain_id, parity) = match v.and_then(|v| u128::try_from(v).ok()) {
+        Some(v @ 27..=28) => (None, Some(v == 28)),
+        Some(v @ 35..) => {
+            let chain_id = u64::try_from((v - 35) / 2).ok();
+            (chain_id, chain_id.map(|_| v % 2 == 0))
+        }
+        Some(_) | None => (None, None),
+    };
+    let price = wide(price, RawTxError::Fee)?;
+    Ok(RawTx {
+        tx_type: 0,
+        chain_id,
+        nonce,
+        tip_cap: price,
+        fee_cap: price,
+        gas,
+        to: to.map(Address::new),
+        value: wide(value, RawTxError::Value)?,
+        data: Bytes::copy_from_slice(data),
+        access_list: AccessList::default(),
+        is_protected,
+        signature: signature(parity, r, s),
+    })
+}
+
+fn access_list_tx(bytes: &[u8]) -> Result<RawTx, RawTxError> {
+    let mut fields = rlp::whole(bytes, "types.AccessListTx")?;
+    let chain_id = fields.big(".ChainID")?;
+    let nonce = fields.uint(".Nonce")?;
+    let price = fields.big(".GasPrice")?;
+    let rest = typed_rest(&mut fields)?;
+    fields.end()?;
+    rlp::alone(bytes)?;
+    let price = wide(price, RawTxError::Fee)?;
+    rest.into_tx(1, chain_id, nonce, [price, price])
+}
+
+fn dynamic_fee_tx(bytes: &[u8]) -> Result<RawTx, RawTxError> {
+    let mut fields = rlp::whole(bytes, "types.DynamicFeeTx")?;
+    let chain_id = fields.big(".ChainID")?;
+    let nonce = fields.uint(".Nonce")?;
+    let tip_cap = fields.big(".GasTipCap")?;
+    let fee_cap = fields.big(".GasFeeCap")?;
+    let rest = typed_rest(&mut fields)?;
+    fields.end()?;
+    rlp::alone(bytes)?;
+    let fee_cap = wide(fee_cap, RawTxError::Fee)?;
+    rest.into_tx(2, chain_id, nonce, [wide(tip_cap, RawTxError::Tip)?, fee_cap])
+}
+
+/// What follows the prices of a typed transaction.
+struct TypedRest<'a> {
+    gas: u64,
+    to: Option<[u8; 20]>,
+    value: &'a [u8],
+    data: &'a [u8],
+    access_list: AccessList,
+    signature: [&'a [u8]; 3],
+}
+
+fn typed_rest<'a>(fields: &mut Fields<'a>) -> Result<TypedRest<'a>, RlpError> {
+    Ok(TypedRest {
+        gas: fields.uint(".Gas")?,
+        to: fields.optional_array("*common.Address", ".To")?,
+        value: fields.big(".Value")?,
+        data: fields.bytes(".Data")?,
+        access_list: access_list(fields)?,
+        signature: signature_of(fields)?,
+    })
+}
+
+impl TypedRest<'_> {
+    fn into_tx(
+        self,
+        tx_type: u8,
+        chain_id: &[u8],
+        nonce: u64,
+        [tip_cap, fee_cap]: [U256; 2],
+    ) -> Result<RawTx, RawTxError> {
+        let chain_id = U256::try_from_be_slice(chain_id).and_then(|id| u64::try_from(id).ok());
+        let [v, r, s] = self.signature;
+        let parity = match v {
+            [] => Some(false),
+            [1] => Some(true),
+            _ => None,
+        };
+        Ok(RawTx {
+            tx_type,
+            chain_id,
+            nonce,
+            tip_cap,
+            fee_cap,
+            gas: self.gas,
+            to: self.to.map(Address::new),
+            value: wide(self.value, RawTxError::Value)?,
+            data: Bytes::copy_from_slice(self.data),
+            access_list: self.access_list,
+            is_protected: true,
+            signature: signature(parity.filter(|_| chain_id.is_some()), r, s),
+        })
+    }
+}
+
+fn signature_of<'a>(fields: &mut Fields<'a>) -> Result<[&'a [u8]; 3], RlpError> {
+    Ok([fields.big(".V")?, fields.big(".R")?, fields.big(".S")?])
+}
+
+fn signature(parity: Option<bool>, r: &[u8], s: &[u8]) -> Option<Signature> {
+    let (r, s) = (U256::try_from_be_slice(r)?, U256::try_from_be_slice(s)?);
+    Some(Signature::new(r, s, parity?))
+}
+
+fn access_list(fields: &mut Fields<'_>) -> Result<AccessList, RlpError> {
+    let mut tuples = fields.list("types.AccessList", ".AccessList")?;
+    let mut list = Vec::new();
+    while tuples.has_more() {
+        let mut tuple = tuples.list("types.AccessTuple", &format!("[{}]", list.len()))?;
+        let address = tuple.array("common.Address", ".Address")?;
+        let mut keys = tuple.list("[]common.Hash", ".StorageKeys")?;
+        let mut storage_keys = Vec::new();
+        while keys.has_more() {
+            storage_keys.push(B256::new(keys.element("common.Hash", storage_keys.len())?));
+        }
+        tuple.end()?;
+        list.push(AccessListItem { address: Address::new(address), storage_keys });
+    }
+    Ok(AccessList(list))
+}

@@ -1,0 +1,160 @@
+//! What methods share that run code or send transactions.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloy_primitives::{Address, B256, b256};
+use esker_evm::accounts::AccountManager;
+use esker_evm::chain::Evm;
+use esker_evm::executor::ChainParams;
+use esker_evm::oracle::{FeeOracle, HistoryLimits, PriceOptionsConfig, SuggestedFees};
+use esker_evm::pool::PooledTx;
+use esker_evm::types::Transaction;
+use esker_primitives::clock::Clock;
+use esker_primitives::sync::Mutex;
+use esker_rpc::{MethodTable, RpcError, Service};
+
+use super::{accounts, calls, fees, send};
+use crate::error::unreadable;
+use crate::{Api, Apis, Reads};
+
+/// A transaction that anybody may send although it can be sent again on other chains: the deployment of the
+/// registry of EIP-1820, whose sender nobody has the key of.
+const UNPROTECTED_BY_DEFAULT: B256 =
+    b256!("0xfefb2da535e927b85fe68eb81cb2e4a5827c905f78381a01ef2322aa9b0aee8e");
+
+/// Locks of senders; two accounts may share one.
+const SENDER_LOCKS: usize = 64;
+
+/// Whoever takes transactions into the pool.
+pub trait TxSubmitter: Send + Sync + Debug + 'static {
+    /// Checks a transaction and takes it in; gives its hash. It recovers the signature, so it is not for the
+    /// async threads.
+    fn submit(&self, tx: Transaction) -> Result<B256, RpcError>;
+
+    /// The executable transactions of some accounts, by account and nonce.
+    fn pending(&self, accounts: &[Address]) -> Vec<PooledTx>;
+}
+
+impl TxSubmitter for Evm {
+    fn submit(&self, tx: Transaction) -> Result<B256, RpcError> {
+        Self::submit(self, tx).map_err(|error| RpcError::new(error.to_string()))
+    }
+
+    fn pending(&self, accounts: &[Address]) -> Vec<PooledTx> {
+        let pending = self.pool().content().pending;
+        let of_these = pending.into_iter().filter(|(account, _)| accounts.contains(account));
+        of_these.flat_map(|(_, transactions)| transactions.into_values()).collect()
+    }
+}
+
+/// Settings, with the reference's defaults (c-chain.md 4.10).
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransactConfig {
+    /// Most gas of a call; 0: no limit.
+    pub gas_cap: u64,
+    /// Most that a transaction may pay for gas, whole coins; 0: no limit.
+    pub tx_fee_cap: f64,
+    /// Longest time of a call; zero: no limit.
+    pub max_duration: Duration,
+    /// Most memory of a call, bytes. The reference has no such limit but the gas.
+    pub max_memory: u64,
+    /// Are transactions taken that are not bound to a chain?
+    pub allow_unprotected_txs: bool,
+    /// Those that are taken in any case.
+    pub allow_unprotected_tx_hashes: Vec<B256>,
+    /// How price options differ.
+    pub price_options: PriceOptionsConfig,
+    /// Bounds of a fee history.
+    pub history: HistoryLimits,
+}
+
+impl Default for TransactConfig {
+    fn default() -> Self {
+        Self {
+            gas_cap: 50_000_000,
+            tx_fee_cap: 100.0,
+            max_duration: Duration::ZERO,
+            max_memory: 128 * 1024 * 1024,
+            allow_unprotected_txs: false,
+            allow_unprotected_tx_hashes: vec![UNPROTECTED_BY_DEFAULT],
+            price_options: PriceOptionsConfig::default(),
+            history: HistoryLimits::default(),
+        }
+    }
+}
+
+/// What methods ask that run code or send transactions.
+#[derive(Debug)]
+pub struct Transact {
+    /// The chain and the pool, to be read.
+    pub reads: Arc<Reads>,
+    /// The chain, to run code on.
+    pub chain: ChainParams,
+    /// Suggests fees.
+    pub oracle: FeeOracle,
+    /// Takes transactions in.
+    pub submitter: Arc<dyn TxSubmitter>,
+    /// Signs for accounts that the node holds.
+    pub accounts: Arc<dyn AccountManager>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Settings.
+    pub config: TransactConfig,
+    /// Held while a transaction without a nonce gets the next one.
+    pub senders: SenderLocks,
+}
+
+impl Transact {
+    /// Fees for a transaction that is sent now.
+    pub(super) fn suggested(&self) -> Result<SuggestedFees, RpcError> {
+        self.oracle.suggest(&*self.reads.chain, self.clock.now_s()).map_err(unreadable)
+    }
+
+    /// The nonce of an account's next transaction, those in the pool counted.
+    pub(super) fn next_nonce(&self, account: Address) -> Result<u64, RpcError> {
+        if let Some(nonce) = self.reads.pool.next_nonce(account) {
+            return Ok(nonce);
+        }
+        let head = self.reads.chain.head();
+        let state = self.reads.chain.state_after(&head).map_err(unreadable)?;
+        let account = state.view().account(&account).map_err(unreadable)?;
+        Ok(account.unwrap_or_default().nonce)
+    }
+}
+
+/// Locks of senders, so that two transactions of one account that are made at once get two nonces.
+#[derive(Debug)]
+pub struct SenderLocks([Mutex<()>; SENDER_LOCKS]);
+
+impl Default for SenderLocks {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Mutex::new_named("evm.sender", ())))
+    }
+}
+
+impl SenderLocks {
+    /// Runs `work` while nobody else runs any for the account.
+    pub(super) fn during<R>(&self, account: Address, work: impl FnOnce() -> R) -> R {
+        let at = usize::from(account.0[Address::len_bytes() - 1]) % SENDER_LOCKS;
+        let _held = self.0[at].lock();
+        work()
+    }
+}
+
+/// Makes a service's table.
+type MakeTable = fn() -> MethodTable<Transact>;
+
+/// The methods that run code or send transactions, of the services that are served.
+pub fn transacting_methods(transact: &Arc<Transact>, apis: &Apis) -> Service {
+    let tables: [(Api, MakeTable); 4] = [
+        (Api::InternalEth, fees::methods),
+        (Api::InternalBlockchain, calls::methods),
+        (Api::InternalTransaction, send::methods),
+        (Api::InternalAccount, accounts::methods),
+    ];
+    let served = tables.into_iter().filter(|(api, _)| apis.has(*api));
+    let bound = served.map(|(_, table)| table().bind(Arc::clone(transact)));
+    bound.fold(Service::default(), |all, service| all.merge(&service))
+}

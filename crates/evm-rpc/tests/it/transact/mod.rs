@@ -1,0 +1,7 @@
+//! Methods that run code or send transactions, against the reference's recorded answers.
+
+mod bad_input;
+mod matching;
+mod replay;
+mod signing;
+mod world;
