@@ -152,6 +152,11 @@ impl<'a> BlockExecutor<'a> {
         });
     }
 
+    /// The state after the transactions so far, to go on with otherwise: with an inspector, say.
+    pub fn into_state(self) -> StateOverlay<'a> {
+        self.runner.into_parts().0
+    }
+
     /// Ends the block. `extension` is what its ext data did to [`Self::state`].
     pub fn finish(mut self, extension: ExtOutcome) -> Processed {
         Processed {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alloy_primitives::map::{AddressMap, B256Map, HashMap};
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
-use alloy_trie::KECCAK_EMPTY;
+use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
 use revm::bytecode::Bytecode;
 use revm::database_interface::{DBErrorMarker, Database};
 use revm::state::{AccountExtension, AccountInfo, EvmState};
@@ -50,7 +50,9 @@ pub struct Checkpoint(usize);
 struct Held {
     before: Option<AccountParts>,
     now: Option<AccountParts>,
-    /// Was its storage cleared? Then slots not listed are zero.
+    /// Is there storage in the view that still counts? Else slots not listed are zero.
+    stored: bool,
+    /// Was its storage cleared?
     wiped: bool,
     /// Code that the view may not know.
     code: Option<(B256, Bytes)>,
@@ -59,7 +61,7 @@ struct Held {
 
 #[derive(Clone, Copy, Debug)]
 struct HeldSlot {
-    /// What the view holds; not looked up in a wiped account.
+    /// What the view holds; zero in a wiped account.
     before: U256,
     now: U256,
 }
@@ -85,6 +87,14 @@ impl Held {
     }
 }
 
+/// What takes a change back.
+#[derive(Debug)]
+enum Undo {
+    Account(Address, Option<AccountParts>, Option<(B256, Bytes)>),
+    Slot(Address, U256, Option<HeldSlot>),
+    Whole(Address, Box<Held>),
+}
+
 /// Changes over a view of the state. Slots are those that the rules map storage keys to
 /// ([`crate::rules::Rules::storage_slot`]).
 pub struct StateOverlay<'a> {
@@ -93,7 +103,7 @@ pub struct StateOverlay<'a> {
     codes: Arc<CodeCache>,
     accounts: AddressMap<Held>,
     new_codes: B256Map<Bytecode>,
-    undo: Vec<(Address, Held)>,
+    undo: Vec<Undo>,
 }
 
 impl std::fmt::Debug for StateOverlay<'_> {
@@ -133,22 +143,17 @@ impl<'a> StateOverlay<'a> {
         match self.accounts.entry(address) {
             Entry::Occupied(held) => Ok(held.into_mut()),
             Entry::Vacant(vacant) => {
-                let before = self.view.account(&address)?.map(|account| AccountParts {
+                let account = self.view.account(&address)?;
+                let before = account.map(|account| AccountParts {
                     nonce: account.nonce,
                     balance: account.balance,
                     code_hash: account.code_hash,
                     is_multi_coin: account.is_multi_coin,
                 });
-                Ok(vacant.insert(Held { before, now: before, ..Held::default() }))
+                let stored = account.is_some_and(|a| a.storage_root != EMPTY_ROOT_HASH);
+                Ok(vacant.insert(Held { before, now: before, stored, ..Held::default() }))
             }
         }
-    }
-
-    /// Like [`Self::held`], for a change that [`Self::revert_to`] can take back.
-    fn edited(&mut self, address: Address) -> Result<&mut Held, StateError> {
-        let before = self.held(address)?.clone();
-        self.undo.push((address, before));
-        self.held(address)
     }
 
     /// An account; `None` where there is none.
@@ -173,7 +178,7 @@ impl<'a> StateOverlay<'a> {
         if let Some(found) = held.slots.get(&slot) {
             return Ok(found.now);
         }
-        if held.wiped || held.before.is_none() {
+        if !held.stored {
             return Ok(U256::ZERO);
         }
         let before = view.storage(&address, slot)?;
@@ -199,7 +204,10 @@ impl<'a> StateOverlay<'a> {
 
     /// Sets what an account is, leaving its storage; creates it where there is none.
     pub fn set_account(&mut self, address: Address, parts: AccountParts) -> Result<(), StateError> {
-        self.edited(address)?.now = Some(parts);
+        let held = self.held(address)?;
+        let undo = Undo::Account(address, held.now, held.code.clone());
+        held.now = Some(parts);
+        self.undo.push(undo);
         Ok(())
     }
 
@@ -241,18 +249,21 @@ impl<'a> StateOverlay<'a> {
         slot: U256,
         value: U256,
     ) -> Result<(), StateError> {
-        self.slot(address, slot)?;
-        let held = self.edited(address)?;
-        let entry = held.slots.entry(slot).or_insert(HeldSlot { before: U256::ZERO, now: value });
-        entry.now = value;
+        let before = self.slot(address, slot)?;
+        let held = self.held(address)?;
+        let was = held.slots.get(&slot).copied();
+        held.slots.entry(slot).or_insert(HeldSlot { before, now: value }).now = value;
+        self.undo.push(Undo::Slot(address, slot, was));
         Ok(())
     }
 
     /// Clears all of an account's storage.
     pub fn wipe(&mut self, address: Address) -> Result<(), StateError> {
-        let held = self.edited(address)?;
-        held.wiped = true;
-        held.slots.clear();
+        let held = self.held(address)?;
+        let whole = std::mem::take(held);
+        let (before, now, code) = (whole.before, whole.now, whole.code.clone());
+        *held = Held { before, now, code, wiped: true, ..Held::default() };
+        self.undo.push(Undo::Whole(address, Box::new(whole)));
         Ok(())
     }
 
@@ -282,9 +293,8 @@ impl<'a> StateOverlay<'a> {
     }
 
     fn remove(&mut self, address: Address) -> Result<(), StateError> {
-        let held = self.edited(address)?;
-        (held.now, held.wiped) = (None, true);
-        held.slots.clear();
+        self.wipe(address)?;
+        self.held(address)?.now = None;
         Ok(())
     }
 
@@ -296,8 +306,21 @@ impl<'a> StateOverlay<'a> {
 
     /// Takes back all changes since a checkpoint.
     pub fn revert_to(&mut self, checkpoint: Checkpoint) {
-        for (address, before) in self.undo.drain(checkpoint.0..).rev() {
-            self.accounts.insert(address, before);
+        for undo in self.undo.drain(checkpoint.0..).rev() {
+            match undo {
+                Undo::Account(address, now, code) => {
+                    let held = self.accounts.entry(address).or_default();
+                    (held.now, held.code) = (now, code);
+                }
+                Undo::Slot(address, slot, was) => {
+                    let slots = &mut self.accounts.entry(address).or_default().slots;
+                    match was {
+                        Some(was) => slots.insert(slot, was),
+                        None => slots.remove(&slot),
+                    };
+                }
+                Undo::Whole(address, held) => drop(self.accounts.insert(address, *held)),
+            }
         }
     }
 
@@ -318,7 +341,7 @@ impl<'a> StateOverlay<'a> {
             }
             let held = self.held(address)?;
             if created {
-                held.wiped = true;
+                (held.wiped, held.stored) = (true, false);
                 held.slots.clear();
             }
             let mut assets = false;

@@ -154,6 +154,9 @@ impl VerifyError {
                 TxError::State(error) => Ok(error),
                 error => Err(Self::Apply { index, hash, error: Box::new(error) }),
             },
+            Self::Finalize(error) => {
+                error.internal().map_err(|error| Self::Finalize(Box::new(error)))
+            }
             other => Err(other),
         }
     }

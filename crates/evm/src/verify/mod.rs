@@ -122,7 +122,10 @@ pub fn verify_block(
         })?;
     }
     let mut rows = Draft::new(site.reader);
-    let outcome = site.extension.apply(&ext, executor.state(), &mut rows)?;
+    let outcome = site
+        .extension
+        .apply(&ext, executor.state(), &mut rows)
+        .map_err(|error| VerifyError::Finalize(Box::new(error.into())))?;
     let processed = executor.finish(outcome);
     if header.ext_data_gas_used.is_none_or(|gas| gas != outcome.gas_used) {
         let have = header.ext_data_gas_used.unwrap_or_default();

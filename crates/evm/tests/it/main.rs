@@ -13,6 +13,7 @@ mod ledger;
 mod live;
 mod machine;
 mod oracle;
+mod overlay;
 mod pool;
 mod receipts;
 mod replay;
