@@ -35,10 +35,7 @@ type Reply<R> = Result<R, ServiceError>;
 /// The chain's endpoints: `xvm` at its own path, `wallet` below it.
 pub fn routes(vm: Arc<Xvm>) -> Vec<Route> {
     let wallet = wallet::methods().bind(Arc::clone(&vm));
-    vec![
-        Route::object("", methods().bind(vm)),
-        Route::object("/wallet", wallet),
-    ]
+    vec![Route::object("", methods().bind(vm)), Route::object("/wallet", wallet)]
 }
 
 /// The `xvm` namespace, in the order of the specification.
