@@ -3,5 +3,6 @@
 mod bad_input;
 mod matching;
 mod replay;
+mod running;
 mod signing;
 mod world;
