@@ -1,6 +1,6 @@
 //! Verifying blocks that anyone may have made, and giving one's own their final form.
 //!
-//! A block is verified fully and in the reference's order: its own form ([`syntactic`]), its header against
+//! A block is verified fully and in the reference's order: its own form, its header against
 //! the parent's, its transactions by running them, its ext data, the fee for making it so soon, and last
 //! what all that left behind: gas, filter, receipts, state. Texts are the reference's, with its wrappers.
 

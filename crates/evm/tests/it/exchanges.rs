@@ -14,7 +14,7 @@ use esker_evm::call::{
 use esker_evm::executor::BlockContext;
 use esker_evm::extension::{ExtOutcome, NoExtension};
 use esker_evm::state::{At, StateView};
-use esker_evm::types::Transaction;
+use esker_evm::types::{Receipt, Transaction};
 use esker_evm::verify::{assemble, child_executor};
 use esker_storage::WriteSet;
 use regex_lite::Regex;
@@ -24,8 +24,8 @@ use crate::ledger::{Ledger, SCOPE};
 
 const GAS_CAP: u64 = 50_000_000;
 
-/// Puts a transaction into a block of its own, some seconds after the tip.
-fn include(chain: &mut Ledger, raw: &[u8]) {
+/// Puts a transaction into a block of its own, some seconds after the tip; gives its receipt.
+fn include(chain: &mut Ledger, raw: &[u8]) -> (B256, Receipt) {
     let tx = Transaction::decode_2718(&mut &raw[..]).unwrap();
     let mut out = WriteSet::default();
     let block = chain.with_site(&NoExtension, |site| {
@@ -37,9 +37,56 @@ fn include(chain: &mut Ledger, raw: &[u8]) {
         assemble(site, &terms, time, vec![tx], Bytes::new(), &processed, &mut out).unwrap()
     });
     // What was built is valid, and verifying it writes the same.
-    let (_, verified) = chain.verify(&block, &NoExtension).unwrap();
+    let (mut processed, verified) = chain.verify(&block, &NoExtension).unwrap();
     assert_eq!(verified, out);
     chain.accept(&block, &out);
+    (*block.transactions[0].hash(), processed.receipts.remove(0))
+}
+
+/// What a receipt tells of execution.
+fn receipt_json(receipt: &Receipt) -> Value {
+    let logs = receipt.logs.iter().map(|log| {
+        json!({"address": log.address.to_string().to_lowercase(), "topics": log.topics(),
+               "data": log.data.data})
+    });
+    json!({
+        "status": format!("{:#x}", u8::from(receipt.success)),
+        "gasUsed": format!("{:#x}", receipt.gas_used),
+        "type": format!("{:#x}", receipt.tx_type),
+        "from": receipt.from.to_string().to_lowercase(),
+        "contractAddress": receipt.contract_address.map(|a| a.to_string().to_lowercase()),
+        "logs": logs.collect::<Vec<_>>(),
+        "logsBloom": receipt.bloom(),
+    })
+}
+
+/// Is all that `got` tells the same in `want`, which tells more?
+fn agrees(want: &Value, got: &Value) -> bool {
+    match (want, got) {
+        (Value::Object(want), Value::Object(got)) => {
+            got.iter().all(|(k, g)| want.get(k).is_some_and(|w| agrees(w, g)))
+        }
+        (Value::Array(want), Value::Array(got)) => {
+            want.len() == got.len() && want.iter().zip(got).all(|(w, g)| agrees(w, g))
+        }
+        _ => matches(want, got),
+    }
+}
+
+/// Reads of the state.
+fn look(chain: &Ledger, method: &str, params: &[Value], view: StateView<'_>) -> Option<Value> {
+    let address = params[0].as_str()?.parse().ok()?;
+    let account = view.account(&address).unwrap().unwrap_or_default();
+    Some(match method {
+        "eth_getBalance" => format!("{:#x}", account.balance).into(),
+        "eth_getTransactionCount" => format!("{:#x}", account.nonce).into(),
+        "eth_getCode" => view.code(account.code_hash).unwrap().to_string().into(),
+        "eth_getStorageAt" => {
+            let slot = chain.params.rules.storage_slot(hex_number(&params[1])?);
+            B256::from(view.storage(&address, slot).unwrap()).to_string().into()
+        }
+        _ => return None,
+    })
 }
 
 fn hex_number<T: TryFrom<U256>>(value: &Value) -> Option<T> {
@@ -144,8 +191,13 @@ fn answer(chain: &Ledger, call_of: &Value, names: &BTreeMap<String, u64>) -> Opt
     if params.is_empty() || (method == "eth_callDetailed" && params.len() < 2) {
         return None;
     }
-    let height = height(chain, &at(1), names)?;
+    let block_at = usize::from(method == "eth_getStorageAt") + 1;
+    let height = height(chain, &at(block_at), names)?;
     let reader = chain.reader();
+    let view = StateView::new(&*reader, SCOPE, At::Height(height));
+    if let Some(result) = look(chain, method, params, view) {
+        return Some(json!({"result": result}));
+    }
     let header = &chain.headers[height as usize];
     let mut block = BlockContext::for_call(&chain.params, header);
     if height == chain.tip.number {
@@ -157,12 +209,7 @@ fn answer(chain: &Ledger, call_of: &Value, names: &BTreeMap<String, u64>) -> Opt
         block.number += U256::from(1);
         block.time += 2;
     }
-    let site = CallSite {
-        chain: &chain.params,
-        view: StateView::new(&*reader, SCOPE, At::Height(height)),
-        block,
-        hashes: &chain.hashes,
-    };
+    let site = CallSite { chain: &chain.params, view, block, hashes: &chain.hashes };
     let limits = CallLimits { gas_cap: GAS_CAP, timeout: Duration::ZERO, ..Default::default() };
     let request = request(&at(0));
     let (state, overrides) = (state_overrides(&at(2)), block_overrides(&at(3)));
@@ -247,6 +294,7 @@ fn replay(file: &str, least: usize) {
     let text = std::fs::read_to_string(path).unwrap();
     let (mut chain, mut names, mut checked) = (Ledger::local(), BTreeMap::new(), 0);
     let (mut request, mut faults) = (Value::Null, Vec::new());
+    let mut receipts = BTreeMap::new();
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix(":let ") {
             let name = rest.split(' ').next().unwrap();
@@ -254,10 +302,24 @@ fn replay(file: &str, least: usize) {
         } else if let Some(line) = line.strip_prefix(">> ") {
             request = serde_json::from_str(line).unwrap();
             if request["method"] == "eth_sendRawTransaction" {
-                include(&mut chain, &hex_bytes(&request["params"][0]).unwrap());
+                let raw = hex_bytes(&request["params"][0]).unwrap();
+                let (hash, receipt) = include(&mut chain, &raw);
+                receipts.insert(hash.to_string(), receipt);
             }
         } else if let Some(line) = line.strip_prefix("<< ") {
             let want: Value = serde_json::from_str(line).unwrap();
+            let hash = request["params"][0].as_str().unwrap_or_default();
+            if request["method"] == "eth_getTransactionReceipt"
+                && let Some(receipt) = receipts.get(hash)
+                && want["result"]["gasUsed"].is_string()
+            {
+                let got = receipt_json(receipt);
+                checked += 1;
+                if !agrees(&want["result"], &got) {
+                    faults.push(format!("{hash}\n  want {}\n  got  {got}", want["result"]));
+                }
+                continue;
+            }
             let Some(got) = answer(&chain, &request, &names) else { continue };
             checked += 1;
             let key = if want["error"].is_null() { "result" } else { "error" };
@@ -288,4 +350,12 @@ fn estimates_and_access_lists() {
 #[test]
 fn the_warp_precompile() {
     replay("warp", 19);
+}
+
+#[test]
+fn contracts_and_transactions() {
+    replay("contracts-1", 30);
+    replay("contracts-2", 30);
+    replay("transactions", 12);
+    replay("precise-requests", 16);
 }
