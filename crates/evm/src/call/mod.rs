@@ -43,6 +43,10 @@ impl std::fmt::Debug for CallSite<'_> {
     }
 }
 
+/// Memory that a call may use where nothing else is said, bytes: several times what the reference's gas cap
+/// of 50,000,000 pays for.
+pub const CALL_MEMORY: u64 = 256 << 20;
+
 /// What a call may use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CallLimits<'a> {

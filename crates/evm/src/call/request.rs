@@ -127,3 +127,62 @@ impl Fields {
         keccak256(out)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930};
+    use alloy_primitives::{Signature, TxKind};
+
+    use super::*;
+
+    #[test]
+    fn the_hash_is_that_of_the_transaction_without_signature() {
+        let none = Signature::new(U256::ZERO, U256::ZERO, false);
+        let (to, input) = (Address::repeat_byte(7), Bytes::from_static(&[1, 2]));
+        let request = CallRequest {
+            to: Some(to),
+            gas: Some(50_000),
+            max_fee_per_gas: Some(U256::from(9)),
+            max_priority_fee_per_gas: Some(U256::from(8)),
+            value: Some(U256::from(3)),
+            input: input.clone(),
+            access_list: Some(AccessList::default()),
+            nonce: Some(4),
+            chain_id: Some(43112),
+            ..Default::default()
+        };
+        let dynamic = TxEip1559 {
+            chain_id: 43112,
+            nonce: 4,
+            gas_limit: 50_000,
+            max_fee_per_gas: 9,
+            max_priority_fee_per_gas: 8,
+            to: TxKind::Call(to),
+            value: U256::from(3),
+            input: input.clone(),
+            ..Default::default()
+        };
+        assert_eq!(request.unsigned_hash(), *dynamic.into_signed(none).hash());
+        let priced = CallRequest {
+            to: None,
+            gas_price: Some(U256::from(5)),
+            max_fee_per_gas: None,
+            max_priority_fee_per_gas: None,
+            ..request
+        };
+        let listed = TxEip2930 {
+            chain_id: 43112,
+            nonce: 4,
+            gas_limit: 50_000,
+            gas_price: 5,
+            value: U256::from(3),
+            input,
+            ..Default::default()
+        };
+        assert_eq!(priced.unsigned_hash(), *listed.into_signed(none).hash());
+        // Nine fields of a legacy transaction, all empty: 0xc9 and nine times 0x80.
+        let mut plain = vec![0xc9];
+        plain.resize(10, 0x80);
+        assert_eq!(CallRequest::default().unsigned_hash(), keccak256(plain));
+    }
+}

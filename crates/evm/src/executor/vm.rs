@@ -6,6 +6,7 @@ use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, Bytes, Log, TxKind, U256};
 use revm::context::{BlockEnv, CfgEnv, Context, Evm, Journal, LocalContext, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
+use revm::context_interface::context::ContextError;
 use revm::context_interface::result::{EVMError, ExecutionResult};
 use revm::handler::instructions::EthInstructions;
 use revm::handler::{EthFrame, Handler};
@@ -325,11 +326,15 @@ impl<'a, I> Runner<'a, I> {
                 };
                 Ok(ExecutionEnd { error, gas_used, output, logs })
             }
-            Err(error) => Err(match (self.machine.ctx.chain.stopped, error) {
-                (Some(stop), _) => TxError::Stopped(stop),
-                (None, EVMError::Database(error)) => TxError::State(error),
-                (None, error) => TxError::Machine(error.to_string()),
-            }),
+            Err(error) => {
+                let kept = std::mem::replace(&mut self.machine.ctx.error, Ok(()));
+                Err(match (self.machine.ctx.chain.stopped, kept, error) {
+                    (Some(stop), _, _) => TxError::Stopped(stop),
+                    (None, Err(ContextError::Db(error)), _)
+                    | (None, _, EVMError::Database(error)) => TxError::State(error),
+                    (None, _, error) => TxError::Machine(error.to_string()),
+                })
+            }
         }
     }
 

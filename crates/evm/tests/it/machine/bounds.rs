@@ -9,11 +9,12 @@ use esker_evm::call::{
     create_access_list, estimate_gas,
 };
 use esker_evm::executor::{Bounds, NoHashes, Stop, VmError};
+use esker_evm::genesis::GenesisAccount;
 use esker_evm::rules::Phase;
-use esker_evm::state::{At, StateView};
-use esker_storage::KvStore;
+use esker_evm::state::{At, StateView, tables};
+use esker_storage::{Entry, KvRead, KvStore, StorageError, StorageResult, Visitor};
 
-use super::{CODE, Lab, SCOPE, push};
+use super::{CODE, Lab, SCOPE, odd, push, until};
 
 fn with_site<T>(lab: &Lab, run: impl FnOnce(&CallSite<'_>) -> T) -> T {
     let reader = lab.store.snapshot().unwrap();
@@ -99,4 +100,72 @@ fn an_access_list_that_never_settles_is_given_up() {
         let error = create_access_list(site, &to_code(), &limits).unwrap_err();
         assert!(matches!(error, CallError::Unsettled), "{error}");
     });
+}
+
+/// A reader whose rows of one kind can't be read.
+struct Broken {
+    below: Box<dyn KvRead>,
+    prefix: [u8; 3],
+}
+
+impl KvRead for Broken {
+    fn get_with(&self, key: &[u8], f: &mut dyn FnMut(&[u8])) -> StorageResult<bool> {
+        if key.starts_with(&self.prefix) {
+            return Err(StorageError::Corrupted("a test".into()));
+        }
+        self.below.get_with(key, f)
+    }
+
+    fn seek_back(&self, key: &[u8]) -> StorageResult<Option<Entry>> {
+        self.below.seek_back(key)
+    }
+
+    fn scan(
+        &self,
+        prefix: &[u8],
+        from: Option<&[u8]>,
+        visit: &mut Visitor<'_>,
+    ) -> StorageResult<()> {
+        self.below.scan(prefix, from, visit)
+    }
+}
+
+#[test]
+fn a_store_that_fails_ends_the_execution_and_nothing_else() {
+    let sload = |key: U256| [push(key), vec![0x54]].concat();
+    let sstore = |key: U256| [vec![0x60, 1], push(key), vec![0x55]].concat();
+    let balance = [push(U256::from(0x1234)), vec![0x31]].concat();
+    let call = [0x60, 0, 0x60, 0, 0x60, 0, 0x60, 0, 0x60, 0, 0x61, 0x12, 0x34, 0x5a, 0xf1].to_vec();
+    let slots = tables::SLOTS.prefix(SCOPE);
+    let code = tables::CODE.prefix(SCOPE);
+    for (body, prefix) in [
+        (sload(U256::from(3)), slots),
+        (sload(odd(3)), slots),
+        (sstore(U256::from(3)), slots),
+        (sstore(odd(3)), slots),
+        (vec![0x00], code),
+        (balance, tables::ACCOUNTS.prefix(SCOPE)),
+        (call, tables::ACCOUNTS.prefix(SCOPE)),
+    ] {
+        let account = GenesisAccount {
+            code: body.clone().into(),
+            storage: [(U256::from(9).into(), U256::from(9).into())].into(),
+            ..Default::default()
+        };
+        let lab = Lab::with(until(Phase::Etna), [(CODE, account)]);
+        let reader = Broken { below: lab.store.snapshot().unwrap(), prefix };
+        let site = CallSite {
+            chain: &lab.params,
+            view: StateView::new(&reader, SCOPE, At::Latest),
+            block: lab.block(),
+            hashes: &NoHashes,
+        };
+        let (state, block) = (StateOverrides::default(), BlockOverrides::default());
+        let request = CallRequest { gas: Some(1_000_000), ..to_code() };
+        let limits = CallLimits::default();
+        let error = super::call(&site, &request, &state, &block, &limits).unwrap_err();
+        assert!(matches!(error, CallError::State(_)), "{body:x?}: {error}");
+        let error = estimate_gas(&site, &request, &state, &limits).unwrap_err();
+        assert!(matches!(error, CallError::State(_)), "{body:x?}: {error}");
+    }
 }
