@@ -156,6 +156,10 @@ impl<'a> BlockExecution<'a> {
         if consumed.imported.iter().any(|id| self.payload.imported.contains(id)) {
             return Err(ApplyError::ImportedTwice);
         }
+        // The block's own transactions are written at its end, so the check above has not seen them.
+        if consumed.is_empty() && self.payload.txs.iter().any(|before| before.id() == tx.id()) {
+            return Err(VerifyError::AcceptedBefore.into());
+        }
         self.execute(tx, consumed);
         Ok(())
     }

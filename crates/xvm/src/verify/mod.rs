@@ -100,6 +100,10 @@ pub enum VerifyError {
     /// A UTXO or an asset does not exist (any more).
     #[error("not found")]
     NotFound,
+    /// Accepted before. Only of a transaction that consumes nothing, as a chain without fees allows: any other
+    /// finds its inputs gone. The reference would accept it again, and with it create its outputs again.
+    #[error("transaction without inputs was accepted before; change its memo to issue it again")]
+    AcceptedBefore,
     /// An input or operation names another asset than its UTXO.
     #[error("asset IDs in the input don't match the utxo")]
     AssetMismatch,

@@ -98,10 +98,20 @@ pub(crate) struct Consumed {
     pub(crate) imported: Vec<Id>,
 }
 
+impl Consumed {
+    /// Whether it is nothing at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.local.is_empty() && self.imported.is_empty()
+    }
+}
+
 impl Semantic<'_, '_> {
     /// Checks a transaction, and gives what it consumes.
     pub(crate) fn check(&mut self, tx: &Tx) -> Result<Consumed, CheckError> {
         let mut consumed = Consumed::default();
+        if tx.unsigned().consumed_utxo_ids().next().is_none() && self.state.has_tx(&tx.id())? {
+            return Err(VerifyError::AcceptedBefore.into());
+        }
         self.base(tx, &mut consumed)?;
         match tx.unsigned() {
             UnsignedTx::Base(_) | UnsignedTx::CreateAsset(_) => {}

@@ -4,6 +4,7 @@ mod address_txs;
 mod blocks;
 mod conservation;
 mod crash;
+mod free;
 mod issue;
 mod keys;
 mod pages;
