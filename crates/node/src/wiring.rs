@@ -199,7 +199,7 @@ impl Chains<'_> {
         let network = &self.config.network;
         let primary_chains = Arc::new(network.primary_chains());
         let mut chains = Vec::with_capacity(network.chains.len());
-        for spec in network.chains.iter().filter(|spec| factory::is_served(spec.vm)) {
+        for spec in &network.chains {
             let context = ChainContext {
                 network_id: network.id,
                 hrp: network.hrp.to_owned(),
@@ -213,10 +213,8 @@ impl Chains<'_> {
                 primary_chains: Arc::clone(&primary_chains),
                 work: Arc::clone(self.work),
             };
-            chains.extend(
-                factory::build(spec, context, self.config, self.keystore)?
-                    .map(|chain| (spec.clone(), chain)),
-            );
+            let chain = factory::build(spec, context, self.config, self.keystore)?;
+            chains.push((spec.clone(), chain));
         }
         Ok(chains)
     }
@@ -230,7 +228,8 @@ async fn fund_dev_accounts(
     engine: &mut EngineThread,
 ) -> Result<(), StartError> {
     let x = config.network.x_chain().id;
-    for (_, Chain::Xvm(xvm)) in chains.iter().filter(|(spec, _)| spec.id == x) {
+    for (_, chain) in chains.iter().filter(|(spec, _)| spec.id == x) {
+        let Chain::Xvm(xvm) = chain else { continue };
         tokio::select! {
             funded = first_start::fund_dev_accounts(&config.network, xvm, machine) => funded?,
             () = engine.ended() => {

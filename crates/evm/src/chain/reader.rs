@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 use esker_chain::ChainVm;
 
 use super::vm::Evm;
 use super::{ChainReadError, ChainView};
+use crate::pool::PooledTx;
 use crate::rules::Rules;
 use crate::state::At;
 use crate::types::Receipt;
 use crate::view::{
-    BadBlock, ChainReader, SealedBlock, SealedHeader, StateSnapshot, TxLocation, ViewError,
+    BadBlock, ChainReader, PoolReader, SealedBlock, SealedHeader, StateSnapshot, TxLocation,
+    ViewError,
 };
 
 impl From<ChainReadError> for ViewError {
@@ -98,5 +100,15 @@ impl ChainReader for Evm {
 
     fn bad_blocks(&self) -> Vec<BadBlock> {
         self.refused()
+    }
+}
+
+impl PoolReader for Evm {
+    fn transaction(&self, hash: B256) -> Option<PooledTx> {
+        self.pool().transaction(hash)
+    }
+
+    fn next_nonce(&self, account: Address) -> Option<u64> {
+        self.pool().next_nonce(&account)
     }
 }

@@ -4,12 +4,13 @@ use std::io;
 use std::sync::Arc;
 
 use esker_chain::{ChainContext, ChainError, ChainVm};
+use esker_evm::chain::Evm;
 use esker_keystore::Keystore;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::{Maintenance, Xvm, XvmConfig};
 
-use super::XvmIndex;
+use super::{XvmIndex, evm};
 use crate::api::IndexSource;
 use crate::config::Config;
 use crate::networks::{ChainSpec, Vm};
@@ -20,6 +21,8 @@ use crate::networks::{ChainSpec, Vm};
 pub enum Chain {
     /// A chain of the asset VM.
     Xvm(Arc<Xvm>),
+    /// A chain of the EVM.
+    Evm(Arc<Evm>),
 }
 
 impl Chain {
@@ -27,6 +30,7 @@ impl Chain {
     pub fn vm(&self) -> Arc<dyn ChainVm> {
         match self {
             Self::Xvm(xvm) => Arc::clone(xvm) as Arc<dyn ChainVm>,
+            Self::Evm(evm) => Arc::clone(evm) as Arc<dyn ChainVm>,
         }
     }
 
@@ -34,6 +38,7 @@ impl Chain {
     pub fn index(&self) -> Option<Arc<dyn IndexSource>> {
         match self {
             Self::Xvm(xvm) => Some(Arc::new(XvmIndex(Arc::clone(xvm)))),
+            Self::Evm(_) => None,
         }
     }
 
@@ -41,28 +46,21 @@ impl Chain {
     pub fn start_maintenance(&self) -> io::Result<Option<Maintenance>> {
         match self {
             Self::Xvm(xvm) => xvm.start_maintenance().map(Some),
+            Self::Evm(_) => Ok(None),
         }
     }
 }
 
-/// Is there a line for this kind in [`build`]?
-pub const fn is_served(vm: Vm) -> bool {
-    match vm {
-        Vm::Xvm => true,
-        Vm::Evm => false,
-    }
-}
-
-/// The chain of a specification, or `None` for a kind that this version does not run.
+/// The chain of a specification.
 pub fn build(
     spec: &ChainSpec,
     context: ChainContext,
     config: &Config,
     keystore: &Arc<Keystore>,
-) -> Result<Option<Chain>, ChainError> {
+) -> Result<Chain, ChainError> {
     match spec.vm {
-        Vm::Xvm => xvm(spec, context, config, keystore).map(Chain::Xvm).map(Some),
-        Vm::Evm => Ok(None),
+        Vm::Xvm => xvm(spec, context, config, keystore).map(Chain::Xvm),
+        Vm::Evm => evm::build(spec, context, config).map(Chain::Evm),
     }
 }
 

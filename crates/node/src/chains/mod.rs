@@ -1,6 +1,7 @@
 //! The chains of a node: their names ([`AliasTable`]) and how each kind is made ([`factory`]).
 
 mod aliases;
+mod evm;
 pub mod factory;
 mod index;
 

@@ -211,6 +211,41 @@ settings! {
     /// Keep which transactions touched an address. `auto`: as `index-transactions` of the node.
     index_transactions: Switch = "index-transactions", "auto";
 
+    ["Chains of the EVM"]
+    /// Services of the endpoint `/rpc`, by their names; empty: the usual ones, under `esker dev` also
+    /// `internal-account` for the accounts that the node holds.
+    eth_apis: CommaList = "eth-apis", "";
+    /// Keep the state of the last 32 blocks only. `auto`: all states under `esker dev`, else as `true`.
+    pruning_enabled: Switch = "pruning-enabled", "auto";
+    /// How many blocks back a node that keeps all states proves what was; 0: any.
+    historical_proof_query_window: u64 = "historical-proof-query-window", "43200";
+    /// Keep addresses and storage keys under their hashes.
+    preimages_enabled: bool = "preimages-enabled", "false";
+    /// Most gas of a call; 0: no limit.
+    rpc_gas_cap: u64 = "rpc-gas-cap", "50000000";
+    /// Most that a transaction sent through the node may pay for gas, in whole native units; 0: no limit.
+    rpc_tx_fee_cap: u64 = "rpc-tx-fee-cap", "100";
+    /// Longest time of a call; 0s: as long as a client waits.
+    api_max_duration: Duration = "api-max-duration", "0s";
+    /// Most bytes of a request's body; 0: 5 MiB.
+    evm_http_body_limit: u64 = "http-body-limit", "0";
+    /// Answer for a block above the last one that it is unknown, not that it is not final.
+    allow_unfinalized_queries: bool = "allow-unfinalized-queries", "false";
+    /// Take transactions that are not signed for one chain alone.
+    allow_unprotected_txs: bool = "allow-unprotected-txs", "false";
+    /// Percent that a transaction must pay more to take the place of one with its nonce.
+    tx_pool_price_bump: Positive = "tx-pool-price-bump", "10";
+    /// Executable transactions that an account may have however full the pool is.
+    tx_pool_account_slots: Positive = "tx-pool-account-slots", "16";
+    /// Executable transactions of all accounts.
+    tx_pool_global_slots: Positive = "tx-pool-global-slots", "5120";
+    /// Waiting transactions of an account that can't run yet.
+    tx_pool_account_queue: Positive = "tx-pool-account-queue", "64";
+    /// Waiting transactions of all accounts that can't run yet.
+    tx_pool_global_queue: Positive = "tx-pool-global-queue", "1024";
+    /// How long a transaction that can't run yet waits.
+    tx_pool_lifetime: Duration = "tx-pool-lifetime", "10m";
+
     ["Further chains"]
     /// Virtual machine of a chain that the network does not have by itself: `xvm`. This key makes the table
     /// declare a chain; it gets its ID from its name and genesis.

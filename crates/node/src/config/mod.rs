@@ -100,7 +100,7 @@ impl Config {
 
     /// What was asked for and is not served by this version, one word or two each.
     pub fn not_served_yet(&self) -> Vec<&'static str> {
-        vec!["C-Chain"]
+        vec!["C-Chain websocket, filters and cross-chain methods"]
     }
 
     /// How the HTTP server behaves.

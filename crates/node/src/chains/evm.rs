@@ -1,0 +1,181 @@
+//! A chain of the EVM with its services.
+
+use std::sync::Arc;
+
+use esker_chain::{ChainContext, ChainError, Route};
+use esker_evm::accounts::{AccountManager, KeyRing, NoAccounts};
+use esker_evm::chain::{BuildMode, Evm, EvmConfig, History, PRUNED_WINDOW};
+use esker_evm::executor::{ChainParams, CodeCache};
+use esker_evm::extension::NoExtension;
+use esker_evm::genesis::Genesis;
+use esker_evm::oracle::{FeeOracle, OracleConfig};
+use esker_evm::pool::PoolConfig;
+use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule, Rules};
+use esker_evm_rpc::evm::{
+    SenderLocks, Transact, TransactConfig, reading_methods, transacting_methods,
+};
+use esker_evm_rpc::{Apis, ProofWindow, ReadConfig, Reads};
+use esker_primitives::network::{LOCAL_ID, MAIN_ID, TEST_ID};
+use esker_rpc::evm::{Limits, Server};
+
+use crate::config::value::Switch;
+use crate::config::{ChainSettings, Config, Mode};
+use crate::networks::{ChainSpec, Preset};
+
+/// Where the methods are answered, below the chain's name.
+const RPC: &str = "/rpc";
+
+/// Base fee of the development network, wei (decision 31).
+const DEV_BASE_FEE: u64 = 1_000_000_000;
+
+/// Services of `esker dev` unless the configuration names others.
+const DEV_APIS: [&str; 7] = [
+    "eth",
+    "net",
+    "web3",
+    "internal-eth",
+    "internal-blockchain",
+    "internal-transaction",
+    "internal-account",
+];
+
+/// The chain of a specification, with its endpoints.
+pub(super) fn build(
+    spec: &ChainSpec,
+    context: ChainContext,
+    config: &Config,
+) -> Result<Arc<Evm>, ChainError> {
+    let fault = |error: &dyn std::fmt::Display| {
+        ChainError::Genesis(format!("chain {}: {error}", spec.primary_alias()))
+    };
+    let settings = config.chain(&spec.id);
+    let genesis = Genesis::parse(&spec.genesis).map_err(|error| fault(&error))?;
+    let schedule = match context.network_id {
+        MAIN_ID => ForkSchedule::MAIN,
+        TEST_ID => ForkSchedule::TEST,
+        LOCAL_ID => ForkSchedule::LOCAL,
+        _ => genesis.config.schedule().map_err(|error| fault(&error))?,
+    };
+    let chain_id = match context.network_id {
+        MAIN_ID => 43114,
+        TEST_ID => 43113,
+        LOCAL_ID => 43112,
+        _ => genesis.config.chain_id,
+    };
+    let rules: Arc<dyn Rules> =
+        Arc::new(CChainRules::new(chain_id, schedule, fee_overrides(config)));
+    let params = ChainParams {
+        rules: Arc::clone(&rules),
+        network_id: context.network_id,
+        blockchain_id: context.chain_id,
+        codes: Arc::new(CodeCache::default()),
+    };
+    let clock = Arc::clone(&context.clock);
+    let is_archive = is_archive(settings, config.mode);
+    let evm_config = EvmConfig {
+        history: if is_archive { History::Archive } else { History::Window(PRUNED_WINDOW) },
+        preimages: settings.preimages_enabled,
+        pool: pool_config(settings),
+        mode: BuildMode::Immediate,
+        allow_unprotected: settings.allow_unprotected_txs,
+    };
+    let evm = Evm::new(context, params.clone(), evm_config, genesis, Arc::new(NoExtension))?;
+
+    let apis = apis(settings, config.mode).map_err(|error| fault(&error))?;
+    let reads = Arc::new(Reads {
+        chain: evm.clone(),
+        pool: evm.clone(),
+        config: ReadConfig {
+            allow_unfinalized_queries: settings.allow_unfinalized_queries,
+            proof_window: ProofWindow::of(is_archive, settings.historical_proof_query_window),
+            client_version: concat!("esker/v", env!("CARGO_PKG_VERSION")).to_owned(),
+            // Decision 17: network 1 on the public networks.
+            net_version: match config.network.id {
+                MAIN_ID | TEST_ID => "1".to_owned(),
+                _ => chain_id.to_string(),
+            },
+        },
+    });
+    let accounts: Arc<dyn AccountManager> = match config.mode {
+        Mode::Dev => Arc::new(KeyRing::dev()),
+        Mode::Node => Arc::new(NoAccounts),
+    };
+    let transact = Arc::new(Transact {
+        reads: Arc::clone(&reads),
+        chain: params,
+        oracle: FeeOracle::new(OracleConfig::default(), rules),
+        submitter: evm.clone(),
+        accounts,
+        clock,
+        config: transact_config(settings),
+        senders: SenderLocks::default(),
+    });
+    let service = reading_methods(&reads, &apis).merge(&transacting_methods(&transact, &apis));
+    evm.set_routes(vec![Route::positional(RPC, Server::new(service, limits(settings)))]);
+    Ok(evm)
+}
+
+/// The development network's fees stay where they are, and blocks in quick succession cost nothing.
+fn fee_overrides(config: &Config) -> FeeOverrides {
+    if config.network.name != Preset::Dev.name() {
+        return FeeOverrides::default();
+    }
+    FeeOverrides {
+        gas_limit: None,
+        target_gas: Some(u64::MAX),
+        min_base_fee: Some(DEV_BASE_FEE),
+        block_gas_cost_step: Some(0),
+    }
+}
+
+fn is_archive(settings: &ChainSettings, mode: Mode) -> bool {
+    match settings.pruning_enabled {
+        Switch::Auto => mode == Mode::Dev,
+        Switch::On => false,
+        Switch::Off => true,
+    }
+}
+
+fn apis(settings: &ChainSettings, mode: Mode) -> Result<Apis, esker_evm_rpc::UnknownApi> {
+    match (settings.eth_apis.0.is_empty(), mode) {
+        (true, Mode::Dev) => Apis::parse(DEV_APIS),
+        (true, Mode::Node) => Ok(Apis::default()),
+        (false, _) => Apis::parse(settings.eth_apis.0.iter().map(String::as_str)),
+    }
+}
+
+fn pool_config(settings: &ChainSettings) -> PoolConfig {
+    PoolConfig {
+        price_bump: settings.tx_pool_price_bump.0,
+        account_slots: settings.tx_pool_account_slots.count(),
+        global_slots: settings.tx_pool_global_slots.count(),
+        account_queue: settings.tx_pool_account_queue.count(),
+        global_queue: settings.tx_pool_global_queue.count(),
+        lifetime_ms: u64::try_from(settings.tx_pool_lifetime.as_millis()).unwrap_or(u64::MAX),
+        ..PoolConfig::default()
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "whole coins: far below 2^53")]
+fn transact_config(settings: &ChainSettings) -> TransactConfig {
+    TransactConfig {
+        gas_cap: settings.rpc_gas_cap,
+        tx_fee_cap: settings.rpc_tx_fee_cap as f64,
+        max_duration: settings.api_max_duration,
+        allow_unprotected_txs: settings.allow_unprotected_txs,
+        ..TransactConfig::default()
+    }
+}
+
+fn limits(settings: &ChainSettings) -> Limits {
+    let default = Limits::default();
+    let body_bytes = match settings.evm_http_body_limit {
+        0 => default.body_bytes,
+        bytes => usize::try_from(bytes).unwrap_or(usize::MAX),
+    };
+    let call_timeout = match settings.api_max_duration {
+        none if none.is_zero() => default.call_timeout,
+        most => default.call_timeout.min(most),
+    };
+    Limits { body_bytes, call_timeout, ..default }
+}
