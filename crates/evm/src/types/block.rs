@@ -41,10 +41,18 @@ pub struct Block {
 }
 
 impl Block {
-    /// Reads a block; total on any bytes, none may be left.
+    /// Reads a block; total on any bytes, none may be left, and only one encoding of a block is taken: its
+    /// hash does not cover how its transactions are wrapped.
     pub fn parse(mut bytes: &[u8]) -> alloy_rlp::Result<Self> {
+        let all = bytes;
         let block = Self::decode(&mut bytes)?;
-        if bytes.is_empty() { Ok(block) } else { Err(alloy_rlp::Error::UnexpectedLength) }
+        if !bytes.is_empty() {
+            return Err(alloy_rlp::Error::UnexpectedLength);
+        }
+        if block.to_bytes() != all {
+            return Err(alloy_rlp::Error::Custom("block is not in its canonical form"));
+        }
+        Ok(block)
     }
 
     /// The block's bytes.
