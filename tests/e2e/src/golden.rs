@@ -16,6 +16,7 @@
 //! <! STATUS TEXT        reply: another status, and this text (the closing newline apart)
 //! <h Name: value        a header of the reply (one pattern; nothing after the colon: it must be absent)
 //! :raw                  (for the recorder only)
+//! :ws PATH              opens a websocket; >w sends a message, <w expects the next one (not replayed yet)
 //! ```
 //!
 //! Expected JSON is compared value by value: member order is free, anything missing or extra fails. In expected

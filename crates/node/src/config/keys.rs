@@ -245,6 +245,15 @@ settings! {
     tx_pool_global_queue: Positive = "tx-pool-global-queue", "1024";
     /// How long a transaction that can't run yet waits.
     tx_pool_lifetime: Duration = "tx-pool-lifetime", "10m";
+    /// Serve the chain's admin API. Of a later version; accepted.
+    admin_api_enabled: bool = "admin-api-enabled", "false";
+    /// Most blocks of a query of logs; 0: no limit. Of a later version; accepted.
+    api_max_blocks_per_request: u64 = "api-max-blocks-per-request", "0";
+    /// Folder of the accounts' encrypted keys; a relative path begins at the data folder. Of a later
+    /// version; accepted.
+    keystore_directory: String = "keystore-directory", "";
+    /// Let clients unlock those accounts, for whoever calls next. Of a later version; accepted.
+    keystore_insecure_unlock_allowed: bool = "keystore-insecure-unlock-allowed", "false";
 
     ["Further chains"]
     /// Virtual machine of a chain that the network does not have by itself: `xvm`. This key makes the table

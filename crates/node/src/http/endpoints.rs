@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use esker_rpc::go_json::Document;
 use esker_rpc::{Lookup, Service, evm, j2};
-use http::header::{CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
+use http::header::{
+    CONTENT_TYPE, HeaderName, SEC_WEBSOCKET_VERSION, UPGRADE, X_CONTENT_TYPE_OPTIONS,
+};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body as _, Incoming};
@@ -40,6 +42,7 @@ impl HttpState {
         match endpoint {
             Endpoint::J2(service) => self.j2(connection, service, &parts, body, headers).await,
             Endpoint::Evm(server) => self.evm(connection, server, &parts, body, headers).await,
+            Endpoint::EvmSocket => no_socket(&parts, headers),
             Endpoint::Health(health) => {
                 connection.enter(Phase::Handling);
                 match health.answer(&parts.method, parts.uri.query()).await {
@@ -242,6 +245,17 @@ fn called(service: &Service, body: &[u8]) -> Option<MethodName> {
 fn busy(headers: &mut HeaderMap) -> Answer {
     let text = "too many requests in flight\n";
     Answer::error(StatusCode::SERVICE_UNAVAILABLE, text, headers)
+}
+
+/// The answer where websockets will be opened: nothing but a handshake belongs there, and that is not served yet.
+fn no_socket(parts: &Parts, headers: &mut HeaderMap) -> Answer {
+    let upgrade = parts.headers.get(UPGRADE).map(HeaderValue::as_bytes);
+    if upgrade.is_some_and(|to| to.eq_ignore_ascii_case(b"websocket")) {
+        let text = "websockets are not served by this version\n";
+        return Answer::error(StatusCode::NOT_IMPLEMENTED, text, headers);
+    }
+    headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+    Answer::error(StatusCode::BAD_REQUEST, "Bad Request\n", headers)
 }
 
 /// Would the object dialect read a body of this type?

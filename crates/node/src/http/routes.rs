@@ -18,6 +18,9 @@ use crate::metrics::{EndpointMetrics, Metrics};
 /// All paths of the node begin with it.
 const ROOT: &str = "/ext/";
 
+/// Where the positional dialect is answered over HTTP, below a chain's name, and where over websockets.
+const RPC_AND_WS: [&str; 2] = ["/rpc", "/ws"];
+
 /// Most paths of a node, aliases included: admin calls add some for ever.
 pub const MAX_PATHS: usize = 65_536;
 
@@ -28,6 +31,8 @@ pub enum Endpoint {
     J2(Service),
     /// The positional dialect of JSON-RPC, that of an EVM.
     Evm(evm::Server),
+    /// Where its websockets will be opened; plain HTTP is refused.
+    EvmSocket,
     /// Health: the reply to GET beside a JSON-RPC service.
     Health(HealthEndpoint),
     /// The metrics in Prometheus' text form.
@@ -136,7 +141,8 @@ impl Routes {
     }
 
     /// Adds a chain's endpoints, at `/ext/bc/<ID>`, and for each alias at `/ext/bc/<alias>` and `/ext/<alias>`,
-    /// each with the routes' suffixes. Until the chain is ready they answer 503.
+    /// each with the routes' suffixes; beside `/rpc` of the positional dialect there is `/ws`. Until the chain
+    /// is ready they answer 503.
     pub fn chain<S: AsRef<str>>(
         &self,
         chain: &ChainId,
@@ -146,12 +152,17 @@ impl Routes {
     ) -> Result<(), RouteError> {
         let id = chain.to_string();
         let name = aliases.first().map_or(id.as_str(), AsRef::as_ref);
-        let targets = routes
+        let mut endpoints: Vec<(&str, Endpoint)> =
+            routes.into_iter().map(|Route { suffix, dialect }| (suffix, dialect.into())).collect();
+        let [rpc, ws] = RPC_AND_WS;
+        if endpoints.iter().any(|(suffix, of)| *suffix == rpc && matches!(of, Endpoint::Evm(_))) {
+            endpoints.push((ws, Endpoint::EvmSocket));
+        }
+        let targets = endpoints
             .into_iter()
-            .map(|Route { suffix, dialect }| {
+            .map(|(suffix, endpoint)| {
                 let label = format!("{name}{suffix}");
-                let target = self.target(&label, dialect.into(), Some(ready.clone()));
-                (suffix.to_owned(), target)
+                (suffix.to_owned(), self.target(&label, endpoint, Some(ready.clone())))
             })
             .collect();
         let mut others = Vec::new();
@@ -283,7 +294,7 @@ impl Endpoint {
             Self::J2(service) => Some(service),
             Self::Evm(server) => Some(server.service()),
             Self::Health(endpoint) => endpoint.service(),
-            Self::Metrics(_) | Self::Axum(_) => None,
+            Self::EvmSocket | Self::Metrics(_) | Self::Axum(_) => None,
         }
     }
 }

@@ -52,6 +52,10 @@ fn replay_with(
         match step {
             Step::Path(path) => session.path = fill(path, &session.bound),
             Step::Sleep(time) => std::thread::sleep(*time),
+            Step::Socket(line) => {
+                let at = format!("{}:{line}", scenario.file.display());
+                outcome.failures.push(format!("{at}: websockets are not replayed yet"));
+            }
             Step::Request(request) => match session.exchange(request) {
                 None => outcome.matched += 1,
                 Some(wrong) => outcome.failures.push(format!(

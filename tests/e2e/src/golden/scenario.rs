@@ -25,6 +25,8 @@ pub enum Step {
     Path(String),
     /// Wait.
     Sleep(Duration),
+    /// Open a websocket, or send or expect a message of one: the line number in the file. No replay does it yet.
+    Socket(usize),
     /// Send a request and compare the reply.
     Request(Box<Request>),
 }
@@ -89,6 +91,10 @@ impl Scenario {
                     next.lets.push((name.to_owned(), at.to_owned()));
                 }
                 ":raw" => {}
+                ":ws" | ">w" | "<w" => {
+                    steps.push(Step::Socket(number));
+                    next = Pending::default();
+                }
                 ">>" | ">?" => {
                     steps.push(Step::Request(Box::new(next.request(number, word == ">?", rest))));
                     next = Pending::default();
@@ -160,10 +166,14 @@ mod tests {
     fn groups_lines_into_requests() {
         let scenario = parse(
             ":profile plain\n# c\n:path /a\n:method GET\n:header Host: x:1\n:let A b.0\n>> {}\n<< {\"a\":1}\n\
-             <h Vary: $:str\n<h Gone:\n>?\n<! 404 no such\n<<\n",
+             <h Vary: $:str\n<h Gone:\n>?\n<! 404 no such\n<<\n:ws /w\n>w {}\n:let S result\n<w {}\n",
         )
         .unwrap();
-        assert_eq!((scenario.profile.as_str(), scenario.steps.len()), ("plain", 3));
+        assert_eq!((scenario.profile.as_str(), scenario.steps.len()), ("plain", 6));
+        assert!(matches!(
+            scenario.steps[3..],
+            [Step::Socket(13), Step::Socket(14), Step::Socket(16)]
+        ));
         let Step::Request(first) = &scenario.steps[1] else { panic!("a request") };
         assert_eq!((first.line, first.method.as_str(), first.body.as_str()), (7, "GET", "{}"));
         assert_eq!(first.headers, [("Host".to_owned(), "x:1".to_owned())]);

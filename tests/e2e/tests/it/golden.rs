@@ -11,9 +11,35 @@ use crate::support::local;
 
 /// Files that cannot match yet, and what they need. One that starts to match must be taken off the list.
 const WAITING: &[(&str, &str)] = &[
-    ("node/admin", "C-Chain, the whole admin API"),
-    ("node/info", "C-Chain"),
-    ("node/routes", "C-Chain, nat"),
+    ("c/accounts-1", "personal, txpool"),
+    ("c/accounts-2", "personal, txpool"),
+    ("c/admin-1", "admin"),
+    ("c/debug-runtime", "debug"),
+    ("c/debug-state-1", "debug"),
+    ("c/debug-state-2", "debug"),
+    ("c/filters-1", "filters"),
+    ("c/filters-2", "filters"),
+    ("c/genesis", "debug, filters, txpool"),
+    ("c/limits", "filters"),
+    ("c/logs-1", "filters"),
+    ("c/nat-envelope", "nat"),
+    ("c/nat-export-1", "nat"),
+    ("c/nat-import-1", "debug, filters, nat"),
+    ("c/nat-keys-1", "nat"),
+    ("c/nat-mixed", "debug, nat"),
+    ("c/nat-pending", "nat"),
+    ("c/nat-utxos-1", "nat"),
+    ("c/personal-1", "personal"),
+    ("c/precise-requests", "filters"),
+    ("c/send-errors-1", "txpool"),
+    ("c/trace-chain", "debug, websocket"),
+    ("c/trace-struct-1", "debug"),
+    ("c/tracers-1", "debug"),
+    ("c/txpool-1", "txpool"),
+    ("c/warp", "filters"),
+    ("c/ws-1", "debug, filters, websocket"),
+    ("node/admin", "the whole admin API"),
+    ("node/routes", "nat"),
     ("x/export-import-keys", "nat"),
     ("x/tx-export-to-C", "nat"),
 ];
@@ -36,6 +62,16 @@ fn node_by_the_reference_names() {
 #[test]
 fn node_by_the_specification_names() {
     check("node", Names::Specification);
+}
+
+#[test]
+fn c_by_the_reference_names() {
+    check("c", Names::Brand);
+}
+
+#[test]
+fn c_by_the_specification_names() {
+    check("c", Names::Specification);
 }
 
 #[test]

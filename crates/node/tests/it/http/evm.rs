@@ -195,3 +195,23 @@ async fn a_chain_may_have_routes_of_both_dialects() {
     let series = r#"esker_http_requests_total{endpoint="C/rpc",method="evm.chainId",outcome="ok"}"#;
     server.until_metric(series, 3.0).await;
 }
+
+#[tokio::test]
+async fn where_websockets_will_be_plain_http_is_refused() {
+    let server = Server::start().await;
+    let evm_server = methods(&Arc::new(Shared::default()), Limits::default());
+    let route = Route::positional("/rpc", evm_server);
+    let (chain, ready) = (ChainId::new([8; 32]), Readiness::new());
+    server.routes.chain(&chain, &["C"], vec![route], &ready).unwrap();
+    let plain = Client::post("/ext/bc/C/ws", CALL);
+    assert_eq!(server.send(&plain).await.status, 503);
+    ready.set(true);
+    let refused = server.send(&plain).await;
+    check(&refused, 400, TEXT, "Bad Request\n");
+    assert_eq!(refused.header("sec-websocket-version"), Some("13"));
+    let handshake = "GET /ext/C/ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
+                     Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\r\n";
+    check(&server.send(handshake).await, 501, TEXT, "websockets are not served by this version\n");
+    // A chain of the object dialect has none.
+    assert_eq!(server.send(&Client::post("/ext/bc/X/ws", CALL)).await.status, 404);
+}
