@@ -172,7 +172,7 @@ mod tests {
         assert_eq!((scenario.profile.as_str(), scenario.steps.len()), ("plain", 6));
         assert!(matches!(
             scenario.steps[3..],
-            [Step::Socket(13), Step::Socket(14), Step::Socket(16)]
+            [Step::Socket(14), Step::Socket(15), Step::Socket(17)]
         ));
         let Step::Request(first) = &scenario.steps[1] else { panic!("a request") };
         assert_eq!((first.line, first.method.as_str(), first.body.as_str()), (7, "GET", "{}"));
