@@ -21,6 +21,10 @@ pub struct Ready {
     pub url: String,
     /// The bound address.
     pub http_addr: String,
+    /// The bound address at whose `/` the C-Chain's JSON-RPC is, if there is one.
+    pub evm_addr: Option<String>,
+    /// `http://127.0.0.1:8545`.
+    pub evm_url: Option<String>,
     /// This node's ID.
     pub node_id: String,
     /// From the start of the process's work to the first answer.
@@ -49,6 +53,8 @@ pub fn json_line(ready: &Ready) -> String {
         "nodeID": ready.node_id,
         "http": ready.http_addr,
         "url": ready.url,
+        "evm": ready.evm_addr,
+        "evmUrl": ready.evm_url,
         "chains": chains,
         "nativeAssetID": ready.native_asset_id,
         "dataDir": ready.data_dir,
@@ -91,6 +97,9 @@ fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result 
     )?;
     for (name, path) in &ready.endpoints {
         writeln!(out, "  {name:<12} {link}{}{path}{off}", ready.url)?;
+    }
+    if let Some(url) = &ready.evm_url {
+        writeln!(out, "  {:<12} {link}{url}{off}", "EVM RPC")?;
     }
     writeln!(out)?;
     for (alias, id, running) in &ready.chains {
@@ -204,6 +213,8 @@ mod tests {
             network_id: 12345,
             url: "http://127.0.0.1:9650".to_owned(),
             http_addr: "127.0.0.1:9650".to_owned(),
+            evm_addr: Some("127.0.0.1:8545".to_owned()),
+            evm_url: Some("http://127.0.0.1:8545".to_owned()),
             node_id: "NodeID-111111111111111111116DBWJs".to_owned(),
             ready_ms: 31,
             endpoints: endpoints(
@@ -236,6 +247,7 @@ mod tests {
               metrics      http://127.0.0.1:9650/ext/metrics
               admin        http://127.0.0.1:9650/ext/admin
               X index      http://127.0.0.1:9650/ext/index/X/block
+              EVM RPC      http://127.0.0.1:8545
 
               X-Chain ID   2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed
               C-Chain ID   2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC  (not served by this version)
@@ -280,6 +292,8 @@ mod tests {
         assert_eq!(line.matches('\n').count(), 1);
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["http"], "127.0.0.1:9650");
+        assert_eq!(value["evm"], "127.0.0.1:8545");
+        assert_eq!(value["evmUrl"], "http://127.0.0.1:8545");
         assert_eq!(value["chains"]["X"], "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed");
     }
 }

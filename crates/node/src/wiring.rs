@@ -6,6 +6,7 @@ mod engine;
 mod error;
 mod first_start;
 mod keystore;
+mod listen;
 mod running;
 mod versions;
 
@@ -19,7 +20,6 @@ use esker_keystore::Keystore;
 use esker_primitives::SubnetId;
 use esker_primitives::clock::Clock;
 use esker_storage::{Store, meta};
-use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 pub(crate) use error::of_storage as storage_exit_code;
@@ -102,8 +102,8 @@ impl Node {
         }
         add_static_endpoints(&routes)?;
         keystore::add_endpoint(&config, keystore, &routes)?;
-        let listener = bind(&config).await?;
-        let http_addr = local_addr(&listener, &config)?;
+        let (listener, http_addr) = listen::http(&config).await?;
+        let evm = listen::evm(&config, &routes).await?;
         let health = api::install(
             ApiDeps {
                 network: NetworkFacts::of(&config.network),
@@ -128,11 +128,16 @@ impl Node {
         let (stop, stopped) = Shutdown::new();
         let node_id = identity.node_id();
         let state = HttpState::new(config.http(), Arc::clone(&routes), &node_id, metrics);
+        let mut tasks = Vec::new();
+        let evm_addr = evm.map(|evm| {
+            let state = Arc::new(state.with_routes(Arc::new(evm.routes)));
+            tasks.push(tokio::spawn(http::serve(vec![evm.listener], state, stopped.clone())));
+            tracing::info!(address = %evm.addr, "the C-Chain's JSON-RPC at /");
+            evm.addr
+        });
         let state = Arc::new(state);
-        let tasks = vec![
-            tokio::spawn(http::serve(vec![listener], state, stopped.clone())),
-            tokio::spawn(health.run(stopped)),
-        ];
+        tasks.push(tokio::spawn(http::serve(vec![listener], state, stopped.clone())));
+        tasks.push(tokio::spawn(health.run(stopped)));
         let ready_after = begun.elapsed();
         tracing::info!(
             http = %http_addr,
@@ -143,6 +148,7 @@ impl Node {
         );
         Ok(RunningNode {
             http_addr,
+            evm_addr,
             node_id,
             ready_after,
             logs,
@@ -262,33 +268,4 @@ fn running_chains(
         index: config.settings.index_enabled.then(|| chain.index()).flatten(),
     };
     chains.iter().map(running).collect()
-}
-
-async fn bind(config: &Config) -> Result<TcpListener, StartError> {
-    let (host, port) = (config.settings.http_host.as_str(), config.settings.http_port);
-    // An empty host is every address of the machine, as in the reference; brackets belong to URLs.
-    let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        Some(v6) => v6,
-        None if host.is_empty() => "::",
-        None => host,
-    };
-    match TcpListener::bind((host, port)).await {
-        // A machine without IPv6.
-        Err(_) if config.settings.http_host.is_empty() => {
-            TcpListener::bind(("0.0.0.0", port)).await
-        }
-        result => result,
-    }
-    .map_err(|error| StartError::of_bind(display_address(host, port), error))
-}
-
-fn display_address(host: &str, port: u16) -> String {
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
-}
-
-fn local_addr(listener: &TcpListener, config: &Config) -> Result<SocketAddr, StartError> {
-    listener.local_addr().map_err(|error| {
-        let s = &config.settings;
-        StartError::of_bind(display_address(&s.http_host, s.http_port), error)
-    })
 }

@@ -6,6 +6,9 @@ use crate::harness::Esker;
 
 const OWNER: &str = "custom18jma8ppw3nhx5r4ap8clazz0dps7rv5u9xde7p";
 
+const C_GENESIS: &str =
+    r#"{"config":{"chainId":7},"gasLimit":"0xe4e1c0","difficulty":"0x0","alloc":{}}"#;
+
 /// A network of one's own with a second chain of the asset VM and UTXOs exported from P.
 fn network() -> Value {
     json!({
@@ -17,7 +20,7 @@ fn network() -> Value {
             "unlockSchedule": [],
         }],
         "startTime": 1_700_000_000,
-        "cChainGenesis": "{\"config\":{\"chainId\":7}}",
+        "cChainGenesis": C_GENESIS,
         "esker": {
             "chains": [{
                 "name": "Second", "vm": "xvm", "aliases": ["Y", "second"],

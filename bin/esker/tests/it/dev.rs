@@ -42,7 +42,7 @@ fn accounts_are_funded_on_the_development_network_only() {
 #[test]
 fn the_screen_is_plain_where_there_is_no_terminal() {
     let temp = tempfile::tempdir().unwrap();
-    let mut child = command(&["dev", "--http-port", "0"], temp.path())
+    let mut child = command(&["dev", "--http-port", "0", "--evm-port", "0"], temp.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -94,7 +94,17 @@ impl Esker {
 
     /// One request; status and body.
     pub(crate) fn http(&self, method: &str, path: &str, body: &str) -> (u16, String) {
-        let address = self.ready["http"].as_str().unwrap();
+        self.http_at(self.ready["http"].as_str().unwrap(), method, path, body)
+    }
+
+    /// The same at another of its addresses.
+    pub(crate) fn http_at(
+        &self,
+        address: &str,
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> (u16, String) {
         let mut stream = TcpStream::connect(address).unwrap();
         write!(
             stream,
@@ -114,6 +124,16 @@ impl Esker {
     pub(crate) fn call(&self, path: &str, method: &str, params: Value) -> Value {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let (_, body) = self.http("POST", path, &request.to_string());
+        let reply: Value = serde_json::from_str(&body).unwrap();
+        assert!(reply["error"].is_null(), "{method}: {reply}");
+        reply["result"].clone()
+    }
+
+    /// The result of a call of the C-Chain at the port that is its alone.
+    pub(crate) fn evm(&self, method: &str, params: Value) -> Value {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let address = self.ready["evm"].as_str().unwrap();
+        let (_, body) = self.http_at(address, "POST", "/", &request.to_string());
         let reply: Value = serde_json::from_str(&body).unwrap();
         assert!(reply["error"].is_null(), "{method}: {reply}");
         reply["result"].clone()

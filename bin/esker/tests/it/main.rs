@@ -3,6 +3,7 @@
 
 mod chains;
 mod dev;
+mod evm;
 mod exit_codes;
 mod harness;
 mod process;

@@ -1,6 +1,7 @@
 //! A chain of the EVM with its services.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker_chain::{ChainContext, ChainError, Route};
 use esker_evm::accounts::{AccountManager, KeyRing, NoAccounts};
@@ -10,7 +11,7 @@ use esker_evm::extension::NoExtension;
 use esker_evm::genesis::Genesis;
 use esker_evm::oracle::{FeeOracle, OracleConfig};
 use esker_evm::pool::PoolConfig;
-use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule, Rules};
+use esker_evm::rules::{CChainRules, ForkSchedule, Rules};
 use esker_evm_rpc::evm::{
     SenderLocks, Transact, TransactConfig, reading_methods, transacting_methods,
 };
@@ -20,13 +21,10 @@ use esker_rpc::evm::{Limits, Server};
 
 use crate::config::value::Switch;
 use crate::config::{ChainSettings, Config, Mode};
-use crate::networks::{ChainSpec, Preset};
+use crate::networks::ChainSpec;
 
 /// Where the methods are answered, below the chain's name.
-const RPC: &str = "/rpc";
-
-/// Base fee of the development network, wei (decision 31).
-const DEV_BASE_FEE: u64 = 1_000_000_000;
+pub(crate) const RPC: &str = "/rpc";
 
 /// Services of `esker dev` unless the configuration names others.
 const DEV_APIS: [&str; 7] = [
@@ -56,14 +54,14 @@ pub(super) fn build(
         LOCAL_ID => ForkSchedule::LOCAL,
         _ => genesis.config.schedule().map_err(|error| fault(&error))?,
     };
-    let chain_id = match context.network_id {
+    let chain_id = config.settings.chain_id.unwrap_or(match context.network_id {
         MAIN_ID => 43114,
         TEST_ID => 43113,
         LOCAL_ID => 43112,
         _ => genesis.config.chain_id,
-    };
+    });
     let rules: Arc<dyn Rules> =
-        Arc::new(CChainRules::new(chain_id, schedule, fee_overrides(config)));
+        Arc::new(CChainRules::new(chain_id, schedule, config.fee_overrides()));
     let params = ChainParams {
         rules: Arc::clone(&rules),
         network_id: context.network_id,
@@ -76,7 +74,7 @@ pub(super) fn build(
         history: if is_archive { History::Archive } else { History::Window(PRUNED_WINDOW) },
         preimages: settings.preimages_enabled,
         pool: pool_config(settings),
-        mode: BuildMode::Immediate,
+        mode: build_mode(config.settings.block_time),
         allow_unprotected: settings.allow_unprotected_txs,
     };
     let evm = Evm::new(context, params.clone(), evm_config, genesis, Arc::new(NoExtension))?;
@@ -115,16 +113,10 @@ pub(super) fn build(
     Ok(evm)
 }
 
-/// The development network's fees stay where they are, and blocks in quick succession cost nothing.
-fn fee_overrides(config: &Config) -> FeeOverrides {
-    if config.network.name != Preset::Dev.name() {
-        return FeeOverrides::default();
-    }
-    FeeOverrides {
-        gas_limit: None,
-        target_gas: Some(u64::MAX),
-        min_base_fee: Some(DEV_BASE_FEE),
-        block_gas_cost_step: Some(0),
+fn build_mode(block_time: Duration) -> BuildMode {
+    match u64::try_from(block_time.as_millis()) {
+        Ok(0) => BuildMode::Immediate,
+        ms => BuildMode::Interval(ms.unwrap_or(u64::MAX)),
     }
 }
 

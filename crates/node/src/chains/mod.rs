@@ -6,5 +6,6 @@ pub mod factory;
 mod index;
 
 pub use aliases::{AliasError, AliasTable, MAX_ALIAS_BYTES, MAX_ALIASES};
+pub(crate) use evm::RPC as EVM_RPC;
 pub use factory::Chain;
 pub use index::XvmIndex;

@@ -126,6 +126,7 @@ fn help(key: &Key) -> String {
     let mut text = key.text();
     let default = match (key.default, key.dev_default) {
         ("", "") => return text,
+        ("", dev) => format!(" [default: none; dev: {dev}]"),
         (node, dev) if node == dev => format!(" [default: {node}]"),
         (node, dev) => format!(" [default: {node}; dev: {dev}]"),
     };

@@ -74,6 +74,7 @@ fn table(page: &mut String, keys: &'static [Key], section: &str, with_flag: bool
         let name = if with_flag { format!("`--{}`", key.name) } else { format!("`{}`", key.name) };
         let default = match (key.default, key.dev_default) {
             ("", "") => String::new(),
+            ("", dev) => format!("none; dev: `{dev}`"),
             (node, dev) if node == dev => format!("`{node}`"),
             (node, dev) => format!("`{node}`; dev: `{dev}`"),
         };

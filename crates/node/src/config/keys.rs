@@ -120,6 +120,9 @@ settings! {
     http_host: String = "http-host", "127.0.0.1";
     /// Port to listen on; 0 picks a free one.
     http_port: u16 = "http-port", "9650";
+    /// Further port to listen on, where `/` is the C-Chain's JSON-RPC; 0 picks a free one. The default of
+    /// `esker dev` is given up, with a line in the log, when the port is in use. Empty: none.
+    evm_port: Option<u16> = "evm-port", "", dev "8545";
     /// Names that a request's `Host` may have, besides IP addresses; `*` allows every name.
     http_allowed_hosts: CommaList = "http-allowed-hosts", "localhost";
     /// Origins that browsers may call from; each may hold one `*`.
@@ -170,6 +173,19 @@ settings! {
     /// Keep which transactions touched an address (`getAddressTxs`), on every chain of the asset VM that
     /// has no setting of its own. Switched on later, it is filled up while the node serves.
     index_transactions: bool = "index-transactions", "true";
+
+    ["C-Chain of development networks"]
+    /// Shortest time between two blocks. 0s: a block as soon as there is work.
+    block_time: Duration = "block-time", "0s";
+    /// On network `dev`: the exact fee rules, with a base fee that moves and a cost of blocks in quick
+    /// succession. Other networks have them anyway, as far as their file does not change them.
+    real_fees: bool = "real-fees", "false";
+    /// EVM chain ID. Default: the network's. Not on networks 1 and 5. A kept data folder wants the same one
+    /// again.
+    chain_id: Option<u64> = "chain-id", "";
+    /// Gas limit of blocks. Default: the network's. Not on networks 1 and 5. A kept data folder wants the
+    /// same one again.
+    gas_limit: Option<u64> = "gas-limit", "";
 
     ["Logging"]
     /// What goes into the log files.

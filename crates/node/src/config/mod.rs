@@ -6,6 +6,7 @@
 pub mod cli;
 pub mod docs;
 mod error;
+mod evm;
 pub mod file;
 pub mod keys;
 mod keystore;
@@ -77,6 +78,8 @@ impl Config {
             let reason = format!("expected at least {MIN_HEAD_LIMIT}");
             return Err(layers.value_error("http-head-limit", reason));
         }
+        evm::check(&settings, &network)
+            .map_err(|(name, reason)| layers.value_error(name, reason))?;
         let chains = chains(&layers.file, &mut network)?;
         let data_dir = data_dir(mode, &settings, &network, home)?;
         let (values, mut warnings) = (layers.values(), layers.warnings.clone());

@@ -1,5 +1,7 @@
 use std::fs;
+use std::time::Duration;
 
+use esker_evm::rules::FeeOverrides;
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -297,4 +299,55 @@ fn shown_with_origins() {
     assert_eq!(line("data-dir"), "data-dir (temporary) default");
     assert_eq!(line("api-keystore-enabled"), "api-keystore-enabled auto (true) default");
     assert!(line("chains.X.log-level").starts_with("chains.X.log-level warn file "));
+}
+
+#[test]
+fn settings_of_the_c_chain() {
+    let dev = load(&Given { mode: Mode::Dev, ..NOTHING }).unwrap();
+    assert_eq!(dev.settings.evm_port, Some(8545));
+    assert!(!dev.is_evm_port_asked_for());
+    assert_eq!(dev.fee_overrides(), Preset::Dev.network().fee_overrides);
+    assert_eq!(dev.fee_overrides().block_gas_cost_step, Some(0));
+    let flags = [
+        ("real-fees", "true"),
+        ("gas-limit", "30000000"),
+        ("chain-id", "31337"),
+        ("block-time", "2s"),
+        ("evm-port", "0"),
+    ];
+    let exact = load(&Given { mode: Mode::Dev, flags: &flags, ..NOTHING }).unwrap();
+    let only_gas = FeeOverrides { gas_limit: Some(30_000_000), ..FeeOverrides::default() };
+    assert_eq!(exact.fee_overrides(), only_gas);
+    assert_eq!(exact.settings.chain_id, Some(31337));
+    assert_eq!(exact.settings.block_time, Duration::from_secs(2));
+    assert_eq!((exact.settings.evm_port, exact.is_evm_port_asked_for()), (Some(0), true));
+    let file = "evm-port = ''\n";
+    let none = load(&Given { mode: Mode::Dev, file, ..NOTHING }).unwrap();
+    assert_eq!(none.settings.evm_port, None);
+
+    let node = load(&NOTHING).unwrap();
+    assert_eq!(node.settings.evm_port, None);
+    assert_eq!(node.fee_overrides(), FeeOverrides::default());
+    check_error(
+        &Given { flags: &[("network", "main"), ("chain-id", "7")], ..NOTHING },
+        expect!["--chain-id: chain-id: network main has its own, which can't be changed"],
+    );
+    check_error(
+        &Given { file: "network = 'test'\ngas-limit = 30000000\n", ..NOTHING },
+        expect!["esker.toml:2: gas-limit: network test has its own, which can't be changed"],
+    );
+    check_error(
+        &Given { flags: &[("chain-id", "0")], ..NOTHING },
+        expect!["--chain-id: chain-id: expected a whole number from 1 to 9223372036854775771"],
+    );
+    check_error(
+        &Given { flags: &[("gas-limit", "20999")], ..NOTHING },
+        expect![
+            "--gas-limit: gas-limit: expected a whole number from 21000 to 9223372036854775807"
+        ],
+    );
+    check_error(
+        &Given { flags: &[("block-time", "2")], ..NOTHING },
+        expect![[r#"--block-time: block-time: "2": expected a time such as 30s, 2m or 500ms"#]],
+    );
 }

@@ -153,22 +153,31 @@ impl Value for Option<PathBuf> {
     }
 }
 
-/// A whole number, or empty for none.
-impl Value for Option<u64> {
-    const KIND: &'static str = u64::KIND;
+macro_rules! whole_number_or_none {
+    ($($ty:ty),+) => {$(
+        /// A whole number, or empty for none.
+        impl Value for Option<$ty> {
+            const KIND: &'static str = <$ty>::KIND;
 
-    fn parse(text: &str) -> Result<Self, String> {
-        if text.is_empty() { Ok(None) } else { u64::parse(text).map(Some) }
-    }
+            fn parse(text: &str) -> Result<Self, String> {
+                if text.is_empty() { Ok(None) } else { <$ty>::parse(text).map(Some) }
+            }
 
-    fn text(&self) -> String {
-        self.map(|n| n.to_string()).unwrap_or_default()
-    }
+            fn text(&self) -> String {
+                self.map(|n| n.to_string()).unwrap_or_default()
+            }
 
-    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
-        integer_text(value)
-    }
+            fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+                match value {
+                    DeValue::String(text) if text.is_empty() => Ok(String::new()),
+                    other => integer_text(other),
+                }
+            }
+        }
+    )+};
 }
+
+whole_number_or_none!(u16, u64);
 
 /// On, off, or what suits the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -102,6 +102,22 @@ impl HttpState {
         }
     }
 
+    /// The state of a further listener of the server, with paths of its own: its connections and bodies count
+    /// for the same limits.
+    pub fn with_routes(&self, routes: Arc<Routes>) -> Self {
+        Self {
+            config: self.config.clone(),
+            routes,
+            metrics: Arc::clone(&self.metrics),
+            node_id: self.node_id.clone(),
+            cors: Cors::new(&self.config.allowed_origins),
+            hosts: Hosts::new(&self.config.allowed_hosts),
+            bodies: Arc::clone(&self.bodies),
+            connections: Arc::clone(&self.connections),
+            nowhere: self.metrics.endpoint("none", None),
+        }
+    }
+
     /// The limits.
     pub fn config(&self) -> &HttpConfig {
         &self.config

@@ -193,6 +193,15 @@ impl Routes {
         self.publish(&plan);
     }
 
+    /// The paths of a further listener: `/` leads where `path` leads here. `None` if that is nowhere.
+    pub fn rooted_at(&self, path: &str) -> Option<Self> {
+        let target = self.find(path)?;
+        let rooted = Self::new(Arc::clone(&self.metrics));
+        let only = vec![(String::new(), target)];
+        rooted.add("/".to_owned(), only, &[]).expect("a table without paths has room for one");
+        Some(rooted)
+    }
+
     /// Does anything answer at this path?
     pub fn contains(&self, path: &str) -> bool {
         self.table.load().contains_key(path)

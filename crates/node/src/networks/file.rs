@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use esker_evm::rules::FeeOverrides;
 use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId, address, bech32, network};
 use esker_rpc::wire::{JsonU32, JsonU64};
 use esker_utxo::{Output, OutputOwners, TransferOutput, Utxo, UtxoId};
@@ -14,7 +15,7 @@ use thiserror::Error;
 
 use super::assets::{self, GenesisData, hex_bytes, short_id};
 use super::presets::primary_network;
-use super::spec::{AddChainError, ChainDeclaration, ExportedUtxo, Fees, Network, Vm};
+use super::spec::{AddChainError, ChainDeclaration, ExportedUtxo, Fees, GAS_LIMITS, Network, Vm};
 
 /// Why a network file can't be used.
 #[derive(Debug, Error)]
@@ -87,6 +88,7 @@ struct Unlock {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 struct Section {
     fees: JsonFees,
+    evm: JsonEvm,
     chains: Vec<JsonChain>,
     #[serde(rename = "exportedFromP")]
     exported_from_p: Vec<JsonExport>,
@@ -108,6 +110,15 @@ impl JsonFees {
                 .map_or(default.create_asset_tx_fee, |fee| fee.0),
         }
     }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct JsonEvm {
+    gas_limit: Option<JsonU64>,
+    target_gas: Option<JsonU64>,
+    min_base_fee: Option<JsonU64>,
+    block_gas_cost_step: Option<JsonU64>,
 }
 
 #[derive(Deserialize)]
@@ -174,6 +185,7 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
         primary_network(&network::name(id), id, Cow::Owned(x.to_bytes()), Cow::Owned(c), fees)
             .map_err(|reason| fault("allocations", reason))?;
     network.start_time_s = file.start_time;
+    network.fee_overrides = read_evm(&file.esker.evm)?;
     for (index, chain) in file.esker.chains.into_iter().enumerate() {
         let declared = read_chain(chain, id, fees)
             .map_err(|reason| fault(format!("esker.chains[{index}]"), reason))?;
@@ -227,6 +239,25 @@ fn check_c_genesis(text: &str) -> Result<(), FileError> {
     serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text)
         .map(|_| ())
         .map_err(|error| fault("cChainGenesis", error.to_string()))
+}
+
+fn read_evm(json: &JsonEvm) -> Result<FeeOverrides, FileError> {
+    let given = |value: Option<JsonU64>| value.map(|value| value.0);
+    let overrides = FeeOverrides {
+        gas_limit: given(json.gas_limit),
+        target_gas: given(json.target_gas),
+        min_base_fee: given(json.min_base_fee),
+        block_gas_cost_step: given(json.block_gas_cost_step),
+    };
+    if overrides.gas_limit.is_some_and(|limit| !GAS_LIMITS.contains(&limit)) {
+        let (least, most) = (GAS_LIMITS.start(), GAS_LIMITS.end());
+        return Err(fault("esker.evm.gasLimit", format!("expected {least} to {most}")));
+    }
+    // The base fee's change is a fraction of it.
+    if overrides.target_gas == Some(0) {
+        return Err(fault("esker.evm.targetGas", "expected at least 1"));
+    }
+    Ok(overrides)
 }
 
 fn read_chain(json: JsonChain, network_id: u32, fees: Fees) -> Result<ChainDeclaration, String> {
@@ -339,6 +370,7 @@ mod tests {
         assert_eq!(got.chains, preset.chains);
         assert_eq!(got.native_asset_id, preset.native_asset_id);
         assert_eq!((got.name.as_str(), got.hrp), ("local", "local"));
+        assert_eq!(got.fee_overrides, FeeOverrides::default());
     }
 
     fn second() -> Value {
@@ -382,6 +414,31 @@ mod tests {
             network.fingerprint(),
             with(|json| json["networkID"] = json!(7)).unwrap().fingerprint()
         );
+    }
+
+    #[test]
+    fn constants_of_the_c_chain() {
+        let evm = json!({"gasLimit": "30000000", "targetGas": 5, "blockGasCostStep": 0});
+        let network = with(|json| json["esker"] = json!({"evm": evm})).unwrap();
+        let expected = FeeOverrides {
+            gas_limit: Some(30_000_000),
+            target_gas: Some(5),
+            min_base_fee: None,
+            block_gas_cost_step: Some(0),
+        };
+        assert_eq!(network.fee_overrides, expected);
+        let evm = |evm: Value| move |json: &mut Value| json["esker"] = json!({"evm": evm});
+        check(
+            evm(json!({"gasLimit": 20999})),
+            expect!["esker.evm.gasLimit: expected 21000 to 9223372036854775807"],
+        );
+        check(
+            evm(json!({"gasLimit": 1_u64 << 63})),
+            expect!["esker.evm.gasLimit: expected 21000 to 9223372036854775807"],
+        );
+        check(evm(json!({"targetGas": 0})), expect!["esker.evm.targetGas: expected at least 1"]);
+        let error = with(evm(json!({"minBaseFee": -1}))).unwrap_err().to_string();
+        assert!(error.contains("at line 1 column"), "{error}");
     }
 
     fn check(change: impl FnOnce(&mut Value), expected: Expect) {
@@ -473,6 +530,17 @@ mod tests {
         let network = parse(example.as_bytes()).unwrap();
         assert_eq!(network.chain("Y").unwrap().name, "Second");
         assert_eq!(network.exported.len(), 1);
+    }
+
+    #[test]
+    fn the_example_of_wide_limits() {
+        let page = include_str!("../../../../docs/networks.md");
+        let example = page.split("```json\n").nth(2).unwrap();
+        let (example, _) = example.split_once("```").unwrap();
+        let network = parse(example.as_bytes()).unwrap();
+        assert_eq!(network.fee_overrides.gas_limit, Some(3_000_000_000));
+        let genesis = esker_evm::genesis::Genesis::parse(&network.c_chain().genesis).unwrap();
+        assert_eq!(genesis.config.chain_id, 1337);
     }
 
     #[test]

@@ -14,8 +14,8 @@ mod spec;
 pub use funding::dev_funding_tx;
 pub use presets::Preset;
 pub use spec::{
-    AddChainError, ChainDeclaration, ChainSpec, ExportedUtxo, Fees, MAX_CHAINS, Network, P_ALIASES,
-    P_CHAIN_ID, Vm,
+    AddChainError, ChainDeclaration, ChainSpec, ExportedUtxo, Fees, GAS_LIMITS, MAX_CHAINS,
+    Network, P_ALIASES, P_CHAIN_ID, Vm,
 };
 
 use std::path::{Path, PathBuf};

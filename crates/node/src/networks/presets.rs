@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use esker_evm::rules::FeeOverrides;
 use esker_primitives::network::{self, LOCAL_ID, MAIN_ID, TEST_ID};
 use esker_xvm::genesis::{Genesis, primary};
 
@@ -14,6 +15,9 @@ pub(super) const X_ALIASES: [&str; 2] = ["X", "avm"];
 
 /// Names of the C-Chain.
 pub(super) const C_ALIASES: [&str; 2] = ["C", "evm"];
+
+/// Base fee of the development network, wei (decision 31).
+const DEV_BASE_FEE: u64 = 1_000_000_000;
 
 /// A network known by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +106,24 @@ impl Preset {
         let (x, c) = (Cow::Borrowed(x), Cow::Borrowed(c));
         let network = primary_network(self.name(), self.id(), x, c, fees)
             .expect("the embedded genesis bytes are valid");
-        Network { start_time_s: self.start_time_s(), ..network }
+        Network {
+            start_time_s: self.start_time_s(),
+            fee_overrides: self.fee_overrides(),
+            ..network
+        }
+    }
+
+    /// The development network's fees stay where they are, and blocks in quick succession cost nothing.
+    fn fee_overrides(self) -> FeeOverrides {
+        match self {
+            Self::Main | Self::Test | Self::Local => FeeOverrides::default(),
+            Self::Dev => FeeOverrides {
+                gas_limit: None,
+                target_gas: Some(u64::MAX),
+                min_base_fee: Some(DEV_BASE_FEE),
+                block_gas_cost_step: Some(0),
+            },
+        }
     }
 }
 
@@ -135,6 +156,7 @@ pub(super) fn primary_network(
             chain(c_id, "C-Chain", Vm::Evm, C_ALIASES, c),
         ],
         exported: Vec::new(),
+        fee_overrides: FeeOverrides::default(),
     })
 }
 

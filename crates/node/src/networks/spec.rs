@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use esker_evm::rules::FeeOverrides;
 use esker_primitives::{AssetId, ChainId, Id, network};
 use esker_utxo::Utxo;
 use esker_xvm::genesis::{Genesis, primary};
@@ -19,6 +21,10 @@ pub const P_ALIASES: [&str; 2] = ["P", "platform"];
 
 /// Most chains of a network besides P.
 pub const MAX_CHAINS: usize = 1000;
+
+/// Gas limits that blocks of an EVM chain can have: room for a transfer; what a signed number holds, as clients
+/// read it.
+pub const GAS_LIMITS: RangeInclusive<u64> = 21_000..=i64::MAX.cast_unsigned();
 
 /// A kind of virtual machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +162,8 @@ pub struct Network {
     pub chains: Vec<ChainSpec>,
     /// What the P-Chain exported before the beginning.
     pub exported: Vec<ExportedUtxo>,
+    /// What takes the place of fee constants of the C-Chain.
+    pub fee_overrides: FeeOverrides,
 }
 
 /// Why a chain can't be a network's.

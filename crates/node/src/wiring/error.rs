@@ -44,8 +44,15 @@ pub enum StartError {
     #[error(transparent)]
     Route(#[from] RouteError),
     /// Somebody else listens there.
-    #[error("port in use: {0}: stop the other program or choose another --http-port (0 picks one)")]
-    PortInUse(String),
+    #[error(
+        "port in use: {address}: stop the other program or choose another --{setting} (0 picks one)"
+    )]
+    PortInUse {
+        /// As configured.
+        address: String,
+        /// The setting that chooses the port.
+        setting: &'static str,
+    },
     /// The address can't be listened on.
     #[error("can't listen on {address}: {error}")]
     Listen {
@@ -82,7 +89,7 @@ impl StartError {
         match self {
             Self::Storage(error) => of_storage(error),
             Self::Identity(IdentityError::Damaged { .. }) => exit_code::DAMAGED,
-            Self::PortInUse(_) => exit_code::PORT_IN_USE,
+            Self::PortInUse { .. } => exit_code::PORT_IN_USE,
             Self::Alias(_) | Self::Route(_) | Self::Listen { .. } => exit_code::CONFIG,
             Self::Chain(error)
             | Self::Engine(
@@ -98,9 +105,9 @@ impl StartError {
     }
 
     /// Of an error of binding.
-    pub(super) fn of_bind(address: String, error: io::Error) -> Self {
+    pub(super) fn of_bind(address: String, setting: &'static str, error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::AddrInUse => Self::PortInUse(address),
+            io::ErrorKind::AddrInUse => Self::PortInUse { address, setting },
             _ => Self::Listen { address, error },
         }
     }
@@ -136,8 +143,8 @@ mod tests {
             (StartError::Engine(EngineError::Protocol("x".into())), 1),
             (StartError::Storage(StorageError::Locked { path: "x".into(), pid: None }), 1),
             (StartError::Chain(ChainError::Mismatch("x".into())), 2),
-            (StartError::of_bind("x".into(), io::ErrorKind::AddrInUse.into()), 4),
-            (StartError::of_bind("x".into(), io::ErrorKind::AddrNotAvailable.into()), 2),
+            (StartError::of_bind("x".into(), "http-port", io::ErrorKind::AddrInUse.into()), 4),
+            (StartError::of_bind("x".into(), "y", io::ErrorKind::AddrNotAvailable.into()), 2),
             (StartError::Funding("x".into()), 1),
         ] {
             assert_eq!(error.exit_code(), code, "{error}");

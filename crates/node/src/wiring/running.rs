@@ -26,6 +26,7 @@ use crate::screen::{self, Ready};
 #[derive(Debug)]
 pub struct RunningNode {
     pub(super) http_addr: SocketAddr,
+    pub(super) evm_addr: Option<SocketAddr>,
     pub(super) node_id: NodeId,
     pub(super) ready_after: Duration,
     pub(super) logs: LogLevels,
@@ -46,6 +47,11 @@ impl RunningNode {
     /// The bound address of the HTTP server.
     pub fn http_addr(&self) -> SocketAddr {
         self.http_addr
+    }
+
+    /// Where `/` is the C-Chain's JSON-RPC, if anywhere.
+    pub fn evm_addr(&self) -> Option<SocketAddr> {
+        self.evm_addr
     }
 
     /// The configuration that it was started with.
@@ -92,6 +98,8 @@ impl RunningNode {
             network_id: network.id,
             url: format!("http://{address}"),
             http_addr: self.http_addr.to_string(),
+            evm_addr: self.evm_addr.map(|bound| bound.to_string()),
+            evm_url: self.evm_addr.map(|bound| format!("http://{}", reachable(bound))),
             node_id: self.node_id.to_string(),
             ready_ms: self.ready_after.as_millis(),
             endpoints: screen::endpoints(&self.routes.paths(), &shown),

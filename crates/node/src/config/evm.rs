@@ -1,0 +1,48 @@
+//! What the settings of the C-Chain come to.
+
+use esker_evm::rules::FeeOverrides;
+use esker_primitives::network::{MAIN_ID, TEST_ID};
+
+use super::{Config, Origin, Settings};
+use crate::networks::{GAS_LIMITS, Network, Preset};
+
+/// Largest EVM chain ID that the signature of an old transaction has room for (EIP-2294).
+const MAX_CHAIN_ID: u64 = u64::MAX / 2 - 36;
+
+/// The settings that can't be, by name, with the reason.
+pub(super) fn check(settings: &Settings, network: &Network) -> Result<(), (&'static str, String)> {
+    let is_public = matches!(network.id, MAIN_ID | TEST_ID);
+    let given =
+        [("chain-id", settings.chain_id.is_some()), ("gas-limit", settings.gas_limit.is_some())];
+    if let Some((name, _)) = given.into_iter().find(|(_, is_given)| *is_given && is_public) {
+        return Err((
+            name,
+            format!("network {} has its own, which can't be changed", network.name),
+        ));
+    }
+    if settings.chain_id.is_some_and(|id| !(1..=MAX_CHAIN_ID).contains(&id)) {
+        return Err(("chain-id", format!("expected a whole number from 1 to {MAX_CHAIN_ID}")));
+    }
+    if settings.gas_limit.is_some_and(|limit| !GAS_LIMITS.contains(&limit)) {
+        let (least, most) = (GAS_LIMITS.start(), GAS_LIMITS.end());
+        return Err(("gas-limit", format!("expected a whole number from {least} to {most}")));
+    }
+    Ok(())
+}
+
+impl Config {
+    /// What takes the place of the C-Chain's fee constants: the network's, the gas limit of the settings, and
+    /// nothing else on the development network when it is to be exact.
+    pub fn fee_overrides(&self) -> FeeOverrides {
+        let is_exact = self.settings.real_fees && self.network.name == Preset::Dev.name();
+        let network = if is_exact { FeeOverrides::default() } else { self.network.fee_overrides };
+        FeeOverrides { gas_limit: self.settings.gas_limit.or(network.gas_limit), ..network }
+    }
+
+    /// Did the user ask for the port of the C-Chain's JSON-RPC? The default of `esker dev` is given up when it
+    /// is in use.
+    pub fn is_evm_port_asked_for(&self) -> bool {
+        let value = self.values.iter().find(|value| value.name == "evm-port");
+        value.is_some_and(|value| !matches!(value.origin, Origin::Default))
+    }
+}

@@ -1,0 +1,75 @@
+//! The listeners: the node's, and that of the C-Chain's JSON-RPC alone.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::TcpListener;
+
+use super::StartError;
+use crate::chains::EVM_RPC;
+use crate::config::Config;
+use crate::http::Routes;
+
+/// The listener of all paths, and where it listens.
+pub(super) async fn http(config: &Config) -> Result<(TcpListener, SocketAddr), StartError> {
+    let port = config.settings.http_port;
+    bind(config, port).await.map_err(|error| fault(config, port, "http-port", error))
+}
+
+/// The listener at whose `/` the C-Chain answers.
+pub(super) struct EvmListener {
+    pub(super) listener: TcpListener,
+    pub(super) addr: SocketAddr,
+    pub(super) routes: Routes,
+}
+
+/// That listener, if there is to be one. A default port that can't be had is given up.
+pub(super) async fn evm(
+    config: &Config,
+    routes: &Routes,
+) -> Result<Option<EvmListener>, StartError> {
+    let Some(port) = config.settings.evm_port else { return Ok(None) };
+    let path = format!("/ext/bc/{}{EVM_RPC}", config.network.c_chain().id);
+    let Some(routes) = routes.rooted_at(&path) else { return Ok(None) };
+    match bind(config, port).await {
+        Ok((listener, addr)) => Ok(Some(EvmListener { listener, addr, routes })),
+        Err(error) if config.is_evm_port_asked_for() => Err(fault(config, port, "evm-port", error)),
+        Err(error) => {
+            let address = display_address(host(config), port);
+            tracing::warn!(
+                "no JSON-RPC of the C-Chain at {address}: {error}; choose another --evm-port (0 picks one)"
+            );
+            Ok(None)
+        }
+    }
+}
+
+/// An empty host is every address of the machine, as in the reference; brackets belong to URLs.
+fn host(config: &Config) -> &str {
+    let host = config.settings.http_host.as_str();
+    match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(v6) => v6,
+        None if host.is_empty() => "::",
+        None => host,
+    }
+}
+
+async fn bind(config: &Config, port: u16) -> io::Result<(TcpListener, SocketAddr)> {
+    let listener = match TcpListener::bind((host(config), port)).await {
+        // A machine without IPv6.
+        Err(_) if config.settings.http_host.is_empty() => {
+            TcpListener::bind(("0.0.0.0", port)).await
+        }
+        result => result,
+    }?;
+    let addr = listener.local_addr()?;
+    Ok((listener, addr))
+}
+
+fn fault(config: &Config, port: u16, setting: &'static str, error: io::Error) -> StartError {
+    StartError::of_bind(display_address(host(config), port), setting, error)
+}
+
+fn display_address(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
