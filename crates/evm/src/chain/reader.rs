@@ -36,6 +36,12 @@ impl Evm {
         let reader = self.context().store.snapshot()?;
         Ok(read(self.view(reader.as_ref()))?)
     }
+
+    /// Is a block of the store one to be shown? A commit is in the store a moment before the head follows; were
+    /// its block shown by then, a client that knows of it could ask for the latest state and get the one before.
+    fn is_shown(&self, height: u64) -> bool {
+        height <= Self::head(self).header.number
+    }
 }
 
 impl ChainReader for Evm {
@@ -60,10 +66,14 @@ impl ChainReader for Evm {
     }
 
     fn height_of(&self, hash: B256) -> Result<Option<u64>, ViewError> {
-        self.read(|view| view.height_of(&hash))
+        let height = self.read(|view| view.height_of(&hash))?;
+        Ok(height.filter(|height| self.is_shown(*height)))
     }
 
     fn block_at(&self, height: u64) -> Result<Option<Arc<SealedBlock>>, ViewError> {
+        if !self.is_shown(height) {
+            return Ok(None);
+        }
         let Some(bytes) = self.read(|view| view.block_bytes(height))? else { return Ok(None) };
         let rules = &self.params().rules;
         let damaged = |cause| ViewError::from(ChainReadError::Damaged { height, cause });
@@ -79,6 +89,7 @@ impl ChainReader for Evm {
     fn location(&self, tx: B256) -> Result<Option<TxLocation>, ViewError> {
         let found = self.read(|view| view.location(&tx))?;
         found
+            .filter(|at| self.is_shown(at.height))
             .map(|at| {
                 let index = usize::try_from(at.index)
                     .map_err(|_| ViewError::Damaged(format!("place of transaction {tx}")))?;

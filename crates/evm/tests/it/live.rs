@@ -5,8 +5,8 @@ use std::sync::Arc;
 use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, address};
 use esker_chain::{
-    Aliases, Bundle, ChainContext, ChainMachine, ChainVm, Machine, MachineConfig, ProposeCtx,
-    Verdict,
+    Aliases, BuildContext, Built, Bundle, ChainContext, ChainMachine, ChainVm, Machine,
+    MachineConfig, ProposeCtx, Verdict,
 };
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, History};
 use esker_evm::executor::{ChainParams, CodeCache};
@@ -169,6 +169,32 @@ async fn transactions_become_blocks_with_receipts_and_state() {
     assert_eq!((block.hash, block.block.transactions.len()), (head.hash, 3));
     assert_eq!(world.evm.height_of(head.hash).unwrap(), Some(1));
     assert!(stored(&world, 2).is_none());
+}
+
+#[tokio::test]
+async fn a_block_is_shown_once_it_is_the_head() {
+    let world = world(EvmConfig::default(), easy());
+    let tx = transfer(0, 2 * GWEI, GWEI, 5);
+    let hash = *tx.tx_hash();
+    world.evm.submit(tx).unwrap();
+    let evm = world.evm.as_ref();
+    let store = &evm.context().store;
+    let parent = store.snapshot().unwrap();
+    let at = BuildContext { now_ms: START_MS, ancestors: Vec::new() };
+    let Built::Block(block) = evm.build(parent.as_ref(), &at).unwrap() else { panic!("a block") };
+    let block_hash = B256::new(*block.id.as_bytes());
+    let block = Arc::new(*block);
+    // In the store, and the chain has not been told yet.
+    store.kv.write(&block.writes).unwrap();
+    assert_eq!(evm.location(hash).unwrap(), None);
+    assert_eq!(evm.height_of(block_hash).unwrap(), None);
+    assert!(stored(&world, 1).is_none());
+    assert_eq!(balance(&world, Address::repeat_byte(7)), U256::ZERO);
+    evm.accepted(&block, START_MS);
+    assert!(evm.location(hash).unwrap().is_some());
+    assert_eq!(evm.height_of(block_hash).unwrap(), Some(1));
+    assert_eq!(stored(&world, 1).unwrap().hash, block_hash);
+    assert_eq!(balance(&world, Address::repeat_byte(7)), U256::from(5));
 }
 
 #[tokio::test]
