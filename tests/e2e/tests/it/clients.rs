@@ -1,10 +1,11 @@
 //! Public client libraries of the reference, unchanged, against a node: tests/clients.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use esker_e2e::Node;
+use esker_e2e::NodeBuilder;
 use esker_e2e::files::{profile, tests_path};
+use serde_json::Value;
 
 use crate::support::local;
 
@@ -23,8 +24,37 @@ fn avalanchejs_3_with_keys_on_the_node() {
     run("avalanchejs3-keys.mjs");
 }
 
-/// Runs a script against a fresh node; it ends with status 0 where everything holds.
+#[test]
+fn ethers_6() {
+    run_on_dev("ethers6.mjs");
+}
+
+#[test]
+fn viem_2() {
+    run_on_dev("viem2.mjs");
+}
+
+/// The tools are programs of one machine each; those of this one are pinned.
+#[test]
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no cast, no forge")]
+fn cast_and_forge() {
+    run_on_dev("foundry.mjs");
+}
+
+/// Runs a script of the X-Chain's libraries.
 fn run(script: &str) {
+    // The local network with UTXOs that the P-Chain has exported: something to import.
+    let network = tests_path("networks/two-chains.json");
+    run_against(script, local().network(network).config(profile("default")));
+}
+
+/// Runs a script of the C-Chain's libraries.
+fn run_on_dev(script: &str) {
+    run_against(script, local().dev());
+}
+
+/// Runs a script against a fresh node; it ends with status 0 where everything holds.
+fn run_against(script: &str, node: NodeBuilder) {
     let folder = tests_path("clients");
     if let Some(why) = missing(&folder) {
         let required = std::env::var_os("CLIENT_TESTS").is_some_and(|v| v == "require")
@@ -33,9 +63,7 @@ fn run(script: &str) {
         eprintln!("skipped: {why}");
         return;
     }
-    // The local network with UTXOs that the P-Chain has exported: something to import.
-    let network = tests_path("networks/two-chains.json");
-    let node: Node = local().network(network).config(profile("default")).start().unwrap();
+    let node = node.start().unwrap();
     let output = Command::new(node_program())
         .arg(script)
         .arg(node.url())
@@ -53,10 +81,18 @@ fn run(script: &str) {
 }
 
 /// What keeps the scripts from running.
-fn missing(folder: &std::path::Path) -> Option<String> {
+fn missing(folder: &Path) -> Option<String> {
     let how = "`cargo xtask test` installs it";
-    if !folder.join("node_modules").join("@avalabs").is_dir() {
-        return Some(format!("the client libraries are not installed: {how}"));
+    let package = std::fs::read(folder.join("package.json")).unwrap();
+    let package: Value = serde_json::from_slice(&package).unwrap();
+    let mut libraries: Vec<&String> = package["dependencies"].as_object().unwrap().keys().collect();
+    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        libraries.extend(package["optionalDependencies"].as_object().unwrap().keys());
+    }
+    for library in libraries {
+        if !folder.join("node_modules").join(library).is_dir() {
+            return Some(format!("{library} is not installed: {how}"));
+        }
     }
     let works = Command::new(node_program()).arg("--version").stdin(Stdio::null()).output();
     works.is_err().then(|| format!("there is no Node.js: {how}"))

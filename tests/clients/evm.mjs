@@ -1,0 +1,47 @@
+// What the scripts of the C-Chain share: the test contract, the funded accounts, the network's facts.
+import { readFileSync } from 'node:fs';
+
+/** Phrase of the development network's accounts; public, therefore worthless. */
+export const PHRASE = 'test test test test test test test test test test test junk';
+/** The first of them. */
+export const FIRST = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
+export const FIRST_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
+/** Chain ID of the development network. */
+export const CHAIN_ID = 43112;
+/** Wei of one unit. */
+export const UNIT = 10n ** 18n;
+export const GWEI = 10n ** 9n;
+/** Gas of a plain transfer. */
+export const TRANSFER_GAS = 21_000n;
+/** An address of nobody. */
+export const NOBODY = '0x00000000000000000000000000000000000c0ffe';
+
+const contracts = new URL('../golden/c/contracts/', import.meta.url);
+
+/** Source of the test contracts. */
+export const SOURCE = new URL('Store.sol', contracts);
+/** Creation code of `Store`. */
+export const STORE_CODE = JSON.parse(readFileSync(new URL('bytecode.json', contracts), 'utf8')).Store.creation;
+
+/** Interface of `Store`. */
+export const STORE = [
+  'error Denied(address who, uint256 code)',
+  'event Put(address indexed who, uint256 indexed key, uint256 value)',
+  'event Note(string text)',
+  'constructor() payable',
+  'function count() view returns (uint256)',
+  'function owner() view returns (address)',
+  'function data(uint256) view returns (uint256)',
+  'function put(uint256 key, uint256 value) returns (uint256 old)',
+  'function note(string text)',
+  'function many(uint256 n)',
+  'function reason()',
+  'function custom() view',
+  'function empty() pure',
+  'function check() pure',
+  'function div(uint256 a, uint256 b) pure returns (uint256)',
+  'function env() view returns (uint256, uint256, address, uint256, uint256, uint256, uint256)',
+];
+
+/** Where the C-Chain of a node answers. */
+export const rpcOf = (url) => `${new URL(url).origin}/ext/bc/C/rpc`;

@@ -1,0 +1,134 @@
+// cast and forge against the C-Chain of a development node: `node foundry.mjs URL`.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { steps } from './check.mjs';
+import { CHAIN_ID, FIRST, FIRST_KEY, GWEI, NOBODY, SOURCE, STORE_CODE, TRANSFER_GAS, UNIT, rpcOf } from './evm.mjs';
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const url = rpcOf(process.argv[2]);
+const project = mkdtempSync(join(tmpdir(), 'esker-forge-'));
+process.on('exit', () => rmSync(project, { recursive: true, force: true }));
+
+// Settings of the user have no place here; the compiler's wrapper finds this very Node.js.
+const env = {
+  HOME: project,
+  PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
+  NO_COLOR: '1',
+};
+
+/** Runs one of the tools; what it prints. The package of this one machine: the one in front hides exit statuses. */
+function run(tool, args) {
+  const program = here(`node_modules/@foundry-rs/${tool}-linux-amd64/bin/${tool}`);
+  return execFileSync(program, args, { cwd: project, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
+}
+const offline = (...args) => run('cast', args);
+const cast = (command, ...args) => run('cast', [command, '--rpc-url', url, ...args]);
+const json = (...args) => JSON.parse(cast(...args, '--json'));
+/** Sends from the first account and waits; the receipt. */
+const send = (...args) => json('send', '--private-key', FIRST_KEY, ...args);
+/** What a tool writes to its error output where it fails. */
+function refusal(...args) {
+  try {
+    cast(...args);
+  } catch (error) {
+    assert.equal(error.status, 1, String(error));
+    return error.stderr;
+  }
+  assert.fail(`${args[0]} went through`);
+}
+
+let store;
+
+await steps([
+  ['cast: network and accounts', () => {
+    assert.equal(cast('chain-id'), String(CHAIN_ID));
+    assert.equal(cast('block-number'), '0');
+    assert.equal(BigInt(cast('balance', FIRST)), 10_000n * UNIT);
+    assert.equal(cast('nonce', FIRST), '0');
+    assert.ok(BigInt(cast('gas-price')) >= GWEI);
+    assert.ok(BigInt(cast('base-fee')) >= GWEI);
+    assert.equal(cast('estimate', NOBODY, '--value', '1', '--from', FIRST), String(TRANSFER_GAS));
+  }],
+
+  ['cast: send', () => {
+    const receipt = send(NOBODY, '--value', '5');
+    assert.deepEqual([receipt.status, receipt.type, BigInt(receipt.gasUsed)], ['0x1', '0x2', TRANSFER_GAS]);
+    assert.equal(cast('balance', NOBODY), '5');
+    assert.equal(cast('balance', NOBODY, '--block', '0'), '0');
+    assert.equal(send(NOBODY, '--value', '1', '--legacy').type, '0x0');
+    const tx = json('tx', receipt.transactionHash);
+    assert.deepEqual([tx.from, tx.blockHash], [FIRST.toLowerCase(), receipt.blockHash]);
+    assert.equal(json('receipt', receipt.transactionHash).transactionHash, receipt.transactionHash);
+  }],
+
+  ['cast: block', () => {
+    const block = json('block', '1');
+    assert.deepEqual([BigInt(block.number), block.transactions.length], [1n, 1]);
+    assert.equal(json('block', block.hash).hash, block.hash);
+    const latest = json('block', 'latest');
+    for (const tag of ['safe', 'finalized']) assert.equal(json('block', tag).hash, latest.hash);
+    assert.equal(json('block', 'earliest').hash, block.parentHash);
+    assert.equal(json('block', '1', '--full').transactions[0].value, '0x5');
+    assert.match(cast('block', 'latest'), /baseFeePerGas/);
+  }],
+
+  ['forge: create', () => {
+    mkdirSync(join(project, 'src'));
+    copyFileSync(SOURCE, join(project, 'src', 'Store.sol'));
+    const created = run('forge', [
+      'create', 'src/Store.sol:Store', '--root', project, '--use', here('solc.mjs'), '--offline',
+      '--optimize', '--optimizer-runs', '200', '--evm-version', 'cancun',
+      '--rpc-url', url, '--private-key', FIRST_KEY, '--broadcast', '--json', '--value', '7',
+    ]);
+    const { deployer, deployedTo, transactionHash } = JSON.parse(created.slice(created.indexOf('{')));
+    assert.equal(deployer, FIRST);
+    assert.equal(json('receipt', transactionHash).status, '0x1');
+    assert.equal(cast('balance', deployedTo), '7');
+    store = deployedTo;
+  }],
+
+  ['cast: call, send, storage', () => {
+    assert.equal(cast('call', store, 'owner()(address)'), FIRST);
+    const receipt = send(store, 'put(uint256,uint256)', '3', '4');
+    assert.equal(receipt.logs[0].topics[0], offline('sig-event', 'Put(address indexed,uint256 indexed,uint256)'));
+    assert.equal(cast('call', store, 'data(uint256)(uint256)', '3'), '4');
+    assert.equal(cast('call', store, 'data(uint256)(uint256)', '3', '--block', String(BigInt(receipt.blockNumber) - 1n)), '0');
+    assert.equal(BigInt(cast('storage', store, '0')), 1n);
+    assert.match(cast('code', store), /^0x60/);
+    assert.equal(json('proof', store, '0').storageProof[0].value, '0x1');
+  }],
+
+  ['cast: an access list', () => {
+    assert.match(cast('access-list', store, 'count()', '--from', FIRST), new RegExp(store, 'i'));
+    assert.equal(send(store, 'put(uint256,uint256)', '3', '5', '--access-list').type, '0x2');
+  }],
+
+  ['cast: reverts with a reason, with a custom error', () => {
+    assert.match(refusal('call', store, 'reason()'), /execution reverted: not today/);
+    const denied = refusal('call', store, 'custom()', '--from', FIRST);
+    const [data] = /0x[0-9a-f]{136}/.exec(denied);
+    assert.deepEqual(offline('decode-error', '--sig', 'Denied(address,uint256)', data).split(/\s+/), [FIRST, '42']);
+    assert.match(refusal('send', '--private-key', FIRST_KEY, store, 'reason()'), /not today/);
+    assert.equal(cast('call', store, 'count()(uint256)'), '2');
+  }],
+
+  ['cast: deploy, replace', () => {
+    assert.equal(send('--create', STORE_CODE).status, '0x1');
+    const nonce = Number(cast('nonce', FIRST));
+    // It waits for the one before it.
+    const later = ['--async', '--private-key', FIRST_KEY, NOBODY, '--nonce', String(nonce + 1), '--value'];
+    const first = cast('send', ...later, '11', '--gas-price', '50gwei', '--priority-gas-price', '1gwei');
+    assert.match(
+      refusal('send', ...later, '12', '--gas-price', '50gwei', '--priority-gas-price', '1gwei'),
+      /replacement transaction underpriced/,
+    );
+    const second = cast('send', ...later, '13', '--gas-price', '100gwei', '--priority-gas-price', '2gwei');
+    assert.match(refusal('tx', first), /not found/);
+    send(NOBODY, '--value', '1', '--nonce', String(nonce));
+    assert.equal(json('receipt', second).status, '0x1');
+  }],
+]);
