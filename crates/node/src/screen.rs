@@ -71,6 +71,9 @@ struct Style {
     off: &'static str,
 }
 
+/// A request to the C-Chain that fits on a line.
+const CHAIN_ID: &str = r#"{"jsonrpc":"2.0","id":1,"method":"evm_chainId"}"#;
+
 const PLAIN: Style = Style { bold: "", dim: "", link: "", warn: "", off: "" };
 const COLOURS: Style =
     Style { bold: "\x1b[1m", dim: "\x1b[2m", link: "\x1b[36m", warn: "\x1b[33m", off: "\x1b[0m" };
@@ -126,7 +129,15 @@ fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result 
     )?;
     let body =
         r#"{"jsonrpc":"2.0","id":1,"method":"xvm.getAssetDescription","params":{"assetID":"NAT"}}"#;
-    writeln!(out, "  -d '{body}'")
+    writeln!(out, "  -d '{body}'")?;
+    let Some((_, rpc)) = ready.endpoints.iter().find(|(_, path)| path.ends_with("/C/rpc")) else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "     curl -H 'Content-Type: application/json' {}{rpc} -d '{CHAIN_ID}'",
+        ready.url
+    )
 }
 
 fn addresses(account: &Account) -> String {
@@ -154,7 +165,8 @@ pub fn endpoints(paths: &[String], primary_aliases: &[String]) -> Vec<(String, S
         let base = format!("/ext/bc/{alias}");
         for path in paths {
             match path.strip_prefix(&base) {
-                Some("") => shown.push((format!("{alias}-Chain"), path.clone())),
+                // The EVM's endpoint has a suffix, and none is without.
+                Some("" | "/rpc") => shown.push((format!("{alias}-Chain"), path.clone())),
                 Some(rest) if rest.starts_with('/') => {
                     shown.push((format!("{alias} {}", &rest[1..]), path.clone()));
                 }
@@ -193,6 +205,7 @@ mod tests {
             "/ext/X",
             "/ext/admin",
             "/ext/bc/2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed",
+            "/ext/bc/C/rpc",
             "/ext/bc/P",
             "/ext/bc/X",
             "/ext/bc/X/wallet",
@@ -202,6 +215,7 @@ mod tests {
             "/ext/index/X/block",
             "/ext/index/X/tx",
             "/ext/info",
+            "/ext/keystore",
             "/ext/metrics",
             "/ext/vm/avm",
             "/ext/vm/xvm",
@@ -223,7 +237,7 @@ mod tests {
             ),
             chains: vec![
                 chain("X", "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed", true),
-                chain("C", "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC", false),
+                chain("C", "sgAg4Y4TandHgMEvA4KqtaWrUXsPxuNtZSV4PWKBGMuDqbJpE", true),
             ],
             native_asset_id: "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe".to_owned(),
             native_aliases: vec!["NAT".to_owned(), "AVAX".to_owned()],
@@ -240,17 +254,19 @@ mod tests {
 
               X-Chain      http://127.0.0.1:9650/ext/bc/X
               X wallet     http://127.0.0.1:9650/ext/bc/X/wallet
+              C-Chain      http://127.0.0.1:9650/ext/bc/C/rpc
               P-Chain      http://127.0.0.1:9650/ext/bc/P
               asset VM     http://127.0.0.1:9650/ext/vm/xvm
               info         http://127.0.0.1:9650/ext/info
               health       http://127.0.0.1:9650/ext/health
               metrics      http://127.0.0.1:9650/ext/metrics
               admin        http://127.0.0.1:9650/ext/admin
+              keystore     http://127.0.0.1:9650/ext/keystore
               X index      http://127.0.0.1:9650/ext/index/X/block
               EVM RPC      http://127.0.0.1:8545
 
               X-Chain ID   2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed
-              C-Chain ID   2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC  (not served by this version)
+              C-Chain ID   sgAg4Y4TandHgMEvA4KqtaWrUXsPxuNtZSV4PWKBGMuDqbJpE
               Native asset 2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe  NAT or AVAX
 
             Accounts, 10,000 each: test test test test test test test test test test test junk
@@ -271,8 +287,19 @@ mod tests {
 
             Try: curl -H 'Content-Type: application/json' http://127.0.0.1:9650/ext/bc/X \
               -d '{"jsonrpc":"2.0","id":1,"method":"xvm.getAssetDescription","params":{"assetID":"NAT"}}'
+                 curl -H 'Content-Type: application/json' http://127.0.0.1:9650/ext/bc/C/rpc -d '{"jsonrpc":"2.0","id":1,"method":"evm_chainId"}'
         "#]]
         .assert_eq(&screen);
+    }
+
+    #[test]
+    fn a_chain_that_does_not_run() {
+        let mut ready = ready();
+        ready.chains[1].2 = false;
+        ready.endpoints.retain(|(name, _)| name != "C-Chain");
+        let screen = render(&ready, false);
+        assert!(screen.contains("qbJpE  (not served by this version)\n"), "{screen}");
+        assert!(!screen.contains(CHAIN_ID), "{screen}");
     }
 
     #[test]

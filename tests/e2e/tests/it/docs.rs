@@ -23,7 +23,13 @@ const SWITCHES: [&str; 3] = ["--api-admin-enabled", "--api-keystore-enabled", "-
 static PAGES: Mutex<()> = Mutex::new(());
 
 /// Methods that can't succeed on a fresh development node yet, and what they need.
-const WITHOUT_RESULT: [(&str, &str); 1] = [("xvm.import", "the C-Chain, to export something")];
+const WITHOUT_RESULT: [(&str, &str); 2] = [
+    ("xvm.import", "exports from another chain"),
+    ("evm_resend", "a transaction that waits for its block"),
+];
+
+/// How the endpoints of the positional dialect end.
+const POSITIONAL: &str = "/rpc";
 
 #[test]
 fn every_answer_is_the_documented_one() {
@@ -88,7 +94,7 @@ fn every_method_is_documented() {
     }
     let served: BTreeSet<_> = tables
         .iter()
-        .flat_map(|(_, service)| service.methods().map(full_name).collect::<Vec<_>>())
+        .flat_map(|(path, service)| service.methods().map(|info| full_name(path, info)))
         .collect();
     let missing = served.iter().filter(|method| !documented.contains_key(*method));
     wrong.extend(missing.map(|method| format!("{method} is served and not documented")));
@@ -120,8 +126,8 @@ fn faults(
     }
     for (request, _) in &calls {
         let table = tables.iter().find(|(path, _)| *path == request.path);
-        let Some(info) = table.and_then(|(_, service)| {
-            service.methods().find(|info| full_name(info) == section.title)
+        let Some(info) = table.and_then(|(path, service)| {
+            service.methods().find(|info| full_name(path, info) == section.title)
         }) else {
             wrong.push(format!("not served at {}", request.path));
             continue;
@@ -159,24 +165,30 @@ fn the_list_of_methods_is_current() {
 
 /// The methods, by namespace, in the order of their tables.
 fn list(tables: &[(String, Service)], pages: &[Page]) -> String {
-    let mut namespaces: BTreeMap<&str, Vec<&MethodInfo>> = BTreeMap::new();
-    for info in tables.iter().flat_map(|(_, service)| service.methods()) {
-        let methods = namespaces.entry(info.namespace).or_default();
-        if !methods.iter().any(|known| known.name == info.name) {
-            methods.push(info);
+    let mut namespaces: BTreeMap<(&str, char), Vec<(String, &MethodInfo)>> = BTreeMap::new();
+    for (path, service) in tables {
+        for info in service.methods() {
+            let methods = namespaces.entry((info.namespace, separator(path))).or_default();
+            let method = full_name(path, info);
+            if !methods.iter().any(|(known, _)| *known == method) {
+                methods.push((method, info));
+            }
         }
     }
     let mut out = String::new();
-    for (namespace, methods) in namespaces {
+    for ((namespace, separator), methods) in namespaces {
         let _ = write!(out, "\n### {namespace}\n\n");
-        let aliases: Vec<_> =
-            methods[0].namespace_aliases.iter().map(|alias| format!("`{alias}.`")).collect();
+        let aliases: Vec<_> = methods[0]
+            .1
+            .namespace_aliases
+            .iter()
+            .map(|alias| format!("`{alias}{separator}`"))
+            .collect();
         if !aliases.is_empty() {
             let _ = write!(out, "Also with the prefix {}.\n\n", aliases.join(", "));
         }
         out.push_str("| Method | At | Deprecated since |\n|---|---|---|\n");
-        for info in methods {
-            let method = full_name(info);
+        for (method, info) in methods {
             let since = info.deprecated_since.unwrap_or_default();
             let other: String = info.aliases.iter().map(|alias| format!(", `{alias}`")).collect();
             let (link, paths) = places(&method, pages);
@@ -209,8 +221,9 @@ fn places(method: &str, pages: &[Page]) -> (String, String) {
 /// The method tables of a node with everything switched on, by path.
 fn tables() -> Vec<(String, Service)> {
     let folder = tempfile::tempdir().unwrap();
-    let mut args: Vec<_> =
-        ["esker", "dev", "--http-port", "0", "--data-dir"].map(Into::into).to_vec();
+    let mut args: Vec<_> = ["esker", "dev", "--http-port", "0", "--evm-port", "0", "--data-dir"]
+        .map(Into::into)
+        .to_vec();
     args.push(folder.path().as_os_str().to_owned());
     args.extend(SWITCHES.map(Into::into));
     let Ok(Invocation::Run(mode, flags)) = cli::parse(args) else { panic!("a command") };
@@ -250,17 +263,25 @@ fn name(file: &Path) -> String {
     file.strip_prefix(root).unwrap_or(file).display().to_string()
 }
 
-fn full_name(info: &MethodInfo) -> String {
-    format!("{}.{}", info.namespace, info.name)
+/// The name by which clients call a method at a path.
+fn full_name(path: &str, info: &MethodInfo) -> String {
+    format!("{}{}{}", info.namespace, separator(path), info.name)
+}
+
+fn separator(path: &str) -> char {
+    if path.ends_with(POSITIONAL) { '_' } else { '.' }
 }
 
 /// Whether a heading names a method.
 fn is_method(title: &str) -> bool {
-    title.split_once('.').is_some_and(|(namespace, name)| {
-        [namespace, name]
-            .iter()
-            .all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric()))
-    })
+    let is_plain = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric());
+    if let Some((namespace, name)) = title.split_once('.') {
+        return is_plain(namespace) && is_plain(name);
+    }
+    // `evm_signTypedData_v4`
+    title
+        .split_once('_')
+        .is_some_and(|(namespace, name)| is_plain(namespace) && name.split('_').all(is_plain))
 }
 
 /// Where a difference is what is expected, it is not waited for.
