@@ -48,7 +48,7 @@ impl Xvm {
     /// As [`Self::issue`], of a transaction that is decoded.
     pub fn issue_tx(&self, tx: Tx) -> Result<TxId, IssueError> {
         let id = tx.id();
-        if self.mempool.contains(&id) || self.undecided.has_tx(&id) {
+        if (self.mempool.contains(&id) || self.undecided.has_tx(&id)) && !self.is_accepted(&id)? {
             return Ok(id);
         }
         let height = self.accepted_height();
@@ -71,6 +71,12 @@ impl Xvm {
         drop(reader);
         self.pool(Pooled::new(tx, true))?;
         Ok(id)
+    }
+
+    /// Is it in an accepted block? The pool hears of a block a moment after its commit.
+    fn is_accepted(&self, id: &TxId) -> Result<bool, StorageError> {
+        let reader = self.context().store.snapshot()?;
+        ChainState::new(reader.as_ref(), self.scope()).has_tx(id)
     }
 
     /// Takes in a transaction for the wallet: nothing but the pool's limits is checked. While others that came this

@@ -3,6 +3,7 @@
 //! [`Evm`] is the chain as the machine drives it; [`ChainView`] reads blocks, receipts and state through any reader.
 
 mod builder;
+mod cache;
 mod config;
 mod reader;
 mod rows;

@@ -74,16 +74,26 @@ impl ChainReader for Evm {
         if !self.is_shown(height) {
             return Ok(None);
         }
+        if let Some(block) = self.blocks.block(height) {
+            return Ok(Some(block));
+        }
         let Some(bytes) = self.read(|view| view.block_bytes(height))? else { return Ok(None) };
         let rules = &self.params().rules;
         let damaged = |cause| ViewError::from(ChainReadError::Damaged { height, cause });
         let block = rules.decode_block(&bytes).map_err(damaged)?;
         let hash = rules.block_hash(&block.header);
-        Ok(Some(Arc::new(SealedBlock { block, hash, size: bytes.len() })))
+        let block = Arc::new(SealedBlock { block, hash, size: bytes.len() });
+        self.blocks.remember_block(height, &block);
+        Ok(Some(block))
     }
 
     fn receipts_at(&self, height: u64) -> Result<Arc<[Receipt]>, ViewError> {
-        Ok(self.read(|view| view.receipts(height))?.into())
+        if let Some(receipts) = self.blocks.receipts(height) {
+            return Ok(receipts);
+        }
+        let receipts = self.read(|view| view.receipts(height))?.into();
+        self.blocks.remember_receipts(height, &receipts);
+        Ok(receipts)
     }
 
     fn location(&self, tx: B256) -> Result<Option<TxLocation>, ViewError> {

@@ -17,8 +17,9 @@ use esker_storage::{KvRead, WriteSet};
 use tokio::sync::broadcast;
 
 use super::builder::{Draught, fill};
+use super::cache::BlockCache;
 use super::config::{BuildMode, EvmConfig};
-use super::rows::write_block;
+use super::rows::{History, write_block};
 use super::view::{Ancestors, ChainView};
 use super::{ChainReadError, SubmitError};
 use crate::executor::{ChainParams, SenderError, recover_sender};
@@ -66,6 +67,7 @@ pub struct Evm {
     events: broadcast::Sender<Arc<AcceptedBlock>>,
     routes: OnceLock<Vec<Route>>,
     refused: Mutex<VecDeque<BadBlock>>,
+    pub(super) blocks: BlockCache,
 }
 
 impl Evm {
@@ -94,6 +96,7 @@ impl Evm {
             events: broadcast::channel(EVENT_BACKLOG).0,
             routes: OnceLock::new(),
             refused: Mutex::new_named("evm.refused", VecDeque::new()),
+            blocks: BlockCache::default(),
             context,
             params,
             config,
@@ -324,6 +327,13 @@ impl ChainVm for Evm {
             )));
         }
         let tip = view.tip()?;
+        if self.config.history == History::Archive && tip.oldest_state > 0 {
+            return Err(ChainError::Mismatch(format!(
+                "the folder was made by a pruning node and holds no state before block {}: set \
+                 pruning-enabled = true, or start an archive in another folder",
+                tip.oldest_state
+            )));
+        }
         let header = view.header(tip.height)?.ok_or(ChainReadError::NoTip)?;
         let root = view.latest_state().root().map_err(|e| ChainError::Corrupted(e.to_string()))?;
         if root != header.state_root {

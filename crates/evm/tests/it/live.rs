@@ -255,6 +255,27 @@ async fn a_restart_finds_the_tip_and_refuses_another_genesis() {
 }
 
 #[tokio::test]
+async fn an_archive_may_begin_to_prune_but_not_the_other_way() {
+    let disk: Arc<dyn KvStore> = Arc::new(MemoryStore::new());
+    let as_mode = |history| {
+        let config = EvmConfig { history, ..EvmConfig::default() };
+        open(Arc::clone(&disk), config, easy())
+    };
+    for (from, history) in [(0, History::Archive), (6, History::Window(3))] {
+        let world = as_mode(history).unwrap();
+        for nonce in from..from + 6 {
+            world.evm.submit(transfer(nonce, 2 * GWEI, 0, 1)).unwrap();
+            accept(&world).await;
+        }
+        let oldest = world.evm.header_at(8).unwrap();
+        let is_gone = oldest.is_some_and(|header| world.evm.state_after(&header).is_err());
+        assert_eq!(is_gone, from == 6);
+    }
+    let refused = as_mode(History::Archive).err().unwrap().to_string();
+    assert!(refused.contains("set pruning-enabled = true"), "{refused}");
+}
+
+#[tokio::test]
 async fn a_pruning_chain_keeps_its_window_and_an_archive_everything() {
     for (history, oldest) in [(History::Window(4), 6), (History::Archive, 0)] {
         let config = EvmConfig { history, ..EvmConfig::default() };
