@@ -14,6 +14,8 @@ pub(super) struct AccountTxs {
     pub(super) queued: BTreeMap<u64, PooledTx>,
     /// When the account last sent one, Unix ms.
     pub(super) heard_ms: u64,
+    /// How many pending and queued ones the pool's totals count.
+    pub(super) counted: (usize, usize),
 }
 
 impl AccountTxs {

@@ -61,16 +61,21 @@ impl Inner {
         Ok(())
     }
 
-    /// Holds the limits on pending and queued ones, highest nonces first to go.
-    pub(super) fn truncate(&mut self, config: &PoolConfig) {
-        let crowded: Vec<Address> = self
-            .accounts
-            .iter()
-            .filter(|(_, account)| account.queued.len() > config.account_queue)
-            .map(|(address, _)| *address)
-            .collect();
+    /// Holds the limits on pending and queued ones, highest nonces first to go. `only` is the account that
+    /// changed, where it is but one.
+    pub(super) fn truncate(&mut self, only: Option<Address>, config: &PoolConfig) {
+        let is_crowded = |account: &AccountTxs| account.queued.len() > config.account_queue;
+        let crowded: Vec<Address> = match only {
+            Some(one) => {
+                self.accounts.get(&one).filter(|a| is_crowded(a)).map(|_| one).into_iter().collect()
+            }
+            None => {
+                let crowded = self.accounts.iter().filter(|(_, account)| is_crowded(account));
+                crowded.map(|(address, _)| *address).collect()
+            }
+        };
         for address in crowded {
-            self.drop_last(address, |account| account.queued.len() > config.account_queue);
+            self.drop_last(address, is_crowded);
         }
         while self.pending > config.global_slots {
             let most = self.accounts.iter().max_by_key(|(_, account)| account.pending.len());

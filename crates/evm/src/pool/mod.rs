@@ -223,8 +223,16 @@ impl Inner {
         self.by_hash.insert(tx.hash(), (sender, nonce));
         self.slots += tx.slots();
         let account = self.accounts.entry(sender).or_default();
+        let is_next = account.state == state && account.queued.is_empty();
         account.state = state;
         account.heard_ms = now_ms;
+        if is_next && nonce == account.next_nonce() {
+            // By far the most frequent case: it follows those that can run, and nothing waits for it.
+            account.pending.insert(nonce, tx.clone());
+            self.count(sender);
+            self.truncate(Some(sender), config);
+            return Ok(vec![tx]);
+        }
         let replaces_pending = account.pending.contains_key(&nonce);
         if replaces_pending {
             account.pending.insert(nonce, tx.clone());
@@ -236,8 +244,7 @@ impl Inner {
             promoted.push(tx);
         }
         self.after_settling(sender, dropped);
-        self.recount();
-        self.truncate(config);
+        self.truncate(Some(sender), config);
         Ok(promoted)
     }
 
@@ -262,8 +269,7 @@ impl Inner {
             all_promoted.extend(promoted);
             self.after_settling(address, dropped);
         }
-        self.recount();
-        self.truncate(config);
+        self.truncate(None, config);
         all_promoted
     }
 
@@ -271,6 +277,7 @@ impl Inner {
         for tx in dropped {
             self.forget(&tx);
         }
+        self.count(address);
         if self.accounts.get(&address).is_some_and(AccountTxs::is_empty) {
             self.accounts.remove(&address);
         }
@@ -280,7 +287,6 @@ impl Inner {
         let (sender, nonce) = *self.by_hash.get(hash)?;
         let tx = self.accounts.get_mut(&sender)?.remove(nonce)?;
         self.after_settling(sender, vec![tx.clone()]);
-        self.recount();
         Some(tx)
     }
 
@@ -291,8 +297,12 @@ impl Inner {
         }
     }
 
-    fn recount(&mut self) {
-        self.pending = self.accounts.values().map(|account| account.pending.len()).sum();
-        self.queued = self.accounts.values().map(|account| account.queued.len()).sum();
+    /// Brings the totals up to what an account holds now.
+    fn count(&mut self, address: Address) {
+        let Some(account) = self.accounts.get_mut(&address) else { return };
+        let now = (account.pending.len(), account.queued.len());
+        let before = std::mem::replace(&mut account.counted, now);
+        self.pending = self.pending + now.0 - before.0;
+        self.queued = self.queued + now.1 - before.1;
     }
 }
