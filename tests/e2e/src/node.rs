@@ -78,7 +78,7 @@ impl NodeBuilder {
         let mut command = Command::new(&self.program);
         match &self.network {
             Some(network) => command.args(["node", "--network"]).arg(network),
-            None => command.arg("dev"),
+            None => command.args(["dev", "--evm-port", "0"]),
         };
         if let Some(config) = &self.config {
             command.arg("--config").arg(config);
