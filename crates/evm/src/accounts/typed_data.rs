@@ -1,6 +1,9 @@
 //! Structured data to sign (EIP-712).
 
+use std::collections::BTreeMap;
+
 use alloy_dyn_abi::TypedData as DynTypedData;
+use alloy_dyn_abi::eip712::Eip712Types;
 use alloy_primitives::B256;
 use thiserror::Error;
 
@@ -10,6 +13,10 @@ const MAX_TYPES: usize = 256;
 
 /// Longest declaration of a member, bytes: a type is nested as deep as it has brackets.
 const MAX_MEMBER: usize = 2 * MAX_TYPES;
+
+/// Most members that a type has with those of its members' types, at all depths: each of 40 types that holds
+/// the next one twice is small, and the first one has 2^40 members when written out.
+const MAX_RESOLVED: usize = 16 * MAX_TYPES;
 
 /// Why data can't be signed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -23,6 +30,9 @@ pub enum TypedDataError {
     /// Too many types, too many members, or one declared at too great length.
     #[error("invalid typed data: more than {MAX_TYPES} types, members of a type or nested lists")]
     TooMany,
+    /// A type with too many members, counting those of its members' types.
+    #[error("invalid typed data: a type of more than {MAX_RESOLVED} members at all depths")]
+    TooLarge,
 }
 
 /// Data with its types, as `signTypedData_v4` takes it.
@@ -33,8 +43,10 @@ impl TypedData {
     /// Reads the JSON object.
     pub fn parse(json: &[u8]) -> Result<Self, TypedDataError> {
         bound_types(json)?;
-        let read = serde_json::from_slice(json);
-        read.map(Self).map_err(|error| TypedDataError::Form(error.to_string()))
+        let read: DynTypedData = serde_json::from_slice(json)
+            .map_err(|error| TypedDataError::Form(error.to_string()))?;
+        bound_resolved(&Eip712Types::from(&read.resolver))?;
+        Ok(Self(read))
     }
 
     /// What is signed.
@@ -57,4 +69,42 @@ fn bound_types(json: &[u8]) -> Result<(), TypedDataError> {
         short && members.len() <= MAX_TYPES
     });
     if read.types.len() > MAX_TYPES || !fits { Err(TypedDataError::TooMany) } else { Ok(()) }
+}
+
+/// Bounds what resolving takes, before it is done. What resolves types asks for circles by the name before the
+/// first bracket, so a name must be all that stands there: a tuple would hide a circle, and end the process.
+fn bound_resolved(types: &Eip712Types) -> Result<(), TypedDataError> {
+    let mut sizes = BTreeMap::new();
+    for (name, members) in types {
+        for member in members {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_$:.[]".contains(c);
+            if !member.type_name().chars().all(is_plain) {
+                let error = format!("{:?} is no type", member.type_name());
+                return Err(TypedDataError::Types(error));
+            }
+        }
+        if resolved_size(types, name, &mut sizes) > MAX_RESOLVED {
+            return Err(TypedDataError::TooLarge);
+        }
+    }
+    Ok(())
+}
+
+/// Members of the type at all depths. One inside itself counts once: it is refused later, by name.
+fn resolved_size<'a>(
+    types: &'a Eip712Types,
+    name: &'a str,
+    sizes: &mut BTreeMap<&'a str, usize>,
+) -> usize {
+    if let Some(known) = sizes.get(name) {
+        return *known;
+    }
+    let Some(members) = types.get(name) else { return 0 };
+    sizes.insert(name, 1);
+    let mut size = members.len();
+    for member in members {
+        size = size.saturating_add(resolved_size(types, member.root_type_name(), sizes));
+    }
+    sizes.insert(name, size);
+    size
 }

@@ -130,6 +130,20 @@ fn typed_data_without_sense_is_refused() {
     assert!(fault(json!({})).starts_with("invalid typed data: "));
     assert!(fault(change("/primaryType", json!("None"))).starts_with("invalid typed data: "));
     assert!(fault(change("/message/to", json!("Bob"))).starts_with("invalid typed data: "));
+    // Types that double: small themselves, endless when written out.
+    let mut doubling = mail();
+    for n in 0..40 {
+        let next = format!("T{}", n + 1);
+        doubling["types"][format!("T{n}")] =
+            json!([{"name": "a", "type": next}, {"name": "b", "type": next}]);
+    }
+    doubling["types"]["T40"] = json!([{"name": "x", "type": "bool"}]);
+    assert!(fault(doubling).contains("at all depths"));
+    // A circle in a tuple, or behind a space.
+    for hidden in ["(Mail)", "tuple(Mail,bool)[]", "Mail []"] {
+        let circle = json!([{"name": "mail", "type": hidden}]);
+        assert!(fault(change("/types/Person", circle)).starts_with("invalid typed data: "));
+    }
     // Types that hold each other.
     let circle = json!([{"name": "mail", "type": "Mail"}]);
     assert!(fault(change("/types/Person", circle)).starts_with("invalid typed data: "));
