@@ -4,6 +4,7 @@
 //! same functions; their inputs lie in `tests/corpus/<name>`. A function returns for any bytes; it panics where
 //! a decoder does, or where what it decoded does not encode to the same bytes again.
 
+mod c_chain;
 mod chain;
 mod evm;
 mod json;
@@ -27,7 +28,12 @@ pub const TARGETS: &[Target] = &[
     Target { name: "codec", run: primitives::codec },
     Target { name: "config", run: node::config },
     Target { name: "evm_args", run: evm::arguments },
+    Target { name: "evm_block", run: c_chain::block },
     Target { name: "evm_envelope", run: evm::envelope },
+    Target { name: "evm_genesis", run: c_chain::genesis },
+    Target { name: "evm_header", run: c_chain::header },
+    Target { name: "evm_transaction", run: c_chain::transaction },
+    Target { name: "evm_typed_data", run: c_chain::typed_data },
     Target { name: "hex", run: primitives::hex },
     Target { name: "j2", run: json::j2 },
     Target { name: "json", run: json::json },

@@ -6,6 +6,7 @@ mod assets;
 mod clients;
 mod corpus;
 mod crash;
+mod crash_evm;
 mod docs;
 mod golden;
 mod keystore;
