@@ -78,6 +78,56 @@ impl BlockState<'_> {
     }
 }
 
+/// The root that changes would lead to over the state that `view` shows, at any height that is kept; nothing
+/// is written. `root` is that state's.
+pub fn root_after(
+    rules: &dyn Rules,
+    view: StateView<'_>,
+    root: B256,
+    changes: &StateChanges,
+) -> Result<B256, StateError> {
+    let nodes = AccountNodes(view);
+    let mut trie = TrieUpdate::new(&nodes, root);
+    for (address, change) in changes {
+        let hash = keccak256(address);
+        let Some(parts) = change.account else {
+            trie.remove(hash)?;
+            continue;
+        };
+        let old_root = view.account(address)?.map_or(EMPTY_ROOT_HASH, |old| old.storage_root);
+        let storage_root = if change.wiped {
+            storage_root(&NoNodes, EMPTY_ROOT_HASH, &change.slots)?
+        } else {
+            storage_root(&StorageNodes { view, account: hash }, old_root, &change.slots)?
+        };
+        let mut leaf = Vec::new();
+        rules.encode_account(&parts.with_storage(storage_root), &mut leaf);
+        trie.insert(hash, leaf)?;
+    }
+    Ok(trie.finish().0)
+}
+
+fn storage_root(
+    nodes: &dyn NodeSource,
+    root: B256,
+    slots: &BTreeMap<U256, U256>,
+) -> Result<B256, TrieError> {
+    let mut trie = TrieUpdate::new(nodes, root);
+    for (slot, value) in slots {
+        set_slot(&mut trie, keccak256(B256::from(*slot)), value)?;
+    }
+    Ok(trie.finish().0)
+}
+
+/// Sets a slot of a storage trie; zero removes it.
+fn set_slot<S: NodeSource + ?Sized>(
+    trie: &mut TrieUpdate<'_, S>,
+    hash: B256,
+    value: &U256,
+) -> Result<(), TrieError> {
+    if value.is_zero() { trie.remove(hash) } else { trie.insert(hash, alloy_rlp::encode(value)) }
+}
+
 impl std::fmt::Debug for BlockState<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("BlockState").field("height", &self.height).finish_non_exhaustive()
@@ -170,13 +220,7 @@ impl Rows<'_> {
         if let Some((code_hash, code)) = &change.code {
             CODE.put(self.out, self.scope, &key_of(*code_hash), &code.to_vec());
         }
-        let account = Account {
-            nonce: parts.nonce,
-            balance: parts.balance,
-            storage_root,
-            code_hash: parts.code_hash,
-            is_multi_coin: parts.is_multi_coin,
-        };
+        let account = parts.with_storage(storage_root);
         if before != Some(account) {
             let row = Some(bytes_of(&StoredAccount(account)));
             self.change(&ACCOUNTS, key, &ACCOUNT_UNDO, |height| (key, height), row)?;
@@ -197,13 +241,8 @@ impl Rows<'_> {
         for (slot, value) in slots {
             let hash = keccak256(B256::from(*slot));
             let slot = key_of(hash);
-            let row = if value.is_zero() {
-                trie.remove(hash)?;
-                None
-            } else {
-                trie.insert(hash, alloy_rlp::encode(value))?;
-                Some(bytes_of(&StoredSlot(*value)))
-            };
+            set_slot(&mut trie, hash, value)?;
+            let row = (!value.is_zero()).then(|| bytes_of(&StoredSlot(*value)));
             self.change(&SLOTS, (key, slot), &SLOT_UNDO, |height| (key, slot, height), row)?;
         }
         let (root, changed) = trie.finish();

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 
+use crate::types::Account;
+
 /// All changed accounts of a block.
 pub type StateChanges = BTreeMap<Address, AccountChange>;
 
@@ -31,4 +33,12 @@ pub struct AccountParts {
     pub code_hash: B256,
     /// Did it ever hold another asset?
     pub is_multi_coin: bool,
+}
+
+impl AccountParts {
+    /// The account, with the root of its storage.
+    pub fn with_storage(self, storage_root: B256) -> Account {
+        let Self { nonce, balance, code_hash, is_multi_coin } = self;
+        Account { nonce, balance, storage_root, code_hash, is_multi_coin }
+    }
 }

@@ -20,7 +20,7 @@ use thiserror::Error;
 
 use crate::trie::TrieError;
 
-pub use apply::{ApplyOptions, BlockState, prune};
+pub use apply::{ApplyOptions, BlockState, prune, root_after};
 pub use changes::{AccountChange, AccountParts, StateChanges};
 pub use rows::StoredAccount;
 pub use view::{At, StateView};

@@ -7,7 +7,7 @@ use alloy_trie::{EMPTY_ROOT_HASH, HashBuilder, KECCAK_EMPTY, Nibbles};
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule, Rules};
 use esker_evm::state::{
     AccountChange, AccountParts, ApplyOptions, At, BlockState, StateChanges, StateView, prune,
-    tables,
+    root_after, tables,
 };
 use esker_evm::types::Account;
 use esker_storage::{KvRead, KvStore, MemoryStore, Overlay, Scope, WriteSet};
@@ -158,6 +158,12 @@ proptest! {
         check(&reader, At::Latest, &model, root);
         for (height, (model, root)) in (0u64..).zip(&history) {
             check(&reader, At::Height(height), model, *root);
+        }
+        // What a block would lead to is computed from its parent's state, however old.
+        for (height, pair) in (0u64..).zip(history.windows(2)) {
+            let at = usize::try_from(height).unwrap() + 1;
+            let view = StateView::new(&reader, SCOPE, At::Height(height));
+            prop_assert_eq!(root_after(&rules(), view, pair[0].1, &blocks[at]).unwrap(), pair[1].1);
         }
         let coded = history.iter().any(|(model, _)| !model.0.is_empty());
         let code = StateView::new(&reader, SCOPE, At::Latest).code(keccak256(b"code"));

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloy_primitives::U256;
 use esker_chain::{ChainContext, ChainError, Route};
 use esker_evm::accounts::{AccountManager, KeyRing, NoAccounts};
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, History, PRUNED_WINDOW};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::NoExtension;
 use esker_evm::genesis::Genesis;
-use esker_evm::oracle::{FeeOracle, OracleConfig};
+use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
 use esker_evm::pool::PoolConfig;
 use esker_evm::rules::{CChainRules, ForkSchedule, Rules};
 use esker_evm_rpc::evm::{
@@ -101,11 +102,17 @@ pub(super) fn build(
     let transact = Arc::new(Transact {
         reads: Arc::clone(&reads),
         chain: params,
-        oracle: FeeOracle::new(OracleConfig::default(), rules),
+        oracle: FeeOracle::new(
+            OracleConfig {
+                min_tip: U256::from(settings.tx_pool_price_limit),
+                ..OracleConfig::default()
+            },
+            rules,
+        ),
         submitter: evm.clone(),
         accounts,
         clock,
-        config: transact_config(settings),
+        config: transact_config(settings).map_err(|error| fault(&error))?,
         senders: SenderLocks::default(),
     });
     let service = reading_methods(&reads, &apis).merge(&transacting_methods(&transact, &apis));
@@ -149,14 +156,23 @@ fn pool_config(settings: &ChainSettings) -> PoolConfig {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "whole coins: far below 2^53")]
-fn transact_config(settings: &ChainSettings) -> TransactConfig {
-    TransactConfig {
+fn transact_config(settings: &ChainSettings) -> Result<TransactConfig, String> {
+    let hashes = settings.allow_unprotected_tx_hashes.0.iter().map(|text| {
+        text.parse().map_err(|error| format!("allow-unprotected-tx-hashes: {text}: {error}"))
+    });
+    Ok(TransactConfig {
+        allow_unprotected_tx_hashes: hashes.collect::<Result<_, _>>()?,
+        price_options: PriceOptionsConfig {
+            slow_percent: settings.price_options_slow_fee_percentage,
+            fast_percent: settings.price_options_fast_fee_percentage,
+            max_tip: U256::from(settings.price_options_max_tip),
+        },
         gas_cap: settings.rpc_gas_cap,
         tx_fee_cap: settings.rpc_tx_fee_cap as f64,
         max_duration: settings.api_max_duration,
         allow_unprotected_txs: settings.allow_unprotected_txs,
         ..TransactConfig::default()
-    }
+    })
 }
 
 fn limits(settings: &ChainSettings) -> Limits {

@@ -49,6 +49,8 @@ pub struct ChainTable {
     pub origin: Origin,
     /// Its settings.
     pub values: Values,
+    /// Names of settings that mean nothing here.
+    pub ignored: Vec<&'static str>,
 }
 
 /// Reads a file's text. `path` is used in messages and to find relative paths.
@@ -118,24 +120,29 @@ impl Reader<'_> {
                 let place = format!("{CHAINS}.{}", name.get_ref());
                 return Err(fault(&origin, &place, "expected a table such as [chains.X]"));
             };
-            let values = self.chain(table)?;
-            chains.insert(name.get_ref().to_string(), ChainTable { origin, values });
+            let (values, ignored) = self.chain(table)?;
+            chains.insert(name.get_ref().to_string(), ChainTable { origin, values, ignored });
         }
         Ok(chains)
     }
 
-    fn chain(&self, table: &DeTable<'_>) -> Result<Values, ConfigError> {
-        let mut values = Values::new();
+    /// Settings of a chain, and names of those that the reference has and that mean nothing here.
+    fn chain(&self, table: &DeTable<'_>) -> Result<(Values, Vec<&'static str>), ConfigError> {
+        let (mut values, mut ignored) = (Values::new(), Vec::new());
         for (name, value) in table {
             let origin = self.origin(name.span().start);
             let name = name.get_ref().as_ref();
+            if let Some(known) = keys::WITHOUT_MEANING.iter().find(|known| **known == name) {
+                ignored.push(*known);
+                continue;
+            }
             let key = keys::find(CHAIN_KEYS, name).ok_or_else(|| {
                 let known = CHAIN_KEYS.iter().map(|key| key.name);
                 unknown(origin.clone(), "key", name, known)
             })?;
             values.insert(key.name, self.value(key, value.get_ref(), origin)?);
         }
-        Ok(values)
+        Ok((values, ignored))
     }
 
     fn value(&self, key: &Key, value: &DeValue<'_>, origin: Origin) -> Result<Given, ConfigError> {

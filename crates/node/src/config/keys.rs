@@ -249,6 +249,17 @@ settings! {
     allow_unfinalized_queries: bool = "allow-unfinalized-queries", "false";
     /// Take transactions that are not signed for one chain alone.
     allow_unprotected_txs: bool = "allow-unprotected-txs", "false";
+    /// Those that are taken all the same, by their hashes.
+    allow_unprotected_tx_hashes: CommaList = "allow-unprotected-tx-hashes",
+        "0xfefb2da535e927b85fe68eb81cb2e4a5827c905f78381a01ef2322aa9b0aee8e";
+    /// Least tip that is suggested, wei.
+    tx_pool_price_limit: u64 = "tx-pool-price-limit", "1";
+    /// Percent of the suggested tip that the slow price option pays.
+    price_options_slow_fee_percentage: u64 = "price-options-slow-fee-percentage", "95";
+    /// Percent of the suggested tip that the fast price option pays.
+    price_options_fast_fee_percentage: u64 = "price-options-fast-fee-percentage", "105";
+    /// Most tip of the price options, wei.
+    price_options_max_tip: u64 = "price-options-max-tip", "20000000000";
     /// Percent that a transaction must pay more to take the place of one with its nonce.
     tx_pool_price_bump: Positive = "tx-pool-price-bump", "10";
     /// Executable transactions that an account may have however full the pool is.
@@ -285,6 +296,48 @@ settings! {
     /// Fee of a transaction that creates an asset. Default: the network's.
     create_asset_tx_fee: Option<u64> = "create-asset-tx-fee", "";
 }
+
+/// Settings of an EVM chain of the reference that have no meaning here: they steer its caches, tries, sync,
+/// gossip and profiler. They are taken, and one log line says that they do nothing.
+pub const WITHOUT_MEANING: [&str; 37] = [
+    "accepted-cache-size",
+    "accepted-queue-limit",
+    "allow-missing-tries",
+    "commit-interval",
+    "continuous-profiler-dir",
+    "continuous-profiler-frequency",
+    "continuous-profiler-max-files",
+    "inspect-database",
+    "keystore-external-signer",
+    "local-txs-enabled",
+    "log-json-format",
+    "metrics-expensive-enabled",
+    "offline-pruning-bloom-filter-size",
+    "offline-pruning-enabled",
+    "populate-missing-tries",
+    "populate-missing-tries-parallelism",
+    "pull-gossip-frequency",
+    "push-gossip-frequency",
+    "regossip-frequency",
+    "skip-tx-indexing",
+    "skip-upgrade-check",
+    "snapshot-cache",
+    "snapshot-verification-enabled",
+    "snapshot-wait",
+    "snowman-api-enabled",
+    "state-history",
+    "state-sync-commit-interval",
+    "state-sync-enabled",
+    "state-sync-min-blocks",
+    "state-sync-request-size",
+    "transaction-history",
+    "trie-clean-cache",
+    "trie-dirty-cache",
+    "trie-dirty-commit-target",
+    "tx-lookup-limit",
+    "tx-pool-journal",
+    "warp-api-enabled",
+];
 
 /// The key of a name.
 pub fn find(table: &'static [Key], name: &str) -> Option<&'static Key> {

@@ -351,3 +351,17 @@ fn settings_of_the_c_chain() {
         expect![[r#"--block-time: block-time: "2": expected a time such as 30s, 2m or 500ms"#]],
     );
 }
+
+#[test]
+fn settings_of_the_reference_that_mean_nothing_here_are_taken_and_named() {
+    let file = file::parse(
+        "[chains.C]\ncommit-interval = 4096\nsnapshot-cache = 256\nrpc-gas-cap = 7\n",
+        std::path::Path::new("esker.toml"),
+    )
+    .unwrap();
+    assert_eq!(
+        super::without_meaning(&file).unwrap(),
+        "settings without a meaning here, taken and ignored: C.commit-interval, C.snapshot-cache"
+    );
+    assert!(file.chains["C"].values.contains_key("rpc-gas-cap"));
+}
