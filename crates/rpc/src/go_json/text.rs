@@ -124,7 +124,8 @@ fn push_escape<'a>(text: &mut String, escape: &'a [u8]) -> &'a [u8] {
     rest
 }
 
-/// Appends the character of `XXXX` or, of a surrogate pair, `XXXX\uXXXX`; returns what follows.
+/// Appends the character of four hex digits or, of a surrogate pair, of twice four with `\u` between;
+/// returns what follows.
 fn push_unicode_escape<'a>(text: &mut String, digits: &'a [u8]) -> &'a [u8] {
     let Some((first, rest)) = hex4(digits) else { return digits };
     let second = rest.strip_prefix(b"\\u").and_then(hex4);
