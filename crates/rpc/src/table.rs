@@ -5,7 +5,7 @@ use std::{fmt, future::Future, sync::Arc};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    CallContext, RpcError, Service,
+    CallContext, Params, ParamsError, RpcError, Service,
     args::FromParams,
     go_json,
     service::{Erased, Method, MethodInfo, Outcome, Step},
@@ -45,6 +45,11 @@ pub struct MethodTable<S> {
     rows: Vec<Row<S>>,
 }
 
+/// Decodes the arguments of a dialect.
+type Read<P> = fn(Params<'_>) -> Result<P, ParamsError>;
+/// Appends a reply as a dialect writes it.
+type Write<R> = fn(&R, Vec<u8>) -> Outcome;
+
 struct Row<S> {
     name: &'static str,
     aliases: Vec<&'static str>,
@@ -74,12 +79,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         R: Serialize + 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.row(name, move |service| {
-            Box::new(move |params, _, out| {
-                let arguments = params.named()?;
-                Ok(Step::Done(handler(&service, arguments).and_then(|reply| write(&reply, out))))
-            })
-        })
+        self.quick(name, |params| params.named(), write, handler)
     }
 
     /// A method that waits.
@@ -91,12 +91,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         F: Fn(Arc<S>, P) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
-        self.row(name, move |service| {
-            Box::new(move |params, _, out| {
-                let answer = handler(Arc::clone(&service), params.named()?);
-                Ok(Step::Later(Box::pin(async move { write(&answer.await?, out) })))
-            })
-        })
+        self.waiting(name, |params| params.named(), write, handler)
     }
 
     /// A method that computes, or reads the disk, for long: it runs on the blocking pool.
@@ -118,16 +113,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         R: Serialize + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.row(name, move |service| {
-            let handler = Arc::new(handler);
-            Box::new(move |params, _, out| {
-                let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
-                let arguments = params.named()?;
-                Ok(Step::Blocking(Box::new(move |context| {
-                    handler(&service, arguments, context).and_then(|reply| write(&reply, out))
-                })))
-            })
-        })
+        self.long(name, |params| params.named(), write, handler)
     }
 
     /// A quick method that takes its arguments by position: `P` is `()` or a tuple of
@@ -139,13 +125,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         R: Serialize + 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.row(name, move |service| {
-            Box::new(move |params, _, out| {
-                let arguments = P::from_params(params)?;
-                let done = handler(&service, arguments).and_then(|reply| write_list(&reply, out));
-                Ok(Step::Done(done))
-            })
-        })
+        self.quick(name, P::from_params, write_list, handler)
     }
 
     /// [`MethodTable::on_list`] of a method that waits.
@@ -157,12 +137,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         F: Fn(Arc<S>, P) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
-        self.row(name, move |service| {
-            Box::new(move |params, _, out| {
-                let answer = handler(Arc::clone(&service), P::from_params(params)?);
-                Ok(Step::Later(Box::pin(async move { write_list(&answer.await?, out) })))
-            })
-        })
+        self.waiting(name, P::from_params, write_list, handler)
     }
 
     /// [`MethodTable::on_list`] of a method that computes, or reads the disk, for long: it runs on the
@@ -185,16 +160,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         R: Serialize + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.row(name, move |service| {
-            let handler = Arc::new(handler);
-            Box::new(move |params, _, out| {
-                let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
-                let arguments = P::from_params(params)?;
-                Ok(Step::Blocking(Box::new(move |context| {
-                    handler(&service, arguments, context).and_then(|reply| write_list(&reply, out))
-                })))
-            })
-        })
+        self.long(name, P::from_params, write_list, handler)
     }
 
     /// A quick method that is deprecated since that release: served, and told to the client.
@@ -283,6 +249,59 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         Service::new(self.rows.into_iter().map(method).collect())
     }
 
+    fn quick<P, R, F>(self, name: &'static str, read: Read<P>, write: Write<R>, handler: F) -> Self
+    where
+        P: 'static,
+        R: 'static,
+        F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.row(name, move |service| {
+            Box::new(move |params, _, out| {
+                let arguments = read(params)?;
+                Ok(Step::Done(handler(&service, arguments).and_then(|reply| write(&reply, out))))
+            })
+        })
+    }
+
+    fn waiting<P, R, F, Fut>(
+        self,
+        name: &'static str,
+        read: Read<P>,
+        write: Write<R>,
+        handler: F,
+    ) -> Self
+    where
+        P: 'static,
+        R: 'static,
+        F: Fn(Arc<S>, P) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
+    {
+        self.row(name, move |service| {
+            Box::new(move |params, _, out| {
+                let answer = handler(Arc::clone(&service), read(params)?);
+                Ok(Step::Later(Box::pin(async move { write(&answer.await?, out) })))
+            })
+        })
+    }
+
+    fn long<P, R, F>(self, name: &'static str, read: Read<P>, write: Write<R>, handler: F) -> Self
+    where
+        P: Send + 'static,
+        R: 'static,
+        F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.row(name, move |service| {
+            let handler = Arc::new(handler);
+            Box::new(move |params, _, out| {
+                let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
+                let arguments = read(params)?;
+                Ok(Step::Blocking(Box::new(move |context| {
+                    handler(&service, arguments, context).and_then(|reply| write(&reply, out))
+                })))
+            })
+        })
+    }
+
     fn row(mut self, name: &'static str, bind: impl FnOnce(Arc<S>) -> Erased + 'static) -> Self {
         let bind = Box::new(bind);
         self.rows.push(Row { name, aliases: Vec::new(), deprecated_since: None, bind });
@@ -308,13 +327,13 @@ impl<S> fmt::Debug for MethodTable<S> {
     }
 }
 
-fn write(reply: &impl Serialize, mut out: Vec<u8>) -> Outcome {
+fn write<R: Serialize>(reply: &R, mut out: Vec<u8>) -> Outcome {
     go_json::write(reply, &mut out).map_err(|error| RpcError::new(error.to_string()))?;
     Ok(out)
 }
 
 /// [`write`] for the positional dialect, which has a code for a result that has no JSON form.
-fn write_list(reply: &impl Serialize, mut out: Vec<u8>) -> Outcome {
+fn write_list<R: Serialize>(reply: &R, mut out: Vec<u8>) -> Outcome {
     match go_json::write(reply, &mut out) {
         Ok(()) => Ok(out),
         Err(error) => Err(RpcError::with_code(RpcError::INTERNAL, error.to_string())),
