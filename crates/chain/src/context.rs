@@ -20,6 +20,24 @@ pub trait Aliases: Send + Sync + fmt::Debug {
     fn aliases(&self, chain: &ChainId) -> Vec<String>;
 }
 
+/// Names of nothing: for a chain that stands alone.
+#[derive(Clone, Copy, Debug)]
+pub struct NoAliases;
+
+impl Aliases for NoAliases {
+    fn lookup(&self, _: &str) -> Option<ChainId> {
+        None
+    }
+
+    fn primary_alias(&self, _: &ChainId) -> Option<String> {
+        None
+    }
+
+    fn aliases(&self, _: &ChainId) -> Vec<String> {
+        Vec::new()
+    }
+}
+
 /// Identity, surroundings and resources of one chain; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ChainContext {

@@ -24,7 +24,7 @@ pub mod tables;
 mod vm;
 
 pub use bundle::{Bundle, BundleId, MAX_BUNDLE_BLOCKS, MAX_BUNDLE_SIZE};
-pub use context::{Aliases, ChainContext};
+pub use context::{Aliases, ChainContext, NoAliases};
 pub use engine::{
     ChainMachine, Engine, EngineError, EngineStatus, ProposeCtx, Role, Shutdown, ShutdownTrigger,
     Stage, Verdict,

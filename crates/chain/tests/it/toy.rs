@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use esker_chain::{
-    Aliases, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
-    ExecutedBlock, Route, Stage,
+    BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, ExecutedBlock,
+    NoAliases, Route, Stage,
 };
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::codec::{Reader, Writer};
@@ -40,21 +40,6 @@ pub(crate) struct Toy {
     context: ChainContext,
     pub(crate) queue: Mutex<Vec<Op>>,
     pub(crate) told: Mutex<Vec<Told>>,
-}
-
-#[derive(Debug)]
-struct NoAliases;
-
-impl Aliases for NoAliases {
-    fn lookup(&self, _: &str) -> Option<ChainId> {
-        None
-    }
-    fn primary_alias(&self, _: &ChainId) -> Option<String> {
-        None
-    }
-    fn aliases(&self, _: &ChainId) -> Vec<String> {
-        Vec::new()
-    }
 }
 
 /// What the chains of a test share.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_eips::eip2718::Decodable2718;
 use esker_chain::{
-    Aliases, ChainContext, ChainMachine, ChainVm, Machine, MachineConfig, ProposeCtx,
+    ChainContext, ChainMachine, ChainVm, Machine, MachineConfig, NoAliases, ProposeCtx,
 };
 use esker_evm::chain::{Evm, EvmConfig, History};
 use esker_evm::executor::{ChainParams, CodeCache};
@@ -12,10 +12,10 @@ use esker_evm::extension::{BlockExtension, NoExtension};
 use esker_evm::genesis::Genesis;
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm::types::Transaction;
-use esker_evm::view::{ChainReader, PoolReader, SealedHeader};
+use esker_evm::view::{ChainReader, SealedHeader};
 use esker_evm_rpc::{Apis, ProofWindow, ReadConfig, Reads, evm};
+use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
-use esker_primitives::{ChainId, Id};
 use esker_rpc::evm::{Limits, Server};
 use esker_storage::{MemoryStore, Scope, Store};
 use tokio::sync::Notify;
@@ -25,35 +25,6 @@ const START_MS: u64 = 1_800_000_000_000;
 const BLOCK_MS: u64 = 10_000;
 /// The chain's ID in bundles.
 pub(crate) const CHAIN: &[u8] = b"C";
-
-#[derive(Debug)]
-struct NoAliases;
-
-impl Aliases for NoAliases {
-    fn lookup(&self, _: &str) -> Option<ChainId> {
-        None
-    }
-    fn primary_alias(&self, _: &ChainId) -> Option<String> {
-        None
-    }
-    fn aliases(&self, _: &ChainId) -> Vec<String> {
-        Vec::new()
-    }
-}
-
-/// Pools are read through the chain that has them.
-#[derive(Debug)]
-struct PoolOf(Arc<Evm>);
-
-impl PoolReader for PoolOf {
-    fn transaction(&self, hash: alloy_primitives::B256) -> Option<esker_evm::pool::PooledTx> {
-        self.0.pool().transaction(hash)
-    }
-
-    fn next_nonce(&self, account: alloy_primitives::Address) -> Option<u64> {
-        PoolReader::next_nonce(self.0.pool(), account)
-    }
-}
 
 /// How a chain is set up.
 #[derive(Clone, Copy, Debug)]
@@ -73,19 +44,17 @@ impl Setup {
     };
 }
 
-pub(crate) struct World {
+/// A chain over an empty store in memory, and what reads it.
+pub(crate) struct Chain {
     pub(crate) evm: Arc<Evm>,
     pub(crate) machine: Arc<Machine>,
-    clock: Arc<ManualClock>,
-    pub(crate) server: Server,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) params: ChainParams,
+    pub(crate) reads: Arc<Reads>,
 }
 
-impl World {
-    pub(crate) fn new(setup: Setup) -> Self {
-        Self::with_extension(setup, Arc::new(NoExtension))
-    }
-
-    pub(crate) fn with_extension(setup: Setup, extension: Arc<dyn BlockExtension>) -> Self {
+impl Chain {
+    pub(crate) fn open(setup: Setup, extension: Arc<dyn BlockExtension>) -> Self {
         let clock = Arc::new(ManualClock::new(START_MS));
         let work = Arc::new(Notify::new());
         let store = Store::new(Arc::new(MemoryStore::new())).unwrap();
@@ -116,13 +85,13 @@ impl World {
             allow_unprotected: setup.allow_unprotected,
             ..EvmConfig::default()
         };
-        let evm = Evm::new(context, params, config, genesis, extension).unwrap();
+        let evm = Evm::new(context, params.clone(), config, genesis, extension).unwrap();
         let chains = vec![Arc::clone(&evm) as Arc<dyn ChainVm>];
         let checked = MachineConfig { check_proposals: true };
         let machine = Machine::open(chains, store, clock.clone(), work, checked).unwrap();
         let reads = Arc::new(Reads {
             chain: Arc::clone(&evm) as Arc<dyn ChainReader>,
-            pool: Arc::new(PoolOf(Arc::clone(&evm))),
+            pool: evm.clone(),
             config: ReadConfig {
                 allow_unfinalized_queries: setup.allow_unfinalized_queries,
                 proof_window: setup.window,
@@ -130,14 +99,46 @@ impl World {
                 net_version: "43112".into(),
             },
         });
+        Self { evm, machine, clock, params, reads }
+    }
+}
+
+/// Makes a block, `after_ms` after the clock's time.
+pub(crate) async fn make_block(machine: &Machine, clock: &ManualClock, after_ms: u64) {
+    clock.advance(after_ms);
+    let (height, parent) = machine.last_final();
+    let at = ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
+    let bundle = machine.propose(at).await.unwrap();
+    machine.finalize(&bundle, None).await.unwrap();
+}
+
+/// The answer to a message.
+pub(crate) async fn answer(server: &Server, body: &str) -> String {
+    let answer = server.answer(body.as_bytes(), None).await;
+    String::from_utf8(answer.body).unwrap()
+}
+
+pub(crate) struct World {
+    pub(crate) evm: Arc<Evm>,
+    pub(crate) machine: Arc<Machine>,
+    clock: Arc<ManualClock>,
+    pub(crate) server: Server,
+}
+
+impl World {
+    pub(crate) fn new(setup: Setup) -> Self {
+        Self::with_extension(setup, Arc::new(NoExtension))
+    }
+
+    pub(crate) fn with_extension(setup: Setup, extension: Arc<dyn BlockExtension>) -> Self {
+        let Chain { evm, machine, clock, reads, .. } = Chain::open(setup, extension);
         let service = evm::reading_methods(&reads, &Apis::default());
         Self { evm, machine, clock, server: Server::new(service, Limits::default()) }
     }
 
     /// The answer to a message.
     pub(crate) async fn ask(&self, body: &str) -> String {
-        let answer = self.server.answer(body.as_bytes(), None).await;
-        String::from_utf8(answer.body).unwrap()
+        answer(&self.server, body).await
     }
 
     /// The result of a call.
@@ -160,12 +161,7 @@ impl World {
     /// Makes blocks until nothing that is executable waits.
     pub(crate) async fn settle(&self) {
         while self.evm.pool().counts().0 > 0 {
-            self.clock.advance(BLOCK_MS);
-            let (height, parent) = self.machine.last_final();
-            let at =
-                ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
-            let bundle = self.machine.propose(at).await.unwrap();
-            self.machine.finalize(&bundle, None).await.unwrap();
+            make_block(&self.machine, &self.clock, BLOCK_MS).await;
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, address};
 use esker_chain::{
-    Aliases, BuildContext, Built, Bundle, ChainContext, ChainMachine, ChainVm, Machine,
-    MachineConfig, ProposeCtx, Verdict,
+    BuildContext, Built, Bundle, ChainContext, ChainMachine, ChainVm, Machine, MachineConfig,
+    NoAliases, ProposeCtx, Verdict,
 };
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, History};
 use esker_evm::executor::{ChainParams, CodeCache};
@@ -15,9 +15,9 @@ use esker_evm::genesis::Genesis;
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm::types::Transaction;
 use esker_evm::view::{ChainReader, SealedBlock};
+use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::keys::PrivateKey;
-use esker_primitives::{ChainId, Id};
 use esker_storage::{KvStore, MemoryStore, Scope, Store};
 use tokio::sync::Notify;
 
@@ -26,21 +26,6 @@ use crate::vectors::recorded;
 const FUNDED: Address = address!("0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC");
 const START_MS: u64 = 1_800_000_000_000;
 const GWEI: u128 = 1_000_000_000;
-
-#[derive(Debug)]
-struct NoAliases;
-
-impl Aliases for NoAliases {
-    fn lookup(&self, _: &str) -> Option<ChainId> {
-        None
-    }
-    fn primary_alias(&self, _: &ChainId) -> Option<String> {
-        None
-    }
-    fn aliases(&self, _: &ChainId) -> Vec<String> {
-        Vec::new()
-    }
-}
 
 struct World {
     evm: Arc<Evm>,

@@ -2,58 +2,20 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256};
-use esker_chain::{
-    Aliases, ChainContext, ChainMachine, ChainVm, Machine, MachineConfig, ProposeCtx,
-};
+use esker_chain::Machine;
 use esker_evm::accounts::{KeyRing, WELL_KNOWN_KEY};
-use esker_evm::chain::{Evm, EvmConfig, History};
-use esker_evm::executor::{ChainParams, CodeCache};
+use esker_evm::chain::Evm;
 use esker_evm::extension::NoExtension;
-use esker_evm::genesis::Genesis;
 use esker_evm::oracle::{FeeOracle, OracleConfig};
-use esker_evm::pool::PooledTx;
-use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
-use esker_evm::view::{ChainReader, PoolReader};
+use esker_evm_rpc::Apis;
 use esker_evm_rpc::evm::{self, SenderLocks, Transact, TransactConfig};
-use esker_evm_rpc::{Apis, ProofWindow, ReadConfig, Reads};
 use esker_primitives::clock::{Clock, ManualClock};
-use esker_primitives::{ChainId, Id};
 use esker_rpc::evm::{Limits, Server};
-use esker_storage::{MemoryStore, Scope, Store};
-use tokio::sync::Notify;
 
-const START_MS: u64 = 1_800_000_000_000;
+use crate::world::{Chain, Setup, answer, make_block};
+
 /// Between two blocks, so long that tips need not pay for speed.
 const BLOCK_MS: u64 = 2_000;
-
-#[derive(Debug)]
-struct NoAliases;
-
-impl Aliases for NoAliases {
-    fn lookup(&self, _: &str) -> Option<ChainId> {
-        None
-    }
-    fn primary_alias(&self, _: &ChainId) -> Option<String> {
-        None
-    }
-    fn aliases(&self, _: &ChainId) -> Vec<String> {
-        Vec::new()
-    }
-}
-
-#[derive(Debug)]
-struct PoolOf(Arc<Evm>);
-
-impl PoolReader for PoolOf {
-    fn transaction(&self, hash: B256) -> Option<PooledTx> {
-        self.0.pool().transaction(hash)
-    }
-
-    fn next_nonce(&self, account: Address) -> Option<u64> {
-        PoolReader::next_nonce(self.0.pool(), account)
-    }
-}
 
 pub(super) struct World {
     pub(super) evm: Arc<Evm>,
@@ -64,51 +26,13 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(config: TransactConfig, allow_unfinalized_queries: bool) -> Self {
-        let clock = Arc::new(ManualClock::new(START_MS));
-        let work = Arc::new(Notify::new());
-        let store = Store::new(Arc::new(MemoryStore::new())).unwrap();
-        let context = ChainContext {
-            network_id: 12345,
-            hrp: "local".into(),
-            chain_id: Id::sha256(b"C"),
-            scope: Scope(2),
-            native_asset_id: Id::ZERO,
-            native_aliases: Vec::new(),
-            aliases: Arc::new(NoAliases),
-            clock: clock.clone(),
-            store: store.clone(),
-            primary_chains: Arc::default(),
-            work: Arc::clone(&work),
-        };
-        let rules = CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default());
-        let params = ChainParams {
-            rules: Arc::new(rules),
-            network_id: 12345,
-            blockchain_id: context.chain_id,
-            codes: Arc::new(CodeCache::default()),
-        };
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/genesis/local-c.json");
-        let genesis = Genesis::parse(&std::fs::read(path).unwrap()).unwrap();
-        let settings = EvmConfig {
-            history: History::Archive,
+        let setup = Setup {
+            allow_unfinalized_queries,
             allow_unprotected: config.allow_unprotected_txs,
-            ..EvmConfig::default()
+            ..Setup::ARCHIVE
         };
-        let extension = Arc::new(NoExtension);
-        let evm = Evm::new(context, params.clone(), settings, genesis, extension).unwrap();
-        let chains = vec![Arc::clone(&evm) as Arc<dyn ChainVm>];
-        let checked = MachineConfig { check_proposals: true };
-        let machine = Machine::open(chains, store, clock.clone(), work, checked).unwrap();
-        let reads = Arc::new(Reads {
-            chain: Arc::clone(&evm) as Arc<dyn ChainReader>,
-            pool: Arc::new(PoolOf(Arc::clone(&evm))),
-            config: ReadConfig {
-                allow_unfinalized_queries,
-                proof_window: ProofWindow::of(true, 43_200),
-                client_version: "esker/test".into(),
-                net_version: "43112".into(),
-            },
-        });
+        let Chain { evm, machine, clock, params, reads } =
+            Chain::open(setup, Arc::new(NoExtension));
         let transact = Arc::new(Transact {
             reads: Arc::clone(&reads),
             oracle: FeeOracle::new(OracleConfig::default(), Arc::clone(&params.rules)),
@@ -136,8 +60,7 @@ impl World {
 
     /// The answer to a message.
     pub(super) async fn ask(&self, body: &str) -> String {
-        let answer = self.server.answer(body.as_bytes(), None).await;
-        String::from_utf8(answer.body).unwrap()
+        answer(&self.server, body).await
     }
 
     /// The reply to a call.
@@ -158,12 +81,7 @@ impl World {
     /// Makes blocks of all that pays the base fee.
     pub(super) async fn settle(&self) {
         while self.has_work() {
-            self.clock.advance(BLOCK_MS);
-            let (height, parent) = self.machine.last_final();
-            let at =
-                ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
-            let bundle = self.machine.propose(at).await.unwrap();
-            self.machine.finalize(&bundle, None).await.unwrap();
+            make_block(&self.machine, &self.clock, BLOCK_MS).await;
         }
     }
 
