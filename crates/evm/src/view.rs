@@ -10,7 +10,9 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256};
 use esker_storage::{KvRead, Scope, StorageError};
 use thiserror::Error;
+use tokio::sync::broadcast;
 
+use crate::chain::AcceptedBlock;
 use crate::pool::{Pool, PooledTx};
 use crate::rules::Rules;
 use crate::state::{At, StateError, StateView};
@@ -144,4 +146,17 @@ impl PoolReader for Pool {
     fn next_nonce(&self, account: Address) -> Option<u64> {
         Self::next_nonce(self, &account)
     }
+}
+
+/// What happens on the chain and in the pool, from the moment of asking on.
+///
+/// A receiver that lags too far behind is told how much it missed ([`broadcast::error::RecvError::Lagged`]); it
+/// never slows the chain down. Of a transaction the pool tells before its block does.
+pub trait ChainEvents: Send + Sync + fmt::Debug + 'static {
+    /// Accepted blocks, in order, each when [`ChainReader`] shows it.
+    fn accepted_blocks(&self) -> broadcast::Receiver<Arc<AcceptedBlock>>;
+
+    /// Transactions that became executable in the pool, each when [`PoolReader`] shows it: those that came so,
+    /// replacements, and queued ones whose turn it is. Of one account in the order of nonces.
+    fn pending_transactions(&self) -> broadcast::Receiver<PooledTx>;
 }

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
 use esker_chain::ChainVm;
+use tokio::sync::broadcast;
 
 use super::vm::Evm;
-use super::{ChainReadError, ChainView};
+use super::{AcceptedBlock, ChainReadError, ChainView};
 use crate::pool::PooledTx;
 use crate::rules::Rules;
 use crate::state::At;
 use crate::types::Receipt;
 use crate::view::{
-    BadBlock, ChainReader, PoolReader, SealedBlock, SealedHeader, StateSnapshot, TxLocation,
-    ViewError,
+    BadBlock, ChainEvents, ChainReader, PoolReader, SealedBlock, SealedHeader, StateSnapshot,
+    TxLocation, ViewError,
 };
 
 impl From<ChainReadError> for ViewError {
@@ -131,5 +132,15 @@ impl PoolReader for Evm {
 
     fn next_nonce(&self, account: Address) -> Option<u64> {
         self.pool().next_nonce(&account)
+    }
+}
+
+impl ChainEvents for Evm {
+    fn accepted_blocks(&self) -> broadcast::Receiver<Arc<AcceptedBlock>> {
+        self.subscribe()
+    }
+
+    fn pending_transactions(&self) -> broadcast::Receiver<PooledTx> {
+        self.pool().subscribe()
     }
 }

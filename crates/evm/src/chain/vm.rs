@@ -409,7 +409,7 @@ impl ChainVm for Evm {
     fn seal(&self, _: &ExecutedBlock, _: u64, _: &mut WriteSet) {}
 
     fn accepted(&self, block: &Arc<ExecutedBlock>, _: u64) {
-        let Some(sealed) = sealed(block) else { return };
+        let Ok(sealed) = Arc::clone(&block.payload).downcast::<AcceptedBlock>() else { return };
         let head = SealedHeader { header: sealed.block.header.clone(), hash: sealed.hash };
         *self.head.write() = Arc::new(head);
         self.accepted_txs.fetch_add(sealed.receipts.len() as u64, Ordering::Relaxed);
@@ -417,7 +417,7 @@ impl ChainVm for Evm {
             tracing::error!(chain = self.name(), %error, "the pool could not follow a block");
         }
         // Nobody listening is no error.
-        let _listeners = self.events.send(Arc::new(sealed.clone()));
+        let _listeners = self.events.send(sealed);
         if self.pool.counts().0 > 0 {
             self.context.work.notify_one();
         }

@@ -119,12 +119,14 @@ impl Pool {
             return Err(PoolError::AlreadyKnown);
         }
         checks::after_recovery(&tx, &self.config, next)?;
-        let promoted = self.inner.lock().add(tx, state, next, now_ms, &self.config)?;
-        self.announce(promoted);
+        let mut inner = self.inner.lock();
+        let promoted = inner.add(tx, state, next, now_ms, &self.config)?;
+        self.announce(&inner, promoted);
         Ok(())
     }
 
-    fn announce(&self, promoted: Vec<PooledTx>) {
+    /// Tells while the pool is locked, so that everybody hears in the order in which it happened.
+    fn announce(&self, _: &Inner, promoted: Vec<PooledTx>) {
         for tx in promoted {
             // Nobody listening is no error.
             let _listeners = self.promoted.send(tx);
@@ -185,8 +187,9 @@ impl Pool {
 
     /// Follows a new head: `states` are the accounts' states after it, for [`Self::accounts`] at least.
     pub fn settle(&self, states: &BTreeMap<Address, AccountState>, gas_limit: u64, now_ms: u64) {
-        let promoted = self.inner.lock().settle(states, gas_limit, now_ms, &self.config);
-        self.announce(promoted);
+        let mut inner = self.inner.lock();
+        let promoted = inner.settle(states, gas_limit, now_ms, &self.config);
+        self.announce(&inner, promoted);
     }
 
     /// Removes one that turned out not to be executable.

@@ -14,7 +14,7 @@ use esker_evm::extension::NoExtension;
 use esker_evm::genesis::Genesis;
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm::types::Transaction;
-use esker_evm::view::{ChainReader, SealedBlock};
+use esker_evm::view::{ChainEvents, ChainReader, SealedBlock};
 use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::keys::PrivateKey;
@@ -327,4 +327,33 @@ async fn transactions_of_a_dropped_block_return() {
     let again = accept(&world).await;
     assert_ne!(again.id(), ours.id());
     assert_eq!(balance(&world, Address::repeat_byte(7)), U256::from(1));
+}
+
+#[tokio::test]
+async fn listeners_hear_of_what_can_run_and_of_its_block() {
+    let world = world(EvmConfig::default(), easy());
+    let (mut accepted, mut pending) =
+        (world.evm.accepted_blocks(), world.evm.pending_transactions());
+    let mut told =
+        || std::iter::from_fn(|| pending.try_recv().ok()).map(|tx| tx.hash()).collect::<Vec<_>>();
+    let tx = |nonce| transfer(nonce, 2 * GWEI, GWEI, 5);
+    let hash = |nonce| *tx(nonce).tx_hash();
+
+    world.evm.submit(tx(1)).unwrap();
+    assert!(told().is_empty(), "it waits for the nonce before it");
+    world.evm.submit(tx(0)).unwrap();
+    assert_eq!(told(), [hash(0), hash(1)]);
+    let dearer = transfer(1, 3 * GWEI, 2 * GWEI, 6);
+    world.evm.submit(dearer.clone()).unwrap();
+    assert_eq!(told(), [*dearer.tx_hash()], "a replacement is news");
+    assert!(world.evm.submit(tx(0)).is_err());
+    assert!(told().is_empty(), "what is refused is not");
+
+    assert!(accepted.try_recv().is_err(), "no block yet");
+    accept(&world).await;
+    let block = accepted.try_recv().unwrap();
+    assert_eq!(block.hash, ChainReader::head(world.evm.as_ref()).hash);
+    let hashes: Vec<B256> = block.block.transactions.iter().map(|tx| *tx.tx_hash()).collect();
+    assert_eq!(hashes, [hash(0), *dearer.tx_hash()]);
+    assert_eq!(block.receipts.len(), 2);
 }
