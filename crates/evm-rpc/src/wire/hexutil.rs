@@ -97,6 +97,21 @@ pub fn bytes(text: &[u8]) -> Result<Vec<u8>, HexFault> {
     plain_bytes(data_digits(text)?)
 }
 
+/// Reads data where there has to be some; a letter that is no digit is told before a missing one.
+pub fn decode(text: &[u8]) -> Result<Vec<u8>, HexFault> {
+    if text.is_empty() {
+        return Err(HexFault::Empty);
+    }
+    let digits = without_prefix(text).ok_or(HexFault::MissingPrefix)?;
+    let pairs = digits.chunks_exact(2);
+    let rest = pairs.remainder();
+    let bytes = pairs.map(byte).collect::<Result<_, _>>()?;
+    match rest.first() {
+        None => Ok(bytes),
+        Some(digit) => Err(nibble(*digit).map_or(HexFault::Syntax, |_| HexFault::OddLength)),
+    }
+}
+
 /// Reads an even number of digits without a prefix.
 pub fn plain_bytes(digits: &[u8]) -> Result<Vec<u8>, HexFault> {
     if digits.len() % 2 == 1 {

@@ -3,26 +3,27 @@
 use alloy_primitives::{Address, B256, U256, hex};
 use esker_evm_rpc::wire::call::{AccessListArg, BlockOverrides, StateOverrides, TransactionArgs};
 use esker_evm_rpc::wire::{
-    Addr, AssetId, Big, BlockNumber, BlockNumberOrHash, Data, Hash, StorageKey, Uint, Uint64,
+    Addr, AssetId, Big, BlockNumber, BlockNumberOrHash, Data, Hash, LogFilter, StorageKey, Uint,
+    Uint64,
 };
 use esker_rpc::args::Argument;
 use esker_rpc::go_json::{Document, to_go_vec};
 use proptest::prelude::*;
 use serde_json::Value;
 
-fn decode<T: Argument>(json: &str) -> Result<T, String> {
+pub(crate) fn decode<T: Argument>(json: &str) -> Result<T, String> {
     T::decode(Document::first(json.as_bytes()).unwrap()).map_err(|error| error.to_string())
 }
 
 /// What is said of values that do not fit.
 #[track_caller]
-fn refused<T: Argument>(texts: &[(&str, &str)]) {
+pub(crate) fn refused<T: Argument>(texts: &[(&str, &str)]) {
     for (json, text) in texts {
         assert_eq!(decode::<T>(json).err().as_deref(), Some(*text), "{json}");
     }
 }
 
-fn mismatch(found: &str, of: &str) -> String {
+pub(crate) fn mismatch(found: &str, of: &str) -> String {
     format!("json: cannot unmarshal {found} into Go value of type {of}")
 }
 
@@ -270,6 +271,8 @@ const NAMES: &[&str] = &[
     "storageKeys",
     "blockNumber",
     "blockHash",
+    "fromBlock",
+    "topics",
     "state",
     "code",
     "time",
@@ -321,6 +324,7 @@ proptest! {
         answers::<AssetId>(&json);
         answers::<BlockNumber>(&json);
         answers::<BlockNumberOrHash>(&json);
+        answers::<LogFilter>(&json);
         answers::<AccessListArg>(&json);
         answers::<TransactionArgs>(&json);
         answers::<StateOverrides>(&json);

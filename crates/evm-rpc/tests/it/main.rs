@@ -8,6 +8,7 @@
 mod atomic;
 mod decoders;
 mod golden;
+mod log_filter;
 mod pending;
 mod recorded;
 mod replay;

@@ -1,0 +1,284 @@
+//! Which logs are meant: Go's `filters.FilterCriteria` (c-chain.md 4.8).
+
+use std::borrow::Cow;
+
+use alloy_primitives::{Address, B256, Log};
+use esker_rpc::RpcError;
+use esker_rpc::args::{Argument, ArgumentError, decode_struct};
+use esker_rpc::go_json::{Document, Kind};
+
+use super::hexutil;
+use super::{BlockNumber, Hash};
+
+/// Topics of a log, at most.
+pub const MAX_TOPICS: usize = 4;
+
+/// What is asked of logs, and of which blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogFilter {
+    /// Whose logs.
+    pub blocks: LogBlocks,
+    /// Which of their logs.
+    pub logs: LogMatcher,
+}
+
+/// Blocks whose logs are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogBlocks {
+    /// One block.
+    Hash(B256),
+    /// From one to another, both included.
+    Range {
+        /// `latest` if it was not given.
+        from: BlockNumber,
+        /// `latest` if it was not given.
+        to: BlockNumber,
+    },
+}
+
+/// What is asked of a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogMatcher {
+    addresses: OneOf<Address>,
+    /// By place in the log. Of those behind the last that a log can have only their number is known.
+    topics: Vec<OneOf<B256>>,
+    positions: usize,
+}
+
+/// Values of which one has to be there; of none, any will do. Kept in order, so that many cost little.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneOf<T>(Box<[T]>);
+
+impl Default for LogBlocks {
+    fn default() -> Self {
+        Self::Range { from: BlockNumber::Latest, to: BlockNumber::Latest }
+    }
+}
+
+impl<T> Default for OneOf<T> {
+    fn default() -> Self {
+        Self(Box::default())
+    }
+}
+
+impl<T: Ord> OneOf<T> {
+    /// One of these.
+    pub fn of(mut values: Vec<T>) -> Self {
+        values.sort_unstable();
+        values.dedup();
+        Self(values.into_boxed_slice())
+    }
+
+    /// Does this value do?
+    pub fn takes(&self, value: &T) -> bool {
+        self.0.is_empty() || self.0.binary_search(value).is_ok()
+    }
+}
+
+impl<T> OneOf<T> {
+    /// The values; none: any will do.
+    pub fn values(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl LogMatcher {
+    /// Logs of these addresses with these topics, place by place.
+    pub fn new(addresses: OneOf<Address>, mut topics: Vec<OneOf<B256>>) -> Self {
+        let positions = topics.len();
+        topics.truncate(MAX_TOPICS);
+        Self { addresses, topics, positions }
+    }
+
+    /// Is this log meant? One with fewer topics than places were given is not, whatever is asked of them.
+    pub fn takes(&self, log: &Log) -> bool {
+        self.positions <= log.topics().len()
+            && self.addresses.takes(&log.address)
+            && self.topics.iter().zip(log.topics()).all(|(wanted, topic)| wanted.takes(topic))
+    }
+
+    /// Whose logs.
+    pub fn addresses(&self) -> &OneOf<Address> {
+        &self.addresses
+    }
+
+    /// What topics, place by place.
+    pub fn topics(&self) -> &[OneOf<B256>] {
+        &self.topics
+    }
+
+    /// More topics than a log can have are refused where logs are read at once, and never match elsewhere.
+    pub fn check_topics(&self) -> Result<(), RpcError> {
+        if self.positions > MAX_TOPICS {
+            return Err(RpcError::new("exceed max topics"));
+        }
+        Ok(())
+    }
+
+    /// Memory that this takes, bytes.
+    pub fn bytes(&self) -> usize {
+        let topics: usize = self.topics.iter().map(|wanted| size_of_val(wanted.values())).sum();
+        size_of_val(self.addresses.values()) + topics
+    }
+}
+
+impl LogFilter {
+    /// Can logs that are still to come be watched by it? From the reference: a range runs forwards, and ends
+    /// with `latest`, `pending` or a number.
+    pub fn check_watch(&self) -> Result<(), RpcError> {
+        use BlockNumber::{Accepted, Finalized, Latest, Number, Pending, Safe};
+        let LogBlocks::Range { from, to } = self.blocks else { return Ok(()) };
+        let runs_forwards = match (from, to) {
+            (Number(from), Number(to)) => from <= to,
+            (Latest | Number(_), Latest) | (Latest | Pending | Number(_), Pending) => true,
+            (Latest | Pending, Number(_))
+            | (Pending, Latest)
+            | (Accepted | Finalized | Safe, _)
+            | (_, Accepted | Finalized | Safe) => false,
+        };
+        if runs_forwards {
+            return Ok(());
+        }
+        Err(RpcError::new("invalid from and to block combination: from > to"))
+    }
+
+    /// Does a watcher want logs of the block at this height? Only numbers bound what is still to come; as in
+    /// the reference a block hash does not.
+    pub fn watches(&self, height: u64) -> bool {
+        let LogBlocks::Range { from, to } = self.blocks else { return true };
+        let starts = !matches!(from, BlockNumber::Number(from) if height < from);
+        let ended = matches!(to, BlockNumber::Number(to) if height > to);
+        starts && !ended
+    }
+
+    /// Is this log meant, whatever its block?
+    pub fn matches(&self, log: &Log) -> bool {
+        self.logs.takes(log)
+    }
+}
+
+/// A member that is decoded, whose fault is told only after those of other members.
+struct Later<T>(Result<T, ArgumentError>);
+
+/// `address`: text, or a list of texts.
+type Addresses = Later<OneOf<Address>>;
+/// `topics`: for each place null, a text, or a list of texts. A null in such a list takes any topic.
+type Topics = Later<Vec<OneOf<B256>>>;
+
+impl Argument for Addresses {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("interface {}")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        Ok(Self(addresses(value)))
+    }
+}
+
+impl Argument for Topics {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("[]interface {}")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        match value.kind() {
+            Kind::Null | Kind::Array => Ok(Self(value.elements().map(place).collect())),
+            kind => Err(ArgumentError::kind(kind, Self::go_type())),
+        }
+    }
+}
+
+impl Argument for LogFilter {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("filters.FilterCriteria")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        let (mut hash, mut from, mut to) = (None::<Hash>, None::<BlockNumber>, None::<BlockNumber>);
+        let mut addresses: Addresses = Later(Ok(OneOf::default()));
+        let mut topics: Topics = Later(Ok(Vec::new()));
+        decode_struct(
+            value,
+            "filters.input",
+            &mut [
+                ("blockHash", &mut hash),
+                ("fromBlock", &mut from),
+                ("toBlock", &mut to),
+                ("address", &mut addresses),
+                ("topics", &mut topics),
+            ],
+        )?;
+        let blocks = match (hash, from, to) {
+            (None, from, to) => LogBlocks::Range {
+                from: from.unwrap_or(BlockNumber::Latest),
+                to: to.unwrap_or(BlockNumber::Latest),
+            },
+            (Some(Hash(hash)), None, None) => LogBlocks::Hash(hash),
+            (Some(_), _, _) => {
+                return Err(ArgumentError::text(
+                    "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other",
+                ));
+            }
+        };
+        Ok(Self { blocks, logs: LogMatcher::new(addresses.0?, topics.0?) })
+    }
+}
+
+fn addresses(value: Document<'_>) -> Result<OneOf<Address>, ArgumentError> {
+    let read = |text: &str| data(text, "address").map(Address::from);
+    match (value.as_str(), value.kind()) {
+        (_, Kind::Null) => Ok(OneOf::default()),
+        (Some(text), _) => {
+            let address = read(&text)
+                .map_err(|fault| ArgumentError::text(format!("invalid address: {fault}")))?;
+            Ok(OneOf::of(vec![address]))
+        }
+        (None, Kind::Array) => {
+            let element = |(at, element): (usize, Document<'_>)| {
+                let text = element.as_str().ok_or_else(|| {
+                    ArgumentError::text(format!("non-string address at index {at}"))
+                })?;
+                read(&text).map_err(|fault| {
+                    ArgumentError::text(format!("invalid address at index {at}: {fault}"))
+                })
+            };
+            let list: Result<Vec<_>, _> = value.elements().enumerate().map(element).collect();
+            list.map(OneOf::of)
+        }
+        (None, _) => Err(ArgumentError::text("invalid addresses in query")),
+    }
+}
+
+/// What is asked of the topic at one place.
+fn place(value: Document<'_>) -> Result<OneOf<B256>, ArgumentError> {
+    let read = |text: &str| data(text, "topic").map(B256::from).map_err(ArgumentError::text);
+    match (value.as_str(), value.kind()) {
+        (_, Kind::Null) => Ok(OneOf::default()),
+        (Some(text), _) => Ok(OneOf::of(vec![read(&text)?])),
+        (None, Kind::Array) => {
+            let mut topics = Vec::new();
+            for element in value.elements() {
+                if element.kind() == Kind::Null {
+                    // What follows it is not looked at.
+                    return Ok(OneOf::default());
+                }
+                topics.push(read(&element.as_str().ok_or_else(not_a_topic)?)?);
+            }
+            Ok(OneOf::of(topics))
+        }
+        (None, _) => Err(not_a_topic()),
+    }
+}
+
+fn not_a_topic() -> ArgumentError {
+    ArgumentError::text("invalid topic(s)")
+}
+
+/// Data of `N` bytes, with the texts of this argument.
+fn data<const N: usize>(text: &str, of: &str) -> Result<[u8; N], String> {
+    let bytes = hexutil::decode(text.as_bytes()).map_err(|fault| fault.to_string())?;
+    let have = bytes.len();
+    bytes
+        .try_into()
+        .map_err(|_| format!("hex has invalid length {have} after decoding; expected {N} for {of}"))
+}
