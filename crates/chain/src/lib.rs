@@ -19,6 +19,7 @@ mod bundle;
 mod context;
 mod engine;
 mod error;
+pub mod listing;
 mod machine;
 pub mod tables;
 mod vm;

@@ -7,14 +7,16 @@
 //! Nothing here knows a UTXO: keys, values and traits are bytes. Elements may be removed before they are put (a chain
 //! that catches up before its peer); the space then remembers the removal until the put comes.
 //!
-//! Start with [`apply`] for the rules and [`indexed`] for the order of pages.
+//! Start with [`apply`] for the rules and [`indexed`] for the order of pages; [`visit_page`] reads them for owners.
 
 mod apply;
 mod error;
+mod page;
 mod query;
 mod tables;
 
 pub use apply::{Element, Requests, apply};
 pub use error::{SharedMemoryError, SharedMemoryResult};
+pub use page::{PageEnd, PageStart, visit_page};
 pub use query::{Cursor, Page, get, indexed};
 pub use tables::{MAX_KEY_LEN, MAX_TRAIT_LEN};

@@ -1,8 +1,8 @@
 //! Why a method has no result: the texts that clients see.
 
 use esker_chain::address::ServiceAddressError;
+use esker_chain::listing::ListingError;
 use esker_primitives::codec::CodecError;
-use esker_primitives::ids::IdError;
 use esker_primitives::{BlockId, Id, go};
 use esker_rpc::RpcError;
 use esker_rpc::wire::EncodingError;
@@ -37,18 +37,12 @@ pub(crate) enum ServiceError {
     AddressArgument(ServiceAddressError),
     #[error("pageSize > maximum allowed ({0})")]
     PageSize(usize),
-    #[error("no addresses provided")]
-    NoAddresses,
-    #[error("number of addresses given, {given}, exceeds maximum, {most}")]
-    TooManyAddresses { given: usize, most: usize },
-    #[error("problem parsing source chainID {quoted}: there is no ID with alias: {0}", quoted = go::quote(.0))]
-    SourceChain(String),
+    #[error(transparent)]
+    Listing(#[from] ListingError),
     #[error(transparent)]
     Address(#[from] ServiceAddressError),
     #[error("couldn't parse start index address {quoted}: {cause}", quoted = go::quote(.text))]
     StartAddress { text: String, cause: ServiceAddressError },
-    #[error("couldn't parse start index utxo: {0}")]
-    StartUtxo(IdError),
     #[error("couldn't encode UTXO {id} as string: {cause}")]
     EncodeUtxo { id: Id, cause: EncodingError },
     #[error("problem decoding transaction: {0}")]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use esker_chain::listing::{UtxoIndex, check_number, source_chain};
 use esker_primitives::{ChainId, Id, ShortId};
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU64};
 use serde::{Deserialize, Serialize};
@@ -10,25 +11,14 @@ use super::{Reply, ServiceError, format_address, parse_address};
 use crate::state::{MAX_UTXO_PAGE, PageEnd, PageStart};
 use crate::vm::Xvm;
 
-/// Most addresses of one call, counted as given.
-const MAX_ADDRESSES: usize = 1024;
-
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct UtxosArgs {
     addresses: Vec<String>,
     source_chain: String,
     limit: CappedLimit,
-    start_index: Index,
+    start_index: UtxoIndex,
     encoding: Encoding,
-}
-
-/// Position in a walk over UTXOs.
-#[derive(Debug, Default, Deserialize, Serialize)]
-#[serde(default)]
-pub(super) struct Index {
-    address: String,
-    utxo: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -36,7 +26,7 @@ pub(super) struct Index {
 pub(super) struct UtxosReply {
     num_fetched: JsonU64,
     utxos: Vec<String>,
-    end_index: Index,
+    end_index: UtxoIndex,
     /// As given; not there where it was not.
     #[serde(skip_serializing_if = "String::is_empty")]
     source_chain: String,
@@ -53,7 +43,7 @@ pub(super) fn get_utxos(vm: &Xvm, args: UtxosArgs) -> Reply<UtxosReply> {
     Ok(UtxosReply {
         num_fetched: JsonU64(u64::try_from(utxos.len()).unwrap_or(u64::MAX)),
         utxos,
-        end_index: Index {
+        end_index: UtxoIndex {
             address: format_address(vm, &end.address),
             utxo: end.utxo_id.to_string(),
         },
@@ -88,22 +78,13 @@ fn page(
     refused.map_or(Ok((utxos, end)), Err)
 }
 
-fn check_number(given: usize) -> Reply<()> {
-    match given {
-        0 => Err(ServiceError::NoAddresses),
-        1..=MAX_ADDRESSES => Ok(()),
-        _ => Err(ServiceError::TooManyAddresses { given, most: MAX_ADDRESSES }),
-    }
-}
-
 /// The chain that exported; none for this chain itself.
 fn parse_source(vm: &Xvm, text: &str) -> Reply<Option<ChainId>> {
     if text.is_empty() {
         return Ok(None);
     }
     let context = vm.context();
-    let chain = context.aliases.lookup(text);
-    let chain = chain.ok_or_else(|| ServiceError::SourceChain(text.to_owned()))?;
+    let chain = source_chain(context.aliases.as_ref(), text)?;
     Ok((chain != context.chain_id).then_some(chain))
 }
 
@@ -112,12 +93,11 @@ fn parse_all(vm: &Xvm, texts: &[String]) -> Reply<BTreeSet<ShortId>> {
 }
 
 /// Where to start; given if either member is.
-fn parse_start(vm: &Xvm, index: &Index) -> Reply<Option<PageStart>> {
-    if index.address.is_empty() && index.utxo.is_empty() {
+fn parse_start(vm: &Xvm, index: &UtxoIndex) -> Reply<Option<PageStart>> {
+    if !index.is_given() {
         return Ok(None);
     }
     let address = parse_address(vm, &index.address)
         .map_err(|cause| ServiceError::StartAddress { text: index.address.clone(), cause })?;
-    let utxo_id = index.utxo.parse().map_err(ServiceError::StartUtxo)?;
-    Ok(Some(PageStart { address, utxo_id }))
+    Ok(Some(PageStart { address, utxo_id: index.utxo_id()? }))
 }

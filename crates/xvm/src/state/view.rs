@@ -161,7 +161,7 @@ impl<'a> View<'a> {
         visit: &mut dyn FnMut(&Id, &[u8]),
     ) -> StorageResult<PageEnd> {
         let this = &self.vm.context().chain_id;
-        page::visit_atomic_page(
+        esker_shared_memory::visit_page(
             self.reader.as_ref(),
             (this, source_chain),
             addresses,

@@ -5,39 +5,21 @@ use std::ops::Bound;
 
 use esker_chain::Aliases;
 use esker_chain::address::parse_service_address;
+use esker_chain::listing::{MAX_UTXO_PAGE, UtxoIndex, check_number, source_chain};
 use esker_primitives::codec::Encode as _;
 use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId, address, go};
 use esker_rpc::RpcError;
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU64};
-use esker_shared_memory::{Cursor, indexed};
+use esker_shared_memory::{PageEnd, PageStart, visit_page};
 use esker_utxo::Utxo;
 use serde::{Deserialize, Serialize};
 
 use super::{P_CHAIN, PlatformApi};
 
-/// Most addresses of one call, counted as given.
-const MAX_ADDRESSES: usize = 1024;
-/// Most UTXOs of one reply; larger limits become this.
-const MAX_PAGE: usize = 1024;
-
 /// The P-Chain's own outputs, which never change.
 #[derive(Debug)]
 pub(super) struct LocalUtxos {
     by_owner: BTreeMap<(ShortId, Id), Utxo>,
-}
-
-/// A place in a walk: an address and a UTXO of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
-    address: ShortId,
-    utxo_id: Id,
-}
-
-/// Some UTXOs: their IDs and bytes, and where the last one stood.
-#[derive(Debug, Default)]
-struct Page {
-    utxos: Vec<(Id, Vec<u8>)>,
-    last: Option<Place>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -46,15 +28,8 @@ pub(super) struct UtxosArgs {
     addresses: Option<Vec<String>>,
     source_chain: String,
     limit: CappedLimit,
-    start_index: Index,
+    start_index: UtxoIndex,
     encoding: Encoding,
-}
-
-#[derive(Debug, Default, Deserialize, Serialize)]
-#[serde(default)]
-struct Index {
-    address: String,
-    utxo: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -62,7 +37,7 @@ struct Index {
 pub(super) struct UtxosReply {
     num_fetched: JsonU64,
     utxos: Vec<String>,
-    end_index: Index,
+    end_index: UtxoIndex,
     encoding: Encoding,
 }
 
@@ -111,23 +86,34 @@ impl LocalUtxos {
 
     /// The UTXOs of these addresses after `start`, by address and then by ID; one of several owners is listed under
     /// the lowest of them that was asked for.
-    fn page(&self, addresses: &BTreeSet<ShortId>, start: Option<Place>, limit: usize) -> Page {
-        let mut page = Page::default();
+    fn visit_page(
+        &self,
+        addresses: &BTreeSet<ShortId>,
+        start: Option<PageStart>,
+        limit: usize,
+        visit: &mut dyn FnMut(&Id, &[u8]),
+    ) -> PageEnd {
+        let mut end = PageEnd::empty(addresses, start);
         for (place, utxo) in addresses.iter().flat_map(|address| self.of(address, start)) {
-            if page.utxos.len() >= limit {
+            if end.count >= limit {
                 break;
             }
             let owners = utxo.output.owners().addresses.iter();
             let lowest = owners.filter(|owner| addresses.contains(owner)).min();
             if lowest == Some(&place.address) {
-                page.utxos.push((place.utxo_id, utxo.to_versioned_bytes()));
-                page.last = Some(place);
+                visit(&place.utxo_id, &utxo.to_versioned_bytes());
+                let PageStart { address, utxo_id } = place;
+                end = PageEnd { count: end.count + 1, address, utxo_id };
             }
         }
-        page
+        end
     }
 
-    fn of(&self, address: &ShortId, start: Option<Place>) -> impl Iterator<Item = (Place, &Utxo)> {
+    fn of(
+        &self,
+        address: &ShortId,
+        start: Option<PageStart>,
+    ) -> impl Iterator<Item = (PageStart, &Utxo)> {
         let address = *address;
         let from = match start {
             // Nothing: the range from the greatest ID of a lower address on is skipped below.
@@ -140,7 +126,7 @@ impl LocalUtxos {
         let to = Bound::Included((address, Id::new([0xff; 32])));
         // A range that excludes and includes the same key is empty, and allowed.
         self.by_owner.range((from, to)).map(|((address, utxo_id), utxo)| {
-            (Place { address: *address, utxo_id: *utxo_id }, utxo)
+            (PageStart { address: *address, utxo_id: *utxo_id }, utxo)
         })
     }
 }
@@ -148,33 +134,25 @@ impl LocalUtxos {
 impl PlatformApi {
     pub(super) fn get_utxos(&self, args: UtxosArgs) -> Result<UtxosReply, RpcError> {
         let given = args.addresses.unwrap_or_default();
-        match given.len() {
-            0 => return Err(RpcError::new("no addresses provided")),
-            1..=MAX_ADDRESSES => {}
-            more => {
-                let text =
-                    format!("number of addresses given, {more}, exceeds maximum, {MAX_ADDRESSES}");
-                return Err(RpcError::new(text));
-            }
-        }
+        check_number(given.len()).map_err(refused)?;
         let source = self.source(&args.source_chain)?;
         let addresses = self.parse_addresses(&given)?;
         let start = self.start(&args.start_index)?;
-        let limit = args.limit.at_most(MAX_PAGE);
-        let page = match &source {
-            None => self.local.page(&addresses, start, limit),
-            Some(source) => self.exported(source, &addresses, start, limit)?,
+        let limit = args.limit.at_most(MAX_UTXO_PAGE);
+        let mut found = Vec::new();
+        let mut add = |id: &Id, bytes: &[u8]| found.push((*id, bytes.to_vec()));
+        let end = match &source {
+            None => self.local.visit_page(&addresses, start, limit, &mut add),
+            Some(source) => self.visit_exported(source, &addresses, start, limit, &mut add)?,
         };
-        let end = page.last.unwrap_or_else(|| end_of_nothing(&addresses, start));
-        let utxos: Vec<_> = page
-            .utxos
+        let utxos: Vec<_> = found
             .iter()
             .map(|(id, bytes)| shown(id, bytes, args.encoding))
             .collect::<Result<_, _>>()?;
         Ok(UtxosReply {
             num_fetched: JsonU64(utxos.len() as u64),
             utxos,
-            end_index: Index {
+            end_index: UtxoIndex {
                 address: self.format_address(&end.address),
                 utxo: end.utxo_id.to_string(),
             },
@@ -217,37 +195,21 @@ impl PlatformApi {
         })
     }
 
-    fn exported(
+    fn visit_exported(
         &self,
         source: &ChainId,
         addresses: &BTreeSet<ShortId>,
-        start: Option<Place>,
+        start: Option<PageStart>,
         limit: usize,
-    ) -> Result<Page, RpcError> {
-        let failed = |error: &dyn std::fmt::Display| {
-            tracing::error!(%error, "a method failed because of the store");
-            RpcError::new(error.to_string())
-        };
-        let traits = addresses.iter().map(|address| address.as_bytes().to_vec()).collect();
-        let start = start.map(|place| Cursor {
-            name: place.address.as_bytes().to_vec(),
-            key: place.utxo_id.as_bytes().to_vec(),
+        visit: &mut dyn FnMut(&Id, &[u8]),
+    ) -> Result<PageEnd, RpcError> {
+        let end = self.store.snapshot().and_then(|reader| {
+            visit_page(reader.as_ref(), (&P_CHAIN, source), addresses, start, limit, visit)
         });
-        let reader = self.store.snapshot().map_err(|error| failed(&error))?;
-        let found = indexed(reader.as_ref(), &P_CHAIN, source, &traits, start.as_ref(), limit)
-            .map_err(|error| failed(&error))?;
-        let id = |key: &[u8]| Id::from_slice(key).map_err(|error| failed(&error));
-        let last = match found.last {
-            None => None,
-            Some(Cursor { name, key }) => {
-                let address = ShortId::from_slice(&name).map_err(|error| failed(&error))?;
-                Some(Place { address, utxo_id: id(&key)? })
-            }
-        };
-        let rows = found.keys.iter().zip(found.values);
-        let utxos =
-            rows.map(|(key, value)| Ok((id(key)?, value))).collect::<Result<_, RpcError>>()?;
-        Ok(Page { utxos, last })
+        end.map_err(|error| {
+            tracing::error!(%error, "a method failed because of the store");
+            refused(error)
+        })
     }
 
     /// The chain that exported; none for the P-Chain itself.
@@ -255,18 +217,12 @@ impl PlatformApi {
         if text.is_empty() {
             return Ok(None);
         }
-        let chain = self.aliases.lookup(text).ok_or_else(|| {
-            let quoted = go::quote(text);
-            let text = format!(
-                "problem parsing source chainID {quoted}: there is no ID with alias: {text}"
-            );
-            RpcError::new(text)
-        })?;
+        let chain = source_chain(self.aliases.as_ref(), text).map_err(refused)?;
         Ok((chain != P_CHAIN).then_some(chain))
     }
 
     fn parse_addresses(&self, texts: &[String]) -> Result<BTreeSet<ShortId>, RpcError> {
-        texts.iter().map(|text| self.parse_address(text).map_err(RpcError::new)).collect()
+        texts.iter().map(|text| self.parse_address(text).map_err(refused)).collect()
     }
 
     fn parse_address(&self, text: &str) -> Result<ShortId, String> {
@@ -280,29 +236,21 @@ impl PlatformApi {
     }
 
     /// Where to start; given if either member is.
-    fn start(&self, index: &Index) -> Result<Option<Place>, RpcError> {
-        if index.address.is_empty() && index.utxo.is_empty() {
+    fn start(&self, index: &UtxoIndex) -> Result<Option<PageStart>, RpcError> {
+        if !index.is_given() {
             return Ok(None);
         }
         let address = self.parse_address(&index.address).map_err(|cause| {
             let quoted = go::quote(&index.address);
             RpcError::new(format!("couldn't parse start index address {quoted}: {cause}"))
         })?;
-        let utxo_id = index
-            .utxo
-            .parse()
-            .map_err(|cause| RpcError::new(format!("couldn't parse start index utxo: {cause}")))?;
-        Ok(Some(Place { address, utxo_id }))
+        let utxo_id = index.utxo_id().map_err(refused)?;
+        Ok(Some(PageStart { address, utxo_id }))
     }
 }
 
-/// Where a walk stands that found nothing: at the greatest address, or where it began if that is beyond all.
-fn end_of_nothing(addresses: &BTreeSet<ShortId>, start: Option<Place>) -> Place {
-    let greatest = addresses.last().copied().unwrap_or_default();
-    match start {
-        Some(start) => Place { address: start.address.max(greatest), ..start },
-        None => Place { address: greatest, utxo_id: Id::ZERO },
-    }
+fn refused(error: impl std::fmt::Display) -> RpcError {
+    RpcError::new(error.to_string())
 }
 
 fn shown(id: &Id, bytes: &[u8], encoding: Encoding) -> Result<String, RpcError> {
