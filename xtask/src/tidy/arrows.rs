@@ -31,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const IN_TESTS: &[(&str, &str)] = &[
     // The VM under a real engine.
     ("esker-xvm", "esker-engine"),
+    ("esker-nat", "esker-engine"),
 ];
 
 pub(super) fn breaches() -> Result<Vec<String>> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, Signature, U256, b256};
-use esker_primitives::keys::{PrivateKey, PrivateKeyError};
+use esker_primitives::keys::{PrivateKey, PrivateKeyError, PublicKey};
 
 use super::{AccountError, AccountManager};
 
@@ -45,7 +45,7 @@ impl KeyRing {
         let mut ring = Self::default();
         for key in keys {
             let key = PrivateKey::from_slice(key)?;
-            let address = address_of(&key);
+            let address = address_of_key(&key.public_key());
             if ring.keys.insert(address, key).is_none() {
                 ring.order.push(address);
             }
@@ -78,9 +78,8 @@ fn sign(key: &PrivateKey, hash: &B256) -> Signature {
 }
 
 /// The account of a key: the end of the keccak hash of the uncompressed public key.
-fn address_of(key: &PrivateKey) -> Address {
-    let compressed = key.public_key();
-    let point = secp256k1::PublicKey::from_slice(compressed.as_bytes());
-    let point = point.expect("a key's own public key is a point").serialize_uncompressed();
+pub fn address_of_key(key: &PublicKey) -> Address {
+    let point = secp256k1::PublicKey::from_slice(key.as_bytes());
+    let point = point.expect("a public key is a point").serialize_uncompressed();
     Address::from_raw_public_key(&point[1..])
 }

@@ -16,7 +16,7 @@ use alloy_consensus::{SignableTransaction, TxEnvelope, TypedTransaction};
 use alloy_primitives::{Address, B256, Signature, eip191_hash_message};
 use thiserror::Error;
 
-pub use key_ring::{DEV_KEYS, KeyRing, WELL_KNOWN_KEY};
+pub use key_ring::{DEV_KEYS, KeyRing, WELL_KNOWN_KEY, address_of_key};
 pub use typed_data::{TypedData, TypedDataError};
 
 /// Why an account does not sign. The texts are the reference's.

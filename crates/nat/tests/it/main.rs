@@ -1,0 +1,6 @@
+//! Tests of the crate, one binary.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "in tests a panic is the message")]
+
+mod txs;
+mod vectors;
