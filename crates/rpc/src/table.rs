@@ -113,7 +113,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         R: Serialize + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.long(name, |params| params.named(), write, handler)
+        self.long(name, |params| params.named(), write, |_, _| None, handler)
     }
 
     /// A quick method that takes its arguments by position: `P` is `()` or a tuple of
@@ -160,7 +160,21 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         R: Serialize + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.long(name, P::from_params, write_list, handler)
+        self.long(name, P::from_params, write_list, |_, _| None, handler)
+    }
+
+    /// As [`MethodTable::on_list_blocking_with`], for a method that is mostly quick: `try_first` runs in
+    /// place, and only where it gives no answer does `handler` run on the blocking pool. Handing a call to
+    /// another thread and back takes longer than most calls do.
+    #[must_use]
+    pub fn on_list_tried<P, R, T, F>(self, name: &'static str, try_first: T, handler: F) -> Self
+    where
+        P: FromParams + Send + 'static,
+        R: Serialize + 'static,
+        T: Fn(&S, &P) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
+        F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.long(name, P::from_params, write_list, try_first, handler)
     }
 
     /// A quick method that is deprecated since that release: served, and told to the client.
@@ -284,17 +298,28 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         })
     }
 
-    fn long<P, R, F>(self, name: &'static str, read: Read<P>, write: Write<R>, handler: F) -> Self
+    fn long<P, R, T, F>(
+        self,
+        name: &'static str,
+        read: Read<P>,
+        write: Write<R>,
+        try_first: T,
+        handler: F,
+    ) -> Self
     where
         P: Send + 'static,
         R: 'static,
+        T: Fn(&S, &P) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
         self.row(name, move |service| {
             let handler = Arc::new(handler);
             Box::new(move |params, _, out| {
-                let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
                 let arguments = read(params)?;
+                if let Some(answer) = try_first(&service, &arguments) {
+                    return Ok(Step::Done(answer.and_then(|reply| write(&reply, out))));
+                }
+                let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
                 Ok(Step::Blocking(Box::new(move |context| {
                     handler(&service, arguments, context).and_then(|reply| write(&reply, out))
                 })))

@@ -29,7 +29,7 @@ const LATEST: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Latest)
 
 pub(super) fn methods() -> MethodTable<Transact> {
     table()
-        .on_list_blocking_with("call", call)
+        .on_list_tried("call", try_call, call)
         .on_list_blocking_with("callDetailed", call_detailed)
         .on_list_blocking_with("estimateGas", estimate_gas)
         .on_list_blocking_with("createAccessList", create_access_list)
@@ -37,18 +37,35 @@ pub(super) fn methods() -> MethodTable<Transact> {
 
 type Overrides = (Option<args::StateOverrides>, Option<args::BlockOverrides>);
 
+/// Gas that code gets where it runs on the thread that serves the connection: enough for the usual getter,
+/// well below a millisecond whatever it is spent on.
+const TRY_GAS: u64 = 60_000;
+
+type CallArgs = (
+    TransactionArgs,
+    Option<BlockNumberOrHash>,
+    Option<args::StateOverrides>,
+    Option<args::BlockOverrides>,
+);
+
+/// The call, if that takes but a moment.
+fn try_call(transact: &Transact, call: &CallArgs) -> Option<Result<Data, RpcError>> {
+    let (args, at, None, None) = call else { return None };
+    let outcome = transact.try_call(&request(args), at.unwrap_or(LATEST)).transpose()?;
+    Some(outcome.and_then(returned))
+}
+
 fn call(
     transact: &Transact,
-    (args, at, state, block): (
-        TransactionArgs,
-        Option<BlockNumberOrHash>,
-        Option<args::StateOverrides>,
-        Option<args::BlockOverrides>,
-    ),
+    (args, at, state, block): CallArgs,
     context: &CallContext,
 ) -> Result<Data, RpcError> {
     let at = at.unwrap_or(LATEST);
-    let outcome = transact.call(&request(&args), at, (state, block), context)?;
+    returned(transact.call(&request(&args), at, (state, block), context)?)
+}
+
+/// What a call returned, or why it failed.
+fn returned(outcome: CallOutcome) -> Result<Data, RpcError> {
     match &outcome.error {
         None => Ok(Data(outcome.output)),
         Some(_) => Err(failed(&outcome)),
@@ -135,14 +152,45 @@ impl Transact {
     ) -> Result<CallOutcome, RpcError> {
         let (state, block) = (state_overrides(state), block_overrides(block));
         let header = self.reads.header_of_state(at)?;
-        let is_pending = at == BlockNumberOrHash::Number(BlockNumber::Pending);
         self.at(&header, request, context, |site, limits| {
-            if is_pending {
-                let site = CallSite { block: self.pending_block(&header), ..site.clone() };
-                return call::call(&site, request, &state, &block, limits);
-            }
-            call::call(site, request, &state, &block, limits)
+            let site = self.site_of(at, &header, site);
+            call::call(&site, request, &state, &block, limits)
         })
+    }
+
+    /// [`Self::call`] as a try; `None`: the try does not tell.
+    fn try_call(
+        &self,
+        request: &CallRequest,
+        at: BlockNumberOrHash,
+    ) -> Result<Option<CallOutcome>, RpcError> {
+        let header = self.reads.header_of_state(at)?;
+        let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
+        self.run(&header, request, bounds, |site, limits| {
+            let site = self.site_of(at, &header, site);
+            let no_overrides = (StateOverrides::default(), BlockOverrides::default());
+            match call::call(&site, request, &no_overrides.0, &no_overrides.1, limits) {
+                Err(CallError::TryEnded) => Ok(None),
+                told => told.map(Some),
+            }
+        })
+    }
+
+    /// A site where the pending block takes the place of the last one, if it is what was asked for.
+    fn site_of<'a>(
+        &self,
+        at: BlockNumberOrHash,
+        head: &Arc<SealedHeader>,
+        site: &CallSite<'a>,
+    ) -> CallSite<'a> {
+        match at {
+            BlockNumberOrHash::Number(BlockNumber::Pending) => {
+                CallSite { block: self.pending_block(head), ..site.clone() }
+            }
+            BlockNumberOrHash::Number(_)
+            | BlockNumberOrHash::Hash { .. }
+            | BlockNumberOrHash::Neither => site.clone(),
+        }
     }
 
     fn estimate(
@@ -171,14 +219,6 @@ impl Transact {
         context: &CallContext,
         work: impl FnOnce(&CallSite<'_>, &CallLimits<'_>) -> Result<R, CallError>,
     ) -> Result<R, RpcError> {
-        let state = self.reads.chain.state_after(place).map_err(unreadable)?;
-        let hashes = Hashes { transact: self, newest: place.header.number };
-        let site = CallSite {
-            chain: &self.chain,
-            view: state.view(),
-            block: self.block_of(place, request),
-            hashes: &hashes,
-        };
         let max_ms = u64::try_from(self.config.max_duration.as_millis()).unwrap_or(u64::MAX);
         let deadline_ms = match max_ms {
             0 => u64::MAX,
@@ -191,9 +231,28 @@ impl Transact {
             (deadline_ms != u64::MAX && self.clock.now_ms() >= deadline_ms)
                 .then_some(Stop::TimedOut)
         };
+        self.run(place, request, Bounds { stop: Some(&stop), ..Bounds::default() }, work)
+    }
+
+    /// Runs `work` on the state after a block, with no more memory than calls may have.
+    fn run<R>(
+        &self,
+        place: &Arc<SealedHeader>,
+        request: &CallRequest,
+        bounds: Bounds<'_>,
+        work: impl FnOnce(&CallSite<'_>, &CallLimits<'_>) -> Result<R, CallError>,
+    ) -> Result<R, RpcError> {
+        let state = self.reads.chain.state_after(place).map_err(unreadable)?;
+        let hashes = Hashes { transact: self, newest: place.header.number };
+        let site = CallSite {
+            chain: &self.chain,
+            view: state.view(),
+            block: self.block_of(place, request),
+            hashes: &hashes,
+        };
         let limits = CallLimits {
             gas_cap: self.config.gas_cap,
-            bounds: Bounds { memory: Some(self.config.max_memory), stop: Some(&stop) },
+            bounds: Bounds { memory: Some(self.config.max_memory), ..bounds },
             timeout: self.config.max_duration,
         };
         work(&site, &limits).map_err(refusal)

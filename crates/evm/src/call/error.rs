@@ -63,6 +63,9 @@ pub enum CallError {
     /// Whoever asked is gone.
     #[error("execution aborted")]
     Cancelled,
+    /// It was a try, which does not tell ([`crate::executor::Bounds::try_gas`]).
+    #[error("execution aborted (a try does not tell)")]
+    TryEnded,
     /// State can't be read.
     #[error(transparent)]
     State(#[from] StateError),
@@ -82,6 +85,7 @@ impl CallError {
         match error {
             TxError::Stopped(Stop::TimedOut) => Self::TimedOut(timeout),
             TxError::Stopped(Stop::Cancelled) => Self::Cancelled,
+            TxError::Stopped(Stop::TryEnded) => Self::TryEnded,
             TxError::State(error) => Self::State(error),
             error => refused(error),
         }

@@ -18,7 +18,7 @@ use revm::interpreter::{
 
 use super::ends::end_of;
 use super::native_asset::{self, Begun, OpenAssetCall};
-use super::vm::{EvmContext, Inspector, Machine};
+use super::vm::{ChainEnv, EvmContext, Inspector, Machine};
 use super::{VmError, is_prohibited};
 use crate::state::StateError;
 
@@ -125,6 +125,7 @@ fn run_frames<'a, I>(
 ) -> Result<FrameResult, Error> {
     let mut open = Vec::new();
     if let Some(result) = enter(evm, first, &init, &mut open)? {
+        check_try(&mut evm.ctx.chain, &result)?;
         evm.ctx.chain.end = end_of(&result, None, &mut evm.ctx.chain);
         return Ok(result);
     }
@@ -145,10 +146,20 @@ fn run_frames<'a, I>(
             }
         };
         take_error::<Error, _>(evm.ctx.error())?;
+        check_try(&mut evm.ctx.chain, &result)?;
         if let Some(result) = evm.frame_return_result(result)? {
             return Ok(result);
         }
     }
+}
+
+/// Ends a try whose code lost the gas that it was given: with more of it, it or its caller could go on.
+fn check_try(chain: &mut ChainEnv<'_>, result: &FrameResult) -> Result<(), Error> {
+    let lost = !result.instruction_result().is_ok_or_revert();
+    if lost && chain.end_try() {
+        return Err(EVMError::Custom("stopped".into()));
+    }
+    Ok(())
 }
 
 /// Begins a frame; gives its result if it did not need to run.

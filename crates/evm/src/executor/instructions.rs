@@ -25,16 +25,16 @@ use revm::interpreter::{
 use revm::primitives::hardfork::SpecId;
 use revm::state::EvmStorageSlot;
 
-use super::vm::EvmContext;
+use super::vm::{Bounds, EvmContext};
 use crate::rules::NativeAsset;
 use crate::state::StateError;
 
 type Ictx<'i, 'a> = InstructionContext<'i, EvmContext<'a>, EthInterpreter>;
 
-/// The instructions of a fork, with this chain's differences. `stoppable`: jumps ask whether to stop.
+/// The instructions of a fork, with this chain's differences and what the bounds ask for.
 pub(super) fn table<'a>(
     spec: SpecId,
-    stoppable: bool,
+    bounds: Bounds<'_>,
 ) -> EthInstructions<EthInterpreter, EvmContext<'a>> {
     let mut table = EthInstructions::new_mainnet_with_spec(spec);
     let mut replace = |opcode: u8, instruction| {
@@ -45,8 +45,11 @@ pub(super) fn table<'a>(
     replace(opcode::SSTORE, Instruction::new(sstore));
     replace(opcode::BASEFEE, Instruction::new(basefee));
     replace(opcode::GASPRICE, Instruction::new(gasprice));
-    if stoppable {
+    if bounds.stop.is_some() {
         replace(opcode::JUMPDEST, Instruction::new(jumpdest));
+    }
+    if bounds.try_gas.is_some() {
+        replace(opcode::GAS, Instruction::new(gas_of_a_try));
     }
     table
 }
@@ -69,11 +72,26 @@ fn gasprice(context: Ictx<'_, '_>) -> InstructionExecResult {
 }
 
 fn jumpdest(context: Ictx<'_, '_>) -> InstructionExecResult {
-    if context.host.chain.tick() {
-        context.host.error = Err(ContextError::Custom("stopped".into()));
-        return Err(InstructionResult::FatalExternalError);
+    match context.host.chain.tick() {
+        true => Err(stopped(context.host)),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+/// GAS. The outermost code has what it would have beside what is withheld; what a call is given can depend
+/// on that in other ways.
+fn gas_of_a_try(context: Ictx<'_, '_>) -> InstructionExecResult {
+    let is_outermost = context.host.journaled_state.inner.depth == 1;
+    if !is_outermost && context.host.chain.end_try() {
+        return Err(stopped(context.host));
+    }
+    let gas = context.interpreter.gas.remaining() + context.host.chain.withheld_gas;
+    push(context, U256::from(gas))
+}
+
+fn stopped(host: &mut EvmContext<'_>) -> InstructionResult {
+    host.error = Err(ContextError::Custom("stopped".into()));
+    InstructionResult::FatalExternalError
 }
 
 /// The key on top of the stack and the slot that it means, if that is another.

@@ -53,6 +53,8 @@ pub enum Stop {
     Cancelled,
     /// It took too long.
     TimedOut,
+    /// It was a try ([`Bounds::try_gas`]), and a try does not tell.
+    TryEnded,
 }
 
 impl fmt::Display for Stop {
@@ -60,6 +62,7 @@ impl fmt::Display for Stop {
         f.write_str(match self {
             Self::Cancelled => "execution aborted",
             Self::TimedOut => "execution aborted (timeout)",
+            Self::TryEnded => "execution aborted (a try does not tell)",
         })
     }
 }
@@ -74,6 +77,10 @@ pub struct Bounds<'a> {
     pub memory: Option<u64>,
     /// Asked every few hundred jumps and at every call.
     pub stop: Option<StopCheck<'a>>,
+    /// Makes the execution a try: code gets at most this much gas. A try either ends as it would with all
+    /// the gas of its message, or with [`Stop::TryEnded`]: code that runs out of gas, loses what it was
+    /// given, or looks at what a call left it, is none for a try.
+    pub try_gas: Option<u64>,
 }
 
 impl fmt::Debug for Bounds<'_> {
@@ -96,6 +103,8 @@ pub struct ChainEnv<'a> {
     /// What the sender pays beforehand, the value aside.
     pub(super) prepaid: U256,
     pub(super) intrinsic_gas: u64,
+    /// Gas of the message that a try does not get.
+    pub(super) withheld_gas: u64,
     /// How the outermost frame ended; told by the frames' loop.
     pub(super) end: Option<VmError>,
     /// Why the precompiled contract called last failed.
@@ -121,6 +130,15 @@ impl ChainEnv<'_> {
             self.stopped = stop();
         }
         self.stopped.is_some()
+    }
+
+    /// Ends a try that could go on otherwise with all the gas of its message; true: stop.
+    pub(super) fn end_try(&mut self) -> bool {
+        let is_try = self.withheld_gas > 0;
+        if is_try {
+            self.stopped = Some(Stop::TryEnded);
+        }
+        is_try
     }
 }
 
@@ -184,6 +202,7 @@ impl<'a, I> Runner<'a, I> {
                 gas_price: U256::ZERO,
                 prepaid: U256::ZERO,
                 intrinsic_gas: 0,
+                withheld_gas: 0,
                 end: None,
                 failure: None,
                 bounds,
@@ -196,7 +215,7 @@ impl<'a, I> Runner<'a, I> {
         let machine = Evm::new_with_inspector(
             context,
             inspector,
-            instructions::table(spec, bounds.stop.is_some()),
+            instructions::table(spec, bounds),
             Precompiles::new(&block.phase),
         );
         let mut runner = Self { machine };
@@ -301,6 +320,9 @@ impl<'a, I> Runner<'a, I> {
         let costs = check(block, message, self.state())?;
         let context = &mut self.machine.ctx;
         context.tx = tx_env(message);
+        let most = bounds_gas(context.chain.bounds, costs.intrinsic_gas);
+        context.chain.withheld_gas = message.gas_limit.saturating_sub(most);
+        context.tx.gas_limit = message.gas_limit.min(most);
         let chain = &mut context.chain;
         chain.gas_price = costs.price;
         // Without a price there is no base fee, as the reference has it.
@@ -364,6 +386,11 @@ fn cfg(chain: &ChainParams, spec: SpecId, bounds: Bounds<'_>) -> CfgEnv {
     cfg.chain_id = chain.rules.chain_id();
     cfg.memory_limit = bounds.memory.unwrap_or(u64::MAX);
     cfg
+}
+
+/// Most gas of a message, its intrinsic gas included.
+fn bounds_gas(bounds: Bounds<'_>, intrinsic_gas: u64) -> u64 {
+    bounds.try_gas.map_or(u64::MAX, |gas| intrinsic_gas.saturating_add(gas))
 }
 
 fn tx_env(message: &Message) -> TxEnv {

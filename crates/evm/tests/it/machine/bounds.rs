@@ -44,7 +44,7 @@ fn a_loop_without_a_gas_limit_stops_when_told() {
             asked.set(asked.get() + 1);
             (asked.get() > 3).then_some(stop)
         };
-        let bounds = Bounds { stop: Some(&check), memory: None };
+        let bounds = Bounds { stop: Some(&check), ..Bounds::default() };
         let limits = CallLimits { gas_cap: 0, bounds, timeout: Duration::from_secs(5) };
         with_site(&lab, |site| {
             let error = call(site, &to_code(), &state, &block, &limits).unwrap_err();
@@ -64,7 +64,7 @@ fn a_call_tree_without_jumps_stops_when_told() {
     let call = [0x60, 0, 0x60, 0, 0x60, 0, 0x60, 0, 0x60, 0, 0x30, 0x5a, 0xf1, 0x50];
     let lab = Lab::new(Phase::Etna, &[call, call].concat());
     let check = || Some(Stop::Cancelled);
-    let bounds = Bounds { stop: Some(&check), memory: None };
+    let bounds = Bounds { stop: Some(&check), ..Bounds::default() };
     let limits = CallLimits { bounds, ..Default::default() };
     let (state, block) = (StateOverrides::default(), BlockOverrides::default());
     with_site(&lab, |site| {
@@ -80,7 +80,7 @@ fn memory_is_bounded_where_gas_is_not() {
     let lab = Lab::new(Phase::Etna, &code);
     let (state, block) = (StateOverrides::default(), BlockOverrides::default());
     let run = |gas_cap, memory| {
-        let bounds = Bounds { memory, stop: None };
+        let bounds = Bounds { memory, ..Bounds::default() };
         let limits = CallLimits { gas_cap, bounds, ..Default::default() };
         with_site(&lab, |site| call(site, &to_code(), &state, &block, &limits).unwrap())
     };

@@ -7,6 +7,7 @@ mod phases;
 mod refused;
 mod storage;
 mod texts;
+mod tries;
 
 use alloy_consensus::{SignableTransaction, TxLegacy};
 use alloy_primitives::{Address, Bytes, Signature, TxKind, U256, address, keccak256};

@@ -162,3 +162,12 @@ fn a_single_call_tells_its_method_for_the_figures() {
     let answer = ask(&server(), request("eth_nope", "[]").as_bytes());
     assert_eq!((answer.method, answer.failed), (None, true));
 }
+
+#[test]
+fn what_a_try_does_not_answer_runs_on_the_pool() {
+    let server = server();
+    let tries = |params| said(&server, &request("eth_tries", params));
+    assert_eq!(tries("[0]"), error("1", -32000, "nothing to do") + "\n");
+    assert_eq!(tries("[9]"), result("1", "\"in place\"") + "\n");
+    assert_eq!(tries("[10]"), result("1", "\"on the pool\"") + "\n");
+}

@@ -38,6 +38,15 @@ pub(crate) fn server_with(limits: Limits) -> Server {
         })
         .on_list_async("hangs", |_, ()| std::future::pending::<Result<(), RpcError>>())
         .on_list_blocking("works", |(), (text,): (String,)| Ok(text))
+        .on_list_tried(
+            "tries",
+            |(), (n,): &(u64,)| match n {
+                0 => Some(Err(RpcError::new("nothing to do"))),
+                1..10 => Some(Ok("in place")),
+                _ => None,
+            },
+            |(), (_,): (u64,), _| Ok("on the pool"),
+        )
         .bind(Arc::new(()));
     let net = MethodTable::new("net").on_list("version", |(), ()| Ok("43112")).bind(Arc::new(()));
     Server::new(evm.merge(&net), limits)
