@@ -11,6 +11,7 @@
 //! - [`call`]: calls that nobody signed, gas estimates, access lists.
 //! - [`extension`]: the port for what blocks carry beside EVM transactions.
 //! - [`view`]: what services read of the chain and of the pool.
+//! - [`logs`]: which blocks may hold a log.
 //! - [`genesis`]: the first block.
 //! - [`verify`]: verifying blocks, and giving one's own their final form.
 
@@ -20,6 +21,7 @@ pub mod chain;
 pub mod executor;
 pub mod extension;
 pub mod genesis;
+pub mod logs;
 pub mod oracle;
 pub mod pool;
 pub mod rules;

@@ -13,6 +13,7 @@ use thiserror::Error;
 use tokio::sync::broadcast;
 
 use crate::chain::AcceptedBlock;
+use crate::logs::{LogBlocks, LogQuery};
 use crate::pool::{Pool, PooledTx};
 use crate::rules::Rules;
 use crate::state::{At, StateError, StateView};
@@ -118,6 +119,15 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
 
     /// The receipts of the block at a height, one for each transaction; none above the head.
     fn receipts_at(&self, height: u64) -> Result<Arc<[Receipt]>, ViewError>;
+
+    /// Blocks between two heights, both included and none above the head, that may hold the logs that are looked for.
+    /// Of a long range only the first part is looked through: quick, so that the caller may stop in between.
+    fn blocks_with_logs(
+        &self,
+        query: &LogQuery,
+        from: u64,
+        to: u64,
+    ) -> Result<LogBlocks, ViewError>;
 
     /// Where an accepted transaction is. One that is not indexed is not known.
     fn location(&self, tx: B256) -> Result<Option<TxLocation>, ViewError>;

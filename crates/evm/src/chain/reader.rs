@@ -8,6 +8,7 @@ use tokio::sync::broadcast;
 
 use super::vm::Evm;
 use super::{AcceptedBlock, ChainReadError, ChainView};
+use crate::logs::{LogBlocks, LogQuery};
 use crate::pool::PooledTx;
 use crate::rules::Rules;
 use crate::state::At;
@@ -95,6 +96,15 @@ impl ChainReader for Evm {
         let receipts = self.read(|view| view.receipts(height))?.into();
         self.blocks.remember_receipts(height, &receipts);
         Ok(receipts)
+    }
+
+    fn blocks_with_logs(
+        &self,
+        query: &LogQuery,
+        from: u64,
+        to: u64,
+    ) -> Result<LogBlocks, ViewError> {
+        Ok(self.logs.find(&self.context().store, query, from, to)?)
     }
 
     fn location(&self, tx: B256) -> Result<Option<TxLocation>, ViewError> {

@@ -3,6 +3,7 @@
 use alloy_primitives::B256;
 use esker_storage::{Table, ValueCodec};
 
+use crate::logs::Row;
 use crate::types::StoredReceipts;
 
 /// A hash as a key.
@@ -18,6 +19,10 @@ pub const RECEIPTS: Table<u64, StoredReceipts> = Table::new(0x52, "receipts");
 pub const LOCATIONS: Table<HashKey, Location> = Table::new(0x53, "transaction location");
 /// The last accepted block; one row.
 pub const TIP: Table<(), Tip> = Table::new(0x54, "tip");
+/// Which blocks of a section have this bit in their bloom (see [`crate::logs`]).
+pub const LOG_ROWS: Table<(u64, u16), Row> = Table::new(0x55, "log row");
+/// Sections whose log rows are there; one row.
+pub const LOG_SECTIONS: Table<(), u64> = Table::new(0x56, "log sections");
 
 /// A transaction's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,6 +25,7 @@ use super::{ChainReadError, SubmitError};
 use crate::executor::{ChainParams, SenderError, recover_sender};
 use crate::extension::BlockExtension;
 use crate::genesis::Genesis;
+use crate::logs::LogIndex;
 use crate::pool::{AccountState, NextBlock, Pool, PoolError, PooledTx, before_recovery};
 use crate::state::{ApplyOptions, StateError};
 use crate::types::{Block, Header, Receipt, Transaction};
@@ -68,6 +69,7 @@ pub struct Evm {
     routes: OnceLock<Vec<Route>>,
     refused: Mutex<VecDeque<BadBlock>>,
     pub(super) blocks: BlockCache,
+    pub(super) logs: LogIndex,
 }
 
 impl Evm {
@@ -97,6 +99,7 @@ impl Evm {
             routes: OnceLock::new(),
             refused: Mutex::new_named("evm.refused", VecDeque::new()),
             blocks: BlockCache::default(),
+            logs: LogIndex::new(context.scope),
             context,
             params,
             config,
@@ -342,6 +345,12 @@ impl ChainVm for Evm {
                 tip.height, header.state_root
             )));
         }
+        self.logs.open(&self.context.store, tip.height, |reader, height| {
+            let header = self.view(reader).header(height)?;
+            header.map(|header| header.bloom).ok_or_else(|| {
+                ChainError::Corrupted(format!("block {height} of the C-Chain is missing"))
+            })
+        })?;
         *self.head.write() = Arc::new(SealedHeader { header, hash: tip.hash });
         Ok(())
     }
@@ -406,10 +415,15 @@ impl ChainVm for Evm {
         Ok(self.seal_block(parent, block, bytes, processed, writes)?)
     }
 
-    fn seal(&self, _: &ExecutedBlock, _: u64, _: &mut WriteSet) {}
+    fn seal(&self, block: &ExecutedBlock, _: u64, out: &mut WriteSet) {
+        if let Some(sealed) = sealed(block) {
+            self.logs.seal(block.height, &sealed.block.header.bloom, out);
+        }
+    }
 
     fn accepted(&self, block: &Arc<ExecutedBlock>, _: u64) {
         let Ok(sealed) = Arc::clone(&block.payload).downcast::<AcceptedBlock>() else { return };
+        self.logs.accepted(block.height, &sealed.block.header.bloom);
         let head = SealedHeader { header: sealed.block.header.clone(), hash: sealed.hash };
         *self.head.write() = Arc::new(head);
         self.accepted_txs.fetch_add(sealed.receipts.len() as u64, Ordering::Relaxed);

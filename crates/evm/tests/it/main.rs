@@ -11,6 +11,7 @@ mod forms;
 mod genesis;
 mod ledger;
 mod live;
+mod logs;
 mod machine;
 mod oracle;
 mod overlay;

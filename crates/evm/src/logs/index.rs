@@ -1,0 +1,154 @@
+//! The index of a chain: sections in the store, and the blooms since the last whole one in memory.
+
+use std::sync::Arc;
+
+use alloy_primitives::Bloom;
+use esker_primitives::sync::RwLock;
+use esker_storage::{KvRead, KvWrite, Scope, StorageResult, Store, WriteSet};
+
+use super::query::LogQuery;
+use super::section::{self, SECTION, rows_of};
+use crate::chain::tables::{LOG_ROWS, LOG_SECTIONS};
+
+/// Blooms in memory that one look-up tests at most.
+const STEP: usize = 512;
+
+/// Blocks that may hold what is looked for, of a part of the range that was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogBlocks {
+    /// Their heights, ascending.
+    pub heights: Vec<u64>,
+    /// The height from which on to look further; `None` at the end of the range.
+    pub next: Option<u64>,
+}
+
+/// The index.
+#[derive(Debug)]
+pub struct LogIndex {
+    scope: Scope,
+    tail: RwLock<Arc<Tail>>,
+}
+
+/// Blooms of the blocks that make no whole section yet.
+#[derive(Clone, Debug, Default)]
+struct Tail {
+    /// Height of the first of them; all below are in the store.
+    first: u64,
+    /// By height, without those of blocks that logged nothing.
+    blooms: Vec<(u64, Bloom)>,
+}
+
+impl Tail {
+    fn push(&mut self, height: u64, bloom: &Bloom) {
+        if !bloom.is_zero() {
+            self.blooms.push((height, *bloom));
+        }
+    }
+}
+
+impl LogIndex {
+    /// That of an empty chain.
+    pub fn new(scope: Scope) -> Self {
+        Self { scope, tail: RwLock::new_named("evm.logs", Arc::default()) }
+    }
+
+    /// Follows the store: reads the blooms since the last whole section, after writing the rows of sections that an
+    /// earlier build accepted without them. `tip` is the height of the last block.
+    pub fn open<E: From<esker_storage::StorageError>>(
+        &self,
+        store: &Store,
+        tip: u64,
+        bloom_of: impl Fn(&dyn KvRead, u64) -> Result<Bloom, E>,
+    ) -> Result<(), E> {
+        let whole = tip.saturating_add(1) / SECTION;
+        let stored = LOG_SECTIONS.get(store.snapshot()?.as_ref(), self.scope, &())?.unwrap_or(0);
+        let read = |section: u64, end: u64| {
+            let reader = store.snapshot()?;
+            let mut tail = Tail { first: section * SECTION, blooms: Vec::new() };
+            for height in tail.first..end {
+                tail.push(height, &bloom_of(reader.as_ref(), height)?);
+            }
+            Ok::<_, E>(tail)
+        };
+        for section in stored..whole {
+            tracing::info!(section, whole, "indexing the logs of 4,096 blocks");
+            let tail = read(section, (section + 1) * SECTION)?;
+            let mut out = WriteSet::new();
+            self.write(section, tail.blooms.iter().map(|(at, bloom)| (*at, bloom)), &mut out);
+            store.writer.commit_blocking(out)?;
+        }
+        *self.tail.write() = Arc::new(read(whole, tip.saturating_add(1))?);
+        Ok(())
+    }
+
+    /// Adds the rows of a section to the commit of the block that completes it.
+    pub fn seal(&self, height: u64, bloom: &Bloom, out: &mut WriteSet) {
+        if !completes(height) {
+            return;
+        }
+        let tail = Arc::clone(&self.tail.read());
+        debug_assert_eq!(tail.first, height / SECTION * SECTION, "blocks come one after the other");
+        let blooms = tail.blooms.iter().map(|(at, bloom)| (*at, bloom));
+        self.write(height / SECTION, blooms.chain([(height, bloom)]), out);
+    }
+
+    /// The block at this height, with this bloom, is in the store.
+    pub fn accepted(&self, height: u64, bloom: &Bloom) {
+        let mut tail = self.tail.write();
+        if completes(height) {
+            *tail = Arc::new(Tail { first: height + 1, blooms: Vec::new() });
+        } else {
+            // Copied while somebody searches it.
+            Arc::make_mut(&mut tail).push(height, bloom);
+        }
+    }
+
+    fn write<'a>(
+        &self,
+        section: u64,
+        blooms: impl Iterator<Item = (u64, &'a Bloom)>,
+        out: &mut impl KvWrite,
+    ) {
+        for (bit, row) in rows_of(blooms) {
+            LOG_ROWS.put(out, self.scope, &(section, bit), &row);
+        }
+        LOG_SECTIONS.put(out, self.scope, &(), &(section + 1));
+    }
+
+    /// Looks into the first part of a range of heights, both ends included: a section of the store, or some hundred
+    /// blocks of those in memory. The range must not go beyond the last block that was told of.
+    pub fn find(
+        &self,
+        store: &Store,
+        query: &LogQuery,
+        from: u64,
+        to: u64,
+    ) -> StorageResult<LogBlocks> {
+        let tail = Arc::clone(&self.tail.read());
+        if from >= tail.first {
+            let start = tail.blooms.partition_point(|(height, _)| *height < from);
+            let ahead = tail.blooms[start..].iter().take_while(|(height, _)| *height <= to);
+            let mut ahead = ahead.peekable();
+            let mut heights = Vec::new();
+            for (height, bloom) in ahead.by_ref().take(STEP) {
+                if query.may_match(bloom) {
+                    heights.push(*height);
+                }
+            }
+            return Ok(LogBlocks { heights, next: ahead.peek().map(|(height, _)| *height) });
+        }
+        let section = from / SECTION;
+        let first = section * SECTION;
+        let last = to.min(first + (SECTION - 1));
+        // What leaves memory is in the store before, so the snapshot has to be the later of the two.
+        let found = section::find(store.snapshot()?.as_ref(), self.scope, section, query)?;
+        let heights = found.places().map(|place| first + place);
+        let heights = heights.filter(|height| (from..=last).contains(height)).collect();
+        Ok(LogBlocks { heights, next: (last < to).then(|| last + 1) })
+    }
+}
+
+/// Is it the last block of a section?
+fn completes(height: u64) -> bool {
+    height % SECTION == SECTION - 1
+}
