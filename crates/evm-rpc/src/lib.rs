@@ -1,8 +1,8 @@
 //! The EVM's JSON-RPC: the methods with which wallets and tools read, call and send (c-chain.md 3, 4).
 //!
 //! - [`wire`]: forms of arguments and replies, with the reference's texts and order of members.
-//! - One folder a namespace: [`evm`] (which clients know as `eth`), [`net`], [`web3`]. A service is a table of
-//!   methods over what it reads; [`Apis`] says which services a node serves.
+//! - One folder a namespace: [`evm`] (which clients know as `eth`), [`net`], [`txpool`], [`web3`]. A service is a
+//!   table of methods over what it reads; [`Apis`] says which services a node serves.
 //! - [`Reads`] is what reading methods share: the ports [`esker_evm::view::ChainReader`] and
 //!   [`esker_evm::view::PoolReader`], and how a block parameter becomes a block.
 //! - [`evm::Transact`] is what methods share that run code, send, or sign.
@@ -16,6 +16,7 @@ mod error;
 pub mod evm;
 pub mod net;
 mod reads;
+pub mod txpool;
 pub mod web3;
 pub mod wire;
 

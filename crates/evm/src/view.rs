@@ -14,7 +14,7 @@ use tokio::sync::broadcast;
 
 use crate::chain::AcceptedBlock;
 use crate::logs::{LogBlocks, LogQuery};
-use crate::pool::{Pool, PooledTx};
+use crate::pool::{AccountContent, Content, Pool, PooledTx};
 use crate::rules::Rules;
 use crate::state::{At, StateError, StateView};
 use crate::types::{Block, Header, Receipt};
@@ -146,6 +146,18 @@ pub trait PoolReader: Send + Sync + fmt::Debug + 'static {
 
     /// The nonce after an account's pending transactions; `None`: it has none, so the state tells.
     fn next_nonce(&self, account: Address) -> Option<u64>;
+
+    /// How many are pending, and how many queued.
+    fn counts(&self) -> (usize, usize);
+
+    /// Everything, by account. What it costs follows from the pool's limits.
+    fn content(&self) -> Content;
+
+    /// What waits of one account.
+    fn content_of(&self, account: Address) -> AccountContent;
+
+    /// The pending ones of some accounts, by account in the order given and by nonce.
+    fn pending_of(&self, accounts: &[Address]) -> Vec<PooledTx>;
 }
 
 impl PoolReader for Pool {
@@ -155,6 +167,22 @@ impl PoolReader for Pool {
 
     fn next_nonce(&self, account: Address) -> Option<u64> {
         Self::next_nonce(self, &account)
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        Self::counts(self)
+    }
+
+    fn content(&self) -> Content {
+        Self::content(self)
+    }
+
+    fn content_of(&self, account: Address) -> AccountContent {
+        Self::content_of(self, &account)
+    }
+
+    fn pending_of(&self, accounts: &[Address]) -> Vec<PooledTx> {
+        Self::pending_of(self, accounts)
     }
 }
 

@@ -31,10 +31,11 @@ type MakeService = fn(&Arc<Reads>) -> Service;
 
 /// The reading methods of the services that are served, in every namespace.
 pub fn reading_methods(reads: &Arc<Reads>, apis: &Apis) -> Service {
-    let services: [(Api, MakeService); 5] = [
+    let services: [(Api, MakeService); 6] = [
         (Api::Eth, chain::eth),
         (Api::InternalBlockchain, blockchain),
         (Api::InternalTransaction, transactions::service),
+        (Api::InternalTxPool, crate::txpool::service),
         (Api::Net, crate::net::service),
         (Api::Web3, crate::web3::service),
     ];

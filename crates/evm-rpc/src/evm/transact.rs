@@ -9,7 +9,6 @@ use esker_evm::accounts::AccountManager;
 use esker_evm::chain::Evm;
 use esker_evm::executor::ChainParams;
 use esker_evm::oracle::{FeeOracle, HistoryLimits, PriceOptionsConfig, SuggestedFees};
-use esker_evm::pool::PooledTx;
 use esker_evm::types::Transaction;
 use esker_primitives::clock::Clock;
 use esker_primitives::sync::Mutex;
@@ -32,20 +31,11 @@ pub trait TxSubmitter: Send + Sync + Debug + 'static {
     /// Checks a transaction and takes it in; gives its hash. It recovers the signature, so it is not for the
     /// async threads.
     fn submit(&self, tx: Transaction) -> Result<B256, RpcError>;
-
-    /// The executable transactions of some accounts, by account and nonce.
-    fn pending(&self, accounts: &[Address]) -> Vec<PooledTx>;
 }
 
 impl TxSubmitter for Evm {
     fn submit(&self, tx: Transaction) -> Result<B256, RpcError> {
         Self::submit(self, tx).map_err(|error| RpcError::new(error.to_string()))
-    }
-
-    fn pending(&self, accounts: &[Address]) -> Vec<PooledTx> {
-        let pending = self.pool().content().pending;
-        let of_these = pending.into_iter().filter(|(account, _)| accounts.contains(account));
-        of_these.flat_map(|(_, transactions)| transactions.into_values()).collect()
     }
 }
 

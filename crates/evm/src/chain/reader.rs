@@ -9,7 +9,7 @@ use tokio::sync::broadcast;
 use super::vm::Evm;
 use super::{AcceptedBlock, ChainReadError, ChainView};
 use crate::logs::{LogBlocks, LogQuery};
-use crate::pool::PooledTx;
+use crate::pool::{AccountContent, Content, PooledTx};
 use crate::rules::Rules;
 use crate::state::At;
 use crate::types::Receipt;
@@ -142,6 +142,22 @@ impl PoolReader for Evm {
 
     fn next_nonce(&self, account: Address) -> Option<u64> {
         self.pool().next_nonce(&account)
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        self.pool().counts()
+    }
+
+    fn content(&self) -> Content {
+        self.pool().content()
+    }
+
+    fn content_of(&self, account: Address) -> AccountContent {
+        self.pool().content_of(&account)
+    }
+
+    fn pending_of(&self, accounts: &[Address]) -> Vec<PooledTx> {
+        self.pool().pending_of(accounts)
     }
 }
 

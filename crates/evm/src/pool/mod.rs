@@ -75,6 +75,15 @@ pub struct Content {
     pub queued: BTreeMap<Address, BTreeMap<u64, PooledTx>>,
 }
 
+/// Pending and queued transactions of one account.
+#[derive(Clone, Debug, Default)]
+pub struct AccountContent {
+    /// Executable ones by nonce.
+    pub pending: BTreeMap<u64, PooledTx>,
+    /// The others.
+    pub queued: BTreeMap<u64, PooledTx>,
+}
+
 /// The pool. All methods are quick and may be called from any thread.
 #[derive(Debug)]
 pub struct Pool {
@@ -171,6 +180,23 @@ impl Pool {
             }
         }
         content
+    }
+
+    /// What waits of one account.
+    pub fn content_of(&self, account: &Address) -> AccountContent {
+        let inner = self.inner.lock();
+        let found = inner.accounts.get(account).map(|account| AccountContent {
+            pending: account.pending.clone(),
+            queued: account.queued.clone(),
+        });
+        found.unwrap_or_default()
+    }
+
+    /// The pending ones of some accounts, by account in the order given and by nonce.
+    pub fn pending_of(&self, accounts: &[Address]) -> Vec<PooledTx> {
+        let inner = self.inner.lock();
+        let found = accounts.iter().filter_map(|account| inner.accounts.get(account));
+        found.flat_map(|account| account.pending.values().cloned()).collect()
     }
 
     /// The accounts that have transactions here.

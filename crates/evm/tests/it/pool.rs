@@ -249,6 +249,20 @@ proptest! {
             };
             prop_assert_eq!(pool.counts(), (count(&content.pending), count(&content.queued)));
             prop_assert!(pool.counts().0 <= 8 && pool.counts().1 <= 4, "{:?}", pool.counts());
+            let hashes_of = |txs: &BTreeMap<u64, PooledTx>| {
+                txs.values().map(PooledTx::hash).collect::<Vec<_>>()
+            };
+            let everybody = pool.accounts();
+            let pending: Vec<_> = content.pending.values().flat_map(hashes_of).collect();
+            let of_all = pool.pending_of(&everybody);
+            prop_assert_eq!(of_all.iter().map(PooledTx::hash).collect::<Vec<_>>(), pending);
+            for address in everybody {
+                let own = pool.content_of(&address);
+                let shown = content.queued.get(&address).map(hashes_of).unwrap_or_default();
+                prop_assert_eq!(hashes_of(&own.queued), shown);
+                let shown = content.pending.get(&address).map(hashes_of).unwrap_or_default();
+                prop_assert_eq!(hashes_of(&own.pending), shown);
+            }
             let mut hashes = BTreeSet::new();
             for (address, txs) in &content.pending {
                 let nonces: Vec<u64> = txs.keys().copied().collect();

@@ -28,13 +28,14 @@ use crate::networks::ChainSpec;
 pub(crate) const RPC: &str = "/rpc";
 
 /// Services of `esker dev` unless the configuration names others.
-const DEV_APIS: [&str; 7] = [
+const DEV_APIS: [&str; 8] = [
     "eth",
     "net",
     "web3",
     "internal-eth",
     "internal-blockchain",
     "internal-transaction",
+    "internal-tx-pool",
     "internal-account",
 ];
 

@@ -229,7 +229,7 @@ settings! {
 
     ["Chains of the EVM"]
     /// Services of the endpoint `/rpc`, by their names; empty: the usual ones, under `esker dev` also
-    /// `internal-account` for the accounts that the node holds.
+    /// `internal-tx-pool`, and `internal-account` for the accounts that the node holds.
     eth_apis: CommaList = "eth-apis", "";
     /// Keep the state of the last 32 blocks only. `auto`: all states under `esker dev`, else as `true`.
     pruning_enabled: Switch = "pruning-enabled", "auto";

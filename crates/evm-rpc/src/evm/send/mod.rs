@@ -128,7 +128,7 @@ fn sign_typed_data(
 }
 
 fn pending_transactions(transact: &Transact, (): ()) -> Result<Vec<TransactionReply>, RpcError> {
-    let pending = transact.submitter.pending(&transact.accounts.accounts());
+    let pending = transact.reads.pool.pending_of(&transact.accounts.accounts());
     Ok(pending.into_iter().map(TransactionReply::pooled).collect())
 }
 
@@ -146,7 +146,7 @@ fn resend(
     check_fee(new_price, new_gas, transact.config.tx_fee_cap).map_err(refused)?;
     let from = sender(&args);
     let wanted = typed_transaction(&args).ok().map(|tx| tx.signature_hash());
-    let pending = transact.submitter.pending(&[from]);
+    let pending = transact.reads.pool.pending_of(&[from]);
     if !pending.iter().any(|tx| Some(tx.tx().signature_hash()) == wanted) {
         return Err(refused(format!("transaction {:#x} not found", unsigned_hash(&args))));
     }

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod matching;
+mod pool;
 mod replay;
 mod running;
 mod signing;

@@ -1,4 +1,4 @@
-//! Whole files of recorded exchanges; what needs accounts with passwords or the pool's views is left out.
+//! Whole files of recorded exchanges; what needs accounts with passwords is left out.
 
 use esker_evm_rpc::evm::TransactConfig;
 use serde_json::Value;
@@ -61,13 +61,18 @@ async fn fees() {
 
 #[tokio::test]
 async fn what_sending_refuses() {
-    assert_eq!(replay("send-errors-1").await, 74);
+    assert_eq!(replay("send-errors-1").await, 75);
+}
+
+#[tokio::test]
+async fn views_of_the_pool() {
+    assert_eq!(replay("txpool-1").await, 42);
 }
 
 #[tokio::test]
 async fn transactions_made_by_the_node() {
-    assert_eq!(replay("accounts-1").await, 53);
-    assert_eq!(replay("accounts-2").await, 49);
+    assert_eq!(replay("accounts-1").await, 56);
+    assert_eq!(replay("accounts-2").await, 52);
 }
 
 #[tokio::test]

@@ -50,6 +50,7 @@ impl World {
             "internal-eth",
             "internal-blockchain",
             "internal-transaction",
+            "internal-tx-pool",
             "internal-account",
         ]);
         let apis = apis.unwrap();
