@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use esker_node::config::{Invocation, Mode, cli, show};
 use esker_node::signals::{Request, Signals};
 use esker_node::wiring::exit_code;
-use esker_node::{Config, Node, RunningNode, StartError, screen, users};
+use esker_node::{Config, Node, RunningNode, StartError, replay, screen, users};
 
 fn main() -> ExitCode {
     let invocation = match cli::parse(std::env::args_os()) {
@@ -18,6 +18,7 @@ fn main() -> ExitCode {
             (*mode, flags.clone())
         }
         Invocation::User(_, flags) => (Mode::Node, flags.clone()),
+        Invocation::Replay(mode, _, flags) => (*mode, flags.clone()),
     };
     // A name that is no text can't be one of ours.
     let env = std::env::vars_os().filter_map(|(name, value)| {
@@ -33,6 +34,13 @@ fn main() -> ExitCode {
             ExitCode::from(exit_code::OK)
         }
         Invocation::User(command, _) => match users::run(&command, &config) {
+            Ok(told) => {
+                print(&told);
+                ExitCode::from(exit_code::OK)
+            }
+            Err(error) => fail(&error, error.exit_code()),
+        },
+        Invocation::Replay(_, command, _) => match replay::run(&command, &config) {
             Ok(told) => {
                 print(&told);
                 ExitCode::from(exit_code::OK)

@@ -1,6 +1,7 @@
 //! From a configuration to a running node, in the order in which data flows: store, identity, chains, machine,
 //! engine, APIs, HTTP. [`Node::start`] is the whole of it; what a step takes lies in the files of this folder.
 
+mod chains;
 mod data;
 mod engine;
 mod error;
@@ -14,14 +15,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use esker_chain::{Aliases, ChainContext, Engine, Machine, MachineConfig, Shutdown};
+use esker_chain::{Aliases, Engine, Machine, MachineConfig, Shutdown};
 use esker_engine::Solo;
-use esker_keystore::Keystore;
 use esker_primitives::SubnetId;
 use esker_primitives::clock::Clock;
-use esker_storage::{Store, meta};
-use tokio::sync::Notify;
 
+pub(crate) use chains::{OpenChains, open_offline};
 pub(crate) use error::of_storage as storage_exit_code;
 pub use error::{StartError, exit_code};
 pub(crate) use keystore::randomness;
@@ -30,13 +29,13 @@ pub use running::RunningNode;
 use self::data::DataFolder;
 use self::engine::EngineThread;
 use crate::api::{self, ApiDeps, NetworkFacts, RunningChain};
-use crate::chains::{AliasTable, Chain, factory};
+use crate::chains::Chain;
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::http::{self, Endpoint, HttpState, Readiness, Routes};
 use crate::logging;
 use crate::metrics::Metrics;
-use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID, Preset};
+use crate::networks::{ChainSpec, Preset};
 
 /// Starts nodes.
 #[derive(Clone, Copy, Debug)]
@@ -64,21 +63,8 @@ impl Node {
         let keystore = keystore::open(&config, &store);
 
         // The chains, and the machine that commits all of them in one write.
-        let aliases = Arc::new(alias_table(&config)?);
-        let work = Arc::new(Notify::new());
-        let chains = Chains {
-            config: &config,
-            aliases: &aliases,
-            clock: &clock,
-            store: &store,
-            keystore: &keystore,
-            work: &work,
-        };
-        let chains = chains.build()?;
-        first_start::write_exports(&config.network, &store)?;
-        let vms = chains.iter().map(|(_, chain)| chain.vm()).collect();
-        let machine =
-            Machine::open(vms, store.clone(), Arc::clone(&clock), work, MachineConfig::default())?;
+        let opened = chains::open(&config, &store, &keystore, &clock, MachineConfig::default())?;
+        let OpenChains { aliases, chains, machine } = opened;
         let mut maintenance = Vec::new();
         for (_, chain) in &chains {
             maintenance.extend(chain.start_maintenance().map_err(StartError::Thread)?);
@@ -176,53 +162,6 @@ fn tell_what_is_odd(config: &Config) {
     let missing = config.not_served_yet();
     if !missing.is_empty() {
         tracing::info!("not served by this version: {}", missing.join(", "));
-    }
-}
-
-/// Names of all chains of the network, run or not: addresses and `/ext/info` name them.
-fn alias_table(config: &Config) -> Result<AliasTable, StartError> {
-    let table = AliasTable::new();
-    table.add_chain(P_CHAIN_ID, &P_ALIASES)?;
-    for spec in &config.network.chains {
-        table.add_chain(spec.id, &spec.aliases)?;
-    }
-    Ok(table)
-}
-
-/// What every chain is made from.
-struct Chains<'a> {
-    config: &'a Config,
-    aliases: &'a Arc<AliasTable>,
-    clock: &'a Arc<dyn Clock>,
-    store: &'a Store,
-    keystore: &'a Arc<Keystore>,
-    work: &'a Arc<Notify>,
-}
-
-impl Chains<'_> {
-    /// The chains of the network that this version runs.
-    fn build(&self) -> Result<Vec<(ChainSpec, Chain)>, StartError> {
-        let network = &self.config.network;
-        let primary_chains = Arc::new(network.primary_chains());
-        let mut chains = Vec::with_capacity(network.chains.len());
-        for spec in &network.chains {
-            let context = ChainContext {
-                network_id: network.id,
-                hrp: network.hrp.to_owned(),
-                chain_id: spec.id,
-                scope: meta::scope(self.store.kv.as_ref(), &spec.id)?,
-                native_asset_id: network.native_asset_id,
-                native_aliases: self.config.settings.native_aliases.0.clone(),
-                aliases: Arc::clone(self.aliases) as Arc<dyn Aliases>,
-                clock: Arc::clone(self.clock),
-                store: self.store.clone(),
-                primary_chains: Arc::clone(&primary_chains),
-                work: Arc::clone(self.work),
-            };
-            let chain = factory::build(spec, context, self.config, self.keystore)?;
-            chains.push((spec.clone(), chain));
-        }
-        Ok(chains)
     }
 }
 

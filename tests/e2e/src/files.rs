@@ -11,3 +11,15 @@ pub fn tests_path(relative: &str) -> PathBuf {
 pub fn profile(name: &str) -> PathBuf {
     tests_path("golden/profiles").join(format!("{name}.toml"))
 }
+
+/// Copies the files of a folder, not those of folders in it, to a new one.
+pub fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            std::fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}

@@ -7,4 +7,5 @@ mod evm;
 mod exit_codes;
 mod harness;
 mod process;
+mod replay;
 mod users;

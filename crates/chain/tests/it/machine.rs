@@ -12,8 +12,11 @@ use esker_storage::MemoryStore;
 use crate::toy::{Op, Told, Toy, World, block_bytes};
 
 pub(crate) fn open(world: &World, toys: &[Arc<Toy>]) -> Arc<Machine> {
+    open_with(world, toys, MachineConfig { check_proposals: true, ..MachineConfig::default() })
+}
+
+fn open_with(world: &World, toys: &[Arc<Toy>], config: MachineConfig) -> Arc<Machine> {
     let chains = toys.iter().map(|toy| Arc::clone(toy) as Arc<dyn ChainVm>).collect();
-    let config = MachineConfig { check_proposals: true };
     Machine::open(chains, world.store.clone(), world.clock.clone(), world.work.clone(), config)
         .unwrap()
 }
@@ -183,13 +186,19 @@ async fn a_heartbeat_moves_no_chain() {
     assert_eq!(toys[0].told(), []);
 }
 
-#[tokio::test]
-async fn an_early_block_is_waited_for() {
-    let (world, toys, machine) = world(1);
-    let mut bundle = foreign(&toys[0], &machine, 1);
+/// A bundle whose block is valid from 1,005,000 ms on.
+fn early(toy: &Toy, machine: &Machine) -> Bundle {
+    let mut bundle = foreign(toy, machine, 1);
     let tip = Id::sha256(&machine.genesis().blocks[0].1);
     let op = Op { register: 1, value: 7, not_before_ms: 1_005_000 };
     bundle.blocks[0].1 = block_bytes(&tip, 1, &[op]);
+    bundle
+}
+
+#[tokio::test]
+async fn an_early_block_is_waited_for() {
+    let (world, toys, machine) = world(1);
+    let bundle = early(&toys[0], &machine);
     let verifying = {
         let (machine, bundle) = (Arc::clone(&machine), bundle.clone());
         tokio::spawn(async move { machine.verify(&[], &bundle).await.unwrap() })
@@ -198,6 +207,18 @@ async fn an_early_block_is_waited_for() {
     assert!(!verifying.is_finished());
     world.clock.advance(5_000);
     assert_eq!(verifying.await.unwrap(), Verdict::Valid);
+}
+
+#[tokio::test]
+async fn an_early_block_is_refused_where_nobody_waits() {
+    let (world, toys, _) = world(1);
+    let config = MachineConfig { wait_for_time: false, ..MachineConfig::default() };
+    let machine = open_with(&world, &toys, config);
+    let bundle = early(&toys[0], &machine);
+    let refused = Verdict::Invalid("an op is early".into());
+    assert_eq!(machine.verify(&[], &bundle).await.unwrap(), refused);
+    world.clock.advance(5_000);
+    assert_eq!(machine.verify(&[], &bundle).await.unwrap(), Verdict::Valid);
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ fn open() -> (Arc<Toy>, Arc<Machine>) {
     let world = World::on(Arc::new(MemoryStore::new()));
     let toy = world.toy(1);
     let chains = vec![Arc::clone(&toy) as Arc<dyn ChainVm>];
-    let config = MachineConfig { check_proposals: true };
+    let config = MachineConfig { check_proposals: true, ..MachineConfig::default() };
     let machine = Machine::open(chains, world.store, world.clock, world.work, config).unwrap();
     (toy, machine)
 }

@@ -68,7 +68,7 @@ fn open(
     };
     let evm = Evm::new(context, params, config, genesis(), Arc::new(NoExtension))?;
     let chains = vec![Arc::clone(&evm) as Arc<dyn ChainVm>];
-    let checked = MachineConfig { check_proposals: true };
+    let checked = MachineConfig { check_proposals: true, ..MachineConfig::default() };
     let machine = Machine::open(chains, store, clock.clone(), work, checked)?;
     Ok(World { evm, machine, clock })
 }

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::keys::{KEYS, Key};
+use crate::replay::{self, ReplayCommand};
 use crate::users::{self, UserCommand};
 
 /// Flags that were given, by name, with their texts.
@@ -29,6 +30,8 @@ pub enum Invocation {
     ShowConfig(Mode, Flags),
     /// Look after the users of a keystore that no node has open.
     User(UserCommand, Flags),
+    /// Blocks of a data folder that no node has open, in or out.
+    Replay(Mode, ReplayCommand, Flags),
 }
 
 /// Reads arguments, the program's name first. An error is a usage error or a request for help or version:
@@ -42,16 +45,23 @@ pub fn parse(
         Some(("node", given)) => Ok(Invocation::Run(Mode::Node, flags(given))),
         Some(("config", config)) => {
             let given = config.subcommand_matches("show").unwrap_or(config);
-            let mode = if given.get_flag("dev") { Mode::Dev } else { Mode::Node };
-            Ok(Invocation::ShowConfig(mode, flags(given)))
+            Ok(Invocation::ShowConfig(mode(given), flags(given)))
         }
         Some(("user", given)) => {
             let (command, given) = users::parse(given);
             Ok(Invocation::User(command, flags(given)))
         }
+        Some((name @ ("import" | "export"), given)) => {
+            Ok(Invocation::Replay(mode(given), replay::parse(name, given), flags(given)))
+        }
         // clap requires one of the commands above.
         _ => Err(command().error(clap::error::ErrorKind::MissingSubcommand, "no command given")),
     }
+}
+
+/// Of a command with the switch `--dev`.
+fn mode(given: &ArgMatches) -> Mode {
+    if given.get_flag("dev") { Mode::Dev } else { Mode::Node }
 }
 
 /// The commands with their flags and help texts.
@@ -97,6 +107,7 @@ pub fn command() -> Command {
         .subcommand(dev)
         .subcommand(node)
         .subcommand(config)
+        .subcommands(replay::commands(|| KEYS.iter().map(argument).collect()))
         .subcommand(users::command(
             KEYS.iter().filter(|key| users::FLAGS.contains(&key.name)).map(argument),
         ))
@@ -153,6 +164,7 @@ mod tests {
                 Ok((mode, flags))
             }
             Ok(Invocation::User(_, flags)) => Ok((Mode::Node, flags)),
+            Ok(Invocation::Replay(mode, _, flags)) => Ok((mode, flags)),
             Err(error) => Err(error.to_string()),
         }
     }

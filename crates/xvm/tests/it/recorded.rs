@@ -75,7 +75,7 @@ impl Local {
         };
         let block = primary::x_genesis_block(LOCAL_ID, chain_id);
         let vm = Xvm::new(context, XvmConfig::default(), genesis, block).unwrap();
-        let config = MachineConfig { check_proposals: true };
+        let config = MachineConfig { check_proposals: true, ..MachineConfig::default() };
         let machine = Machine::open(vec![vm.clone()], store.clone(), clock, work, config).unwrap();
         Self { vm, machine, store, c_chain }
     }

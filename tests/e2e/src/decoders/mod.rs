@@ -23,6 +23,7 @@ pub struct Target {
 /// All decoders, by name.
 pub const TARGETS: &[Target] = &[
     Target { name: "address", run: primitives::address },
+    Target { name: "block_line", run: node::block_line },
     Target { name: "bundle", run: chain::bundle },
     Target { name: "cb58", run: primitives::cb58 },
     Target { name: "codec", run: primitives::codec },

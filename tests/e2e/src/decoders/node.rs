@@ -5,6 +5,7 @@ use std::path::Path;
 use esker_keystore::blob::ExportedUser;
 use esker_node::config::file;
 use esker_node::networks::{self, Vm};
+use esker_node::replay::lines::Lines;
 use esker_xvm::genesis::Genesis;
 
 use super::primitives::told;
@@ -13,6 +14,32 @@ use super::primitives::told;
 pub(super) fn config(bytes: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(bytes) else { return false };
     told(file::parse(text, Path::new("esker.toml"))).is_some()
+}
+
+/// Most bytes of a line, so that the limit is met, too.
+const MAX_LINE: usize = 4096;
+
+/// Accepted blocks, a line each. What is read is written as it is read.
+pub(super) fn block_line(bytes: &[u8]) -> bool {
+    let mut lines = Lines::with_max(bytes, MAX_LINE);
+    let mut written = Vec::new();
+    let mut read = Vec::new();
+    loop {
+        match lines.next_block() {
+            Ok(Some((_, block))) => {
+                block.write(&mut written).expect("memory takes all");
+                read.push(block);
+            }
+            Ok(None) => break,
+            Err(_) => return false,
+        }
+    }
+    let mut again = Lines::new(written.as_slice());
+    for block in &read {
+        let found = told(again.next_block()).flatten().map(|(_, block)| block);
+        assert_eq!(found.as_ref(), Some(block));
+    }
+    !read.is_empty()
 }
 
 /// A network of one's own, and the assets of a chain in JSON.

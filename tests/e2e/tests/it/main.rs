@@ -13,5 +13,6 @@ mod golden;
 mod keystore;
 mod methods;
 mod paging;
+mod replay;
 mod support;
 mod two_chains;

@@ -149,7 +149,7 @@ impl World {
             store.clone(),
             clock.clone(),
             work,
-            MachineConfig { check_proposals: true },
+            MachineConfig { check_proposals: true, ..MachineConfig::default() },
         )
         .unwrap();
         Self { store, clock, machine, x, y, bundles: Vec::new() }

@@ -1,0 +1,47 @@
+//! Why a data folder can't be worked on.
+
+use std::path::PathBuf;
+
+use esker_storage::StorageError;
+use thiserror::Error;
+
+use crate::wiring::{StartError, exit_code};
+
+/// Why a data folder can't be worked on.
+#[derive(Debug, Error)]
+pub enum OfflineError {
+    /// No folder is named.
+    #[error(
+        "esker dev keeps its data in a temporary folder unless it has --data-dir: name that folder"
+    )]
+    NoFolder,
+    /// There is nothing to work on.
+    #[error("there is no node's data in {}: start the node once, or choose another --data-dir", .0.display())]
+    NoData(PathBuf),
+    /// A node runs on the data.
+    #[error("{0}")]
+    Running(StorageError),
+    /// The store or a chain can't be opened.
+    #[error(transparent)]
+    Start(StartError),
+}
+
+impl From<StartError> for OfflineError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Storage(locked @ StorageError::Locked { .. }) => Self::Running(locked),
+            other => Self::Start(other),
+        }
+    }
+}
+
+impl OfflineError {
+    /// The exit code of the process.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoFolder | Self::NoData(_) => exit_code::CONFIG,
+            Self::Running(_) => exit_code::FAILURE,
+            Self::Start(error) => error.exit_code(),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The data folder of a node that does not run: its store, its chains and their machine, for commands that work
+//! on them. Nothing is served, and no engine runs.
+
+mod error;
+mod stop;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use esker_chain::{Machine, MachineConfig};
+use esker_keystore::Keystore;
+use esker_primitives::clock::Clock;
+use esker_storage::{Store, meta};
+
+pub use error::OfflineError;
+pub(crate) use stop::Stop;
+
+use crate::chains::AliasTable;
+use crate::clock::SystemClock;
+use crate::config::Config;
+use crate::wiring::{OpenChains, StartError, open_offline};
+
+/// A data folder that this process has for itself.
+#[derive(Debug)]
+pub(crate) struct Offline {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    chains: OpenChains,
+}
+
+impl Offline {
+    /// Opens the folder; one that is new gets the network's genesis.
+    pub(crate) fn open(config: &Config) -> Result<Self, OfflineError> {
+        if config.data_dir.is_none() {
+            return Err(OfflineError::NoFolder);
+        }
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        // Blocks come from elsewhere: those of the future are refused.
+        let machine = MachineConfig { wait_for_time: false, ..MachineConfig::default() };
+        let (store, chains) = open_offline(config, &Keystore::disabled(), &clock, machine)?;
+        Ok(Self { store, clock, chains })
+    }
+
+    /// Opens a folder that holds data.
+    pub(crate) fn open_existing(config: &Config) -> Result<Self, OfflineError> {
+        check_exists(config)?;
+        Self::open(config)
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.chains.machine
+    }
+
+    pub(crate) fn aliases(&self) -> &AliasTable {
+        &self.chains.aliases
+    }
+
+    /// Makes everything durable and lets the folder go.
+    pub(crate) fn close(self) -> Result<(), OfflineError> {
+        Ok(self.store.writer.close_blocking().map_err(StartError::from)?)
+    }
+}
+
+/// Refuses a folder without data.
+pub(crate) fn check_exists(config: &Config) -> Result<(), OfflineError> {
+    match config.data_dir.as_deref() {
+        None => Err(OfflineError::NoFolder),
+        Some(path) if meta::is_store(path) => Ok(()),
+        Some(path) => Err(OfflineError::NoData(Path::to_owned(path))),
+    }
+}

@@ -1,0 +1,53 @@
+//! The arguments of `esker import` and `esker export`.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use super::ReplayCommand;
+
+/// The commands; both take the flags of `esker node`.
+pub(crate) fn commands(flags: impl Fn() -> Vec<Arg>) -> [Command; 2] {
+    let of_file = |command, about, file| {
+        let parser = value_parser!(PathBuf);
+        Command::new(command)
+            .about(about)
+            .arg(Arg::new("file").value_name("FILE").required(true).value_parser(parser).help(file))
+            .arg(dev_switch())
+            .args(flags())
+    };
+    [
+        of_file(
+            "import",
+            "Take accepted blocks from a file, while no node runs on the data folder",
+            "A file of `esker export`: one block a line; - for standard input",
+        )
+        .long_about(
+            "Take accepted blocks from a file into the data folder of a node that does not run. Each block is \
+             verified as one of another validator. Blocks that are there already are skipped, so that an import \
+             that was stopped goes on when it is started again.",
+        ),
+        of_file(
+            "export",
+            "Write all accepted blocks to a new file, while no node runs on the data folder",
+            "The file to be written: one block a line; - for standard output",
+        ),
+    ]
+}
+
+/// For commands that work on the data of a node.
+pub(crate) fn dev_switch() -> Arg {
+    Arg::new("dev")
+        .long("dev")
+        .action(ArgAction::SetTrue)
+        .help("Work on the data of `esker dev`, not of `esker node`")
+}
+
+/// What was asked for.
+pub(crate) fn parse(name: &str, given: &ArgMatches) -> ReplayCommand {
+    let file = given.get_one::<PathBuf>("file").cloned().unwrap_or_default();
+    match name {
+        "import" => ReplayCommand::Import(file),
+        _ => ReplayCommand::Export(file),
+    }
+}

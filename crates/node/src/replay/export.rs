@@ -1,0 +1,154 @@
+//! Accepted blocks to a file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use esker_chain::tables::BUNDLES;
+use esker_chain::{ChainError, ChainMachine as _, ChainVm};
+use esker_primitives::ChainId;
+use esker_storage::Scope;
+
+use super::lines::BlockLine;
+use super::{ReplayError, STANDARD};
+use crate::config::Config;
+use crate::offline::{Offline, Stop};
+use crate::progress::Progress;
+
+/// Bytes that are gathered before they are written.
+const BUFFER: usize = 1 << 20;
+
+pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
+    let stop = Stop::on_signal().map_err(ReplayError::Runtime)?;
+    let node = Offline::open_existing(config)?;
+    let mut target = Target::create(path)?;
+    let written = write(&node, &mut target.out, &stop);
+    let closed = node.close();
+    let blocks = written.map_err(|error| error.at(path))?;
+    closed?;
+    target.finish()?;
+    Ok(match path == Path::new(STANDARD) {
+        // The output is the file.
+        true => String::new(),
+        false => format!("{blocks} blocks exported to {}\n", path.display()),
+    })
+}
+
+/// Why nothing more is written.
+enum WriteError {
+    Output(io::Error),
+    Replay(ReplayError),
+}
+
+impl WriteError {
+    fn at(self, path: &Path) -> ReplayError {
+        match self {
+            Self::Output(error) => ReplayError::File { path: path.to_owned(), error },
+            Self::Replay(error) => error,
+        }
+    }
+}
+
+impl<E: Into<ReplayError>> From<E> for WriteError {
+    fn from(error: E) -> Self {
+        Self::Replay(error.into())
+    }
+}
+
+/// Writes the blocks of all bundles but the first, which is genesis; gives their number.
+fn write(node: &Offline, out: &mut dyn Write, stop: &Stop) -> Result<u64, WriteError> {
+    let (last, _) = node.machine().last_final();
+    let mut progress = Progress::on_terminal(Arc::clone(node.clock()));
+    let mut blocks = 0u64;
+    for height in 1..=last {
+        if stop.is_asked() {
+            let done = format!("no file is left of the {blocks} blocks that were written");
+            return Err(ReplayError::Stopped { done }.into());
+        }
+        for line in bundle(node, height)? {
+            line.write(out).map_err(WriteError::Output)?;
+            blocks += 1;
+        }
+        progress.show(|| format!("exporting: {blocks} blocks, {}%", height * 100 / last));
+    }
+    progress.clear();
+    out.flush().map_err(WriteError::Output)?;
+    Ok(blocks)
+}
+
+/// The blocks of a bundle, in the order in which they were accepted.
+fn bundle(node: &Offline, height: u64) -> Result<Vec<BlockLine>, ReplayError> {
+    let reader = node.store().snapshot()?;
+    let damaged = |what: String| ReplayError::from(ChainError::Corrupted(what));
+    let record = BUNDLES
+        .get(reader.as_ref(), Scope::NODE, &height)?
+        .ok_or_else(|| damaged(format!("bundle {height} is missing")))?;
+    let chain_of = |id: &ChainId| -> Option<&Arc<dyn ChainVm>> {
+        node.machine().chains().iter().find(|chain| chain.context().chain_id == *id)
+    };
+    let mut lines = Vec::with_capacity(record.blocks.len());
+    for (id, height) in record.blocks {
+        let missing = || damaged(format!("block {height} of chain {id} is missing"));
+        let chain = chain_of(&id).ok_or_else(missing)?;
+        let bytes = chain.block_at(reader.as_ref(), height)?.ok_or_else(missing)?;
+        lines.push(BlockLine { chain: chain.name(), height, bytes });
+    }
+    Ok(lines)
+}
+
+/// Where the lines go.
+struct Target {
+    out: Box<dyn Write>,
+    /// The name under which the file is written, and the one that it gets when it is whole.
+    renamed: Option<(Unfinished, PathBuf)>,
+}
+
+impl Target {
+    /// Standard output, a pipe or a device as it is; else a new file, under another name until it is whole.
+    fn create(path: &Path) -> Result<Self, ReplayError> {
+        let fault = |error| ReplayError::File { path: path.to_owned(), error };
+        if path == Path::new(STANDARD) {
+            let out = BufWriter::with_capacity(BUFFER, io::stdout());
+            return Ok(Self { out: Box::new(out), renamed: None });
+        }
+        match path.metadata() {
+            Ok(found) if found.is_file() || found.is_dir() => {
+                Err(fault(io::ErrorKind::AlreadyExists.into()))
+            }
+            Ok(_) => {
+                let file = OpenOptions::new().write(true).open(path).map_err(fault)?;
+                let out = Box::new(BufWriter::with_capacity(BUFFER, file));
+                Ok(Self { out, renamed: None })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let mut name = path.as_os_str().to_owned();
+                name.push(".partial");
+                let unfinished = Unfinished(PathBuf::from(name));
+                let file = File::create(&unfinished.0).map_err(fault)?;
+                let out = Box::new(BufWriter::with_capacity(BUFFER, file));
+                Ok(Self { out, renamed: Some((unfinished, path.to_owned())) })
+            }
+            Err(error) => Err(fault(error)),
+        }
+    }
+
+    /// Gives the file its name.
+    fn finish(self) -> Result<(), ReplayError> {
+        drop(self.out);
+        let Some((unfinished, path)) = self.renamed else { return Ok(()) };
+        let renamed = File::open(&unfinished.0)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| std::fs::rename(&unfinished.0, &path));
+        renamed.map_err(|error| ReplayError::File { path, error })
+    }
+}
+
+/// A file that goes unless it was renamed.
+struct Unfinished(PathBuf);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let _renamed = std::fs::remove_file(&self.0);
+    }
+}

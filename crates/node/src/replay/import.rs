@@ -1,0 +1,189 @@
+//! Blocks of a file to the machine.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+
+use esker_chain::{Aliases as _, Bundle, ChainMachine as _, ChainVm, Verdict};
+use tokio::sync::mpsc;
+
+use super::lines::{BlockLine, Lines, ReadError};
+use super::{ReplayError, STANDARD};
+use crate::config::Config;
+use crate::offline::{Offline, Stop};
+use crate::progress::Progress;
+
+/// Blocks that are read ahead: little, since one may be large.
+const READ_AHEAD: usize = 2;
+
+pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
+    // Before the folder is made: a wrong name leaves nothing behind.
+    let (input, length) = open(path)?;
+    let stop = Stop::on_signal().map_err(ReplayError::Runtime)?;
+    let node = Offline::open(config)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(ReplayError::Runtime)?;
+    let mut importer = Importer::new(&node)?;
+    let taken = runtime.block_on(importer.take_all(read(input), path, length, &stop));
+    let done = importer.told();
+    node.close()?;
+    match taken {
+        Ok(true) => Ok(format!("{done}\n")),
+        Ok(false) => Err(ReplayError::Stopped {
+            done: format!("{done}; the same command goes on from there"),
+        }),
+        Err(error) => Err(error),
+    }
+}
+
+/// The input, with its length in bytes where that is known.
+fn open(path: &Path) -> Result<(Box<dyn BufRead + Send>, Option<u64>), ReplayError> {
+    if path == Path::new(STANDARD) {
+        return Ok((Box::new(BufReader::new(io::stdin())), None));
+    }
+    let fault = |error| ReplayError::File { path: path.to_owned(), error };
+    let file = File::open(path).map_err(fault)?;
+    let found = file.metadata().map_err(fault)?;
+    if found.is_dir() {
+        return Err(fault(io::ErrorKind::IsADirectory.into()));
+    }
+    let length = (found.is_file() && found.len() > 0).then_some(found.len());
+    Ok((Box::new(BufReader::new(file)), length))
+}
+
+/// A block with the number of its line and the bytes read up to its end.
+type Read = (u64, BlockLine, u64);
+
+/// Reads and decodes on a thread of its own: one that waits for its input can't be stopped otherwise.
+fn read(input: Box<dyn BufRead + Send>) -> mpsc::Receiver<Result<Read, ReadError>> {
+    let (sender, receiver) = mpsc::channel(READ_AHEAD);
+    let run = move || {
+        let mut lines = Lines::new(input);
+        loop {
+            let next = match lines.next_block() {
+                Ok(None) => return,
+                Ok(Some((line, block))) => Ok((line, block, lines.bytes_read())),
+                Err(error) => Err(error),
+            };
+            let ended = next.is_err();
+            if sender.blocking_send(next).is_err() || ended {
+                return;
+            }
+        }
+    };
+    // Its handle is not kept: the process does not wait for an input that nobody wants.
+    let _reader = thread::spawn(run);
+    receiver
+}
+
+struct Importer<'a> {
+    node: &'a Offline,
+    /// Time of the last bundle, Unix ms: none may be older than the one before.
+    last_ms: u64,
+    taken: u64,
+    skipped: u64,
+}
+
+impl<'a> Importer<'a> {
+    fn new(node: &'a Offline) -> Result<Self, ReplayError> {
+        let (height, _) = node.machine().last_final();
+        let last = node.machine().bundle_at(height)?;
+        let last_ms = last.map_or(0, |(bundle, _)| bundle.timestamp_ms);
+        Ok(Self { node, last_ms, taken: 0, skipped: 0 })
+    }
+
+    /// Takes blocks until the input ends (true) or somebody asks to stop (false).
+    async fn take_all(
+        &mut self,
+        mut blocks: mpsc::Receiver<Result<Read, ReadError>>,
+        path: &Path,
+        length: Option<u64>,
+        stop: &Stop,
+    ) -> Result<bool, ReplayError> {
+        let mut progress = Progress::on_terminal(Arc::clone(self.node.clock()));
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = stop.asked() => return Ok(false),
+                next = blocks.recv() => next,
+            };
+            let (line, block, read) = match next {
+                None => return Ok(true),
+                Some(Ok(block)) => block,
+                Some(Err(ReadError::Line(line, error))) => {
+                    return Err(ReplayError::Line { line, error });
+                }
+                Some(Err(ReadError::Io(error))) => {
+                    return Err(ReplayError::File { path: path.to_owned(), error });
+                }
+            };
+            self.take(line, block).await?;
+            progress.show(|| match length {
+                Some(length) => format!("importing: {}, {}%", self.told(), read * 100 / length),
+                None => format!("importing: {}", self.told()),
+            });
+        }
+    }
+
+    /// Takes a block, as one that another validator made.
+    async fn take(&mut self, line: u64, block: BlockLine) -> Result<(), ReplayError> {
+        let BlockLine { chain: name, height, bytes } = block;
+        let Some(chain) = self.chain(&name) else {
+            return Err(ReplayError::UnknownChain { line, chain: name });
+        };
+        let chain_name = chain.name();
+        let last = chain.stats().height;
+        if height <= last {
+            let reader = self.node.store().snapshot()?;
+            if chain.block_at(reader.as_ref(), height)? != Some(bytes) {
+                return Err(ReplayError::Differs { chain: chain_name, height, line });
+            }
+            self.skipped += 1;
+            return Ok(());
+        }
+        if height - last > 1 {
+            return Err(ReplayError::Gap { chain: chain_name, height, last, line });
+        }
+        let machine = self.node.machine();
+        let (bundle_height, parent) = machine.last_final();
+        let bundle = Bundle {
+            version: Bundle::VERSION,
+            parent,
+            height: bundle_height + 1,
+            timestamp_ms: self.node.clock().now_ms().max(self.last_ms),
+            blocks: vec![(chain.context().chain_id, bytes)],
+        };
+        if let Verdict::Invalid(reason) = machine.verify(&[], &bundle).await? {
+            return Err(ReplayError::Refused { chain: chain_name, height, line, reason });
+        }
+        machine.finalize(&bundle, None).await?;
+        self.last_ms = bundle.timestamp_ms;
+        self.taken += 1;
+        Ok(())
+    }
+
+    fn chain(&self, name: &str) -> Option<&'a Arc<dyn ChainVm>> {
+        let id = self.node.aliases().lookup(name)?;
+        self.node.machine().chains().iter().find(|chain| chain.context().chain_id == id)
+    }
+
+    /// What was done so far.
+    fn told(&self) -> String {
+        let heights: Vec<String> = self
+            .node
+            .machine()
+            .chains()
+            .iter()
+            .map(|chain| format!("{} at height {}", chain.name(), chain.stats().height))
+            .collect();
+        let there = match self.skipped {
+            0 => String::new(),
+            skipped => format!(" ({skipped} more were there)"),
+        };
+        format!("{} blocks imported{there}, {}", self.taken, heights.join(", "))
+    }
+}

@@ -1,0 +1,106 @@
+//! The chains of the network over a store, and the machine that commits their blocks.
+
+use std::sync::Arc;
+
+use esker_chain::{Aliases, ChainContext, Machine, MachineConfig};
+use esker_keystore::Keystore;
+use esker_primitives::clock::Clock;
+use esker_storage::{Store, meta};
+use tokio::sync::Notify;
+
+use super::data::DataFolder;
+use super::{StartError, first_start};
+use crate::chains::{AliasTable, Chain, factory};
+use crate::config::Config;
+use crate::metrics::Metrics;
+use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
+
+/// Chains with the machine over them; nothing runs yet.
+#[derive(Debug)]
+pub(crate) struct OpenChains {
+    /// Names of all chains.
+    pub(crate) aliases: Arc<AliasTable>,
+    /// Those that this version runs, as the network declares them.
+    pub(crate) chains: Vec<(ChainSpec, Chain)>,
+    /// What commits their blocks.
+    pub(crate) machine: Arc<Machine>,
+}
+
+/// Opens the chains of a network: those that the store does not hold yet start from their genesis.
+///
+/// Blocks the calling thread on the store.
+pub(super) fn open(
+    config: &Config,
+    store: &Store,
+    keystore: &Arc<Keystore>,
+    clock: &Arc<dyn Clock>,
+    machine: MachineConfig,
+) -> Result<OpenChains, StartError> {
+    let aliases = Arc::new(alias_table(config)?);
+    let work = Arc::new(Notify::new());
+    let parts = Parts { config, aliases: &aliases, clock, store, keystore, work: &work };
+    let chains = parts.build()?;
+    first_start::write_exports(&config.network, store)?;
+    let vms = chains.iter().map(|(_, chain)| chain.vm()).collect();
+    let machine = Machine::open(vms, store.clone(), Arc::clone(clock), work, machine)?;
+    Ok(OpenChains { aliases, chains, machine })
+}
+
+/// The store of a folder that is kept, with its chains, for work beside a node.
+pub(crate) fn open_offline(
+    config: &Config,
+    keystore: &Arc<Keystore>,
+    clock: &Arc<dyn Clock>,
+    machine: MachineConfig,
+) -> Result<(Store, OpenChains), StartError> {
+    let store = DataFolder::of(config)?.open_store(config, &Arc::new(Metrics::new()))?;
+    let chains = open(config, &store, keystore, clock, machine)?;
+    Ok((store, chains))
+}
+
+/// Names of all chains of the network, run or not: addresses and `/ext/info` name them.
+fn alias_table(config: &Config) -> Result<AliasTable, StartError> {
+    let table = AliasTable::new();
+    table.add_chain(P_CHAIN_ID, &P_ALIASES)?;
+    for spec in &config.network.chains {
+        table.add_chain(spec.id, &spec.aliases)?;
+    }
+    Ok(table)
+}
+
+/// What every chain is made from.
+struct Parts<'a> {
+    config: &'a Config,
+    aliases: &'a Arc<AliasTable>,
+    clock: &'a Arc<dyn Clock>,
+    store: &'a Store,
+    keystore: &'a Arc<Keystore>,
+    work: &'a Arc<Notify>,
+}
+
+impl Parts<'_> {
+    /// The chains of the network that this version runs.
+    fn build(&self) -> Result<Vec<(ChainSpec, Chain)>, StartError> {
+        let network = &self.config.network;
+        let primary_chains = Arc::new(network.primary_chains());
+        let mut chains = Vec::with_capacity(network.chains.len());
+        for spec in &network.chains {
+            let context = ChainContext {
+                network_id: network.id,
+                hrp: network.hrp.to_owned(),
+                chain_id: spec.id,
+                scope: meta::scope(self.store.kv.as_ref(), &spec.id)?,
+                native_asset_id: network.native_asset_id,
+                native_aliases: self.config.settings.native_aliases.0.clone(),
+                aliases: Arc::clone(self.aliases) as Arc<dyn Aliases>,
+                clock: Arc::clone(self.clock),
+                store: self.store.clone(),
+                primary_chains: Arc::clone(&primary_chains),
+                work: Arc::clone(self.work),
+            };
+            let chain = factory::build(spec, context, self.config, self.keystore)?;
+            chains.push((spec.clone(), chain));
+        }
+        Ok(chains)
+    }
+}
