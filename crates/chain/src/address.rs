@@ -3,6 +3,7 @@
 use esker_primitives::address::{self, AddressError};
 use esker_primitives::cb58;
 use esker_primitives::go;
+use esker_primitives::ids::IdError;
 use esker_primitives::{ChainId, ShortId};
 use thiserror::Error;
 
@@ -66,6 +67,33 @@ pub fn parse_service_address(
         return Err(fail(ServiceAddressCause::OtherChain { expected: *this_chain, got: chain }));
     }
     Ok(short)
+}
+
+/// Why no chain and address can be told that assets go to. The texts are the reference's.
+#[derive(Debug, Error)]
+pub enum DestinationError {
+    /// The name of the chain is unknown.
+    #[error("there is no ID with alias: {0}")]
+    Chain(String),
+    /// The text is no 20 bytes in cb58.
+    #[error(transparent)]
+    Address(#[from] IdError),
+}
+
+/// The chain and the address that an export goes to: the prefix of `to` names the chain; where it is no address
+/// with a prefix, `target` does, and `to` is the cb58 text of 20 bytes.
+pub fn parse_destination(
+    aliases: &dyn Aliases,
+    hrp: &str,
+    to: &str,
+    target: &str,
+) -> Result<(ChainId, ShortId), DestinationError> {
+    if let Ok(found) = parse_any_chain(aliases, hrp, to) {
+        return Ok(found);
+    }
+    let chain = aliases.lookup(target);
+    let chain = chain.ok_or_else(|| DestinationError::Chain(target.to_owned()))?;
+    Ok((chain, to.parse()?))
 }
 
 /// Reads an address with any known chain's prefix, and tells which chain that is.

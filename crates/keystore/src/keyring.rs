@@ -20,18 +20,27 @@ const LIST_KEY: [u8; 32] = [0; 32];
 /// Most bytes of a stored address list.
 const MAX_LIST_SIZE: usize = 1 << 20;
 
+/// The 20 bytes that stand for a key.
+pub type AddressOf = fn(&PrivateKey) -> ShortId;
+
 /// A user's keys on one chain. Keys of values are the reference's: `sha256(blockchain ID)`, then the
 /// address, or 32 zero bytes for the list of addresses.
 #[derive(Debug)]
 pub struct Keyring<'a> {
     user: &'a User,
     prefix: [u8; 32],
+    address_of: AddressOf,
 }
 
 impl<'a> Keyring<'a> {
-    /// The user's keys on a chain.
+    /// The user's keys on a chain of UTXOs.
     pub fn new(user: &'a User, chain: &ChainId) -> Self {
-        Self { user, prefix: sha256(chain.as_bytes()) }
+        Self::with_addresses(user, chain, PrivateKey::address)
+    }
+
+    /// The user's keys on a chain that has addresses of its own.
+    pub fn with_addresses(user: &'a User, chain: &ChainId, address_of: AddressOf) -> Self {
+        Self { user, prefix: sha256(chain.as_bytes()), address_of }
     }
 
     fn entry(&self, subkey: &[u8]) -> Vec<u8> {
@@ -81,7 +90,7 @@ impl<'a> Keyring<'a> {
     /// # Errors
     /// [`KeystoreError::TooManyAddresses`] above [`MAX_ADDRESSES`].
     pub async fn add(&self, key: &PrivateKey) -> Result<ShortId, KeystoreError> {
-        let address = key.address();
+        let address = (self.address_of)(key);
         let decide = |reader: &dyn KvRead| {
             let mut list = self.list(reader)?;
             if list.0.contains(&address) {

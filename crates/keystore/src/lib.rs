@@ -10,6 +10,7 @@
 //! It never logs, shows or stores a key or password in the clear, and wipes both from memory after use.
 //! Costly hashes are bounded ([`HashLimits`]), so that logins can't starve the node.
 
+mod args;
 pub mod blob;
 mod cache;
 mod cipher;
@@ -21,9 +22,10 @@ mod service;
 mod store;
 mod tables;
 
+pub use args::{Credentials, KeyArgument, KeyText};
 pub use error::KeystoreError;
 pub use hasher::HashLimits;
-pub use keyring::{Keyring, MAX_ADDRESSES};
+pub use keyring::{AddressOf, Keyring, MAX_ADDRESSES};
 pub use password::{MAX_NAME_CHARS, MAX_PASSWORD_CHARS, Password, check_name, check_strength};
 pub use service::{KeystoreService, methods};
 pub use store::{Keystore, Randomness, User};

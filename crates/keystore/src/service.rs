@@ -6,7 +6,7 @@ use esker_rpc::wire::Encoding;
 use esker_rpc::{MethodTable, NoArgs, RpcError};
 use serde::{Deserialize, Serialize};
 
-use crate::{Keystore, Password};
+use crate::{Credentials, Keystore, Password};
 
 /// The release of the reference that deprecated all but createUser.
 const DEPRECATED_SINCE: &str = "v1.9.12";
@@ -15,13 +15,6 @@ const DEPRECATED_SINCE: &str = "v1.9.12";
 #[derive(Debug)]
 pub struct KeystoreService {
     keystore: Arc<Keystore>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Credentials {
-    username: String,
-    password: Password,
 }
 
 #[derive(Debug, Default, Deserialize)]

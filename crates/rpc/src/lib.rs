@@ -29,6 +29,7 @@ mod error;
 pub mod evm;
 pub mod go_json;
 pub mod j2;
+mod off_thread;
 mod params;
 mod service;
 mod table;
@@ -36,6 +37,7 @@ pub mod wire;
 
 pub use context::{BlockingPool, CallContext, DEFAULT_BLOCKING_CALLS};
 pub use error::RpcError;
+pub use off_thread::{ShuttingDown, off_thread};
 pub use params::{NoArgs, Params, ParamsError};
 pub use service::{CallError, Lookup, Method, MethodInfo, Service};
 pub use table::MethodTable;

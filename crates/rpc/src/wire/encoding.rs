@@ -59,9 +59,10 @@ impl Encoding {
         }
     }
 
-    /// Text as bytes; the empty text stands for no bytes.
+    /// Text as bytes; the empty text stands for no bytes, in every encoding.
     pub fn decode(self, text: &str) -> Result<Vec<u8>, EncodingError> {
         match self {
+            _ if text.is_empty() => Ok(Vec::new()),
             Self::Hex | Self::HexC => Ok(hexfmt::decode_checked(text)?),
             Self::HexNc => Ok(hexfmt::decode_plain(text)?),
             Self::Json => Err(EncodingError::Unsupported),

@@ -4,8 +4,8 @@ use esker_chain::address::ServiceAddressError;
 use esker_chain::listing::ListingError;
 use esker_primitives::codec::CodecError;
 use esker_primitives::{BlockId, Id, go};
-use esker_rpc::RpcError;
 use esker_rpc::wire::EncodingError;
+use esker_rpc::{RpcError, ShuttingDown};
 use esker_storage::StorageError;
 
 use super::genesis::BuildGenesisError;
@@ -66,9 +66,8 @@ pub(crate) enum ServiceError {
     /// The store failed, or what it holds is damaged.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The work was given up because the node stops.
-    #[error("the node is shutting down")]
-    ShuttingDown,
+    #[error(transparent)]
+    ShuttingDown(#[from] ShuttingDown),
 }
 
 impl From<KeysError> for ServiceError {

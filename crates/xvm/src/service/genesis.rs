@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Reply;
-use super::txs::decode;
 use crate::genesis::define::{AssetDefinition, DefinitionError, Holder, Minters, genesis};
 
 mod entry;
@@ -110,7 +109,7 @@ fn define(
 ) -> Result<AssetDefinition, BuildGenesisError> {
     let mut definition = AssetDefinition {
         alias,
-        memo: decode(encoding, &asset.memo).map_err(BuildGenesisError::Memo)?,
+        memo: encoding.decode(&asset.memo).map_err(BuildGenesisError::Memo)?,
         name: asset.name,
         symbol: asset.symbol,
         denomination: asset.denomination.0,

@@ -78,14 +78,7 @@ fn on_chain<P, R>(
 async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> Reply<T> + Send + 'static,
 ) -> Reply<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(reply) => reply,
-        Err(e) => match e.try_into_panic() {
-            // The caller turns it into an error reply and a log line, as for every handler.
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(ServiceError::ShuttingDown),
-        },
-    }
+    esker_rpc::off_thread(work).await?
 }
 
 /// Reads an address of this chain.

@@ -97,18 +97,10 @@ pub(super) async fn by_size(
 ) -> Reply<TxIdReply> {
     let inline = args.tx.len() <= MAX_INLINE_TX_TEXT;
     let work = move || {
-        let bytes = decode(args.encoding, &args.tx).map_err(ServiceError::DecodeTx)?;
+        let bytes = args.encoding.decode(&args.tx).map_err(ServiceError::DecodeTx)?;
         Ok(TxIdReply { tx_id: issue(&vm, &bytes)? })
     };
     if inline { work() } else { off_thread(work).await }
-}
-
-/// Text to bytes. No text is no bytes, in every encoding.
-pub(super) fn decode(
-    encoding: Encoding,
-    text: &str,
-) -> Result<Vec<u8>, esker_rpc::wire::EncodingError> {
-    if text.is_empty() { Ok(Vec::new()) } else { encoding.decode(text) }
 }
 
 /// The zero ID stands for one that was not given.

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use esker_keystore::{Keyring, Password};
+use esker_keystore::{Credentials, KeyArgument, KeyText, Keyring, Password};
 use esker_rpc::RpcError;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Reply, format_address, off_thread, parse_address};
 use super::KeysError;
-use super::arguments::{Credentials, KeyArgument, KeyText};
 use super::session::unlock;
 use crate::vm::Xvm;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use esker_chain::address::parse_any_chain;
-use esker_keystore::{Password, User};
+use esker_chain::address::parse_destination;
+use esker_keystore::{Credentials, Password, User};
 use esker_primitives::{ChainId, ShortId};
 use esker_rpc::RpcError;
 use esker_rpc::wire::JsonU64;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::super::txs::TxIdReply;
 use super::super::{Reply, lookup_asset, now_s, off_thread};
 use super::KeysError;
-use super::arguments::{ChangeReply, Credentials, parse_to, spending_arguments};
+use super::arguments::{ChangeReply, parse_to, spending_arguments};
 use super::session::{keychain, spend, unlock};
 
 use crate::spend::{Exported, ImportLimits, Payer};
@@ -48,7 +48,10 @@ pub(super) async fn export(vm: Arc<Xvm>, args: ExportArgs) -> Result<ChangeReply
 
 async fn export_checked(vm: Arc<Xvm>, mut args: ExportArgs) -> Reply<ChangeReply> {
     let asset = lookup_asset(&vm, &args.asset_id)?;
-    let (chain, to) = parse_destination(&vm, &args.to, &args.target_chain)?;
+    let context = vm.context();
+    let (aliases, hrp) = (context.aliases.as_ref(), &context.hrp);
+    let destination = parse_destination(aliases, hrp, &args.to, &args.target_chain);
+    let (chain, to) = destination.map_err(KeysError::from)?;
     let JsonU64(amount) = args.amount;
     if amount == 0 {
         return Err(KeysError::ZeroAmount.into());
@@ -57,17 +60,6 @@ async fn export_checked(vm: Arc<Xvm>, mut args: ExportArgs) -> Reply<ChangeReply
         Ok(session.payer().export(chain, (asset, amount), to)?)
     })
     .await
-}
-
-/// The prefix of `to` names the chain; where it is no address with a prefix, `target` does.
-fn parse_destination(vm: &Xvm, to: &str, target: &str) -> Reply<(ChainId, ShortId)> {
-    let context = vm.context();
-    if let Ok(found) = parse_any_chain(context.aliases.as_ref(), &context.hrp, to) {
-        return Ok(found);
-    }
-    let chain = context.aliases.lookup(target);
-    let chain = chain.ok_or_else(|| KeysError::TargetChain(target.to_owned()))?;
-    Ok((chain, to.parse().map_err(KeysError::ShortAddress)?))
 }
 
 /// Imports what another chain exported to the user: all that its keys can spend, as far as it goes into one

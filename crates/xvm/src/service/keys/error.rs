@@ -1,9 +1,8 @@
 //! Why a method that uses keys has no result: the texts that clients see.
 
-use esker_chain::address::ServiceAddressError;
+use esker_chain::address::{DestinationError, ServiceAddressError};
 use esker_keystore::KeystoreError;
 use esker_primitives::go;
-use esker_primitives::ids::IdError;
 use esker_rpc::wire::EncodingError;
 
 use crate::issue::IssueError;
@@ -48,10 +47,8 @@ pub(crate) enum KeysError {
     Payload(EncodingError),
     #[error("problem parsing chainID {quoted}: there is no ID with alias: {0}", quoted = go::quote(.0))]
     SourceChain(String),
-    #[error("there is no ID with alias: {0}")]
-    TargetChain(String),
     #[error(transparent)]
-    ShortAddress(IdError),
+    Destination(#[from] DestinationError),
     #[error("problem issuing transaction: {0}")]
     Issue(IssueError),
     /// The keystore failed after the user was known, or the user is gone meanwhile.

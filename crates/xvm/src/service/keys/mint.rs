@@ -5,7 +5,6 @@ use std::sync::Arc;
 use esker_rpc::RpcError;
 use esker_rpc::wire::{Encoding, JsonU32, JsonU64};
 
-use super::super::txs::decode;
 use super::super::{Reply, lookup_asset};
 use super::KeysError;
 use super::arguments::{ChangeReply, Header, parse_to, spending_arguments};
@@ -72,7 +71,7 @@ pub(super) async fn mint_nft(vm: Arc<Xvm>, args: MintNftArgs) -> Result<ChangeRe
 async fn mint_nft_checked(vm: Arc<Xvm>, mut args: MintNftArgs) -> Reply<ChangeReply> {
     let asset = lookup_asset(&vm, &args.asset_id)?;
     let to = parse_to(&vm, &args.to)?;
-    let payload = decode(args.encoding, &args.payload).map_err(KeysError::Payload)?;
+    let payload = args.encoding.decode(&args.payload).map_err(KeysError::Payload)?;
     operate(vm, args.header(), move |session| {
         let keys = session.every_key()?;
         Ok(spend::mint_nft(session.coins(), &keys, &asset, payload, to, session.now_s)?)

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use esker_keystore::{Keyring, KeystoreError, User};
+use esker_keystore::{Credentials, Keyring, KeystoreError, User};
 use esker_primitives::ShortId;
+use esker_rpc::ShuttingDown;
 use esker_utxo::Keychain;
 
 use super::super::{Reply, ServiceError, format_address, now_s, off_thread, parse_address};
 use super::KeysError;
-use super::arguments::{ChangeReply, Credentials, Header};
+use super::arguments::{ChangeReply, Header};
 use crate::spend::{Coins, Payer, Pending};
 use crate::txs::Tx;
 use crate::vm::Xvm;
@@ -105,7 +106,7 @@ pub(super) async fn spend_pending(
     let user = unlock(&vm, &header.credentials).await?;
     // One at a time: two that are built on the same state would spend the same coins.
     let turn = Arc::clone(&vm.wallet_turn).acquire_owned().await;
-    let turn = turn.map_err(|_| ServiceError::ShuttingDown)?;
+    let turn = turn.map_err(|_| ServiceError::from(ShuttingDown))?;
     off_thread(move || {
         let _turn = turn;
         let (tx, change) = {
