@@ -28,4 +28,4 @@ pub use hasher::HashLimits;
 pub use keyring::{AddressOf, Keyring, MAX_ADDRESSES};
 pub use password::{MAX_NAME_CHARS, MAX_PASSWORD_CHARS, Password, check_name, check_strength};
 pub use service::{KeystoreService, methods};
-pub use store::{Keystore, Randomness, User};
+pub use store::{Keystore, User};

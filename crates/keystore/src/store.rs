@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use esker_primitives::Randomness;
 use esker_primitives::hash::sha256;
 use esker_primitives::keys::PrivateKey;
 use esker_storage::{KvRead, Scope, Store, WriteSet};
@@ -16,9 +17,6 @@ use crate::cipher::{self, KEY_LEN, NONCE_LEN, SALT_LEN, SecretKey};
 use crate::hasher::Hasher;
 use crate::tables::{SealedValue, USERS, UserKey, UserRecord, VALUES};
 use crate::{HashLimits, KeystoreError, Password, check_name, check_strength};
-
-/// Fills a buffer with random bytes.
-pub type Randomness = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
 
 /// The users of this node. Made with [`Keystore::new`], or [`Keystore::disabled`], which knows no user.
 pub struct Keystore {

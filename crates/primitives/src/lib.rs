@@ -23,6 +23,7 @@ pub mod hexfmt;
 pub mod ids;
 pub mod keys;
 pub mod network;
+mod random;
 pub mod sync;
 
 pub use amount::NanoNative;
@@ -30,3 +31,4 @@ pub use clock::Clock;
 pub use codec::{CodecError, Decode, Encode, Reader, Writer};
 pub use ids::{AssetId, BlockId, ChainId, Id, IdError, NodeId, ShortId, SubnetId, TxId};
 pub use keys::{PrivateKey, PublicKey, Signature, SignatureError};
+pub use random::Randomness;

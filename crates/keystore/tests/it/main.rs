@@ -9,7 +9,8 @@ mod users;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use esker_keystore::{HashLimits, Keystore, Password, Randomness};
+use esker_keystore::{HashLimits, Keystore, Password};
+use esker_primitives::Randomness;
 use esker_primitives::hash::sha256;
 use esker_storage::Store;
 

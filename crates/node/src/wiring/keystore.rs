@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use esker_keystore::{Keystore, KeystoreService, Randomness, methods};
+use esker_keystore::{Keystore, KeystoreService, methods};
+use esker_primitives::Randomness;
 use esker_storage::Store;
 
 use crate::config::Config;

@@ -27,6 +27,7 @@
 mod batch;
 mod call;
 pub mod http;
+mod id;
 mod message;
 mod modules;
 mod reply;
@@ -34,11 +35,11 @@ mod subscriptions;
 
 use std::time::Duration;
 
-pub use self::subscriptions::Subscriber;
 use self::{
     call::{Calls, Outcome},
     message::{Class, Incoming, Message},
 };
+pub use self::{id::RpcId, subscriptions::Subscriber};
 use crate::{RpcError, Service};
 
 /// Messages in one batch, unless configured otherwise.

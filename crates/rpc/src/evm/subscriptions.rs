@@ -1,14 +1,13 @@
 //! Subscriptions, as far as the envelope knows them: a connection that can be notified keeps them.
 
-use std::borrow::Cow;
-
 use super::{
+    RpcId,
     call::{misfit, no_list},
     message::{Message, NoList},
 };
 use crate::{
     Params, RpcError,
-    args::{Argument, ArgumentError, FromParams},
+    args::FromParams,
     go_json::{self, Document, Kind},
 };
 
@@ -69,26 +68,10 @@ pub(super) fn unsubscribe(
     out: &mut Vec<u8>,
 ) -> Result<(), RpcError> {
     let params = message.params().map_err(no_list)?;
-    let (SubscriptionId(id),) = FromParams::from_params(params).map_err(|error| misfit(&error))?;
+    let (RpcId(id),) = FromParams::from_params(params).map_err(|error| misfit(&error))?;
     if !subscriber.is_some_and(|subscriber| subscriber.unsubscribe(&id)) {
         return Err(RpcError::new("subscription not found"));
     }
     out.extend_from_slice(b"true");
     Ok(())
-}
-
-struct SubscriptionId(String);
-
-impl Argument for SubscriptionId {
-    fn go_type() -> Cow<'static, str> {
-        Cow::Borrowed("rpc.ID")
-    }
-
-    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
-        match (value.as_str(), value.kind()) {
-            (Some(text), _) => Ok(Self(text.into_owned())),
-            (None, Kind::Null) => Ok(Self(String::new())),
-            (None, kind) => Err(ArgumentError::kind(kind, Self::go_type())),
-        }
-    }
 }

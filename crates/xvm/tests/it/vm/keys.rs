@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use esker_chain::{ChainVm, Dialect};
-use esker_keystore::{HashLimits, Keystore, Randomness};
+use esker_keystore::{HashLimits, Keystore};
 use esker_primitives::address::format;
-use esker_primitives::{AssetId, TxId};
+use esker_primitives::{AssetId, Randomness, TxId};
 use esker_rpc::go_json::Document;
 use esker_rpc::{CallContext, Lookup, Params, Service};
 use esker_storage::{MemoryStore, Store};
