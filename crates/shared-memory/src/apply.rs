@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use esker_primitives::ids::ChainId;
+use esker_primitives::ids::{ChainId, Id, ShortId};
 use esker_storage::Draft;
 
 use crate::tables::{BY_TRAIT, ELEMENTS, SCOPE, Slot, Space};
@@ -17,6 +17,17 @@ pub struct Element {
     pub value: Vec<u8>,
     /// What it can be found by; for a UTXO the addresses of its owners. In any order.
     pub traits: Vec<Vec<u8>>,
+}
+
+impl Element {
+    /// What an export leaves: found under its ID, and listed for each of its owners.
+    pub fn for_owners(id: &Id, value: Vec<u8>, owners: &[ShortId]) -> Self {
+        Self {
+            key: id.as_bytes().to_vec(),
+            value,
+            traits: owners.iter().map(|owner| owner.as_bytes().to_vec()).collect(),
+        }
+    }
 }
 
 /// What one block does in shared memory with one peer chain.

@@ -21,6 +21,7 @@ pub mod fx;
 pub mod type_id;
 
 mod credential;
+mod flow;
 mod input;
 mod keychain;
 mod operation;
@@ -29,6 +30,7 @@ mod owners;
 mod utxo;
 
 pub use credential::{Credential, CredentialSlot, Foreign};
+pub use flow::{Flow, FlowError};
 pub use fx::{FxError, FxKind, Recover, Signers, Witness};
 pub use input::{TransferInput, TransferableInput};
 pub use keychain::{Keychain, SigningOwners};

@@ -293,12 +293,8 @@ pub(crate) fn asset_record(asset: &CreateAssetTx) -> AssetRecord {
 
 /// An exported UTXO as shared memory keeps it: for each of its owners to find.
 pub fn exported_element(utxo: &Utxo) -> Element {
-    let owners = utxo.output.owners();
-    Element {
-        key: utxo.utxo_id.input_id().as_bytes().to_vec(),
-        value: utxo.to_versioned_bytes(),
-        traits: owners.addresses.iter().map(|address| address.as_bytes().to_vec()).collect(),
-    }
+    let id = utxo.utxo_id.input_id();
+    Element::for_owners(&id, utxo.to_versioned_bytes(), &utxo.output.owners().addresses)
 }
 
 /// Whose holdings of which asset a UTXO belongs to.

@@ -3,7 +3,7 @@
 
 use esker_primitives::codec::CodecError;
 use esker_primitives::ids::{ChainId, SubnetId};
-use esker_utxo::FxError;
+use esker_utxo::{FlowError, FxError};
 
 pub mod semantic;
 pub mod syntactic;
@@ -65,12 +65,9 @@ pub enum VerifyError {
     /// Inputs must ascend strictly.
     #[error("inputs not sorted and unique")]
     InputsNotSortedUnique,
-    /// A sum of amounts of one asset exceeds 64 bits.
-    #[error("overflow")]
-    Overflow,
-    /// Of some asset more is produced, the fee included, than consumed.
-    #[error("insufficient funds")]
-    InsufficientFunds,
+    /// What is produced, the fee included, can't come from what is consumed.
+    #[error(transparent)]
+    Flow(#[from] FlowError),
     /// Initial states must ascend strictly by extension.
     #[error("initial states not sorted and unique")]
     InitialStatesNotSortedUnique,

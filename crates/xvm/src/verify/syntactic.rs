@@ -1,9 +1,9 @@
 //! Rules that a transaction must meet by itself, in the reference's order (x-chain.md 3.2).
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use esker_primitives::ids::{AssetId, ChainId};
-use esker_utxo::{Output, TransferableInput, TransferableOutput, UtxoId};
+use esker_utxo::{Flow, Output, TransferableInput, TransferableOutput, UtxoId};
 
 use super::VerifyError;
 use crate::txs::{BaseTx, CreateAssetTx, InitialState, MAX_MEMO_LEN, Operation, Tx, UnsignedTx};
@@ -129,78 +129,32 @@ fn verify_flow(unsigned: &UnsignedTx, params: &Params) -> Result<(), VerifyError
     };
     let mut flow = Flow::default();
     flow.produce(params.fee_asset_id, fee);
-    flow.outputs(&unsigned.base().outputs)?;
-    flow.outputs(unsigned.exported_outputs())?;
-    flow.inputs(&unsigned.base().inputs)?;
-    flow.inputs(unsigned.imported_inputs())?;
-    flow.verify()
+    add_outputs(&mut flow, &unsigned.base().outputs)?;
+    add_outputs(&mut flow, unsigned.exported_outputs())?;
+    add_inputs(&mut flow, &unsigned.base().inputs)?;
+    add_inputs(&mut flow, unsigned.imported_inputs())?;
+    Ok(flow.verify()?)
 }
 
-/// Sums by asset.
-#[derive(Default)]
-struct Flow {
-    sums: BTreeMap<AssetId, Sums>,
-    /// Told only after every output and input was looked at, as in the reference.
-    overflow: bool,
+fn add_outputs(flow: &mut Flow, outputs: &[TransferableOutput]) -> Result<(), VerifyError> {
+    for out in outputs {
+        verify_asset(&out.asset_id)?;
+        out.output.verify()?;
+        flow.produce(out.asset_id, out.output.amount);
+    }
+    if TransferableOutput::is_sorted(outputs) { Ok(()) } else { Err(VerifyError::OutputsNotSorted) }
 }
 
-#[derive(Default)]
-struct Sums {
-    produced: u64,
-    consumed: u64,
-}
-
-impl Flow {
-    fn outputs(&mut self, outputs: &[TransferableOutput]) -> Result<(), VerifyError> {
-        for out in outputs {
-            verify_asset(&out.asset_id)?;
-            out.output.verify()?;
-            self.produce(out.asset_id, out.output.amount);
-        }
-        if TransferableOutput::is_sorted(outputs) {
-            Ok(())
-        } else {
-            Err(VerifyError::OutputsNotSorted)
-        }
+fn add_inputs(flow: &mut Flow, inputs: &[TransferableInput]) -> Result<(), VerifyError> {
+    for input in inputs {
+        verify_asset(&input.asset_id)?;
+        input.input.verify()?;
+        flow.consume(input.asset_id, input.input.amount);
     }
-
-    fn inputs(&mut self, inputs: &[TransferableInput]) -> Result<(), VerifyError> {
-        for input in inputs {
-            verify_asset(&input.asset_id)?;
-            input.input.verify()?;
-            self.consume(input.asset_id, input.input.amount);
-        }
-        if TransferableInput::is_sorted_and_unique(inputs) {
-            Ok(())
-        } else {
-            Err(VerifyError::InputsNotSortedUnique)
-        }
-    }
-
-    fn produce(&mut self, asset_id: AssetId, amount: u64) {
-        let sums = self.sums.entry(asset_id).or_default();
-        match sums.produced.checked_add(amount) {
-            Some(sum) => sums.produced = sum,
-            None => self.overflow = true,
-        }
-    }
-
-    fn consume(&mut self, asset_id: AssetId, amount: u64) {
-        let sums = self.sums.entry(asset_id).or_default();
-        match sums.consumed.checked_add(amount) {
-            Some(sum) => sums.consumed = sum,
-            None => self.overflow = true,
-        }
-    }
-
-    fn verify(&self) -> Result<(), VerifyError> {
-        if self.overflow {
-            Err(VerifyError::Overflow)
-        } else if self.sums.values().any(|sums| sums.produced > sums.consumed) {
-            Err(VerifyError::InsufficientFunds)
-        } else {
-            Ok(())
-        }
+    if TransferableInput::is_sorted_and_unique(inputs) {
+        Ok(())
+    } else {
+        Err(VerifyError::InputsNotSortedUnique)
     }
 }
 

@@ -1,0 +1,61 @@
+//! What a transaction takes of each asset, and what it gives.
+
+use std::collections::BTreeMap;
+
+use esker_primitives::ids::AssetId;
+
+/// Why what a transaction gives can't come from what it takes. Texts are the reference's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FlowError {
+    /// A sum of amounts of one asset exceeds 64 bits.
+    #[error("overflow")]
+    Overflow,
+    /// Of some asset more is produced than consumed.
+    #[error("insufficient funds")]
+    InsufficientFunds,
+}
+
+/// Sums by asset.
+#[derive(Clone, Debug, Default)]
+pub struct Flow {
+    sums: BTreeMap<AssetId, Sums>,
+    /// Told only when everything was looked at, as in the reference.
+    overflow: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    produced: u64,
+    consumed: u64,
+}
+
+impl Flow {
+    /// Adds an amount that is given, or burned as the fee.
+    pub fn produce(&mut self, asset_id: AssetId, amount: u64) {
+        let sums = self.sums.entry(asset_id).or_default();
+        match sums.produced.checked_add(amount) {
+            Some(sum) => sums.produced = sum,
+            None => self.overflow = true,
+        }
+    }
+
+    /// Adds an amount that is taken.
+    pub fn consume(&mut self, asset_id: AssetId, amount: u64) {
+        let sums = self.sums.entry(asset_id).or_default();
+        match sums.consumed.checked_add(amount) {
+            Some(sum) => sums.consumed = sum,
+            None => self.overflow = true,
+        }
+    }
+
+    /// Whether of each asset as much is taken as is given.
+    pub fn verify(&self) -> Result<(), FlowError> {
+        if self.overflow {
+            Err(FlowError::Overflow)
+        } else if self.sums.values().any(|sums| sums.produced > sums.consumed) {
+            Err(FlowError::InsufficientFunds)
+        } else {
+            Ok(())
+        }
+    }
+}
