@@ -195,6 +195,15 @@ impl Signature {
 
     /// The key that signed `hash`, if this is a signature in its only accepted form.
     pub fn recover(&self, hash: &[u8; 32]) -> Result<PublicKey, SignatureError> {
+        self.recover_point(hash).map(|point| PublicKey(point.serialize()))
+    }
+
+    /// As [`Self::recover`], the key in its uncompressed form: 4, x, y.
+    pub fn recover_uncompressed(&self, hash: &[u8; 32]) -> Result<[u8; 65], SignatureError> {
+        self.recover_point(hash).map(|point| point.serialize_uncompressed())
+    }
+
+    fn recover_point(&self, hash: &[u8; 32]) -> Result<secp256k1::PublicKey, SignatureError> {
         let (rs, code) = (&self.0[..64], self.0[64]);
         if is_over_half_order(&rs[32..]) {
             return Err(SignatureError::Mutated);
@@ -220,12 +229,11 @@ fn is_over_half_order(s: &[u8]) -> bool {
     s > HALF_ORDER.as_slice() && s < secp256k1::constants::CURVE_ORDER.as_slice()
 }
 
-fn recover(rs: &[u8], code: u8, hash: &[u8; 32]) -> Option<PublicKey> {
+fn recover(rs: &[u8], code: u8, hash: &[u8; 32]) -> Option<secp256k1::PublicKey> {
     if code > 7 {
         return None;
     }
     let recovery = RecoveryId::try_from(i32::from(code & 3)).ok()?;
     let signature = RecoverableSignature::from_compact(rs, recovery).ok()?;
-    let key = CURVE.recover_ecdsa(Message::from_digest(*hash), &signature).ok()?;
-    Some(PublicKey(key.serialize()))
+    CURVE.recover_ecdsa(Message::from_digest(*hash), &signature).ok()
 }

@@ -38,7 +38,7 @@ pub use errors::{TxError, VmError};
 pub use message::Message;
 pub use overlay::{BlockHashes, Checkpoint, NoHashes, StateOverlay};
 pub use params::{ChainParams, is_prohibited};
-pub use recover::{SenderError, recover_sender};
+pub use recover::{SenderError, recover_sender, recover_signer};
 pub use vm::{
     Bounds, ChainEnv, EvmContext, ExecutionEnd, Inspector, Runner, Stop, StopCheck, inspector,
     interpreter, opcode,

@@ -1,8 +1,8 @@
 //! Who sent a transaction.
 
 use alloy_consensus::Transaction as _;
-use alloy_consensus::transaction::SignerRecoverable;
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256, Signature};
+use esker_primitives::keys;
 use thiserror::Error;
 
 use crate::types::Transaction;
@@ -36,5 +36,15 @@ pub fn recover_sender(tx: &Transaction, chain_id: u64) -> Result<Address, Sender
     {
         return Err(SenderError::ChainId { have, want: chain_id });
     }
-    tx.recover_signer().map_err(|_| SenderError::Signature)
+    recover_signer(tx.signature(), &tx.signature_hash()).ok_or(SenderError::Signature)
+}
+
+/// The account whose key signed a hash; `None` for a signature that is none, or not in its only accepted form.
+pub fn recover_signer(signature: &Signature, hash: &B256) -> Option<Address> {
+    let mut bytes = [0; keys::Signature::LEN];
+    bytes[..32].copy_from_slice(&signature.r().to_be_bytes::<32>());
+    bytes[32..64].copy_from_slice(&signature.s().to_be_bytes::<32>());
+    bytes[64] = signature.v().into();
+    let point = keys::Signature::new(bytes).recover_uncompressed(&hash.0).ok()?;
+    Some(Address::from_raw_public_key(&point[1..]))
 }

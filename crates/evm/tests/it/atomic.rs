@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use alloy_consensus::crypto::secp256k1::recover_signer;
 use alloy_primitives::{Address, B256, Bytes, Signature, U256};
 use esker_evm::executor::StateOverlay;
+use esker_evm::executor::recover_signer;
 use esker_evm::extension::{BlockExtension, ExtBlock, ExtError, ExtOutcome, ExtSummary};
 use esker_primitives::codec::{CodecError, Reader};
 use esker_primitives::hash::sha256;
@@ -103,7 +103,7 @@ fn signed(r: &mut Reader<'_>) -> Result<Signed, CodecError> {
     let signers = signatures.into_iter().flatten().map(|signature| {
         let word = |at: usize| U256::from_be_slice(&signature[at..at + 32]);
         let signature = Signature::new(word(0), word(32), signature[64] == 1);
-        recover_signer(&signature, digest).unwrap_or_default()
+        recover_signer(&signature, &digest).unwrap_or_default()
     });
     Ok(Signed { tx, gas: gas + unsigned.len() as u64 + 10_000, signers: signers.collect() })
 }

@@ -3,6 +3,7 @@
 
 use alloy_consensus::{SignableTransaction, TxEip4844, TxLegacy};
 use alloy_primitives::{Address, Bytes, Signature, TxKind, U256, address, b256};
+use esker_evm::accounts::{AccountManager as _, KeyRing};
 use esker_evm::executor::Processed;
 use esker_evm::extension::{ExtOutcome, NoExtension};
 use esker_evm::genesis::Genesis;
@@ -27,8 +28,8 @@ fn transfer(nonce: u64, price: u128) -> Transaction {
         ..Default::default()
     };
     let key = b256!("0x56289e99c94b6912bfc12adc093c9b51124f0dc54ac7a766b2bc5ccf558d8027");
-    let signature =
-        alloy_consensus::crypto::secp256k1::sign_message(key, tx.signature_hash()).unwrap();
+    let ring = KeyRing::new([key.as_slice()]).unwrap();
+    let signature = ring.sign_hash(&SENDER, &tx.signature_hash()).unwrap();
     tx.into_signed(signature).into()
 }
 
