@@ -7,6 +7,9 @@ use alloy_dyn_abi::eip712::Eip712Types;
 use alloy_primitives::B256;
 use thiserror::Error;
 
+/// Longest data, bytes: a byte of it can take 120 bytes of memory and a microsecond.
+const MAX_BYTES: usize = 1 << 20;
+
 /// Most types that data may declare, and most members of one type: resolving them takes time that grows
 /// with the product.
 const MAX_TYPES: usize = 256;
@@ -27,6 +30,9 @@ pub enum TypedDataError {
     /// Its types do not fit its values.
     #[error("invalid typed data: {0}")]
     Types(String),
+    /// Its text is too long.
+    #[error("invalid typed data: {0} bytes, at most {MAX_BYTES}")]
+    TooLong(usize),
     /// Too many types, too many members, or one declared at too great length.
     #[error("invalid typed data: more than {MAX_TYPES} types, members of a type or nested lists")]
     TooMany,
@@ -42,6 +48,9 @@ pub struct TypedData(DynTypedData);
 impl TypedData {
     /// Reads the JSON object.
     pub fn parse(json: &[u8]) -> Result<Self, TypedDataError> {
+        if json.len() > MAX_BYTES {
+            return Err(TypedDataError::TooLong(json.len()));
+        }
         bound_types(json)?;
         let read: DynTypedData = serde_json::from_slice(json)
             .map_err(|error| TypedDataError::Form(error.to_string()))?;

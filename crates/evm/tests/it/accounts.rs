@@ -126,6 +126,9 @@ fn typed_data_without_sense_is_refused() {
         *data.pointer_mut(pointer).unwrap() = value;
         data
     };
+    let long = "x".repeat(1 << 20);
+    let text = fault(change("/message/contents", json!(long)));
+    assert!(text.ends_with(" bytes, at most 1048576"), "{text}");
     assert!(fault(json!(5)).starts_with("invalid typed data: "));
     assert!(fault(json!({})).starts_with("invalid typed data: "));
     assert!(fault(change("/primaryType", json!("None"))).starts_with("invalid typed data: "));
