@@ -25,6 +25,8 @@ pub struct ExtBlock<'a> {
     pub hash: B256,
     /// What the block carries.
     pub ext_data: &'a [u8],
+    /// What this chain's undecided blocks below it carry, newest first. The state includes it.
+    pub undecided: &'a [Bytes],
 }
 
 /// What ext data holds, without looking at any state.
@@ -82,6 +84,11 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
         false
     }
 
+    /// The highest base fee (wei a gas) that something waiting pays.
+    fn highest_payable_base_fee(&self) -> Option<U256> {
+        None
+    }
+
     /// Chooses ext data for a block under construction (whose `ext_data` is empty) and applies it, as
     /// [`apply`](Self::apply) will when the block is verified. `None`: there is nothing to carry.
     fn build(
@@ -92,6 +99,15 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
     ) -> Result<Option<(Bytes, ExtOutcome)>, ExtError> {
         Ok(None)
     }
+
+    /// A block that carries this was executed and is being decided on.
+    fn undecided(&self, _ext_data: &Bytes) {}
+
+    /// A block that carries this was accepted and is durable.
+    fn accepted(&self, _number: u64, _ext_data: &Bytes) {}
+
+    /// A block that carries this will never be accepted.
+    fn abandoned(&self, _ext_data: &Bytes) {}
 }
 
 /// No extension: ext data must be empty.

@@ -3,10 +3,17 @@
 //!
 //! - [`txs`]: imports and exports, their bytes, IDs and gas; how a block carries them.
 //! - [`money`]: the two units of the native asset, which are converted nowhere else.
+//! - [`verify`], [`transfer`]: whether one is valid, and what it changes.
+//! - [`pool`]: those that wait for a block, and those given up lately.
+//! - [`tables`]: accepted ones by ID.
+//! - [`AtomicExtension`]: all that as the extension of the chain's blocks.
+//! - [`Nat`]: the chain and its extension as services see them: [`Nat::submit`], [`Nat::verify`], [`Nat::find`],
+//!   [`Nat::next_base_fee`]; names, clock and store (balances, shared memory) through [`Nat::context`] and
+//!   [`Nat::evm`].
 //!
 //! Nothing here runs EVM code, and `evm` knows nothing of UTXOs: the two meet in `evm`'s port for extensions.
 //!
-//! Start with [`txs::AtomicTx`].
+//! Start with [`txs::AtomicTx`], then [`AtomicExtension`].
 
 #![warn(
     clippy::wildcard_enum_match_arm,
@@ -15,4 +22,15 @@
 )]
 
 pub mod money;
+pub mod pool;
+pub mod tables;
+pub mod transfer;
 pub mod txs;
+pub mod verify;
+
+mod chain;
+mod extension;
+mod log;
+
+pub use chain::{AtomicStatus, Nat, SubmitError};
+pub use extension::{AtomicExtension, MAX_BUILT_BYTES};

@@ -31,7 +31,9 @@ const ARROWS: &[(&str, &[&str])] = &[
 const IN_TESTS: &[(&str, &str)] = &[
     // The VM under a real engine.
     ("esker-xvm", "esker-engine"),
+    // Both chains under one machine.
     ("esker-nat", "esker-engine"),
+    ("esker-nat", "esker-xvm"),
 ];
 
 pub(super) fn breaches() -> Result<Vec<String>> {

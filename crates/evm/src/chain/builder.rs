@@ -55,7 +55,7 @@ pub(super) fn fill(site: &BlockSite<'_>, pool: &Pool, time: u64) -> Result<Draug
     let mut rows = Draft::new(site.reader);
     let (ext_data, outcome) = take_ext_data(site, &mut executor, &terms, &mut rows, time)?;
     if transactions.is_empty() && ext_data.is_empty() {
-        return Ok(match affordable_at(site, pool, time) {
+        return Ok(match affordable_at(site, pool, &terms, time) {
             Some(at) => Draught::NotBefore(at),
             None => Draught::Nothing,
         });
@@ -119,6 +119,7 @@ fn take_ext_data(
         phase: &terms.phase,
         hash: B256::ZERO,
         ext_data: &[],
+        undecided: site.undecided,
     };
     Ok(site.extension.build(&block, executor.state(), rows)?.unwrap_or_default())
 }
@@ -133,9 +134,13 @@ fn paid_at(terms: &ChildTerms, parent: &Header, time: u64, block_fee: U256) -> u
     later.next().unwrap_or(time + MAX_WAIT_S)
 }
 
-/// The first second after `time` at which the base fee is one that a waiting transaction pays.
-fn affordable_at(site: &BlockSite<'_>, pool: &Pool, time: u64) -> Option<u64> {
-    let most = U256::from(pool.best(0).peek_fee_cap()?);
+/// The first second after `time` at which the base fee is one that a waiting transaction pays, of either kind.
+fn affordable_at(site: &BlockSite<'_>, pool: &Pool, terms: &ChildTerms, time: u64) -> Option<u64> {
+    let in_pool = pool.best(0).peek_fee_cap().map(U256::from);
+    // What pays the base fee as it is waits for something else.
+    let in_extension =
+        site.extension.highest_payable_base_fee().filter(|most| *most < terms.base_fee);
+    let most = in_pool.max(in_extension)?;
     let fee_at = |at| site.chain.rules.child_terms(site.parent, at).ok();
     (time + 1..=time + MAX_FEE_WAIT_S)
         .find(|at| fee_at(*at).is_some_and(|terms| terms.base_fee <= most))

@@ -211,8 +211,15 @@ impl Evm {
         &self,
         reader: &dyn KvRead,
         parent: &SealedHeader,
+        at: &BuildContext,
         work: impl FnOnce(&BlockSite<'_>) -> R,
     ) -> R {
+        let undecided: Vec<_> = at
+            .ancestors
+            .iter()
+            .filter_map(|block| sealed(block))
+            .map(|sealed| sealed.block.ext_data.clone())
+            .collect();
         let hashes = Ancestors::of_child(self.view(reader), parent.header.number, parent.hash);
         work(&BlockSite {
             chain: &self.params,
@@ -223,6 +230,7 @@ impl Evm {
             parent_hash: parent.hash,
             hashes: &hashes,
             extension: self.extension.as_ref(),
+            undecided: &undecided,
         })
     }
 
@@ -367,7 +375,7 @@ impl ChainVm for Evm {
             }
         }
         let time = (at.now_ms / 1000).max(head.header.time);
-        let filled = self.with_site(parent, &head, |site| fill(site, &self.pool, time));
+        let filled = self.with_site(parent, &head, at, |site| fill(site, &self.pool, time));
         match filled.map_err(|error| ChainError::Corrupted(error.to_string()))? {
             Draught::Block(filled) => {
                 let (block, processed, writes) = *filled;
@@ -401,8 +409,9 @@ impl ChainVm for Evm {
         let head = self.parent(parent, at).map_err(ChainError::from)?;
         let known = |hash: &B256| self.pool.get(hash).map(|(tx, _)| tx.sender());
         let mut writes = WriteSet::default();
-        let verified = self
-            .with_site(parent, &head, |site| verify_block(site, &block, None, &known, &mut writes));
+        let verified = self.with_site(parent, &head, at, |site| {
+            verify_block(site, &block, None, &known, &mut writes)
+        });
         let processed = match verified {
             Ok(processed) => processed,
             Err(VerifyError::State(StateError::Storage(error))) => return Err(error.into()),
@@ -426,13 +435,14 @@ impl ChainVm for Evm {
         self.logs.accepted(block.height, &sealed.block.header.bloom);
         let head = SealedHeader { header: sealed.block.header.clone(), hash: sealed.hash };
         *self.head.write() = Arc::new(head);
+        self.extension.accepted(block.height, &sealed.block.ext_data);
         self.accepted_txs.fetch_add(sealed.receipts.len() as u64, Ordering::Relaxed);
         if let Err(error) = self.settle_pool(&sealed.touched) {
             tracing::error!(chain = self.name(), %error, "the pool could not follow a block");
         }
         // Nobody listening is no error.
         let _listeners = self.events.send(sealed);
-        if self.pool.counts().0 > 0 {
+        if self.pool.counts().0 > 0 || self.extension.has_work() {
             self.context.work.notify_one();
         }
     }
@@ -443,10 +453,16 @@ impl ChainVm for Evm {
             // Those made here never left the pool; of the others, those that are still valid join it.
             let _refused = self.submit(tx.clone());
         }
+        self.extension.abandoned(&sealed.block.ext_data);
         self.context.work.notify_one();
     }
 
-    fn seen(&self, _: &Arc<ExecutedBlock>, _: Stage) {}
+    fn seen(&self, block: &Arc<ExecutedBlock>, stage: Stage) {
+        match (stage, sealed(block)) {
+            (Stage::Verified, Some(sealed)) => self.extension.undecided(&sealed.block.ext_data),
+            (Stage::Verified, None) | (Stage::Notarized, _) => {}
+        }
+    }
 
     fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError> {
         Ok(self.view(reader).block_bytes(height)?.map(Bytes::from))

@@ -8,7 +8,7 @@ mod assemble;
 mod error;
 mod syntactic;
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, Bytes};
 use esker_storage::{Draft, KvRead, Scope, WriteSet};
 
 use crate::executor::{
@@ -42,6 +42,8 @@ pub struct BlockSite<'a> {
     pub hashes: &'a dyn BlockHashes,
     /// What ext data means.
     pub extension: &'a dyn BlockExtension,
+    /// Ext data of the chain's undecided blocks down to the final one, newest first.
+    pub undecided: &'a [Bytes],
 }
 
 impl std::fmt::Debug for BlockSite<'_> {
@@ -91,6 +93,7 @@ pub fn verify_block(
         phase: &phase,
         hash: site.chain.rules.block_hash(header),
         ext_data: &block.ext_data,
+        undecided: site.undecided,
     };
     let summary = site.extension.parse(&ext)?;
     syntactic::check(&*site.chain.rules, &phase, block, &summary, now_s)?;

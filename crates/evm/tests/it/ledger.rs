@@ -84,6 +84,7 @@ impl Ledger {
             parent_hash: *self.hashes.0.last().unwrap(),
             hashes: &self.hashes,
             extension,
+            undecided: &[],
         })
     }
 

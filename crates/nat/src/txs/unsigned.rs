@@ -7,6 +7,7 @@ use esker_primitives::ids::{AssetId, ChainId, Id};
 
 use super::amounts::{AmountError, sum};
 use super::{EvmInput, GAS_PER_SIGNATURE, UnsignedExport, UnsignedImport, type_id};
+use crate::verify::VerifyError;
 
 /// An unsigned transaction of either kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +58,14 @@ impl UnsignedAtomicTx {
                 tx.imported_inputs.iter().map(|input| input.utxo_id.input_id()).collect()
             }
             Self::Export(tx) => tx.inputs.iter().map(nonce_key).collect(),
+        }
+    }
+
+    /// How it is refused when an undecided block consumes what it does: the UTXO, or the nonce.
+    pub(crate) const fn consumed_undecided(&self) -> VerifyError {
+        match self {
+            Self::Import(_) => VerifyError::ConflictingInputs,
+            Self::Export(_) => VerifyError::InvalidNonce,
         }
     }
 

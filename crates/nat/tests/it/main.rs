@@ -2,5 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "in tests a panic is the message")]
 
+mod blocks;
+mod recorded;
 mod txs;
 mod vectors;
+mod world;

@@ -8,7 +8,7 @@ use esker_chain::{ChainContext, ChainError, Route};
 use esker_evm::accounts::{AccountManager, KeyRing, NoAccounts};
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, History, PRUNED_WINDOW};
 use esker_evm::executor::{ChainParams, CodeCache};
-use esker_evm::extension::NoExtension;
+use esker_evm::extension::{BlockExtension, NoExtension};
 use esker_evm::genesis::Genesis;
 use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
 use esker_evm::pool::PoolConfig;
@@ -17,6 +17,7 @@ use esker_evm_rpc::evm::{
     SenderLocks, Transact, TransactConfig, reading_methods, transacting_methods,
 };
 use esker_evm_rpc::{Apis, ProofWindow, ReadConfig, Reads};
+use esker_nat::AtomicExtension;
 use esker_primitives::network::{LOCAL_ID, MAIN_ID, TEST_ID};
 use esker_rpc::evm::{Limits, Server};
 
@@ -79,7 +80,12 @@ pub(super) fn build(
         mode: build_mode(config.settings.block_time),
         allow_unprotected: settings.allow_unprotected_txs,
     };
-    let evm = Evm::new(context, params.clone(), evm_config, genesis, Arc::new(NoExtension))?;
+    // Coins of other chains of the EVM are their own, no share of the native asset.
+    let extension: Arc<dyn BlockExtension> = match spec.id == config.network.c_chain().id {
+        true => Arc::new(AtomicExtension::new(context.clone())),
+        false => Arc::new(NoExtension),
+    };
+    let evm = Evm::new(context, params.clone(), evm_config, genesis, extension)?;
 
     let apis = apis(settings, config.mode).map_err(|error| fault(&error))?;
     let reads = Arc::new(Reads {

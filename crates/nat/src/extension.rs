@@ -1,0 +1,301 @@
+//! Atomic transactions in EVM blocks: the extension that `evm` verifies, builds and accepts blocks with.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use alloy_primitives::{Bytes, U256};
+use esker_chain::ChainContext;
+use esker_evm::executor::StateOverlay;
+use esker_evm::extension::{BlockExtension, ExtBlock, ExtError, ExtOutcome, ExtSummary};
+use esker_evm::state::StateError;
+use esker_evm::verify::MAX_ATOMIC_GAS;
+use esker_primitives::NanoNative;
+use esker_primitives::ids::{ChainId, Id};
+use esker_shared_memory::{Requests, SharedMemoryError};
+use esker_storage::{Draft, KvRead};
+
+use crate::log;
+use crate::money::Wei;
+use crate::pool::AtomicPool;
+use crate::tables::AcceptedTx;
+use crate::transfer::{TransferError, add_requests, transfer};
+use crate::txs::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data, encode_ext_data};
+use crate::verify::VerifyError;
+use crate::verify::semantic::{CheckError, Place};
+
+/// Most signed bytes of atomic transactions that the builder puts into a block.
+pub const MAX_BUILT_BYTES: usize = 40 * 1024;
+
+/// The C-Chain's extension: its rules, and the pool of what waits.
+#[derive(Debug)]
+pub struct AtomicExtension {
+    context: ChainContext,
+    pool: AtomicPool,
+}
+
+impl AtomicExtension {
+    /// The extension of a chain.
+    pub fn new(context: ChainContext) -> Self {
+        let pool = AtomicPool::new(context.native_asset_id);
+        Self { context, pool }
+    }
+
+    /// What the chain was told about itself.
+    pub const fn context(&self) -> &ChainContext {
+        &self.context
+    }
+
+    /// Transactions that wait for a block.
+    pub const fn pool(&self) -> &AtomicPool {
+        &self.pool
+    }
+
+    fn place<'a>(&'a self, block: &ExtBlock<'a>, shared: &'a dyn KvRead) -> Place<'a> {
+        Place {
+            context: &self.context,
+            phase: block.phase,
+            base_fee: block.base_fee,
+            time_s: block.time,
+            shared,
+            undecided: block.undecided,
+        }
+    }
+
+    /// Writes what transactions leave beside the accounts: shared memory, the index.
+    fn write_rows(
+        &self,
+        number: u64,
+        txs: &[AtomicTx],
+        rows: &mut Draft<'_>,
+    ) -> Result<(), ExtError> {
+        let mut requests: BTreeMap<ChainId, Requests> = BTreeMap::new();
+        for tx in txs {
+            add_requests(tx, &mut requests);
+            AcceptedTx::put(rows, self.context.scope, number, tx);
+        }
+        esker_shared_memory::apply(rows, &self.context.chain_id, &requests).map_err(|error| {
+            match error {
+                SharedMemoryError::Storage(error) => StateError::from(error).into(),
+                SharedMemoryError::NotFound
+                | SharedMemoryError::DuplicatePut { .. }
+                | SharedMemoryError::DuplicateRemove { .. }
+                | SharedMemoryError::Length { .. } => ExtError::Invalid(error.to_string()),
+            }
+        })
+    }
+}
+
+/// The transactions that a block carries.
+fn decode(block: &ExtBlock<'_>) -> Result<Vec<AtomicTx>, ExtError> {
+    decode_ext_data(block.ext_data, ExtDataForm::Batch)
+        .map_err(|error| ExtError::Invalid(error.to_string()))
+}
+
+/// The transactions of a block that was executed.
+fn decode_executed(ext_data: &Bytes) -> Vec<AtomicTx> {
+    // What was executed decodes.
+    decode_ext_data(ext_data, ExtDataForm::Batch).unwrap_or_default()
+}
+
+fn internal(error: esker_storage::StorageError) -> ExtError {
+    StateError::from(error).into()
+}
+
+impl From<TransferError> for ExtError {
+    fn from(error: TransferError) -> Self {
+        match error {
+            TransferError::Rule(error) => Self::Invalid(error.to_string()),
+            TransferError::State(error) => Self::State(error),
+        }
+    }
+}
+
+/// What a block's transactions come to.
+#[derive(Debug, Default)]
+struct Batch {
+    consumed: BTreeSet<Id>,
+    outcome: ExtOutcome,
+}
+
+/// What a transaction pays: its fee, and above.
+struct Payment {
+    gas: u64,
+    /// What is burned above the fee.
+    excess: NanoNative,
+}
+
+impl Payment {
+    /// `Err` tells in the reference's words why it does not pay its fee.
+    fn of(tx: &AtomicTx, context: &ChainContext, base_fee: U256) -> Result<Self, String> {
+        if base_fee.is_zero() {
+            return Err(format!("cannot calculate tip with base fee {base_fee} <= 0"));
+        }
+        let fee = tx.fee(base_fee).map_err(|error| error.to_string())?;
+        let burned = tx.burned(&context.native_asset_id).map_err(|error| error.to_string())?;
+        let excess = NanoNative(burned).checked_sub(fee).ok_or_else(|| {
+            format!("insufficient AVAX burned ({burned}) to cover import tx fee ({fee})")
+        })?;
+        Ok(Self { gas: tx.gas(), excess })
+    }
+}
+
+impl Batch {
+    /// Whether a transaction shares nothing with those before it.
+    fn has_none_of(&self, tx: &AtomicTx) -> bool {
+        self.consumed.is_disjoint(tx.conflict_keys())
+    }
+
+    fn consume(&mut self, tx: &AtomicTx) {
+        self.consumed.extend(tx.conflict_keys());
+    }
+
+    fn gas_with(&self, payment: &Payment) -> u64 {
+        self.outcome.gas_used.saturating_add(payment.gas)
+    }
+
+    fn pay(&mut self, payment: &Payment) {
+        self.outcome.gas_used = self.gas_with(payment);
+        let contribution = Wei(self.outcome.contribution);
+        self.outcome.contribution = contribution.saturating_add(payment.excess.into()).0;
+    }
+}
+
+impl BlockExtension for AtomicExtension {
+    fn parse(&self, block: &ExtBlock<'_>) -> Result<ExtSummary, ExtError> {
+        let txs = decode(block)?;
+        let gas_used = txs.iter().fold(0u64, |sum, tx| sum.saturating_add(tx.gas()));
+        Ok(ExtSummary { transactions: txs.len(), gas_used })
+    }
+
+    fn check_inputs(&self, block: &ExtBlock<'_>, parent: &dyn KvRead) -> Result<(), ExtError> {
+        let place = self.place(block, parent);
+        for tx in decode(block)? {
+            let UnsignedAtomicTx::Import(unsigned) = tx.unsigned() else { continue };
+            let found = place.exported_to_us(unsigned).map_err(internal)?;
+            // What an undecided block has taken is told of later, as what it is.
+            if found.is_none() && !place.is_imported_undecided(&tx) {
+                return Err(ExtError::Invalid("missing UTXOs: not found".into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(
+        &self,
+        block: &ExtBlock<'_>,
+        state: &mut StateOverlay<'_>,
+        rows: &mut Draft<'_>,
+    ) -> Result<ExtOutcome, ExtError> {
+        let txs = decode(block)?;
+        let mut batch = Batch::default();
+        for tx in &txs {
+            match self.place(block, &*rows).verify(tx) {
+                Ok(()) => {}
+                Err(CheckError::Storage(error)) => return Err(internal(error)),
+                Err(CheckError::Rule(error)) => {
+                    return Err(ExtError::Invalid(format!(
+                        "invalid block due to failed semanatic verify: {error} at height {}",
+                        block.number
+                    )));
+                }
+            }
+            if !batch.has_none_of(tx) {
+                return Err(ExtError::Invalid(VerifyError::ConflictingInputs.to_string()));
+            }
+            batch.consume(tx);
+        }
+        for tx in &txs {
+            transfer(tx.unsigned(), state, &self.context.native_asset_id)?;
+            let payment =
+                Payment::of(tx, &self.context, block.base_fee).map_err(ExtError::Invalid)?;
+            batch.pay(&payment);
+            if batch.outcome.gas_used > MAX_ATOMIC_GAS {
+                return Err(ExtError::Invalid(format!(
+                    "atomic gas used ({}) by block ({:#x}), exceeds atomic gas limit ({MAX_ATOMIC_GAS})",
+                    batch.outcome.gas_used, block.hash
+                )));
+            }
+        }
+        self.write_rows(block.number, &txs, rows)?;
+        Ok(batch.outcome)
+    }
+
+    fn has_work(&self) -> bool {
+        !self.pool.is_empty()
+    }
+
+    fn highest_payable_base_fee(&self) -> Option<U256> {
+        self.pool.highest_payable_base_fee()
+    }
+
+    fn build(
+        &self,
+        block: &ExtBlock<'_>,
+        state: &mut StateOverlay<'_>,
+        rows: &mut Draft<'_>,
+    ) -> Result<Option<(Bytes, ExtOutcome)>, ExtError> {
+        let undecided: Vec<AtomicTx> = block.undecided.iter().flat_map(decode_executed).collect();
+        let below: HashSet<Id> = undecided.iter().map(AtomicTx::id).collect();
+        let mut batch = Batch::default();
+        undecided.iter().for_each(|tx| batch.consume(tx));
+        let (mut taken, mut bytes) = (Vec::new(), 0usize);
+        for tx in self.pool.candidates() {
+            // One that consumes what another takes is given up when that one is accepted.
+            if below.contains(&tx.id()) || !batch.has_none_of(&tx) {
+                continue;
+            }
+            bytes = bytes.saturating_add(tx.bytes().len());
+            if bytes > MAX_BUILT_BYTES {
+                break;
+            }
+            // One that does not pay the base fee as it is waits for a lower one.
+            let Ok(payment) = Payment::of(&tx, &self.context, block.base_fee) else {
+                bytes = bytes.saturating_sub(tx.bytes().len());
+                continue;
+            };
+            if batch.gas_with(&payment) > MAX_ATOMIC_GAS {
+                break;
+            }
+            let verified = match self.place(block, &*rows).verify(&tx) {
+                Ok(()) => transfer(tx.unsigned(), state, &self.context.native_asset_id),
+                Err(CheckError::Storage(error)) => return Err(internal(error)),
+                Err(CheckError::Rule(error)) => Err(error.into()),
+            };
+            match verified {
+                Ok(()) => {
+                    batch.consume(&tx);
+                    batch.pay(&payment);
+                    taken.push(tx);
+                }
+                Err(TransferError::State(error)) => return Err(error.into()),
+                Err(TransferError::Rule(error)) => {
+                    bytes = bytes.saturating_sub(tx.bytes().len());
+                    // On a block that may yet be abandoned it may be valid again.
+                    if block.undecided.is_empty() {
+                        self.pool.give_up(&tx.id(), error.to_string());
+                    }
+                }
+            }
+        }
+        if taken.is_empty() {
+            return Ok(None);
+        }
+        self.write_rows(block.number, &taken, rows)?;
+        Ok(Some((encode_ext_data(&taken).into(), batch.outcome)))
+    }
+
+    fn undecided(&self, ext_data: &Bytes) {
+        self.pool.issued(decode_executed(ext_data));
+    }
+
+    fn accepted(&self, number: u64, ext_data: &Bytes) {
+        let txs = decode_executed(ext_data);
+        for tx in &txs {
+            log::accepted(tx, number, &self.context);
+        }
+        self.pool.accepted(&txs);
+    }
+
+    fn abandoned(&self, ext_data: &Bytes) {
+        self.pool.returned(&decode_executed(ext_data));
+    }
+}

@@ -1,0 +1,334 @@
+//! Atomic transactions that wait for a block: the best-paying first, no two that consume the same, bounded
+//! (c-chain.md 5.7).
+//!
+//! Nothing is verified under the lock. A transaction stays here while it is in an undecided block, so that an
+//! abandoned block needs no repair; the builder passes over those that its ancestors hold.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::num::NonZeroUsize;
+
+use alloy_primitives::U256;
+use esker_primitives::ids::{AssetId, Id, TxId};
+use esker_primitives::sync::Mutex;
+use lru::LruCache;
+
+use crate::money::Wei;
+use crate::txs::{AmountError, AtomicTx};
+
+/// Transactions that wait or are in undecided blocks.
+pub const MAX_POOLED: usize = 4096;
+/// Dropped transactions that are remembered.
+pub const MAX_DROPPED: NonZeroUsize = NonZeroUsize::new(50).expect("50 is not 0");
+
+/// Why the pool does not take a transaction. Texts are the reference's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PoolError {
+    /// What it burns can't be told.
+    #[error(transparent)]
+    Amount(#[from] AmountError),
+    /// It does not pay more than those that consume the same.
+    #[error(
+        "conflicting atomic tx present: issued tx ({tx}) gas price {price} <= conflict tx ({with}) \
+         gas price {with_price} ({conflicts} total conflicts in mempool)"
+    )]
+    Conflict {
+        /// The transaction.
+        tx: TxId,
+        /// Billionths a gas.
+        price: u64,
+        /// The best-paying of those.
+        with: TxId,
+        /// Billionths a gas.
+        with_price: u64,
+        /// Inputs that are consumed already.
+        conflicts: usize,
+    },
+    /// What it consumes is consumed by an undecided block.
+    #[error(transparent)]
+    Undecided(crate::verify::VerifyError),
+    /// The pool is full, and it pays no more than the one that pays least.
+    #[error("atomic tx fee too low for atomic mempool currentMin={min} provided={provided}")]
+    FeeTooLow {
+        /// Billionths a gas.
+        min: u64,
+        /// Billionths a gas.
+        provided: u64,
+    },
+    /// All are in undecided blocks.
+    #[error("too many atomic tx")]
+    TooMany,
+}
+
+/// Where a transaction is that the pool knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PoolStatus {
+    /// Waits for a block.
+    Pending,
+    /// In a block that is being decided on.
+    Issued,
+    /// Given up, for this reason.
+    Dropped(String),
+}
+
+/// The pool.
+#[derive(Debug)]
+pub struct AtomicPool {
+    native: AssetId,
+    capacity: usize,
+    inner: Mutex<Inner>,
+}
+
+/// Place in the queue: the best price first, then the earliest arrival.
+type Place = (Reverse<u64>, u64);
+
+#[derive(Debug)]
+struct Entry {
+    tx: AtomicTx,
+    place: Place,
+    /// Undecided blocks that hold it.
+    blocks: u32,
+}
+
+impl Entry {
+    const fn price(&self) -> u64 {
+        self.place.0.0
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    arrivals: u64,
+    entries: HashMap<TxId, Entry>,
+    queue: BTreeMap<Place, TxId>,
+    /// Which transaction consumes what.
+    spenders: HashMap<Id, TxId>,
+    dropped: LruCache<TxId, (AtomicTx, String)>,
+}
+
+impl AtomicPool {
+    /// An empty pool; prices are what is burned of `native`.
+    pub fn new(native: AssetId) -> Self {
+        Self::with_capacity(native, MAX_POOLED)
+    }
+
+    /// An empty pool for `capacity` transactions.
+    pub fn with_capacity(native: AssetId, capacity: usize) -> Self {
+        let inner = Inner {
+            arrivals: 0,
+            entries: HashMap::new(),
+            queue: BTreeMap::new(),
+            spenders: HashMap::new(),
+            dropped: LruCache::new(MAX_DROPPED),
+        };
+        Self { native, capacity, inner: Mutex::new_named("nat.pool", inner) }
+    }
+
+    /// Whether a transaction waits or is in an undecided block.
+    pub fn contains(&self, id: &TxId) -> bool {
+        self.inner.lock().entries.contains_key(id)
+    }
+
+    /// Transactions that wait or are in undecided blocks.
+    pub fn len(&self) -> usize {
+        self.inner.lock().entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A transaction that the pool knows, dropped ones included.
+    pub fn get(&self, id: &TxId) -> Option<(AtomicTx, PoolStatus)> {
+        let inner = self.inner.lock();
+        if let Some(entry) = inner.entries.get(id) {
+            let status = match entry.blocks {
+                0 => PoolStatus::Pending,
+                _ => PoolStatus::Issued,
+            };
+            return Some((entry.tx.clone(), status));
+        }
+        let (tx, reason) = inner.dropped.peek(id)?;
+        Some((tx.clone(), PoolStatus::Dropped(reason.clone())))
+    }
+
+    /// Takes in a transaction that was found valid. One that is known already is left as it is. Those that
+    /// consume the same and pay less are dropped, as is the one that pays least of a full pool.
+    pub fn add(&self, tx: AtomicTx) -> Result<(), PoolError> {
+        let price = tx.gas_price(&self.native)?;
+        let mut inner = self.inner.lock();
+        if inner.entries.contains_key(&tx.id()) {
+            return Ok(());
+        }
+        let rivals = inner.rivals_below(&tx, price)?;
+        for rival in &rivals {
+            inner.give_up(rival, format!("replaced by {}, which pays more", tx.id()));
+        }
+        inner.make_room(self.capacity, price, &tx.id())?;
+        inner.insert(tx, price, 0);
+        Ok(())
+    }
+
+    /// All transactions that wait or are in undecided blocks, the best-paying first.
+    pub fn candidates(&self) -> Vec<AtomicTx> {
+        let inner = self.inner.lock();
+        inner.queue.values().filter_map(|id| inner.entries.get(id)).map(|e| e.tx.clone()).collect()
+    }
+
+    /// The highest base fee, in wei a gas, that one of the transactions which are in no undecided block pays.
+    pub fn highest_payable_base_fee(&self) -> Option<U256> {
+        let inner = self.inner.lock();
+        let waiting = inner.entries.values().filter(|entry| entry.blocks == 0);
+        waiting.filter_map(|entry| payable_base_fee(&entry.tx, &self.native)).max()
+    }
+
+    /// Gives up a transaction, and remembers why.
+    pub fn give_up(&self, id: &TxId, reason: String) {
+        self.inner.lock().give_up(id, reason);
+    }
+
+    /// A block with these transactions is being decided on.
+    pub fn issued(&self, txs: Vec<AtomicTx>) {
+        let mut inner = self.inner.lock();
+        for tx in txs {
+            if let Some(entry) = inner.entries.get_mut(&tx.id()) {
+                entry.blocks = entry.blocks.saturating_add(1);
+            } else if let Ok(price) = tx.gas_price(&self.native) {
+                inner.insert(tx, price, 1);
+            }
+        }
+    }
+
+    /// A block with these transactions was abandoned: they wait again, unless another block has them.
+    pub fn returned(&self, txs: &[AtomicTx]) {
+        let mut inner = self.inner.lock();
+        for tx in txs {
+            let Some(entry) = inner.entries.get_mut(&tx.id()) else { continue };
+            entry.blocks = entry.blocks.saturating_sub(1);
+            if entry.blocks == 0 {
+                inner.settle_returned(tx, self.capacity);
+            }
+        }
+    }
+
+    /// A block with these transactions was accepted: they leave, and what consumes the same is given up. Gives
+    /// those.
+    pub fn accepted(&self, txs: &[AtomicTx]) -> Vec<TxId> {
+        let mut inner = self.inner.lock();
+        let mut given_up = Vec::new();
+        for tx in txs {
+            let id = tx.id();
+            inner.remove(&id);
+            inner.dropped.pop(&id);
+            for rival in inner.rivals(tx) {
+                inner.give_up(
+                    &rival,
+                    format!("transaction {id}, which consumes the same, was accepted"),
+                );
+                given_up.push(rival);
+            }
+        }
+        given_up
+    }
+}
+
+/// The highest base fee, in wei a gas, at which what a transaction burns covers its gas.
+fn payable_base_fee(tx: &AtomicTx, native: &AssetId) -> Option<U256> {
+    let burned = Wei::from(esker_primitives::NanoNative(tx.burned(native).ok()?));
+    burned.0.checked_div(U256::from(tx.gas()))
+}
+
+impl Inner {
+    /// Transactions that consume something of what `tx` does.
+    fn rivals(&self, tx: &AtomicTx) -> BTreeSet<TxId> {
+        let spenders = tx.conflict_keys().iter().filter_map(|key| self.spenders.get(key));
+        spenders.filter(|spender| **spender != tx.id()).copied().collect()
+    }
+
+    /// The rivals, if `price` is above that of each.
+    fn rivals_below(&self, tx: &AtomicTx, price: u64) -> Result<BTreeSet<TxId>, PoolError> {
+        let rivals = self.rivals(tx);
+        let entries = || rivals.iter().filter_map(|id| self.entries.get(id));
+        if entries().any(|entry| entry.blocks > 0) {
+            return Err(PoolError::Undecided(tx.unsigned().consumed_undecided()));
+        }
+        // Of equal prices the first: the order of a set.
+        let best = entries().min_by_key(|entry| Reverse(entry.price()));
+        match best.filter(|best| best.price() >= price) {
+            None => Ok(rivals),
+            Some(best) => Err(PoolError::Conflict {
+                tx: tx.id(),
+                price,
+                with: best.tx.id(),
+                with_price: best.price(),
+                conflicts: tx
+                    .conflict_keys()
+                    .iter()
+                    .filter(|key| self.spenders.contains_key(*key))
+                    .count(),
+            }),
+        }
+    }
+
+    /// Drops the waiting transaction that pays least if there is no room for one more, which pays `price`.
+    fn make_room(&mut self, capacity: usize, price: u64, newcomer: &TxId) -> Result<(), PoolError> {
+        if self.entries.len() < capacity {
+            return Ok(());
+        }
+        let mut worst_first = self.queue.values().rev().filter_map(|id| self.entries.get(id));
+        let worst = worst_first.find(|entry| entry.blocks == 0).ok_or(PoolError::TooMany)?;
+        let (worst, min) = (worst.tx.id(), worst.price());
+        if min >= price {
+            return Err(PoolError::FeeTooLow { min, provided: price });
+        }
+        self.give_up(&worst, format!("the pool is full, and {newcomer} pays more"));
+        Ok(())
+    }
+
+    fn insert(&mut self, tx: AtomicTx, price: u64, blocks: u32) {
+        let id = tx.id();
+        let place = (Reverse(price), self.arrivals);
+        self.arrivals = self.arrivals.saturating_add(1);
+        for key in tx.conflict_keys() {
+            self.spenders.entry(*key).or_insert(id);
+        }
+        self.queue.insert(place, id);
+        self.entries.insert(id, Entry { tx, place, blocks });
+        self.dropped.pop(&id);
+    }
+
+    fn remove(&mut self, id: &TxId) -> Option<Entry> {
+        let entry = self.entries.remove(id)?;
+        self.queue.remove(&entry.place);
+        for key in entry.tx.conflict_keys() {
+            if self.spenders.get(key) == Some(id) {
+                self.spenders.remove(key);
+            }
+        }
+        Some(entry)
+    }
+
+    fn give_up(&mut self, id: &TxId, reason: String) {
+        if let Some(entry) = self.remove(id) {
+            tracing::info!(tx_id = %id, reason, "atomic transaction dropped");
+            self.dropped.put(*id, (entry.tx, reason));
+        }
+    }
+
+    /// Lets a transaction of an abandoned block wait, by the rules that one which arrives has to follow.
+    fn settle_returned(&mut self, tx: &AtomicTx, capacity: usize) {
+        let Some(entry) = self.remove(&tx.id()) else { return };
+        let price = entry.price();
+        let fits = self.rivals_below(tx, price).and_then(|rivals| {
+            for rival in &rivals {
+                self.give_up(rival, format!("replaced by {}, which pays more", tx.id()));
+            }
+            self.make_room(capacity, price, &tx.id())
+        });
+        self.insert(entry.tx, price, 0);
+        if let Err(error) = fits {
+            self.give_up(&tx.id(), error.to_string());
+        }
+    }
+}

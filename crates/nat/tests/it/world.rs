@@ -1,0 +1,395 @@
+//! The X-Chain and the C-Chain of the local network under one machine, and transactions that move assets between
+//! them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use alloy_primitives::{Address, U256};
+use esker_chain::{
+    Aliases, Bundle, ChainContext, ChainMachine, ChainVm, Machine, MachineConfig, ProposeCtx,
+    Verdict,
+};
+use esker_evm::accounts::address_of_key;
+use esker_evm::chain::{Evm, EvmConfig};
+use esker_evm::executor::{ChainParams, CodeCache};
+use esker_evm::genesis::Genesis as EvmGenesis;
+use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
+use esker_nat::txs::{
+    AtomicTx, EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport, UnsignedImport,
+};
+use esker_nat::{AtomicExtension, Nat};
+use esker_primitives::clock::{Clock, ManualClock};
+use esker_primitives::codec::Decode;
+use esker_primitives::keys::PrivateKey;
+use esker_primitives::network::LOCAL_ID;
+use esker_primitives::{AssetId, ChainId, ShortId};
+use esker_shared_memory::indexed;
+use esker_storage::{KvStore, MemoryStore, Scope, Store};
+use esker_utxo::{
+    FxKind, OutputOwners, TransferInput, TransferOutput, TransferableInput, TransferableOutput,
+    Utxo,
+};
+use esker_xvm::genesis::{Genesis, primary};
+use esker_xvm::txs::{BaseTx, ExportTx, Tx, UnsignedTx};
+use esker_xvm::{Xvm, XvmConfig};
+use tokio::sync::Notify;
+
+/// After the last recorded block, before the one that is too far ahead.
+pub(crate) const NOW_MS: u64 = 1_795_264_980_000;
+/// The X-Chain's fee.
+pub(crate) const X_FEE: u64 = 1_000_000;
+/// One unit of the native asset, in billionths.
+pub(crate) const ONE: u64 = 1_000_000_000;
+
+pub(crate) fn test_file(name: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/");
+    std::fs::read(format!("{folder}{name}")).unwrap()
+}
+
+/// The key that both chains' genesis funds.
+pub(crate) fn well_known() -> PrivateKey {
+    "PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN".parse().unwrap()
+}
+
+/// The key of that number.
+pub(crate) fn key(number: u8) -> PrivateKey {
+    PrivateKey::from_slice(&[number; 32]).unwrap()
+}
+
+pub(crate) fn account(key: &PrivateKey) -> Address {
+    address_of_key(&key.public_key())
+}
+
+#[derive(Debug)]
+struct Names([(&'static str, ChainId); 3]);
+
+impl Aliases for Names {
+    fn lookup(&self, text: &str) -> Option<ChainId> {
+        self.0.iter().find(|(name, id)| *name == text || id.to_string() == text).map(|(_, id)| *id)
+    }
+
+    fn primary_alias(&self, chain: &ChainId) -> Option<String> {
+        self.0.iter().find(|(_, id)| id == chain).map(|(name, _)| (*name).to_owned())
+    }
+
+    fn aliases(&self, chain: &ChainId) -> Vec<String> {
+        self.primary_alias(chain).into_iter().collect()
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) machine: Arc<Machine>,
+    pub(crate) x: Arc<Xvm>,
+    pub(crate) nat: Nat,
+}
+
+impl World {
+    /// The local network by its exact rules.
+    pub(crate) fn local() -> Self {
+        Self::with(Arc::new(MemoryStore::new()), ForkSchedule::LOCAL, FeeOverrides::default())
+    }
+
+    /// A base fee of 1 gwei and no block gas cost, as on the development network.
+    pub(crate) fn easy() -> Self {
+        let overrides = FeeOverrides {
+            min_base_fee: Some(ONE),
+            target_gas: Some(u64::MAX),
+            block_gas_cost_step: Some(0),
+            gas_limit: None,
+        };
+        Self::with(Arc::new(MemoryStore::new()), ForkSchedule::LOCAL, overrides)
+    }
+
+    pub(crate) fn with(
+        kv: Arc<dyn KvStore>,
+        schedule: ForkSchedule,
+        overrides: FeeOverrides,
+    ) -> Self {
+        let encoded = test_file("vectors/genesis/local-x.bin");
+        let genesis = Genesis::parse(&encoded).unwrap();
+        let x_id = primary::x_chain_id(LOCAL_ID, &encoded);
+        let c_id = "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC".parse().unwrap();
+        let store = Store::new(kv).unwrap();
+        let (clock, work) = (Arc::new(ManualClock::new(NOW_MS)), Arc::new(Notify::new()));
+        let names = Arc::new(Names([("X", x_id), ("C", c_id), ("P", ChainId::ZERO)]));
+        let context = |scope, chain_id| ChainContext {
+            network_id: LOCAL_ID,
+            hrp: "local".into(),
+            chain_id,
+            scope: Scope(scope),
+            native_asset_id: genesis.fee_asset_id().unwrap(),
+            native_aliases: vec!["NAT".into(), "AVAX".into()],
+            aliases: names.clone(),
+            clock: clock.clone(),
+            store: store.clone(),
+            primary_chains: Arc::new(vec![ChainId::ZERO, x_id, c_id]),
+            work: work.clone(),
+        };
+        let block = primary::x_genesis_block(LOCAL_ID, x_id);
+        let x = Xvm::new(context(1, x_id), XvmConfig::default(), genesis.clone(), block).unwrap();
+        let c = context(2, c_id);
+        let params = ChainParams {
+            rules: Arc::new(CChainRules::new(43112, schedule, overrides)),
+            network_id: LOCAL_ID,
+            blockchain_id: c_id,
+            codes: Arc::new(CodeCache::default()),
+        };
+        let extension = Arc::new(AtomicExtension::new(c.clone()));
+        let evm_genesis = EvmGenesis::parse(&test_file("vectors/genesis/local-c.json")).unwrap();
+        let evm =
+            Evm::new(c, params, EvmConfig::default(), evm_genesis, extension.clone()).unwrap();
+        let nat = Nat::new(evm.clone(), extension);
+        let config = MachineConfig { check_proposals: true, wait_for_time: false };
+        let chains: Vec<Arc<dyn ChainVm>> = vec![x.clone(), evm];
+        let machine = Machine::open(chains, store.clone(), clock.clone(), work, config).unwrap();
+        Self { store, clock, machine, x, nat }
+    }
+
+    pub(crate) fn evm(&self) -> &Arc<Evm> {
+        self.nat.evm()
+    }
+
+    pub(crate) fn x_id(&self) -> ChainId {
+        self.x.context().chain_id
+    }
+
+    pub(crate) fn c_id(&self) -> ChainId {
+        self.nat.context().chain_id
+    }
+
+    pub(crate) fn native(&self) -> AssetId {
+        self.nat.context().native_asset_id
+    }
+
+    /// A bundle of these blocks on the last final one becomes final, or the reason why not.
+    pub(crate) async fn offer(&self, chain: ChainId, block: &[u8]) -> Result<(), String> {
+        let (height, parent) = self.machine.last_final();
+        let last = self.machine.bundle_at(height).unwrap().unwrap().0;
+        let bundle = Bundle {
+            parent,
+            height: height + 1,
+            timestamp_ms: self.clock.now_ms(),
+            blocks: vec![(chain, block.to_vec().into())],
+            ..last
+        };
+        match self.machine.verify(&[], &bundle).await.unwrap() {
+            Verdict::Valid => {
+                self.machine.finalize(&bundle, None).await.unwrap();
+                Ok(())
+            }
+            Verdict::Invalid(reason) => Err(reason),
+        }
+    }
+
+    /// A bundle of what waits, on a parent.
+    pub(crate) async fn propose_on(&self, parent: &Bundle) -> Option<Bundle> {
+        let at = ProposeCtx {
+            height: parent.height + 1,
+            parent: parent.id(),
+            ancestry: &[],
+            wait_until_ms: self.clock.now_ms(),
+        };
+        self.machine.propose(at).await
+    }
+
+    pub(crate) fn last(&self) -> Bundle {
+        let (height, _) = self.machine.last_final();
+        self.machine.bundle_at(height).unwrap().unwrap().0
+    }
+
+    /// One bundle of what waits becomes final; false if nothing does.
+    pub(crate) async fn step(&self) -> bool {
+        let Some(bundle) = self.propose_on(&self.last()).await else { return false };
+        self.machine.finalize(&bundle, None).await.unwrap();
+        true
+    }
+
+    pub(crate) async fn settle(&self) {
+        while self.step().await {}
+    }
+
+    /// Lets time pass.
+    pub(crate) fn wait_s(&self, seconds: u64) {
+        self.clock.set(self.clock.now_ms() + seconds * 1000);
+    }
+
+    pub(crate) fn balance(&self, address: Address) -> U256 {
+        let reader = self.store.snapshot().unwrap();
+        let account = self.evm().view(&*reader).latest_state().account(&address).unwrap();
+        account.unwrap_or_default().balance
+    }
+
+    pub(crate) fn nonce(&self, address: Address) -> u64 {
+        let reader = self.store.snapshot().unwrap();
+        let account = self.evm().view(&*reader).latest_state().account(&address).unwrap();
+        account.unwrap_or_default().nonce
+    }
+
+    /// What `source` left for an owner on `destination`, by ID.
+    pub(crate) fn shared(
+        &self,
+        destination: ChainId,
+        source: ChainId,
+        owner: &PrivateKey,
+    ) -> Vec<Utxo> {
+        let reader = self.store.snapshot().unwrap();
+        let traits = BTreeSet::from([owner.address().as_bytes().to_vec()]);
+        let page = indexed(&*reader, &destination, &source, &traits, None, 10_000).unwrap();
+        let utxos = page.values.iter();
+        utxos.map(|bytes| Utxo::from_versioned_bytes(bytes, usize::MAX).unwrap()).collect()
+    }
+
+    /// What X left for an owner on C.
+    pub(crate) fn exported_to_c(&self, owner: &PrivateKey) -> Vec<Utxo> {
+        self.shared(self.c_id(), self.x_id(), owner)
+    }
+
+    /// UTXOs of an owner on X.
+    pub(crate) fn x_utxos(&self, owner: &ShortId) -> Vec<Utxo> {
+        let mut found = Vec::new();
+        self.x
+            .view()
+            .unwrap()
+            .visit_utxos_of(owner, |_, raw| {
+                found.push(Utxo::from_versioned_bytes(raw.bytes(), usize::MAX).unwrap());
+                std::ops::ControlFlow::Continue(())
+            })
+            .unwrap();
+        found
+    }
+
+    /// An export from X of the well-known key's funds, to be issued.
+    pub(crate) fn x_export(&self, outputs: Vec<TransferableOutput>) -> Tx {
+        let native = self.native();
+        let owner = well_known();
+        let total = X_FEE + outputs.iter().map(|out| out.output.amount).sum::<u64>();
+        let utxo = self
+            .x_utxos(&owner.address())
+            .into_iter()
+            .find(|utxo| {
+                utxo.asset_id == native
+                    && utxo.output.as_transfer().is_some_and(|out| {
+                        out.amount >= total
+                            && out.owners.locktime == 0
+                            && out.owners.addresses == [owner.address()]
+                    })
+            })
+            .unwrap();
+        let amount = utxo.output.as_transfer().unwrap().amount;
+        let change = output(native, amount - total, OutputOwners::single(owner.address()));
+        let base = BaseTx {
+            network_id: LOCAL_ID,
+            blockchain_id: self.x_id(),
+            outputs: if amount > total { vec![change] } else { Vec::new() },
+            inputs: vec![input(&utxo, vec![0])],
+            memo: Vec::new(),
+        };
+        let export = ExportTx { base, destination_chain: self.c_id(), exported_outputs: outputs };
+        Tx::sign(UnsignedTx::Export(export), &[(FxKind::Secp256k1, vec![&owner])])
+    }
+
+    /// Amounts of the native asset that X leaves on C for an owner, each in a UTXO of its own, by a block of their
+    /// own.
+    pub(crate) async fn fund(&self, owner: &PrivateKey, amounts: &[u64]) -> Vec<Utxo> {
+        let owners = OutputOwners::single(owner.address());
+        let mut outputs: Vec<_> =
+            amounts.iter().map(|n| output(self.native(), *n, owners.clone())).collect();
+        TransferableOutput::sort(&mut outputs);
+        let tx = self.x_export(outputs);
+        self.x.issue(tx.bytes()).unwrap();
+        self.settle().await;
+        let found: Vec<Utxo> = tx.exported_utxos().collect();
+        let there = self.exported_to_c(owner);
+        assert!(found.iter().all(|utxo| there.contains(utxo)), "X has exported");
+        found
+    }
+
+    /// An import of UTXOs that `owner` has alone: all but `burned` to an account.
+    pub(crate) fn import(
+        &self,
+        utxos: &[Utxo],
+        owner: &PrivateKey,
+        to: Address,
+        burned: u64,
+    ) -> AtomicTx {
+        let total: u64 = utxos.iter().map(|utxo| utxo.output.as_transfer().unwrap().amount).sum();
+        let mut unsigned = self.unsigned_import(utxos);
+        unsigned.outputs =
+            vec![EvmOutput { address: to, amount: total - burned, asset_id: self.native() }];
+        AtomicTx::sign(UnsignedAtomicTx::Import(unsigned), &vec![vec![owner]; utxos.len()])
+    }
+
+    /// An import that pays nobody yet.
+    pub(crate) fn unsigned_import(&self, utxos: &[Utxo]) -> UnsignedImport {
+        let mut inputs: Vec<_> = utxos.iter().map(|utxo| input(utxo, vec![0])).collect();
+        inputs.sort_by_key(|input| input.utxo_id);
+        UnsignedImport {
+            network_id: LOCAL_ID,
+            blockchain_id: self.c_id(),
+            source_chain: self.x_id(),
+            imported_inputs: inputs,
+            outputs: Vec::new(),
+        }
+    }
+
+    /// An export of one account to one owner on X.
+    pub(crate) fn export(
+        &self,
+        from: &PrivateKey,
+        nonce: u64,
+        amount: u64,
+        burned: u64,
+        to: ShortId,
+    ) -> AtomicTx {
+        let unsigned = self.unsigned_export(
+            vec![EvmInput {
+                address: account(from),
+                amount: amount + burned,
+                asset_id: self.native(),
+                nonce,
+            }],
+            vec![output(self.native(), amount, OutputOwners::single(to))],
+        );
+        AtomicTx::sign(UnsignedAtomicTx::Export(unsigned), &[vec![from]])
+    }
+
+    pub(crate) fn unsigned_export(
+        &self,
+        inputs: Vec<EvmInput>,
+        exported_outputs: Vec<TransferableOutput>,
+    ) -> UnsignedExport {
+        UnsignedExport {
+            network_id: LOCAL_ID,
+            blockchain_id: self.c_id(),
+            destination_chain: self.x_id(),
+            inputs,
+            exported_outputs,
+        }
+    }
+
+    /// All rows of the store.
+    pub(crate) fn rows(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let mut rows = BTreeMap::new();
+        let mut add = |key: &[u8], value: &[u8]| {
+            rows.insert(key.to_vec(), value.to_vec());
+            std::ops::ControlFlow::Continue(())
+        };
+        self.store.snapshot().unwrap().scan(&[], None, &mut add).unwrap();
+        rows
+    }
+}
+
+pub(crate) fn output(asset_id: AssetId, amount: u64, owners: OutputOwners) -> TransferableOutput {
+    TransferableOutput { asset_id, output: TransferOutput { amount, owners } }
+}
+
+pub(crate) fn input(utxo: &Utxo, sig_indices: Vec<u32>) -> TransferableInput {
+    let amount = utxo.output.as_transfer().unwrap().amount;
+    TransferableInput {
+        utxo_id: utxo.utxo_id,
+        asset_id: utxo.asset_id,
+        input: TransferInput { amount, sig_indices },
+    }
+}
