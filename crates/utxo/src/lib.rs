@@ -4,7 +4,7 @@
 //! Everything here is consensus data: each type has one canonical byte form ([`Encode`], [`Decode`]) and
 //! its decode faults are those of the reference, Go type names included. Rules are plain functions of
 //! their arguments: nothing here reads a clock, a database or a configuration, and no type derives
-//! serde (rendering belongs to the services).
+//! serde: [`json`] renders them for services.
 //!
 //! Start with [`Output`] and [`Utxo`]; the spending rules are in [`fx`]; [`Keychain`] is what wallets spend with.
 //!
@@ -18,6 +18,7 @@
 )]
 
 pub mod fx;
+pub mod json;
 pub mod type_id;
 
 mod credential;

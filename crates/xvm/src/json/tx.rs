@@ -1,10 +1,11 @@
-//! Transactions.
+//! Transactions, operations, initial states.
 
+use esker_utxo::FxKind;
 use serde::Serializer;
 use serde::ser::SerializeMap;
 
 use super::{AddressFormat, Hex, Render, go_text};
-use crate::txs::{Tx, UnsignedTx};
+use crate::txs::{InitialState, Operation, Tx, UnsignedTx};
 
 impl Render for Tx {
     fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
@@ -48,6 +49,30 @@ impl Render for UnsignedTx {
                 )?;
             }
         }
+        map.end()
+    }
+}
+
+impl Render for Operation {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(4))?;
+        map.serialize_entry("assetID", &self.asset_id)?;
+        map.serialize_entry("inputIDs", &format.json(self.utxo_ids.as_slice()))?;
+        map.serialize_entry("fxID", self.op.fx().id_text())?;
+        map.serialize_entry("operation", &format.json(&self.op))?;
+        map.end()
+    }
+}
+
+impl Render for InitialState {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        // The extension shown is the one of the index, whatever the outputs are. An index that no extension
+        // has can stand in a genesis alone; the reference leaves the ID empty then.
+        let fx_id = FxKind::from_index(self.fx_index).map(FxKind::id).unwrap_or_default();
+        let mut map = to.serialize_map(Some(3))?;
+        map.serialize_entry("fxIndex", &self.fx_index)?;
+        map.serialize_entry("fxID", &fx_id)?;
+        map.serialize_entry("outputs", &format.json(self.outputs.as_slice()))?;
         map.end()
     }
 }

@@ -1,6 +1,6 @@
-//! Outputs, inputs, owners, initial states.
+//! Outputs, inputs, owners.
 
-use esker_utxo::{
+use crate::{
     FxKind, NftTransferOutput, Output, OutputOwners, TransferInput, TransferOutput,
     TransferableInput, TransferableOutput,
 };
@@ -8,7 +8,6 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::{AddressFormat, Hex, Render};
-use crate::txs::InitialState;
 
 /// Owners as addresses.
 struct Addresses<'a>(&'a OutputOwners, AddressFormat<'a>);
@@ -113,19 +112,6 @@ impl Render for TransferableInput {
         map.serialize_entry("assetID", &self.asset_id)?;
         map.serialize_entry("fxID", FxKind::Secp256k1.id_text())?;
         map.serialize_entry("input", &format.json(&self.input))?;
-        map.end()
-    }
-}
-
-impl Render for InitialState {
-    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
-        // The extension shown is the one of the index, whatever the outputs are. An index that no extension
-        // has can stand in a genesis alone; the reference leaves the ID empty then.
-        let fx_id = FxKind::from_index(self.fx_index).map(FxKind::id).unwrap_or_default();
-        let mut map = to.serialize_map(Some(3))?;
-        map.serialize_entry("fxIndex", &self.fx_index)?;
-        map.serialize_entry("fxID", &fx_id)?;
-        map.serialize_entry("outputs", &format.json(self.outputs.as_slice()))?;
         map.end()
     }
 }

@@ -1,30 +1,18 @@
 //! Operations and credentials.
 
+use crate::{CredentialSlot, Foreign, FxOperation, UtxoId};
 use esker_primitives::keys::Signature;
-use esker_utxo::{CredentialSlot, Foreign, FxOperation, UtxoId};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::output::Signing;
 use super::{AddressFormat, Hex, Render};
-use crate::txs::Operation;
 
 impl Render for UtxoId {
     fn render<S: Serializer>(&self, _: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(Some(2))?;
         map.serialize_entry("txID", &self.tx_id)?;
         map.serialize_entry("outputIndex", &self.output_index)?;
-        map.end()
-    }
-}
-
-impl Render for Operation {
-    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(4))?;
-        map.serialize_entry("assetID", &self.asset_id)?;
-        map.serialize_entry("inputIDs", &format.json(self.utxo_ids.as_slice()))?;
-        map.serialize_entry("fxID", self.op.fx().id_text())?;
-        map.serialize_entry("operation", &format.json(&self.op))?;
         map.end()
     }
 }
