@@ -47,8 +47,9 @@ pub(super) struct ReadBody {
     _share: Option<Share>,
 }
 
+/// Bytes that are counted as held; given back when dropped.
 #[derive(Debug)]
-struct Share {
+pub(super) struct Share {
     memory: Arc<BodyMemory>,
     bytes: usize,
 }
@@ -76,7 +77,7 @@ impl BodyMemory {
             return Ok(ReadBody::small(first));
         }
         let mut whole = BytesMut::from(first);
-        let mut share = Share { memory: Arc::clone(self), bytes: 0 };
+        let mut share = Share::new(self);
         loop {
             if whole.len() > limit {
                 match excess {
@@ -104,7 +105,13 @@ impl ReadBody {
 }
 
 impl Share {
-    fn grow_to(&mut self, bytes: usize) -> Result<(), BodyError> {
+    /// Nothing yet.
+    pub(super) fn new(memory: &Arc<BodyMemory>) -> Self {
+        Self { memory: Arc::clone(memory), bytes: 0 }
+    }
+
+    /// Counts this many bytes, if they are more than is for free.
+    pub(super) fn grow_to(&mut self, bytes: usize) -> Result<(), BodyError> {
         if bytes <= SMALL_BODY || bytes <= self.bytes {
             return Ok(());
         }

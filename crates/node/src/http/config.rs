@@ -18,6 +18,10 @@ pub const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 pub const DEFAULT_MAX_CONNECTIONS: usize = 4096;
 /// Requests in handlers at once.
 pub const DEFAULT_MAX_IN_FLIGHT: usize = 1024;
+/// Largest message of a websocket, in bytes: as the reference.
+pub const DEFAULT_MESSAGE_LIMIT: usize = 32 * 1024 * 1024;
+/// Time between two pings of a websocket, and for the pong to each: as the reference.
+pub const DEFAULT_PING_INTERVAL: Duration = Duration::from_secs(30);
 /// Bytes of request bodies held at once, small bodies apart.
 pub const DEFAULT_BODY_MEMORY: usize = 256 * 1024 * 1024;
 /// Time for running requests to end when the server stops.
@@ -51,11 +55,17 @@ pub struct HttpConfig {
     /// closed to make room; while all are at work, new ones wait in the system's queue.
     pub max_connections: usize,
     /// Requests in handlers at once; above it the answer is 503, so that clients of a node that is overrun
-    /// learn it at once instead of waiting in a queue nobody sees.
+    /// learn it at once instead of waiting in a queue nobody sees. Those of a websocket wait, and it is not
+    /// read meanwhile.
     pub max_in_flight: usize,
-    /// Bytes of request bodies held at once (bodies up to [`SMALL_BODY`] are not counted); above it the answer
-    /// is 503.
+    /// Bytes of request bodies and of messages of websockets held at once (those up to [`SMALL_BODY`] are not
+    /// counted); above it the answer is 503, and a websocket is closed with code 1013.
     pub body_memory: usize,
+    /// Largest message of a websocket, in bytes; above it the socket is closed with code 1009.
+    pub message_limit: usize,
+    /// Time between two pings of a websocket. A client that answers one not before the next is gone; one that
+    /// leaves a message unfinished for as long is closed.
+    pub ping_interval: Duration,
     /// Whether a connection serves more than one request.
     pub keep_alive: bool,
     /// Smallest reply that is compressed for clients that take gzip, in bytes.
@@ -81,6 +91,8 @@ impl Default for HttpConfig {
             max_connections: DEFAULT_MAX_CONNECTIONS,
             max_in_flight: DEFAULT_MAX_IN_FLIGHT,
             body_memory: DEFAULT_BODY_MEMORY,
+            message_limit: DEFAULT_MESSAGE_LIMIT,
+            ping_interval: DEFAULT_PING_INTERVAL,
             keep_alive: true,
             gzip_min: DEFAULT_GZIP_MIN,
             shutdown_grace: DEFAULT_SHUTDOWN_GRACE,

@@ -8,13 +8,14 @@ use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use esker_primitives::sync::Mutex;
+use futures_util::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
 use super::config::HttpConfig;
@@ -30,6 +31,9 @@ const FASTEST_TICK: Duration = Duration::from_millis(5);
 const BUSY_GRACE_MS: u64 = 1000;
 /// How long a new connection that found no room waits between two looks.
 const ROOM_TICK: Duration = Duration::from_millis(100);
+
+/// Of so many connections, so many may be websockets: they may stay for ever, and requests need some too.
+const SOCKETS_OF_CONNECTIONS: (usize, usize) = (3, 4);
 
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +78,10 @@ pub(super) struct Connection {
     /// The client may still be sending what nobody reads.
     unread: AtomicBool,
     task: OnceLock<AbortHandle>,
+    /// The task that has it when it no longer speaks HTTP.
+    upgraded: OnceLock<AbortHandle>,
+    /// Of a task that ends by itself when the server does.
+    at_stop: AtomicWaker,
     all: Arc<Connections>,
     number: u64,
 }
@@ -94,6 +102,26 @@ impl Connection {
         let _ = self.task.set(task);
     }
 
+    pub(super) fn set_upgraded(&self, task: AbortHandle) {
+        // A connection is upgraded once.
+        let _ = self.upgraded.set(task);
+    }
+
+    /// A place for one more websocket, if there is one.
+    pub(super) fn place_of_socket(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.all.sockets).try_acquire_owned().ok()
+    }
+
+    /// Wakes this task when the server begins to end.
+    pub(super) fn wake_at_stop(&self, waker: &Waker) {
+        self.at_stop.register(waker);
+    }
+
+    /// Is the server ending?
+    pub(super) fn is_stopping(&self) -> bool {
+        self.all.is_stopping()
+    }
+
     fn doing(&self) -> (Phase, u64) {
         let word = self.doing.load(Ordering::Relaxed);
         (Phase::ALL[(word & 7) as usize], word >> 8)
@@ -104,7 +132,7 @@ impl Connection {
     }
 
     fn abort(&self) {
-        if let Some(task) = self.task.get() {
+        for task in [&self.task, &self.upgraded].into_iter().filter_map(OnceLock::get) {
             task.abort();
         }
     }
@@ -139,6 +167,7 @@ pub(super) struct Connections {
     /// A connection was closed.
     closed: Notify,
     stopping: AtomicBool,
+    sockets: Arc<Semaphore>,
     max: usize,
     drain_limit: u64,
     timeouts: [Option<(Duration, Closed)>; 8],
@@ -155,6 +184,9 @@ impl Connections {
             Phase::Drain => Some((DRAIN_TIMEOUT, Closed::Body)),
             Phase::Handling | Phase::Stream => None,
         });
+        let max = config.max_connections.max(1);
+        let (part, whole) = SOCKETS_OF_CONNECTIONS;
+        let sockets = (max.saturating_mul(part) / whole).clamp(1, Semaphore::MAX_PERMITS);
         Arc::new(Self {
             started: Instant::now(),
             now: AtomicU64::new(0),
@@ -163,8 +195,9 @@ impl Connections {
             opened: Notify::new(),
             closed: Notify::new(),
             stopping: AtomicBool::new(false),
-            max: config.max_connections.max(1),
-            drain_limit: 4 * config.body_limit as u64,
+            sockets: Arc::new(Semaphore::new(sockets)),
+            max,
+            drain_limit: 4 * config.body_limit.max(config.message_limit) as u64,
             timeouts,
             metrics,
         })
@@ -188,6 +221,8 @@ impl Connections {
             doing: AtomicU64::new(0),
             unread: AtomicBool::new(false),
             task: OnceLock::new(),
+            upgraded: OnceLock::new(),
+            at_stop: AtomicWaker::new(),
             all: Arc::clone(self),
             number: self.numbers.fetch_add(1, Ordering::Relaxed),
         });
@@ -261,12 +296,13 @@ impl Connections {
 
     /// Is the server ending? Replies then close their connections.
     pub(super) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
+        self.stopping.load(Ordering::SeqCst)
     }
 
     /// Ends all connections: those without a request at once, the others after their reply or the grace.
     pub(super) async fn stop(&self, grace: Duration) {
-        self.stopping.store(true, Ordering::Relaxed);
+        self.stopping.store(true, Ordering::SeqCst);
+        self.open.lock().values().for_each(|connection| connection.at_stop.wake());
         let all_closed = async {
             loop {
                 let closed = self.closed.notified();

@@ -22,6 +22,7 @@ use super::connections::{Connection, Connections, Phase};
 use super::cors::Cors;
 use super::gzip;
 use super::hosts::Hosts;
+use super::in_flight::Handlers;
 use super::path::{self, Resolved};
 use super::routes::{Routes, Target};
 use crate::metrics::{EndpointMetrics, MethodName, Metrics, Outcome};
@@ -41,6 +42,7 @@ pub struct HttpState {
     cors: Cors,
     hosts: Hosts,
     pub(super) bodies: Arc<BodyMemory>,
+    pub(super) handlers: Handlers,
     connections: Arc<Connections>,
     /// Counts what leads nowhere.
     nowhere: EndpointMetrics,
@@ -92,6 +94,7 @@ impl HttpState {
             cors: Cors::new(&config.allowed_origins),
             hosts: Hosts::new(&config.allowed_hosts),
             bodies: BodyMemory::new(config.body_memory, metrics.body_memory.clone()),
+            handlers: Handlers::new(config.max_in_flight, metrics.in_flight.clone()),
             connections: Connections::new(&config, Arc::clone(&metrics)),
             node_id: HeaderValue::try_from(node_id.to_string())
                 .expect("a node ID is written in letters and digits"),
@@ -113,6 +116,7 @@ impl HttpState {
             cors: Cors::new(&self.config.allowed_origins),
             hosts: Hosts::new(&self.config.allowed_hosts),
             bodies: Arc::clone(&self.bodies),
+            handlers: self.handlers.clone(),
             connections: Arc::clone(&self.connections),
             nowhere: self.metrics.endpoint("none", None),
         }
@@ -223,12 +227,12 @@ impl HttpState {
         let Some(target) = target else {
             return Answer::error(StatusCode::NOT_FOUND, "404 page not found\n", headers);
         };
-        let target: &Target = found.insert(target);
+        let target: &Arc<Target> = found.insert(target);
         if target.ready.as_ref().is_some_and(|ready| !ready.is_ready()) {
             let text = "API call rejected because chain is not done bootstrapping\n";
             return Answer::error(StatusCode::SERVICE_UNAVAILABLE, text, headers);
         }
-        self.call(connection, &target.endpoint, parts, body, headers).await
+        self.call(connection, target, parts, body, headers).await
     }
 
     async fn compress(

@@ -4,45 +4,41 @@ use std::sync::Arc;
 
 use esker_rpc::go_json::Document;
 use esker_rpc::{Lookup, Service, evm, j2};
-use http::header::{
-    CONTENT_TYPE, HeaderName, SEC_WEBSOCKET_VERSION, UPGRADE, X_CONTENT_TYPE_OPTIONS,
-};
+use http::header::{CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body as _, Incoming};
-use prometheus::IntGauge;
 use tower::ServiceExt as _;
 
 use super::body::{BodyError, Excess, ReadBody, ReplyBody};
 use super::connections::{Connection, Phase, StreamGuard};
 use super::dispatch::{Answer, HttpState, NOSNIFF};
-use super::routes::Endpoint;
+use super::routes::{Endpoint, Target};
+use super::socket::{self, Site};
 use crate::metrics::{MethodName, Outcome};
 
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
-
-/// A request in a handler; ends when dropped.
-struct InFlight<'a>(&'a IntGauge);
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
-}
 
 impl HttpState {
     pub(super) async fn call(
         &self,
         connection: &Arc<Connection>,
-        endpoint: &Endpoint,
-        parts: Parts,
+        target: &Arc<Target>,
+        mut parts: Parts,
         body: Incoming,
         headers: &mut HeaderMap,
     ) -> Answer {
-        match endpoint {
+        match &target.endpoint {
             Endpoint::J2(service) => self.j2(connection, service, &parts, body, headers).await,
-            Endpoint::Evm(server) => self.evm(connection, server, &parts, body, headers).await,
-            Endpoint::EvmSocket => no_socket(&parts, headers),
+            Endpoint::EvmSocket(server) => {
+                socket::open(connection, self.site(server, target), &mut parts, headers)
+            }
+            Endpoint::EvmBoth(server) if socket::is_asked_for(&parts) => {
+                socket::open(connection, self.site(server, target), &mut parts, headers)
+            }
+            Endpoint::Evm(server) | Endpoint::EvmBoth(server) => {
+                self.evm(connection, server, &parts, body, headers).await
+            }
             Endpoint::Health(health) => {
                 connection.enter(Phase::Handling);
                 match health.answer(&parts.method, parts.uri.query()).await {
@@ -93,7 +89,7 @@ impl HttpState {
             None
         };
         let bytes = read.as_ref().map_or(&b""[..], |read| &read.bytes);
-        let Some(_in_flight) = self.start_handling() else {
+        let Some(_in_flight) = self.handlers.try_start() else {
             return busy(headers);
         };
         connection.enter(Phase::Handling);
@@ -146,7 +142,7 @@ impl HttpState {
                     Err(error) => return self.body_refused(&error, headers),
                 };
                 connection.set_unread(!body.is_end_stream());
-                let Some(_in_flight) = self.start_handling() else {
+                let Some(_in_flight) = self.handlers.try_start() else {
                     return busy(headers);
                 };
                 connection.enter(Phase::Handling);
@@ -175,7 +171,7 @@ impl HttpState {
         body: Incoming,
         headers: &mut HeaderMap,
     ) -> Answer {
-        let Some(_in_flight) = self.start_handling() else {
+        let Some(_in_flight) = self.handlers.try_start() else {
             return busy(headers);
         };
         connection.enter(Phase::Handling);
@@ -214,13 +210,17 @@ impl HttpState {
         }
     }
 
-    /// `None` if there are as many requests in handlers as there may be.
-    fn start_handling(&self) -> Option<InFlight<'_>> {
-        let gauge = &self.metrics.in_flight;
-        gauge.inc();
-        let in_flight = InFlight(gauge);
-        let most = i64::try_from(self.config().max_in_flight).unwrap_or(i64::MAX);
-        (gauge.get() <= most).then_some(in_flight)
+    /// What a websocket at `target` has of this server.
+    fn site(&self, server: &evm::Server, target: &Arc<Target>) -> Site {
+        Site {
+            server: server.clone(),
+            target: Arc::clone(target),
+            metrics: Arc::clone(&self.metrics),
+            handlers: self.handlers.clone(),
+            memory: Arc::clone(&self.bodies),
+            message_limit: self.config().message_limit,
+            ping_interval: self.config().ping_interval,
+        }
     }
 }
 
@@ -245,17 +245,6 @@ fn called(service: &Service, body: &[u8]) -> Option<MethodName> {
 fn busy(headers: &mut HeaderMap) -> Answer {
     let text = "too many requests in flight\n";
     Answer::error(StatusCode::SERVICE_UNAVAILABLE, text, headers)
-}
-
-/// The answer where websockets will be opened: nothing but a handshake belongs there, and that is not served yet.
-fn no_socket(parts: &Parts, headers: &mut HeaderMap) -> Answer {
-    let upgrade = parts.headers.get(UPGRADE).map(HeaderValue::as_bytes);
-    if upgrade.is_some_and(|to| to.eq_ignore_ascii_case(b"websocket")) {
-        let text = "websockets are not served by this version\n";
-        return Answer::error(StatusCode::NOT_IMPLEMENTED, text, headers);
-    }
-    headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
-    Answer::error(StatusCode::BAD_REQUEST, "Bad Request\n", headers)
 }
 
 /// Would the object dialect read a body of this type?

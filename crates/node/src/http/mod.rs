@@ -6,8 +6,8 @@
 //!
 //! Where to start: [`serve`] accepts connections, `dispatch.rs` is the way of one request,
 //! `endpoints.rs` its end, [`Routes`] the table.
-//! This module knows no chain and no method. Another dialect joins as a variant of [`Endpoint`]; websockets join
-//! through [`Endpoint::Axum`], which may upgrade its connection.
+//! This module knows no chain and no method. Another dialect joins as a variant of [`Endpoint`]; `socket` is what
+//! becomes of a connection that is upgraded to a websocket.
 
 mod body;
 mod config;
@@ -17,14 +17,17 @@ mod dispatch;
 mod endpoints;
 mod gzip;
 mod hosts;
+mod in_flight;
 mod path;
 mod routes;
 mod server;
+mod socket;
 
 pub use config::{
     DEFAULT_BODY_LIMIT, DEFAULT_BODY_MEMORY, DEFAULT_BODY_TIMEOUT, DEFAULT_GZIP_MIN,
     DEFAULT_HEAD_LIMIT, DEFAULT_HEADER_TIMEOUT, DEFAULT_IDLE_TIMEOUT, DEFAULT_MAX_CONNECTIONS,
-    DEFAULT_MAX_IN_FLIGHT, DEFAULT_SHUTDOWN_GRACE, DEFAULT_WRITE_TIMEOUT, HttpConfig, SMALL_BODY,
+    DEFAULT_MAX_IN_FLIGHT, DEFAULT_MESSAGE_LIMIT, DEFAULT_PING_INTERVAL, DEFAULT_SHUTDOWN_GRACE,
+    DEFAULT_WRITE_TIMEOUT, HttpConfig, SMALL_BODY,
 };
 pub use dispatch::HttpState;
 pub use routes::{Endpoint, MAX_PATHS, Readiness, RouteError, Routes};

@@ -31,8 +31,10 @@ pub enum Endpoint {
     J2(Service),
     /// The positional dialect of JSON-RPC, that of an EVM.
     Evm(evm::Server),
-    /// Where its websockets will be opened; plain HTTP is refused.
-    EvmSocket,
+    /// Its websockets; plain HTTP is refused.
+    EvmSocket(evm::Server),
+    /// Both, told apart by what the request asks for.
+    EvmBoth(evm::Server),
     /// Health: the reply to GET beside a JSON-RPC service.
     Health(HealthEndpoint),
     /// The metrics in Prometheus' text form.
@@ -75,7 +77,7 @@ pub(crate) struct Target {
     pub(crate) endpoint: Endpoint,
     /// `None` for what belongs to no chain.
     pub(crate) ready: Option<Readiness>,
-    pub(crate) metrics: EndpointMetrics,
+    pub(crate) metrics: Arc<EndpointMetrics>,
 }
 
 /// Why a path was not added.
@@ -155,9 +157,11 @@ impl Routes {
         let mut endpoints: Vec<(&str, Endpoint)> =
             routes.into_iter().map(|Route { suffix, dialect }| (suffix, dialect.into())).collect();
         let [rpc, ws] = RPC_AND_WS;
-        if endpoints.iter().any(|(suffix, of)| *suffix == rpc && matches!(of, Endpoint::Evm(_))) {
-            endpoints.push((ws, Endpoint::EvmSocket));
-        }
+        let of_rpc = endpoints.iter().find_map(|(suffix, endpoint)| match endpoint {
+            Endpoint::Evm(server) if *suffix == rpc => Some(server.clone()),
+            _ => None,
+        });
+        endpoints.extend(of_rpc.map(|server| (ws, Endpoint::EvmSocket(server))));
         let targets = endpoints
             .into_iter()
             .map(|(suffix, endpoint)| {
@@ -193,9 +197,15 @@ impl Routes {
         self.publish(&plan);
     }
 
-    /// The paths of a further listener: `/` leads where `path` leads here. `None` if that is nowhere.
+    /// The paths of a further listener: `/` leads where `path` leads here, and where that is the positional
+    /// dialect, websockets are opened there too. `None` if `path` is nowhere.
     pub fn rooted_at(&self, path: &str) -> Option<Self> {
-        let target = self.find(path)?;
+        let mut target = self.find(path)?;
+        if let Endpoint::Evm(server) = &target.endpoint {
+            let (endpoint, ready) = (Endpoint::EvmBoth(server.clone()), target.ready.clone());
+            let metrics = Arc::clone(&target.metrics);
+            target = Arc::new(Target { endpoint, ready, metrics });
+        }
         let rooted = Self::new(Arc::clone(&self.metrics));
         let only = vec![(String::new(), target)];
         rooted.add("/".to_owned(), only, &[]).expect("a table without paths has room for one");
@@ -217,8 +227,10 @@ impl Routes {
     /// Every path of JSON-RPC with its methods, ascending: for documentation and its tests.
     pub fn services(&self) -> Vec<(String, Service)> {
         let table = self.table.load();
-        let services = table.iter().filter_map(|(path, target)| {
-            Some((path.to_string(), target.endpoint.service()?.clone()))
+        let services = table.iter().filter_map(|(path, target)| match &target.endpoint {
+            // What `/rpc` beside it has.
+            Endpoint::EvmSocket(_) => None,
+            endpoint => Some((path.to_string(), endpoint.service()?.clone())),
         });
         let mut services: Vec<_> = services.collect();
         services.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
@@ -230,7 +242,7 @@ impl Routes {
     }
 
     fn target(&self, label: &str, endpoint: Endpoint, ready: Option<Readiness>) -> Arc<Target> {
-        let metrics = self.metrics.endpoint(label, endpoint.service());
+        let metrics = Arc::new(self.metrics.endpoint(label, endpoint.service()));
         Arc::new(Target { endpoint, ready, metrics })
     }
 
@@ -301,9 +313,11 @@ impl Endpoint {
     fn service(&self) -> Option<&Service> {
         match self {
             Self::J2(service) => Some(service),
-            Self::Evm(server) => Some(server.service()),
+            Self::Evm(server) | Self::EvmSocket(server) | Self::EvmBoth(server) => {
+                Some(server.service())
+            }
             Self::Health(endpoint) => endpoint.service(),
-            Self::EvmSocket | Self::Metrics(_) | Self::Axum(_) => None,
+            Self::Metrics(_) | Self::Axum(_) => None,
         }
     }
 }

@@ -56,7 +56,7 @@ families! {
     BUILD = Gauge "esker_build_info" ["version"] "Always 1; the label tells the version.";
     STARTED = Gauge "esker_start_time_seconds" [] "When the node started, in seconds since 1970.";
     REQUESTS = Counter "esker_http_requests_total" ["endpoint", "method", "outcome"]
-        "Requests answered. The endpoint is a chain's primary alias and the route's suffix, or the path below /ext/, \
+        "Requests answered, messages of websockets included. The endpoint is a chain's primary alias and the route's suffix, or the path below /ext/, \
          or none; the method is the canonical name, or empty where no known method was called; outcomes: ok, error \
          (the reply holds an error), refused (status 3xx or 4xx), failed (status 5xx).";
     REQUEST_SECONDS = Histogram "esker_http_request_seconds" ["endpoint", "method"]
@@ -66,10 +66,11 @@ families! {
     CONNECTIONS = Gauge "esker_http_connections" [] "Open connections.";
     CONNECTIONS_OPENED = Counter "esker_http_connections_opened_total" [] "Connections accepted.";
     CONNECTIONS_CLOSED = Counter "esker_http_connections_closed_total" ["reason"]
-        "Connections that this side closed: too slow with its header, body or in taking the reply (write), idle for \
-         too long, or the one waiting longest when a new one needed room.";
-    RECEIVED_BYTES = Counter "esker_http_received_bytes_total" [] "Bytes of request bodies.";
-    SENT_BYTES = Counter "esker_http_sent_bytes_total" [] "Bytes of reply bodies, as sent; streams are not counted.";
+        "Connections that this side closed: too slow with its header, body (or a message of a websocket) or in \
+         taking the reply (write), idle for too long, or the one waiting longest when a new one needed room; \
+         websockets without a pong, or whose notifications were not taken in time (overrun).";
+    RECEIVED_BYTES = Counter "esker_http_received_bytes_total" [] "Bytes of request bodies, and what came over websockets.";
+    SENT_BYTES = Counter "esker_http_sent_bytes_total" [] "Bytes of reply bodies and of messages of websockets, as sent; streams are not counted.";
     HEIGHT = Gauge "esker_chain_height" ["chain"] "Height of the last accepted block.";
     BLOCKS = Counter "esker_chain_blocks_accepted_total" ["chain"] "Blocks accepted.";
     TRANSACTIONS = Counter "esker_chain_transactions_accepted_total" ["chain"] "Transactions accepted.";

@@ -34,6 +34,8 @@ pub(crate) enum Closed {
     Write,
     Idle,
     Room,
+    Pong,
+    Overrun,
 }
 
 impl Closed {
@@ -44,6 +46,8 @@ impl Closed {
             Self::Write => "write",
             Self::Idle => "idle",
             Self::Room => "room",
+            Self::Pong => "pong",
+            Self::Overrun => "overrun",
         }
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! - [`Server`] answers messages, whatever carries them. A connection that can be notified brings a
 //!   [`Subscriber`]; over HTTP there is none.
+//! - A [`Notifier`] makes a [`Session`] for each such connection: its subscriptions, and what waits to be told.
 //! - [`http`] is what HTTP adds: methods, content types, sizes.
 //!
 //! ```
@@ -31,15 +32,22 @@ mod id;
 mod message;
 mod modules;
 mod reply;
+mod session;
 mod subscriptions;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use self::{
     call::{Calls, Outcome},
     message::{Class, Incoming, Message},
+    session::{Noting, Unnotified},
 };
-pub use self::{id::RpcId, subscriptions::Subscriber};
+pub use self::{
+    id::RpcId,
+    session::{Notification, Notifier, Overrun, Session},
+    subscriptions::Subscriber,
+};
 use crate::{RpcError, Service};
 
 /// Messages in one batch, unless configured otherwise.
@@ -93,13 +101,26 @@ pub struct Answer {
 pub struct Server {
     service: Service,
     limits: Limits,
+    notifier: Option<Arc<dyn Notifier>>,
 }
 
 impl Server {
     /// A server of these methods, and of `rpc_modules`, which lists their namespaces.
     #[must_use]
     pub fn new(service: Service, limits: Limits) -> Self {
-        Self { service: modules::with_modules(service), limits }
+        Self { service: modules::with_modules(service), limits, notifier: None }
+    }
+
+    /// The same with subscriptions, for connections that can be notified.
+    #[must_use]
+    pub fn with_notifier(self, notifier: Arc<dyn Notifier>) -> Self {
+        Self { notifier: Some(notifier), ..self }
+    }
+
+    /// What a connection that can be notified keeps for as long as it is open.
+    #[must_use]
+    pub fn connect(&self) -> Arc<dyn Session> {
+        self.notifier.as_ref().map_or_else(|| Arc::new(Unnotified) as _, |n| n.connect())
     }
 
     /// The methods.
@@ -126,6 +147,14 @@ impl Server {
             Incoming::Batch(list) => batch::answer(&calls, list).await,
             Incoming::Single(message) => single(&calls, &message).await,
         }
+    }
+
+    /// The same over a connection that can be notified. Also tells which subscriptions the message made: they
+    /// are to be released as soon as the answer is on its way.
+    pub async fn answer_over(&self, session: &dyn Session, body: &[u8]) -> (Answer, Vec<String>) {
+        let noting = Noting::new(session);
+        let answer = self.answer(body, Some(&noting)).await;
+        (answer, noting.made())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
 
 /// What a connection that can be notified adds to a server: it keeps the subscriptions made over it.
 ///
-/// It must not notify of a subscription before the reply that tells its ID is sent.
+/// It must not notify of a subscription before the reply that tells its ID is sent: see [`super::Session`].
 pub trait Subscriber: Send + Sync {
     /// Begins a subscription and returns its ID; `None`: the namespace has no such kind.
     ///

@@ -133,7 +133,7 @@ impl Client {
         }
     }
 
-    async fn take(&mut self, length: usize) -> Vec<u8> {
+    pub(crate) async fn take(&mut self, length: usize) -> Vec<u8> {
         while self.rest.len() < length {
             assert!(self.more().await, "the connection ended within a body");
         }

@@ -6,6 +6,7 @@ mod evm;
 mod layers;
 mod limits;
 mod shutdown;
+mod sockets;
 mod streams;
 
 use std::collections::BTreeMap;
@@ -73,7 +74,9 @@ pub(crate) struct Server {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) toy: Arc<Toy>,
     pub(crate) ready: Readiness,
+    state: Arc<HttpState>,
     trigger: ShutdownTrigger,
+    stop: Shutdown,
     serving: JoinHandle<()>,
 }
 
@@ -105,9 +108,19 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let node_id = NodeId(ShortId::new([1; 20]));
         let state = HttpState::new(config, Arc::clone(&routes), &node_id, Arc::clone(&metrics));
+        let state = Arc::new(state);
         let (trigger, stop) = Shutdown::new();
-        let serving = tokio::spawn(serve(vec![listener], Arc::new(state), stop));
-        Self { address, routes, metrics, toy, ready, trigger, serving }
+        let serving = tokio::spawn(serve(vec![listener], Arc::clone(&state), stop.clone()));
+        Self { address, routes, metrics, toy, ready, state, trigger, stop, serving }
+    }
+
+    /// A further listener, with paths of its own.
+    pub(crate) async fn further(&self, routes: Routes) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(self.state.with_routes(Arc::new(routes)));
+        tokio::spawn(serve(vec![listener], state, self.stop.clone()));
+        address
     }
 
     pub(crate) async fn client(&self) -> Client {

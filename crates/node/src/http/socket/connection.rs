@@ -1,0 +1,299 @@
+//! One open websocket: requests in, replies and notifications out, all on one task.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use esker_rpc::evm::{Answer, Notification, Session};
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Interval, MissedTickBehavior};
+use tungstenite::protocol::frame::coding::{CloseCode, Data};
+
+use super::Site;
+use super::frames::{Decoder, Fault, Message, Received};
+use super::outgoing::Outgoing;
+use crate::http::connections::{Connection, Io, Phase};
+use crate::metrics::{Closed, Outcome};
+
+/// Calls of one connection that run at once; the next ones wait unread.
+const MAX_CALLS: usize = 16;
+/// Bytes of one read.
+const READ: usize = 16 * 1024;
+
+/// A call that has ended.
+struct Done {
+    answer: Answer,
+    /// Subscriptions that it made.
+    made: Vec<String>,
+    /// Whether the request was a text.
+    is_text: bool,
+    seconds: f64,
+}
+
+/// What a connection is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// The close frame is on its way out; what still comes in is thrown away.
+    Closing,
+}
+
+/// An open websocket, run by polling it to its end.
+pub(super) struct Socket {
+    io: Io,
+    connection: Arc<Connection>,
+    site: Arc<Site>,
+    session: Arc<dyn Session>,
+    state: State,
+    decoder: Decoder,
+    /// Messages that came and were not begun yet: those of one read at most.
+    received: VecDeque<Message>,
+    calls: FuturesUnordered<BoxFuture<'static, Done>>,
+    out: Outgoing,
+    heartbeat: Interval,
+    /// No pong has come since the last ping.
+    is_pong_due: bool,
+    /// Nothing was read for some time since the last ping: a pong may be there and not seen.
+    has_paused: bool,
+    /// The message that was unfinished at the last ping.
+    unfinished: Option<u64>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Socket {
+    /// `early` came together with the handshake.
+    pub(super) fn new(
+        io: Io,
+        early: &[u8],
+        connection: Arc<Connection>,
+        site: Arc<Site>,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
+        connection.enter(Phase::Stream);
+        let mut heartbeat = tokio::time::interval(site.ping_interval);
+        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        heartbeat.reset();
+        let mut socket = Self {
+            decoder: Decoder::new(site.message_limit, Arc::clone(&site.memory)),
+            session: site.server.connect(),
+            io,
+            connection,
+            site,
+            state: State::Open,
+            received: VecDeque::new(),
+            calls: FuturesUnordered::new(),
+            out: Outgoing::default(),
+            heartbeat,
+            is_pong_due: false,
+            has_paused: false,
+            unfinished: None,
+            _place: place,
+        };
+        socket.take(early);
+        socket
+    }
+
+    /// Goes on as far as it can; whether anything happened. An error ends the connection without a word.
+    fn advance(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        let mut happened = false;
+        while self.out.room() > 0
+            && let Poll::Ready(Some(done)) = self.calls.poll_next_unpin(cx)
+        {
+            self.reply(done);
+            happened = true;
+        }
+        while self.out.room() > 0
+            && self.calls.len() < MAX_CALLS
+            && let Some(message) = self.received.pop_front()
+        {
+            self.begin(message);
+            happened = true;
+        }
+        happened |= self.notify(cx);
+        if self.heartbeat.poll_tick(cx).is_ready() {
+            self.beat()?;
+            happened = true;
+        }
+        if self.connection.is_stopping() {
+            if self.calls.is_empty() && self.received.is_empty() {
+                self.close(Some(CloseCode::Away), "the node is shutting down");
+            }
+        } else if self.received.is_empty()
+            && self.calls.len() < MAX_CALLS
+            && self.out.room() > 0
+            && self.state == State::Open
+        {
+            happened |= self.receive(cx)?;
+        } else {
+            self.has_paused = true;
+        }
+        Ok(happened)
+    }
+
+    /// Begins a call; most end at once.
+    fn begin(&mut self, message: Message) {
+        let (site, session) = (Arc::clone(&self.site), Arc::clone(&self.session));
+        let mut call = async move {
+            let start = Instant::now();
+            let _in_flight = site.handlers.start().await;
+            let (answer, made) = site.server.answer_over(&*session, &message.bytes).await;
+            let seconds = start.elapsed().as_secs_f64();
+            Done { answer, made, is_text: message.is_text, seconds }
+        }
+        .boxed();
+        match (&mut call).now_or_never() {
+            Some(done) => self.reply(done),
+            None => self.calls.push(call),
+        }
+    }
+
+    fn reply(&mut self, done: Done) {
+        let Done { answer: Answer { mut body, method, failed }, made, is_text, seconds } = done;
+        let outcome = if failed { Outcome::Error } else { Outcome::Ok };
+        self.site.target.metrics.record(method, outcome, seconds);
+        if !body.is_empty() {
+            if !body.ends_with(b"\n") {
+                body.push(b'\n');
+            }
+            // A reply repeats parts of its request, which may be anything where it was binary.
+            let is_text = is_text || std::str::from_utf8(&body).is_ok();
+            let kind = if is_text { Data::Text } else { Data::Binary };
+            self.send(kind, &[body.into()]);
+        }
+        for id in made {
+            self.session.release(&id);
+        }
+    }
+
+    fn send(&mut self, kind: Data, parts: &[Bytes]) {
+        let bytes: usize = parts.iter().map(Bytes::len).sum();
+        self.site.metrics.sent_bytes.inc_by(bytes as u64);
+        self.out.message(kind, parts);
+    }
+
+    fn notify(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.state != State::Open {
+            return false;
+        }
+        let session = Arc::clone(&self.session);
+        let room = self.out.room();
+        let polled = session.poll_notifications(cx, room, &mut |notification| {
+            let Notification { opening, result } = notification;
+            let closing = Bytes::from_static(Notification::CLOSING);
+            self.send(Data::Text, &[opening, result, closing]);
+        });
+        match polled {
+            Poll::Pending => return false,
+            Poll::Ready(Ok(())) => {}
+            Poll::Ready(Err(overrun)) => {
+                self.site.metrics.connection_closed(Closed::Overrun);
+                self.close(Some(CloseCode::Policy), &overrun.to_string());
+            }
+        }
+        true
+    }
+
+    /// Pings, and looks at what the client did since the last time.
+    fn beat(&mut self) -> io::Result<()> {
+        if self.state != State::Open {
+            return Ok(());
+        }
+        if self.is_pong_due && !self.has_paused {
+            self.site.metrics.connection_closed(Closed::Pong);
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let unfinished = self.decoder.unfinished();
+        if unfinished.is_some() && unfinished == self.unfinished && !self.has_paused {
+            self.site.metrics.connection_closed(Closed::Body);
+            self.close(Some(CloseCode::Policy), "a message did not come to its end in time");
+            return Ok(());
+        }
+        self.unfinished = unfinished;
+        self.has_paused = false;
+        self.is_pong_due = true;
+        self.out.ping();
+        Ok(())
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        let mut space = [const { MaybeUninit::uninit() }; READ];
+        let mut buffer = ReadBuf::uninit(&mut space);
+        match Pin::new(&mut self.io).poll_read(cx, &mut buffer) {
+            Poll::Pending => Ok(false),
+            Poll::Ready(Err(error)) => Err(error),
+            Poll::Ready(Ok(())) if buffer.filled().is_empty() => {
+                Err(io::ErrorKind::UnexpectedEof.into())
+            }
+            Poll::Ready(Ok(())) => {
+                self.take(buffer.filled());
+                Ok(true)
+            }
+        }
+    }
+
+    /// Takes bytes in.
+    fn take(&mut self, mut input: &[u8]) {
+        self.site.metrics.received_bytes.inc_by(input.len() as u64);
+        while self.state == State::Open {
+            match self.decoder.next(&mut input) {
+                Ok(None) => return,
+                Ok(Some(Received::Message(message))) => self.received.push_back(message),
+                Ok(Some(Received::Ping(payload))) => self.out.pong(&payload),
+                Ok(Some(Received::Pong)) => self.is_pong_due = false,
+                Ok(Some(Received::Close(code))) => self.close(code, ""),
+                Err(fault) => self.fail(fault),
+            }
+        }
+    }
+
+    fn fail(&mut self, fault: Fault) {
+        self.close(Some(fault.code()), &fault.to_string());
+    }
+
+    /// Says farewell. Calls that still run are given up.
+    fn close(&mut self, code: Option<CloseCode>, reason: &str) {
+        if self.state == State::Open {
+            self.out.close(code, reason);
+            self.state = State::Closing;
+            self.calls.clear();
+            self.received.clear();
+            // The client may still be sending.
+            self.connection.set_unread(true);
+        }
+    }
+}
+
+impl Future for Socket {
+    type Output = io::Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        this.connection.wake_at_stop(cx.waker());
+        loop {
+            let mut happened = this.state == State::Open && this.advance(cx)?;
+            let was_full = this.out.room() == 0;
+            match this.out.poll_write(&mut this.io, cx) {
+                Poll::Pending => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Ready(Ok(())) if this.state == State::Closing => {
+                    return Pin::new(&mut this.io).poll_shutdown(cx);
+                }
+                // There is room for what waited for it.
+                Poll::Ready(Ok(())) => happened |= was_full,
+            }
+            if !happened {
+                return Poll::Pending;
+            }
+        }
+    }
+}

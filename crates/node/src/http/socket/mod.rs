@@ -1,0 +1,88 @@
+//! Websockets of the positional dialect: its messages and batches, and notifications (rpc-envelope.md 4).
+//!
+//! `handshake.rs` holds the request against the rules, `connection.rs` is the life of an open socket, `frames.rs`
+//! and `outgoing.rs` what goes over it. A socket counts as the connection that it was; it ends with the server,
+//! and when its client does not take what is sent, does not answer pings, or leaves a message unfinished.
+//!
+//! Calls of a socket run beside each other, so a slow one stops neither the replies to those after it nor
+//! notifications; replies come as the calls end. Of a subscription nothing is told before the reply to it.
+
+mod connection;
+mod frames;
+mod handshake;
+mod outgoing;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker_rpc::evm::Server;
+use http::HeaderMap;
+use http::header::SEC_WEBSOCKET_VERSION;
+use http::request::Parts;
+use http::{HeaderValue, StatusCode};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+
+use self::connection::Socket;
+pub(super) use self::handshake::is_asked_for;
+use super::body::{BodyMemory, ReplyBody};
+use super::connections::{Connection, Io};
+use super::dispatch::Answer;
+use super::in_flight::Handlers;
+use super::routes::Target;
+use crate::metrics::Metrics;
+
+/// What a socket has of the server and the path that it came by.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) server: Server,
+    pub(super) target: Arc<Target>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) handlers: Handlers,
+    pub(super) memory: Arc<BodyMemory>,
+    /// Bytes of a message, at most.
+    pub(super) message_limit: usize,
+    pub(super) ping_interval: Duration,
+}
+
+/// Answers a handshake; the socket is open when the answer has gone out.
+pub(super) fn open(
+    connection: &Arc<Connection>,
+    site: Site,
+    parts: &mut Parts,
+    headers: &mut HeaderMap,
+) -> Answer {
+    let upgrade = match handshake::accept(parts, headers) {
+        Ok(()) => parts.extensions.remove::<OnUpgrade>().ok_or(StatusCode::BAD_REQUEST),
+        Err(status) => Err(status),
+    };
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade,
+        Err(status) => {
+            headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+            let text = status.canonical_reason().unwrap_or_default();
+            return Answer::error(status, format!("{text}\n"), headers);
+        }
+    };
+    let Some(place) = connection.place_of_socket() else {
+        let text = "too many websockets\n";
+        return Answer::error(StatusCode::SERVICE_UNAVAILABLE, text, headers);
+    };
+    let of_task = Arc::clone(connection);
+    let task = tokio::spawn(async move {
+        let Some((io, early)) = upgrade.await.ok().and_then(raw) else { return };
+        let socket = Socket::new(io, &early, of_task, Arc::new(site), place);
+        if let Err(error) = socket.await {
+            // Clients break connections as they like.
+            tracing::debug!(%error, "websocket ended");
+        }
+    });
+    connection.set_upgraded(task.abort_handle());
+    Answer::new(StatusCode::SWITCHING_PROTOCOLS, ReplyBody::empty())
+}
+
+/// The socket below HTTP, and what the client sent already.
+fn raw(upgraded: Upgraded) -> Option<(Io, bytes::Bytes)> {
+    let parts = upgraded.downcast::<TokioIo<Io>>().ok()?;
+    Some((parts.io.into_inner(), parts.read_buf))
+}

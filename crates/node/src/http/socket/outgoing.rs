@@ -1,0 +1,123 @@
+//! What is to be sent over a websocket: messages become frames, as many as one write takes.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use tokio::io::AsyncWrite;
+use tungstenite::protocol::frame::FrameHeader;
+use tungstenite::protocol::frame::coding::{CloseCode, Control, Data, OpCode};
+
+/// Bytes that wait to be written before nothing more is added, one message apart.
+const ENOUGH: usize = 64 * 1024;
+/// Parts of a message up to this size are copied together; larger ones are written from where they are.
+const SMALL_PART: usize = 16 * 1024;
+/// Memory that a connection keeps while it sends nothing, bytes.
+const KEPT: usize = 4096;
+/// Longest reason of a close frame, bytes.
+const MAX_REASON: usize = 123;
+
+/// Frames that wait to be written.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    /// What is written first.
+    parts: VecDeque<Bytes>,
+    /// And after that, from `written` on.
+    tail: Vec<u8>,
+    written: usize,
+    /// Bytes of `parts`.
+    parts_bytes: usize,
+}
+
+impl Outgoing {
+    /// How many more bytes may be added now, about.
+    pub(super) fn room(&self) -> usize {
+        ENOUGH.saturating_sub(self.parts_bytes + self.tail.len() - self.written)
+    }
+
+    /// Adds a message, given in parts.
+    pub(super) fn message(&mut self, kind: Data, parts: &[Bytes]) {
+        let length = parts.iter().map(Bytes::len).sum();
+        self.header(OpCode::Data(kind), length);
+        for part in parts {
+            if part.len() <= SMALL_PART {
+                self.tail.extend_from_slice(part);
+            } else {
+                self.seal_tail();
+                self.push(part.clone());
+            }
+        }
+    }
+
+    /// Asks the client whether it is there.
+    pub(super) fn ping(&mut self) {
+        self.header(OpCode::Control(Control::Ping), 0);
+    }
+
+    /// Answers a ping.
+    pub(super) fn pong(&mut self, payload: &[u8]) {
+        self.header(OpCode::Control(Control::Pong), payload.len());
+        self.tail.extend_from_slice(payload);
+    }
+
+    /// Adds the last frame.
+    pub(super) fn close(&mut self, code: Option<CloseCode>, reason: &str) {
+        let Some(code) = code else { return self.header(OpCode::Control(Control::Close), 0) };
+        let reason = &reason[..reason.floor_char_boundary(MAX_REASON)];
+        self.header(OpCode::Control(Control::Close), 2 + reason.len());
+        self.tail.extend_from_slice(&u16::from(code).to_be_bytes());
+        self.tail.extend_from_slice(reason.as_bytes());
+    }
+
+    fn header(&mut self, opcode: OpCode, length: usize) {
+        let header = FrameHeader { opcode, ..FrameHeader::default() };
+        header.format(length as u64, &mut self.tail).expect("a vector takes what is written");
+    }
+
+    fn seal_tail(&mut self) {
+        let mut tail = Bytes::from(std::mem::take(&mut self.tail));
+        tail.advance(std::mem::take(&mut self.written));
+        self.push(tail);
+    }
+
+    fn push(&mut self, part: Bytes) {
+        if !part.is_empty() {
+            self.parts_bytes += part.len();
+            self.parts.push_back(part);
+        }
+    }
+
+    /// Writes until there is nothing left.
+    pub(super) fn poll_write(
+        &mut self,
+        io: &mut (impl AsyncWrite + Unpin),
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            let next = self.parts.front().map_or(&self.tail[self.written..], |part| part);
+            if next.is_empty() {
+                break;
+            }
+            let written = ready!(Pin::new(&mut *io).poll_write(cx, next))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            match self.parts.front_mut() {
+                None => self.written += written,
+                Some(part) => {
+                    part.advance(written);
+                    self.parts_bytes -= written;
+                    if part.is_empty() {
+                        self.parts.pop_front();
+                    }
+                }
+            }
+        }
+        self.written = 0;
+        self.tail.clear();
+        self.tail.shrink_to(KEPT);
+        Poll::Ready(Ok(()))
+    }
+}

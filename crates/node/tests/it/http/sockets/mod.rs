@@ -1,0 +1,88 @@
+//! Websockets of the positional dialect (rpc-envelope.md 4), over the whole server.
+
+mod bad_input;
+mod calls;
+mod client;
+mod handshake;
+mod limits;
+mod notifications;
+mod notifier;
+
+use std::sync::Arc;
+
+use esker_chain::Route;
+use esker_node::http::{HttpConfig, Readiness};
+use esker_primitives::ChainId;
+use esker_rpc::evm::{self, Limits};
+use esker_rpc::{MethodTable, RpcError};
+use tokio::sync::Semaphore;
+
+use self::client::Socket;
+use self::notifier::Bell;
+use super::Server;
+
+const PATH: &str = "/ext/bc/C/ws";
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
+const CALLED: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"0xa868\"}\n";
+
+/// What the methods share with the test.
+struct Shared {
+    /// Calls of `waits` that have begun.
+    begun: Semaphore,
+    /// Lets calls of `waits` end.
+    go: Semaphore,
+}
+
+/// A server with a chain that has websockets.
+struct World {
+    server: Server,
+    shared: Arc<Shared>,
+    bell: Arc<Bell>,
+}
+
+impl World {
+    async fn new(config: HttpConfig) -> Self {
+        let shared = Arc::new(Shared { begun: Semaphore::new(0), go: Semaphore::new(0) });
+        let service = MethodTable::new("evm")
+            .alias("eth")
+            .on_list("chainId", |_: &Shared, ()| Ok("0xa868"))
+            .on_list("fails", |_: &Shared, ()| Err::<(), _>(RpcError::new("no luck")))
+            .on_list("long", |_: &Shared, (size,): (u64,)| {
+                Ok("x".repeat(usize::try_from(size).unwrap()))
+            })
+            .on_list_async("waits", |shared: Arc<Shared>, ()| async move {
+                shared.begun.add_permits(1);
+                shared.go.acquire().await.unwrap().forget();
+                Ok("waited")
+            })
+            .bind(Arc::clone(&shared));
+        let bell = Arc::new(Bell::default());
+        let rpc = evm::Server::new(service, Limits::default()).with_notifier(bell.clone());
+        let server = Server::with(config).await;
+        let route = Route::positional("/rpc", rpc);
+        let chain = ChainId::new([8; 32]);
+        server.routes.chain(&chain, &["C", "evm"], vec![route], &Readiness::ready()).unwrap();
+        Self { server, shared, bell }
+    }
+
+    fn socket(&self) -> Socket {
+        Socket::open(self.server.address, PATH)
+    }
+
+    /// Somebody else is answered.
+    fn is_unharmed(&self) {
+        assert_eq!(self.socket().ask(CALL), CALLED);
+    }
+
+    async fn begun(&self, calls: u32) {
+        self.shared.begun.acquire_many(calls).await.unwrap().forget();
+    }
+}
+
+fn request(id: u32, method: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":[]}}"#)
+}
+
+fn result(id: u32, text: &str) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":\"{text}\"}}\n")
+}

@@ -1,0 +1,136 @@
+//! Connections that can be notified: their subscriptions, and what is told of them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use esker_primitives::sync::Mutex;
+
+use super::Subscriber;
+use crate::{Params, RpcError, go_json};
+
+/// Lets the connections of a server be notified.
+pub trait Notifier: fmt::Debug + Send + Sync + 'static {
+    /// A new connection, without subscriptions. Dropping it ends those that it will have made.
+    fn connect(&self) -> Arc<dyn Session>;
+}
+
+/// The subscriptions of one connection.
+///
+/// A new one is silent until it is released; what happens meanwhile is kept for it.
+pub trait Session: Subscriber {
+    /// Lets a subscription speak: the reply that tells its ID goes out before whatever is taken from now on.
+    fn release(&self, id: &str);
+
+    /// Hands out notifications that wait, in the order in which they are to be sent, until they have about
+    /// `room` bytes. Pending if there is none or no room; then `cx` is woken when the next one comes.
+    ///
+    /// # Errors
+    /// More was kept for the connection than may be: what comes after that is lost, and so the connection has
+    /// to end.
+    fn poll_notifications(
+        &self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut dyn FnMut(Notification),
+    ) -> Poll<Result<(), Overrun>>;
+}
+
+/// One notification, in parts that many connections share: `opening`, `result`, [`Notification::CLOSING`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// What is the subscription's own: see [`Notification::opening`].
+    pub opening: Bytes,
+    /// What is told, as JSON.
+    pub result: Bytes,
+}
+
+impl Notification {
+    /// What follows the result, with the newline that ends every message.
+    pub const CLOSING: &'static [u8] = b"}}\n";
+
+    /// What comes before the result. `namespace` is the one that the client subscribed through.
+    #[must_use]
+    pub fn opening(namespace: &str, id: &str) -> Bytes {
+        let mut out = br#"{"jsonrpc":"2.0","method":"#.to_vec();
+        go_json::write_str(&format!("{namespace}_subscription"), &mut out);
+        out.extend_from_slice(br#","params":{"subscription":"#);
+        go_json::write_str(id, &mut out);
+        out.extend_from_slice(br#","result":"#);
+        out.into()
+    }
+
+    /// Bytes of the whole message.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub fn len(&self) -> usize {
+        self.opening.len() + self.result.len() + Self::CLOSING.len()
+    }
+}
+
+/// A connection did not take its notifications as fast as they came. The text is for its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("notifications were not taken in time")]
+pub struct Overrun;
+
+/// Of a server without a [`Notifier`]: no namespace has any kind of subscription.
+pub(super) struct Unnotified;
+
+impl Subscriber for Unnotified {
+    fn subscribe(&self, _: &str, _: &str, _: Params<'_>) -> Option<Result<String, RpcError>> {
+        None
+    }
+
+    fn unsubscribe(&self, _: &str) -> bool {
+        false
+    }
+}
+
+impl Session for Unnotified {
+    fn release(&self, _: &str) {}
+
+    fn poll_notifications(
+        &self,
+        _: &mut Context<'_>,
+        _: usize,
+        _: &mut dyn FnMut(Notification),
+    ) -> Poll<Result<(), Overrun>> {
+        Poll::Pending
+    }
+}
+
+/// Notes which subscriptions one message makes.
+pub(super) struct Noting<'a> {
+    session: &'a dyn Session,
+    made: Mutex<Vec<String>>,
+}
+
+impl<'a> Noting<'a> {
+    pub(super) fn new(session: &'a dyn Session) -> Self {
+        Self { session, made: Mutex::default() }
+    }
+
+    pub(super) fn made(self) -> Vec<String> {
+        self.made.into_inner()
+    }
+}
+
+impl Subscriber for Noting<'_> {
+    fn subscribe(
+        &self,
+        namespace: &str,
+        kind: &str,
+        params: Params<'_>,
+    ) -> Option<Result<String, RpcError>> {
+        let outcome = self.session.subscribe(namespace, kind, params);
+        if let Some(Ok(id)) = &outcome {
+            self.made.lock().push(id.clone());
+        }
+        outcome
+    }
+
+    fn unsubscribe(&self, id: &str) -> bool {
+        self.session.unsubscribe(id)
+    }
+}
