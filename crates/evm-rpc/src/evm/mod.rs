@@ -6,6 +6,7 @@ mod calls;
 mod chain;
 mod defaults;
 mod fees;
+mod filters;
 mod proof;
 mod send;
 mod state;
@@ -18,6 +19,7 @@ use esker_rpc::{MethodTable, Service};
 
 use crate::{Api, Apis, Reads};
 
+pub use filters::{FilterConfig, Filters, filter_methods};
 pub use send::{RawTxError, decode_transaction};
 pub use transact::{SenderLocks, Transact, TransactConfig, TxSubmitter, transacting_methods};
 

@@ -115,6 +115,12 @@ impl LogMatcher {
         Ok(())
     }
 
+    /// Number of values that were named.
+    pub fn values(&self) -> usize {
+        let topics: usize = self.topics.iter().map(|wanted| wanted.values().len()).sum();
+        self.addresses.values().len() + topics
+    }
+
     /// Memory that this takes, bytes.
     pub fn bytes(&self) -> usize {
         let topics: usize = self.topics.iter().map(|wanted| size_of_val(wanted.values())).sum();

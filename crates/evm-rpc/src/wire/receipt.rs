@@ -59,13 +59,21 @@ pub struct LogReply<'a> {
     pub log_index: usize,
 }
 
+struct Topics<'a>(&'a [B256]);
+
+impl Serialize for Topics<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().copied().map(Hash))
+    }
+}
+
 impl Serialize for LogReply<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Members<'a> {
             address: Addr,
-            topics: Vec<Hash>,
+            topics: Topics<'a>,
             data: HexRef<'a>,
             block_number: Uint64,
             transaction_hash: Hash,
@@ -76,7 +84,7 @@ impl Serialize for LogReply<'_> {
         }
         Members {
             address: Addr(self.log.address),
-            topics: self.log.topics().iter().copied().map(Hash).collect(),
+            topics: Topics(self.log.topics()),
             data: HexRef(&self.log.data.data),
             block_number: Uint64(self.block_number),
             transaction_hash: Hash(self.transaction_hash),

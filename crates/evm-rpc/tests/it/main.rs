@@ -7,6 +7,7 @@
 #[allow(dead_code, reason = "support of another crate's tests, of which this one needs a part")]
 mod atomic;
 mod decoders;
+mod filters;
 mod golden;
 mod log_filter;
 mod pending;

@@ -14,7 +14,8 @@ use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
 use esker_evm::pool::PoolConfig;
 use esker_evm::rules::{CChainRules, ForkSchedule, Rules};
 use esker_evm_rpc::evm::{
-    SenderLocks, Transact, TransactConfig, reading_methods, transacting_methods,
+    FilterConfig, Filters, SenderLocks, Transact, TransactConfig, filter_methods, reading_methods,
+    transacting_methods,
 };
 use esker_evm_rpc::{Apis, ProofWindow, ReadConfig, Reads};
 use esker_nat::AtomicExtension;
@@ -24,13 +25,15 @@ use esker_rpc::evm::{Limits, Server};
 use crate::config::value::Switch;
 use crate::config::{ChainSettings, Config, Mode};
 use crate::networks::ChainSpec;
+use crate::wiring::randomness;
 
 /// Where the methods are answered, below the chain's name.
 pub(crate) const RPC: &str = "/rpc";
 
 /// Services of `esker dev` unless the configuration names others.
-const DEV_APIS: [&str; 8] = [
+const DEV_APIS: [&str; 9] = [
     "eth",
+    "eth-filter",
     "net",
     "web3",
     "internal-eth",
@@ -102,6 +105,13 @@ pub(super) fn build(
             },
         },
     });
+    let filters = Filters::new(
+        Arc::clone(&reads),
+        evm.clone(),
+        Arc::clone(&clock),
+        randomness(),
+        FilterConfig { max_blocks: settings.api_max_blocks_per_request, ..FilterConfig::default() },
+    );
     let accounts: Arc<dyn AccountManager> = match config.mode {
         Mode::Dev => Arc::new(KeyRing::dev()),
         Mode::Node => Arc::new(NoAccounts),
@@ -122,7 +132,9 @@ pub(super) fn build(
         config: transact_config(settings).map_err(|error| fault(&error))?,
         senders: SenderLocks::default(),
     });
-    let service = reading_methods(&reads, &apis).merge(&transacting_methods(&transact, &apis));
+    let service = reading_methods(&reads, &apis)
+        .merge(&filter_methods(&filters, &apis))
+        .merge(&transacting_methods(&transact, &apis));
     evm.set_routes(vec![Route::positional(RPC, Server::new(service, limits(settings)))]);
     Ok(evm)
 }

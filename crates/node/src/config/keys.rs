@@ -274,7 +274,7 @@ settings! {
     tx_pool_lifetime: Duration = "tx-pool-lifetime", "10m";
     /// Serve the chain's admin API. Of a later version; accepted.
     admin_api_enabled: bool = "admin-api-enabled", "false";
-    /// Most blocks of a query of logs; 0: no limit. Of a later version; accepted.
+    /// Most blocks of a query of logs; 0: no limit.
     api_max_blocks_per_request: u64 = "api-max-blocks-per-request", "0";
     /// Folder of the accounts' encrypted keys; a relative path begins at the data folder. Of a later
     /// version; accepted.

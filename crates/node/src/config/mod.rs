@@ -107,14 +107,13 @@ impl Config {
         let asked = |setting: fn(&ChainSettings) -> bool| self.chains.values().any(setting);
         let of_chains = [
             ("admin-api-enabled", asked(|chain| chain.admin_api_enabled)),
-            ("api-max-blocks-per-request", asked(|chain| chain.api_max_blocks_per_request > 0)),
             ("keystore-directory", asked(|chain| !chain.keystore_directory.is_empty())),
             (
                 "keystore-insecure-unlock-allowed",
                 asked(|chain| chain.keystore_insecure_unlock_allowed),
             ),
         ];
-        let mut missing = vec!["C-Chain subscriptions, filters and cross-chain methods"];
+        let mut missing = vec!["C-Chain subscriptions and cross-chain methods"];
         missing.extend(of_chains.iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| *name));
         missing
     }

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use esker_primitives::Randomness;
+use serde::Serialize;
 
 use crate::args::{Argument, ArgumentError};
 use crate::go_json::{Document, Kind};
 
 /// Go's `rpc.ID`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct RpcId(pub String);
 
 impl RpcId {

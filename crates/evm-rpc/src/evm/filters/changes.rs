@@ -1,0 +1,134 @@
+//! What a filter has to tell since it was asked last.
+
+use std::sync::Arc;
+
+use esker_evm::view::ViewError;
+use esker_rpc::evm::RpcId;
+use esker_rpc::{CallContext, RpcError};
+use serde::Serialize;
+use tokio::sync::broadcast::error::TryRecvError;
+
+use super::Filters;
+use super::found::FoundLogs;
+use super::installed::{Kind, Progress, Transactions};
+use crate::error::unreadable;
+use crate::wire::{BlockNumber, Hash, LogBlocks, LogFilter, TransactionReply};
+
+/// Blocks that one answer tells of at most; the rest is told the next time.
+const MAX_HASHES: u64 = 10_000;
+
+/// Blocks that are told of without going to the blocking pool.
+const FEW_BLOCKS: u64 = 16;
+
+/// What happened.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Changes {
+    Hashes(Vec<Hash>),
+    Transactions(Vec<TransactionReply>),
+    Logs(FoundLogs),
+}
+
+fn not_found() -> RpcError {
+    RpcError::new("filter not found")
+}
+
+impl Filters {
+    /// The criteria of a filter for logs.
+    pub(super) fn log_filter(&self, id: &RpcId) -> Result<Arc<LogFilter>, RpcError> {
+        match self.installed.get(id, self.clock.now_ms(), &self.config) {
+            Some(Kind::Logs(filter, _)) => Ok(filter),
+            Some(Kind::Blocks(_) | Kind::Transactions { .. }) | None => Err(not_found()),
+        }
+    }
+
+    /// Does it take but a moment to tell what happened?
+    pub(super) fn are_changes_few(&self, id: &RpcId) -> bool {
+        let behind = |progress: Progress| self.height().saturating_sub(progress.told);
+        match self.installed.get(id, self.clock.now_ms(), &self.config) {
+            Some(Kind::Blocks(progress)) => behind(progress) <= FEW_BLOCKS,
+            Some(Kind::Logs(_, progress)) => behind(progress) == 0,
+            Some(Kind::Transactions { .. }) | None => true,
+        }
+    }
+
+    /// What happened since it was asked last. Each change is told once; when there is more than an answer holds,
+    /// the rest stays for the next time. What can't be read stays too.
+    pub(super) fn changes(&self, id: &RpcId, context: &CallContext) -> Result<Changes, RpcError> {
+        let turn = self.installed.turn(id, self.clock.now_ms(), &self.config);
+        let (kind, mut turn) = turn.ok_or_else(not_found)?;
+        let height = self.height();
+        match kind {
+            Kind::Transactions { full, listener } => transactions(full, &listener),
+            Kind::Blocks(Progress { is_telling: true, .. }) => Ok(Changes::Hashes(Vec::new())),
+            Kind::Logs(_, Progress { is_telling: true, .. }) => {
+                Ok(Changes::Logs(FoundLogs::default()))
+            }
+            Kind::Blocks(Progress { told, .. }) => {
+                let last = height.min(told.saturating_add(MAX_HASHES));
+                let hashes = self.hashes(told.saturating_add(1), last, context)?;
+                turn.told(last.max(told));
+                Ok(Changes::Hashes(hashes))
+            }
+            Kind::Logs(filter, Progress { told, .. }) => {
+                let (from, to) = watched(&filter, told.saturating_add(1), height);
+                if from > to {
+                    turn.told(height.max(told));
+                    return Ok(Changes::Logs(FoundLogs::default()));
+                }
+                let found = self.search(&filter.logs, from..=to, context)?;
+                turn.told(found.stopped.map_or(height, |stopped| stopped.at - 1));
+                Ok(Changes::Logs(found.logs))
+            }
+        }
+    }
+
+    fn hashes(&self, from: u64, to: u64, context: &CallContext) -> Result<Vec<Hash>, RpcError> {
+        let mut hashes = Vec::new();
+        for height in from..=to {
+            if context.is_cancelled() {
+                return Err(RpcError::new("the client has gone"));
+            }
+            let header = self.reads.chain.header_at(height).map_err(unreadable)?;
+            let missing = || ViewError::Damaged(format!("block {height} is missing"));
+            hashes.push(Hash(header.ok_or_else(|| unreadable(missing()))?.hash));
+        }
+        Ok(hashes)
+    }
+}
+
+/// The part of new heights that a filter watches.
+fn watched(filter: &LogFilter, from: u64, to: u64) -> (u64, u64) {
+    let LogBlocks::Range { from: first, to: last } = filter.blocks else { return (from, to) };
+    let number = |end, otherwise| match end {
+        BlockNumber::Number(height) => height,
+        _ => otherwise,
+    };
+    (from.max(number(first, from)), to.min(number(last, to)))
+}
+
+/// Transactions that became executable, as far as the pool remembers them. If it has forgotten some, that is told
+/// once, instead of telling the others as if they were all.
+fn transactions(full: bool, listener: &Transactions) -> Result<Changes, RpcError> {
+    let mut listener = listener.lock();
+    let mut transactions = Vec::new();
+    while listener.missed == 0 {
+        match listener.events.try_recv() {
+            Ok(tx) => transactions.push(tx),
+            Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            Err(TryRecvError::Lagged(missed)) => listener.missed = missed,
+        }
+    }
+    if transactions.is_empty() && listener.missed > 0 {
+        let missed = std::mem::take(&mut listener.missed);
+        return Err(RpcError::new(format!(
+            "{missed} pending transactions were not asked for in time and are lost; ask again for those that \
+             came after them"
+        )));
+    }
+    Ok(if full {
+        Changes::Transactions(transactions.into_iter().map(TransactionReply::pooled).collect())
+    } else {
+        Changes::Hashes(transactions.iter().map(|tx| Hash(*tx.tx().tx_hash())).collect())
+    })
+}

@@ -1,0 +1,228 @@
+//! The filters that clients made.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use esker_evm::pool::PooledTx;
+use esker_primitives::sync::Mutex;
+use esker_rpc::RpcError;
+use esker_rpc::evm::RpcId;
+use tokio::sync::broadcast;
+
+use super::FilterConfig;
+use crate::wire::LogFilter;
+
+/// Code of a request for more than there may be; node providers use it so.
+const LIMIT_EXCEEDED: i64 = -32005;
+
+/// Between two looks at all filters for those that nobody asks any more, ms.
+const SWEEP_MS: u64 = 1_000;
+
+/// What a filter for transactions hears, shared with whoever asks it.
+pub(super) type Transactions = Arc<Mutex<Listener>>;
+
+/// Transactions that became executable, as the pool tells them.
+#[derive(Debug)]
+pub(super) struct Listener {
+    pub(super) events: broadcast::Receiver<PooledTx>,
+    /// How many were forgotten before the next one, and not told as such.
+    pub(super) missed: u64,
+}
+
+/// What a filter tells.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    /// Hashes of accepted blocks.
+    Blocks(Progress),
+    /// Logs of accepted blocks.
+    Logs(Arc<LogFilter>, Progress),
+    /// Transactions, whole or their hashes.
+    Transactions { full: bool, listener: Transactions },
+}
+
+/// How far a filter has told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    /// The last height that it told of.
+    pub(super) told: u64,
+    /// Somebody is being told what follows it.
+    pub(super) is_telling: bool,
+}
+
+impl Kind {
+    pub(super) const fn blocks(height: u64) -> Self {
+        Self::Blocks(Progress { told: height, is_telling: false })
+    }
+
+    pub(super) fn logs(filter: LogFilter, height: u64) -> Self {
+        Self::Logs(Arc::new(filter), Progress { told: height, is_telling: false })
+    }
+
+    pub(super) fn transactions(full: bool, events: broadcast::Receiver<PooledTx>) -> Self {
+        let listener = Mutex::new_named("evm.filter", Listener { events, missed: 0 });
+        Self::Transactions { full, listener: Arc::new(listener) }
+    }
+
+    fn progress(&mut self) -> Option<&mut Progress> {
+        match self {
+            Self::Blocks(progress) | Self::Logs(_, progress) => Some(progress),
+            Self::Transactions { .. } => None,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Logs(filter, _) => filter.logs.bytes(),
+            Self::Blocks(_) | Self::Transactions { .. } => 0,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Filter {
+    kind: Kind,
+    used_ms: u64,
+}
+
+impl Filter {
+    fn is_idle(&self, now_ms: u64, config: &FilterConfig) -> bool {
+        now_ms.saturating_sub(self.used_ms) >= config.idle_ms
+    }
+}
+
+/// The filters.
+#[derive(Debug, Default)]
+pub(super) struct Installed(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    filters: HashMap<RpcId, Filter>,
+    /// Addresses and topics of all of them.
+    bytes: usize,
+    swept_ms: u64,
+}
+
+impl Table {
+    fn remove(&mut self, id: &RpcId) -> Option<Filter> {
+        let filter = self.filters.remove(id)?;
+        self.bytes -= filter.kind.bytes();
+        Some(filter)
+    }
+
+    fn sweep(&mut self, now_ms: u64, config: &FilterConfig) {
+        if now_ms.abs_diff(self.swept_ms) < SWEEP_MS {
+            return;
+        }
+        self.swept_ms = now_ms;
+        let bytes = &mut self.bytes;
+        self.filters.retain(|_, filter| {
+            let is_idle = filter.is_idle(now_ms, config);
+            if is_idle {
+                *bytes -= filter.kind.bytes();
+            }
+            !is_idle
+        });
+    }
+
+    /// A filter that somebody asks.
+    fn used(&mut self, id: &RpcId, now_ms: u64, config: &FilterConfig) -> Option<&mut Filter> {
+        if self.filters.get(id)?.is_idle(now_ms, config) {
+            self.remove(id);
+            return None;
+        }
+        let filter = self.filters.get_mut(id)?;
+        filter.used_ms = now_ms;
+        Some(filter)
+    }
+}
+
+impl Installed {
+    /// Adds a filter, if there is room.
+    pub(super) fn add(
+        &self,
+        id: RpcId,
+        kind: Kind,
+        now_ms: u64,
+        config: &FilterConfig,
+    ) -> Result<(), RpcError> {
+        let mut table = self.0.lock();
+        table.sweep(now_ms, config);
+        let bytes = table.bytes.saturating_add(kind.bytes());
+        let full = if table.filters.len() >= config.max_filters {
+            Some(format!("{} filters", config.max_filters))
+        } else if bytes > config.max_criteria_bytes {
+            Some(format!(
+                "filters with {} bytes of addresses and topics",
+                config.max_criteria_bytes
+            ))
+        } else {
+            None
+        };
+        if let Some(full) = full {
+            let text = format!(
+                "too many filters: the node keeps {full}, each until it is uninstalled or not asked for {} s",
+                config.idle_ms / 1000
+            );
+            return Err(RpcError::with_code(LIMIT_EXCEEDED, text));
+        }
+        table.bytes = bytes;
+        table.filters.insert(id, Filter { kind, used_ms: now_ms });
+        Ok(())
+    }
+
+    /// Removes a filter; false: there is no such one.
+    pub(super) fn remove(&self, id: &RpcId, now_ms: u64, config: &FilterConfig) -> bool {
+        let removed = self.0.lock().remove(id);
+        removed.is_some_and(|filter| !filter.is_idle(now_ms, config))
+    }
+
+    /// What a filter tells.
+    pub(super) fn get(&self, id: &RpcId, now_ms: u64, config: &FilterConfig) -> Option<Kind> {
+        self.0.lock().used(id, now_ms, config).map(|filter| filter.kind.clone())
+    }
+
+    /// As [`Self::get`]; of several who ask at once for what happened, one is told. The others hear so by
+    /// [`Progress::is_telling`], and have no turn.
+    pub(super) fn turn(
+        &self,
+        id: &RpcId,
+        now_ms: u64,
+        config: &FilterConfig,
+    ) -> Option<(Kind, Turn<'_>)> {
+        let mut table = self.0.lock();
+        let filter = table.used(id, now_ms, config)?;
+        let kind = filter.kind.clone();
+        let is_mine = filter
+            .kind
+            .progress()
+            .is_some_and(|progress| !std::mem::replace(&mut progress.is_telling, true));
+        Some((kind, Turn { installed: self, id: is_mine.then(|| id.clone()), told: None }))
+    }
+}
+
+/// The right to tell what follows a filter's progress; it ends when dropped.
+pub(super) struct Turn<'a> {
+    installed: &'a Installed,
+    /// None: somebody else has it.
+    id: Option<RpcId>,
+    told: Option<u64>,
+}
+
+impl Turn<'_> {
+    /// Everything up to this height is told.
+    pub(super) fn told(&mut self, height: u64) {
+        self.told = Some(height);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let Some(id) = &self.id else { return };
+        let mut table = self.installed.0.lock();
+        let filter = table.filters.get_mut(id);
+        if let Some(progress) = filter.and_then(|filter| filter.kind.progress()) {
+            progress.is_telling = false;
+            progress.told = self.told.unwrap_or(progress.told);
+        }
+    }
+}

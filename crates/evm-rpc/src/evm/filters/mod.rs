@@ -1,0 +1,194 @@
+//! Logs, and filters that are asked for what is new: the service `eth-filter` (c-chain.md 4.8).
+//!
+//! - [`range`](self): which blocks a query means; `search`: their logs, within bounds.
+//! - `installed`: the filters that clients made. One for blocks or logs keeps no events: it knows up to which
+//!   height it has told, and reads the rest from the store when it is asked. One for transactions reads from what the
+//!   pool remembers for all listeners together.
+
+mod changes;
+mod found;
+mod installed;
+mod range;
+mod search;
+
+use std::fmt;
+use std::sync::Arc;
+
+use esker_evm::view::ChainEvents;
+use esker_primitives::Randomness;
+use esker_primitives::clock::Clock;
+use esker_rpc::evm::RpcId;
+use esker_rpc::{CallContext, RpcError, Service};
+
+use self::changes::Changes;
+use self::found::FoundLogs;
+use self::installed::{Installed, Kind};
+use self::search::Bounds;
+use super::table;
+use crate::wire::LogFilter;
+use crate::{Api, Apis, Reads};
+
+/// Bounds of filters and of answers with logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterConfig {
+    /// Most blocks of a query (`api-max-blocks-per-request`); 0: no limit.
+    pub max_blocks: u64,
+    /// Most logs of an answer. Those of one block are never parted.
+    pub max_logs: usize,
+    /// Most bytes of an answer, about. Logs of one block are never parted.
+    pub max_bytes: usize,
+    /// Longest time that a search takes, ms.
+    pub max_search_ms: u64,
+    /// Filters at once.
+    pub max_filters: usize,
+    /// Addresses and topics of all filters together, bytes.
+    pub max_criteria_bytes: usize,
+    /// How long a filter lives that nobody asks, ms.
+    pub idle_ms: u64,
+}
+
+impl Default for FilterConfig {
+    fn default() -> Self {
+        Self {
+            max_blocks: 0,
+            max_logs: 10_000,
+            max_bytes: 25_000_000,
+            max_search_ms: 10_000,
+            max_filters: 10_000,
+            max_criteria_bytes: 32 * 1024 * 1024,
+            idle_ms: 5 * 60 * 1000,
+        }
+    }
+}
+
+/// What methods ask that find logs or keep filters.
+pub struct Filters {
+    reads: Arc<Reads>,
+    events: Arc<dyn ChainEvents>,
+    clock: Arc<dyn Clock>,
+    randomness: Randomness,
+    config: FilterConfig,
+    installed: Installed,
+}
+
+impl fmt::Debug for Filters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filters").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Filters {
+    /// No filters yet, over a chain. IDs of filters are made with `randomness`.
+    pub fn new(
+        reads: Arc<Reads>,
+        events: Arc<dyn ChainEvents>,
+        clock: Arc<dyn Clock>,
+        randomness: Randomness,
+        config: FilterConfig,
+    ) -> Arc<Self> {
+        let installed = Installed::default();
+        Arc::new(Self { reads, events, clock, randomness, config, installed })
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            max_logs: self.config.max_logs,
+            max_bytes: self.config.max_bytes,
+            max_ms: self.config.max_search_ms,
+            started_ms: self.clock.now_ms(),
+        }
+    }
+
+    fn height(&self) -> u64 {
+        self.reads.chain.head().header.number
+    }
+
+    fn install(&self, kind: Kind) -> Result<RpcId, RpcError> {
+        let id = RpcId::random(&self.randomness);
+        self.installed.add(id.clone(), kind, self.clock.now_ms(), &self.config)?;
+        Ok(id)
+    }
+}
+
+/// The methods of `eth-filter`, if it is served.
+pub fn filter_methods(filters: &Arc<Filters>, apis: &Apis) -> Service {
+    if !apis.has(Api::EthFilter) {
+        return Service::default();
+    }
+    table::<Filters>()
+        .on_list("newPendingTransactionFilter", new_pending_transaction_filter)
+        .on_list("newBlockFilter", new_block_filter)
+        .on_list("newFilter", new_filter)
+        .on_list("uninstallFilter", uninstall_filter)
+        .on_list_tried("getFilterChanges", try_filter_changes, get_filter_changes)
+        .on_list_tried("getFilterLogs", try_filter_logs, get_filter_logs)
+        .on_list_tried("getLogs", try_logs, get_logs)
+        .bind(Arc::clone(filters))
+}
+
+fn new_pending_transaction_filter(
+    filters: &Filters,
+    (full,): (Option<bool>,),
+) -> Result<RpcId, RpcError> {
+    let kind = Kind::transactions(full.unwrap_or(false), filters.events.pending_transactions());
+    filters.install(kind)
+}
+
+fn new_block_filter(filters: &Filters, (): ()) -> Result<RpcId, RpcError> {
+    filters.install(Kind::blocks(filters.height()))
+}
+
+fn new_filter(filters: &Filters, (filter,): (LogFilter,)) -> Result<RpcId, RpcError> {
+    filter.check_watch()?;
+    filters.install(Kind::logs(filter, filters.height()))
+}
+
+fn uninstall_filter(filters: &Filters, (id,): (RpcId,)) -> Result<bool, RpcError> {
+    Ok(filters.installed.remove(&id, filters.clock.now_ms(), &filters.config))
+}
+
+/// The changes, if that takes but a moment.
+fn try_filter_changes(filters: &Filters, (id,): &(RpcId,)) -> Option<Result<Changes, RpcError>> {
+    filters.are_changes_few(id).then(|| filters.changes(id, &CallContext::new()))
+}
+
+fn get_filter_changes(
+    filters: &Filters,
+    (id,): (RpcId,),
+    context: &CallContext,
+) -> Result<Changes, RpcError> {
+    filters.changes(&id, context)
+}
+
+/// The logs, if there are none and that is soon found.
+fn try_filter_logs(filters: &Filters, (id,): &(RpcId,)) -> Option<Result<FoundLogs, RpcError>> {
+    match filters.log_filter(id) {
+        Ok(filter) => filters.try_logs(&filter),
+        Err(error) => Some(Err(error)),
+    }
+}
+
+fn get_filter_logs(
+    filters: &Filters,
+    (id,): (RpcId,),
+    context: &CallContext,
+) -> Result<FoundLogs, RpcError> {
+    let filter = filters.log_filter(&id)?;
+    filters.logs(&filter, context)
+}
+
+/// The logs, if there are none and that is soon found.
+fn try_logs(filters: &Filters, (filter,): &(LogFilter,)) -> Option<Result<FoundLogs, RpcError>> {
+    match filter.logs.check_topics().and_then(|()| range::check_order(&filter.blocks)) {
+        Ok(()) => filters.try_logs(filter),
+        Err(error) => Some(Err(error)),
+    }
+}
+
+fn get_logs(
+    filters: &Filters,
+    (filter,): (LogFilter,),
+    context: &CallContext,
+) -> Result<FoundLogs, RpcError> {
+    filters.logs(&filter, context)
+}

@@ -1,0 +1,73 @@
+//! Which blocks a query means, and what is wrong with it.
+
+use std::ops::RangeInclusive;
+
+use esker_rpc::RpcError;
+
+use crate::Reads;
+use crate::error::unreadable;
+use crate::wire::{BlockNumber, LogBlocks};
+
+fn refused(text: impl Into<String>) -> RpcError {
+    RpcError::new(text)
+}
+
+fn backwards() -> RpcError {
+    refused("invalid block range params")
+}
+
+/// What getLogs refuses before anything is looked up: two numbers of which the second is the smaller one.
+pub(super) fn check_order(blocks: &LogBlocks) -> Result<(), RpcError> {
+    match blocks {
+        LogBlocks::Range { from: BlockNumber::Number(from), to: BlockNumber::Number(to) }
+            // As in the reference, 0 counts as no number here: a range to 0 is told its ends.
+            if *to > 0 && from > to =>
+        {
+            Err(backwards())
+        }
+        LogBlocks::Range { .. } | LogBlocks::Hash(_) => Ok(()),
+    }
+}
+
+/// The heights that are meant, none above the head; `None`: no block at all.
+pub(super) fn heights(
+    reads: &Reads,
+    blocks: &LogBlocks,
+    max_blocks: u64,
+) -> Result<Option<RangeInclusive<u64>>, RpcError> {
+    let (from, to) = match blocks {
+        LogBlocks::Range { from, to } => (*from, *to),
+        LogBlocks::Hash(hash) => {
+            let height = reads.chain.height_of(*hash).map_err(unreadable)?;
+            let height = height.ok_or_else(|| refused("unknown block"))?;
+            return Ok(Some(height..=height));
+        }
+    };
+    let head = reads.chain.head().header.number;
+    if !reads.config.allow_unfinalized_queries {
+        for (which, end) in [("from", from), ("to", to)] {
+            if let BlockNumber::Number(height) = end
+                && height > head
+            {
+                return Err(refused(format!(
+                    "requested {which} block {height} after last accepted block {head}"
+                )));
+            }
+        }
+    }
+    if from == BlockNumber::Pending {
+        // There is no pending block, so it has no logs.
+        return if to == BlockNumber::Pending { Ok(None) } else { Err(backwards()) };
+    }
+    let height_of = |end| if let BlockNumber::Number(height) = end { height } else { head };
+    let (begin, end) = (height_of(from), height_of(to));
+    if begin > end {
+        return Err(refused(format!("begin block {begin} is greater than end block {end}")));
+    }
+    if max_blocks > 0 && end - begin >= max_blocks {
+        return Err(refused(format!(
+            "requested too many blocks from {begin} to {end}, maximum is set to {max_blocks}"
+        )));
+    }
+    Ok((begin <= head).then(|| begin..=end.min(head)))
+}

@@ -1,0 +1,164 @@
+//! A filter from its creation to its end.
+
+use esker_evm_rpc::evm::FilterConfig;
+use esker_primitives::clock::Clock;
+use serde_json::{Value, json};
+
+use super::world::{World, blocks, heights};
+
+const MINUTES: u64 = 60_000;
+
+fn small(max_logs: usize) -> FilterConfig {
+    FilterConfig { max_logs, ..FilterConfig::default() }
+}
+
+#[tokio::test]
+async fn each_change_is_told_once_in_whole_blocks() {
+    let world = World::new(small(4));
+    let logs = world.install("eth_newFilter", "[{}]").await;
+    let hashes = world.install("eth_newBlockFilter", "[]").await;
+    let from_six = world.install("eth_newFilter", r#"[{"fromBlock":"0x6"}]"#).await;
+    let up_to_five =
+        world.install("eth_newFilter", r#"[{"fromBlock":"0x0","toBlock":"0x5"}]"#).await;
+    world.fill().await;
+    // As much as an answer holds; what is left comes with the next ones.
+    for told in [&[4_u64, 5, 5] as &[_], &[6; 6], &[7], &[], &[]] {
+        assert_eq!(world.heights("eth_getFilterChanges", &logs).await, told);
+    }
+    for told in [&[6_u64; 6] as &[_], &[7], &[]] {
+        assert_eq!(world.heights("eth_getFilterChanges", &from_six).await, told);
+    }
+    assert_eq!(world.heights("eth_getFilterChanges", &up_to_five).await, [4, 5, 5]);
+    assert!(world.heights("eth_getFilterChanges", &up_to_five).await.is_empty());
+    let told = world.call("eth_getFilterChanges", &hashes).await;
+    assert_eq!(told.as_array().unwrap().len(), 8);
+    assert_eq!(told[7], world.evm.head().hash.to_string());
+    assert_eq!(world.call("eth_getFilterChanges", &hashes).await, json!([]));
+    // Both names of the namespace mean the same filters.
+    assert_eq!(world.call("evm_uninstallFilter", &hashes).await, json!(true));
+    assert_eq!(world.call("eth_uninstallFilter", &hashes).await, json!(false));
+}
+
+#[tokio::test]
+async fn of_two_who_ask_at_once_one_is_told() {
+    let world = World::new(FilterConfig::default());
+    let filter = world.install("eth_newFilter", "[{}]").await;
+    world.fill().await;
+    let ask = || world.call("eth_getFilterChanges", &filter);
+    let (first, second, third) = tokio::join!(ask(), ask(), ask());
+    let told: usize = [&first, &second, &third].iter().map(|logs| heights(logs).len()).sum();
+    assert_eq!(told, 10);
+    assert!(world.heights("eth_getFilterChanges", &filter).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_filter_ends_when_nobody_asks() {
+    let world = World::new(FilterConfig::default());
+    let filter = world.install("eth_newFilter", "[{}]").await;
+    world.clock.advance(5 * MINUTES - 1);
+    assert_eq!(world.call("eth_getFilterChanges", &filter).await, json!([]));
+    world.clock.advance(5 * MINUTES - 1);
+    assert_eq!(world.call("eth_getFilterLogs", &filter).await, json!([]));
+    world.clock.advance(5 * MINUTES);
+    let gone = json!({"code": -32000, "message": "filter not found"});
+    for method in ["eth_getFilterChanges", "eth_getFilterLogs"] {
+        assert_eq!(world.error(method, &filter).await, gone);
+    }
+    let filter = world.install("eth_newBlockFilter", "[]").await;
+    world.clock.advance(5 * MINUTES);
+    assert_eq!(world.call("eth_uninstallFilter", &filter).await, json!(false));
+    // A clock that is set back ends none.
+    let filter = world.install("eth_newBlockFilter", "[]").await;
+    world.clock.set(world.clock.now_ms() - MINUTES);
+    assert_eq!(world.call("eth_getFilterChanges", &filter).await, json!([]));
+}
+
+#[tokio::test]
+async fn there_is_room_for_so_many() {
+    let world = World::new(FilterConfig { max_filters: 2, ..FilterConfig::default() });
+    let first = world.install("eth_newBlockFilter", "[]").await;
+    world.install("eth_newPendingTransactionFilter", "[]").await;
+    let text = "too many filters: the node keeps 2 filters, each until it is uninstalled or not asked for 300 s";
+    let full = json!({"code": -32005, "message": text});
+    for method in ["eth_newBlockFilter", "eth_newPendingTransactionFilter"] {
+        assert_eq!(world.error(method, "[]").await, full);
+    }
+    assert_eq!(world.call("eth_uninstallFilter", &first).await, json!(true));
+    world.install("eth_newFilter", "[{}]").await;
+    assert_eq!(world.error("eth_newFilter", "[{}]").await, full);
+    // Those that nobody asks make room by themselves.
+    world.clock.advance(5 * MINUTES);
+    world.install("eth_newFilter", "[{}]").await;
+    world.install("eth_newFilter", "[{}]").await;
+    assert_eq!(world.error("eth_newFilter", "[{}]").await, full);
+}
+
+#[tokio::test]
+async fn criteria_take_room_too() {
+    let world = World::new(FilterConfig { max_criteria_bytes: 100, ..FilterConfig::default() });
+    let topics = |numbers: std::ops::Range<u32>| {
+        let topics: Vec<_> = numbers.map(|number| format!("\"0x{number:064x}\"")).collect();
+        format!("[{{\"topics\":[[{}]]}}]", topics.join(","))
+    };
+    let text = "too many filters: the node keeps filters with 100 bytes of addresses and topics, each until it is \
+                uninstalled or not asked for 300 s";
+    let full = json!({"code": -32005, "message": text});
+    assert_eq!(world.error("eth_newFilter", &topics(0..4)).await, full);
+    let two = world.install("eth_newFilter", &topics(0..2)).await;
+    assert_eq!(world.error("eth_newFilter", &topics(0..2)).await, full);
+    world.install("eth_newFilter", &topics(0..1)).await;
+    world.install("eth_newFilter", "[{}]").await;
+    assert_eq!(world.call("eth_uninstallFilter", &two).await, json!(true));
+    world.install("eth_newFilter", &topics(5..7)).await;
+    world.clock.advance(5 * MINUTES);
+    world.install("eth_newFilter", &topics(0..3)).await;
+}
+
+#[tokio::test]
+async fn ids_are_random_and_short() {
+    let world = World::new(FilterConfig::default());
+    let id = world.call("eth_newBlockFilter", "[]").await;
+    // The test's randomness is 01 01 ...
+    assert_eq!(id, format!("0x1{}", "01".repeat(15)));
+    let padded = format!("[\"0x{}\"]", "01".repeat(16));
+    let error = world.error("eth_getFilterChanges", &padded).await;
+    assert_eq!(error["message"], "filter not found");
+}
+
+#[tokio::test]
+async fn logs_of_a_block_by_its_hash() {
+    let world = World::new(FilterConfig::default());
+    let mut blocks = blocks();
+    let later = blocks.split_off(6);
+    for transactions in blocks {
+        world.block(transactions).await;
+    }
+    let hash = world.evm.head().hash;
+    let criteria = format!("[{{\"blockHash\":\"{hash}\"}}]");
+    assert_eq!(world.heights("eth_getLogs", &criteria).await, [6; 6]);
+    let filter = world.install("eth_newFilter", &criteria).await;
+    for transactions in later {
+        world.block(transactions).await;
+    }
+    assert_eq!(world.heights("eth_getFilterLogs", &filter).await, [6; 6]);
+    // As in the reference such a filter tells of all logs that are new.
+    assert_eq!(world.heights("eth_getFilterChanges", &filter).await, [7]);
+    let unknown = format!("[{{\"blockHash\":\"0x{}\"}}]", "12".repeat(32));
+    assert_eq!(world.error("eth_getLogs", &unknown).await["message"], "unknown block");
+    let filter = world.install("eth_newFilter", &unknown).await;
+    assert_eq!(world.error("eth_getFilterLogs", &filter).await["message"], "unknown block");
+}
+
+#[tokio::test]
+async fn a_log_says_where_it_was_written() {
+    let world = World::new(FilterConfig::default());
+    world.fill().await;
+    let logs = world.call("eth_getLogs", r#"[{"fromBlock":"0x6","toBlock":"0x6"}]"#).await;
+    let place = |log: &Value| {
+        (log["transactionIndex"].clone(), log["logIndex"].clone(), log["removed"].clone())
+    };
+    let places: Vec<_> = logs.as_array().unwrap().iter().map(place).collect();
+    let expected = [(0, 0), (1, 1), (1, 2), (2, 3), (2, 4), (2, 5)]
+        .map(|(tx, log)| (json!(format!("{tx:#x}")), json!(format!("{log:#x}")), json!(false)));
+    assert_eq!(places, expected);
+}

@@ -1,0 +1,6 @@
+//! getLogs and filters: bounds, and the life of a filter.
+
+mod bounds;
+mod life;
+mod pending;
+mod world;
