@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
+use esker_evm::extension::ExtDataView;
 use esker_evm::view::{ChainReader, PoolReader, SealedBlock, SealedHeader, StateSnapshot};
 use esker_rpc::RpcError;
+use serde_json::value::RawValue;
 
 use crate::config::ReadConfig;
 use crate::error::unreadable;
@@ -17,6 +19,8 @@ pub struct Reads {
     pub chain: Arc<dyn ChainReader>,
     /// What waits.
     pub pool: Arc<dyn PoolReader>,
+    /// Shows what blocks carry in their ext data as `atomicTransactions`, if that is wanted.
+    pub ext_data: Option<Arc<dyn ExtDataView>>,
     /// Settings.
     pub config: ReadConfig,
 }
@@ -98,6 +102,11 @@ impl Reads {
             }
         };
         found.ok_or_else(|| RpcError::new(missing))
+    }
+
+    /// What a block shows of its ext data, if anything.
+    pub fn atomic_transactions(&self, block: &SealedBlock) -> Option<Box<RawValue>> {
+        self.ext_data.as_ref()?.transactions(&block.block.ext_data)
     }
 
     /// The state after the block of a parameter, and that block's header.

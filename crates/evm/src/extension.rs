@@ -4,6 +4,7 @@ use std::fmt;
 
 use alloy_primitives::{B256, Bytes, U256};
 use esker_storage::{Draft, KvRead};
+use serde_json::value::RawValue;
 use thiserror::Error;
 
 use crate::executor::StateOverlay;
@@ -108,6 +109,12 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
 
     /// A block that carries this will never be accepted.
     fn abandoned(&self, _ext_data: &Bytes) {}
+}
+
+/// Shows ext data to clients.
+pub trait ExtDataView: Send + Sync + fmt::Debug + 'static {
+    /// The transactions that a block carries, as a list in JSON; `None` if ext data holds none that can be shown.
+    fn transactions(&self, ext_data: &[u8]) -> Option<Box<RawValue>>;
 }
 
 /// No extension: ext data must be empty.

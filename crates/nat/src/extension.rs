@@ -5,14 +5,18 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use alloy_primitives::{Bytes, U256};
 use esker_chain::ChainContext;
 use esker_evm::executor::StateOverlay;
-use esker_evm::extension::{BlockExtension, ExtBlock, ExtError, ExtOutcome, ExtSummary};
+use esker_evm::extension::{
+    BlockExtension, ExtBlock, ExtDataView, ExtError, ExtOutcome, ExtSummary,
+};
 use esker_evm::state::StateError;
 use esker_evm::verify::MAX_ATOMIC_GAS;
 use esker_primitives::NanoNative;
 use esker_primitives::ids::{ChainId, Id};
 use esker_shared_memory::{Requests, SharedMemoryError};
 use esker_storage::{Draft, KvRead};
+use serde_json::value::{RawValue, to_raw_value};
 
+use crate::json::shown;
 use crate::log;
 use crate::money::Wei;
 use crate::pool::AtomicPool;
@@ -297,5 +301,13 @@ impl BlockExtension for AtomicExtension {
 
     fn abandoned(&self, ext_data: &Bytes) {
         self.pool.returned(&decode_executed(ext_data));
+    }
+}
+
+impl ExtDataView for AtomicExtension {
+    fn transactions(&self, ext_data: &[u8]) -> Option<Box<RawValue>> {
+        let txs = decode_ext_data(ext_data, ExtDataForm::Batch).ok()?;
+        let shown: Vec<_> = txs.iter().map(|tx| shown(tx, &self.context)).collect();
+        Some(to_raw_value(&shown).expect("JSON can be written"))
     }
 }

@@ -52,7 +52,7 @@ fn reply(reads: &Reads, block: Arc<SealedBlock>, full: bool) -> Result<BlockRepl
     } else {
         Transactions::Hashes
     };
-    Ok(BlockReply { block, transactions })
+    Ok(BlockReply { atomic_transactions: reads.atomic_transactions(&block), block, transactions })
 }
 
 /// The receipts of a block; `null` where there is no block, whatever the reason.
@@ -125,7 +125,11 @@ pub(super) fn get_bad_blocks(reads: &Reads, (): ()) -> Result<Vec<BadBlockReply>
             hash: Hash(block.hash),
             error: reason,
         },
-        block: BlockReply { transactions: senders(rules, &block), block },
+        block: BlockReply {
+            transactions: senders(rules, &block),
+            atomic_transactions: reads.atomic_transactions(&block),
+            block,
+        },
     };
     Ok(reads.chain.bad_blocks().into_iter().map(reply).collect())
 }

@@ -7,6 +7,7 @@ use esker_evm::types::{Header, Receipt};
 use esker_evm::view::{SealedBlock, SealedHeader};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use super::{Addr, Big, Hash, HexRef, TransactionReply, Uint64};
 
@@ -21,6 +22,8 @@ pub struct BlockReply {
     pub block: Arc<SealedBlock>,
     /// How its transactions are shown.
     pub transactions: Transactions,
+    /// What is shown of its ext data.
+    pub atomic_transactions: Option<Box<RawValue>>,
 }
 
 /// How a block shows its transactions.
@@ -61,6 +64,8 @@ fn serialize<S: Serializer>(members: &Members<'_>, serializer: S) -> Result<S::O
     let Members { header, hash, block } = members;
     let optional = OptionalFields::of(header);
     let mut map = serializer.serialize_map(None)?;
+    let atomic = block.and_then(|reply| reply.atomic_transactions.as_ref());
+    entry(&mut map, "atomicTransactions", atomic)?;
     entry(&mut map, "baseFeePerGas", optional.base_fee.map(Big))?;
     entry(&mut map, "blobGasUsed", optional.blob_gas_used.map(Uint64))?;
     if let Some(BlockReply { block, .. }) = block {
@@ -114,7 +119,7 @@ struct TransactionList<'a>(&'a BlockReply);
 
 impl Serialize for TransactionList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let BlockReply { block, transactions } = self.0;
+        let BlockReply { block, transactions, .. } = self.0;
         let included = &block.block.transactions;
         let mut list = serializer.serialize_seq(Some(included.len()))?;
         match transactions {

@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use alloy_primitives::hex;
 use esker_chain::{BuildContext, ChainVm};
+use esker_evm::extension::{ExtDataView, NoExtension};
 use esker_evm::types::Block;
+use esker_evm_rpc::{Apis, Reads, evm};
+use esker_rpc::evm::{Limits, Server};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::atomic::Recorded;
 use crate::golden;
-use crate::world::{Setup, World};
+use crate::world::{Chain, Setup, World, answer};
 
 fn blocks() -> Vec<Vec<u8>> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/chain/local-1.jsonl");
@@ -58,4 +62,38 @@ async fn the_answers_about_the_recorded_chain_match() {
     }
     assert_eq!(compared, 263);
     assert!(members > 12_000, "{members}");
+}
+
+/// Tells how long ext data is.
+#[derive(Debug)]
+struct Lengths;
+
+impl ExtDataView for Lengths {
+    fn transactions(&self, ext_data: &[u8]) -> Option<Box<RawValue>> {
+        let shown = format!(r#"[{{"z":{},"a":0}}]"#, ext_data.len());
+        RawValue::from_string(shown).ok()
+    }
+}
+
+#[tokio::test]
+async fn blocks_show_what_ext_data_holds_where_that_is_wanted() {
+    let Chain { evm, reads, .. } = Chain::open(Setup::ARCHIVE, Arc::new(NoExtension));
+    let showing = Arc::new(Reads {
+        chain: evm.clone(),
+        pool: evm,
+        ext_data: Some(Arc::new(Lengths)),
+        config: reads.config.clone(),
+    });
+    let server = |reads: &Arc<Reads>| {
+        Server::new(evm::reading_methods(reads, &Apis::default()), Limits::default())
+    };
+    let (plain, showing) = (server(&reads), server(&showing));
+    let block =
+        r#"{"jsonrpc":"2.0","id":1,"method":"evm_getBlockByNumber","params":["0x0",false]}"#;
+    let shown = answer(&showing, block).await;
+    let member = r#""atomicTransactions":[{"z":0,"a":0}],"#;
+    assert!(shown.contains(member), "{shown}");
+    assert_eq!(shown.replace(member, ""), answer(&plain, block).await);
+    let header = r#"{"jsonrpc":"2.0","id":1,"method":"evm_getHeaderByNumber","params":["0x0"]}"#;
+    assert_eq!(answer(&showing, header).await, answer(&plain, header).await);
 }

@@ -92,6 +92,7 @@ impl Chain {
         let reads = Arc::new(Reads {
             chain: Arc::clone(&evm) as Arc<dyn ChainReader>,
             pool: evm.clone(),
+            ext_data: None,
             config: ReadConfig {
                 allow_unfinalized_queries: setup.allow_unfinalized_queries,
                 proof_window: setup.window,

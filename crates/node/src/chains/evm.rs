@@ -8,7 +8,7 @@ use esker_chain::{ChainContext, ChainError, Route};
 use esker_evm::accounts::{AccountManager, KeyRing, NoAccounts};
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, History, PRUNED_WINDOW};
 use esker_evm::executor::{ChainParams, CodeCache};
-use esker_evm::extension::{BlockExtension, NoExtension};
+use esker_evm::extension::{BlockExtension, ExtDataView, NoExtension};
 use esker_evm::genesis::Genesis;
 use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
 use esker_evm::pool::PoolConfig;
@@ -84,9 +84,11 @@ pub(super) fn build(
         allow_unprotected: settings.allow_unprotected_txs,
     };
     // Coins of other chains of the EVM are their own, no share of the native asset.
-    let extension: Arc<dyn BlockExtension> = match spec.id == config.network.c_chain().id {
-        true => Arc::new(AtomicExtension::new(context.clone())),
-        false => Arc::new(NoExtension),
+    let is_c_chain = spec.id == config.network.c_chain().id;
+    let atomic = is_c_chain.then(|| Arc::new(AtomicExtension::new(context.clone())));
+    let extension: Arc<dyn BlockExtension> = match &atomic {
+        Some(atomic) => Arc::clone(atomic) as _,
+        None => Arc::new(NoExtension),
     };
     let evm = Evm::new(context, params.clone(), evm_config, genesis, extension)?;
 
@@ -94,6 +96,9 @@ pub(super) fn build(
     let reads = Arc::new(Reads {
         chain: evm.clone(),
         pool: evm.clone(),
+        ext_data: atomic
+            .filter(|_| settings.atomic_transactions)
+            .map(|atomic| atomic as Arc<dyn ExtDataView>),
         config: ReadConfig {
             allow_unfinalized_queries: settings.allow_unfinalized_queries,
             proof_window: ProofWindow::of(is_archive, settings.historical_proof_query_window),

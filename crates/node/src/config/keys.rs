@@ -235,6 +235,8 @@ settings! {
     pruning_enabled: Switch = "pruning-enabled", "auto";
     /// How many blocks back a node that keeps all states proves what was; 0: any.
     historical_proof_query_window: u64 = "historical-proof-query-window", "43200";
+    /// Show the transfers to and from other chains in the replies that show blocks: `atomicTransactions`.
+    atomic_transactions: bool = "atomic-transactions", "false";
     /// Keep addresses and storage keys under their hashes.
     preimages_enabled: bool = "preimages-enabled", "false";
     /// Most gas of a call; 0: no limit.

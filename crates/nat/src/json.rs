@@ -1,0 +1,121 @@
+//! Atomic transactions as JSON, under the reference's names (c-chain.md 5.1): for the encoding `json`, and for what
+//! blocks show of their ext data.
+
+use alloy_primitives::Address;
+use esker_chain::ChainContext;
+use esker_primitives::hexfmt;
+use esker_utxo::FxKind;
+use esker_utxo::json::{AddressFormat, Render};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::txs::{
+    AtomicCredential, AtomicTx, EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport,
+    UnsignedImport,
+};
+
+/// A transaction as JSON. Owners on the asset chains are shown as addresses of the chain that the transaction
+/// exchanges assets with, accounts in lower case.
+pub fn shown(tx: &AtomicTx, context: &ChainContext) -> Box<RawValue> {
+    let peer = tx.unsigned().peer_chain();
+    let alias = context.aliases.primary_alias(&peer).unwrap_or_else(|| peer.to_string());
+    let format = AddressFormat { alias: &alias, hrp: &context.hrp };
+    serde_json::value::to_raw_value(&format.json(tx)).expect("texts and numbers can be written")
+}
+
+impl Render for AtomicTx {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(3))?;
+        match self.unsigned() {
+            UnsignedAtomicTx::Import(tx) => {
+                map.serialize_entry("unsignedTx", &format.json(tx))?;
+            }
+            UnsignedAtomicTx::Export(tx) => {
+                map.serialize_entry("unsignedTx", &format.json(tx))?;
+            }
+        }
+        map.serialize_entry("credentials", &format.json(self.credentials()))?;
+        map.serialize_entry("id", &self.id())?;
+        map.end()
+    }
+}
+
+impl Render for UnsignedImport {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(5))?;
+        map.serialize_entry("networkID", &self.network_id)?;
+        map.serialize_entry("blockchainID", &self.blockchain_id)?;
+        map.serialize_entry("sourceChain", &self.source_chain)?;
+        map.serialize_entry("importedInputs", &format.json(self.imported_inputs.as_slice()))?;
+        map.serialize_entry("outputs", &format.json(self.outputs.as_slice()))?;
+        map.end()
+    }
+}
+
+impl Render for UnsignedExport {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(5))?;
+        map.serialize_entry("networkID", &self.network_id)?;
+        map.serialize_entry("blockchainID", &self.blockchain_id)?;
+        map.serialize_entry("destinationChain", &self.destination_chain)?;
+        map.serialize_entry("inputs", &format.json(self.inputs.as_slice()))?;
+        map.serialize_entry("exportedOutputs", &format.json(self.exported_outputs.as_slice()))?;
+        map.end()
+    }
+}
+
+/// An account, in lower case.
+struct Account<'a>(&'a Address);
+
+impl Serialize for Account<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hexfmt::encode_plain(self.0.as_slice()))
+    }
+}
+
+impl Render for EvmOutput {
+    fn render<S: Serializer>(&self, _: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(3))?;
+        map.serialize_entry("address", &Account(&self.address))?;
+        map.serialize_entry("amount", &self.amount)?;
+        map.serialize_entry("assetID", &self.asset_id)?;
+        map.end()
+    }
+}
+
+impl Render for EvmInput {
+    fn render<S: Serializer>(&self, _: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(4))?;
+        map.serialize_entry("address", &Account(&self.address))?;
+        map.serialize_entry("amount", &self.amount)?;
+        map.serialize_entry("assetID", &self.asset_id)?;
+        map.serialize_entry("nonce", &self.nonce)?;
+        map.end()
+    }
+}
+
+impl Render for AtomicCredential {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Shared(slot) => slot.render(format, to),
+            // In no valid transaction; shown all the same, for a transaction may be shown before that is known.
+            Self::Input(indices) => foreign(&Indices { signature_indices: indices }, to),
+            Self::Owners(owners) => foreign(&format.json(owners), to),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Indices<'a> {
+    #[serde(rename = "signatureIndices")]
+    signature_indices: &'a [u32],
+}
+
+/// What stands in the place of a credential.
+fn foreign<S: Serializer, T: Serialize>(content: &T, to: S) -> Result<S::Ok, S::Error> {
+    let mut map = to.serialize_map(Some(2))?;
+    map.serialize_entry("fxID", FxKind::Secp256k1.id_text())?;
+    map.serialize_entry("credential", content)?;
+    map.end()
+}
