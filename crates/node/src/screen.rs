@@ -237,7 +237,7 @@ mod tests {
             ),
             chains: vec![
                 chain("X", "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed", true),
-                chain("C", "y9e273fawPU26gLSi4ECqHrjHUxe1JM6mU3gjYvrbevqczz91", true),
+                chain("C", "sgAg4Y4TandHgMEvA4KqtaWrUXsPxuNtZSV4PWKBGMuDqbJpE", true),
             ],
             native_asset_id: "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe".to_owned(),
             native_aliases: vec!["NAT".to_owned(), "AVAX".to_owned()],
@@ -266,7 +266,7 @@ mod tests {
               EVM RPC      http://127.0.0.1:8545
 
               X-Chain ID   2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed
-              C-Chain ID   y9e273fawPU26gLSi4ECqHrjHUxe1JM6mU3gjYvrbevqczz91
+              C-Chain ID   sgAg4Y4TandHgMEvA4KqtaWrUXsPxuNtZSV4PWKBGMuDqbJpE
               Native asset 2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe  NAT or AVAX
 
             Accounts, 10,000 each: test test test test test test test test test test test junk

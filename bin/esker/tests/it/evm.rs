@@ -35,6 +35,9 @@ fn the_c_chain_at_a_port_of_its_own() {
     let hash = transfer(&node);
     assert_eq!(receipt(&node, &hash)["blockNumber"], "0x1");
     let block = node.evm("eth_getBlockByNumber", json!(["0x1", false]));
+    // Wallets offer twice the base fee of the last block, which is the genesis' at first.
+    let genesis = node.evm("eth_getBlockByNumber", json!(["0x0", false]));
+    assert_eq!(genesis["baseFeePerGas"], "0x3b9aca00");
     assert_eq!(
         (&block["gasLimit"], &block["baseFeePerGas"]),
         (&json!("0x1c9c380"), &json!("0x3b9aca00"))

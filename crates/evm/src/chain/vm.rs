@@ -333,7 +333,7 @@ impl ChainVm for Evm {
         if !is_own {
             return Err(ChainError::Mismatch(format!(
                 "database contains incompatible genesis (have {:x}, new {own:x}): start with the genesis \
-                 that the folder was made with, or with another folder",
+                 and the fee settings that the folder was made with, or with another folder",
                 stored.unwrap_or_default()
             )));
         }

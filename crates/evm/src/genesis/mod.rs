@@ -15,8 +15,7 @@ use esker_storage::{KvRead, KvStore, KvWrite, MemoryStore, Scope};
 use thiserror::Error;
 
 use crate::executor::{WARP, WARP_CODE, asset_slot};
-use crate::rules::window::INITIAL_BASE_FEE;
-use crate::rules::{ForkSchedule, Phase, Rules};
+use crate::rules::{Phase, Rules};
 use crate::state::{
     AccountChange, AccountParts, ApplyOptions, BlockState, StateChanges, StateError,
 };
@@ -161,15 +160,16 @@ impl Genesis {
         let state = BlockState { rules, below, scope, root, height, options };
         let root = state.apply(&self.state(rules), out)?;
         let (transactions, uncles, ext_data) = (Vec::new(), Vec::new(), Bytes::new());
-        let header = self.header(rules.schedule(), root);
+        let header = self.header(rules, root);
         Ok(Block { header, transactions, uncles, version: 0, ext_data })
     }
 
-    fn header(&self, schedule: &ForkSchedule, state_root: B256) -> Header {
+    fn header(&self, rules: &dyn Rules, state_root: B256) -> Header {
+        let schedule = rules.schedule();
         let [_, _, apricot_3, _] = schedule.history;
         let has_base_fee = apricot_3 <= self.timestamp;
         let is_etna = schedule.begins(Phase::Etna) <= self.timestamp;
-        let base_fee = self.base_fee.unwrap_or(U256::from(INITIAL_BASE_FEE));
+        let base_fee = self.base_fee.unwrap_or_else(|| rules.initial_base_fee());
         Header {
             parent_hash: self.parent_hash,
             ommers_hash: EMPTY_OMMERS_HASH,

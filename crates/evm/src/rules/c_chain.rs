@@ -149,6 +149,10 @@ pub trait Rules: Send + Sync + std::fmt::Debug + 'static {
         ext_data_gas_used: u64,
     ) -> Result<(), FeeRuleError>;
 
+    /// Base fee of the first block after genesis, wei; a genesis that names none shows it too, as wallets go by
+    /// the last block.
+    fn initial_base_fee(&self) -> U256;
+
     /// Length of that part; what follows are predicate results, where the phase has them.
     fn extra_prefix_length(&self, phase: &PhaseRules) -> usize;
 
@@ -192,10 +196,6 @@ impl CChainRules {
     /// Rules of a network.
     pub const fn new(chain_id: u64, schedule: ForkSchedule, overrides: FeeOverrides) -> Self {
         Self { chain_id, schedule, overrides }
-    }
-
-    fn initial_base_fee(&self) -> U256 {
-        U256::from(self.overrides.min_base_fee.unwrap_or(INITIAL_BASE_FEE))
     }
 
     /// Window and base fee of a child before Fortuna. Flags are those of the parent's time.
@@ -246,6 +246,10 @@ impl Rules for CChainRules {
         rules.min_base_fee = min_base_fee.unwrap_or(rules.min_base_fee);
         rules.block_gas_cost_step = block_gas_cost_step.unwrap_or(rules.block_gas_cost_step);
         Ok(rules)
+    }
+
+    fn initial_base_fee(&self) -> U256 {
+        U256::from(self.overrides.min_base_fee.unwrap_or(INITIAL_BASE_FEE))
     }
 
     fn child_terms(&self, parent: &Header, time: u64) -> Result<ChildTerms, FeeRuleError> {
