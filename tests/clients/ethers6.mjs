@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import {
   Contract, ContractFactory, HDNodeWallet, JsonRpcProvider, NonceManager, Transaction, isError, verifyTypedData,
 } from 'ethers';
-import { steps } from './check.mjs';
+import { steps, until } from './check.mjs';
 import { CHAIN_ID, FIRST, GWEI, NOBODY, PHRASE, STORE, STORE_CODE, TRANSFER_GAS, UNIT, rpcOf } from './evm.mjs';
 
 const FUNDS = 10_000n * UNIT;
@@ -242,6 +242,65 @@ await steps([
     assert.equal(accessList[0].address.toLowerCase(), store.target.toLowerCase());
     const proof = await provider.send('eth_getProof', [store.target, ['0x0'], 'latest']);
     assert.equal(BigInt(proof.storageProof[0].value), 1n);
+  }],
+
+  ['logs: pages, topics, filters, listeners', async () => {
+    const last = await provider.getBlockNumber();
+    const place = (log) => [log.blockNumber, log.index, log.data];
+    const whole = await provider.getLogs({ address: store.target, fromBlock: 0, toBlock: 'latest' });
+    assert.equal(whole.length, 1 + 2 + 20);
+    const paged = [];
+    for (let fromBlock = 0; fromBlock <= last; fromBlock += 3) {
+      const toBlock = Math.min(fromBlock + 2, last);
+      paged.push(...(await provider.getLogs({ address: [store.target], fromBlock, toBlock })));
+    }
+    assert.deepEqual(paged.map(place), whole.map(place));
+    const { blockHash, blockNumber } = whole.at(-1);
+    assert.equal((await provider.getLogs({ blockHash, address: store.target })).length, 20);
+    const three = await store.queryFilter(store.filters.Put(FIRST, [3n, 7n]), 0, 'latest');
+    assert.deepEqual(three.map((event) => [...event.args]), [[FIRST, 3n, 4n], [FIRST, 3n, 9n], [FIRST, 7n, 49n]]);
+    const none = await store.queryFilter(store.filters.Put(NOBODY), 0, blockNumber);
+    assert.deepEqual(none, []);
+
+    // More than an answer holds: the error tells where to end a page.
+    for (let n = 0; n < 2; n += 1) await (await store.many(6_000n)).wait();
+    const all = { address: store.target, topics: [store.interface.getEvent('Put').topicHash] };
+    const head = await provider.getBlockNumber();
+    const sizes = [];
+    let pages = 0;
+    for (let fromBlock = 0, toBlock = head; fromBlock <= head; pages += 1) {
+      const [logs, error] = await provider.getLogs({ ...all, fromBlock, toBlock }).then((l) => [l], (e) => [null, e]);
+      if (logs) {
+        sizes.push(logs.length);
+        [fromBlock, toBlock] = [toBlock + 1, head];
+      } else {
+        assert.equal(error.error.code, -32005);
+        assert.equal(Number(error.error.data.from), fromBlock);
+        toBlock = Number(error.error.data.to);
+      }
+    }
+    assert.deepEqual([sizes, pages], [[6_021, 6_000], 3]);
+
+    // Over HTTP a listener is a filter that is asked again and again.
+    const methods = new Set();
+    const note = ({ action, payload }) => {
+      if (action === 'sendRpcPayload') [payload].flat().forEach(({ method }) => methods.add(method));
+    };
+    await provider.on('debug', note);
+    const put = new Promise((resolve) => {
+      void store.on(store.filters.Put(null, 5n), ({ args }) => resolve([...args]));
+    });
+    const block = new Promise((resolve) => {
+      void provider.on('block', resolve);
+    });
+    await until('the filter is asked', () => methods.has('eth_getFilterChanges'));
+    const receipt = await (await store.put(5n, 6n)).wait();
+    assert.deepEqual(await put, [FIRST, 5n, 6n]);
+    assert.ok((await block) <= receipt.blockNumber);
+    await store.removeAllListeners();
+    await provider.off('block');
+    await until('the filter is gone', () => methods.has('eth_uninstallFilter'));
+    await provider.off('debug', note);
   }],
 ]);
 provider.destroy();

@@ -5,7 +5,7 @@ import {
   parseAbi, parseEventLogs, recoverTypedDataAddress,
 } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
-import { steps } from './check.mjs';
+import { steps, until } from './check.mjs';
 import { CHAIN_ID, FIRST, GWEI, NOBODY, PHRASE, STORE, STORE_CODE, TRANSFER_GAS, UNIT, rpcOf } from './evm.mjs';
 
 const FUNDS = 10_000n * UNIT;
@@ -234,5 +234,51 @@ await steps([
     const proof = await node.getProof({ address: store.address, storageKeys: [stateDiff[0].slot] });
     assert.equal(proof.storageProof[0].value, 1n);
     assert.equal(proof.balance, 7n);
+  }],
+
+  ['logs: pages, topics, filters, watchers', async () => {
+    await done(await store.write.many([20n]));
+    const last = await node.getBlockNumber();
+    const put = abi.find((item) => item.type === 'event' && item.name === 'Put');
+    const { address } = store;
+    const place = (log) => [log.blockNumber, log.logIndex, log.data];
+    const whole = await node.getLogs({ address, fromBlock: 0n, toBlock: 'latest' });
+    assert.equal(whole.length, 1 + 2 + 20);
+    const paged = [];
+    for (let fromBlock = 0n; fromBlock <= last; fromBlock += 3n) {
+      const toBlock = fromBlock + 2n < last ? fromBlock + 2n : last;
+      paged.push(...(await node.getLogs({ address: [address], fromBlock, toBlock })));
+    }
+    assert.deepEqual(paged.map(place), whole.map(place));
+    const { blockHash } = whole.at(-1);
+    assert.equal((await node.getLogs({ blockHash, address })).length, 20);
+    const some = await node.getLogs({ address, event: put, args: { key: [3n, 7n] }, fromBlock: 0n, strict: true });
+    assert.deepEqual(some.map(({ args }) => [args.key, args.value]), [[3n, 4n], [3n, 9n], [7n, 49n]]);
+    assert.deepEqual(await node.getLogs({ event: put, args: { who: NOBODY }, fromBlock: 0n }), []);
+
+    const events = await node.createContractEventFilter({ abi, address, eventName: 'Put', fromBlock: 0n });
+    const blocks = await node.createBlockFilter();
+    const waiting = await node.createPendingTransactionFilter();
+    assert.equal((await node.getFilterLogs({ filter: events })).length, 21);
+    const receipt = await done(await store.write.put([5n, 6n]));
+    const [event, ...others] = await node.getFilterChanges({ filter: events });
+    assert.deepEqual([event.args, others], [{ who: FIRST, key: 5n, value: 6n }, []]);
+    assert.deepEqual(await node.getFilterChanges({ filter: blocks }), [receipt.blockHash]);
+    assert.deepEqual(await node.getFilterChanges({ filter: waiting }), [receipt.transactionHash]);
+    assert.deepEqual(await node.getFilterChanges({ filter: events }), []);
+    assert.equal(await node.uninstallFilter({ filter: events }), true);
+    await assert.rejects(node.getFilterChanges({ filter: events }), /filter not found/);
+
+    // Over HTTP a watcher is a filter that is asked again and again.
+    let stop;
+    const seen = new Promise((resolve) => {
+      stop = node.watchContractEvent({ abi, address, eventName: 'Put', onLogs: resolve, poll: true });
+    });
+    const asked = bodies.length;
+    const methods = () => bodies.slice(asked).flat().map(({ method }) => method);
+    await until('the filter is asked', () => methods().includes('eth_getFilterChanges'));
+    await done(await store.write.put([6n, 7n]));
+    assert.deepEqual((await seen)[0].args, { who: FIRST, key: 6n, value: 7n });
+    stop();
   }],
 ]);
