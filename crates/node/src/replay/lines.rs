@@ -113,7 +113,8 @@ impl<R: BufRead> Lines<R> {
     pub fn next_block(&mut self) -> Result<Option<(u64, BlockLine)>, ReadError> {
         loop {
             self.line.clear();
-            let most = u64::try_from(self.max).unwrap_or(u64::MAX).saturating_add(1);
+            // The line, its end of one or two bytes, and a byte that would be too many.
+            let most = u64::try_from(self.max).unwrap_or(u64::MAX).saturating_add(3);
             let taken = (&mut self.input).take(most).read_until(b'\n', &mut self.line)?;
             if taken == 0 {
                 return Ok(None);
