@@ -6,25 +6,19 @@ use std::process::ExitCode;
 use esker_node::config::{Invocation, Mode, cli, show};
 use esker_node::signals::{Request, Signals};
 use esker_node::wiring::exit_code;
-use esker_node::{Config, Node, RunningNode, StartError, replay, screen, users};
+use esker_node::{Config, Node, RunningNode, StartError, replay, screen, users, verify};
 
 fn main() -> ExitCode {
     let invocation = match cli::parse(std::env::args_os()) {
         Ok(invocation) => invocation,
         Err(usage) => usage.exit(),
     };
-    let (mode, flags) = match &invocation {
-        Invocation::Run(mode, flags) | Invocation::ShowConfig(mode, flags) => {
-            (*mode, flags.clone())
-        }
-        Invocation::User(_, flags) => (Mode::Node, flags.clone()),
-        Invocation::Replay(mode, _, flags) => (*mode, flags.clone()),
-    };
+    let (mode, flags) = invocation.configuration();
     // A name that is no text can't be one of ours.
     let env = std::env::vars_os().filter_map(|(name, value)| {
         Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
     });
-    let config = match Config::load(mode, flags, env) {
+    let config = match Config::load(mode, flags.clone(), env) {
         Ok(config) => config,
         Err(error) => return fail(&error, exit_code::CONFIG),
     };
@@ -45,6 +39,11 @@ fn main() -> ExitCode {
                 print(&told);
                 ExitCode::from(exit_code::OK)
             }
+            Err(error) => fail(&error, error.exit_code()),
+        },
+        Invocation::Verify(..) => match verify::run(&config, &mut std::io::stdout()) {
+            Ok(0) => ExitCode::from(exit_code::OK),
+            Ok(_) => ExitCode::from(exit_code::FAILURE),
             Err(error) => fail(&error, error.exit_code()),
         },
         Invocation::Run(..) => match run(config) {

@@ -15,6 +15,7 @@
 //! [`WriteSet`]: esker_storage::WriteSet
 
 pub mod address;
+pub mod audit;
 mod bundle;
 mod context;
 mod engine;

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use alloy_primitives::{B256, Bytes, U256};
+use esker_chain::audit::AuditSite;
+use esker_storage::audit::{AuditError, Finding, shown};
 use esker_storage::{Draft, KvRead};
 use serde_json::value::RawValue;
 use thiserror::Error;
@@ -109,6 +111,53 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
 
     /// A block that carries this will never be accepted.
     fn abandoned(&self, _ext_data: &Bytes) {}
+
+    /// Looks at what accepted blocks carried, and at the extension's rows.
+    fn audit(&self) -> Box<dyn ExtensionAudit + '_> {
+        Box::new(NoExtension)
+    }
+}
+
+/// What one block's ext data moved of the native asset, in wei.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExtMoved {
+    /// Taken from other chains, fees included.
+    pub imported: u128,
+    /// Left for other chains.
+    pub exported: u128,
+    /// Paid as fees, to nobody.
+    pub burnt: u128,
+}
+
+/// An extension's part of an audit of its chain.
+pub trait ExtensionAudit {
+    /// Looks at the next accepted block; what it exchanged with other chains goes to the site.
+    fn block(
+        &mut self,
+        block: &ExtBlock<'_>,
+        site: &mut AuditSite<'_>,
+    ) -> Result<ExtMoved, AuditError>;
+
+    /// Looks at the rows that all blocks left.
+    fn finish(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError>;
+}
+
+impl ExtensionAudit for NoExtension {
+    fn block(
+        &mut self,
+        block: &ExtBlock<'_>,
+        site: &mut AuditSite<'_>,
+    ) -> Result<ExtMoved, AuditError> {
+        if !block.ext_data.is_empty() {
+            let place = format!("ext data of block {} {}", block.number, block.hash);
+            site.log.finding(Finding::new(place, "none", shown(block.ext_data)));
+        }
+        Ok(ExtMoved::default())
+    }
+
+    fn finish(&mut self, _: &mut AuditSite<'_>) -> Result<(), AuditError> {
+        Ok(())
+    }
 }
 
 /// Shows ext data to clients.

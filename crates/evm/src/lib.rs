@@ -16,6 +16,7 @@
 //! - [`verify`]: verifying blocks, and giving one's own their final form.
 
 pub mod accounts;
+mod audit;
 pub mod call;
 pub mod chain;
 pub mod executor;

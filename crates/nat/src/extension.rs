@@ -6,7 +6,7 @@ use alloy_primitives::{Bytes, U256};
 use esker_chain::ChainContext;
 use esker_evm::executor::StateOverlay;
 use esker_evm::extension::{
-    BlockExtension, ExtBlock, ExtDataView, ExtError, ExtOutcome, ExtSummary,
+    BlockExtension, ExtBlock, ExtDataView, ExtError, ExtOutcome, ExtSummary, ExtensionAudit,
 };
 use esker_evm::state::StateError;
 use esker_evm::verify::MAX_ATOMIC_GAS;
@@ -16,6 +16,7 @@ use esker_shared_memory::{Requests, SharedMemoryError};
 use esker_storage::{Draft, KvRead};
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::audit::AtomicAudit;
 use crate::json::shown;
 use crate::log;
 use crate::money::Wei;
@@ -301,6 +302,10 @@ impl BlockExtension for AtomicExtension {
 
     fn abandoned(&self, ext_data: &Bytes) {
         self.pool.returned(&decode_executed(ext_data));
+    }
+
+    fn audit(&self) -> Box<dyn ExtensionAudit + '_> {
+        Box::new(AtomicAudit(self))
     }
 }
 

@@ -30,6 +30,7 @@ pub mod transfer;
 pub mod txs;
 pub mod verify;
 
+mod audit;
 mod chain;
 mod extension;
 mod log;

@@ -22,6 +22,7 @@ pub mod replay;
 pub mod screen;
 pub mod signals;
 pub mod users;
+pub mod verify;
 pub mod wiring;
 
 pub use config::{Config, ConfigError};

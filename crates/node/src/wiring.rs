@@ -20,9 +20,10 @@ use esker_engine::Solo;
 use esker_primitives::SubnetId;
 use esker_primitives::clock::Clock;
 
-pub(crate) use chains::{OpenChains, open_offline};
+pub(crate) use chains::{OpenChains, open_offline, open_unchecked};
 pub(crate) use error::of_storage as storage_exit_code;
 pub use error::{StartError, exit_code};
+pub(crate) use first_start::exported as exported_by_p;
 pub(crate) use keystore::randomness;
 pub use running::RunningNode;
 

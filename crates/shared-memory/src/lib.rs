@@ -10,12 +10,14 @@
 //! Start with [`apply`] for the rules and [`indexed`] for the order of pages; [`visit_page`] reads them for owners.
 
 mod apply;
+mod audit;
 mod error;
 mod page;
 mod query;
 mod tables;
 
 pub use apply::{Element, Requests, apply};
+pub use audit::{compare, visit};
 pub use error::{SharedMemoryError, SharedMemoryResult};
 pub use page::{PageEnd, PageStart, visit_page};
 pub use query::{Cursor, Page, get, indexed};

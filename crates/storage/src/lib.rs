@@ -11,6 +11,7 @@
 //!
 //! It never blocks a reader for a writer, never holds a snapshot by itself, and knows nothing of what the values mean.
 
+pub mod audit;
 mod check;
 mod codec;
 mod error;

@@ -274,7 +274,8 @@ pub(crate) fn add_utxo(out: &mut impl KvWrite, scope: Scope, fee_asset_id: &Asse
     }
 }
 
-fn remove_utxo(out: &mut impl KvWrite, scope: Scope, id: &Id, utxo: &Utxo) {
+/// Removes an output from the set and from its owners' lists.
+pub(crate) fn remove_utxo(out: &mut impl KvWrite, scope: Scope, id: &Id, utxo: &Utxo) {
     UTXOS.delete(out, scope, &utxo_key(&utxo.utxo_id));
     for address in &utxo.output.owners().addresses {
         ADDRESS_UTXOS.delete(out, scope, &(*address, *id));

@@ -259,18 +259,20 @@ fn touched_by(
 }
 
 /// Appends rows: the next position of each address and asset is read once.
-struct Rows<'a> {
+pub(crate) struct Rows<'a> {
     reader: &'a dyn KvRead,
     scope: Scope,
     next: HashMap<(ShortId, AssetId), u64>,
 }
 
 impl<'a> Rows<'a> {
-    fn new(reader: &'a dyn KvRead, scope: Scope) -> Self {
+    /// Rows that follow those that `reader` shows.
+    pub(crate) fn new(reader: &'a dyn KvRead, scope: Scope) -> Self {
         Self { reader, scope, next: HashMap::new() }
     }
 
-    fn add(
+    /// Adds a transaction that changed an address's holdings of an asset.
+    pub(crate) fn add(
         &mut self,
         out: &mut WriteSet,
         address: ShortId,

@@ -30,6 +30,7 @@ pub mod txs;
 pub mod verify;
 
 mod assets;
+mod audit;
 mod builder;
 mod execute;
 mod index;

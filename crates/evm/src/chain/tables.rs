@@ -4,6 +4,7 @@ use alloy_primitives::B256;
 use esker_storage::{Table, ValueCodec};
 
 use crate::logs::Row;
+use crate::state::StoredSlot;
 use crate::types::StoredReceipts;
 
 /// A hash as a key.
@@ -23,6 +24,9 @@ pub const TIP: Table<(), Tip> = Table::new(0x54, "tip");
 pub const LOG_ROWS: Table<(u64, u16), Row> = Table::new(0x55, "log row");
 /// Sections whose log rows are there; one row.
 pub const LOG_SECTIONS: Table<(), u64> = Table::new(0x56, "log sections");
+
+/// Wei that went with contracts in the block of a height; no row holds zero.
+pub const DESTROYED: Table<u64, StoredSlot> = Table::new(0x57, "destroyed");
 
 /// A transaction's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

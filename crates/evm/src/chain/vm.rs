@@ -20,6 +20,7 @@ use super::builder::{Draught, fill};
 use super::cache::BlockCache;
 use super::config::{BuildMode, EvmConfig};
 use super::rows::{History, write_block};
+use super::tables::DESTROYED;
 use super::view::{Ancestors, ChainView};
 use super::{ChainReadError, SubmitError};
 use crate::executor::{ChainParams, SenderError, recover_sender};
@@ -27,7 +28,7 @@ use crate::extension::BlockExtension;
 use crate::genesis::Genesis;
 use crate::logs::LogIndex;
 use crate::pool::{AccountState, NextBlock, Pool, PoolError, PooledTx, before_recovery};
-use crate::state::{ApplyOptions, StateError};
+use crate::state::{ApplyOptions, StateError, StoredSlot};
 use crate::types::{Block, Header, Receipt, Transaction};
 use crate::verify::{BlockSite, VerifyError, verify_block};
 use crate::view::{BadBlock, SealedBlock, SealedHeader};
@@ -122,6 +123,11 @@ impl Evm {
     /// The chain's settings.
     pub fn config(&self) -> &EvmConfig {
         &self.config
+    }
+
+    /// What its blocks carry beside EVM transactions.
+    pub fn extension(&self) -> &dyn BlockExtension {
+        self.extension.as_ref()
     }
 
     /// The genesis that the chain started from.
@@ -249,6 +255,9 @@ impl Evm {
         let (scope, history) = (self.context.scope, self.config.history);
         write_block(reader, scope, history, &block, rows, receipts.clone(), &mut writes)?;
         let Header { parent_hash, number, time, .. } = block.header;
+        if !processed.destroyed.is_zero() {
+            DESTROYED.put(&mut writes, scope, &number, &StoredSlot(processed.destroyed));
+        }
         let touched = processed.changes.keys().copied().collect();
         let sealed = AcceptedBlock { block, hash, bytes: bytes.clone(), receipts, touched };
         Ok(ExecutedBlock {

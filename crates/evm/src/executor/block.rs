@@ -38,6 +38,8 @@ pub struct Processed {
     pub extension: ExtOutcome,
     /// What changed in the state.
     pub changes: StateChanges,
+    /// Wei that went with contracts that destroyed themselves.
+    pub destroyed: U256,
 }
 
 /// Runs the transactions of one block. The builder tries those that it has; the verifier takes those that
@@ -166,6 +168,7 @@ impl<'a> BlockExecutor<'a> {
             block_fee: self.tips.saturating_add(extension.contribution),
             extension,
             changes: self.runner.state().changes(),
+            destroyed: self.runner.state().destroyed(),
             receipts: self.receipts,
         }
     }

@@ -104,6 +104,7 @@ pub struct StateOverlay<'a> {
     accounts: AddressMap<Held>,
     new_codes: B256Map<Bytecode>,
     undo: Vec<Undo>,
+    destroyed: U256,
 }
 
 impl std::fmt::Debug for StateOverlay<'_> {
@@ -125,7 +126,13 @@ impl<'a> StateOverlay<'a> {
             accounts: AddressMap::default(),
             new_codes: B256Map::default(),
             undo: Vec::new(),
+            destroyed: U256::ZERO,
         }
+    }
+
+    /// Wei that went with contracts: they destroyed themselves and kept it, or got it afterwards.
+    pub fn destroyed(&self) -> U256 {
+        self.destroyed
     }
 
     /// What lies below the changes.
@@ -324,9 +331,25 @@ impl<'a> StateOverlay<'a> {
         }
     }
 
+    /// Wei that all accounts together have less after a transaction.
+    fn lost_in(&mut self, state: &EvmState) -> Result<U256, StateError> {
+        let (mut before, mut after) = (U256::ZERO, U256::ZERO);
+        for (address, account) in state.iter().filter(|(_, account)| account.is_touched()) {
+            before = before.saturating_add(self.balance(*address)?);
+            if !account.is_selfdestructed() {
+                after = after.saturating_add(account.info.balance);
+            }
+        }
+        Ok(before.saturating_sub(after))
+    }
+
     /// Takes in what a transaction did.
     pub(super) fn commit(&mut self, state: EvmState) -> Result<(), StateError> {
         self.undo.clear();
+        if state.values().any(|account| account.is_touched() && account.is_selfdestructed()) {
+            let lost = self.lost_in(&state)?;
+            self.destroyed = self.destroyed.saturating_add(lost);
+        }
         for (address, account) in state {
             if !account.is_touched() {
                 continue;

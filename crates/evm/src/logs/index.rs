@@ -148,6 +148,16 @@ impl LogIndex {
     }
 }
 
+/// Writes the rows of a whole section that follow from its blooms: what [`LogIndex::seal`] wrote.
+pub(crate) fn write_section(
+    scope: Scope,
+    section: u64,
+    blooms: &[(u64, Bloom)],
+    out: &mut impl KvWrite,
+) {
+    LogIndex::new(scope).write(section, blooms.iter().map(|(at, bloom)| (*at, bloom)), out);
+}
+
 /// Is it the last block of a section?
 fn completes(height: u64) -> bool {
     height % SECTION == SECTION - 1

@@ -14,6 +14,7 @@ mod index;
 mod query;
 mod section;
 
+pub(crate) use index::write_section;
 pub use index::{LogBlocks, LogIndex};
 pub use query::LogQuery;
 pub use section::{Row, SECTION};

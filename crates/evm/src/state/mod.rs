@@ -22,7 +22,8 @@ use crate::trie::TrieError;
 
 pub use apply::{ApplyOptions, BlockState, prune, root_after};
 pub use changes::{AccountChange, AccountParts, StateChanges};
-pub use rows::StoredAccount;
+pub use rows::{StoredAccount, StoredSlot, UndoKeys};
+pub(crate) use view::{AccountNodes, StorageNodes};
 pub use view::{At, StateView};
 
 /// Why state can't be read or written.

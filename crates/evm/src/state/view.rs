@@ -121,7 +121,7 @@ impl<'a> StateView<'a> {
 }
 
 /// The nodes of the account trie.
-pub(super) struct AccountNodes<'a>(pub(super) StateView<'a>);
+pub(crate) struct AccountNodes<'a>(pub(crate) StateView<'a>);
 
 impl NodeSource for AccountNodes<'_> {
     fn node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError> {
@@ -131,9 +131,9 @@ impl NodeSource for AccountNodes<'_> {
 }
 
 /// The nodes of an account's storage trie.
-pub(super) struct StorageNodes<'a> {
-    pub(super) view: StateView<'a>,
-    pub(super) account: B256,
+pub(crate) struct StorageNodes<'a> {
+    pub(crate) view: StateView<'a>,
+    pub(crate) account: B256,
 }
 
 impl NodeSource for StorageNodes<'_> {

@@ -1,6 +1,6 @@
 //! Merkle proofs.
 
-use alloy_primitives::{B256, Bytes};
+use alloy_primitives::{B256, Bytes, keccak256};
 use alloy_rlp::Decodable;
 use alloy_trie::nodes::{RlpNode, TrieNode};
 use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
@@ -32,7 +32,9 @@ pub fn prove<S: NodeSource + ?Sized>(
     loop {
         let rlp = match reference.as_hash() {
             Some(hash) => {
-                let rlp = source.node(&path)?.ok_or(TrieError::Missing { hash, path })?;
+                // A node that is another one is missing, too.
+                let rlp = source.node(&path)?.filter(|rlp| keccak256(rlp) == hash);
+                let rlp = rlp.ok_or(TrieError::Missing { hash, path })?;
                 proof.nodes.push(rlp.clone().into());
                 rlp
             }

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use esker_chain::audit::Audit;
 use esker_chain::{ChainContext, ChainError, ChainVm};
 use esker_evm::chain::Evm;
 use esker_keystore::Keystore;
@@ -31,6 +32,14 @@ impl Chain {
         match self {
             Self::Xvm(xvm) => Arc::clone(xvm) as Arc<dyn ChainVm>,
             Self::Evm(evm) => Arc::clone(evm) as Arc<dyn ChainVm>,
+        }
+    }
+
+    /// As one that looks at all of its rows.
+    pub fn audit(&self) -> Arc<dyn Audit> {
+        match self {
+            Self::Xvm(xvm) => Arc::clone(xvm) as Arc<dyn Audit>,
+            Self::Evm(evm) => Arc::clone(evm) as Arc<dyn Audit>,
         }
     }
 

@@ -8,6 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use super::keys::{KEYS, Key};
 use crate::replay::{self, ReplayCommand};
 use crate::users::{self, UserCommand};
+use crate::verify;
 
 /// Flags that were given, by name, with their texts.
 pub type Flags = BTreeMap<&'static str, String>;
@@ -32,6 +33,21 @@ pub enum Invocation {
     User(UserCommand, Flags),
     /// Blocks of a data folder that no node has open, in or out.
     Replay(Mode, ReplayCommand, Flags),
+    /// Look at all that a data folder holds.
+    Verify(Mode, Flags),
+}
+
+impl Invocation {
+    /// What the configuration is made from.
+    pub fn configuration(&self) -> (Mode, &Flags) {
+        match self {
+            Self::Run(mode, flags)
+            | Self::ShowConfig(mode, flags)
+            | Self::Replay(mode, _, flags)
+            | Self::Verify(mode, flags) => (*mode, flags),
+            Self::User(_, flags) => (Mode::Node, flags),
+        }
+    }
 }
 
 /// Reads arguments, the program's name first. An error is a usage error or a request for help or version:
@@ -53,6 +69,10 @@ pub fn parse(
         }
         Some((name @ ("import" | "export"), given)) => {
             Ok(Invocation::Replay(mode(given), replay::parse(name, given), flags(given)))
+        }
+        Some(("db", db)) => {
+            let given = db.subcommand_matches("verify").unwrap_or(db);
+            Ok(Invocation::Verify(mode(given), flags(given)))
         }
         // clap requires one of the commands above.
         _ => Err(command().error(clap::error::ErrorKind::MissingSubcommand, "no command given")),
@@ -107,6 +127,7 @@ pub fn command() -> Command {
         .subcommand(dev)
         .subcommand(node)
         .subcommand(config)
+        .subcommand(verify::command(KEYS.iter().map(argument).collect()))
         .subcommands(replay::commands(|| KEYS.iter().map(argument).collect()))
         .subcommand(users::command(
             KEYS.iter().filter(|key| users::FLAGS.contains(&key.name)).map(argument),
@@ -159,14 +180,9 @@ mod tests {
     use super::*;
 
     fn run(args: &[&str]) -> Result<(Mode, Flags), String> {
-        match parse(std::iter::once(&"esker").chain(args)) {
-            Ok(Invocation::Run(mode, flags) | Invocation::ShowConfig(mode, flags)) => {
-                Ok((mode, flags))
-            }
-            Ok(Invocation::User(_, flags)) => Ok((Mode::Node, flags)),
-            Ok(Invocation::Replay(mode, _, flags)) => Ok((mode, flags)),
-            Err(error) => Err(error.to_string()),
-        }
+        let invocation = parse(std::iter::once(&"esker").chain(args)).map_err(|e| e.to_string())?;
+        let (mode, flags) = invocation.configuration();
+        Ok((mode, flags.clone()))
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl Offline {
 
     /// Opens a folder that holds data.
     pub(crate) fn open_existing(config: &Config) -> Result<Self, OfflineError> {
-        check_exists(config)?;
+        existing(config)?;
         Self::open(config)
     }
 
@@ -69,11 +69,11 @@ impl Offline {
     }
 }
 
-/// Refuses a folder without data.
-pub(crate) fn check_exists(config: &Config) -> Result<(), OfflineError> {
+/// The folder; one without data is refused.
+pub(crate) fn existing(config: &Config) -> Result<&Path, OfflineError> {
     match config.data_dir.as_deref() {
         None => Err(OfflineError::NoFolder),
-        Some(path) if meta::is_store(path) => Ok(()),
+        Some(path) if meta::is_store(path) => Ok(path),
         Some(path) => Err(OfflineError::NoData(Path::to_owned(path))),
     }
 }

@@ -12,7 +12,7 @@ pub mod lines;
 
 use std::path::PathBuf;
 
-pub(crate) use cli::{commands, parse};
+pub(crate) use cli::{commands, dev_switch, parse};
 pub use error::ReplayError;
 
 use crate::config::Config;

@@ -36,14 +36,37 @@ pub(super) fn open(
     clock: &Arc<dyn Clock>,
     machine: MachineConfig,
 ) -> Result<OpenChains, StartError> {
-    let aliases = Arc::new(alias_table(config)?);
-    let work = Arc::new(Notify::new());
-    let parts = Parts { config, aliases: &aliases, clock, store, keystore, work: &work };
-    let chains = parts.build()?;
+    let (aliases, chains, work) = build(config, store, keystore, clock)?;
     first_start::write_exports(&config.network, store)?;
     let vms = chains.iter().map(|(_, chain)| chain.vm()).collect();
     let machine = Machine::open(vms, store.clone(), Arc::clone(clock), work, machine)?;
     Ok(OpenChains { aliases, chains, machine })
+}
+
+/// Names, chains, and what tells of work.
+type Built = (Arc<AliasTable>, Vec<(ChainSpec, Chain)>, Arc<Notify>);
+
+fn build(
+    config: &Config,
+    store: &Store,
+    keystore: &Arc<Keystore>,
+    clock: &Arc<dyn Clock>,
+) -> Result<Built, StartError> {
+    let aliases = Arc::new(alias_table(config)?);
+    let work = Arc::new(Notify::new());
+    let parts = Parts { config, aliases: &aliases, clock, store, keystore, work: &work };
+    let chains = parts.build()?;
+    Ok((aliases, chains, work))
+}
+
+/// The store of a folder that is kept, with its chains as they are: nothing is looked at, nothing begun.
+pub(crate) fn open_unchecked(
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+) -> Result<(Store, Vec<(ChainSpec, Chain)>), StartError> {
+    let store = DataFolder::of(config)?.open_store(config, &Arc::new(Metrics::new()))?;
+    let (_, chains, _) = build(config, &store, &Keystore::disabled(), clock)?;
+    Ok((store, chains))
 }
 
 /// The store of a folder that is kept, with its chains, for work beside a node.

@@ -19,14 +19,13 @@ use crate::networks::{Network, P_CHAIN_ID, dev_funding_tx};
 /// Runs before their genesis is written, so that a crash between the two only makes it run again.
 pub(super) fn write_exports(network: &Network, store: &Store) -> Result<(), ChainError> {
     let reader = store.snapshot()?;
-    let mut requests = BTreeMap::<ChainId, Requests>::new();
+    let mut begun = BTreeMap::new();
     for exported in &network.exported {
         let chain = exported.destination;
-        if CHAINS.get(reader.as_ref(), Scope::NODE, chain.as_bytes())?.is_none() {
-            requests.entry(chain).or_default().puts.push(exported_element(&exported.utxo));
-        }
+        begun.insert(chain, CHAINS.contains(reader.as_ref(), Scope::NODE, chain.as_bytes())?);
     }
     drop(reader);
+    let requests = exported(network, |chain| begun.get(chain) == Some(&false));
     if requests.is_empty() {
         return Ok(());
     }
@@ -37,6 +36,19 @@ pub(super) fn write_exports(network: &Network, store: &Store) -> Result<(), Chai
     apply(&mut draft, &P_CHAIN_ID, &requests)
         .map_err(|error| ChainError::Genesis(format!("exported UTXOs: {error}")))?;
     Ok(store.writer.commit_blocking(draft.into_writes())?)
+}
+
+/// What the network file says that P exported to chains.
+pub(crate) fn exported(
+    network: &Network,
+    wanted: impl Fn(&ChainId) -> bool,
+) -> BTreeMap<ChainId, Requests> {
+    let mut requests = BTreeMap::<ChainId, Requests>::new();
+    for exported in network.exported.iter().filter(|exported| wanted(&exported.destination)) {
+        let element = exported_element(&exported.utxo);
+        requests.entry(exported.destination).or_default().puts.push(element);
+    }
+    requests
 }
 
 /// Gives the development accounts their X-Chain balance and returns once that is accepted. Does nothing where

@@ -16,3 +16,4 @@ mod paging;
 mod replay;
 mod support;
 mod two_chains;
+mod verify;

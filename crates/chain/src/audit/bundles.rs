@@ -1,0 +1,126 @@
+//! The machine's own rows: bundles in order, and every block of every chain in one of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use esker_primitives::{ChainId, Id};
+use esker_storage::audit::{AuditError, AuditLog, Finding};
+use esker_storage::{KvRead, Scope};
+
+use crate::tables::{BUNDLES, BundleRecord, POSITION, Position};
+use crate::{Bundle, ChainError, ChainVm};
+
+/// Bundles between two reports of progress.
+const STEP: u64 = 256;
+
+/// Looks at the bundles and at the position, and tells what is wrong.
+///
+/// # Errors
+/// As [`super::Audit::audit`].
+pub fn audit_bundles(
+    chains: &[Arc<dyn ChainVm>],
+    stored: &dyn KvRead,
+    log: &mut dyn AuditLog,
+) -> Result<(), AuditError> {
+    let position = match POSITION.get(stored, Scope::NODE, &()) {
+        Ok(Some(position)) => position,
+        Ok(None) => {
+            log.finding(Finding::new("bundles: position", "the last bundle", "nothing"));
+            return Ok(());
+        }
+        Err(error) => {
+            log.finding(Finding::new("bundles: position", "the last bundle", error));
+            return Ok(());
+        }
+    };
+    let mut walk = Walk { last: None, heights: BTreeMap::new() };
+    for height in 0..=position.height {
+        if let Some(finding) = audit_bundle(chains, stored, height, &mut walk)? {
+            log.finding(finding);
+            // What follows can't be told from it.
+            return Ok(());
+        }
+        if height.is_multiple_of(STEP) {
+            log.progress("bundles", height, Some(position.height))?;
+        }
+    }
+    if walk.last != Some(position) {
+        log.finding(Finding::new("bundles: position", shown(walk.last), shown(Some(position))));
+    }
+    if let Some((above, _)) = BUNDLES.last(stored, Scope::NODE, &[])?
+        && above > position.height
+    {
+        let place = format!("bundles: bundle {above}");
+        log.finding(Finding::new(place, "nothing", "a bundle above the position"));
+    }
+    for chain in chains {
+        let last = walk.heights.get(&chain.context().chain_id).copied().unwrap_or_default();
+        // A block that can't be read is the chain's to tell.
+        if let Ok(Some(_)) = chain.block_at(stored, last.saturating_add(1)) {
+            let place = format!("bundles: block {} of chain {}", last + 1, chain.name());
+            log.finding(Finding::new(place, "a block of a bundle", "one of none"));
+        }
+    }
+    Ok(())
+}
+
+fn audit_bundle(
+    chains: &[Arc<dyn ChainVm>],
+    stored: &dyn KvRead,
+    height: u64,
+    walk: &mut Walk,
+) -> Result<Option<Finding>, AuditError> {
+    let wrong = |what: &str, expected: &dyn std::fmt::Display, found: &dyn std::fmt::Display| {
+        let what = if what.is_empty() { String::new() } else { format!(" {what}") };
+        Ok(Some(Finding::new(format!("bundles: bundle {height}{what}"), expected, found)))
+    };
+    let record = match BUNDLES.get(stored, Scope::NODE, &height) {
+        Ok(Some(record)) => record,
+        Ok(None) => return wrong("", &"a bundle", &"nothing"),
+        Err(error) => return wrong("", &"a bundle", &error),
+    };
+    let BundleRecord { version, parent, timestamp_ms, blocks: heights, .. } = record;
+    let before = walk.last.map_or(Id::ZERO, |last| last.id);
+    if parent != before {
+        return wrong("parent", &before, &parent);
+    }
+    let mut blocks = Vec::with_capacity(heights.len());
+    for (id, at) in heights {
+        let known = chains.iter().find(|chain| chain.context().chain_id == id);
+        let Some(chain) = known else {
+            return wrong("chain", &"a chain of the network", &id);
+        };
+        let next = walk.heights.get(&id).map_or(0, |last| last + 1);
+        // Chains that joined later begin with their first block.
+        let fits = at == next || next == 0 && at == 1;
+        if !fits {
+            return wrong(&format!("block of chain {}", chain.name()), &next, &at);
+        }
+        walk.heights.insert(id, at);
+        match chain.block_at(stored, at) {
+            Ok(Some(bytes)) => blocks.push((id, bytes)),
+            Ok(None) => {
+                let what = format!("block {at} of chain {}", chain.name());
+                return wrong(&what, &"a block", &"nothing");
+            }
+            Err(ChainError::Storage(error)) => return Err(error.into()),
+            Err(error) => return wrong("", &"its blocks", &error),
+        }
+    }
+    let bundle = Bundle { version, parent, height, timestamp_ms, blocks };
+    walk.last = Some(Position { height, id: bundle.id(), timestamp_ms });
+    Ok(None)
+}
+
+/// Where a walk over the bundles is.
+struct Walk {
+    last: Option<Position>,
+    /// Of each chain the last block so far.
+    heights: BTreeMap<ChainId, u64>,
+}
+
+fn shown(position: Option<Position>) -> String {
+    position.map_or("nothing".to_owned(), |Position { height, id, timestamp_ms }| {
+        format!("bundle {id} of height {height} and time {timestamp_ms}")
+    })
+}

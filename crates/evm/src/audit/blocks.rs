@@ -1,0 +1,282 @@
+//! Blocks, receipts, and the rows that say where things are.
+
+use alloy_primitives::{B256, Bloom};
+use esker_chain::audit::AuditSite;
+use esker_storage::audit::{AuditError, compare_rows, shown};
+use esker_storage::{Draft, StorageError};
+
+use super::{Auditing, add};
+use crate::chain::tables::{
+    BLOCKS, DESTROYED, HEIGHTS, LOCATIONS, LOG_ROWS, LOG_SECTIONS, Location, RECEIPTS, TIP,
+};
+use crate::chain::{ChainReadError, ChainView};
+use crate::executor::recover_sender;
+use crate::extension::{ExtBlock, ExtensionAudit};
+use crate::logs::{SECTION, write_section};
+use crate::state::StoredSlot;
+use crate::types::{Block, Header, Receipt, block_bloom, ext_data_hash, receipts_root};
+
+/// Blocks between two reports of progress.
+const STEP: u64 = 64;
+
+/// What a walk over the blocks carries along.
+struct Walk<'a> {
+    extension: Box<dyn ExtensionAudit + 'a>,
+    parent: Option<(Header, B256)>,
+    /// Blooms since the last whole section.
+    blooms: Vec<(u64, Bloom)>,
+    sections: u64,
+}
+
+impl Auditing<'_> {
+    /// Goes over all blocks, and then compares the rows that follow from them.
+    pub(super) fn look_at_blocks(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+        let evm = self.evm;
+        let scope = self.scope();
+        let view = ChainView::new(site.stored, scope, evm.params().rules.as_ref());
+        let last = BLOCKS.last(site.stored, scope, &[])?.map_or(0, |(height, _)| height);
+        let mut walk = Walk {
+            extension: evm.extension().audit(),
+            parent: None,
+            blooms: Vec::new(),
+            sections: 0,
+        };
+        for height in 0..=last {
+            let block = match view.block(height) {
+                Ok(Some(block)) => block,
+                Err(ChainReadError::Storage(error)) => return Err(error.into()),
+                Ok(None) => {
+                    self.wrong(site, format!("block {height}"), "a block", "nothing");
+                    return Ok(());
+                }
+                Err(error) => {
+                    self.wrong(site, format!("block {height}"), "a block", error);
+                    return Ok(());
+                }
+            };
+            if !self.look_at_block(&block, height, &mut walk, site)? {
+                // What is above does not follow from it.
+                return Ok(());
+            }
+            if height.is_multiple_of(STEP) {
+                site.log.progress(&self.place("blocks"), height, Some(last))?;
+            }
+        }
+        if walk.sections > 0 {
+            let scratch = site.scratch.clone();
+            scratch.fill(|draft| {
+                LOG_SECTIONS.put(draft, scope, &(), &walk.sections);
+                Ok::<_, StorageError>(())
+            })?;
+        }
+        walk.extension.finish(site)?;
+        self.compare(site)?;
+        let Some((header, hash)) = walk.parent else { return Ok(()) };
+        self.look_at_tip(&header, hash, site)?;
+        self.tip = Some(header);
+        Ok(())
+    }
+
+    /// False if the blocks above can't be looked at.
+    fn look_at_block(
+        &mut self,
+        block: &Block,
+        height: u64,
+        walk: &mut Walk<'_>,
+        site: &mut AuditSite<'_>,
+    ) -> Result<bool, AuditError> {
+        let rules = &self.evm.params().rules;
+        let header = &block.header;
+        let hash = rules.block_hash(header);
+        let place = format!("block {height}");
+        let follows = match &walk.parent {
+            Some((_, parent)) => header.parent_hash == *parent && header.number == height,
+            None => header.number == 0 && hash == self.genesis_hash(site)?,
+        };
+        if !follows {
+            let expected = match &walk.parent {
+                Some((_, parent)) => format!("block {height} after {parent}"),
+                None => "the block of the genesis".to_owned(),
+            };
+            let found = format!("block {} after {}", header.number, header.parent_hash);
+            self.wrong(site, place, expected, found);
+            return Ok(false);
+        }
+        if height > 0 {
+            self.look_at_body(block, site);
+            self.look_at_receipts(block, site)?;
+            let phase = rules.phase_at(header.time).map_err(of_rules)?;
+            let ext = ExtBlock {
+                number: height,
+                time: header.time,
+                base_fee: header.base_fee.unwrap_or_default(),
+                phase: &phase,
+                hash,
+                ext_data: &block.ext_data,
+                undecided: &[],
+            };
+            let moved = walk.extension.block(&ext, site)?;
+            for (sum, wei) in [
+                (&mut self.ledger.imported, moved.imported),
+                (&mut self.ledger.exported, moved.exported),
+                (&mut self.ledger.burnt, moved.burnt),
+            ] {
+                *sum = sum.saturating_add(wei);
+            }
+            if let Some(StoredSlot(wei)) = DESTROYED.get(site.stored, self.scope(), &height)? {
+                add(&mut self.ledger.burnt, wei);
+            }
+        }
+        if !header.bloom.is_zero() {
+            walk.blooms.push((height, header.bloom));
+        }
+        let scratch = site.scratch.clone();
+        scratch.fill(|draft| {
+            self.derive(block, hash, draft);
+            if height % SECTION == SECTION - 1 {
+                let blooms = std::mem::take(&mut walk.blooms);
+                write_section(self.scope(), height / SECTION, &blooms, draft);
+                walk.sections = height / SECTION + 1;
+            }
+            Ok::<_, StorageError>(())
+        })?;
+        walk.parent = Some((header.clone(), hash));
+        Ok(true)
+    }
+
+    fn genesis_hash(&self, site: &AuditSite<'_>) -> Result<B256, AuditError> {
+        let rules = self.evm.params().rules.as_ref();
+        let mut nowhere = Draft::new(site.stored);
+        let block = self
+            .evm
+            .genesis_definition()
+            .build(rules, self.scope(), Default::default(), &mut nowhere)
+            .map_err(|error| StorageError::Backend(error.to_string()))?;
+        Ok(rules.block_hash(&block.header))
+    }
+
+    /// Rows that follow from a block.
+    fn derive(&self, block: &Block, hash: B256, draft: &mut Draft<'_>) {
+        let (scope, height) = (self.scope(), block.header.number);
+        HEIGHTS.put(draft, scope, &hash.0, &height);
+        for (index, tx) in (0u32..).zip(&block.transactions) {
+            LOCATIONS.put(draft, scope, &tx.tx_hash().0, &Location { height, index });
+        }
+    }
+
+    /// What the header says of the rest of the block.
+    fn look_at_body(&self, block: &Block, site: &mut AuditSite<'_>) {
+        let (header, place) = (&block.header, format!("block {}", block.header.number));
+        let root = block.transactions_root();
+        if root != header.transactions_root {
+            self.wrong(site, format!("{place}: transactions"), header.transactions_root, root);
+        }
+        let ext = ext_data_hash(&block.ext_data);
+        if ext != header.ext_data_hash {
+            self.wrong(site, format!("{place}: ext data"), header.ext_data_hash, ext);
+        }
+    }
+
+    fn look_at_receipts(&self, block: &Block, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+        let (header, height) = (&block.header, block.header.number);
+        let place = format!("receipts of block {height}");
+        let stored = match RECEIPTS.get(site.stored, self.scope(), &height) {
+            Ok(stored) => stored,
+            Err(error) if error.is_corruption() => {
+                self.wrong(site, place, "receipts", error);
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if stored.is_some() == block.transactions.is_empty() {
+            let told = |there: bool| if there { "receipts" } else { "nothing" };
+            let found = told(stored.is_some());
+            self.wrong(site, place, told(!block.transactions.is_empty()), found);
+            return Ok(());
+        }
+        let receipts = stored.map(|stored| stored.0).unwrap_or_default();
+        let root = receipts_root(&receipts);
+        if root != header.receipts_root {
+            self.wrong(site, format!("{place}: root"), header.receipts_root, root);
+        }
+        let bloom = block_bloom(&receipts);
+        if bloom != header.bloom {
+            let (want, got) = (shown(header.bloom.as_slice()), shown(bloom.as_slice()));
+            self.wrong(site, format!("{place}: bloom"), want, got);
+        }
+        for (receipt, tx) in receipts.iter().zip(&block.transactions) {
+            let Ok(sender) = recover_sender(tx, self.evm.params().rules.chain_id()) else {
+                let what = format!("block {height}: sender of transaction {}", tx.tx_hash());
+                self.wrong(site, what, "an address", "no signature");
+                continue;
+            };
+            use alloy_consensus::Transaction as _;
+            let made = tx.to().is_none().then(|| sender.create(tx.nonce()));
+            let Receipt { from, contract_address, tx_type, .. } = receipt;
+            if (*from, *contract_address, *tx_type) != (sender, made, tx.tx_type() as u8) {
+                let told = |from, made| format!("sender {from}, contract {made:?}");
+                let what = format!("{place}: of transaction {}", tx.tx_hash());
+                self.wrong(site, what, told(sender, made), told(*from, *contract_address));
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+        let expected = site.scratch.rows()?;
+        let scope = self.scope();
+        for (prefix, what) in [
+            (HEIGHTS.prefix(scope), "height of block"),
+            (LOCATIONS.prefix(scope), "place of transaction"),
+            (LOG_ROWS.prefix(scope), "index of logs, row"),
+            (LOG_SECTIONS.prefix(scope), "index of logs, sections"),
+        ] {
+            let name = |key: &[u8]| {
+                let key = key.strip_prefix(&prefix).unwrap_or(key);
+                let key = if key.is_empty() { String::new() } else { format!(" {}", shown(key)) };
+                self.place(format!("{what}{key}"))
+            };
+            compare_rows(site.stored, expected.as_ref(), &prefix, &name, site.log)?;
+        }
+        Ok(())
+    }
+
+    fn look_at_tip(
+        &self,
+        header: &Header,
+        hash: B256,
+        site: &mut AuditSite<'_>,
+    ) -> Result<(), AuditError> {
+        let scope = self.scope();
+        let told = |height: u64, hash: &B256| format!("block {height} {hash}");
+        let expected = told(header.number, &hash);
+        match TIP.get(site.stored, scope, &()) {
+            Ok(Some(tip)) if tip.height == header.number && tip.hash == hash => {
+                if tip.oldest_state > tip.height {
+                    let expected = format!("a height up to {}", tip.height);
+                    self.wrong(site, "oldest state", expected, tip.oldest_state);
+                }
+            }
+            Ok(Some(tip)) => self.wrong(site, "last block", expected, told(tip.height, &tip.hash)),
+            Ok(None) => self.wrong(site, "last block", expected, "nothing"),
+            Err(error) => self.wrong(site, "last block", expected, error),
+        }
+        for (table, last) in [
+            ("receipts", RECEIPTS.last(site.stored, scope, &[]).map(|row| row.map(|row| row.0))),
+            ("destroyed", DESTROYED.last(site.stored, scope, &[]).map(|row| row.map(|row| row.0))),
+        ] {
+            // A row that can't be read was told before.
+            if let Ok(Some(above)) = last
+                && above > header.number
+            {
+                self.wrong(site, format!("{table} of block {above}"), "nothing", "a row");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rules that can't tell the phase of an accepted block: a configuration of another chain.
+fn of_rules(error: impl std::fmt::Display) -> AuditError {
+    StorageError::Backend(error.to_string()).into()
+}

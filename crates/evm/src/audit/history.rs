@@ -1,0 +1,174 @@
+//! Earlier states: what blocks replaced leads to the state root of the block before each.
+
+use std::ops::ControlFlow;
+
+use alloy_primitives::B256;
+use alloy_trie::Nibbles;
+use esker_chain::audit::AuditSite;
+use esker_storage::audit::{AuditError, shown};
+use esker_storage::{KeyCodec, KvRead, Table, ValueCodec};
+
+use super::{Auditing, told};
+use crate::chain::ChainView;
+use crate::chain::tables::TIP;
+use crate::state::tables::{
+    ACCOUNT_UNDO, ACCOUNTS, NODE_UNDO, PathKey, SLOT_UNDO, SLOTS, STORAGE_NODE_UNDO, UNDO_KEYS,
+};
+use crate::state::{
+    AccountNodes, At, StateError, StateView, StorageNodes, StoredAccount, StoredSlot, UndoKeys,
+};
+use crate::trie::{NodeSource, prove};
+
+/// Bytes of a stored key before the table's own.
+const HEAD: usize = 3;
+
+impl Auditing<'_> {
+    /// Looks at what is kept of earlier states.
+    pub(super) fn look_at_history(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+        let (stored, scope) = (site.stored, self.scope());
+        let Ok(Some(tip)) = TIP.get(stored, scope, &()) else { return Ok(()) };
+        let view = ChainView::new(stored, scope, self.evm.params().rules.as_ref());
+        let mut listed = 0u64;
+        for height in tip.oldest_state.saturating_add(1)..=tip.height {
+            let place = format!("state before block {height}");
+            let keys = match UNDO_KEYS.get(stored, scope, &height) {
+                // A block may change nothing at all.
+                Ok(keys) => keys.map(|UndoKeys(keys)| keys).unwrap_or_default(),
+                Err(error) => {
+                    self.wrong(site, place, "a list of rows", error);
+                    continue;
+                }
+            };
+            listed = listed.saturating_add(keys.len() as u64);
+            // All headers were read before.
+            let Ok(Some(before)) = view.header(height - 1) else { continue };
+            let earlier = Earlier {
+                audit: self,
+                state: StateView::new(stored, scope, At::Height(height - 1)),
+                stored,
+                root: before.state_root,
+            };
+            for key in &keys {
+                let checked = match earlier.check(key) {
+                    Ok(checked) => checked,
+                    Err(error) => Err(told(error)?),
+                };
+                if let Err(found) = checked {
+                    let what = format!("{place}: row {}", shown(key.get(2..).unwrap_or(key)));
+                    self.wrong(site, what, "what leads to its state root", found);
+                }
+            }
+            site.log.progress(&self.place("earlier states"), height, Some(tip.height))?;
+        }
+        UNDO_KEYS.scan(stored, scope, &[], None, |key, _| {
+            let height = UNDO_KEYS.decode_key(key).unwrap_or(u64::MAX);
+            if height <= tip.oldest_state || height > tip.height {
+                let (first, last) = (tip.oldest_state.saturating_add(1), tip.height);
+                let expected = format!("blocks {first} to {last}");
+                self.wrong(site, "earlier states", expected, format!("rows of block {height}"));
+            }
+            ControlFlow::Continue(())
+        })?;
+        let mut rows = 0u64;
+        let mut count = |_: &[u8], _: &[u8]| {
+            rows = rows.saturating_add(1);
+            ControlFlow::Continue(())
+        };
+        ACCOUNT_UNDO.scan(stored, scope, &[], None, &mut count)?;
+        SLOT_UNDO.scan(stored, scope, &[], None, &mut count)?;
+        NODE_UNDO.scan(stored, scope, &[], None, &mut count)?;
+        STORAGE_NODE_UNDO.scan(stored, scope, &[], None, &mut count)?;
+        if rows != listed {
+            self.wrong(site, "earlier states", format!("{listed} rows"), format!("{rows} rows"));
+        }
+        Ok(())
+    }
+}
+
+/// The state before a block.
+struct Earlier<'a> {
+    audit: &'a Auditing<'a>,
+    state: StateView<'a>,
+    stored: &'a dyn KvRead,
+    root: B256,
+}
+
+/// What is wrong with a row, in words.
+type Checked = Result<(), String>;
+
+impl Earlier<'_> {
+    /// Is the row of this stored key what leads to the state root?
+    fn check(&self, key: &[u8]) -> Result<Checked, StateError> {
+        let Some(value) = self.stored.get(key)? else { return Ok(Err("nothing".to_owned())) };
+        let (Some(tag), Some(rest)) = (key.get(HEAD - 1), key.get(HEAD..)) else {
+            return Ok(Err("no key".to_owned()));
+        };
+        if *tag == ACCOUNT_UNDO.tag() {
+            let (hash, _) = ACCOUNT_UNDO.decode_key(rest)?;
+            let leaf = parsed(&ACCOUNTS, &value)?.map(|StoredAccount(account)| {
+                let mut leaf = Vec::new();
+                self.audit.evm.params().rules.encode_account(&account, &mut leaf);
+                leaf
+            });
+            let proof = prove(&AccountNodes(self.state), self.root, B256::from(hash))?;
+            return Ok(same(proof.value, leaf));
+        }
+        if *tag == SLOT_UNDO.tag() {
+            let (account, slot, _) = SLOT_UNDO.decode_key(rest)?;
+            let leaf = parsed(&SLOTS, &value)?.map(|StoredSlot(value)| alloy_rlp::encode(value));
+            let Some(root) = self.storage_root(account)? else { return Ok(same(None, leaf)) };
+            let nodes = self.storage_nodes(account);
+            return Ok(same(prove(&nodes, root, B256::from(slot))?.value, leaf));
+        }
+        if *tag == NODE_UNDO.tag() {
+            let (PathKey(path), _) = NODE_UNDO.decode_key(rest)?;
+            return is_node(&AccountNodes(self.state), self.root, path, &value);
+        }
+        if *tag == STORAGE_NODE_UNDO.tag() {
+            let (account, PathKey(path), _) = STORAGE_NODE_UNDO.decode_key(rest)?;
+            return match self.storage_root(account)? {
+                Some(root) => is_node(&self.storage_nodes(account), root, path, &value),
+                None => Ok(same(None, (!value.is_empty()).then_some(value))),
+            };
+        }
+        Ok(Err("a row of another table".to_owned()))
+    }
+
+    /// Of an account as the trie holds it.
+    fn storage_root(&self, account: [u8; 32]) -> Result<Option<B256>, StateError> {
+        Ok(self.state.account_by_hash(B256::from(account))?.map(|account| account.storage_root))
+    }
+
+    fn storage_nodes(&self, account: [u8; 32]) -> StorageNodes<'_> {
+        StorageNodes { view: self.state, account: B256::from(account) }
+    }
+}
+
+/// The value of an undo row; an empty one says that there was none.
+fn parsed<K: KeyCodec, V: ValueCodec>(
+    table: &Table<K, V>,
+    value: &[u8],
+) -> Result<Option<V>, StateError> {
+    if value.is_empty() { Ok(None) } else { Ok(Some(table.value(value)?)) }
+}
+
+fn same(in_trie: Option<Vec<u8>>, row: Option<Vec<u8>>) -> Checked {
+    if in_trie == row { Ok(()) } else { Err(row.map_or("nothing".to_owned(), |row| shown(&row))) }
+}
+
+/// Is the row the node of that path, on the way to a key below it?
+fn is_node(
+    source: &dyn NodeSource,
+    root: B256,
+    path: Nibbles,
+    row: &[u8],
+) -> Result<Checked, StateError> {
+    let mut key = path;
+    while key.len() < 64 {
+        key.push(0);
+    }
+    let key = B256::try_from(key.pack().as_slice()).unwrap_or_default();
+    let proof = prove(source, root, key)?;
+    let is_there = row.is_empty() || proof.nodes.iter().any(|node| node.as_ref() == row);
+    Ok(if is_there { Ok(()) } else { Err(shown(row)) })
+}

@@ -1,0 +1,92 @@
+//! The chain's rows against each other: blocks against their hashes, receipts against the headers, indexes against
+//! the blocks, and the state against the newest header: every account and storage trie is made anew.
+//!
+//! Blocks are not run again: whether one was to be accepted was decided then, and an import decides it anew.
+
+mod blocks;
+mod history;
+mod state;
+mod trie;
+
+use alloy_primitives::U256;
+use esker_chain::ChainVm as _;
+use esker_chain::audit::{Audit, AuditSite, Ledger};
+use esker_storage::Scope;
+use esker_storage::audit::{AuditError, Finding};
+
+use crate::chain::Evm;
+use crate::state::StateError;
+use crate::trie::TrieError;
+use crate::types::Header;
+
+impl Audit for Evm {
+    fn audit(&self, site: &mut AuditSite<'_>) -> Result<Option<Ledger>, AuditError> {
+        let mut audit =
+            Auditing { evm: self, name: self.name(), ledger: Ledger::default(), tip: None };
+        for account in self.genesis_definition().alloc.values() {
+            add(&mut audit.ledger.genesis, account.balance);
+        }
+        audit.look_at_blocks(site)?;
+        let Some(tip) = audit.tip.take() else { return Ok(None) };
+        audit.look_at_state(&tip, site)?;
+        audit.look_at_history(site)?;
+        Ok(Some(audit.ledger))
+    }
+}
+
+struct Auditing<'a> {
+    evm: &'a Evm,
+    name: String,
+    ledger: Ledger,
+    /// The newest header, if all blocks are there.
+    tip: Option<Header>,
+}
+
+impl Auditing<'_> {
+    fn scope(&self) -> Scope {
+        self.evm.context().scope
+    }
+
+    fn place(&self, what: impl std::fmt::Display) -> String {
+        format!("{}: {what}", self.name)
+    }
+
+    fn wrong(
+        &self,
+        site: &mut AuditSite<'_>,
+        what: impl std::fmt::Display,
+        expected: impl std::fmt::Display,
+        found: impl std::fmt::Display,
+    ) {
+        site.log.finding(Finding::new(self.place(what), expected, found));
+    }
+}
+
+/// Adds wei; an amount beyond what a ledger counts stays at the most.
+fn add(sum: &mut u128, wei: U256) {
+    *sum = sum.saturating_add(wei.saturating_to());
+}
+
+/// A store that fails ends the audit; anything else is a finding, in words.
+fn told(error: StateError) -> Result<String, AuditError> {
+    match error {
+        StateError::Storage(error) | StateError::Trie(TrieError::Storage(error))
+            if !error.is_corruption() =>
+        {
+            Err(error.into())
+        }
+        other => Ok(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_beyond_the_most_stay_there() {
+        let mut sum = 1;
+        add(&mut sum, U256::MAX);
+        assert_eq!(sum, u128::MAX);
+    }
+}

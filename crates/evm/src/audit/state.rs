@@ -1,0 +1,236 @@
+//! The newest state: accounts, storage, code, and the tries over them.
+
+use std::ops::ControlFlow;
+
+use alloy_primitives::{B256, keccak256};
+use alloy_trie::{EMPTY_ROOT_HASH, HashBuilder, KECCAK_EMPTY, Nibbles};
+use esker_chain::audit::AuditSite;
+use esker_storage::audit::{AuditError, shown};
+use esker_storage::{KeyCodec, Table, ValueCodec};
+
+use super::trie::{Walked, walk};
+use super::{Auditing, add, told};
+use crate::state::tables::{ACCOUNTS, CODE, NODES, PREIMAGES, SLOTS, STORAGE_NODES};
+use crate::state::{
+    AccountNodes, At, StateError, StateView, StorageNodes, StoredAccount, StoredSlot,
+};
+use crate::types::{Account, Header};
+
+/// Accounts between two reports of progress.
+const STEP: u64 = 256;
+
+/// What was met in the accounts.
+#[derive(Default)]
+struct Met {
+    accounts: u64,
+    slots: u64,
+    storage_nodes: u64,
+}
+
+impl Auditing<'_> {
+    /// Makes every trie anew from the rows, and compares roots, nodes and leaves.
+    pub(super) fn look_at_state(
+        &mut self,
+        tip: &Header,
+        site: &mut AuditSite<'_>,
+    ) -> Result<(), AuditError> {
+        let (stored, scope) = (site.stored, self.scope());
+        let mut met = Met::default();
+        let mut trie = HashBuilder::default();
+        let mut ended = Ok(());
+        ACCOUNTS.scan(stored, scope, &[], None, |key, value| {
+            ended = self.look_at_account(key, value, &mut met, &mut trie, site);
+            if ended.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        ended?;
+        let root = trie.root();
+        if root != tip.state_root {
+            self.wrong(site, "state root of the accounts", tip.state_root, root);
+        }
+        self.look_at_account_nodes(tip, met.accounts, site)?;
+        self.look_for_more(&SLOTS, met.slots, "storage slot", site)?;
+        self.look_for_more(&STORAGE_NODES, met.storage_nodes, "storage trie node", site)?;
+        self.look_at_hashes(&CODE, "code", site)?;
+        self.look_at_hashes(&PREIMAGES, "preimage", site)
+    }
+
+    fn look_at_account(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        met: &mut Met,
+        trie: &mut HashBuilder,
+        site: &mut AuditSite<'_>,
+    ) -> Result<(), AuditError> {
+        met.accounts += 1;
+        let (hash, StoredAccount(account)) = match ACCOUNTS.entry(key, value) {
+            Ok(entry) => entry,
+            Err(error) => {
+                self.wrong(site, format!("account {}", shown(key)), "an account", error);
+                return Ok(());
+            }
+        };
+        add(&mut self.ledger.held, account.balance);
+        let mut leaf = Vec::new();
+        self.evm.params().rules.encode_account(&account, &mut leaf);
+        trie.add_leaf(Nibbles::unpack(hash), &leaf);
+        self.look_at_storage(hash, &account, met, site)?;
+        let code = B256::from(account.code_hash);
+        if code != KECCAK_EMPTY && !CODE.contains(site.stored, self.scope(), &code.0)? {
+            let what = format!("code of account {}", B256::from(hash));
+            self.wrong(site, what, code, "nothing");
+        }
+        if met.accounts.is_multiple_of(STEP) {
+            site.log.progress(&self.place("accounts"), met.accounts, None)?;
+        }
+        Ok(())
+    }
+
+    fn look_at_storage(
+        &self,
+        hash: [u8; 32],
+        account: &Account,
+        met: &mut Met,
+        site: &mut AuditSite<'_>,
+    ) -> Result<(), AuditError> {
+        let (stored, scope) = (site.stored, self.scope());
+        let place = |what: &str| format!("{what} of account {}", B256::from(hash));
+        let mut trie = HashBuilder::default();
+        let (mut slots, mut damaged) = (0u64, None);
+        SLOTS.scan(stored, scope, &hash, None, |key, value| {
+            match SLOTS.entry(key, value) {
+                Ok(((_, slot), StoredSlot(value))) => {
+                    trie.add_leaf(Nibbles::unpack(slot), &alloy_rlp::encode(value));
+                }
+                Err(error) => damaged = Some(error),
+            }
+            slots += 1;
+            ControlFlow::Continue(())
+        })?;
+        met.slots += slots;
+        if let Some(error) = damaged {
+            self.wrong(site, place("storage"), "slots", error);
+        }
+        let root = trie.root();
+        if root != account.storage_root {
+            self.wrong(site, place("storage root"), account.storage_root, root);
+        }
+        if account.storage_root == EMPTY_ROOT_HASH {
+            return Ok(());
+        }
+        let view = StateView::new(stored, scope, At::Latest);
+        let nodes = StorageNodes { view, account: B256::from(hash) };
+        let mut leaves = Vec::new();
+        let walked = walk(&nodes, account.storage_root, &mut |slot, value| {
+            let row = SLOTS.get(stored, scope, &(hash, slot.0)).map_err(StateError::from)?;
+            let row = row.map(|StoredSlot(value)| alloy_rlp::encode(value));
+            if row.as_deref() != Some(value) {
+                leaves.push((slot, shown(value), row.map_or("nothing".to_owned(), |r| shown(&r))));
+            }
+            Ok::<_, StateError>(())
+        });
+        for (slot, leaf, row) in leaves {
+            self.wrong(site, format!("slot {slot} {}", place("in storage")), leaf, row);
+        }
+        let walked = self.tell(walked, &place("storage trie"), site)?;
+        met.storage_nodes += walked.rows;
+        Ok(())
+    }
+
+    fn look_at_account_nodes(
+        &self,
+        tip: &Header,
+        accounts: u64,
+        site: &mut AuditSite<'_>,
+    ) -> Result<(), AuditError> {
+        let (stored, scope) = (site.stored, self.scope());
+        let view = StateView::new(stored, scope, At::Latest);
+        let rules = &self.evm.params().rules;
+        let mut leaves = Vec::new();
+        let walked = walk(&AccountNodes(view), tip.state_root, &mut |hash, value| {
+            let row = view.account_by_hash(hash)?.map(|account| {
+                let mut leaf = Vec::new();
+                rules.encode_account(&account, &mut leaf);
+                leaf
+            });
+            if row.as_deref() != Some(value) {
+                leaves.push((hash, shown(value), row.map_or("nothing".to_owned(), |r| shown(&r))));
+            }
+            Ok::<_, StateError>(())
+        });
+        for (hash, leaf, row) in leaves {
+            self.wrong(site, format!("account {hash}"), leaf, row);
+        }
+        let walked = self.tell(walked, "account trie", site)?;
+        if walked.wrong.is_empty() && walked.leaves < accounts {
+            let expected = format!("{} accounts", walked.leaves);
+            self.wrong(site, "account trie", expected, format!("{accounts} rows of accounts"));
+        }
+        if walked.wrong.is_empty() {
+            self.look_for_more(&NODES, walked.rows, "account trie node", site)?;
+        }
+        Ok(())
+    }
+
+    /// Tells what is wrong with the nodes of a trie.
+    fn tell(
+        &self,
+        walked: Result<Walked, StateError>,
+        place: &str,
+        site: &mut AuditSite<'_>,
+    ) -> Result<Walked, AuditError> {
+        match walked {
+            Ok(walked) => {
+                for (path, expected, found) in &walked.wrong {
+                    self.wrong(site, format!("{place}: node at {path:?}"), expected, found);
+                }
+                Ok(walked)
+            }
+            Err(error) => {
+                let error = told(error)?;
+                self.wrong(site, place, "a trie", error);
+                Ok(Walked::default())
+            }
+        }
+    }
+
+    /// Rows that belong to no account or trie.
+    fn look_for_more<K: KeyCodec, V: ValueCodec>(
+        &self,
+        table: &Table<K, V>,
+        known: u64,
+        what: &str,
+        site: &mut AuditSite<'_>,
+    ) -> Result<(), AuditError> {
+        let mut rows = 0u64;
+        table.scan(site.stored, self.scope(), &[], None, |_, _| {
+            rows += 1;
+            ControlFlow::Continue(())
+        })?;
+        if rows > known {
+            self.wrong(site, format!("{what}s"), format!("{known} rows"), format!("{rows} rows"));
+        }
+        Ok(())
+    }
+
+    /// Rows whose key is the hash of their value.
+    fn look_at_hashes(
+        &self,
+        table: &Table<[u8; 32], Vec<u8>>,
+        what: &str,
+        site: &mut AuditSite<'_>,
+    ) -> Result<(), AuditError> {
+        let mut wrong = Vec::new();
+        table.scan(site.stored, self.scope(), &[], None, |key, value| {
+            let hash = keccak256(value);
+            if key != hash.as_slice() {
+                wrong.push((shown(key), hash));
+            }
+            ControlFlow::Continue(())
+        })?;
+        for (key, hash) in wrong {
+            self.wrong(site, format!("{what} {key}"), "what has this hash", hash);
+        }
+        Ok(())
+    }
+}

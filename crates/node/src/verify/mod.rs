@@ -1,0 +1,189 @@
+//! `esker db verify`: looks at all that the data folder of a node that does not run holds.
+//!
+//! Each part knows its own rows: the store its pages, each chain its blocks, state and indexes ([`Audit`]), shared
+//! memory its elements, the chain contract its bundles. What no part can know alone is the supply of the native asset
+//! ([`supply`]).
+//!
+//! [`Audit`]: esker_chain::audit::Audit
+
+mod cli;
+mod report;
+mod shared;
+mod supply;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use esker_chain::audit::{AuditSite, Ledger, Scratch, audit_bundles};
+use esker_chain::tables::CHAINS;
+use esker_chain::{ChainError, ChainVm};
+use esker_primitives::clock::Clock;
+use esker_storage::audit::{AuditError, AuditLog as _, Finding};
+use esker_storage::{KvRead, Scope, StorageError, meta};
+use thiserror::Error;
+
+pub(crate) use cli::command;
+
+use self::report::Report;
+use self::shared::SharedMemory;
+use self::supply::Supply;
+use crate::chains::Chain;
+use crate::clock::SystemClock;
+use crate::config::Config;
+use crate::offline::{self, OfflineError, Stop};
+use crate::wiring::{StartError, exit_code, open_unchecked};
+
+/// Most bytes of the folder in which rows are derived.
+const SCRATCH_MAP_SIZE: u64 = 1 << 40;
+
+/// Why nothing could be said.
+#[derive(Debug, Error)]
+pub enum VerifyError {
+    /// The data can't be opened.
+    #[error(transparent)]
+    Offline(#[from] OfflineError),
+    /// A signal asked to stop.
+    #[error("stopped: not all was looked at")]
+    Stopped,
+    /// The result can't be written.
+    #[error("can't write the result: {0}")]
+    Output(io::Error),
+    /// The system gives no runtime.
+    #[error("can't start: {0}")]
+    Runtime(io::Error),
+}
+
+impl VerifyError {
+    /// The exit code of the process.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Offline(error) => error.exit_code(),
+            Self::Stopped | Self::Output(_) | Self::Runtime(_) => exit_code::FAILURE,
+        }
+    }
+}
+
+impl From<StartError> for VerifyError {
+    fn from(error: StartError) -> Self {
+        OfflineError::from(error).into()
+    }
+}
+
+impl From<StorageError> for VerifyError {
+    fn from(error: StorageError) -> Self {
+        StartError::from(error).into()
+    }
+}
+
+impl From<AuditError> for VerifyError {
+    fn from(error: AuditError) -> Self {
+        match error {
+            AuditError::Storage(error) => error.into(),
+            AuditError::Stopped => Self::Stopped,
+        }
+    }
+}
+
+/// Looks at everything and writes what is wrong, a line each, then a summary. Gives the number of findings.
+///
+/// # Errors
+/// The data can't be opened at all, or the work was stopped.
+pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
+    let stop = Stop::on_signal().map_err(VerifyError::Runtime)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let folder = offline::existing(config)?;
+    let mut report = Report::new(out, stop, Arc::clone(&clock));
+    report.progress("pages of the store", 0, None)?;
+    if let Err(error) = meta::check_dir(folder) {
+        let StorageError::Corrupted(found) = error else { return Err(error.into()) };
+        // LMDB trusts its pages: nothing in them can be read.
+        report.finding(Finding::new("store", "pages that can be read", found));
+        return report.end("");
+    }
+    let (store, chains) = open_unchecked(config, &clock)?;
+    let stored = store.snapshot()?;
+    let chains = begun(chains.into_iter().map(|(_, chain)| chain), stored.as_ref(), &mut report)?;
+    let vms: Vec<Arc<dyn ChainVm>> = chains.iter().map(Chain::vm).collect();
+    audit_bundles(&vms, stored.as_ref(), &mut report)?;
+
+    let mut memory = SharedMemory::new(config, &vms, scratch()?)?;
+    let mut ledgers = BTreeMap::<String, Ledger>::new();
+    let mut apart = BTreeMap::<String, Ledger>::new();
+    let mut all = true;
+    for chain in &chains {
+        let vm = chain.vm();
+        let id = vm.context().chain_id;
+        let mut exchanges = Vec::new();
+        let mut site = AuditSite {
+            stored: stored.as_ref(),
+            scratch: scratch()?,
+            log: &mut report,
+            exchanges: &mut |exchange| memory.exchange(&id, exchange, &mut exchanges),
+        };
+        let ledger = chain.audit().audit(&mut site)?;
+        exchanges.into_iter().for_each(|finding| report.finding(finding));
+        match ledger {
+            Some(ledger) => {
+                let own_coin = matches!(chain, Chain::Evm(_)) && id != config.network.c_chain().id;
+                let ledgers = if own_coin { &mut apart } else { &mut ledgers };
+                ledgers.insert(vm.name(), ledger);
+            }
+            None => all = false,
+        }
+    }
+    // What chains exchanged and how much there is can't be told from a part of the blocks.
+    let supply = if all {
+        memory.compare(stored.as_ref(), &mut report)?;
+        let supply = Supply {
+            exported_by_p: memory.exported_by_p(),
+            in_memory: memory.native_in(stored.as_ref())?,
+            chains: ledgers,
+            apart,
+        };
+        supply.findings().into_iter().for_each(|finding| report.finding(finding));
+        supply.to_string()
+    } else {
+        String::new()
+    };
+    drop(stored);
+    store.writer.close_blocking()?;
+    report.end(&supply)
+}
+
+/// A store for rows that should be there; it goes with its last use.
+fn scratch() -> Result<Scratch, StorageError> {
+    let options = meta::OpenOptions { map_size: SCRATCH_MAP_SIZE, durable: false };
+    Ok(Scratch::new(Arc::new(meta::open_temp(&options)?)))
+}
+
+/// The chains that have begun. One that has not holds no rows.
+fn begun(
+    chains: impl Iterator<Item = Chain>,
+    stored: &dyn KvRead,
+    report: &mut Report<'_>,
+) -> Result<Vec<Chain>, VerifyError> {
+    let mut begun = Vec::new();
+    for chain in chains {
+        let vm = chain.vm();
+        let (id, scope) = (vm.context().chain_id, vm.context().scope);
+        let is_noted = CHAINS.contains(stored, Scope::NODE, id.as_bytes())?;
+        let prefix = scope.0.to_be_bytes();
+        let has_rows = stored.seek(&prefix)?.is_some_and(|(key, _)| key.starts_with(&prefix));
+        if is_noted != has_rows {
+            let told = |is: bool| if is { "a chain that has begun" } else { "one that has not" };
+            let place = format!("chains: {}", vm.name());
+            report.finding(Finding::new(place, told(has_rows), told(is_noted)));
+        }
+        if has_rows {
+            begun.push(chain);
+        }
+    }
+    Ok(begun)
+}
+
+impl From<ChainError> for VerifyError {
+    fn from(error: ChainError) -> Self {
+        StartError::from(error).into()
+    }
+}

@@ -1,0 +1,116 @@
+//! Shared memory, as it follows from what all chains did.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use esker_chain::ChainVm;
+use esker_chain::audit::{Exchange, Ledger, Scratch};
+use esker_primitives::codec::Decode as _;
+use esker_primitives::{AssetId, ChainId};
+use esker_shared_memory::{Element, Requests, SharedMemoryError, apply, compare, visit};
+use esker_storage::audit::{AuditError, AuditLog, Finding};
+use esker_storage::{KvRead, StorageError};
+use esker_utxo::Utxo;
+
+use crate::config::Config;
+use crate::networks::P_CHAIN_ID;
+use crate::wiring::exported_by_p;
+
+/// Shared memory under construction. Chains may be told in any order: what is taken before it was left is noted.
+pub(super) struct SharedMemory {
+    expected: Scratch,
+    native: AssetId,
+    exported_by_p: u128,
+}
+
+impl SharedMemory {
+    /// What the network says that P exported to these chains.
+    pub(super) fn new(
+        config: &Config,
+        chains: &[Arc<dyn ChainVm>],
+        expected: Scratch,
+    ) -> Result<Self, StorageError> {
+        let begun = |id: &ChainId| chains.iter().any(|chain| chain.context().chain_id == *id);
+        let requests = exported_by_p(&config.network, begun);
+        let native = config.network.native_asset_id;
+        let elements = requests.values().flat_map(|requests| &requests.puts);
+        let exported_by_p = elements
+            .map(|element| native_in(&native, &element.value))
+            .fold(0, u128::saturating_add);
+        // Twice the same would have been refused when the network was read.
+        let _done = expected.fill(|draft| done(apply(draft, &P_CHAIN_ID, &requests)))?;
+        Ok(Self { expected, native, exported_by_p })
+    }
+
+    /// What P exported of the native asset, in units of [`Ledger`].
+    pub(super) fn exported_by_p(&self) -> u128 {
+        self.exported_by_p
+    }
+
+    /// Does what a chain did. What can't have been is told.
+    pub(super) fn exchange(
+        &mut self,
+        chain: &ChainId,
+        exchange: Exchange,
+        findings: &mut Vec<Finding>,
+    ) -> Result<(), AuditError> {
+        let mut requests = Requests::default();
+        let peer = match exchange {
+            Exchange::Put { peer, key, value, traits } => {
+                requests.puts.push(Element { key, value, traits });
+                peer
+            }
+            Exchange::Remove { peer, key } => {
+                requests.removes.push(key);
+                peer
+            }
+        };
+        let requests = BTreeMap::from([(peer, requests)]);
+        if let Some(refused) = self.expected.fill(|draft| done(apply(draft, chain, &requests)))? {
+            let place = format!("shared memory: blocks of {chain} with {peer}");
+            findings.push(Finding::new(place, "each export and import once", refused));
+        }
+        Ok(())
+    }
+
+    /// Tells where what is stored differs.
+    pub(super) fn compare(
+        &self,
+        stored: &dyn KvRead,
+        log: &mut dyn AuditLog,
+    ) -> Result<(), AuditError> {
+        compare(stored, self.expected.rows()?.as_ref(), log)
+    }
+
+    /// The native asset in it, in units of [`Ledger`].
+    pub(super) fn native_in(&self, stored: &dyn KvRead) -> Result<u128, AuditError> {
+        let mut sum = 0u128;
+        visit(stored, |value| {
+            sum = sum.saturating_add(native_in(&self.native, value));
+            ControlFlow::Continue(())
+        })?;
+        Ok(sum)
+    }
+}
+
+/// A refusal in words; a failure of the store stays one.
+fn done(applied: Result<(), SharedMemoryError>) -> Result<Option<SharedMemoryError>, StorageError> {
+    match applied {
+        Ok(()) => Ok(None),
+        Err(SharedMemoryError::Storage(error)) => Err(error),
+        Err(refused) => Ok(Some(refused)),
+    }
+}
+
+/// How much of the native asset an element is.
+fn native_in(native: &AssetId, value: &[u8]) -> u128 {
+    match Utxo::from_versioned_bytes(value, value.len()) {
+        Ok(utxo) if utxo.asset_id == *native => {
+            let amount = utxo.output.as_transfer().map_or(0, |out| out.amount);
+            u128::from(amount).saturating_mul(Ledger::PER_NANO)
+        }
+        // Another asset; what is damaged is told where rows are compared.
+        _ => 0,
+    }
+}

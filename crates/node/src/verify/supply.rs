@@ -1,0 +1,147 @@
+//! The supply of the native asset: what began in a genesis is held on a chain, waits in shared memory, or was burnt.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use esker_chain::audit::Ledger;
+use esker_storage::audit::Finding;
+
+/// Amounts in units of [`Ledger`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Supply {
+    /// Of each chain, by its name.
+    pub(super) chains: BTreeMap<String, Ledger>,
+    /// Of chains whose coin is their own, no share of the native asset.
+    pub(super) apart: BTreeMap<String, Ledger>,
+    /// What the network says that P exported.
+    pub(super) exported_by_p: u128,
+    /// What waits in shared memory.
+    pub(super) in_memory: u128,
+}
+
+impl Supply {
+    fn sum(&self, part: impl Fn(&Ledger) -> u128) -> u128 {
+        self.chains.values().map(part).fold(0, u128::saturating_add)
+    }
+
+    fn begun(&self) -> u128 {
+        self.sum(|ledger| ledger.genesis).saturating_add(self.exported_by_p)
+    }
+
+    fn now(&self) -> u128 {
+        self.sum(|ledger| ledger.held.saturating_add(ledger.burnt)).saturating_add(self.in_memory)
+    }
+
+    /// Where amounts do not add up: on a chain, between chains, all in all.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut check = |place: String, expected: u128, found: u128| {
+            if expected != found {
+                findings.push(Finding::new(place, Coins(expected), Coins(found)));
+            }
+        };
+        for (name, ledger) in self.chains.iter().chain(&self.apart) {
+            let Ledger { genesis, imported, exported, burnt, held } = *ledger;
+            let came = genesis.saturating_add(imported);
+            let went = exported.saturating_add(burnt);
+            let place = format!("{name}: coins held");
+            // More may have gone than came; then nothing is left to be expected.
+            check(place, came.saturating_sub(went), held);
+        }
+        let left = self.sum(|ledger| ledger.exported).saturating_add(self.exported_by_p);
+        let taken = self.sum(|ledger| ledger.imported);
+        let place = "shared memory: native asset".to_owned();
+        check(place, left.saturating_sub(taken), self.in_memory);
+        check("native supply".to_owned(), self.begun(), self.now());
+        findings
+    }
+}
+
+impl fmt::Display for Supply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "native supply: {} in genesis", Coins(self.begun()))?;
+        for (name, ledger) in &self.chains {
+            write!(f, "; {} on {name}", Coins(ledger.held))?;
+        }
+        let burnt = self.sum(|ledger| ledger.burnt);
+        write!(f, "; {} in shared memory; {} burnt", Coins(self.in_memory), Coins(burnt))
+    }
+}
+
+/// An amount in whole coins with its decimals.
+struct Coins(u128);
+
+impl fmt::Display for Coins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const COIN: u128 = 1_000_000_000_000_000_000;
+        write!(f, "{}", self.0 / COIN)?;
+        let decimals = format!("{:018}", self.0 % COIN);
+        match decimals.trim_end_matches('0') {
+            "" => Ok(()),
+            some => write!(f, ".{some}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COIN: u128 = 1_000_000_000_000_000_000;
+
+    fn supply() -> Supply {
+        let x = Ledger { genesis: 100, imported: 5, exported: 30, burnt: 3, held: 72 };
+        let c = Ledger { genesis: 50, imported: 20, exported: 6, burnt: 1, held: 63 };
+        let chains = BTreeMap::from([("X".to_owned(), x), ("C".to_owned(), c)]);
+        let y = Ledger { genesis: 7, held: 7, ..Ledger::default() };
+        let apart = BTreeMap::from([("Y".to_owned(), y)]);
+        Supply { chains, apart, exported_by_p: 4, in_memory: 15 }
+    }
+
+    fn changed(change: impl FnOnce(&mut Supply)) -> Vec<String> {
+        let mut supply = supply();
+        change(&mut supply);
+        supply.findings().iter().map(|finding| finding.place.clone()).collect()
+    }
+
+    #[test]
+    fn what_does_not_add_up_is_found_where_it_is() {
+        assert_eq!(changed(|_| {}), [] as [&str; 0]);
+        let ledger = |supply: &mut Supply, name: &str, change: fn(&mut Ledger)| {
+            change(supply.chains.get_mut(name).unwrap());
+        };
+        let held = ["X: coins held", "native supply"];
+        assert_eq!(changed(|supply| ledger(supply, "X", |x| x.held += 1)), held);
+        assert_eq!(changed(|supply| ledger(supply, "X", |x| x.held -= 1)), held);
+        assert_eq!(
+            changed(|supply| supply.in_memory -= 1),
+            ["shared memory: native asset", "native supply"]
+        );
+        assert_eq!(
+            changed(|supply| ledger(supply, "C", |c| c.imported += 1)),
+            ["C: coins held", "shared memory: native asset"]
+        );
+        assert_eq!(
+            changed(|supply| ledger(supply, "C", |c| c.burnt = u128::MAX)),
+            ["C: coins held", "native supply"]
+        );
+        let y = |supply: &mut Supply| supply.apart.get_mut("Y").unwrap().held = 8;
+        assert_eq!(changed(y), ["Y: coins held"]);
+    }
+
+    #[test]
+    fn amounts_are_shown_in_coins() {
+        for (amount, text) in [
+            (0, "0"),
+            (1, "0.000000000000000001"),
+            (COIN, "1"),
+            (720_000_000 * COIN + COIN / 10, "720000000.1"),
+        ] {
+            assert_eq!(Coins(amount).to_string(), text);
+        }
+        assert_eq!(
+            Supply { in_memory: COIN, ..Supply::default() }.to_string(),
+            "native supply: 0 in genesis; 1 in shared memory; 0 burnt"
+        );
+    }
+}

@@ -1,0 +1,369 @@
+//! The chain's rows against its blocks: everything that follows from them is derived again, by the code that writes
+//! it when a block is accepted, and compared row by row. Signatures and rules are not looked at again: whether a
+//! block was to be accepted was decided then, and an import of the blocks decides it anew.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use esker_chain::ChainVm as _;
+use esker_chain::audit::{Audit, AuditSite, Exchange, Ledger};
+use esker_primitives::{AssetId, Id, TxId};
+use esker_storage::audit::{AuditError, Finding, compare_rows, shown};
+use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageError, WriteSet};
+use esker_utxo::Utxo;
+
+use crate::block::Block;
+use crate::execute::{add_utxo, asset_record, exported_element, remove_utxo, touch, write_block};
+use crate::index::Rows;
+use crate::state::ChainState;
+use crate::state::raw::RawUtxo;
+use crate::state::tables::{
+    ACCEPTED_AT, ADDRESS_TXS, ADDRESS_UTXOS, ASSETS, BLOCK_HEIGHTS, BLOCKS, GENESIS, INDEXED,
+    REJECTED, REJECTED_ORDER, TIP, TXS, visit_utxos,
+};
+use crate::txs::{Tx, UnsignedTx};
+use crate::verify::semantic::EXEMPT;
+use crate::vm::Xvm;
+
+/// Blocks between two reports of progress.
+const STEP: u64 = 64;
+
+impl Audit for Xvm {
+    fn audit(&self, site: &mut AuditSite<'_>) -> Result<Option<Ledger>, AuditError> {
+        let mut audit =
+            Auditing { xvm: self, name: self.name(), ledger: Ledger::default(), indexed: None };
+        audit.derive_genesis(site)?;
+        if !audit.derive_blocks(site)? {
+            return Ok(None);
+        }
+        audit.compare(site)?;
+        audit.look_at_times(site)?;
+        audit.look_at_rejections(site)?;
+        audit.count_held(site)?;
+        Ok(Some(audit.ledger))
+    }
+}
+
+struct Auditing<'a> {
+    xvm: &'a Xvm,
+    name: String,
+    ledger: Ledger,
+    /// Height up to which the index of addresses has its rows.
+    indexed: Option<u64>,
+}
+
+/// What a transaction moves of the native asset, in nano-units.
+#[derive(Default)]
+struct Moved {
+    consumed: u128,
+    imported: u128,
+    produced: u128,
+    exported: u128,
+}
+
+impl Auditing<'_> {
+    fn scope(&self) -> Scope {
+        self.xvm.scope()
+    }
+
+    fn place(&self, what: impl std::fmt::Display) -> String {
+        format!("{}: {what}", self.name)
+    }
+
+    fn native(&self) -> AssetId {
+        self.xvm.context().native_asset_id
+    }
+
+    /// Nano-units of the native asset in an output.
+    fn native_in(&self, utxo: &Utxo) -> u128 {
+        let amount = utxo.output.as_transfer().map_or(0, |out| u128::from(out.amount));
+        if utxo.asset_id == self.native() { amount } else { 0 }
+    }
+
+    fn derive_genesis(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+        let mut rows = WriteSet::new();
+        if let Err(error) = self.xvm.genesis(&mut rows) {
+            return Err(StorageError::Backend(error.to_string()).into());
+        }
+        INDEXED.delete(&mut rows, self.scope(), &());
+        site.scratch.fill(|draft| {
+            put_all(draft, &rows);
+            Ok::<_, StorageError>(())
+        })?;
+        let rows = site.scratch.rows()?;
+        self.ledger.genesis = self.native_of_set(rows.as_ref())?;
+        let stored = INDEXED.get(site.stored, self.scope(), &());
+        self.indexed = stored.unwrap_or_else(|error| {
+            site.log.finding(Finding::new(self.place("address index"), "a height", error));
+            None
+        });
+        Ok(())
+    }
+
+    /// Goes over the blocks in order; false if one can't be used, and what follows not be derived.
+    fn derive_blocks(&mut self, site: &mut AuditSite<'_>) -> Result<bool, AuditError> {
+        let last = BLOCKS.last(site.stored, self.scope(), &[])?.map_or(0, |(height, _)| height);
+        let mut parent = ChainState::new(site.scratch.rows()?.as_ref(), self.scope()).tip()?.id;
+        for height in 1..=last {
+            let place = self.place(format!("block {height}"));
+            let found = BLOCKS.get(site.stored, self.scope(), &height)?;
+            let block = match found.as_deref().map(Block::parse) {
+                Some(Ok(block)) => block,
+                Some(Err(error)) => {
+                    site.log.finding(Finding::new(place, "a block", error));
+                    return Ok(false);
+                }
+                None => {
+                    site.log.finding(Finding::new(place, "a block", "nothing"));
+                    return Ok(false);
+                }
+            };
+            if block.parent_id() != parent || block.height() != height {
+                let told = |id: &Id, height| format!("height {height} after block {id}");
+                let found = told(&block.parent_id(), block.height());
+                site.log.finding(Finding::new(place, told(&parent, height), found));
+                return Ok(false);
+            }
+            parent = block.id();
+            self.derive_block(&block, site)?;
+            if height.is_multiple_of(STEP) {
+                site.log.progress(&self.place("blocks"), height, Some(last))?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn derive_block(&mut self, block: &Block, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+        let scratch = site.scratch.clone();
+        scratch.fill(|draft| {
+            for tx in block.txs() {
+                self.derive_tx(tx, block.height(), draft, site)?;
+            }
+            Ok::<_, AuditError>(write_block(draft, self.scope(), block)?)
+        })
+    }
+
+    /// What a transaction writes.
+    fn derive_tx(
+        &mut self,
+        tx: &Tx,
+        height: u64,
+        draft: &mut Draft<'_>,
+        site: &mut AuditSite<'_>,
+    ) -> Result<(), AuditError> {
+        let scope = self.scope();
+        let place = self.place(format!("block {height}: transaction {}", tx.id()));
+        let mut moved = Moved::default();
+        let mut touched = BTreeSet::new();
+        for utxo_id in tx.unsigned().local_utxo_ids() {
+            let id = utxo_id.input_id();
+            match ChainState::new(&*draft, scope).utxo(&utxo_id)? {
+                Some(utxo) => {
+                    touch(&mut touched, &utxo);
+                    moved.consumed = moved.consumed.saturating_add(self.native_in(&utxo));
+                    remove_utxo(draft, scope, &id, &utxo);
+                }
+                None if tx.id() == EXEMPT => {}
+                None => site.log.finding(Finding::new(&place, format!("UTXO {id}"), "nothing")),
+            }
+        }
+        for utxo in tx.produced_utxos() {
+            touch(&mut touched, &utxo);
+            moved.produced = moved.produced.saturating_add(self.native_in(&utxo));
+            add_utxo(draft, scope, &self.xvm.params().fee_asset_id, &utxo);
+        }
+        match tx.unsigned() {
+            UnsignedTx::CreateAsset(asset) => {
+                ASSETS.put(draft, scope, &tx.id(), &asset_record(asset));
+            }
+            UnsignedTx::Import(import) => {
+                for input in tx.unsigned().imported_inputs() {
+                    if input.asset_id == self.native() {
+                        let amount = u128::from(input.input.amount);
+                        moved.imported = moved.imported.saturating_add(amount);
+                    }
+                    let key = input.utxo_id.input_id().as_bytes().to_vec();
+                    (site.exchanges)(Exchange::Remove { peer: import.source_chain, key })?;
+                }
+            }
+            UnsignedTx::Export(export) => {
+                for utxo in tx.exported_utxos() {
+                    moved.exported = moved.exported.saturating_add(self.native_in(&utxo));
+                    let element = exported_element(&utxo);
+                    (site.exchanges)(Exchange::Put {
+                        peer: export.destination_chain,
+                        key: element.key,
+                        value: element.value,
+                        traits: element.traits,
+                    })?;
+                }
+            }
+            UnsignedTx::Base(_) | UnsignedTx::Operation(_) => {}
+        }
+        if self.indexed.is_some_and(|indexed| height <= indexed) {
+            let mut rows = WriteSet::new();
+            let mut index = Rows::new(&*draft, scope);
+            for (address, asset) in touched {
+                index.add(&mut rows, address, asset, tx.id())?;
+            }
+            put_all(draft, &rows);
+        }
+        self.count(moved, &place, site);
+        Ok(())
+    }
+
+    /// Adds to the ledger. What a transaction takes in and leaves nowhere is burnt.
+    fn count(&mut self, moved: Moved, place: &str, site: &mut AuditSite<'_>) {
+        let Moved { consumed, imported, produced, exported } = moved;
+        let (taken, left) = (consumed.saturating_add(imported), produced.saturating_add(exported));
+        if taken < left {
+            let expected = format!("at most {taken} nano-units of the native asset");
+            site.log.finding(Finding::new(place, expected, format!("{left} produced")));
+        }
+        let add = |sum: &mut u128, nano: u128| {
+            *sum = sum.saturating_add(nano.saturating_mul(Ledger::PER_NANO));
+        };
+        add(&mut self.ledger.imported, imported);
+        add(&mut self.ledger.exported, exported);
+        add(&mut self.ledger.burnt, taken.saturating_sub(left));
+    }
+
+    /// Every table that follows from the blocks.
+    fn compare(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+        let expected = site.scratch.rows()?;
+        let scope = self.scope();
+        let tables = [
+            (TIP.prefix(scope), "last block"),
+            (GENESIS.prefix(scope), "genesis"),
+            (BLOCKS.prefix(scope), "block"),
+            (BLOCK_HEIGHTS.prefix(scope), "height of block"),
+            (TXS.prefix(scope), "transaction or UTXO"),
+            (ADDRESS_UTXOS.prefix(scope), "UTXO of an address"),
+            (ASSETS.prefix(scope), "asset"),
+            (ADDRESS_TXS.prefix(scope), "transaction of an address"),
+        ];
+        for (prefix, what) in tables {
+            let name = |key: &[u8]| {
+                let key = key.strip_prefix(&prefix).unwrap_or(key);
+                self.place(format!("{what} {}", row_name(what, key)))
+            };
+            compare_rows(site.stored, expected.as_ref(), &prefix, &name, site.log)?;
+        }
+        let tip = ChainState::new(expected.as_ref(), scope).tip()?.height;
+        if let Some(indexed) = self.indexed.filter(|indexed| *indexed > tip) {
+            let place = self.place("address index");
+            site.log.finding(Finding::new(place, format!("a height up to {tip}"), indexed));
+        }
+        Ok(())
+    }
+
+    /// Times of acceptance are this node's own; each block but the first has one.
+    fn look_at_times(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+        let tip = ChainState::new(site.scratch.rows()?.as_ref(), self.scope()).tip()?.height;
+        let mut next = 1u64;
+        let mut wrong = Vec::new();
+        ACCEPTED_AT.scan(site.stored, self.scope(), &[], None, |key, value| {
+            match ACCEPTED_AT.entry(key, value) {
+                Ok((height, _)) if height == next => next = next.saturating_add(1),
+                Ok((height, _)) => wrong.push((height.min(next), "one for each block".to_owned())),
+                Err(error) => wrong.push((next, error.to_string())),
+            }
+            if wrong.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        if wrong.is_empty() && next != tip.saturating_add(1) {
+            wrong.push((next, "nothing".to_owned()));
+        }
+        for (height, found) in wrong {
+            let place = self.place(format!("time of acceptance of block {height}"));
+            site.log.finding(Finding::new(place, "a time", found));
+        }
+        Ok(())
+    }
+
+    /// Reasons of rejection, and the order in which they came.
+    fn look_at_rejections(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+        let scope = self.scope();
+        let mut pairs = 0u64;
+        let mut wrong = Vec::new();
+        let mut look = |id: Result<TxId, StorageError>| {
+            let (place, found) = match id {
+                Ok(id) => (self.place(format!("rejected transaction {id}")), "nothing".to_owned()),
+                Err(error) => (self.place("rejected transactions"), error.to_string()),
+            };
+            wrong.push(Finding::new(place, "a reason and its place in the order", found));
+        };
+        REJECTED.scan(site.stored, scope, &[], None, |key, value| {
+            match REJECTED.entry(key, value) {
+                Ok((id, record)) => {
+                    pairs = pairs.saturating_add(1);
+                    match REJECTED_ORDER.get(site.stored, scope, &record.order) {
+                        Ok(Some(found)) if found == id => {}
+                        Ok(_) => look(Ok(id)),
+                        Err(error) => look(Err(error)),
+                    }
+                }
+                Err(error) => look(Err(error)),
+            }
+            ControlFlow::Continue(())
+        })?;
+        REJECTED_ORDER.scan(site.stored, scope, &[], None, |key, value| {
+            // A transaction that was rejected again has a later place, too: only the last one counts.
+            match REJECTED_ORDER.entry(key, value) {
+                Ok((_, id)) => match REJECTED.contains(site.stored, scope, &id) {
+                    Ok(true) => {}
+                    Ok(false) => look(Ok(id)),
+                    Err(error) => look(Err(error)),
+                },
+                Err(error) => look(Err(error)),
+            }
+            ControlFlow::Continue(())
+        })?;
+        wrong.into_iter().for_each(|finding| site.log.finding(finding));
+        Ok(())
+    }
+
+    fn count_held(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+        self.ledger.held = self.native_of_set(site.stored)?;
+        Ok(())
+    }
+
+    /// The native asset in all UTXOs that a reader shows.
+    fn native_of_set(&self, reader: &dyn KvRead) -> Result<u128, AuditError> {
+        let mut held = 0u128;
+        visit_utxos(reader, self.scope(), |bytes| {
+            // A damaged row is told where rows are compared.
+            if let Some(utxo) = RawUtxo::new(bytes)
+                && utxo.asset_id() == self.native()
+            {
+                held = held.saturating_add(u128::from(utxo.amount().unwrap_or(0)));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(held.saturating_mul(Ledger::PER_NANO))
+    }
+}
+
+fn put_all(out: &mut impl KvWrite, rows: &WriteSet) {
+    for (key, value) in rows.iter() {
+        match value {
+            Some(value) => out.put(key, value),
+            None => out.delete(key),
+        }
+    }
+}
+
+/// The key of a row, as it is known elsewhere.
+fn row_name(what: &str, key: &[u8]) -> String {
+    match (what, <[u8; 8]>::try_from(key), <[u8; 32]>::try_from(key)) {
+        ("block", Ok(height), _) => u64::from_be_bytes(height).to_string(),
+        (_, _, Ok(id)) => Id::new(id).to_string(),
+        _ => match key.split_first_chunk() {
+            Some((id, index)) if index.len() == 4 => {
+                let index = index.try_into().map_or(0, u32::from_be_bytes);
+                format!("{}:{index}", Id::new(*id))
+            }
+            _ if key.is_empty() => String::new(),
+            _ => shown(key),
+        },
+    }
+}
