@@ -9,6 +9,7 @@
 //! - [`rules`]: what holds when, one file a fork phase; nothing else asks which chain it is.
 //! - [`executor`]: running transactions, with revm.
 //! - [`call`]: calls that nobody signed, gas estimates, access lists.
+//! - [`simulate`]: blocks of calls that are not made.
 //! - [`extension`]: the port for what blocks carry beside EVM transactions.
 //! - [`view`]: what services read of the chain and of the pool.
 //! - [`logs`]: which blocks may hold a log.
@@ -26,6 +27,7 @@ pub mod logs;
 pub mod oracle;
 pub mod pool;
 pub mod rules;
+pub mod simulate;
 pub mod state;
 pub mod trie;
 pub mod types;

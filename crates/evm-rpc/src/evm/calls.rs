@@ -16,8 +16,8 @@ use esker_rpc::{CallContext, MethodTable, RpcError};
 use serde::{Serialize, Serializer};
 
 use super::defaults::{GasDefault, request};
-use super::table;
 use super::transact::Transact;
+use super::{simulate, table};
 use crate::error::unreadable;
 use crate::wire::call::{self as args, TransactionArgs};
 use crate::wire::{AccessTuple, Addr, Big, BlockNumber, BlockNumberOrHash, Data, Uint64};
@@ -25,14 +25,15 @@ use crate::wire::{AccessTuple, Addr, Big, BlockNumber, BlockNumberOrHash, Data, 
 /// JSON-RPC code of a revert that says why.
 const REVERTED: i64 = 3;
 
-const LATEST: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Latest);
+pub(super) const LATEST: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Latest);
 
 pub(super) fn methods() -> MethodTable<Transact> {
-    table()
+    let table = table()
         .on_list_tried("call", try_call, call)
         .on_list_blocking_with("callDetailed", call_detailed)
         .on_list_blocking_with("estimateGas", estimate_gas)
-        .on_list_blocking_with("createAccessList", create_access_list)
+        .on_list_blocking_with("createAccessList", create_access_list);
+    simulate::methods(table)
 }
 
 type Overrides = (Option<args::StateOverrides>, Option<args::BlockOverrides>);
@@ -212,7 +213,7 @@ impl Transact {
     }
 
     /// Runs `work` on the state after a block, within the limits of calls.
-    fn at<R>(
+    pub(super) fn at<R>(
         &self,
         place: &Arc<SealedHeader>,
         request: &CallRequest,
@@ -314,7 +315,7 @@ fn failed(outcome: &CallOutcome) -> RpcError {
     }
 }
 
-fn refusal(error: CallError) -> RpcError {
+pub(super) fn refusal(error: CallError) -> RpcError {
     match error {
         CallError::Failed(outcome) => failed(&outcome),
         CallError::State(error) => unreadable(error),
@@ -322,7 +323,7 @@ fn refusal(error: CallError) -> RpcError {
     }
 }
 
-fn state_overrides(given: Option<args::StateOverrides>) -> StateOverrides {
+pub(super) fn state_overrides(given: Option<args::StateOverrides>) -> StateOverrides {
     let account = |account: args::AccountOverride| AccountOverride {
         balance: account.balance.map(|Big(balance)| balance),
         nonce: account.nonce.map(|Uint64(nonce)| nonce),

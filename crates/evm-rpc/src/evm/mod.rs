@@ -4,11 +4,13 @@ mod accounts;
 mod blocks;
 mod calls;
 mod chain;
+mod config;
 mod defaults;
 mod fees;
 mod filters;
 mod proof;
 mod send;
+mod simulate;
 mod state;
 mod transact;
 mod transactions;
@@ -52,6 +54,7 @@ fn blockchain(reads: &Arc<Reads>) -> Service {
         .on_list("blockNumber", chain::block_number)
         .on_list("getChainConfig", chain::get_chain_config)
         .on_list("blobBaseFee", chain::blob_base_fee)
+        .on_list("config", config::config)
         .on_list("getBalance", state::get_balance)
         .on_list("getAssetBalance", state::get_asset_balance)
         .on_list("getCode", state::get_code)

@@ -40,7 +40,7 @@ pub enum Transactions {
 impl Serialize for HeaderReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let SealedHeader { header, hash } = &*self.0;
-        serialize(&Members { header, hash: Hash(*hash), block: None }, serializer)
+        serialize(&Members { header, hash: Hash(*hash), block: None }, NO_CALLS, serializer)
     }
 }
 
@@ -48,9 +48,22 @@ impl Serialize for BlockReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let SealedBlock { block, hash, .. } = &*self.block;
         let members = Members { header: &block.header, hash: Hash(*hash), block: Some(self) };
-        serialize(&members, serializer)
+        serialize(&members, NO_CALLS, serializer)
     }
 }
+
+/// A block with what its calls came to.
+pub(super) fn serialize_with_calls<S: Serializer>(
+    reply: &BlockReply,
+    calls: &impl Serialize,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let SealedBlock { block, hash, .. } = &*reply.block;
+    let members = Members { header: &block.header, hash: Hash(*hash), block: Some(reply) };
+    serialize(&members, Some(calls), serializer)
+}
+
+const NO_CALLS: Option<&()> = None;
 
 struct Members<'a> {
     header: &'a Header,
@@ -60,7 +73,11 @@ struct Members<'a> {
 }
 
 /// Writes what is there, in the order of the names.
-fn serialize<S: Serializer>(members: &Members<'_>, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize<S: Serializer>(
+    members: &Members<'_>,
+    calls: Option<&impl Serialize>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     let Members { header, hash, block } = members;
     let optional = OptionalFields::of(header);
     let mut map = serializer.serialize_map(None)?;
@@ -72,6 +89,7 @@ fn serialize<S: Serializer>(members: &Members<'_>, serializer: S) -> Result<S::O
         map.serialize_entry("blockExtraData", &HexRef(&block.block.ext_data))?;
     }
     entry(&mut map, "blockGasCost", optional.block_gas_cost.map(Big))?;
+    entry(&mut map, "calls", calls)?;
     map.serialize_entry("difficulty", &Big(header.difficulty))?;
     entry(&mut map, "excessBlobGas", optional.excess_blob_gas.map(Uint64))?;
     entry(&mut map, "extDataGasUsed", optional.ext_data_gas_used.map(Big))?;

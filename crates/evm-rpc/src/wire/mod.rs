@@ -14,6 +14,7 @@ mod new_head;
 mod proof;
 mod quantity;
 mod receipt;
+mod simulated;
 mod storage_key;
 mod transaction;
 
@@ -26,5 +27,6 @@ pub(crate) use proof::nodes as proof_nodes;
 pub use proof::{ProofReply, StorageProofReply};
 pub use quantity::{Big, Uint, Uint64};
 pub use receipt::{LogReply, ReceiptReply, receipts_of};
+pub use simulated::SimulatedBlockReply;
 pub use storage_key::{KeyError, StorageKey};
 pub use transaction::{AccessTuple, TransactionReply};

@@ -72,7 +72,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    pub(super) fn of(error: TxError, gas: u64, timeout: Duration) -> Self {
+    pub(crate) fn of(error: TxError, gas: u64, timeout: Duration) -> Self {
         Self::or(error, timeout, |error| Self::Refused { error, gas })
     }
 

@@ -23,15 +23,19 @@ pub struct CallOutcome {
 }
 
 impl CallOutcome {
-    pub(super) fn of(ended: ExecutionEnd) -> Self {
+    pub(crate) fn of(ended: ExecutionEnd) -> Self {
         let ExecutionEnd { error, gas_used, output, logs } = ended;
         Self { gas_used, output, error, logs }
     }
 
+    /// Did the code take its changes back?
+    pub fn has_reverted(&self) -> bool {
+        self.error == Some(VmError::Reverted)
+    }
+
     /// The data of a revert that has any: it has an error code of its own, 3.
     pub fn revert_data(&self) -> Option<&Bytes> {
-        let reverted = self.error == Some(VmError::Reverted);
-        (reverted && !self.output.is_empty()).then_some(&self.output)
+        (self.has_reverted() && !self.output.is_empty()).then_some(&self.output)
     }
 
     /// The error's text, with the reason that a revert gives; empty where there is no error.

@@ -5,7 +5,7 @@ use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_rlp::{BufMut, Encodable, Header};
 
 use super::CallError;
-use crate::executor::Message;
+use crate::executor::{Message, Origin};
 
 /// Gas of a call where nothing limits it.
 const UNLIMITED: u64 = u64::MAX / 2;
@@ -62,7 +62,7 @@ impl CallRequest {
             access_list: self.access_list.clone().unwrap_or_default(),
             blob_hashes: self.blob_hashes.clone(),
             blob_fee_cap: self.max_fee_per_blob_gas.unwrap_or_default(),
-            is_call: true,
+            origin: Origin::Call,
         })
     }
 

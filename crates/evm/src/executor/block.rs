@@ -67,17 +67,9 @@ impl<'a> BlockExecutor<'a> {
         gas_available: u64,
     ) -> Result<Self, TxError> {
         let mut state = StateOverlay::new(view, hashes, chain.codes.clone());
-        let durango = chain.rules.schedule().begins(Phase::Durango);
-        if parent.time < durango && durango <= block.time {
-            activate_warp(&mut state)?;
-        }
+        activate(chain, &mut state, parent.time, block.time)?;
         let mut runner = Runner::new(chain, state, &block, Bounds::default());
-        if let Some(contract) = chain.rules.system_call(&block.phase)
-            && !runner.state().code(contract)?.is_empty()
-        {
-            let root = Bytes::from_static(&[0; 32]);
-            runner.system_call(SYSTEM, contract, root, SYSTEM_CALL_GAS)?;
-        }
+        begin_block(chain, &mut runner, &block, B256::ZERO)?;
         let chain_id = chain.rules.chain_id();
         let (gas_left, gas_used) = (gas_available, 0);
         let (tips, receipts) = (U256::ZERO, Vec::new());
@@ -172,6 +164,35 @@ impl<'a> BlockExecutor<'a> {
             receipts: self.receipts,
         }
     }
+}
+
+/// Changes the state where a phase begins between the times (Unix s) of a block and its parent.
+pub(crate) fn activate(
+    chain: &ChainParams,
+    state: &mut StateOverlay<'_>,
+    parent_time: u64,
+    time: u64,
+) -> Result<(), StateError> {
+    let durango = chain.rules.schedule().begins(Phase::Durango);
+    if parent_time < durango && durango <= time {
+        activate_warp(state)?;
+    }
+    Ok(())
+}
+
+/// Makes the call that a block begins with. `beacon_root` is what its header says.
+pub(crate) fn begin_block<I>(
+    chain: &ChainParams,
+    runner: &mut Runner<'_, I>,
+    block: &BlockContext,
+    beacon_root: B256,
+) -> Result<(), TxError> {
+    if let Some(contract) = chain.rules.system_call(&block.phase)
+        && !runner.state().code(contract)?.is_empty()
+    {
+        runner.system_call(SYSTEM, contract, beacon_root.into(), SYSTEM_CALL_GAS)?;
+    }
+    Ok(())
 }
 
 /// Puts the account of the warp precompile into the state: it looks like a contract from then on.

@@ -4,7 +4,7 @@ use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, U256, address};
 use alloy_trie::KECCAK_EMPTY;
 
-use super::{BlockContext, Message, StateOverlay, TxError, is_prohibited};
+use super::{BlockContext, Message, Origin, StateOverlay, TxError, is_prohibited};
 use crate::rules::{Instructions, PhaseRules};
 
 /// The warp precompile.
@@ -67,7 +67,7 @@ pub(super) fn check(
 ) -> Result<Costs, TxError> {
     let sender = state.account(message.from)?;
     let address = message.from;
-    if !message.is_call {
+    if !message.is_call() {
         let nonce = sender.map_or(0, |sender| sender.nonce);
         if nonce < message.nonce {
             return Err(TxError::NonceTooHigh { address, tx: message.nonce, state: nonce });
@@ -78,6 +78,8 @@ pub(super) fn check(
         if nonce == u64::MAX {
             return Err(TxError::NonceMax { address, nonce });
         }
+    }
+    if message.origin == Origin::Signed {
         if let Some(code_hash) = sender.map(|sender| sender.code_hash)
             && code_hash != KECCAK_EMPTY
         {
@@ -137,7 +139,7 @@ fn check_blobs(block: &BlockContext, message: &Message) -> Result<u64, TxError> 
         return Ok(0);
     }
     let (fee_cap, base_fee) = (message.blob_fee_cap, block.blob_base_fee);
-    if !(message.is_call && fee_cap.is_zero()) && fee_cap < base_fee {
+    if !(message.is_call() && fee_cap.is_zero()) && fee_cap < base_fee {
         return Err(TxError::BlobFeeCapTooLow { address: message.from, fee_cap, base_fee });
     }
     Ok(GAS_PER_BLOB * hashes.len() as u64)
@@ -161,7 +163,7 @@ fn check_funds(
     if have < want {
         return Err(TxError::InsufficientFunds { address: message.from, have, want });
     }
-    let blob_price = match message.is_call && message.blob_fee_cap.is_zero() {
+    let blob_price = match message.is_call() && message.blob_fee_cap.is_zero() {
         true => U256::ZERO,
         false => block.blob_base_fee,
     };

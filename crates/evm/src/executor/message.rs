@@ -31,9 +31,19 @@ pub struct Message {
     pub blob_hashes: Option<Vec<B256>>,
     /// Most that a blob gas may cost, wei.
     pub blob_fee_cap: U256,
-    /// Is this a call that nobody signed? Then nonce and sender are not checked, and without a price
-    /// there is no base fee.
-    pub is_call: bool,
+    /// Where it comes from, which decides what is checked.
+    pub origin: Origin,
+}
+
+/// Where a message comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A signed transaction: everything is checked.
+    Signed,
+    /// A simulated transaction that is to be checked like a signed one, but that any account may send.
+    Simulated,
+    /// A call: nonce and sender are not checked, and without a price there is no base fee.
+    Call,
 }
 
 impl Message {
@@ -52,13 +62,17 @@ impl Message {
             access_list: tx.access_list().cloned().unwrap_or_default(),
             blob_hashes: tx.blob_versioned_hashes().map(<[B256]>::to_vec),
             blob_fee_cap: U256::from(tx.max_fee_per_blob_gas().unwrap_or_default()),
-            is_call: false,
+            origin: Origin::Signed,
         }
+    }
+
+    pub(super) fn is_call(&self) -> bool {
+        self.origin == Origin::Call
     }
 
     /// Is it a call without a price? It costs nothing, and there is no base fee then.
     pub fn is_free_call(&self) -> bool {
-        self.is_call && self.fee_cap.is_zero() && self.tip_cap.is_zero()
+        self.is_call() && self.fee_cap.is_zero() && self.tip_cap.is_zero()
     }
 
     /// What a gas costs at a base fee, wei.

@@ -27,17 +27,20 @@ mod precompiles;
 mod recover;
 mod vm;
 
-pub(crate) use block::WARP_CODE;
+pub(crate) use block::{WARP_CODE, activate, begin_block};
 pub(crate) use params::asset_slot;
+pub(crate) use precompiles::MovedPrecompiles;
+pub(crate) use vm::nonce_of;
 
 pub use block::{BlockExecutor, Processed};
 pub use block_context::BlockContext;
 pub use check::{MAX_INIT_CODE, WARP, has_warp_predicate, intrinsic_gas};
 pub use code_cache::CodeCache;
 pub use errors::{TxError, VmError};
-pub use message::Message;
+pub use message::{Message, Origin};
 pub use overlay::{BlockHashes, Checkpoint, NoHashes, StateOverlay};
 pub use params::{ChainParams, is_prohibited};
+pub use precompiles::named_precompiles;
 pub use recover::{SenderError, recover_sender, recover_signer};
 pub use vm::{
     Bounds, ChainEnv, EvmContext, ExecutionEnd, Inspector, Runner, Stop, StopCheck, inspector,

@@ -17,7 +17,7 @@ use revm::primitives::hardfork::SpecId;
 
 use super::check::check;
 use super::handler::ChainHandler;
-use super::precompiles::Precompiles;
+use super::precompiles::{MovedPrecompiles, Precompiles};
 use super::{BlockContext, ChainParams, Message, StateOverlay, TxError, VmError, instructions};
 use crate::rules::{Instructions, NativeAsset};
 use crate::state::StateError;
@@ -45,6 +45,12 @@ pub(super) type Machine<'a, I> = Evm<
     Precompiles,
     EthFrame<EthInterpreter>,
 >;
+
+/// An account's nonce while a message runs.
+pub(crate) fn nonce_of(context: &mut EvmContext<'_>, address: Address) -> Result<u64, StateError> {
+    use revm::context_interface::JournalTr;
+    Ok(context.journaled_state.load_account(address)?.info.nonce)
+}
 
 /// Why execution was stopped from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,6 +257,11 @@ impl<'a, I> Runner<'a, I> {
 
     fn state_ref(&self) -> &StateOverlay<'a> {
         &self.machine.ctx.journaled_state.database
+    }
+
+    /// Moves precompiled contracts away from where they usually are.
+    pub(crate) fn move_precompiles(&mut self, moved: MovedPrecompiles) {
+        self.machine.precompiles.move_to(moved);
     }
 
     /// Where precompiled contracts lie, warp aside.

@@ -72,6 +72,16 @@ impl ForkSchedule {
         self.phases[phase as usize]
     }
 
+    /// The times (Unix s) after `genesis` at which something begins, each once, in their order.
+    pub fn activations(&self, genesis: u64) -> Vec<u64> {
+        let all = self.history.into_iter().chain(self.phases);
+        let mut times: Vec<u64> =
+            all.filter(|time| genesis < *time && *time < UNSCHEDULED).collect();
+        times.sort_unstable();
+        times.dedup();
+        times
+    }
+
     /// The phase of a time in Unix s; `None` before Apricot 5.
     pub fn phase_at(&self, time: u64) -> Option<Phase> {
         Phase::ALL.into_iter().rev().find(|phase| self.begins(*phase) <= time)
@@ -81,6 +91,16 @@ impl ForkSchedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_begins_at_once_is_one_activation() {
+        assert!(ForkSchedule::LOCAL.activations(INITIALLY_ACTIVE).is_empty());
+        assert_eq!(ForkSchedule::LOCAL.activations(0), [INITIALLY_ACTIVE]);
+        assert_eq!(ForkSchedule::MAIN.activations(0).len(), 13);
+        // Two phases began together on the test network.
+        assert_eq!(ForkSchedule::TEST.activations(0).len(), 12);
+        assert_eq!(ForkSchedule::MAIN.activations(1_734_368_400), [1_744_124_400]);
+    }
 
     #[test]
     fn phases_begin_at_their_second() {

@@ -3,7 +3,9 @@
 mod access_list;
 mod args;
 mod overrides;
+mod simulate;
 
 pub use access_list::AccessListArg;
 pub use args::TransactionArgs;
 pub use overrides::{AccountOverride, BlockOverrides, StateOverrides};
+pub use simulate::{HeaderArgs, SimulateArgs, SimulatedBlockArgs};

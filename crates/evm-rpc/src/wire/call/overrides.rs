@@ -50,7 +50,7 @@ pub struct BlockOverrides {
 
 /// Decodes an object of any members as a Go map whose keys are data of `N` bytes. `null` is an empty one; of
 /// equal keys the last counts.
-fn decode_map<const N: usize, V: Argument>(
+pub(super) fn decode_map<const N: usize, V: Argument>(
     value: Document<'_>,
     go_type: &'static str,
     key_name: &'static str,

@@ -6,4 +6,5 @@ mod pool;
 mod replay;
 mod running;
 mod signing;
+mod simulate;
 mod world;

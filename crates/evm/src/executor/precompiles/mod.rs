@@ -1,5 +1,7 @@
 //! Precompiled contracts: Ethereum's of the phase, those of native assets, and warp.
 
+mod moved;
+mod named;
 mod texts;
 mod warp;
 
@@ -7,7 +9,7 @@ use alloy_primitives::{Bytes, U256};
 use revm::database_interface::Database;
 use revm::handler::PrecompileProvider;
 use revm::interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult};
-use revm::precompile::{PrecompileSpecId, PrecompileStatus, Precompiles as Standard};
+use revm::precompile::{PrecompileStatus, Precompiles as Standard};
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, AddressSet};
 
@@ -16,8 +18,11 @@ use super::check::WARP;
 use super::native_asset::{NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL};
 use super::params::asset_slot;
 use super::vm::EvmContext;
-use crate::rules::{BLACKHOLE, Instructions, NativeAsset, PhaseRules};
+use crate::rules::{BLACKHOLE, NativeAsset, PhaseRules};
 use crate::state::StateError;
+
+pub(crate) use moved::MovedPrecompiles;
+pub use named::named_precompiles;
 
 /// Gas of asking for a balance of another asset.
 const ASSET_BALANCE_GAS: u64 = 2_100;
@@ -30,6 +35,7 @@ pub(super) struct Precompiles {
     warp: bool,
     /// Those that count as accessed from the start. Warp is not among them.
     warm: AddressSet,
+    moved: MovedPrecompiles,
 }
 
 /// What a precompiled contract of this chain came to.
@@ -44,16 +50,19 @@ pub(super) enum Ran {
 
 impl Precompiles {
     pub(super) fn new(phase: &PhaseRules) -> Self {
-        let spec = match phase.instructions {
-            Instructions::London | Instructions::Shanghai => PrecompileSpecId::BERLIN,
-            Instructions::Cancun => PrecompileSpecId::CANCUN,
-        };
-        let standard = Standard::new(spec);
+        let standard = moved::standard(phase);
         let mut warm = standard.addresses_set().clone();
         if phase.native_asset != NativeAsset::Absent {
             warm.extend([BLACKHOLE, NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL]);
         }
-        Self { standard, native_asset: phase.native_asset, warp: phase.warp, warm }
+        let moved = MovedPrecompiles::default();
+        Self { standard, native_asset: phase.native_asset, warp: phase.warp, warm, moved }
+    }
+
+    /// Moves some of them.
+    pub(super) fn move_to(&mut self, moved: MovedPrecompiles) {
+        moved.apply(&mut self.warm);
+        self.moved = moved;
     }
 
     /// Where precompiled contracts lie, warp aside.
@@ -122,7 +131,7 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
     ) -> Result<Option<InterpreterResult>, String> {
         let ran = match self.own(context, inputs) {
             Ok(Some(ran)) => ran,
-            Ok(None) => match self.standard.get(&inputs.bytecode_address) {
+            Ok(None) => match self.standard.get(&self.moved.resolve(inputs.bytecode_address)) {
                 Some(precompile) => {
                     let input = inputs.input.as_bytes(&*context);
                     let output = precompile

@@ -1,0 +1,171 @@
+//! `config`: what the chain's forks bring (EIP-7910, decision 34).
+
+use std::collections::BTreeMap;
+
+use alloy_eips::eip2124::ForkHash;
+use alloy_primitives::{U256, hex};
+use esker_evm::executor::named_precompiles;
+use esker_evm::rules::Rules;
+use esker_evm::view::SealedHeader;
+use esker_rpc::RpcError;
+use serde::Serialize;
+
+use crate::Reads;
+use crate::error::unreadable;
+use crate::wire::{Addr, Big};
+
+/// The forks that hold now, come next, and come last.
+#[derive(Debug, Serialize)]
+pub(super) struct ConfigReply {
+    current: ForkReply,
+    next: Option<ForkReply>,
+    last: Option<ForkReply>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ForkReply {
+    /// Unix s; 0 for what holds from genesis on.
+    activation_time: u64,
+    blob_schedule: BlobSchedule,
+    chain_id: Big,
+    fork_id: String,
+    precompiles: BTreeMap<&'static str, Addr>,
+    system_contracts: BTreeMap<&'static str, Addr>,
+}
+
+/// There are no blobs on this chain; the fraction is that of Cancun, so that their base fee stays 1.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BlobSchedule {
+    target: u64,
+    max: u64,
+    base_fee_update_fraction: u64,
+}
+
+const NO_BLOBS: BlobSchedule =
+    BlobSchedule { target: 0, max: 0, base_fee_update_fraction: 3_338_477 };
+
+pub(super) fn config(reads: &Reads, (): ()) -> Result<ConfigReply, RpcError> {
+    let head = reads.chain.head();
+    let genesis = reads.chain.header_at(0).map_err(unreadable)?.unwrap_or_else(|| head.clone());
+    Ok(config_at(reads.chain.rules(), &genesis, head.header.time))
+}
+
+/// The forks around a time, Unix s.
+fn config_at(rules: &dyn Rules, genesis: &SealedHeader, now: u64) -> ConfigReply {
+    let times = rules.schedule().activations(genesis.header.time);
+    let passed = times.partition_point(|time| *time <= now);
+    let fork = |passed: usize| fork(rules, genesis, &times[..passed]);
+    let is_last = passed == times.len();
+    ConfigReply {
+        current: fork(passed),
+        next: (!is_last).then(|| fork(passed + 1)),
+        last: (!is_last).then(|| fork(times.len())),
+    }
+}
+
+/// The fork that holds after these activations (Unix s).
+fn fork(rules: &dyn Rules, genesis: &SealedHeader, passed: &[u64]) -> ForkReply {
+    let activation_time = passed.last().copied().unwrap_or_default();
+    let phase = rules.phase_at(activation_time.max(genesis.header.time)).ok();
+    let mut fork_hash = ForkHash::from(genesis.hash);
+    passed.iter().for_each(|time| fork_hash += *time);
+    let system_contract = phase.as_ref().and_then(|phase| rules.system_call(phase));
+    ForkReply {
+        activation_time,
+        blob_schedule: NO_BLOBS,
+        chain_id: Big(U256::from(rules.chain_id())),
+        fork_id: hex::encode_prefixed(fork_hash.0),
+        precompiles: named_precompiles(phase.as_ref())
+            .into_iter()
+            .map(|(name, address)| (name, Addr(address)))
+            .collect(),
+        system_contracts: system_contract
+            .map(|address| ("BEACON_ROOTS_ADDRESS", Addr(address)))
+            .into_iter()
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::{B256, b256};
+    use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
+    use esker_evm::types::Header;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The main network's genesis block.
+    const MAIN: B256 = b256!("0x31ced5b9beb7f8782b014660da0cb18cc409f121f408186886e1ca3e8eeca96b");
+
+    fn config_of(schedule: ForkSchedule, genesis_time: u64, now: u64) -> Value {
+        let rules = CChainRules::new(43114, schedule, FeeOverrides::default());
+        let header = Header { time: genesis_time, ..Header::default() };
+        let genesis = SealedHeader { header, hash: MAIN };
+        serde_json::to_value(config_at(&rules, &genesis, now)).unwrap()
+    }
+
+    #[test]
+    fn forks_come_one_after_the_other() {
+        let config = config_of(ForkSchedule::MAIN, 0, 1_720_000_000);
+        let time = |at: &str| config[at]["activationTime"].as_u64().unwrap();
+        assert_eq!((time("current"), time("next")), (1_709_740_800, 1_734_368_400));
+        assert_eq!(time("last"), 1_744_124_400);
+        let has = |at: &str, name: &str| !config[at]["precompiles"][name].is_null();
+        assert!(has("current", "WARP") && !has("current", "KZG_POINT_EVALUATION"));
+        assert!(has("next", "KZG_POINT_EVALUATION") && !has("next", "NATIVE_ASSET_CALL"));
+        assert_eq!(config["current"]["systemContracts"], json!({}));
+        assert_eq!(
+            config["next"]["systemContracts"],
+            json!({"BEACON_ROOTS_ADDRESS": "0x000f3df6d732807ef1319fb7b8bb8522d0beac02"})
+        );
+        let ids = ["current", "next", "last"].map(|at| config[at]["forkId"].clone());
+        assert!(ids[0] != ids[1] && ids[1] != ids[2], "{ids:?}");
+        // The genesis of the main network comes before everything that this software runs.
+        let config = config_of(ForkSchedule::MAIN, 0, 0);
+        let current = &config["current"];
+        assert_eq!(
+            (&current["activationTime"], &current["forkId"]),
+            (&json!(0), &json!("0x718d5635"))
+        );
+        assert_eq!(config["next"]["activationTime"], 1_617_199_200);
+        assert_eq!(current["precompiles"].as_object().unwrap().len(), 9);
+    }
+
+    #[test]
+    fn what_holds_from_genesis_on_is_one_fork() {
+        let time = 1_607_144_400;
+        let config = config_of(ForkSchedule::LOCAL, time, time + 1);
+        assert_eq!(
+            config,
+            json!({
+                "current": {
+                    "activationTime": 0,
+                    "blobSchedule": {"target": 0, "max": 0, "baseFeeUpdateFraction": 3_338_477},
+                    "chainId": "0xa86a",
+                    "forkId": "0x718d5635",
+                    "precompiles": {
+                        "ECREC": "0x0000000000000000000000000000000000000001",
+                        "SHA256": "0x0000000000000000000000000000000000000002",
+                        "RIPEMD160": "0x0000000000000000000000000000000000000003",
+                        "ID": "0x0000000000000000000000000000000000000004",
+                        "MODEXP": "0x0000000000000000000000000000000000000005",
+                        "BN254_ADD": "0x0000000000000000000000000000000000000006",
+                        "BN254_MUL": "0x0000000000000000000000000000000000000007",
+                        "BN254_PAIRING": "0x0000000000000000000000000000000000000008",
+                        "BLAKE2F": "0x0000000000000000000000000000000000000009",
+                        "KZG_POINT_EVALUATION": "0x000000000000000000000000000000000000000a",
+                        "WARP": "0x0200000000000000000000000000000000000005",
+                    },
+                    "systemContracts": {
+                        "BEACON_ROOTS_ADDRESS": "0x000f3df6d732807ef1319fb7b8bb8522d0beac02",
+                    },
+                },
+                "next": null,
+                "last": null,
+            })
+        );
+    }
+}

@@ -1,0 +1,75 @@
+//! `simulateV1`: calls in blocks that are not made (decision 34).
+
+use esker_evm::call::CallRequest;
+use esker_evm::simulate::{
+    BlockRequest, HeaderOverrides, SimulateError, SimulatedState, SimulationOptions,
+    SimulationSite, simulate,
+};
+use esker_rpc::{CallContext, MethodTable, RpcError};
+
+use super::calls::{LATEST, refusal, state_overrides};
+use super::defaults::request;
+use super::transact::Transact;
+use crate::wire::call::{HeaderArgs, SimulateArgs, SimulatedBlockArgs};
+use crate::wire::{Addr, Big, BlockNumberOrHash, Hash, SimulatedBlockReply, Uint64};
+
+pub(super) fn methods(table: MethodTable<Transact>) -> MethodTable<Transact> {
+    table.on_list_blocking_with("simulateV1", simulate_v1)
+}
+
+fn simulate_v1(
+    transact: &Transact,
+    (args, at): (SimulateArgs, Option<BlockNumberOrHash>),
+    context: &CallContext,
+) -> Result<Vec<SimulatedBlockReply>, RpcError> {
+    let SimulateArgs { block_state_calls, trace_transfers, validation, return_full_transactions } =
+        args;
+    let options = SimulationOptions { trace_transfers, validation };
+    let blocks = block_state_calls.into_iter().map(block).collect::<Result<_, _>>()?;
+    let base = transact.reads.header_of_state(at.unwrap_or(LATEST))?;
+    let simulated = transact.at(&base, &CallRequest::default(), context, |site, limits| {
+        let (chain, view, hashes) = (site.chain, site.view, site.hashes);
+        let site = SimulationSite { chain, view, base: &base, hashes };
+        Ok(simulate(&site, blocks, options, limits))
+    })?;
+    let shown = |block| SimulatedBlockReply::new(block, return_full_transactions);
+    Ok(simulated.map_err(refused)?.into_iter().map(shown).collect())
+}
+
+fn refused(error: SimulateError) -> RpcError {
+    match (error.code(), error) {
+        (None, SimulateError::Call(error)) => refusal(error),
+        (None, error) => RpcError::new(error.to_string()),
+        (Some(code), error) => RpcError::with_code(code, error.to_string()),
+    }
+}
+
+fn block(args: SimulatedBlockArgs) -> Result<BlockRequest, RpcError> {
+    let SimulatedBlockArgs { header, accounts, moves, calls } = args;
+    if header.withdrawals > 0 {
+        let text = "withdrawals are not supported";
+        return Err(RpcError::with_code(RpcError::INVALID_PARAMS, text));
+    }
+    Ok(BlockRequest {
+        header: overrides(&header),
+        state: SimulatedState { accounts: state_overrides(Some(accounts)), moves },
+        calls: calls.iter().map(request).collect(),
+    })
+}
+
+fn overrides(given: &HeaderArgs) -> HeaderOverrides {
+    let big = |value: Option<Big>| value.map(|Big(value)| value);
+    let number = |value: Option<Uint64>| value.map(|Uint64(value)| value);
+    let hash = |value: Option<Hash>| value.map(|Hash(value)| value);
+    HeaderOverrides {
+        number: big(given.number),
+        time: number(given.time),
+        difficulty: big(given.difficulty),
+        gas_limit: number(given.gas_limit),
+        fee_recipient: given.fee_recipient.map(|Addr(recipient)| recipient),
+        prev_randao: hash(given.prev_randao),
+        base_fee: big(given.base_fee_per_gas),
+        blob_base_fee: big(given.blob_base_fee),
+        beacon_root: hash(given.beacon_root),
+    }
+}

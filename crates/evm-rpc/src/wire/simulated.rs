@@ -1,0 +1,113 @@
+//! Blocks that were simulated: blocks with what their calls came to.
+
+use alloy_primitives::Bytes;
+use esker_evm::call::CallOutcome;
+use esker_evm::simulate::SimulatedBlock;
+use serde::{Serialize, Serializer};
+
+use super::block::{BlockReply, Transactions, serialize_with_calls};
+use super::{Data, LogReply, Uint64};
+
+/// JSON-RPC code of a revert.
+const REVERTED: i64 = 3;
+/// JSON-RPC code of code that failed otherwise.
+const VM_ERROR: i64 = -32015;
+
+/// A block that was simulated.
+#[derive(Clone, Debug)]
+pub struct SimulatedBlockReply {
+    block: BlockReply,
+    calls: Vec<CallOutcome>,
+}
+
+impl SimulatedBlockReply {
+    /// The reply; `full` shows transactions whole.
+    pub fn new(simulated: SimulatedBlock, full: bool) -> Self {
+        let SimulatedBlock { block, senders, calls } = simulated;
+        let transactions = if full { Transactions::Sent(senders) } else { Transactions::Hashes };
+        Self { block: BlockReply { block, transactions }, calls }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CallReply<'a> {
+    return_data: Data,
+    logs: Vec<SimulatedLog<'a>>,
+    gas_used: Uint64,
+    /// Nothing is refunded, so this is what was used.
+    max_used_gas: Uint64,
+    status: Uint64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<CallFailure>,
+}
+
+#[derive(Serialize)]
+struct CallFailure {
+    message: String,
+    code: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Data>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SimulatedLog<'a> {
+    #[serde(flatten)]
+    log: LogReply<'a>,
+    block_timestamp: Uint64,
+}
+
+impl Serialize for SimulatedBlockReply {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut first_log = 0;
+        let calls: Vec<_> = self
+            .calls
+            .iter()
+            .enumerate()
+            .map(|(index, outcome)| {
+                let reply = self.call(index, outcome, first_log);
+                first_log += outcome.logs.len();
+                reply
+            })
+            .collect();
+        serialize_with_calls(&self.block, &calls, serializer)
+    }
+}
+
+impl SimulatedBlockReply {
+    /// `first_log`: logs of the block before those of this call.
+    fn call<'a>(&self, index: usize, outcome: &'a CallOutcome, first_log: usize) -> CallReply<'a> {
+        let (block, header) = (&self.block.block, &self.block.block.block.header);
+        let hash = block.block.transactions.get(index).map(|tx| *tx.tx_hash());
+        let log = |(at, log)| SimulatedLog {
+            log: LogReply {
+                log,
+                block_number: header.number,
+                block_hash: block.hash,
+                transaction_hash: hash.unwrap_or_default(),
+                transaction_index: index,
+                log_index: first_log + at,
+            },
+            block_timestamp: Uint64(header.time),
+        };
+        let is_ok = outcome.error.is_none();
+        CallReply {
+            return_data: Data(if is_ok { outcome.output.clone() } else { Bytes::new() }),
+            logs: outcome.logs.iter().enumerate().map(log).collect(),
+            gas_used: Uint64(outcome.gas_used),
+            max_used_gas: Uint64(outcome.gas_used),
+            status: Uint64(u64::from(is_ok)),
+            error: failure(outcome),
+        }
+    }
+}
+
+fn failure(outcome: &CallOutcome) -> Option<CallFailure> {
+    let message = outcome.message();
+    Some(match outcome.has_reverted() {
+        _ if outcome.error.is_none() => return None,
+        true => CallFailure { message, code: REVERTED, data: Some(Data(outcome.output.clone())) },
+        false => CallFailure { message, code: VM_ERROR, data: None },
+    })
+}

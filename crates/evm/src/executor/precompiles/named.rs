@@ -1,0 +1,38 @@
+//! Names of precompiled contracts, as EIP-7910 and this chain have them.
+
+use alloy_primitives::Address;
+
+use super::super::check::WARP;
+use super::super::native_asset::{NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL};
+use crate::rules::{Instructions, NativeAsset, PhaseRules};
+
+/// Ethereum's since Istanbul, at the addresses 1 to 9.
+const ISTANBUL: [&str; 9] = [
+    "ECREC",
+    "SHA256",
+    "RIPEMD160",
+    "ID",
+    "MODEXP",
+    "BN254_ADD",
+    "BN254_MUL",
+    "BN254_PAIRING",
+    "BLAKE2F",
+];
+
+/// The precompiled contracts of a phase that can be of use. `None`: the early history.
+pub fn named_precompiles(phase: Option<&PhaseRules>) -> Vec<(&'static str, Address)> {
+    let address = |(name, at): (&'static str, u8)| (name, Address::with_last_byte(at));
+    let mut named: Vec<_> = ISTANBUL.into_iter().zip(1..).map(address).collect();
+    let Some(phase) = phase else { return named };
+    if phase.instructions >= Instructions::Cancun {
+        named.push(address(("KZG_POINT_EVALUATION", 0x0a)));
+    }
+    if phase.native_asset == NativeAsset::On {
+        named.push(("NATIVE_ASSET_BALANCE", NATIVE_ASSET_BALANCE));
+        named.push(("NATIVE_ASSET_CALL", NATIVE_ASSET_CALL));
+    }
+    if phase.warp {
+        named.push(("WARP", WARP));
+    }
+    named
+}

@@ -1,0 +1,108 @@
+//! The final form of a simulated block.
+
+use alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930, TxLegacy};
+use alloy_primitives::{B64, B256, Bytes, Signature, U256};
+
+use super::{HeaderOverrides, SimulateError};
+use crate::call::CallRequest;
+use crate::executor::{BlockContext, Message};
+use crate::rules::{ChildTerms, Instructions, Rules};
+use crate::types::{
+    Block, EMPTY_OMMERS_HASH, Header, Receipt, Transaction, block_bloom, ext_data_hash,
+    receipts_root,
+};
+
+/// What the calls of a block came to.
+pub(super) struct Parts<'a> {
+    /// Unix s.
+    pub(super) time: u64,
+    pub(super) state_root: B256,
+    pub(super) gas_used: u64,
+    pub(super) transactions: Vec<Transaction>,
+    pub(super) receipts: &'a [Receipt],
+}
+
+/// The block of a header on its parent.
+pub(super) fn assemble(
+    rules: &dyn Rules,
+    parent: &(Header, B256),
+    terms: &ChildTerms,
+    context: &BlockContext,
+    given: &HeaderOverrides,
+    parts: Parts<'_>,
+) -> Result<Block, SimulateError> {
+    // A gas limit that was asked for may be more than there is capacity for.
+    let counted = parts.gas_used.min(terms.gas_available);
+    let is_etna = terms.phase.instructions >= Instructions::Cancun;
+    let header = Header {
+        parent_hash: parent.1,
+        ommers_hash: EMPTY_OMMERS_HASH,
+        coinbase: context.coinbase,
+        state_root: parts.state_root,
+        transactions_root: B256::ZERO,
+        receipts_root: receipts_root(parts.receipts),
+        bloom: block_bloom(parts.receipts),
+        difficulty: given.difficulty.unwrap_or(U256::from(1)),
+        number: context.number.saturating_to(),
+        gas_limit: context.gas_limit,
+        gas_used: parts.gas_used,
+        time: parts.time,
+        extra: rules.child_extra(terms, counted, 0)?,
+        mix_digest: given.prev_randao.unwrap_or_default(),
+        nonce: B64::ZERO,
+        ext_data_hash: ext_data_hash(&[]),
+        base_fee: Some(context.base_fee),
+        ext_data_gas_used: Some(U256::ZERO),
+        block_gas_cost: Some(U256::from(terms.block_gas_cost)),
+        blob_gas_used: is_etna.then_some(0),
+        excess_blob_gas: is_etna.then_some(0),
+        parent_beacon_root: is_etna.then(|| given.beacon_root.unwrap_or_default()),
+    };
+    let (transactions, ext_data) = (parts.transactions, Bytes::new());
+    let mut block = Block { header, transactions, uncles: Vec::new(), version: 0, ext_data };
+    block.header.transactions_root = block.transactions_root();
+    Ok(block)
+}
+
+/// The transaction of a call, with zeros for a signature.
+pub(super) fn unsigned(
+    message: &Message,
+    request: &CallRequest,
+    chain_id: u64,
+) -> Result<Transaction, SimulateError> {
+    let fee = |fee: U256| u128::try_from(fee).map_err(|_| SimulateError::FeeRange);
+    let none = Signature::new(U256::ZERO, U256::ZERO, false);
+    let &Message { nonce, value, gas_limit, .. } = message;
+    let (to, input) = (message.kind(), message.input.clone());
+    let access_list = message.access_list.clone();
+    Ok(match (request.gas_price, &request.access_list) {
+        (Some(price), None) => {
+            let gas_price = fee(price)?;
+            let chain_id = Some(chain_id);
+            let tx = TxLegacy { chain_id, nonce, gas_price, gas_limit, to, value, input };
+            tx.into_signed(none).into()
+        }
+        (Some(price), Some(_)) => {
+            let gas_price = fee(price)?;
+            let tx =
+                TxEip2930 { chain_id, nonce, gas_price, gas_limit, to, value, access_list, input };
+            tx.into_signed(none).into()
+        }
+        (None, _) => {
+            let max_fee_per_gas = fee(message.fee_cap)?;
+            let max_priority_fee_per_gas = fee(message.tip_cap)?;
+            let tx = TxEip1559 {
+                chain_id,
+                nonce,
+                gas_limit,
+                max_fee_per_gas,
+                max_priority_fee_per_gas,
+                to,
+                value,
+                access_list,
+                input,
+            };
+            tx.into_signed(none).into()
+        }
+    })
+}

@@ -1,0 +1,135 @@
+//! Why a simulation gave no result.
+
+use alloy_primitives::Address;
+use thiserror::Error;
+
+use crate::call::CallError;
+use crate::executor::TxError;
+use crate::rules::FeeRuleError;
+use crate::state::StateError;
+
+/// Why a simulation gave no result. Texts and codes are those of the standard's test suite.
+#[derive(Debug, Error)]
+pub enum SimulateError {
+    /// There is no block to be simulated.
+    #[error("empty input")]
+    Empty,
+    /// Too many blocks, those that fill gaps included.
+    #[error("too many blocks")]
+    TooManyBlocks,
+    /// A block's number is not above its parent's.
+    #[error("block numbers must be in order: {number} <= {previous}")]
+    NumberOrder {
+        /// The block's.
+        number: u64,
+        /// The parent's.
+        previous: u64,
+    },
+    /// A block's time is not after its parent's.
+    #[error("block timestamps must be in order: {time} <= {previous}")]
+    TimeOrder {
+        /// Unix s.
+        time: u64,
+        /// Unix s.
+        previous: u64,
+    },
+    /// A call asks for more gas than its block has left.
+    #[error("block gas limit reached: {wanted} > {limit}")]
+    BlockGasLimit {
+        /// Gas used in the block, and that of the call.
+        wanted: u64,
+        /// Gas of the block.
+        limit: u64,
+    },
+    /// A call can't be run.
+    #[error("err: {error} (supplied gas {gas})")]
+    Refused {
+        /// Why.
+        error: TxError,
+        /// Gas given.
+        gas: u64,
+    },
+    /// A precompiled contract is moved to where it is.
+    #[error("MovePrecompileToAddress referenced itself in replacement")]
+    MovedToItself,
+    /// What is moved is no precompiled contract.
+    #[error("account {0} is not a precompile")]
+    NotPrecompile(Address),
+    /// A precompiled contract is moved to an account that is changed.
+    #[error("account {0} is already overridden")]
+    Overridden(Address),
+    /// A call is for another chain.
+    #[error("chainId does not match node's (have={have}, want={want})")]
+    ChainId {
+        /// The call's.
+        have: u64,
+        /// This chain's.
+        want: u64,
+    },
+    /// This chain has no blobs.
+    #[error("blob transactions are not supported")]
+    Blobs,
+    /// A fee that no transaction can hold.
+    #[error("fees of more than 128 bits are not supported")]
+    FeeRange,
+    /// The answer would be too long.
+    #[error("the calls return and log more than {0} bytes")]
+    TooMuchData(usize),
+    /// The chain's rules don't reach to the block.
+    #[error(transparent)]
+    Rules(#[from] FeeRuleError),
+    /// What can also happen to a single call.
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+impl From<StateError> for SimulateError {
+    fn from(error: StateError) -> Self {
+        Self::Call(error.into())
+    }
+}
+
+impl SimulateError {
+    /// The JSON-RPC code; `None` where the standard gives none of its own.
+    pub fn code(&self) -> Option<i64> {
+        Some(match self {
+            Self::Empty | Self::Blobs | Self::FeeRange => -32602,
+            Self::TooManyBlocks | Self::TooMuchData(_) => -38026,
+            Self::NumberOrder { .. } => -38020,
+            Self::TimeOrder { .. } => -38021,
+            Self::BlockGasLimit { .. } => -38015,
+            Self::MovedToItself => -38022,
+            Self::Refused { error, .. } => refusal(error),
+            Self::NotPrecompile(_)
+            | Self::Overridden(_)
+            | Self::ChainId { .. }
+            | Self::Rules(_)
+            | Self::Call(_) => return None,
+        })
+    }
+}
+
+fn refusal(error: &TxError) -> i64 {
+    match error {
+        TxError::NonceTooLow { .. } => -38010,
+        TxError::NonceTooHigh { .. } => -38011,
+        TxError::FeeCapTooLow { .. } => -38012,
+        TxError::IntrinsicGas { .. } => -38013,
+        TxError::InsufficientFunds { .. } | TxError::CostOverflow(_) => -38014,
+        TxError::GasLimitReached => -38015,
+        TxError::SenderNotEoa { .. } => -38024,
+        TxError::InitCodeSize { .. } => -38025,
+        TxError::TipAboveFeeCap { .. } => -32602,
+        TxError::NonceMax { .. }
+        | TxError::Prohibited(_)
+        | TxError::BlobCreate
+        | TxError::MissingBlobHashes
+        | TxError::BlobVersion(_)
+        | TxError::BlobFeeCapTooLow { .. }
+        | TxError::WarpPredicate
+        | TxError::Sender(_)
+        | TxError::State(_)
+        | TxError::Stopped(_)
+        | TxError::Machine(_) => -32603,
+    }
+}

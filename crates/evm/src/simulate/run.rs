@@ -1,0 +1,257 @@
+//! Running the calls of simulated blocks, one block after the other.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, U256};
+
+use super::assemble::{Parts, assemble, unsigned};
+use super::sequence::PlacedBlock;
+use super::transfers::Transfers;
+use super::{
+    HeaderOverrides, MAX_RETURNED_BYTES, SimulateError, SimulatedBlock, SimulationOptions,
+    SimulationSite,
+};
+use crate::call::{CallError, CallLimits, CallOutcome, CallRequest};
+use crate::executor::{
+    BlockContext, Message, Origin, Runner, StateOverlay, TxError, activate, begin_block,
+};
+use crate::rules::ChildTerms;
+use crate::state::root_after;
+use crate::types::{Header, Receipt, Transaction};
+use crate::view::SealedBlock;
+
+/// A simulation between two blocks.
+pub(super) struct Simulation<'s, 'a> {
+    site: &'s SimulationSite<'a>,
+    options: SimulationOptions,
+    limits: &'s CallLimits<'a>,
+    /// The state after the blocks so far; taken while a block runs.
+    state: Option<StateOverlay<'a>>,
+    /// The last block's header and hash.
+    parent: (Header, B256),
+    /// Gas limit and fee recipient that a block asked for stay for those after it.
+    gas_limit: Option<u64>,
+    fee_recipient: Option<Address>,
+    /// Gas that calls may use.
+    gas_left: u64,
+    /// Bytes that calls returned and logged.
+    returned: usize,
+}
+
+/// A block while its calls run.
+struct OpenBlock<'a> {
+    runner: Runner<'a, Transfers>,
+    context: BlockContext,
+    gas_used: u64,
+    transactions: Vec<Transaction>,
+    senders: Vec<Address>,
+    receipts: Vec<Receipt>,
+    calls: Vec<CallOutcome>,
+}
+
+impl<'s, 'a> Simulation<'s, 'a> {
+    pub(super) fn new(
+        site: &'s SimulationSite<'a>,
+        state: StateOverlay<'a>,
+        options: SimulationOptions,
+        limits: &'s CallLimits<'a>,
+    ) -> Self {
+        Self {
+            site,
+            options,
+            limits,
+            state: Some(state),
+            parent: (site.base.header.clone(), site.base.hash),
+            gas_limit: None,
+            fee_recipient: None,
+            gas_left: if limits.gas_cap == 0 { u64::MAX } else { limits.gas_cap },
+            returned: 0,
+        }
+    }
+
+    /// Runs one more block.
+    pub(super) fn run(&mut self, block: PlacedBlock) -> Result<SimulatedBlock, SimulateError> {
+        self.go_on()?;
+        let PlacedBlock { number, time, request } = block;
+        let chain = self.site.chain;
+        let terms = chain.rules.child_terms(&self.parent.0, time)?;
+        let context = self.context(number, time, &terms, &request.header);
+        let mut state = self.state.take().expect("a simulation ends with the first error");
+        let is_changed = !request.calls.is_empty() || !request.state.accounts.0.is_empty();
+        let moved = request.state.apply(chain, &terms.phase, &mut state)?;
+        activate(chain, &mut state, self.parent.0.time, time)?;
+        let bounds = self.limits.bounds;
+        let mut runner =
+            Runner::with_inspector(chain, state, &context, bounds, Transfers::default());
+        runner.move_precompiles(moved);
+        let beacon_root = request.header.beacon_root.unwrap_or_default();
+        begin_block(chain, &mut runner, &context, beacon_root)
+            .map_err(|error| self.refused(error, 0))?;
+        let mut open = OpenBlock {
+            runner,
+            context,
+            gas_used: 0,
+            transactions: Vec::with_capacity(request.calls.len()),
+            senders: Vec::with_capacity(request.calls.len()),
+            receipts: Vec::with_capacity(request.calls.len()),
+            calls: Vec::with_capacity(request.calls.len()),
+        };
+        for call in request.calls {
+            self.go_on()?;
+            self.call(&mut open, call)?;
+        }
+        self.close(open, &terms, &request.header, time, is_changed)
+    }
+
+    /// The block that code sees.
+    fn context(
+        &mut self,
+        number: u64,
+        time: u64,
+        terms: &ChildTerms,
+        given: &HeaderOverrides,
+    ) -> BlockContext {
+        self.gas_limit = given.gas_limit.or(self.gas_limit);
+        self.fee_recipient = given.fee_recipient.or(self.fee_recipient);
+        let default_fee = if self.options.validation { terms.base_fee } else { U256::ZERO };
+        let randomness = given.prev_randao.map(|seed| U256::from_be_bytes(seed.0));
+        let usual = BlockContext::child(self.site.chain, &self.parent.0, time, terms);
+        BlockContext {
+            number: U256::from(number),
+            gas_limit: self.gas_limit.unwrap_or(usual.gas_limit),
+            base_fee: given.base_fee.unwrap_or(default_fee),
+            coinbase: self.fee_recipient.unwrap_or(usual.coinbase),
+            difficulty: randomness.or(given.difficulty).unwrap_or(usual.difficulty),
+            blob_base_fee: given.blob_base_fee.unwrap_or(usual.blob_base_fee),
+            ..usual
+        }
+    }
+
+    /// Runs a call.
+    fn call(
+        &mut self,
+        open: &mut OpenBlock<'a>,
+        mut request: CallRequest,
+    ) -> Result<(), SimulateError> {
+        let message = self.message(open, &mut request)?;
+        let (gas, context) = (message.gas_limit, &open.context);
+        let ended = match self.options.trace_transfers {
+            true => open.runner.inspect(context, &message),
+            false => open.runner.run(context, &message),
+        };
+        let ended = ended.map_err(|error| self.refused(error, gas))?;
+        open.runner.commit()?;
+        self.gas_left -= ended.gas_used;
+        open.gas_used += ended.gas_used;
+        let tx = unsigned(&message, &request, self.site.chain.rules.chain_id())?;
+        open.receipts.push(Receipt {
+            tx_type: tx.tx_type() as u8,
+            success: ended.error.is_none(),
+            cumulative_gas_used: open.gas_used,
+            gas_used: ended.gas_used,
+            from: message.from,
+            contract_address: message.to.is_none().then(|| message.from.create(message.nonce)),
+            logs: ended.logs.clone(),
+        });
+        let mut outcome = CallOutcome::of(ended);
+        if self.options.trace_transfers {
+            outcome.logs = open.runner.inspector().take();
+        }
+        self.count(&outcome)?;
+        open.transactions.push(tx);
+        open.senders.push(message.from);
+        open.calls.push(outcome);
+        Ok(())
+    }
+
+    /// The message of a call, with what it leaves open.
+    fn message(
+        &self,
+        open: &mut OpenBlock<'a>,
+        request: &mut CallRequest,
+    ) -> Result<Message, SimulateError> {
+        if request.blob_hashes.is_some()
+            || request.max_fee_per_blob_gas.is_some_and(|fee| !fee.is_zero())
+        {
+            return Err(SimulateError::Blobs);
+        }
+        let want = self.site.chain.rules.chain_id();
+        if let Some(have) = request.chain_id.filter(|have| *have != want) {
+            return Err(SimulateError::ChainId { have, want });
+        }
+        let from = request.from.unwrap_or_default();
+        if request.nonce.is_none() {
+            request.nonce = Some(open.runner.state().nonce(from)?);
+        }
+        let limit = open.context.gas_limit;
+        let gas = request.gas.unwrap_or(limit.saturating_sub(open.gas_used));
+        let wanted = open.gas_used.saturating_add(gas);
+        if wanted > limit {
+            return Err(SimulateError::BlockGasLimit { wanted, limit });
+        }
+        let gas_limit = gas.min(self.gas_left);
+        let origin = if self.options.validation { Origin::Simulated } else { Origin::Call };
+        Ok(Message { gas_limit, origin, ..request.message(0)? })
+    }
+
+    /// Ends a block: gives it its header.
+    fn close(
+        &mut self,
+        open: OpenBlock<'a>,
+        terms: &ChildTerms,
+        given: &HeaderOverrides,
+        time: u64,
+        is_changed: bool,
+    ) -> Result<SimulatedBlock, SimulateError> {
+        let OpenBlock { runner, context, gas_used, transactions, senders, receipts, calls } = open;
+        let (mut state, _) = runner.into_parts();
+        let (rules, base) = (&self.site.chain.rules, &self.site.base.header);
+        // The system call writes as well, where its contract is.
+        let has_begun = match rules.system_call(&terms.phase) {
+            Some(contract) => !state.code(contract)?.is_empty(),
+            None => false,
+        };
+        let state_root = if is_changed || has_begun {
+            root_after(&**rules, self.site.view, base.state_root, &state.changes())?
+        } else {
+            self.parent.0.state_root
+        };
+        self.state = Some(state);
+        let parts = Parts { time, state_root, gas_used, transactions, receipts: &receipts };
+        let block = assemble(&**rules, &self.parent, terms, &context, given, parts)?;
+        let hash = rules.block_hash(&block.header);
+        self.parent = (block.header.clone(), hash);
+        let size = rules.encode_block(&block).len();
+        Ok(SimulatedBlock { block: Arc::new(SealedBlock { block, hash, size }), senders, calls })
+    }
+
+    /// Has the time come to stop?
+    fn go_on(&self) -> Result<(), SimulateError> {
+        match self.limits.bounds.stop.and_then(|stop| stop()) {
+            Some(stop) => Err(self.refused(TxError::Stopped(stop), 0)),
+            None => Ok(()),
+        }
+    }
+
+    fn refused(&self, error: TxError, gas: u64) -> SimulateError {
+        match error {
+            TxError::Stopped(_) | TxError::State(_) => {
+                CallError::of(error, gas, self.limits.timeout).into()
+            }
+            error => SimulateError::Refused { error, gas },
+        }
+    }
+
+    /// Holds the limit on what calls return and log.
+    fn count(&mut self, outcome: &CallOutcome) -> Result<(), SimulateError> {
+        let logged = outcome.logs.iter().map(|log| log.data.data.len() + LOG_BYTES);
+        self.returned += outcome.output.len() + logged.sum::<usize>();
+        if self.returned > MAX_RETURNED_BYTES {
+            return Err(SimulateError::TooMuchData(MAX_RETURNED_BYTES));
+        }
+        Ok(())
+    }
+}
+
+/// What a log counts beside its data: address, topics, place.
+const LOG_BYTES: usize = 200;
