@@ -25,7 +25,7 @@ impl SimulatedBlockReply {
     pub fn new(simulated: SimulatedBlock, full: bool) -> Self {
         let SimulatedBlock { block, senders, calls } = simulated;
         let transactions = if full { Transactions::Sent(senders) } else { Transactions::Hashes };
-        Self { block: BlockReply { block, transactions }, calls }
+        Self { block: BlockReply { block, transactions, atomic_transactions: None }, calls }
     }
 }
 

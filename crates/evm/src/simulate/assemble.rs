@@ -22,7 +22,8 @@ pub(super) struct Parts<'a> {
     pub(super) receipts: &'a [Receipt],
 }
 
-/// The block of a header on its parent.
+/// The block of a header on its parent, and the extra data that it would have. Its own is empty, as the
+/// standard has it: tools refuse more than 32 bytes there.
 pub(super) fn assemble(
     rules: &dyn Rules,
     parent: &(Header, B256),
@@ -30,7 +31,7 @@ pub(super) fn assemble(
     context: &BlockContext,
     given: &HeaderOverrides,
     parts: Parts<'_>,
-) -> Result<Block, SimulateError> {
+) -> Result<(Block, Bytes), SimulateError> {
     // A gas limit that was asked for may be more than there is capacity for.
     let counted = parts.gas_used.min(terms.gas_available);
     let is_etna = terms.phase.instructions >= Instructions::Cancun;
@@ -47,7 +48,7 @@ pub(super) fn assemble(
         gas_limit: context.gas_limit,
         gas_used: parts.gas_used,
         time: parts.time,
-        extra: rules.child_extra(terms, counted, 0)?,
+        extra: Bytes::new(),
         mix_digest: given.prev_randao.unwrap_or_default(),
         nonce: B64::ZERO,
         ext_data_hash: ext_data_hash(&[]),
@@ -61,7 +62,7 @@ pub(super) fn assemble(
     let (transactions, ext_data) = (parts.transactions, Bytes::new());
     let mut block = Block { header, transactions, uncles: Vec::new(), version: 0, ext_data };
     block.header.transactions_root = block.transactions_root();
-    Ok(block)
+    Ok((block, rules.child_extra(terms, counted, 0)?))
 }
 
 /// The transaction of a call, with zeros for a signature.

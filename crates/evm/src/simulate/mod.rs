@@ -3,7 +3,7 @@
 //!
 //! [`simulate`] is a plain function over a [`SimulationSite`]. Header and fees follow from the chain's own
 //! rules: a block is [`TARGET_BLOCK_RATE_S`] after its parent unless it says otherwise, its gas limit is the
-//! chain's, and where transactions are validated its base fee too. What makes blocks of this chain invalid
+//! chain's, and where transactions are validated its base fee too. Extra data are empty. What makes blocks of this chain invalid
 //! for other reasons, having no transaction or being made too soon for its tips, is not checked.
 
 mod assemble;

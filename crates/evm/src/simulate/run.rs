@@ -27,7 +27,7 @@ pub(super) struct Simulation<'s, 'a> {
     limits: &'s CallLimits<'a>,
     /// The state after the blocks so far; taken while a block runs.
     state: Option<StateOverlay<'a>>,
-    /// The last block's header and hash.
+    /// The last block's header and hash. The header has the extra data from which fees follow.
     parent: (Header, B256),
     /// Gas limit and fee recipient that a block asked for stay for those after it.
     gas_limit: Option<u64>,
@@ -218,9 +218,9 @@ impl<'s, 'a> Simulation<'s, 'a> {
         };
         self.state = Some(state);
         let parts = Parts { time, state_root, gas_used, transactions, receipts: &receipts };
-        let block = assemble(&**rules, &self.parent, terms, &context, given, parts)?;
+        let (block, extra) = assemble(&**rules, &self.parent, terms, &context, given, parts)?;
         let hash = rules.block_hash(&block.header);
-        self.parent = (block.header.clone(), hash);
+        self.parent = (Header { extra, ..block.header.clone() }, hash);
         let size = rules.encode_block(&block).len();
         Ok(SimulatedBlock { block: Arc::new(SealedBlock { block, hash, size }), senders, calls })
     }

@@ -42,6 +42,8 @@ pub(super) fn methods() -> MethodTable<Transact> {
         .on_list_blocking("signTransaction", sign_transaction_method)
         .on_list_blocking("sign", sign)
         .on_list_blocking("signTypedData_v4", sign_typed_data)
+        // As EIP-712 itself calls it.
+        .also_named("signTypedData")
         .on_list("pendingTransactions", pending_transactions)
         .on_list_blocking("resend", resend)
 }

@@ -86,7 +86,6 @@ async fn a_block_is_as_it_would_be_made() {
         "gasLimit",
         "baseFeePerGas",
         "blockGasCost",
-        "extraData",
         "extDataHash",
         "extDataGasUsed",
         "miner",
@@ -106,6 +105,22 @@ async fn a_block_is_as_it_would_be_made() {
     }
     assert_ne!(made["logsBloom"], format!("0x{}", "0".repeat(512)));
     assert_eq!(simulated[0]["calls"][0]["status"], "0x1");
+    assert_eq!(simulated[0]["extraData"], "0x");
+}
+
+#[tokio::test]
+async fn base_fees_follow_from_simulated_blocks() {
+    let world = world();
+    // A loop until nothing is left, in two blocks of which the second feels the first.
+    let burn = json!({"from": HELD, "input": "0x5b600056", "maxFeePerGas": "0x12309ce54000"});
+    let run_with = async |first: Value| {
+        let blocks = json!([{}, {"calls": first}, {}, {}]);
+        let blocks = run(&world, json!({"blockStateCalls": blocks, "validation": true})).await;
+        blocks.iter().map(|block| number(&block["baseFeePerGas"])).collect::<Vec<_>>()
+    };
+    let (idle, busy) = (run_with(json!([])).await, run_with(json!([burn])).await);
+    assert_eq!(idle[..2], busy[..2]);
+    assert!(idle[2] < idle[1] && idle[2] < busy[2], "{idle:?} {busy:?}");
 }
 
 #[tokio::test]
