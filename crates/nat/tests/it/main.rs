@@ -4,7 +4,9 @@
 
 mod blocks;
 mod json;
+mod pool;
 mod recorded;
+mod rules;
 mod txs;
 mod vectors;
 mod world;

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alloy_primitives::{Address, U256};
+use alloy_consensus::{SignableTransaction, TxEip1559};
+use alloy_primitives::{Address, Signature, TxKind, U256};
 use esker_chain::{
     Aliases, Bundle, ChainContext, ChainMachine, ChainVm, Machine, MachineConfig, ProposeCtx,
     Verdict,
@@ -14,6 +15,7 @@ use esker_evm::chain::{Evm, EvmConfig};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::genesis::Genesis as EvmGenesis;
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
+use esker_evm::types::Transaction;
 use esker_nat::txs::{
     AtomicTx, EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport, UnsignedImport,
 };
@@ -392,4 +394,22 @@ pub(crate) fn input(utxo: &Utxo, sig_indices: Vec<u32>) -> TransferableInput {
         asset_id: utxo.asset_id,
         input: TransferInput { amount, sig_indices },
     }
+}
+
+/// A transfer of the EVM, without a tip.
+pub(crate) fn evm_transfer(key: &PrivateKey, nonce: u64, to: Address) -> Transaction {
+    let tx = TxEip1559 {
+        chain_id: 43112,
+        nonce,
+        gas_limit: 21_000,
+        max_fee_per_gas: 300 * u128::from(ONE),
+        max_priority_fee_per_gas: 0,
+        to: TxKind::Call(to),
+        value: U256::from(5),
+        ..Default::default()
+    };
+    let signed = key.sign_hash(&tx.signature_hash().0);
+    let bytes = signed.as_bytes();
+    let signature = Signature::from_bytes_and_parity(&bytes[..64], bytes[64] == 1);
+    tx.into_signed(signature).into()
 }

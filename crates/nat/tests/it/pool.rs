@@ -1,0 +1,199 @@
+//! The pool: who comes first, who gives way, what is remembered.
+
+use alloy_primitives::{Address, U256};
+use esker_nat::pool::{AtomicPool, MAX_DROPPED, PoolError, PoolStatus};
+use esker_nat::txs::{AtomicTx, EvmOutput, UnsignedAtomicTx, UnsignedImport};
+use esker_primitives::{AssetId, Id, TxId};
+use esker_utxo::{TransferInput, TransferableInput, UtxoId};
+
+const NATIVE: AssetId = Id::new([9; 32]);
+
+/// An import of the outputs of those numbers that pays so many billionths a gas, and a bit more.
+fn tx(outputs: &[u8], price: u64) -> AtomicTx {
+    let input = |number: &u8| TransferableInput {
+        utxo_id: UtxoId { tx_id: Id::new([*number; 32]), output_index: 0 },
+        asset_id: NATIVE,
+        input: TransferInput { amount: 1_000_000_000, sig_indices: Vec::new() },
+    };
+    let with = |amount| {
+        let pays = EvmOutput { address: Address::ZERO, amount, asset_id: NATIVE };
+        let import = UnsignedImport {
+            imported_inputs: outputs.iter().map(input).collect(),
+            outputs: vec![pays],
+            ..UnsignedImport::default()
+        };
+        AtomicTx::new(UnsignedAtomicTx::Import(import), Vec::new())
+    };
+    let gas = with(0).gas();
+    let tx = with(outputs.len() as u64 * 1_000_000_000 - price * gas - 1);
+    assert_eq!(tx.gas_price(&NATIVE), Ok(price));
+    tx
+}
+
+fn pool(capacity: usize) -> AtomicPool {
+    AtomicPool::with_capacity(NATIVE, capacity)
+}
+
+fn ids(txs: &[AtomicTx]) -> Vec<TxId> {
+    txs.iter().map(AtomicTx::id).collect()
+}
+
+fn status(pool: &AtomicPool, tx: &AtomicTx) -> Option<PoolStatus> {
+    pool.get(&tx.id()).map(|(found, status)| {
+        assert_eq!(found, *tx);
+        status
+    })
+}
+
+fn dropped(reason: String) -> Option<PoolStatus> {
+    Some(PoolStatus::Dropped(reason))
+}
+
+#[test]
+fn the_best_price_comes_first_then_the_earliest() {
+    let pool = pool(10);
+    let txs = [tx(&[1], 5), tx(&[2], 7), tx(&[3], 5), tx(&[4], 9)];
+    txs.iter().for_each(|tx| pool.add(tx.clone()).unwrap());
+    let expected = [3, 1, 0, 2].map(|index: usize| txs[index].id());
+    assert_eq!(ids(&pool.candidates()), expected);
+    assert_eq!(pool.len(), 4);
+    // A known one keeps its place.
+    pool.add(txs[0].clone()).unwrap();
+    assert_eq!(ids(&pool.candidates()), expected);
+    // 9 billionths a gas and a bit, in wei.
+    let most = pool.highest_payable_base_fee().unwrap();
+    assert!(most >= U256::from(9_000_000_000u64) && most < U256::from(9_001_000_000u64), "{most}");
+}
+
+#[test]
+fn one_that_pays_more_replaces_all_that_consume_the_same() {
+    let pool = pool(10);
+    let (first, second, third) = (tx(&[1], 5), tx(&[2], 6), tx(&[3], 7));
+    for tx in [&first, &second, &third] {
+        pool.add(tx.clone()).unwrap();
+    }
+    for price in [5, 6] {
+        let rival = tx(&[1, 2], price);
+        let refused = pool.add(rival.clone()).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            format!(
+                "conflicting atomic tx present: issued tx ({}) gas price {price} <= conflict tx ({}) \
+                 gas price 6 (2 total conflicts in mempool)",
+                rival.id(),
+                second.id()
+            )
+        );
+        // What was refused is unknown.
+        assert_eq!(status(&pool, &rival), None);
+    }
+    let rival = tx(&[1, 2], 7);
+    pool.add(rival.clone()).unwrap();
+    let reason = format!("replaced by {}, which pays more", rival.id());
+    assert_eq!(status(&pool, &first), dropped(reason.clone()));
+    assert_eq!(status(&pool, &second), dropped(reason));
+    assert_eq!(status(&pool, &third), Some(PoolStatus::Pending));
+    assert_eq!(ids(&pool.candidates()), [third.id(), rival.id()]);
+    // A dropped one may come again, and is dropped no more.
+    pool.give_up(&rival.id(), "no".into());
+    pool.add(first.clone()).unwrap();
+    assert_eq!(status(&pool, &first), Some(PoolStatus::Pending));
+    assert_eq!(status(&pool, &rival), dropped("no".into()));
+}
+
+#[test]
+fn a_full_pool_keeps_those_that_pay_most() {
+    let pool = pool(3);
+    let txs = [tx(&[1], 5), tx(&[2], 3), tx(&[3], 4)];
+    txs.iter().for_each(|tx| pool.add(tx.clone()).unwrap());
+    let cheap = tx(&[4], 3);
+    assert_eq!(
+        pool.add(cheap.clone()).unwrap_err().to_string(),
+        "atomic tx fee too low for atomic mempool currentMin=3 provided=3"
+    );
+    let better = tx(&[4], 4);
+    pool.add(better.clone()).unwrap();
+    let reason = format!("the pool is full, and {} pays more", better.id());
+    assert_eq!(status(&pool, &txs[1]), dropped(reason));
+    // Of those that pay as little, the latest goes.
+    let best = tx(&[5], 9);
+    pool.add(best.clone()).unwrap();
+    assert_eq!(ids(&pool.candidates()), [best.id(), txs[0].id(), txs[2].id()]);
+    // Those in undecided blocks can't go.
+    pool.issued(pool.candidates());
+    assert_eq!(pool.add(tx(&[6], 99)).unwrap_err(), PoolError::TooMany);
+    assert_eq!(pool.highest_payable_base_fee(), None);
+}
+
+#[test]
+fn fifty_dropped_ones_are_remembered() {
+    let pool = pool(100);
+    let txs: Vec<AtomicTx> = (0..=MAX_DROPPED.get() as u8).map(|n| tx(&[n], 5)).collect();
+    for tx in &txs {
+        pool.add(tx.clone()).unwrap();
+        pool.give_up(&tx.id(), "no".into());
+    }
+    assert_eq!(MAX_DROPPED.get(), 50);
+    assert_eq!(status(&pool, &txs[0]), None);
+    assert!(txs[1..].iter().all(|tx| status(&pool, tx) == dropped("no".into())));
+    // One that is not there can't be given up.
+    pool.give_up(&Id::ZERO, "no".into());
+    assert_eq!(pool.get(&Id::ZERO), None);
+    assert!(pool.is_empty());
+}
+
+#[test]
+fn a_transaction_follows_its_blocks() {
+    let pool = pool(10);
+    let (own, foreign) = (tx(&[1], 5), tx(&[2], 6));
+    pool.add(own.clone()).unwrap();
+    // Two blocks, one of which has what this pool never saw.
+    pool.issued(vec![own.clone()]);
+    pool.issued(vec![own.clone(), foreign.clone()]);
+    assert_eq!(status(&pool, &own), Some(PoolStatus::Issued));
+    assert_eq!(status(&pool, &foreign), Some(PoolStatus::Issued));
+    // What it consumes is not free, whatever another pays.
+    let refused = pool.add(tx(&[1], 99)).unwrap_err();
+    assert_eq!(refused.to_string(), "invalid block due to conflicting atomic inputs");
+    pool.returned(std::slice::from_ref(&own));
+    assert_eq!(status(&pool, &own), Some(PoolStatus::Issued));
+    pool.returned(&[own.clone(), foreign.clone()]);
+    assert_eq!(status(&pool, &own), Some(PoolStatus::Pending));
+    assert_eq!(status(&pool, &foreign), Some(PoolStatus::Pending));
+    let rival = tx(&[1, 3], 7);
+    pool.add(rival.clone()).unwrap();
+    assert_eq!(pool.accepted(std::slice::from_ref(&own)), [rival.id()]);
+    assert_eq!(status(&pool, &own), None);
+    let reason = format!("transaction {}, which consumes the same, was accepted", own.id());
+    assert_eq!(status(&pool, &rival), dropped(reason));
+    assert_eq!(ids(&pool.candidates()), [foreign.id()]);
+}
+
+/// Those that come back have to follow the rules for those that arrive.
+#[test]
+fn what_comes_back_may_find_its_place_taken() {
+    let pool = pool(2);
+    let (cheap, rival) = (tx(&[1], 5), tx(&[1], 6));
+    // Two blocks beside each other consume the same.
+    pool.issued(vec![cheap.clone()]);
+    pool.issued(vec![rival.clone()]);
+    pool.returned(std::slice::from_ref(&cheap));
+    assert_eq!(status(&pool, &cheap), Some(PoolStatus::Pending));
+    pool.returned(std::slice::from_ref(&rival));
+    assert_eq!(status(&pool, &rival), Some(PoolStatus::Pending));
+    let reason = format!("replaced by {}, which pays more", rival.id());
+    assert_eq!(status(&pool, &cheap), dropped(reason));
+    // A full pool takes it back only for one that pays less.
+    let (poor, good) = (tx(&[2], 3), tx(&[3], 4));
+    pool.issued(vec![good.clone()]);
+    pool.add(poor.clone()).unwrap_err();
+    pool.returned(std::slice::from_ref(&good));
+    assert_eq!(ids(&pool.candidates()), [rival.id(), good.id()]);
+    pool.issued(vec![poor.clone()]);
+    pool.returned(std::slice::from_ref(&poor));
+    assert_eq!(
+        status(&pool, &poor),
+        dropped("atomic tx fee too low for atomic mempool currentMin=4 provided=3".into())
+    );
+    assert_eq!(pool.len(), 2);
+}
