@@ -69,7 +69,7 @@ async fn a_bundle_that_is_being_decided_on() {
     assert_eq!(world.nat.pool().get(&import.id()).unwrap().1, PoolStatus::Pending);
     let base = world.last();
     let held = world.propose_on(&base).await.unwrap();
-    assert_eq!(carried(&world, &held), [import.clone()]);
+    assert_eq!(carried(&world, &held), std::slice::from_ref(&import));
     assert_eq!(world.nat.pool().get(&import.id()).unwrap().1, PoolStatus::Issued);
     assert_eq!(status(&world, &import), Some(AtomicStatus::Processing));
     assert_eq!(world.balance(account(&owner)), U256::ZERO);
@@ -83,7 +83,7 @@ async fn a_bundle_that_is_being_decided_on() {
     world.wait_s(1);
     let beside = world.propose_on(&base).await.unwrap();
     assert_ne!(beside.id(), held.id());
-    assert_eq!(carried(&world, &beside), [import.clone()]);
+    assert_eq!(carried(&world, &beside), std::slice::from_ref(&import));
     world.machine.finalize(&beside, None).await.unwrap();
     assert_eq!(status(&world, &import), Some(AtomicStatus::Accepted(1)));
     assert!(world.nat.pool().is_empty());
@@ -133,7 +133,7 @@ async fn an_import_of_what_an_undecided_bundle_exports() {
     // As one that came back from an abandoned block.
     world.nat.pool().add(import.clone()).unwrap();
     let importing = world.propose_on(&exporting).await.unwrap();
-    assert_eq!(carried(&world, &importing), [import.clone()]);
+    assert_eq!(carried(&world, &importing), std::slice::from_ref(&import));
     assert!(world.propose_on(&importing).await.is_none());
     // In one bundle with the export, the block that imports is invalid.
     let mut joined = exporting.clone();
@@ -177,7 +177,7 @@ async fn blocks_that_carry_what_they_must_not() {
     let parent = world.propose_on(&world.last()).await.unwrap();
     world.nat.submit(next.clone()).unwrap();
     let child = world.propose_on(&parent).await.unwrap();
-    assert_eq!(carried(&world, &child), [next.clone()]);
+    assert_eq!(carried(&world, &child), std::slice::from_ref(&next));
     let of = |txs: &[AtomicTx]| {
         let gas = txs.iter().map(AtomicTx::gas).sum();
         altered(&world, &child, encode_ext_data(txs).to_vec(), gas)

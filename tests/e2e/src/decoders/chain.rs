@@ -87,7 +87,7 @@ pub(super) fn utxo(bytes: &[u8]) -> bool {
     true
 }
 
-fn round_trip(utxo: &Utxo) {
+pub(super) fn round_trip(utxo: &Utxo) {
     let bytes = utxo.to_versioned_bytes();
     // One output may need nearly all of a transaction, and then its UTXO is larger than that.
     if bytes.len() <= MAX_SIZE {

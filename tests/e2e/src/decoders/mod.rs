@@ -4,6 +4,7 @@
 //! same functions; their inputs lie in `tests/corpus/<name>`. A function returns for any bytes; it panics where
 //! a decoder does, or where what it decoded does not encode to the same bytes again.
 
+mod atomic;
 mod c_chain;
 mod chain;
 mod evm;
@@ -23,6 +24,7 @@ pub struct Target {
 /// All decoders, by name.
 pub const TARGETS: &[Target] = &[
     Target { name: "address", run: primitives::address },
+    Target { name: "atomic_tx", run: atomic::tx },
     Target { name: "block_line", run: node::block_line },
     Target { name: "bundle", run: chain::bundle },
     Target { name: "cb58", run: primitives::cb58 },
@@ -35,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "evm_header", run: c_chain::header },
     Target { name: "evm_transaction", run: c_chain::transaction },
     Target { name: "evm_typed_data", run: c_chain::typed_data },
+    Target { name: "ext_data", run: atomic::ext_data },
     Target { name: "hex", run: primitives::hex },
     Target { name: "j2", run: json::j2 },
     Target { name: "json", run: json::json },

@@ -1,0 +1,51 @@
+//! Atomic transactions of the C-Chain, and the ext data that carries them.
+
+use esker_nat::txs::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data, encode_ext_data};
+use esker_primitives::Id;
+use esker_primitives::codec::Encode;
+use esker_utxo::Signers;
+use esker_utxo::json::AddressFormat;
+
+use super::chain::round_trip;
+use super::primitives::told;
+
+const FORMAT: AddressFormat<'static> = AddressFormat { alias: "X", hrp: "local" };
+
+/// A signed transaction: its parts, its JSON form, what it burns.
+pub(super) fn tx(bytes: &[u8]) -> bool {
+    let Some(tx) = told(AtomicTx::parse(bytes)) else { return false };
+    assert_eq!(tx.bytes().as_ref(), bytes);
+    assert_eq!(tx.id(), Id::sha256(bytes));
+    assert!(bytes.starts_with(tx.unsigned_bytes()));
+    look_at(&tx);
+    true
+}
+
+fn look_at(tx: &AtomicTx) {
+    let again = AtomicTx::new(tx.unsigned().clone(), tx.credentials().to_vec());
+    assert_eq!((again.bytes(), again.unsigned_bytes()), (tx.bytes(), tx.unsigned_bytes()));
+    told(serde_json::to_vec(&FORMAT.json(tx))).expect("every transaction has a JSON form");
+    if let UnsignedAtomicTx::Export(export) = tx.unsigned() {
+        export.exported_utxos(tx.id()).for_each(|utxo| round_trip(&utxo));
+    }
+    told(tx.burned(&Id::ZERO));
+    assert!(tx.gas() > tx.unsigned_bytes().len() as u64);
+    told(tx.signer(0, 0));
+    told(tx.evm_signer(0, 0));
+}
+
+/// The ext data of a block, in both forms.
+pub(super) fn ext_data(bytes: &[u8]) -> bool {
+    let single = told(decode_ext_data(bytes, ExtDataForm::Single));
+    if let Some([tx]) = single.as_deref() {
+        assert_eq!(tx.bytes().as_ref(), bytes);
+    }
+    let Some(txs) = told(decode_ext_data(bytes, ExtDataForm::Batch)) else { return false };
+    assert_eq!(encode_ext_data(&txs), bytes);
+    txs.iter().for_each(look_at);
+    assert!(
+        txs.iter().map(|tx| tx.to_versioned_bytes().len()).sum::<usize>()
+            <= bytes.len() + 2 * txs.len()
+    );
+    true
+}
