@@ -6,7 +6,7 @@
 //! - [`verify`], [`transfer`]: whether one is valid, and what it changes.
 //! - [`pool`]: those that wait for a block, and those given up lately.
 //! - [`tables`]: accepted ones by ID.
-//! - [`json`]: one as JSON.
+//! - [`wallet`]: building them from keys; [`service`]: the `nat` namespace; [`json`]: how they are shown.
 //! - [`AtomicExtension`]: all that as the extension of the chain's blocks.
 //! - [`Nat`]: the chain and its extension as services see them: [`Nat::submit`], [`Nat::verify`], [`Nat::find`],
 //!   [`Nat::next_base_fee`]; names, clock and store (balances, shared memory) through [`Nat::context`] and
@@ -25,10 +25,12 @@
 pub mod json;
 pub mod money;
 pub mod pool;
+pub mod service;
 pub mod tables;
 pub mod transfer;
 pub mod txs;
 pub mod verify;
+pub mod wallet;
 
 mod audit;
 mod chain;

@@ -1,6 +1,6 @@
 //! Accounts and storage.
 
-use alloy_primitives::U256;
+use alloy_primitives::{B256, U256};
 use esker_rpc::RpcError;
 
 use crate::Reads;
@@ -22,10 +22,8 @@ pub(super) fn get_asset_balance(
     (Addr(address), at, AssetId(asset)): (Addr, BlockNumberOrHash, AssetId),
 ) -> Result<Big, RpcError> {
     let (state, _) = reads.state(at)?;
-    let mut slot = *asset.as_bytes();
-    slot[0] |= 1;
-    let balance = state.view().storage(&address, U256::from_be_bytes(slot)).map_err(unreadable)?;
-    Ok(Big(balance))
+    let asset = B256::new(*asset.as_bytes());
+    Ok(Big(state.view().asset_balance(&address, asset).map_err(unreadable)?))
 }
 
 pub(super) fn get_code(

@@ -10,6 +10,7 @@ use super::tables::{
     ACCOUNT_UNDO, ACCOUNTS, CODE, NODE_UNDO, NODES, PathKey, SLOT_UNDO, SLOTS, STORAGE_NODE_UNDO,
     STORAGE_NODES, key_of,
 };
+use crate::executor::asset_slot;
 use crate::trie::{NodeSource, Proof, TrieError, prove};
 use crate::types::Account;
 
@@ -78,6 +79,11 @@ impl<'a> StateView<'a> {
     /// What lies in a slot, as the rules map storage keys to slots; zero where nothing does.
     pub fn storage(&self, address: &Address, slot: U256) -> Result<U256, StateError> {
         self.storage_by_hash(keccak256(address), keccak256(B256::from(slot)))
+    }
+
+    /// How much of an asset that is not the native one an account holds.
+    pub fn asset_balance(&self, address: &Address, asset: B256) -> Result<U256, StateError> {
+        self.storage(address, asset_slot(asset))
     }
 
     /// What lies in a hashed slot of a hashed address.

@@ -18,7 +18,9 @@ use esker_evm_rpc::evm::{
     transacting_methods,
 };
 use esker_evm_rpc::{Apis, ProofWindow, ReadConfig, Reads};
-use esker_nat::AtomicExtension;
+use esker_keystore::Keystore;
+use esker_nat::service::NatService;
+use esker_nat::{AtomicExtension, Nat};
 use esker_primitives::network::{LOCAL_ID, MAIN_ID, TEST_ID};
 use esker_rpc::evm::{Limits, Server};
 
@@ -29,6 +31,9 @@ use crate::wiring::randomness;
 
 /// Where the methods are answered, below the chain's name.
 pub(crate) const RPC: &str = "/rpc";
+
+/// What `nat.version` tells.
+const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// Services of `esker dev` unless the configuration names others.
 const DEV_APIS: [&str; 9] = [
@@ -48,6 +53,7 @@ pub(super) fn build(
     spec: &ChainSpec,
     context: ChainContext,
     config: &Config,
+    keystore: &Arc<Keystore>,
 ) -> Result<Arc<Evm>, ChainError> {
     let fault = |error: &dyn std::fmt::Display| {
         ChainError::Genesis(format!("chain {}: {error}", spec.primary_alias()))
@@ -97,6 +103,7 @@ pub(super) fn build(
         chain: evm.clone(),
         pool: evm.clone(),
         ext_data: atomic
+            .clone()
             .filter(|_| settings.atomic_transactions)
             .map(|atomic| atomic as Arc<dyn ExtDataView>),
         config: ReadConfig {
@@ -140,7 +147,12 @@ pub(super) fn build(
     let service = reading_methods(&reads, &apis)
         .merge(&filter_methods(&filters, &apis))
         .merge(&transacting_methods(&transact, &apis));
-    evm.set_routes(vec![Route::positional(RPC, Server::new(service, limits(settings)))]);
+    let mut routes = vec![Route::positional(RPC, Server::new(service, limits(settings)))];
+    if let Some(atomic) = atomic {
+        let nat = Nat::new(Arc::clone(&evm), atomic);
+        routes.extend(NatService::new(nat, Arc::clone(keystore), VERSION.to_owned()).routes());
+    }
+    evm.set_routes(routes);
     Ok(evm)
 }
 

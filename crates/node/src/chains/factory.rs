@@ -69,7 +69,7 @@ pub fn build(
 ) -> Result<Chain, ChainError> {
     match spec.vm {
         Vm::Xvm => xvm(spec, context, config, keystore).map(Chain::Xvm),
-        Vm::Evm => evm::build(spec, context, config).map(Chain::Evm),
+        Vm::Evm => evm::build(spec, context, config, keystore).map(Chain::Evm),
     }
 }
 

@@ -10,7 +10,8 @@ mod raw;
 
 pub use encoding::{Encoding, EncodingError};
 pub use integers::{CappedLimit, JsonU8, JsonU32, JsonU64};
-pub(crate) use raw::{RAW_TEXT, RawText, deserialize_raw};
+pub(crate) use raw::RAW_TEXT;
+pub use raw::{RawText, deserialize_raw};
 
 /// An argument of the reference's `byte` type: a JSON number from 0 to 255 and no string.
 pub type Byte = u8;

@@ -13,7 +13,7 @@ use crate::go_json;
 pub(crate) const RAW_TEXT: &str = "$esker_rpc::RawText";
 
 /// A type that reads the JSON text of its value itself.
-pub(crate) trait RawText: Sized {
+pub trait RawText: Sized {
     /// What it wants, for the texts of other formats' errors.
     const WANTED: &'static str;
 
@@ -21,7 +21,8 @@ pub(crate) trait RawText: Sized {
     fn from_raw_text(text: &str) -> Option<Self>;
 }
 
-pub(crate) fn deserialize_raw<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+/// Reads a value as its type reads its text.
+pub fn deserialize_raw<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: RawText,
     D: Deserializer<'de>,

@@ -87,5 +87,9 @@ impl Session {
 /// Whether calling a method twice is the same as once.
 fn is_read(method: &str) -> bool {
     let name = method.rsplit(['.', '_']).next().unwrap_or(method);
-    ["get", "is", "list"].iter().any(|verb| name.starts_with(verb))
+    // A word of its own: `issueTx` is no `is`.
+    let begins = |verb: &str| {
+        name.strip_prefix(verb).is_some_and(|rest| !rest.starts_with(char::is_lowercase))
+    };
+    ["get", "is", "list"].into_iter().any(begins)
 }

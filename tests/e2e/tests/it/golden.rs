@@ -18,23 +18,18 @@ const WAITING: &[(&str, &str)] = &[
     ("c/debug-state-1", "debug"),
     ("c/debug-state-2", "debug"),
     ("c/genesis", "debug"),
-    ("c/nat-envelope", "nat"),
-    ("c/nat-export-1", "nat"),
-    ("c/nat-import-1", "debug, nat"),
-    ("c/nat-keys-1", "nat"),
-    ("c/nat-mixed", "debug, nat"),
-    ("c/nat-pending", "nat"),
-    ("c/nat-utxos-1", "nat"),
     ("c/personal-1", "personal"),
     ("c/trace-chain", "debug, websocket"),
     ("c/trace-struct-1", "debug"),
     ("c/tracers-1", "debug"),
     ("c/ws-1", "debug, websocket"),
     ("node/admin", "the whole admin API"),
-    ("node/routes", "nat"),
-    ("x/export-import-keys", "nat"),
-    ("x/tx-export-to-C", "nat"),
 ];
+
+/// Files that match but for the methods named here, which are not served yet: their requests are left out. A file
+/// that matches with them must be taken off the list.
+const BUT_FOR: &[(&str, &[&str])] =
+    &[("c/nat-import-1", &["debug_"]), ("c/nat-mixed", &["debug_"])];
 
 #[test]
 fn x_by_the_reference_names() {
@@ -69,7 +64,9 @@ fn c_by_the_specification_names() {
 #[test]
 fn the_list_of_waiting_files_is_true() {
     let mut matching = Vec::new();
-    for (name, needs) in WAITING {
+    let waiting = WAITING.iter().map(|(name, needs)| (*name, (*needs).to_owned()));
+    let partly = BUT_FOR.iter().map(|(name, methods)| (*name, methods.join(", ")));
+    for (name, needs) in waiting.chain(partly) {
         let file = tests_path("golden").join(format!("{name}.io"));
         assert!(file.is_file(), "{name} is not there");
         let (scenario, node) = start(&file, Names::Brand);
@@ -100,17 +97,25 @@ fn files(folder: &str) -> Vec<PathBuf> {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|file| file.extension().is_some_and(|e| e == "io"))
-        .filter(|file| {
-            let name = format!("{folder}/{}", file.file_stem().unwrap().to_string_lossy());
-            !WAITING.iter().any(|(waiting, _)| *waiting == name)
-        })
+        .filter(|file| !WAITING.iter().any(|(waiting, _)| *waiting == name(file)))
         .collect();
     files.sort();
     files
 }
 
+/// Folder and name of a file, as in the lists.
+fn name(file: &Path) -> String {
+    let folder = file.parent().and_then(Path::file_name).unwrap_or_default();
+    format!("{}/{}", folder.to_string_lossy(), file.file_stem().unwrap().to_string_lossy())
+}
+
 fn run(file: &Path, names: Names) -> Outcome {
-    let (scenario, node) = start(file, names);
+    let (mut scenario, node) = start(file, names);
+    if let Some((_, methods)) = BUT_FOR.iter().find(|(partly, _)| *partly == name(file)) {
+        // By their lines: the lists have the names as recorded.
+        let recorded = Scenario::read(file, Names::Brand).unwrap();
+        scenario.leave_out(&recorded.lines_of(methods));
+    }
     replay(&scenario, node.address())
 }
 

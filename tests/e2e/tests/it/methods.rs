@@ -1,4 +1,4 @@
-//! Sections 4.1 and 4.5 of the specification, and the X-Chain methods that use keys: every method is served, under
+//! Sections 4.1, 4.3 and 4.5 of the specification, and the X-Chain methods that use keys: every method is served, under
 //! both names, at its endpoint and at no other.
 
 use esker_client::CallError;
@@ -42,6 +42,20 @@ const OF_WALLET: &[&str] = &["issueTx", "send", "sendMultiple"];
 
 const OF_KEYSTORE: &[&str] = &["createUser", "deleteUser", "exportUser", "importUser", "listUsers"];
 
+const OF_NAT: &[&str] = &[
+    "export",
+    "exportKey",
+    "exportNative",
+    "getAtomicTx",
+    "getAtomicTxStatus",
+    "getUTXOs",
+    "import",
+    "importKey",
+    "importNative",
+    "issueTx",
+    "version",
+];
+
 #[test]
 fn every_specified_method_is_served() {
     let node = local().start().unwrap();
@@ -58,6 +72,17 @@ fn every_specified_method_is_served() {
     for method in OF_KEYSTORE.iter().map(|method| format!("keystore.{method}")) {
         assert!(is_served(&node, "/ext/keystore", &method), "{method}");
         assert!(!is_served(&node, "/ext/bc/X", &method), "{method}");
+    }
+    let c_chain = "/ext/bc/2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC";
+    for chain in ["/ext/bc/C", "/ext/C", "/ext/bc/evm", c_chain] {
+        for path in [format!("{chain}/nat"), format!("{chain}/avax")] {
+            for method in OF_NAT {
+                assert!(is_served(&node, &path, &format!("nat.{method}")), "{path} {method}");
+            }
+            for method in ["importAVAX", "exportAVAX", "issueTx"] {
+                assert!(is_served(&node, &path, &format!("avax.{method}")), "{path} {method}");
+            }
+        }
     }
     for path in ["/ext/vm/xvm", "/ext/vm/avm"] {
         assert!(is_served(&node, path, "xvm.buildGenesis"), "{path}");
@@ -80,6 +105,9 @@ fn deprecated_methods_say_so() {
         ("/ext/keystore", "keystore.deleteUser", true),
         ("/ext/keystore", "keystore.listUsers", true),
         ("/ext/keystore", "keystore.createUser", false),
+        ("/ext/bc/C/nat", "nat.exportNative", true),
+        ("/ext/bc/C/nat", "nat.importNative", true),
+        ("/ext/bc/C/nat", "nat.export", false),
         ("/ext/bc/X", "xvm.getHeight", false),
         ("/ext/bc/X", "xvm.issueTx", false),
     ] {

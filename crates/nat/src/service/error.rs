@@ -1,0 +1,129 @@
+//! Why a method has no result: the texts that clients see.
+
+use esker_chain::address::{DestinationError, ServiceAddressCause};
+use esker_chain::listing::ListingError;
+use esker_evm::rules::FeeRuleError;
+use esker_evm::view::ViewError;
+use esker_keystore::KeystoreError;
+use esker_primitives::codec::CodecError;
+use esker_primitives::go;
+use esker_primitives::ids::{ChainId, IdError, TxId};
+use esker_rpc::wire::EncodingError;
+use esker_rpc::{RpcError, ShuttingDown};
+use esker_storage::StorageError;
+
+use crate::SubmitError;
+use crate::verify::VerifyError;
+use crate::wallet::WalletError;
+
+/// Why a method has no result. None of the texts holds a password or a key.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ServiceError {
+    #[error(transparent)]
+    Listing(#[from] ListingError),
+    #[error("no source chain provided")]
+    NoSourceChain,
+    #[error("couldn't parse address {}: {cause}", go::quote(text))]
+    Address { text: String, cause: LocalAddressError },
+    #[error("couldn't parse start index address {}: {cause}", go::quote(text))]
+    StartAddress { text: String, cause: LocalAddressError },
+    #[error("problem retrieving UTXOs: {0}")]
+    RetrieveUtxos(StorageError),
+    #[error("problem encoding utxo: {0}")]
+    EncodeUtxo(EncodingError),
+    #[error("problem decoding transaction: {0}")]
+    DecodeTx(EncodingError),
+    #[error("problem parsing transaction: {0}")]
+    ParseTx(CodecError),
+    #[error("nil transaction ID")]
+    NilTxId,
+    #[error("could not find tx {0}")]
+    NoTx(TxId),
+    #[error(transparent)]
+    Encoding(#[from] EncodingError),
+    #[error("argument 'privateKey' not given")]
+    NoPrivateKey,
+    #[error("problem retrieving data: {0}")]
+    UserData(KeystoreError),
+    #[error("problem saving key {0}")]
+    SaveKey(KeystoreError),
+    #[error("couldn't parse {0} to address: invalid hex address")]
+    KeyAddress(String),
+    #[error("problem retrieving user '{name}': {cause}")]
+    User { name: String, cause: KeystoreError },
+    #[error("problem retrieving private key: {0}")]
+    RetrieveKey(KeystoreError),
+    #[error("problem parsing chainID {quoted}: there is no ID with alias: {0}", quoted = go::quote(.0))]
+    SourceChain(String),
+    #[error("argument 'to' not given")]
+    NoTo,
+    #[error("couldn't get user '{name}': {cause}")]
+    ImportUser { name: String, cause: KeystoreError },
+    #[error("couldn't get keys controlled by the user: {0}")]
+    ImportKeys(KeystoreError),
+    #[error("problem retrieving atomic UTXOs: {0}")]
+    AtomicUtxos(StorageError),
+    #[error("assetID is required")]
+    NoAsset,
+    #[error(transparent)]
+    Asset(IdError),
+    #[error("argument 'amount' must be > 0")]
+    ZeroAmount,
+    #[error(transparent)]
+    Destination(#[from] DestinationError),
+    #[error("couldn't parse changeAddr {}: invalid hex address", go::quote(.0))]
+    ChangeAddress(String),
+    #[error("couldn't parse 'From' address {}: invalid hex address", go::quote(.0))]
+    FromAddress(String),
+    #[error("from addresses have no keys or funds")]
+    FromWithoutKeys,
+    #[error("couldn't get addresses controlled by the user: {0}")]
+    ExportKeys(KeystoreError),
+    #[error("couldn't create tx: {0}")]
+    Create(#[source] CreateError),
+    #[error(transparent)]
+    Import(#[from] CreateError),
+    #[error(transparent)]
+    Issue(#[from] SubmitError),
+    /// The rules of the last block can't be told.
+    #[error(transparent)]
+    Fees(#[from] FeeRuleError),
+    /// What the chain holds can't be read.
+    #[error(transparent)]
+    View(#[from] ViewError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error(transparent)]
+    ShuttingDown(#[from] ShuttingDown),
+}
+
+/// Why no transaction came about: it can't be paid, or breaks a rule by itself.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CreateError {
+    #[error(transparent)]
+    Wallet(#[from] WalletError),
+    #[error(transparent)]
+    Rule(#[from] VerifyError),
+}
+
+/// Why a text is no address of this chain. It names no address itself, unlike those of the asset chains.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LocalAddressError {
+    #[error(transparent)]
+    Cause(#[from] ServiceAddressCause),
+    #[error("expected chainID to be \"{expected}\" but was \"{got}\"")]
+    OtherChain { expected: ChainId, got: ChainId },
+}
+
+impl From<ServiceError> for RpcError {
+    fn from(error: ServiceError) -> Self {
+        if let ServiceError::Storage(_)
+        | ServiceError::View(_)
+        | ServiceError::RetrieveUtxos(_)
+        | ServiceError::AtomicUtxos(_) = &error
+        {
+            tracing::error!(%error, "a method failed because of the store");
+        }
+        Self::new(error.to_string())
+    }
+}

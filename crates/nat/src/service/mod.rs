@@ -1,0 +1,110 @@
+//! The `nat` namespace (specification 4.3, c-chain.md 6): what was exported to this chain, atomic transactions, and
+//! transfers with the keys of the node's users.
+//!
+//! A handler checks its arguments in the reference's order, asks [`Nat`], replies. All run on the blocking pool: what
+//! is quick here reads the store or recovers signatures.
+
+mod arguments;
+mod error;
+mod keys;
+mod shown;
+mod transfers;
+mod txs;
+mod utxos;
+
+use std::sync::Arc;
+
+use esker_chain::{ChainContext, Route};
+use esker_evm::oracle::{FeeOracle, OracleConfig};
+use esker_keystore::Keystore;
+use esker_primitives::address;
+use esker_primitives::ids::ShortId;
+use esker_rpc::{MethodTable, NoArgs, RpcError};
+use serde::Serialize;
+
+use self::error::ServiceError;
+use crate::Nat;
+use crate::txs::AtomicTx;
+use crate::verify::{VerifyError, syntactic};
+
+/// A handler's outcome.
+type Reply<R> = Result<R, ServiceError>;
+
+/// The release of the reference by which the two older names had newer ones.
+const DEPRECATED_SINCE: &str = "v1.9.12";
+
+/// Answers the `nat` methods of one chain.
+#[derive(Debug)]
+pub struct NatService {
+    nat: Nat,
+    keystore: Arc<Keystore>,
+    oracle: FeeOracle,
+    version: String,
+}
+
+#[derive(Debug, Serialize)]
+struct VersionReply {
+    version: String,
+}
+
+impl NatService {
+    /// Over a chain and the node's users; `version` is what `nat.version` tells.
+    pub fn new(nat: Nat, keystore: Arc<Keystore>, version: String) -> Arc<Self> {
+        let rules = Arc::clone(&nat.evm().params().rules);
+        let oracle = FeeOracle::new(OracleConfig::default(), rules);
+        Arc::new(Self { nat, keystore, oracle, version })
+    }
+
+    /// The endpoints, below the chain's name: `/nat`, and the reference's name for it.
+    pub fn routes(self: &Arc<Self>) -> Vec<Route> {
+        let service = methods().bind(Arc::clone(self));
+        vec![Route::object("/nat", service.clone()), Route::object("/avax", service)]
+    }
+
+    fn context(&self) -> &ChainContext {
+        self.nat.context()
+    }
+
+    /// The text of an address on this chain.
+    fn format_address(&self, owner: &ShortId) -> String {
+        let context = self.context();
+        address::format(&context.primary_alias(), &context.hrp, owner)
+    }
+
+    /// Whether a transaction meets the rules that need no state, as of the last block.
+    fn verify_syntactic(&self, tx: &AtomicTx) -> Reply<Result<(), VerifyError>> {
+        let evm = self.nat.evm();
+        let phase = evm.params().rules.phase_at(evm.head().header.time)?;
+        Ok(syntactic::verify(tx.unsigned(), self.context(), &phase))
+    }
+
+    fn version(&self, _: NoArgs) -> Result<VersionReply, RpcError> {
+        Ok(VersionReply { version: self.version.clone() })
+    }
+}
+
+/// The `nat` namespace, in the order of the specification.
+pub fn methods() -> MethodTable<NatService> {
+    MethodTable::new("nat")
+        .alias("avax")
+        .on_async("export", transfers::export)
+        .deprecated_async("exportNative", DEPRECATED_SINCE, transfers::export_native)
+        .also_named("exportAVAX")
+        .on_async("exportKey", keys::export_key)
+        .on_blocking("getAtomicTx", served(txs::get_atomic_tx))
+        .on_blocking("getAtomicTxStatus", served(txs::get_atomic_tx_status))
+        .on_blocking("getUTXOs", served(utxos::get_utxos))
+        .on_async("import", transfers::import)
+        .deprecated_async("importNative", DEPRECATED_SINCE, transfers::import)
+        .also_named("importAVAX")
+        .on_async("importKey", keys::import_key)
+        .on_blocking("issueTx", served(txs::issue_tx))
+        .on("version", NatService::version)
+}
+
+/// A handler as the method table takes it.
+fn served<P, R>(
+    handler: impl Fn(&NatService, P) -> Reply<R> + Send + Sync + 'static,
+) -> impl Fn(&NatService, P) -> Result<R, RpcError> + Send + Sync + 'static {
+    move |nat, args| Ok(handler(nat, args)?)
+}

@@ -1,0 +1,35 @@
+//! A transaction in the encoding that the client asked for.
+
+use esker_chain::ChainContext;
+use esker_rpc::wire::{Encoding, EncodingError};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::json;
+use crate::txs::AtomicTx;
+
+/// What a reply shows of a transaction.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Shown {
+    /// Its bytes in one of the hex encodings.
+    Text(String),
+    /// The transaction itself.
+    Object(Box<RawValue>),
+}
+
+impl Shown {
+    /// A transaction of the chain.
+    pub(super) fn new(
+        context: &ChainContext,
+        tx: &AtomicTx,
+        encoding: Encoding,
+    ) -> Result<Self, EncodingError> {
+        match encoding {
+            Encoding::Json => Ok(Self::Object(json::shown(tx, context))),
+            Encoding::Hex | Encoding::HexC | Encoding::HexNc => {
+                Ok(Self::Text(encoding.encode(tx.bytes())?))
+            }
+        }
+    }
+}

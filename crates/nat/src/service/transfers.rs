@@ -1,0 +1,242 @@
+//! import, export, and the older names of both.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, U256};
+use esker_chain::address::parse_destination;
+use esker_chain::listing::MAX_UTXO_PAGE;
+use esker_evm::rules::window::INITIAL_BASE_FEE;
+use esker_evm::state::{StateError, StateView};
+use esker_evm::view::ChainReader as _;
+use esker_keystore::{Credentials, Password, User};
+use esker_primitives::codec::{Decode as _, MAX_SIZE};
+use esker_primitives::ids::{AssetId, ChainId, Id, ShortId};
+use esker_primitives::keys::PrivateKey;
+use esker_rpc::wire::JsonU64;
+use esker_rpc::{RpcError, off_thread};
+use esker_shared_memory::PageStart;
+use esker_utxo::{Keychain, Utxo};
+use serde::Deserialize;
+
+use super::arguments::{Account, BaseFee, parse_account};
+use super::error::CreateError;
+use super::keys::{keyring, unlock};
+use super::txs::TxIdReply;
+use super::{NatService, Reply, ServiceError, utxos};
+use crate::money::Wei;
+use crate::txs::AtomicTx;
+use crate::wallet::{self, Holding, Import, Payer, Terms};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ImportArgs {
+    username: String,
+    password: Password,
+    source_chain: String,
+    to: Option<Account>,
+    base_fee: Option<BaseFee>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ExportArgs {
+    username: String,
+    password: Password,
+    /// Whose accounts pay; empty: all of the user's.
+    from: Vec<String>,
+    /// Checked, and of no use: an account is charged exactly what is exported and the fee.
+    change_addr: String,
+    amount: JsonU64,
+    base_fee: Option<BaseFee>,
+    target_chain: String,
+    to: String,
+    #[serde(rename = "assetID")]
+    asset_id: String,
+}
+
+/// Imports what another chain exported to the user: all that its keys can spend, as far as it goes into one
+/// transaction.
+pub(super) async fn import(nat: Arc<NatService>, args: ImportArgs) -> Result<TxIdReply, RpcError> {
+    Ok(import_checked(nat, args).await?)
+}
+
+async fn import_checked(nat: Arc<NatService>, args: ImportArgs) -> Reply<TxIdReply> {
+    let ImportArgs { username, password, source_chain, to, base_fee } = args;
+    let source = nat.context().aliases.lookup(&source_chain);
+    let source = source.ok_or(ServiceError::SourceChain(source_chain))?;
+    let Account(to) = to.ok_or(ServiceError::NoTo)?;
+    let user = nat.keystore.unlock(&username, &password).await;
+    let user = user.map_err(|cause| ServiceError::ImportUser { name: username, cause })?;
+    off_thread(move || {
+        let tx = build_import(&nat, &user, source, to, base_fee)?;
+        Ok(TxIdReply { tx_id: nat.nat.submit(tx)? })
+    })
+    .await?
+}
+
+fn build_import(
+    nat: &NatService,
+    user: &User,
+    source: ChainId,
+    to: Address,
+    base_fee: Option<BaseFee>,
+) -> Reply<AtomicTx> {
+    let keys = keyring(user, &nat.context().chain_id).keys();
+    let keys: Keychain =
+        keys.map_err(ServiceError::ImportKeys)?.into_iter().map(|(_, key)| key).collect();
+    let terms = Terms::new(nat.context(), nat.base_fee(base_fee)?);
+    let mut import = Import::new(terms, source, &keys, nat.context().clock.now_s());
+    offer_all(nat, source, &keys, &mut import)?;
+    let tx = import.build(to).map_err(CreateError::from)?;
+    nat.verify_syntactic(&tx)?.map_err(CreateError::from)?;
+    Ok(tx)
+}
+
+/// Offers page after page until there is no place, or nothing left.
+fn offer_all(
+    nat: &NatService,
+    source: ChainId,
+    keys: &Keychain,
+    import: &mut Import<'_>,
+) -> Reply<()> {
+    let owners = keys.addresses().copied().collect();
+    let mut start = None;
+    loop {
+        let mut flow = Ok(ControlFlow::Continue(()));
+        let mut offer = |_: &Id, bytes: &[u8]| {
+            // What is no UTXO of this chain's forms is left where it is.
+            if let Ok(ControlFlow::Continue(())) = flow
+                && let Ok(utxo) = Utxo::from_versioned_bytes(bytes, MAX_SIZE)
+            {
+                flow = import.offer(&utxo);
+            }
+        };
+        let end = utxos::visit(nat, source, &owners, start, MAX_UTXO_PAGE, &mut offer)
+            .map_err(ServiceError::AtomicUtxos)?;
+        if flow.map_err(CreateError::from)?.is_break() || end.count < MAX_UTXO_PAGE {
+            return Ok(());
+        }
+        start = Some(PageStart { address: end.address, utxo_id: end.utxo_id });
+    }
+}
+
+/// Exports an amount of an asset to an address of another chain, where it has to be imported.
+pub(super) async fn export(nat: Arc<NatService>, args: ExportArgs) -> Result<TxIdReply, RpcError> {
+    let asset_id = parse_asset(&nat, &args.asset_id)?;
+    Ok(export_checked(nat, args, asset_id).await?)
+}
+
+/// [`export`] of the native asset.
+pub(super) async fn export_native(
+    nat: Arc<NatService>,
+    args: ExportArgs,
+) -> Result<TxIdReply, RpcError> {
+    let asset_id = nat.context().native_asset_id;
+    Ok(export_checked(nat, args, asset_id).await?)
+}
+
+async fn export_checked(
+    nat: Arc<NatService>,
+    args: ExportArgs,
+    asset_id: AssetId,
+) -> Reply<TxIdReply> {
+    let ExportArgs { username, password, base_fee, amount: JsonU64(amount), .. } = args;
+    if amount == 0 {
+        return Err(ServiceError::ZeroAmount);
+    }
+    let (aliases, hrp) = (nat.context().aliases.as_ref(), &nat.context().hrp);
+    let (chain, to) = parse_destination(aliases, hrp, &args.to, &args.target_chain)?;
+    let from = parse_from(&args.from)?;
+    if !args.change_addr.is_empty() && parse_account(&args.change_addr).is_none() {
+        return Err(ServiceError::ChangeAddress(args.change_addr));
+    }
+    let user = unlock(&nat, Credentials { username, password }).await?;
+    off_thread(move || {
+        let keys = keys_of(&nat, &user, &from)?;
+        let terms = Terms::new(nat.context(), nat.base_fee(base_fee)?);
+        let tx = build_export(&nat, terms, &keys, (chain, to), (asset_id, amount))?;
+        Ok(TxIdReply { tx_id: nat.nat.submit(tx)? })
+    })
+    .await?
+}
+
+fn build_export(
+    nat: &NatService,
+    terms: Terms,
+    keys: &[PrivateKey],
+    (chain, to): (ChainId, ShortId),
+    asset: (AssetId, u64),
+) -> Reply<AtomicTx> {
+    let state = nat.nat.evm().state_after(&nat.nat.evm().head())?;
+    let view = state.view();
+    let holding = |account: &Address, asset: &AssetId| holding(view, &terms.native, account, asset);
+    let payer = Payer { keys, holding: &holding };
+    let tx = wallet::export(terms, chain, to, asset, payer)
+        .map_err(|error| ServiceError::Create(error.into()))?;
+    nat.verify_syntactic(&tx)?.map_err(|error| ServiceError::Create(error.into()))?;
+    Ok(tx)
+}
+
+/// What an account holds of an asset, as of a state.
+fn holding(
+    state: StateView<'_>,
+    native: &AssetId,
+    account: &Address,
+    asset: &AssetId,
+) -> Result<Holding, StateError> {
+    let found = state.account(account)?.unwrap_or_default();
+    let amount = match asset == native {
+        true => Wei(found.balance).whole_nanos().0,
+        false => state.asset_balance(account, B256::new(*asset.as_bytes()))?.saturating_to(),
+    };
+    Ok(Holding { amount, nonce: found.nonce })
+}
+
+/// The native asset by one of its names, or the asset of an ID.
+fn parse_asset(nat: &NatService, text: &str) -> Reply<AssetId> {
+    if text.is_empty() {
+        return Err(ServiceError::NoAsset);
+    }
+    let context = nat.context();
+    if context.native_aliases.iter().any(|alias| alias == text) {
+        return Ok(context.native_asset_id);
+    }
+    text.parse().map_err(ServiceError::Asset)
+}
+
+fn parse_from(texts: &[String]) -> Reply<Vec<ShortId>> {
+    let parse = |text: &String| {
+        let account = parse_account(text).ok_or_else(|| ServiceError::FromAddress(text.clone()))?;
+        Ok(ShortId::new(account.into_array()))
+    };
+    texts.iter().map(parse).collect()
+}
+
+/// The user's keys in the order in which they came: all, or those of the accounts `from`.
+fn keys_of(nat: &NatService, user: &User, from: &[ShortId]) -> Reply<Vec<PrivateKey>> {
+    let keys = keyring(user, &nat.context().chain_id).keys();
+    let keys = keys.map_err(ServiceError::ExportKeys)?.into_iter();
+    let keys: Vec<PrivateKey> = keys
+        .filter(|(account, _)| from.is_empty() || from.contains(account))
+        .map(|(_, key)| key)
+        .collect();
+    if keys.is_empty() && !from.is_empty() {
+        return Err(ServiceError::FromWithoutKeys);
+    }
+    Ok(keys)
+}
+
+impl NatService {
+    /// The base fee of the call, or one that will do for some blocks: a tenth above what the next one has.
+    fn base_fee(&self, given: Option<BaseFee>) -> Reply<U256> {
+        if let Some(BaseFee(fee)) = given {
+            return Ok(fee);
+        }
+        let suggested =
+            self.oracle.suggest(self.nat.evm().as_ref(), self.context().clock.now_s())?;
+        Ok(suggested.base_fee.map_or(U256::from(INITIAL_BASE_FEE), |fee| {
+            fee.saturating_mul(U256::from(11)).checked_div(U256::from(10)).unwrap_or_default()
+        }))
+    }
+}

@@ -1,0 +1,104 @@
+//! issueTx, getAtomicTx, getAtomicTxStatus.
+
+use esker_primitives::ids::TxId;
+use esker_rpc::wire::{Encoding, JsonU64};
+use serde::{Deserialize, Serialize};
+
+use super::shown::Shown;
+use super::{NatService, Reply, ServiceError};
+use crate::AtomicStatus;
+use crate::txs::AtomicTx;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct IssueArgs {
+    tx: String,
+    encoding: Encoding,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct TxIdReply {
+    #[serde(rename = "txID")]
+    pub(super) tx_id: TxId,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TxArgs {
+    #[serde(rename = "txID")]
+    tx_id: TxId,
+    encoding: Encoding,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TxReply {
+    tx: Shown,
+    encoding: Encoding,
+    /// Of an accepted transaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_height: Option<JsonU64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct StatusArgs {
+    #[serde(rename = "txID")]
+    tx_id: TxId,
+    include_reason: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StatusReply {
+    status: &'static str,
+    /// Of an accepted transaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_height: Option<JsonU64>,
+    /// Of a dropped one, where the client asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// Submits a signed transaction: it is in the pool when this answers.
+pub(super) fn issue_tx(nat: &NatService, args: IssueArgs) -> Reply<TxIdReply> {
+    let bytes = args.encoding.decode(&args.tx).map_err(ServiceError::DecodeTx)?;
+    let tx = AtomicTx::parse(&bytes).map_err(ServiceError::ParseTx)?;
+    Ok(TxIdReply { tx_id: nat.nat.submit(tx)? })
+}
+
+/// A transaction that was accepted, waits, or was dropped not long ago.
+pub(super) fn get_atomic_tx(nat: &NatService, args: TxArgs) -> Reply<TxReply> {
+    let (id, encoding) = (given(args.tx_id)?, args.encoding);
+    let (tx, status) = nat.nat.find(&id)?.ok_or(ServiceError::NoTx(id))?;
+    Ok(TxReply {
+        tx: Shown::new(nat.context(), &tx, encoding)?,
+        encoding,
+        block_height: height_of(&status),
+    })
+}
+
+/// What became of a transaction, as far as this node knows.
+pub(super) fn get_atomic_tx_status(nat: &NatService, args: StatusArgs) -> Reply<StatusReply> {
+    let status = nat.nat.find(&given(args.tx_id)?)?.map(|(_, status)| status);
+    let block_height = status.as_ref().and_then(height_of);
+    let (status, reason) = match status {
+        Some(AtomicStatus::Accepted(_)) => ("Accepted", None),
+        Some(AtomicStatus::Processing) => ("Processing", None),
+        Some(AtomicStatus::Dropped(reason)) => ("Dropped", Some(reason)),
+        None => ("Unknown", None),
+    };
+    Ok(StatusReply { status, block_height, reason: reason.filter(|_| args.include_reason) })
+}
+
+fn height_of(status: &AtomicStatus) -> Option<JsonU64> {
+    match status {
+        AtomicStatus::Accepted(height) => Some(JsonU64(*height)),
+        AtomicStatus::Processing | AtomicStatus::Dropped(_) => None,
+    }
+}
+
+/// The zero ID stands for one that was not given.
+fn given(id: TxId) -> Reply<TxId> {
+    if id == TxId::ZERO { Err(ServiceError::NilTxId) } else { Ok(id) }
+}

@@ -1,0 +1,78 @@
+//! Building imports and exports from keys: what is taken, what it costs, who signs (c-chain.md 6).
+//!
+//! Nothing is read here: UTXOs and accounts are handed in, the base fee and the time too.
+
+mod export;
+mod import;
+
+use alloy_primitives::U256;
+use esker_chain::ChainContext;
+use esker_evm::state::StateError;
+use esker_primitives::ids::{AssetId, ChainId};
+
+pub use export::{Holding, Payer, export};
+pub use import::Import;
+
+use crate::txs::FeeError;
+
+/// What every transaction says of the place that it is for, and what gas costs there.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// The network.
+    pub network_id: u32,
+    /// The chain.
+    pub chain_id: ChainId,
+    /// The asset that fees are paid in.
+    pub native: AssetId,
+    /// Wei a gas.
+    pub base_fee: U256,
+}
+
+impl Terms {
+    /// Those of a chain.
+    pub fn new(context: &ChainContext, base_fee: U256) -> Self {
+        Self {
+            network_id: context.network_id,
+            chain_id: context.chain_id,
+            native: context.native_asset_id,
+            base_fee,
+        }
+    }
+}
+
+/// Why no transaction can be built. Texts are the reference's.
+#[derive(Debug, thiserror::Error)]
+pub enum WalletError {
+    /// A sum exceeds 64 bits.
+    #[error("overflow")]
+    Overflow,
+    /// The fee can't be told.
+    #[error(transparent)]
+    Fee(#[from] FeeError),
+    /// What can be imported does not cover the fee.
+    #[error("insufficient AVAX funds to pay transaction fee")]
+    ImportBelowFee,
+    /// The fee takes all of what can be imported.
+    #[error("tx has no EVM outputs")]
+    NothingLeft,
+    /// The accounts do not hold what is to be exported, and the fee.
+    #[error("couldn't generate tx inputs/signers: {0}")]
+    Inputs(InputsError),
+}
+
+/// Why accounts can't pay. Texts are the reference's.
+#[derive(Debug, thiserror::Error)]
+pub enum InputsError {
+    /// They hold too little.
+    #[error("insufficient funds")]
+    InsufficientFunds,
+    /// A sum exceeds 64 bits.
+    #[error("overflow")]
+    Overflow,
+    /// The fee can't be told.
+    #[error(transparent)]
+    Fee(#[from] FeeError),
+    /// The accounts can't be read.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
