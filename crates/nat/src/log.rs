@@ -35,7 +35,7 @@ pub(crate) fn accepted(tx: &AtomicTx, height: u64, context: &ChainContext) {
     };
     for (asset_id, amount) in moved(tx.unsigned()) {
         tracing::info!(
-            tx_id = %tx.id(), kind, from, to, asset = %asset_id, amount, height,
+            txID = %tx.id(), kind, from, to, asset = %asset_id, amount, height,
             "atomic transaction accepted"
         );
     }

@@ -311,7 +311,7 @@ impl Inner {
 
     fn give_up(&mut self, id: &TxId, reason: String) {
         if let Some(entry) = self.remove(id) {
-            tracing::info!(tx_id = %id, reason, "atomic transaction dropped");
+            tracing::info!(txID = %id, reason, "atomic transaction dropped");
             self.dropped.put(*id, (entry.tx, reason));
         }
     }
