@@ -282,9 +282,11 @@ await steps([
     assert.deepEqual([sizes, pages], [[6_021, 6_000], 3]);
 
     // Over HTTP a listener is a filter that is asked again and again.
-    const methods = new Set();
-    const note = ({ action, payload }) => {
-      if (action === 'sendRpcPayload') [payload].flat().forEach(({ method }) => methods.add(method));
+    const sent = new Map();
+    const answered = new Set();
+    const note = ({ action, payload, result }) => {
+      if (action === 'sendRpcPayload') [payload].flat().forEach(({ id, method }) => sent.set(id, method));
+      if (action === 'receiveRpcResult') [result].flat().forEach(({ id }) => answered.add(sent.get(id)));
     };
     await provider.on('debug', note);
     const put = new Promise((resolve) => {
@@ -293,13 +295,13 @@ await steps([
     const block = new Promise((resolve) => {
       void provider.on('block', resolve);
     });
-    await until('the filter is asked', () => methods.has('eth_getFilterChanges'));
+    await until('the filter is asked', () => answered.has('eth_getFilterChanges'));
     const receipt = await (await store.put(5n, 6n)).wait();
     assert.deepEqual(await put, [FIRST, 5n, 6n]);
     assert.ok((await block) <= receipt.blockNumber);
     await store.removeAllListeners();
     await provider.off('block');
-    await until('the filter is gone', () => methods.has('eth_uninstallFilter'));
+    await until('the filter is gone', () => answered.has('eth_uninstallFilter'));
     await provider.off('debug', note);
   }],
 ]);
