@@ -154,7 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{KvStore as _, KvWrite as _, MemoryStore, WriteSet};
+    use crate::{KvStore as _, MemoryStore, WriteSet};
 
     #[derive(Default)]
     struct Findings(Vec<Finding>);
