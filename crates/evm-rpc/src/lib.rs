@@ -5,6 +5,7 @@
 //!   table of methods over what it reads; [`Apis`] says which services a node serves.
 //! - [`Reads`] is what reading methods share: the ports [`esker_evm::view::ChainReader`] and
 //!   [`esker_evm::view::PoolReader`], and how a block parameter becomes a block.
+//! - [`subscriptions`]: what connections that can be notified are told.
 //! - [`evm::Transact`] is what methods share that run code, send, or sign.
 //!
 //! What this crate never does: know HTTP, take a lock of the chain, write to a store. Every call reads one block
@@ -16,6 +17,7 @@ mod error;
 pub mod evm;
 pub mod net;
 mod reads;
+pub mod subscriptions;
 pub mod txpool;
 pub mod web3;
 pub mod wire;

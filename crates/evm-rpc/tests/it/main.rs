@@ -13,5 +13,6 @@ mod log_filter;
 mod pending;
 mod recorded;
 mod replay;
+mod subscriptions;
 mod transact;
 mod world;

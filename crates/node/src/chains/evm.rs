@@ -17,7 +17,8 @@ use esker_evm_rpc::evm::{
     FilterConfig, Filters, SenderLocks, Transact, TransactConfig, filter_methods, reading_methods,
     transacting_methods,
 };
-use esker_evm_rpc::{Apis, ProofWindow, ReadConfig, Reads};
+use esker_evm_rpc::subscriptions::Subscriptions;
+use esker_evm_rpc::{Api, Apis, ProofWindow, ReadConfig, Reads};
 use esker_keystore::Keystore;
 use esker_nat::service::NatService;
 use esker_nat::{AtomicExtension, Nat};
@@ -147,7 +148,12 @@ pub(super) fn build(
     let service = reading_methods(&reads, &apis)
         .merge(&filter_methods(&filters, &apis))
         .merge(&transacting_methods(&transact, &apis));
-    let mut routes = vec![Route::positional(RPC, Server::new(service, limits(settings)))];
+    let mut server = Server::new(service, limits(settings));
+    if apis.has(Api::EthFilter) {
+        let subscriptions = Subscriptions::new(evm.clone(), evm.clone(), randomness());
+        server = server.with_notifier(subscriptions);
+    }
+    let mut routes = vec![Route::positional(RPC, server)];
     if let Some(atomic) = atomic {
         let nat = Nat::new(Arc::clone(&evm), atomic);
         routes.extend(NatService::new(nat, Arc::clone(keystore), VERSION.to_owned()).routes());

@@ -113,7 +113,7 @@ impl Config {
                 asked(|chain| chain.keystore_insecure_unlock_allowed),
             ),
         ];
-        let mut missing = vec!["C-Chain subscriptions and cross-chain methods"];
+        let mut missing = vec!["C-Chain cross-chain methods"];
         missing.extend(of_chains.iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| *name));
         missing
     }

@@ -3,7 +3,7 @@
 use esker_rpc::{
     Params, RpcError,
     args::FromParams,
-    evm::{Server, Subscriber},
+    evm::{Notification, Server, Subscriber},
 };
 
 use super::{block_on, error, request, result, server};
@@ -75,4 +75,29 @@ fn subscriptions_are_told_apart() {
     check("eth_unsubscribe", "[]", &error("1", -32602, "missing value for required argument 0"));
     let text = "invalid argument 0: json: cannot unmarshal number into Go value of type rpc.ID";
     check("eth_unsubscribe", "[5]", &error("1", -32602, text));
+}
+
+#[test]
+fn without_a_notifier_no_namespace_has_any_kind() {
+    let server = server();
+    let session = server.connect();
+    let body = request("eth_subscribe", "[\"newHeads\"]");
+    let (answer, made) = block_on(server.answer_over(&*session, body.as_bytes()));
+    let text = "no \"newHeads\" subscription in eth namespace";
+    let expected = format!("{}\n", error("1", -32601, text));
+    assert_eq!((String::from_utf8(answer.body).unwrap(), made), (expected, Vec::new()));
+    assert!(!session.unsubscribe("0x1"));
+}
+
+#[test]
+fn a_notification_is_put_together() {
+    let opening = Notification::opening("eth", "0x1");
+    let notification = Notification { opening, result: "\"0x2\"".into() };
+    let whole = [&notification.opening[..], &notification.result, Notification::CLOSING].concat();
+    let expected = "{\"jsonrpc\":\"2.0\",\"method\":\"eth_subscription\",\"params\":{\"subscription\":\"0x1\",\
+                    \"result\":\"0x2\"}}\n";
+    assert_eq!(
+        (String::from_utf8(whole).unwrap().as_str(), notification.len()),
+        (expected, expected.len())
+    );
 }

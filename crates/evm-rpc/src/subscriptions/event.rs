@@ -1,0 +1,202 @@
+//! What happened, with the texts that tell of it.
+
+use std::sync::{Arc, OnceLock};
+
+use alloy_primitives::Log;
+use bytes::Bytes;
+use esker_evm::chain::AcceptedBlock;
+use esker_evm::pool::PooledTx;
+use esker_evm::view::SealedHeader;
+use esker_rpc::go_json;
+use serde::Serialize;
+
+use super::kind::{Kind, Source};
+use crate::wire::{Hash, LogReply, NewHead, TransactionReply};
+
+/// Of a block is told in this order: the head, logs, transactions.
+pub(super) const SECTIONS: usize = 3;
+
+/// Bytes of the texts of a head, a log and a transaction, their data and topics apart, and of their own forms.
+const HEAD_BYTES: usize = 4096;
+const LOG_BYTES: usize = 800;
+const TX_BYTES: usize = 1200;
+
+/// Something that subscribers are told of.
+#[derive(Debug)]
+pub(super) enum Event {
+    Block(BlockEvent),
+    Pending(Vec<PendingTx>),
+}
+
+/// An accepted block.
+#[derive(Debug)]
+pub(super) struct BlockEvent {
+    block: Arc<AcceptedBlock>,
+    head: Text,
+    /// In the order of the block.
+    logs: Vec<BlockLog>,
+    txs: Vec<TxTexts>,
+}
+
+/// A transaction that can run now.
+#[derive(Debug)]
+pub(super) struct PendingTx {
+    tx: PooledTx,
+    texts: TxTexts,
+}
+
+/// What an item is to a subscription.
+#[derive(Debug)]
+pub(super) enum Look {
+    /// This is told of it.
+    Told(Bytes),
+    /// It is not meant.
+    Nothing,
+    /// There is none, nor any after it.
+    End,
+}
+
+/// Written when it is first asked for.
+type Text = OnceLock<Bytes>;
+
+#[derive(Debug)]
+struct BlockLog {
+    /// Its transaction's place in the block, and its own in the receipt.
+    at: (usize, usize),
+    text: Text,
+}
+
+#[derive(Debug, Default)]
+struct TxTexts {
+    hash: Text,
+    full: Text,
+}
+
+impl Event {
+    pub(super) fn block(block: Arc<AcceptedBlock>) -> Self {
+        let places = block
+            .receipts
+            .iter()
+            .enumerate()
+            .flat_map(|(tx, receipt)| (0..receipt.logs.len()).map(move |log| (tx, log)));
+        let logs = places.map(|at| BlockLog { at, text: Text::new() }).collect();
+        let txs = block.block.transactions.iter().map(|_| TxTexts::default()).collect();
+        Self::Block(BlockEvent { block, head: Text::new(), logs, txs })
+    }
+
+    pub(super) fn pending(txs: Vec<PooledTx>) -> Self {
+        let pending = |tx| PendingTx { tx, texts: TxTexts::default() };
+        Self::Pending(txs.into_iter().map(pending).collect())
+    }
+
+    pub(super) fn source(&self) -> Source {
+        match self {
+            Self::Block(_) => Source::Blocks,
+            Self::Pending(_) => Source::Pool,
+        }
+    }
+
+    /// Memory that this takes with all its texts, bytes, about.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Block(event) => {
+                let block = &event.block;
+                let logs = block.receipts.iter().flat_map(|receipt| &receipt.logs);
+                let data: usize = logs.map(|log| log.data.data.len()).sum();
+                HEAD_BYTES
+                    + 4 * block.bytes.len()
+                    + 3 * data
+                    + LOG_BYTES * event.logs.len()
+                    + TX_BYTES * event.txs.len()
+            }
+            Self::Pending(txs) => txs.iter().map(|tx| TX_BYTES + 4 * tx.tx.size()).sum(),
+        }
+    }
+
+    /// Looks at one item of a section for a subscription that was made at height `since`.
+    pub(super) fn look(&self, section: usize, item: usize, kind: &Kind, since: u64) -> Look {
+        match self {
+            Self::Block(event) if event.number() > since => event.look(section, item, kind),
+            Self::Block(_) => Look::End,
+            Self::Pending(txs) => match (kind, txs.get(item)) {
+                (Kind::PendingTransactions { full }, Some(PendingTx { tx, texts }))
+                    if section + 1 == SECTIONS =>
+                {
+                    Look::Told(texts.text(*full, || tx.clone()))
+                }
+                _ => Look::End,
+            },
+        }
+    }
+}
+
+impl BlockEvent {
+    fn number(&self) -> u64 {
+        self.block.block.header.number
+    }
+
+    fn look(&self, section: usize, item: usize, kind: &Kind) -> Look {
+        match (section, kind) {
+            (0, Kind::NewHeads) if item == 0 => Look::Told(self.head()),
+            (1, Kind::Logs(filter)) if filter.watches(self.number()) => {
+                let Some(place) = self.logs.get(item) else { return Look::End };
+                match self.log(place).filter(|log| filter.matches(log)) {
+                    Some(log) => Look::Told(self.log_text(item, place, log)),
+                    None => Look::Nothing,
+                }
+            }
+            // As in the reference it is told as if it had no block.
+            (2, Kind::AcceptedTransactions { full }) => {
+                let tx = self.block.block.transactions.get(item);
+                match (self.txs.get(item), tx, self.block.receipts.get(item)) {
+                    (Some(texts), Some(tx), Some(receipt)) => {
+                        let pooled = || PooledTx::new(tx.clone(), receipt.from, 0, 0);
+                        Look::Told(texts.text(*full, pooled))
+                    }
+                    _ => Look::End,
+                }
+            }
+            _ => Look::End,
+        }
+    }
+
+    fn head(&self) -> Bytes {
+        let AcceptedBlock { block, hash, .. } = &*self.block;
+        let sealed = || Arc::new(SealedHeader { header: block.header.clone(), hash: *hash });
+        self.head.get_or_init(|| json(&NewHead(sealed()))).clone()
+    }
+
+    fn log(&self, log: &BlockLog) -> Option<&Log> {
+        let (tx, place) = log.at;
+        self.block.receipts.get(tx)?.logs.get(place)
+    }
+
+    fn log_text(&self, log_index: usize, place: &BlockLog, log: &Log) -> Bytes {
+        let (transaction_index, _) = place.at;
+        let tx = self.block.block.transactions.get(transaction_index);
+        let reply = || LogReply {
+            log,
+            block_number: self.number(),
+            block_hash: self.block.hash,
+            transaction_hash: tx.map(|tx| *tx.tx_hash()).unwrap_or_default(),
+            transaction_index,
+            log_index,
+        };
+        place.text.get_or_init(|| json(&reply())).clone()
+    }
+}
+
+impl TxTexts {
+    fn text(&self, full: bool, tx: impl FnOnce() -> PooledTx) -> Bytes {
+        let text = if full { &self.full } else { &self.hash };
+        text.get_or_init(|| {
+            let tx = tx();
+            if full { json(&TransactionReply::pooled(tx)) } else { json(&Hash(tx.hash())) }
+        })
+        .clone()
+    }
+}
+
+fn json(value: &impl Serialize) -> Bytes {
+    go_json::to_go_vec(value).expect("these forms are made of texts and lists").into()
+}

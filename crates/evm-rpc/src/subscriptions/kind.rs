@@ -1,0 +1,87 @@
+//! What can be subscribed to.
+
+use esker_rpc::args::FromParams;
+use esker_rpc::{Params, RpcError};
+
+use crate::wire::LogFilter;
+
+/// The namespaces that have subscriptions; canonical, and as wallets and libraries say.
+const NAMESPACES: [&str; 2] = ["evm", "eth"];
+
+/// A kind of subscription, with its arguments.
+#[derive(Debug)]
+pub(super) enum Kind {
+    NewHeads,
+    Logs(Box<LogFilter>),
+    /// Whole transactions, or their hashes.
+    PendingTransactions {
+        full: bool,
+    },
+    AcceptedTransactions {
+        full: bool,
+    },
+    /// Tells when syncing begins and ends (decision 34): a node that is its own source of blocks never does.
+    Syncing,
+}
+
+/// Which events a kind is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Blocks,
+    Pool,
+    Nothing,
+}
+
+impl Kind {
+    /// The kind of this name with these arguments, the name first; `None`: there is none.
+    pub(super) fn read(
+        namespace: &str,
+        name: &str,
+        params: Params<'_>,
+    ) -> Option<Result<Self, RpcError>> {
+        if !NAMESPACES.contains(&namespace) {
+            return None;
+        }
+        Some(match name {
+            "newHeads" => arguments(params).map(|(_,): (String,)| Self::NewHeads),
+            "logs" => arguments(params).and_then(|(_, filter): (String, LogFilter)| {
+                filter.check_watch()?;
+                Ok(Self::Logs(Box::new(filter)))
+            }),
+            "newPendingTransactions" => full(params).map(|full| Self::PendingTransactions { full }),
+            "newAcceptedTransactions" => {
+                full(params).map(|full| Self::AcceptedTransactions { full })
+            }
+            "syncing" => arguments(params).map(|(_,): (String,)| Self::Syncing),
+            _ => return None,
+        })
+    }
+
+    pub(super) fn source(&self) -> Source {
+        match self {
+            Self::NewHeads | Self::Logs(_) | Self::AcceptedTransactions { .. } => Source::Blocks,
+            Self::PendingTransactions { .. } => Source::Pool,
+            Self::Syncing => Source::Nothing,
+        }
+    }
+
+    /// Memory that the arguments take, bytes.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Logs(filter) => filter.logs.bytes(),
+            Self::NewHeads
+            | Self::PendingTransactions { .. }
+            | Self::AcceptedTransactions { .. }
+            | Self::Syncing => 0,
+        }
+    }
+}
+
+fn full(params: Params<'_>) -> Result<bool, RpcError> {
+    arguments(params).map(|(_, full): (String, Option<bool>)| full.unwrap_or(false))
+}
+
+fn arguments<T: FromParams>(params: Params<'_>) -> Result<T, RpcError> {
+    T::from_params(params)
+        .map_err(|error| RpcError::with_code(RpcError::INVALID_PARAMS, error.to_string()))
+}

@@ -1,0 +1,319 @@
+//! What connections that can be notified are told, and when.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use alloy_primitives::{B256, hex};
+use bytes::Bytes;
+use esker_evm::chain::AcceptedBlock;
+use esker_evm::pool::PooledTx;
+use esker_evm::view::{ChainEvents, ChainReader};
+use esker_evm_rpc::subscriptions::{
+    MAX_CRITERIA_BYTES, MAX_KEPT_EVENTS, MAX_SUBSCRIPTIONS, Subscriptions,
+};
+use esker_primitives::Randomness;
+use esker_primitives::sync::Mutex;
+use esker_rpc::evm::{Notification, Overrun, Server, Session};
+use serde_json::{Value, json};
+use tokio::sync::broadcast;
+
+use crate::golden;
+use crate::world::{Setup, World};
+
+/// Counts: IDs are `0x1`, `0x2` and so on.
+fn counting() -> Randomness {
+    let next = Mutex::new(0_u128);
+    Arc::new(move |bytes: &mut [u8]| {
+        *next.lock() += 1;
+        bytes.copy_from_slice(&next.lock().to_be_bytes());
+    })
+}
+
+/// A connection.
+struct Client {
+    server: Server,
+    session: Arc<dyn Session>,
+}
+
+impl Client {
+    fn of(server: &Server) -> Self {
+        Self { server: server.clone(), session: server.connect() }
+    }
+
+    async fn call(&self, method: &str, params: &Value) -> (Value, Vec<String>) {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let body = body.to_string();
+        let (answer, made) = self.server.answer_over(&*self.session, body.as_bytes()).await;
+        (serde_json::from_slice(&answer.body).unwrap(), made)
+    }
+
+    /// Subscribes; the subscription may speak at once.
+    async fn subscribe(&self, method: &str, params: Value) -> String {
+        let (reply, made) = self.call(method, &params).await;
+        let id = reply["result"].as_str().unwrap_or_else(|| panic!("{reply}"));
+        assert_eq!(made, [id]);
+        self.session.release(id);
+        id.to_owned()
+    }
+
+    async fn refused(&self, params: Value) -> String {
+        let (reply, made) = self.call("eth_subscribe", &params).await;
+        assert!(made.is_empty());
+        reply["error"]["message"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned()
+    }
+
+    /// The notifications that are there when there are some.
+    async fn some(&self) -> Result<Vec<Notification>, Overrun> {
+        let mut all = Vec::new();
+        let told = poll_fn(|cx| {
+            self.session
+                .poll_notifications(cx, usize::MAX, &mut |notification| all.push(notification))
+        });
+        tokio::time::timeout(Duration::from_secs(20), told).await.expect("nothing is told")?;
+        Ok(all)
+    }
+
+    /// The next notifications, `count` of them: the method, the subscription and the result.
+    async fn told(&self, count: usize) -> Vec<(String, String, Value)> {
+        let mut told = Vec::new();
+        while told.len() < count {
+            for Notification { opening, result } in self.some().await.unwrap() {
+                let text = [&opening[..], &result, Notification::CLOSING].concat();
+                let message: Value = serde_json::from_slice(&text).unwrap();
+                let text = |value: &Value| value.as_str().unwrap().to_owned();
+                let params = &message["params"];
+                let (method, id) = (text(&message["method"]), text(&params["subscription"]));
+                told.push((method, id, params["result"].clone()));
+            }
+        }
+        assert_eq!(told.len(), count, "{told:?}");
+        told
+    }
+
+    fn is_silent(&self) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        let polled = self.session.poll_notifications(&mut cx, usize::MAX, &mut |_| {});
+        matches!(polled, Poll::Pending)
+    }
+}
+
+fn live(world: &World) -> Server {
+    let subscriptions = Subscriptions::new(world.evm.clone(), world.evm.clone(), counting());
+    world.server.clone().with_notifier(subscriptions)
+}
+
+/// The transactions of the recording of websockets, in the order in which they were sent: a contract, calls of it
+/// that log, transfers.
+fn recorded() -> Vec<Vec<u8>> {
+    let sent = golden::exchanges("golden/c/ws-1.io").into_iter().filter_map(|exchange| {
+        let request: Value = serde_json::from_str(&exchange.body).ok()?;
+        let sends = request["method"] == "eth_sendRawTransaction";
+        sends.then(|| hex::decode(request["params"][0].as_str().unwrap()).unwrap())
+    });
+    sent.collect()
+}
+
+#[tokio::test]
+async fn a_block_is_told_as_its_head_then_logs_then_transactions() {
+    let world = World::new(Setup::ARCHIVE);
+    let client = Client::of(&live(&world));
+    let raw = recorded();
+    world.submit(&raw[0]).unwrap();
+    world.settle().await;
+    // Made in another order than they are told.
+    let full = client.subscribe("eth_subscribe", json!(["newAcceptedTransactions", true])).await;
+    let hashes = client.subscribe("evm_subscribe", json!(["newAcceptedTransactions"])).await;
+    let logs = client.subscribe("evm_subscribe", json!(["logs", {}])).await;
+    let other = json!(["logs", {"address": "0x00000000000000000000000000000000000000ff"}]);
+    client.subscribe("eth_subscribe", other).await;
+    let heads = client.subscribe("eth_subscribe", json!(["newHeads"])).await;
+    assert!(client.is_silent(), "the block before them is not told");
+
+    let hash = world.submit(&raw[1]).unwrap();
+    world.settle().await;
+    let told = client.told(4).await;
+    let order: Vec<_> = told.iter().map(|(method, id, _)| (method.as_str(), id)).collect();
+    let (eth, evm) = ("eth_subscription", "evm_subscription");
+    assert_eq!(order, [(eth, &heads), (evm, &logs), (eth, &full), (evm, &hashes)]);
+
+    let head = world.call("eth_getHeaderByNumber", r#"["0x2"]"#).await;
+    for (member, value) in told[0].2.as_object().unwrap() {
+        assert_eq!(value, &head[member], "{member}");
+    }
+    assert_eq!(told[0].2["number"], "0x2");
+    let receipt = world.call("eth_getTransactionReceipt", &format!("[\"{hash}\"]")).await;
+    assert_eq!(told[1].2, receipt["logs"][0]);
+    let tx = world.call("eth_getTransactionByHash", &format!("[\"{hash}\"]")).await;
+    assert_eq!((&told[2].2["hash"], &told[2].2["input"]), (&json!(hash), &tx["input"]));
+    assert_eq!(told[2].2["blockHash"], Value::Null, "as in the reference");
+    assert_eq!(told[3].2, json!(hash));
+    assert!(client.is_silent());
+}
+
+#[tokio::test]
+async fn pending_transactions_are_told_when_they_can_run_and_before_their_block() {
+    let world = World::new(Setup::ARCHIVE);
+    let client = Client::of(&live(&world));
+    let hashes = client.subscribe("eth_subscribe", json!(["newPendingTransactions"])).await;
+    let full = client.subscribe("eth_subscribe", json!(["newPendingTransactions", true])).await;
+    let heads = client.subscribe("eth_subscribe", json!(["newHeads"])).await;
+    let raw = recorded();
+    let second = world.submit(&raw[1]).unwrap();
+    tokio::task::yield_now().await;
+    assert!(client.is_silent(), "it waits for the one before it");
+    let first = world.submit(&raw[0]).unwrap();
+    world.settle().await;
+    let told = client.told(5).await;
+    let text = |id: &String, result: &Value| {
+        (id.clone(), result["hash"].as_str().or(result.as_str()).map(str::to_owned))
+    };
+    let of: BTreeMap<usize, _> =
+        told.iter().map(|(_, id, result)| text(id, result)).enumerate().collect();
+    let [first, second] = [first, second].map(|hash: B256| Some(hash.to_string()));
+    assert_eq!(of[&0], (hashes.clone(), first.clone()));
+    assert_eq!(of[&1], (hashes, second.clone()));
+    assert_eq!(of[&2], (full.clone(), first));
+    assert_eq!(of[&3], (full, second));
+    assert_eq!(of[&4].0, heads);
+}
+
+#[tokio::test]
+async fn until_it_is_released_a_subscription_keeps_what_happens() {
+    let world = World::new(Setup::ARCHIVE);
+    let client = Client::of(&live(&world));
+    let other = client.subscribe("eth_subscribe", json!(["newHeads"])).await;
+    let (reply, made) = client.call("eth_subscribe", &json!(["newHeads"])).await;
+    let late = reply["result"].as_str().unwrap();
+    let raw = recorded();
+    for (block, raw) in raw.iter().take(2).enumerate() {
+        world.submit(raw).unwrap();
+        world.settle().await;
+        let told = client.told(1).await;
+        assert_eq!(
+            (&told[0].1, &told[0].2["number"]),
+            (&other, &json!(format!("{:#x}", block + 1)))
+        );
+    }
+    client.session.release(&made[0]);
+    world.submit(&raw[2]).unwrap();
+    world.settle().await;
+    let told = client.told(4).await;
+    let order: Vec<_> =
+        told.iter().map(|(_, id, head)| (id.as_str(), head["number"].clone())).collect();
+    let late_first = [(late, json!("0x1")), (late, json!("0x2"))];
+    assert_eq!(order[..2], late_first);
+    assert_eq!(order[2..], [(other.as_str(), json!("0x3")), (late, json!("0x3"))]);
+}
+
+#[tokio::test]
+async fn what_was_ended_is_silent() {
+    let world = World::new(Setup::ARCHIVE);
+    let server = live(&world);
+    let (one, two) = (Client::of(&server), Client::of(&server));
+    let id = one.subscribe("eth_subscribe", json!(["newHeads"])).await;
+    two.subscribe("eth_subscribe", json!(["newHeads"])).await;
+    assert_eq!(
+        two.call("eth_unsubscribe", &json!([id])).await.0["error"]["message"],
+        "subscription not found"
+    );
+    assert_eq!(one.call("net_unsubscribe", &json!([id])).await.0["result"], json!(true));
+    world.submit(&recorded()[0]).unwrap();
+    world.settle().await;
+    assert_eq!(two.told(1).await.len(), 1);
+    assert!(one.is_silent());
+}
+
+#[tokio::test]
+async fn subscriptions_are_bounded() {
+    let world = World::new(Setup::ARCHIVE);
+    let client = Client::of(&live(&world));
+    let mut last = String::new();
+    for _ in 0..MAX_SUBSCRIPTIONS {
+        last = client.subscribe("eth_subscribe", json!(["syncing"])).await;
+    }
+    let too_many = "too many subscriptions on this connection";
+    assert_eq!(client.refused(json!(["newHeads"])).await, too_many);
+    assert_eq!(client.call("eth_unsubscribe", &json!([last])).await.0["result"], json!(true));
+    client.subscribe("eth_subscribe", json!(["newHeads"])).await;
+
+    let client = Client::of(&live(&world));
+    let address = |at: usize| format!("{at:#042x}");
+    let most = MAX_CRITERIA_BYTES / 20;
+    let addresses: Vec<String> = (0..most + 1).map(address).collect();
+    let logs = |addresses: &[String]| json!(["logs", {"address": addresses}]);
+    assert_eq!(client.refused(logs(&addresses)).await, too_many);
+    client.subscribe("eth_subscribe", logs(&addresses[..most])).await;
+    assert_eq!(client.refused(logs(&addresses[..1])).await, too_many);
+}
+
+/// Events that a test sends.
+#[derive(Debug)]
+struct Sent {
+    blocks: broadcast::Sender<Arc<AcceptedBlock>>,
+    txs: broadcast::Sender<PooledTx>,
+}
+
+impl ChainEvents for Sent {
+    fn accepted_blocks(&self) -> broadcast::Receiver<Arc<AcceptedBlock>> {
+        self.blocks.subscribe()
+    }
+
+    fn pending_transactions(&self) -> broadcast::Receiver<PooledTx> {
+        self.txs.subscribe()
+    }
+}
+
+/// A block of this number and nothing else.
+fn block(world: &World, number: u64) -> Arc<AcceptedBlock> {
+    let mut block = ChainReader::block_at(world.evm.as_ref(), 0).unwrap().unwrap().block.clone();
+    block.header.number = number;
+    let hash = B256::with_last_byte(1);
+    Arc::new(AcceptedBlock {
+        block,
+        hash,
+        bytes: Bytes::new(),
+        receipts: Vec::new(),
+        touched: Vec::new(),
+    })
+}
+
+#[tokio::test]
+async fn who_never_takes_anything_is_given_up_and_the_others_miss_nothing() {
+    let world = World::new(Setup::ARCHIVE);
+    let sent = Arc::new(Sent { blocks: broadcast::channel(16).0, txs: broadcast::channel(16).0 });
+    let subscriptions = Subscriptions::new(world.evm.clone(), sent.clone(), counting());
+    let server = world.server.clone().with_notifier(subscriptions);
+    let (lazy, one, two) = (Client::of(&server), Client::of(&server), Client::of(&server));
+    for client in [&lazy, &one, &two] {
+        client.subscribe("eth_subscribe", json!(["newHeads"])).await;
+    }
+    for number in 1..=MAX_KEPT_EVENTS as u64 + 1 {
+        sent.blocks.send(block(&world, number)).unwrap();
+        let (of_one, of_two) = (one.some().await.unwrap(), two.some().await.unwrap());
+        assert_eq!((of_one.len(), of_two.len()), (1, 1));
+        // The text is the same one, not a copy.
+        assert_eq!(of_one[0].result.as_ptr(), of_two[0].result.as_ptr());
+    }
+    assert_eq!(lazy.some().await, Err(Overrun));
+    assert_eq!(lazy.some().await, Err(Overrun), "for ever");
+}
+
+#[tokio::test]
+async fn who_would_miss_something_is_sent_away() {
+    let world = World::new(Setup::ARCHIVE);
+    let sent = Arc::new(Sent { blocks: broadcast::channel(4).0, txs: broadcast::channel(4).0 });
+    let subscriptions = Subscriptions::new(world.evm.clone(), sent.clone(), counting());
+    let server = world.server.clone().with_notifier(subscriptions);
+    let (heads, pool) = (Client::of(&server), Client::of(&server));
+    heads.subscribe("eth_subscribe", json!(["newHeads"])).await;
+    pool.subscribe("eth_subscribe", json!(["newPendingTransactions"])).await;
+    // More at once than the task is given time for.
+    for number in 1..=8 {
+        sent.blocks.send(block(&world, number)).unwrap();
+    }
+    assert_eq!(heads.some().await, Err(Overrun));
+    assert!(pool.is_silent());
+}
