@@ -16,7 +16,7 @@
 //! <! STATUS TEXT        reply: another status, and this text (the closing newline apart)
 //! <h Name: value        a header of the reply (one pattern; nothing after the colon: it must be absent)
 //! :raw                  (for the recorder only)
-//! :ws PATH              opens a websocket; >w sends a message, <w expects the next one (not replayed yet)
+//! :ws PATH              opens a websocket; >w sends a message, <w expects the next one
 //! ```
 //!
 //! Expected JSON is compared value by value: member order is free, anything missing or extra fails. In expected
@@ -30,5 +30,5 @@ pub mod run;
 pub mod scenario;
 
 pub use names::Names;
-pub use run::{Outcome, matches_wholly, replay};
+pub use run::{Failure, Outcome, matches_wholly, replay};
 pub use scenario::Scenario;

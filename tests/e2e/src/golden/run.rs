@@ -4,12 +4,14 @@ use std::io::Read;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use esker_client::{HttpClient, HttpReply};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
 use super::matching::{self, Bound, difference, excerpt, fill};
-use super::scenario::{Expected, Request, Scenario, Step};
+use super::scenario::{Expected, Hear, Request, Scenario, Step};
+use crate::Socket;
 
 /// How long a `>?` request is repeated.
 const POLL: Duration = Duration::from_secs(20);
@@ -23,8 +25,17 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub struct Outcome {
     /// Exchanges that matched.
     pub matched: usize,
-    /// Those that did not: where, and what was wrong.
-    pub failures: Vec<String>,
+    /// Those that did not.
+    pub failures: Vec<Failure>,
+}
+
+/// An exchange that did not match.
+#[derive(Debug)]
+pub struct Failure {
+    /// Line number in the file, from 1.
+    pub line: usize,
+    /// Where, and what was wrong.
+    pub text: String,
 }
 
 /// Replays a scenario on the node at `address`.
@@ -43,30 +54,50 @@ fn replay_with(
     poll: Duration,
     stop_at_failure: bool,
 ) -> Outcome {
-    let mut session = Session { address, poll, path: "/".to_owned(), bound: Bound::new() };
+    let path = "/".to_owned();
+    let mut session = Session { address, poll, path, bound: Bound::new(), socket: None };
     let mut outcome = Outcome::default();
     for step in &scenario.steps {
         if stop_at_failure && !outcome.failures.is_empty() {
             break;
         }
-        match step {
-            Step::Path(path) => session.path = fill(path, &session.bound),
-            Step::Sleep(time) => std::thread::sleep(*time),
-            Step::Socket(line) => {
-                let at = format!("{}:{line}", scenario.file.display());
-                outcome.failures.push(format!("{at}: websockets are not replayed yet"));
+        let (line, what, wrong) = match step {
+            Step::Path(path) => {
+                session.path = fill(path, &session.bound);
+                continue;
             }
-            Step::Request(request) => match session.exchange(request) {
-                None => outcome.matched += 1,
-                Some(wrong) => outcome.failures.push(format!(
-                    "{}:{}: {} {} {}\n    {wrong}",
-                    scenario.file.display(),
-                    request.line,
-                    request.method,
-                    session.path,
-                    excerpt(&request.body),
-                )),
-            },
+            Step::Sleep(time) => {
+                std::thread::sleep(*time);
+                continue;
+            }
+            Step::Open(open) => {
+                let path = fill(&open.text, &session.bound);
+                let opened = Socket::open(session.address, &path);
+                let wrong = opened.map(|socket| session.socket = Some(socket)).err();
+                (open.number, path, wrong.map(|error| error.to_string()))
+            }
+            Step::Say(say) => {
+                let text = fill(&say.text, &session.bound);
+                (
+                    say.number,
+                    excerpt(&text),
+                    session.say(&text).err().map(|error| error.to_string()),
+                )
+            }
+            Step::Hear(hear) => (hear.line, excerpt(&hear.want), session.hear(hear)),
+            Step::Request(request) => {
+                let what =
+                    format!("{} {} {}", request.method, session.path, excerpt(&request.body));
+                (request.line, what, session.exchange(request))
+            }
+        };
+        match wrong {
+            None if matches!(step, Step::Hear(_) | Step::Request(_)) => outcome.matched += 1,
+            None => {}
+            Some(wrong) => {
+                let text = format!("{}:{line}: {what}\n    {wrong}", scenario.file.display());
+                outcome.failures.push(Failure { line, text });
+            }
         }
     }
     outcome
@@ -77,6 +108,7 @@ struct Session {
     poll: Duration,
     path: String,
     bound: Bound,
+    socket: Option<Socket>,
 }
 
 impl Session {
@@ -90,6 +122,34 @@ impl Session {
             }
             std::thread::sleep(PAUSE);
         }
+    }
+
+    fn say(&mut self, text: &str) -> anyhow::Result<()> {
+        self.socket.as_mut().context("no websocket is open")?.send(text)
+    }
+
+    /// The next message of the websocket; what is wrong with it.
+    fn hear(&mut self, hear: &Hear) -> Option<String> {
+        let Some(socket) = &mut self.socket else { return Some("no websocket is open".to_owned()) };
+        let text = match socket.read() {
+            Ok(text) => text,
+            Err(error) => return Some(error.to_string()),
+        };
+        let unbound = self.bind(&hear.lets, &text);
+        self.compare_json(&hear.want, 200, &text).or(unbound)
+    }
+
+    /// Binds members of a reply; the one that it has not.
+    fn bind(&mut self, lets: &[(String, String)], text: &str) -> Option<String> {
+        let json: Option<Value> = serde_json::from_str(text).ok();
+        let mut unbound = None;
+        for (name, at) in lets {
+            match json.as_ref().and_then(|json| matching::member(json, at)) {
+                Some(value) => drop(self.bound.insert(name.clone(), value.clone())),
+                None => unbound = Some(format!("the reply has no {at} for {name}")),
+            }
+        }
+        unbound
     }
 
     fn attempt(&mut self, request: &Request) -> Option<String> {
@@ -116,14 +176,7 @@ impl Session {
 
     fn compare(&mut self, request: &Request, reply: &HttpReply) -> Option<String> {
         let text = reply.text();
-        let mut unbound = None;
-        for (name, at) in &request.lets {
-            let json: Option<Value> = serde_json::from_str(&text).ok();
-            match json.as_ref().and_then(|json| matching::member(json, at)) {
-                Some(value) => drop(self.bound.insert(name.clone(), value.clone())),
-                None => unbound = Some(format!("the reply has no {at} for {name}")),
-            }
-        }
+        let unbound = self.bind(&request.lets, &text);
         let wrong = match &request.expected {
             None => Some("no reply recorded".to_owned()),
             Some(Expected::Json(want)) => self.compare_json(want, reply.status, &text),

@@ -26,10 +26,34 @@ pub enum Step {
     Path(String),
     /// Wait.
     Sleep(Duration),
-    /// Open a websocket, or send or expect a message of one: the line number in the file. No replay does it yet.
-    Socket(usize),
+    /// Open a websocket, which takes the place of the one before.
+    Open(Line),
+    /// Send a message over it.
+    Say(Line),
+    /// Expect its next message.
+    Hear(Hear),
     /// Send a request and compare the reply.
     Request(Box<Request>),
+}
+
+/// What stands on a line.
+#[derive(Debug)]
+pub struct Line {
+    /// Line number in the file, from 1.
+    pub number: usize,
+    /// A path or a message, before filling in.
+    pub text: String,
+}
+
+/// An expected message of a websocket.
+#[derive(Debug)]
+pub struct Hear {
+    /// Line number in the file, from 1.
+    pub line: usize,
+    /// `(name, path of a member of the message)`.
+    pub lets: Vec<(String, String)>,
+    /// The message, as JSON.
+    pub want: String,
 }
 
 /// A request and its expectations.
@@ -92,9 +116,11 @@ impl Scenario {
                     next.lets.push((name.to_owned(), at.to_owned()));
                 }
                 ":raw" => {}
-                ":ws" | ">w" | "<w" => {
-                    steps.push(Step::Socket(number));
-                    next = Pending::default();
+                ":ws" => steps.push(Step::Open(Line { number, text: rest })),
+                ">w" => steps.push(Step::Say(Line { number, text: rest })),
+                "<w" => {
+                    let lets = std::mem::take(&mut next.lets);
+                    steps.push(Step::Hear(Hear { line: number, lets, want: rest }));
                 }
                 ">>" | ">?" => {
                     steps.push(Step::Request(Box::new(next.request(number, word == ">?", rest))));
@@ -123,7 +149,7 @@ impl Scenario {
         };
         let requests = self.steps.iter().filter_map(|step| match step {
             Step::Request(request) => Some(request.as_ref()),
-            Step::Path(_) | Step::Sleep(_) | Step::Socket(_) => None,
+            Step::Path(_) | Step::Sleep(_) | Step::Open(_) | Step::Say(_) | Step::Hear(_) => None,
         });
         requests.filter(is_meant).map(|request| request.line).collect()
     }
@@ -132,7 +158,7 @@ impl Scenario {
     pub fn leave_out(&mut self, lines: &BTreeSet<usize>) {
         self.steps.retain(|step| match step {
             Step::Request(request) => !lines.contains(&request.line),
-            Step::Path(_) | Step::Sleep(_) | Step::Socket(_) => true,
+            Step::Path(_) | Step::Sleep(_) | Step::Open(_) | Step::Say(_) | Step::Hear(_) => true,
         });
     }
 }
@@ -195,10 +221,13 @@ mod tests {
         )
         .unwrap();
         assert_eq!((scenario.profile.as_str(), scenario.steps.len()), ("plain", 6));
-        assert!(matches!(
-            scenario.steps[3..],
-            [Step::Socket(14), Step::Socket(15), Step::Socket(17)]
-        ));
+        let [Step::Open(open), Step::Say(say), Step::Hear(hear)] = &scenario.steps[3..] else {
+            panic!("a websocket with two messages")
+        };
+        assert_eq!((open.number, open.text.as_str()), (14, "/w"));
+        assert_eq!((say.number, say.text.as_str()), (15, "{}"));
+        assert_eq!((hear.line, hear.want.as_str()), (17, "{}"));
+        assert_eq!(hear.lets, [("S".to_owned(), "result".to_owned())]);
         let Step::Request(first) = &scenario.steps[1] else { panic!("a request") };
         assert_eq!((first.line, first.method.as_str(), first.body.as_str()), (7, "GET", "{}"));
         assert_eq!(first.headers, [("Host".to_owned(), "x:1".to_owned())]);

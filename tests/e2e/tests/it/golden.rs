@@ -1,11 +1,12 @@
 //! Replays the recorded exchanges of tests/golden, in both naming modes.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use esker_e2e::Node;
 use esker_e2e::files::{profile, tests_path};
-use esker_e2e::golden::{Names, Outcome, Scenario, matches_wholly, replay};
+use esker_e2e::golden::{Failure, Names, Outcome, Scenario, matches_wholly, replay};
 
 use crate::support::local;
 
@@ -19,10 +20,9 @@ const WAITING: &[(&str, &str)] = &[
     ("c/debug-state-2", "debug"),
     ("c/genesis", "debug"),
     ("c/personal-1", "personal"),
-    ("c/trace-chain", "debug, websocket"),
+    ("c/trace-chain", "debug"),
     ("c/trace-struct-1", "debug"),
     ("c/tracers-1", "debug"),
-    ("c/ws-1", "debug, websocket"),
     ("node/admin", "the whole admin API"),
 ];
 
@@ -30,6 +30,15 @@ const WAITING: &[(&str, &str)] = &[
 /// that matches with them must be taken off the list.
 const BUT_FOR: &[(&str, &[&str])] =
     &[("c/nat-import-1", &["debug_"]), ("c/nat-mixed", &["debug_"])];
+
+/// Single exchanges of the other files that cannot match yet: what stands in the expected line, and what it needs.
+/// One that starts to match must be taken off the list.
+const WAITING_LINES: &[(&str, &str, &str)] =
+    &[("c/ws-1", "\"personal\": \"1.0\"", "the namespaces admin, debug, personal")];
+
+/// Exchanges that show how many seconds lay between two blocks when they were recorded (fee window, block gas cost),
+/// which the clock decides and no rule: what stands in the expected lines.
+const LINES_OF_THE_CLOCK: &[(&str, &str)] = &[("c/ws-1", "\"blockGasCost\": \"0x")];
 
 #[test]
 fn x_by_the_reference_names() {
@@ -84,12 +93,38 @@ fn check(folder: &str, names: Names) {
     for file in files(folder) {
         let outcome = run(&file, names);
         matched += outcome.matched;
-        for failure in outcome.failures {
-            let _ = writeln!(report, "{failure}");
+        let name = name(&file);
+        let mut waiting = BTreeSet::new();
+        for (_, part, _) in WAITING_LINES.iter().filter(|(of, _, _)| *of == name) {
+            waiting.extend(lines_with(&file, part));
+        }
+        let mut of_the_clock = BTreeSet::new();
+        for (_, part) in LINES_OF_THE_CLOCK.iter().filter(|(of, _)| *of == name) {
+            of_the_clock.extend(lines_with(&file, part));
+        }
+        for Failure { line, text } in outcome.failures {
+            if !waiting.remove(&line) && !of_the_clock.contains(&line) {
+                let _ = writeln!(report, "{text}");
+            }
+        }
+        for line in waiting {
+            let _ = writeln!(report, "{}:{line}: matches, take it off the list", file.display());
         }
     }
     assert!(report.is_empty(), "{names:?}, {matched} exchanges match, but:\n{report}");
     assert!(matched > 0, "no exchanges in {folder}");
+}
+
+/// The expectations of a file that contain this, by number.
+fn lines_with(file: &Path, part: &str) -> BTreeSet<usize> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let lines = text.lines().zip(1..);
+    let found: BTreeSet<usize> = lines
+        .filter(|(line, _)| line.starts_with('<') && line.contains(part))
+        .map(|(_, number)| number)
+        .collect();
+    assert!(!found.is_empty(), "{} has no {part}", file.display());
+    found
 }
 
 fn files(folder: &str) -> Vec<PathBuf> {
