@@ -132,10 +132,10 @@ mod tests {
             ("\"0xFf\"", 255),
             ("\"0x0\"", 0),
             ("0", 0),
-            ("18446744073709551616", 1 << 64),
+            ("18446744073709551616", 1u128 << 64),
         ] {
             let read: Option<Option<BaseFee>> = read(text);
-            assert_eq!(read, Some(Some(BaseFee(U256::from(fee as u128)))), "{text}");
+            assert_eq!(read, Some(Some(BaseFee(U256::from(fee)))), "{text}");
         }
         assert_eq!(read("null"), Some(None::<BaseFee>));
         let most = format!("\"0x{}\"", "f".repeat(64));

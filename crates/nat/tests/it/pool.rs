@@ -1,7 +1,7 @@
 //! The pool: who comes first, who gives way, what is remembered.
 
 use alloy_primitives::{Address, U256};
-use esker_nat::pool::{AtomicPool, MAX_DROPPED, PoolError, PoolStatus};
+use esker_nat::pool::{AtomicPool, MAX_DROPPED, MAX_POOLED, PoolError, PoolStatus};
 use esker_nat::txs::{AtomicTx, EvmOutput, UnsignedAtomicTx, UnsignedImport};
 use esker_primitives::{AssetId, Id, TxId};
 use esker_utxo::{TransferInput, TransferableInput, UtxoId};
@@ -196,4 +196,41 @@ fn what_comes_back_may_find_its_place_taken() {
         dropped("atomic tx fee too low for atomic mempool currentMin=4 provided=3".into())
     );
     assert_eq!(pool.len(), 2);
+}
+
+#[test]
+fn four_thousand_and_ninety_six_wait_at_most() {
+    let pool = AtomicPool::new(NATIVE);
+    let price = |number: u64| number % 64 + 10;
+    let import = |number: u64| {
+        let mut tx_id = [0; 32];
+        tx_id[..8].copy_from_slice(&number.to_be_bytes());
+        let input = TransferableInput {
+            utxo_id: UtxoId { tx_id: Id::new(tx_id), output_index: 0 },
+            asset_id: NATIVE,
+            input: TransferInput { amount: 2_000_000, sig_indices: Vec::new() },
+        };
+        let gas = 10_230;
+        let amount = 2_000_000 - price(number) * gas;
+        let pays = EvmOutput { address: Address::ZERO, amount, asset_id: NATIVE };
+        let unsigned = UnsignedImport {
+            imported_inputs: vec![input],
+            outputs: vec![pays],
+            ..UnsignedImport::default()
+        };
+        AtomicTx::new(UnsignedAtomicTx::Import(unsigned), Vec::new())
+    };
+    assert_eq!(MAX_POOLED, 4096);
+    for number in 0..MAX_POOLED as u64 {
+        pool.add(import(number)).unwrap();
+    }
+    let prices: Vec<u64> =
+        pool.candidates().iter().map(|tx| tx.gas_price(&NATIVE).unwrap()).collect();
+    assert!(prices.is_sorted_by(|a, b| a >= b) && prices.len() == MAX_POOLED);
+    // 6,400 pays the least of all, 6,401 a bit more.
+    let refused = pool.add(import(6400)).unwrap_err();
+    let least = *prices.last().unwrap();
+    assert_eq!(refused, PoolError::FeeTooLow { min: least, provided: least });
+    pool.add(import(6401)).unwrap();
+    assert_eq!(pool.len(), MAX_POOLED);
 }

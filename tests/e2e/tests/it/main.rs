@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
 
 mod assets;
+mod atomic;
 mod calls;
 mod clients;
 mod corpus;
