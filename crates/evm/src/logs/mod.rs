@@ -6,9 +6,10 @@
 //! a section without logs, one. Rows without a bit are not written, and rows with few are short, so quiet blocks
 //! cost nothing; at worst a section takes 1 MiB.
 //!
-//! The rows of a section are written with the block that completes it. Adding up coarser blooms instead (of 16, 256
-//! and 4,096 blocks) writes less at a time, but on a chain where every block has logs they are soon full of ones
-//! and skip nothing. Blooms of blocks since the last whole section are kept in memory, at most 1 MiB.
+//! The rows of a section are written with the block that completes it, which adds some 20 ms to one commit in 4,096
+//! on a busy chain (docs/performance.md). Adding up coarser blooms instead (of 16, 256 and 4,096 blocks) writes less
+//! at a time, but where every block has logs they are soon full of ones and skip nothing. Blooms of blocks since the
+//! last whole section are kept in memory, at most 1 MiB.
 
 mod index;
 mod query;

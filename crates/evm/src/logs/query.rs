@@ -50,7 +50,15 @@ fn has_bit(bloom: &Bloom, bit: u16) -> bool {
 
 /// The bits that are set.
 pub(super) fn set_bits(bloom: &Bloom) -> impl Iterator<Item = usize> + '_ {
-    bloom.iter().rev().enumerate().filter(|(_, byte)| **byte != 0).flat_map(|(at, byte)| {
-        (0..8).filter(move |bit| byte & 1 << bit != 0).map(move |bit| at * 8 + bit)
+    let words = bloom.as_chunks().0.iter().rev().enumerate();
+    words.flat_map(|(at, word)| ones(u64::from_be_bytes(*word)).map(move |bit| at * 64 + bit))
+}
+
+/// The places of the ones, ascending.
+pub(super) fn ones(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = (word != 0).then(|| word.trailing_zeros() as usize)?;
+        word &= word - 1;
+        Some(place)
     })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use alloy_primitives::Bloom;
 use esker_storage::{KvRead, Scope, StorageResult, ValueCodec};
 
-use super::query::{BITS, LogQuery, set_bits};
+use super::query::{BITS, LogQuery, ones, set_bits};
 use crate::chain::tables::LOG_ROWS;
 
 /// Blocks of a section.
@@ -46,9 +46,8 @@ impl Row {
 
     /// The places, ascending.
     pub(super) fn places(&self) -> impl Iterator<Item = u64> + '_ {
-        self.0.iter().zip(0..).filter(|(word, _)| **word != 0).flat_map(|(word, at)| {
-            (0..64).filter(move |bit| word & 1 << bit != 0).map(move |bit| at * 64 + bit)
-        })
+        let words = self.0.iter().enumerate();
+        words.flat_map(|(at, word)| ones(*word).map(move |bit| (at * 64 + bit) as u64))
     }
 }
 
