@@ -1,5 +1,6 @@
 // What the scripts of the C-Chain share: the test contract, the funded accounts, the network's facts.
 import { readFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 
 /** Phrase of the development network's accounts; public, therefore worthless. */
 export const PHRASE = 'test test test test test test test test test test test junk';
@@ -45,3 +46,28 @@ export const STORE = [
 
 /** Where the C-Chain of a node answers. */
 export const rpcOf = (url) => `${new URL(url).origin}/ext/bc/C/rpc`;
+
+/** Way to the node's websocket, which can be cut: whoever is connected has to connect again. */
+export async function cuttable(url) {
+  const { hostname, port } = new URL(url);
+  const open = new Set();
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const socket of [near, far]) {
+      open.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        open.delete(socket);
+        near.destroy();
+        far.destroy();
+      });
+    }
+    near.pipe(far).pipe(near);
+  });
+  await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
+  return {
+    url: `ws://127.0.0.1:${server.address().port}/ext/bc/C/ws`,
+    cut: () => open.forEach((socket) => socket.destroy()),
+    close: () => server.close(),
+  };
+}

@@ -30,6 +30,16 @@ fn ethers_6() {
 }
 
 #[test]
+fn ethers_6_over_a_websocket() {
+    run_on_dev("ethers6-ws.mjs");
+}
+
+#[test]
+fn viem_2_over_a_websocket() {
+    run_on_dev("viem2-ws.mjs");
+}
+
+#[test]
 fn viem_2() {
     run_on_dev("viem2.mjs");
 }
