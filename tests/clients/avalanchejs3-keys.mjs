@@ -1,7 +1,7 @@
 // avalanchejs 3's keystore and key calls against a node: `node avalanchejs3-keys.mjs URL`.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
-import { FUNDED, FUNDED_KEY, OTHER, call, steps, until } from './check.mjs';
+import { FUNDED, FUNDED_ACCOUNT, FUNDED_KEY, OTHER, OTHER_ACCOUNT, call, steps, until } from './check.mjs';
 
 const { Avalanche, BN, Buffer } = createRequire(import.meta.url)('avalanchejs3');
 
@@ -131,6 +131,26 @@ await steps([
     const before = await balance(other, 'AVAX');
     await accepted(await x.import(user, password, other, 'Y'));
     assert.equal(await balance(other, 'AVAX'), before + 8_000_000);
+  }],
+
+  ['to the C-Chain and back', async () => {
+    const c = network.CChain();
+    const acceptedOnC = (id) => until(`${id} is accepted`, async () => {
+      const status = await c.getAtomicTxStatus(id);
+      assert.ok(['Accepted', 'Processing'].includes(status), status);
+      return status === 'Accepted';
+    });
+    assert.equal(await c.importKey(user, password, FUNDED_KEY), FUNDED_ACCOUNT);
+    assert.equal((await c.exportKey(user, password, FUNDED_ACCOUNT)).privateKey, FUNDED_KEY);
+    await accepted(await x.export(user, password, `C-${FUNDED}`, 5_000_000_000, 'AVAX'));
+    await acceptedOnC(await c.import(user, password, OTHER_ACCOUNT, 'X'));
+    const held = BigInt(await call(url.origin, '/ext/bc/C/rpc', 'eth_getBalance', [OTHER_ACCOUNT, 'latest']));
+    assert.ok(held > 4_900_000_000n * 1_000_000_000n);
+    await refused(c.importAVAX(user, password, OTHER_ACCOUNT, 'X'), /insufficient AVAX funds to pay transaction fee/);
+    await acceptedOnC(await c.export(user, password, other, new BN(3_000_000_000), 'AVAX'));
+    await acceptedOnC(await c.exportAVAX(user, password, `P-${OTHER}`, new BN(1_000_000_000)));
+    const there = await network.PChain().getUTXOs(`P-${OTHER}`, 'C');
+    assert.equal(there.utxos.getAllUTXOs().length, 1);
   }],
 
   ['wallet', async () => {

@@ -1,7 +1,7 @@
 // avalanchejs 3 against a node: `node avalanchejs3.mjs URL`.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
-import { FUNDED, FUNDED_KEY, OTHER, call, steps, until } from './check.mjs';
+import { FUNDED, FUNDED_ACCOUNT, FUNDED_KEY, OTHER, OTHER_ACCOUNT, call, steps, until } from './check.mjs';
 
 const { Avalanche, BN, BinTools, Buffer } = createRequire(import.meta.url)('avalanchejs3');
 const { SECPTransferOutput, SECPMintOutput, InitialStates, MinterSet } =
@@ -13,7 +13,10 @@ const network = new Avalanche(url.hostname, Number(url.port), 'http', 12345);
 const x = network.XChain();
 const bintools = BinTools.getInstance();
 x.keyChain().importKey(FUNDED_KEY);
+const c = network.CChain();
+c.keyChain().importKey(FUNDED_KEY);
 const own = `X-${FUNDED}`;
+const ownOnC = `C-${FUNDED}`;
 const other = `X-${OTHER}`;
 const ownBytes = x.parseAddress(own);
 const memo = Buffer.from('avalanchejs 3');
@@ -32,6 +35,22 @@ async function accept(unsigned) {
   });
   return id;
 }
+
+/** The same for the C-Chain's atomic transactions. */
+async function acceptOnC(unsigned) {
+  const id = await c.issueTx(unsigned.sign(c.keyChain()));
+  await until(`${id} is accepted`, async () => {
+    const status = await c.getAtomicTxStatus(id);
+    assert.ok(['Accepted', 'Processing'].includes(status), status);
+    return status === 'Accepted';
+  });
+  return id;
+}
+
+const onC = (method, ...params) => call(url.origin, '/ext/bc/C/rpc', method, params);
+
+/** What an atomic transaction of one input and one output costs, twice. */
+const feeOnC = async () => new BN(2 * Math.ceil((11_230 * Number(await c.getBaseFee())) / 1e9));
 
 /** Amount of an asset that an address holds. */
 const balance = async (address, asset) => Number((await x.getBalance(address, asset)).balance);
@@ -159,5 +178,35 @@ await steps([
     await accept(tx);
     assert.ok((await balance(own, 'AVAX')) > before);
     assert.equal((await utxos(own, 'P')).getAllUTXOs().length, 0);
+  }],
+
+  ['from X to C', async () => {
+    // This release's table has the ID of an older local network.
+    const cChain = await network.Info().getBlockchainID('C');
+    c.refreshBlockchainID(cChain);
+    c.setBlockchainAlias('C');
+    const tx = await x.buildExportTx(await utxos(), new BN(5_000_000_000), cChain, [ownOnC], [own], [own], memo, NOW);
+    await accept(tx);
+    const there = (await c.getUTXOs(ownOnC, 'X')).utxos;
+    assert.equal(there.getAllUTXOs().length, 1);
+    const fee = await feeOnC();
+    const imported = await c.buildImportTx(there, OTHER_ACCOUNT, [ownOnC], x.getBlockchainID(), [ownOnC], fee);
+    const id = await acceptOnC(imported);
+    assert.match(await c.getAtomicTx(id), /^0x[0-9a-f]+$/);
+    const balance = BigInt(await onC('eth_getBalance', OTHER_ACCOUNT, 'latest'));
+    assert.equal(balance, (5_000_000_000n - BigInt(fee.toString())) * 1_000_000_000n);
+  }],
+
+  ['from C to X', async () => {
+    const nonce = Number(await onC('eth_getTransactionCount', FUNDED_ACCOUNT, 'latest'));
+    const tx = await c.buildExportTx(
+      new BN(3_000_000_000), native, x.getBlockchainID(), FUNDED_ACCOUNT, ownOnC, [own], nonce, new BN(0), 1, await feeOnC(),
+    );
+    await acceptOnC(tx);
+    const before = await balance(own, 'AVAX');
+    const back = await x.buildImportTx(await utxos(), [own], c.getBlockchainID(), [own], [own], [own], memo, NOW);
+    await accept(back);
+    assert.ok((await balance(own, 'AVAX')) > before);
+    assert.equal((await utxos(own, 'C')).getAllUTXOs().length, 0);
   }],
 ]);

@@ -1,11 +1,12 @@
 // avalanchejs 5 against a node: `node avalanchejs5.mjs URL`.
 import assert from 'node:assert/strict';
-import { Context, TransferableOutput, addTxSignatures, avm, pvm, utils } from '@avalabs/avalanchejs';
-import { FUNDED, FUNDED_KEY, OTHER, call, steps, until } from './check.mjs';
+import { Context, TransferableOutput, addTxSignatures, avm, evm, pvm, utils } from '@avalabs/avalanchejs';
+import { FUNDED, FUNDED_ACCOUNT, FUNDED_KEY, OTHER, OTHER_ACCOUNT, call, steps, until } from './check.mjs';
 
 const url = process.argv[2];
 const x = new avm.AVMApi(url);
 const p = new pvm.PVMApi(url);
+const c = new evm.EVMApi(url);
 const key = utils.base58check.decode(FUNDED_KEY.replace('PrivateKey-', ''));
 const from = utils.bech32ToBytes(`X-${FUNDED}`);
 const to = utils.bech32ToBytes(`X-${OTHER}`);
@@ -25,6 +26,22 @@ async function accept(unsignedTx) {
   });
   return txID;
 }
+
+/** The same for the C-Chain's atomic transactions; gives the height too. */
+async function acceptOnC(unsignedTx) {
+  await addTxSignatures({ unsignedTx, privateKeys: [key] });
+  const { txID } = await c.issueSignedTx(unsignedTx.getSignedTx());
+  let height;
+  await until(`${txID} is accepted`, async () => {
+    const { status, blockHeight } = await c.getAtomicTxStatus(txID);
+    assert.ok(['Accepted', 'Processing'].includes(status), status);
+    height = blockHeight;
+    return status === 'Accepted';
+  });
+  return { txID, height };
+}
+
+const onC = (method, ...params) => call(url, '/ext/bc/C/rpc', method, params);
 
 const output = (amount, owner) => TransferableOutput.fromNative(context.avaxAssetID, amount, [owner]);
 
@@ -94,5 +111,35 @@ await steps([
     const after = BigInt((await x.getAllBalances({ address: `X-${OTHER}` })).balances[0].balance);
     assert.equal(after - before, 12_000_000_000n - context.baseTxFee);
     assert.equal((await own('P')).length, 0);
+  }],
+
+  ['from X to C', async () => {
+    await accept(avm.newExportTx(context, context.cBlockchainID, [from], await own(), [output(5_000_000_000n, from)]));
+    const { utxos } = await c.getUTXOs({ addresses: [`C-${FUNDED}`], sourceChain: 'X' });
+    assert.equal(utxos.length, 1);
+    const gwei = (2n * (await c.getBaseFee())) / 1_000_000_000n;
+    const account = utils.hexToBuffer(OTHER_ACCOUNT);
+    const tx = evm.newImportTxFromBaseFee(context, account, [from], utxos, context.xBlockchainID, gwei);
+    const { txID, height } = await acceptOnC(tx);
+    const found = await c.getAtomicTx({ txID });
+    assert.equal(String(found.blockHeight), height);
+    assert.equal(found.tx.unsignedTx.networkId.value(), 12345);
+    const balance = BigInt(await onC('eth_getBalance', OTHER_ACCOUNT, 'latest'));
+    assert.ok(balance > 4_900_000_000n * 1_000_000_000n && balance < 5_000_000_000n * 1_000_000_000n);
+    const left = await c.getUTXOs({ addresses: [`C-${FUNDED}`], sourceChain: 'X' });
+    assert.equal(left.utxos.length, 0);
+  }],
+
+  ['from C to X', async () => {
+    const gwei = (2n * (await c.getBaseFee())) / 1_000_000_000n;
+    const nonce = BigInt(await onC('eth_getTransactionCount', FUNDED_ACCOUNT, 'latest'));
+    const account = utils.hexToBuffer(FUNDED_ACCOUNT);
+    const tx = evm.newExportTxFromBaseFee(context, gwei, 3_000_000_000n, context.xBlockchainID, account, [from], nonce);
+    await acceptOnC(tx);
+    assert.equal(BigInt(await onC('eth_getTransactionCount', FUNDED_ACCOUNT, 'latest')), nonce + 1n);
+    const exported = await own('C');
+    assert.equal(exported.length, 1);
+    await accept(avm.newImportTx(context, context.cBlockchainID, exported, [from], [from]));
+    assert.equal((await own('C')).length, 0);
   }],
 ]);

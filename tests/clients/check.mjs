@@ -4,6 +4,10 @@ import assert from 'node:assert/strict';
 /** The key of the local network that holds 300,000,000 units; public, therefore worthless. */
 export const FUNDED_KEY = 'PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN';
 export const FUNDED = 'local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u';
+/** The same key's account on the C-Chain. */
+export const FUNDED_ACCOUNT = '0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC';
+/** An account of nobody. */
+export const OTHER_ACCOUNT = '0x0101010101010101010101010101010101010101';
 /** A key of nobody: 01 thirty-two times. */
 export const OTHER = 'local1q7nedwpmvgjks36jxfm7kel0xledhg7m5kum8z';
 

@@ -8,6 +8,8 @@ mod json;
 mod pool;
 mod recorded;
 mod rules;
+mod service;
 mod txs;
 mod vectors;
+mod wallet;
 mod world;

@@ -13,6 +13,7 @@ mod docs;
 mod golden;
 mod keystore;
 mod methods;
+mod nat;
 mod paging;
 mod replay;
 mod support;

@@ -1,0 +1,245 @@
+//! The methods, over chains whose bundles the test decides on: what recordings can't hold still.
+
+use std::sync::Arc;
+
+use esker_chain::{ChainMachine, Dialect};
+use esker_keystore::{HashLimits, Keystore};
+use esker_nat::service::NatService;
+use esker_nat::txs::AtomicTx;
+use esker_primitives::keys::PrivateKey;
+use esker_primitives::{address, hexfmt};
+use esker_rpc::Service;
+use esker_storage::Store;
+use serde_json::{Value, json};
+
+use crate::world::{ONE, World, account, key};
+
+const USER: &str = "alice";
+const PASSWORD: &str = "Str0ng-Pass-W0rd!";
+
+struct Endpoint {
+    service: Service,
+    keystore: Arc<Keystore>,
+}
+
+impl Endpoint {
+    fn new(world: &World) -> Self {
+        let fill = Arc::new(|bytes: &mut [u8]| bytes.fill(7));
+        let keystore = Keystore::new(Store::memory().unwrap(), fill, HashLimits::default());
+        let nat = NatService::new(world.nat.clone(), Arc::clone(&keystore), "v0".to_owned());
+        let route = nat.routes().into_iter().find(|route| route.suffix == "/nat").unwrap();
+        let Dialect::Object(service) = route.dialect else { panic!("an object of arguments") };
+        Self { service, keystore }
+    }
+
+    async fn call(&self, method: &str, params: Value) -> Result<Value, String> {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let body = body.to_string();
+        let json = Some("application/json");
+        let reply = esker_rpc::j2::handle(&self.service, "POST", json, body.as_bytes()).await;
+        let reply: Value = serde_json::from_slice(&reply.body).unwrap();
+        match reply.get("result") {
+            Some(result) => Ok(result.clone()),
+            None => Err(reply["error"]["message"].as_str().unwrap().to_owned()),
+        }
+    }
+
+    async fn issue(&self, tx: &AtomicTx) -> Result<Value, String> {
+        self.call("nat.issueTx", json!({ "tx": hexfmt::encode_checked(tx.bytes()) })).await
+    }
+
+    async fn status(&self, tx: &AtomicTx) -> Value {
+        let params = json!({ "txID": tx.id(), "includeReason": true });
+        self.call("nat.getAtomicTxStatus", params).await.unwrap()
+    }
+
+    /// A user with these keys.
+    async fn user(&self, keys: &[PrivateKey]) {
+        self.keystore.create_user(USER, &PASSWORD.to_owned().into()).await.unwrap();
+        for key in keys {
+            let import = as_user(json!({ "privateKey": key.to_text() }));
+            self.call("nat.importKey", import).await.unwrap();
+        }
+    }
+}
+
+fn as_user(mut params: Value) -> Value {
+    params["username"] = json!(USER);
+    params["password"] = json!(PASSWORD);
+    params
+}
+
+fn c_address(key: &PrivateKey) -> String {
+    address::format("C", "local", &key.address())
+}
+
+#[tokio::test]
+async fn the_four_states() {
+    let world = World::easy();
+    let endpoint = Endpoint::new(&world);
+    let utxos = world.fund(&key(1), &[5 * ONE]).await;
+    let first = world.import(&utxos, &key(1), account(&key(1)), ONE / 100);
+    let second = world.import(&utxos, &key(1), account(&key(2)), ONE / 10);
+    assert_eq!(endpoint.status(&first).await, json!({ "status": "Unknown" }));
+    let unknown = endpoint.call("nat.getAtomicTx", json!({ "txID": first.id() })).await;
+    assert_eq!(unknown.unwrap_err(), format!("could not find tx {}", first.id()));
+
+    // In the pool, and told its ID again.
+    for _ in 0..2 {
+        assert_eq!(endpoint.issue(&first).await.unwrap(), json!({ "txID": first.id() }));
+        assert_eq!(endpoint.status(&first).await, json!({ "status": "Processing" }));
+    }
+    // Two race for one UTXO: the one that pays more replaces the other.
+    endpoint.issue(&second).await.unwrap();
+    let reason = format!("replaced by {}, which pays more", second.id());
+    let dropped = json!({ "status": "Dropped", "reason": reason });
+    assert_eq!(endpoint.status(&first).await, dropped);
+    let plain = endpoint.call("nat.getAtomicTxStatus", json!({ "txID": first.id() })).await;
+    assert_eq!(plain.unwrap(), json!({ "status": "Dropped" }), "reasons are told who asks");
+    let refused = endpoint.issue(&first).await.unwrap_err();
+    assert!(refused.starts_with("conflicting atomic tx present: issued tx"), "{refused}");
+
+    // In a block that is being decided on.
+    let held = world.propose_on(&world.last()).await.unwrap();
+    assert_eq!(endpoint.status(&second).await, json!({ "status": "Processing" }));
+    let shown = endpoint.call("nat.getAtomicTx", json!({ "txID": second.id() })).await.unwrap();
+    assert_eq!(shown["tx"], hexfmt::encode_checked(second.bytes()));
+    assert_eq!(shown.get("blockHeight"), None);
+    world.machine.finalize(&held, None).await.unwrap();
+    let accepted = json!({ "status": "Accepted", "blockHeight": "1" });
+    assert_eq!(endpoint.status(&second).await, accepted);
+    assert_eq!(endpoint.status(&first).await, dropped, "still remembered");
+    let there = endpoint.call("nat.getAtomicTx", json!({ "txID": first.id() })).await.unwrap();
+    assert_eq!((there["encoding"].as_str(), there.get("blockHeight")), (Some("hex"), None));
+
+    let decoded = json!({ "txID": second.id(), "encoding": "JSON" });
+    let decoded = endpoint.call("nat.getAtomicTx", decoded).await.unwrap();
+    assert_eq!((&decoded["encoding"], &decoded["blockHeight"]), (&json!("json"), &json!("1")));
+    assert_eq!(decoded["tx"]["id"], json!(second.id()));
+    assert_eq!(decoded["tx"]["unsignedTx"]["importedInputs"][0]["input"]["amount"], 5 * ONE);
+}
+
+#[tokio::test]
+async fn pages_while_utxos_are_spent() {
+    let world = World::easy();
+    let endpoint = Endpoint::new(&world);
+    let utxos = world.fund(&key(1), &[ONE, 2 * ONE, 3 * ONE, 4 * ONE]).await;
+    world.fund(&key(2), &[ONE]).await;
+    let page = async |addresses: Value, start: Value| {
+        let params = json!({
+            "addresses": addresses, "sourceChain": "X", "limit": "2", "startIndex": start,
+        });
+        endpoint.call("nat.getUTXOs", params).await
+    };
+    let own = json!(c_address(&key(1)));
+    let first = page(own.clone(), Value::Null).await.unwrap();
+    assert_eq!(first["numFetched"], "2");
+    // The last one of the page is imported; the walk goes on behind it.
+    let end = first["endIndex"].clone();
+    let spent = utxos.iter().find(|utxo| end["utxo"] == json!(utxo.utxo_id.input_id())).unwrap();
+    let import = world.import(std::slice::from_ref(spent), &key(1), account(&key(1)), ONE / 100);
+    endpoint.issue(&import).await.unwrap();
+    world.settle().await;
+    let second = page(own.clone(), end.clone()).await.unwrap();
+    assert_eq!(second["numFetched"], "2");
+    let mut seen = first["utxos"].as_array().unwrap().clone();
+    seen.extend(second["utxos"].as_array().unwrap().iter().cloned());
+    seen.sort_by_key(ToString::to_string);
+    seen.dedup();
+    assert_eq!(seen.len(), 4);
+    let third = page(own.clone(), second["endIndex"].clone()).await.unwrap();
+    assert_eq!((&third["numFetched"], &third["utxos"]), (&json!("0"), &json!([])));
+
+    // A cursor of another address, and of another chain.
+    let other = json!({ "address": c_address(&key(2)), "utxo": end["utxo"] });
+    let both = json!([c_address(&key(1)), c_address(&key(2))]);
+    let from_other = page(both, other).await.unwrap();
+    let greater = key(2).address() > key(1).address();
+    assert_eq!(from_other["numFetched"] == "0" || greater, greater, "{from_other}");
+    let on_x = address::format("X", "local", &key(1).address());
+    let on_x = json!({ "address": on_x, "utxo": end["utxo"] });
+    let refused = page(own.clone(), on_x).await.unwrap_err();
+    assert!(refused.starts_with("couldn't parse start index address \"X-local1"), "{refused}");
+    assert!(refused.contains("expected chainID to be \"2owd"), "{refused}");
+    let odd = page(own.clone(), json!({ "utxo": end["utxo"] })).await.unwrap_err();
+    assert_eq!(odd, "couldn't parse start index address \"\": no separator found in address");
+    let params = json!({ "addresses": own, "sourceChain": "X", "encoding": "json" });
+    let refused = endpoint.call("nat.getUTXOs", params).await.unwrap_err();
+    assert_eq!(refused, "problem encoding utxo: unsupported encoding in method");
+}
+
+#[tokio::test]
+async fn who_pays_for_an_export() {
+    let world = World::easy();
+    let endpoint = Endpoint::new(&world);
+    endpoint.user(&[key(1), key(2)]).await;
+    for owner in [key(1), key(2)] {
+        let utxos = world.fund(&owner, &[5 * ONE]).await;
+        let import = world.import(&utxos, &owner, account(&owner), ONE / 100);
+        endpoint.issue(&import).await.unwrap();
+        world.settle().await;
+    }
+    let (one, two) = (account(&key(1)), account(&key(2)));
+    let before = [world.balance(one), world.balance(two)];
+    let to = address::format("X", "local", &key(3).address());
+    let export = |from: Value, change: &str| {
+        as_user(json!({ "to": to, "amount": "0x3b9aca00", "from": from, "changeAddr": change }))
+    };
+    let sent = endpoint.call("nat.exportNative", export(json!([two]), &one.to_string())).await;
+    assert!(sent.unwrap()["txID"].is_string());
+    world.settle().await;
+    assert_eq!(world.balance(one), before[0], "there is no change");
+    assert!(world.balance(two) < before[1]);
+    for (from, change, text) in [
+        (json!([account(&key(3))]), "", "from addresses have no keys or funds"),
+        (json!(["x"]), "", "couldn't parse 'From' address \"x\": invalid hex address"),
+        (json!([]), "x", "couldn't parse changeAddr \"x\": invalid hex address"),
+    ] {
+        let refused = endpoint.call("nat.exportNative", export(from, change)).await;
+        assert_eq!(refused.unwrap_err(), text);
+    }
+    // All of them, in the order in which they came.
+    world.wait_s(2);
+    let all = endpoint.call("nat.exportNative", export(Value::Null, "")).await;
+    assert!(all.is_ok(), "{all:?}");
+    world.settle().await;
+    assert!(world.balance(one) < before[0]);
+}
+
+#[tokio::test]
+async fn base_fees_in_all_their_forms() {
+    let world = World::easy();
+    let endpoint = Endpoint::new(&world);
+    endpoint.user(&[key(1)]).await;
+    // Half a gwei is too little, whatever its form; two are plenty.
+    for (low, high) in [
+        (json!(ONE / 2), json!(2 * ONE)),
+        (json!("500000000"), json!("2000000000")),
+        (json!("0x1dcd6500"), json!("0x77359400")),
+    ] {
+        world.fund(&key(1), &[ONE]).await;
+        let import =
+            |fee| as_user(json!({ "sourceChain": "X", "to": account(&key(1)), "baseFee": fee }));
+        let refused = endpoint.call("nat.import", import(low)).await.unwrap_err();
+        assert_eq!(refused, "import tx flow check failed due to: insufficient funds");
+        let sent = endpoint.call("nat.import", import(high)).await.unwrap();
+        let id = sent["txID"].as_str().unwrap().parse().unwrap();
+        let (tx, _) = world.nat.find(&id).unwrap().unwrap();
+        assert_eq!(tx.burned(&world.native()).unwrap(), 2 * tx.gas());
+        world.settle().await;
+        world.wait_s(2);
+    }
+    // Left out, a tenth above the next block's.
+    world.fund(&key(1), &[ONE]).await;
+    let import = as_user(json!({ "sourceChain": "X", "to": account(&key(1)) }));
+    let sent = endpoint.call("nat.import", import).await.unwrap();
+    let id = sent["txID"].as_str().unwrap().parse().unwrap();
+    let (tx, _) = world.nat.find(&id).unwrap().unwrap();
+    assert_eq!(tx.burned(&world.native()).unwrap(), (tx.gas() * 11).div_ceil(10));
+    for fee in ["-1", "1.5", "\"\"", "\"0x\"", "[]", "true"] {
+        let fee: Value = serde_json::from_str(fee).unwrap();
+        let import = as_user(json!({ "sourceChain": "X", "to": account(&key(1)), "baseFee": fee }));
+        let refused = endpoint.call("nat.import", import).await.unwrap_err();
+        assert_eq!(refused, esker_rpc::j2::INVALID_ARGUMENT);
+    }
+}
