@@ -8,8 +8,9 @@ use esker_nat::service::NatService;
 use esker_nat::txs::AtomicTx;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{address, hexfmt};
-use esker_rpc::Service;
+use esker_rpc::{CallError, Service};
 use esker_storage::Store;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::world::{ONE, World, account, key};
@@ -25,7 +26,11 @@ struct Endpoint {
 impl Endpoint {
     fn new(world: &World) -> Self {
         let fill = Arc::new(|bytes: &mut [u8]| bytes.fill(7));
-        let keystore = Keystore::new(Store::memory().unwrap(), fill, HashLimits::default());
+        let store = Store::memory().unwrap();
+        Self::with(world, Keystore::new(store, fill, HashLimits::default()))
+    }
+
+    fn with(world: &World, keystore: Arc<Keystore>) -> Self {
         let nat = NatService::new(world.nat.clone(), Arc::clone(&keystore), "v0".to_owned());
         let route = nat.routes().into_iter().find(|route| route.suffix == "/nat").unwrap();
         let Dialect::Object(service) = route.dialect else { panic!("an object of arguments") };
@@ -241,5 +246,106 @@ async fn base_fees_in_all_their_forms() {
         let import = as_user(json!({ "sourceChain": "X", "to": account(&key(1)), "baseFee": fee }));
         let refused = endpoint.call("nat.import", import).await.unwrap_err();
         assert_eq!(refused, esker_rpc::j2::INVALID_ARGUMENT);
+    }
+}
+
+#[tokio::test]
+async fn without_a_keystore_nobody_is_known() {
+    let world = World::easy();
+    let endpoint = Endpoint::with(&world, Keystore::disabled());
+    let to = address::format("X", "local", &key(3).address());
+    let wrong = "incorrect password: user \"alice\"";
+    for (method, params, before) in [
+        ("importKey", json!({ "privateKey": key(1).to_text() }), "problem retrieving data: "),
+        ("exportKey", json!({ "address": account(&key(1)) }), "problem retrieving user 'alice': "),
+        (
+            "import",
+            json!({ "sourceChain": "X", "to": account(&key(1)) }),
+            "couldn't get user 'alice': ",
+        ),
+        (
+            "importNative",
+            json!({ "sourceChain": "X", "to": account(&key(1)) }),
+            "couldn't get user 'alice': ",
+        ),
+        (
+            "export",
+            json!({ "to": to, "amount": 1, "assetID": "NAT" }),
+            "problem retrieving user 'alice': ",
+        ),
+        ("exportNative", json!({ "to": to, "amount": 1 }), "problem retrieving user 'alice': "),
+    ] {
+        let refused = endpoint.call(&format!("nat.{method}"), as_user(params)).await.unwrap_err();
+        assert_eq!(refused, format!("{before}{wrong}"), "{method}");
+    }
+}
+
+/// Members that the methods have, with values of every kind.
+fn arguments() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![
+        prop::sample::select(vec!["", "X", "P", "NAT", "json", "0x", "0x0000", "alice", PASSWORD])
+            .prop_map(str::to_owned),
+        Just(c_address(&key(1))),
+        Just(account(&key(1)).to_string()),
+        Just(key(1).to_text()),
+        "[0-9a-fx]{0,40}",
+        "\\PC{0,12}",
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        text.prop_map(Value::from),
+    ];
+    let value = leaf.prop_recursive(2, 8, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            (inner.clone(), inner).prop_map(|(a, u)| json!({ "address": a, "utxo": u })),
+        ]
+    });
+    let member = prop::sample::select(vec![
+        "username",
+        "password",
+        "addresses",
+        "sourceChain",
+        "startIndex",
+        "limit",
+        "encoding",
+        "tx",
+        "txID",
+        "to",
+        "amount",
+        "assetID",
+        "baseFee",
+        "from",
+        "changeAddr",
+        "targetChain",
+        "address",
+        "privateKey",
+        "includeReason",
+    ]);
+    prop::collection::btree_map(member, value, 0..8).prop_map(|members| {
+        members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    /// Whatever the arguments, a method answers with a result or an error of its own.
+    #[test]
+    fn no_arguments_make_a_method_crash(arguments in arguments()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let world = World::easy();
+            let endpoint = Endpoint::with(&world, Keystore::disabled());
+            let names: Vec<_> = endpoint.service.methods().map(|method| method.name).collect();
+            assert_eq!(names.len(), 11);
+            for name in names {
+                let outcome = endpoint.call(&format!("nat.{name}"), arguments.clone()).await;
+                assert_ne!(outcome, Err(CallError::Panicked.to_string()), "{name} {arguments}");
+            }
+        });
     }
 }
