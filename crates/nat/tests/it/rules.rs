@@ -291,7 +291,7 @@ async fn what_no_block_could_carry() {
 }
 
 /// A network whose phases from `first` on begin at that Unix time in s.
-fn before(first: Phase, begins_s: u64) -> World {
+pub(crate) fn before(first: Phase, begins_s: u64) -> World {
     let mut schedule = ForkSchedule::LOCAL;
     for phase in Phase::ALL.into_iter().filter(|phase| *phase >= first) {
         schedule.phases[phase as usize] = begins_s;
@@ -306,7 +306,7 @@ fn before(first: Phase, begins_s: u64) -> World {
 }
 
 /// Leaves an amount of any asset on C, as if X had exported it.
-async fn leave(world: &World, asset_id: Id, amount: u64, owner: OutputOwners) -> Utxo {
+pub(crate) async fn leave(world: &World, asset_id: Id, amount: u64, owner: OutputOwners) -> Utxo {
     let utxo = Utxo {
         utxo_id: UtxoId { tx_id: Id::sha256(&amount.to_be_bytes()), output_index: 0 },
         asset_id,
@@ -325,7 +325,7 @@ async fn leave(world: &World, asset_id: Id, amount: u64, owner: OutputOwners) ->
     utxo
 }
 
-fn asset_balance(world: &World, address: Address, asset: Id) -> U256 {
+pub(crate) fn asset_balance(world: &World, address: Address, asset: Id) -> U256 {
     use esker_evm::executor::{NoHashes, StateOverlay};
     let reader = world.store.snapshot().unwrap();
     let view = world.evm().view(&*reader).latest_state();

@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
+use alloy_primitives::U256;
 use esker_chain::{ChainMachine, Dialect};
+use esker_evm::rules::{Phase, UNSCHEDULED};
 use esker_keystore::{HashLimits, Keystore};
 use esker_nat::service::NatService;
 use esker_nat::txs::AtomicTx;
 use esker_primitives::keys::PrivateKey;
-use esker_primitives::{address, hexfmt};
+use esker_primitives::{Id, address, hexfmt};
 use esker_rpc::{CallError, Service};
 use esker_storage::Store;
+use esker_utxo::OutputOwners;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::rules::{asset_balance, before, leave};
 use crate::world::{ONE, World, account, key};
 
 const USER: &str = "alice";
@@ -278,6 +282,38 @@ async fn without_a_keystore_nobody_is_known() {
         let refused = endpoint.call(&format!("nat.{method}"), as_user(params)).await.unwrap_err();
         assert_eq!(refused, format!("{before}{wrong}"), "{method}");
     }
+}
+
+#[tokio::test]
+async fn other_assets_with_a_user_before_banff() {
+    let world = before(Phase::Banff, UNSCHEDULED);
+    let endpoint = Endpoint::new(&world);
+    endpoint.user(&[key(1)]).await;
+    let (own, asset) = (OutputOwners::single(key(1).address()), Id::new([7; 32]));
+    leave(&world, asset, 1000, own.clone()).await;
+    let import = || as_user(json!({ "sourceChain": "X", "to": account(&key(1)) }));
+    let refused = endpoint.call("nat.import", import()).await.unwrap_err();
+    assert_eq!(refused, "insufficient AVAX funds to pay transaction fee", "coins alone pay none");
+    leave(&world, world.native(), 5 * ONE, own).await;
+    endpoint.call("nat.import", import()).await.unwrap();
+    world.settle().await;
+    assert_eq!(asset_balance(&world, account(&key(1)), asset), U256::from(1000));
+
+    let to = |chain| address::format(chain, "local", &key(3).address());
+    let export =
+        |to: String, amount| as_user(json!({ "to": to, "amount": amount, "assetID": asset }));
+    for (to, amount, text) in [
+        (to("P"), 600, "tx has wrong chain ID"),
+        (to("X"), 1001, "couldn't generate tx inputs/signers: insufficient funds"),
+    ] {
+        let refused = endpoint.call("nat.export", export(to, amount)).await.unwrap_err();
+        assert_eq!(refused, format!("couldn't create tx: {text}"));
+    }
+    endpoint.call("nat.export", export(to("X"), 600)).await.unwrap();
+    world.settle().await;
+    assert_eq!(asset_balance(&world, account(&key(1)), asset), U256::from(400));
+    let on_x = world.shared(world.x_id(), world.c_id(), &key(3));
+    assert_eq!((on_x[0].asset_id, on_x[0].output.as_transfer().unwrap().amount), (asset, 600));
 }
 
 /// Members that the methods have, with values of every kind.
