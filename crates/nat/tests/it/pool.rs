@@ -1,10 +1,13 @@
 //! The pool: who comes first, who gives way, what is remembered.
 
+use std::collections::BTreeSet;
+
 use alloy_primitives::{Address, U256};
 use esker_nat::pool::{AtomicPool, MAX_DROPPED, MAX_POOLED, PoolError, PoolStatus};
 use esker_nat::txs::{AtomicTx, EvmOutput, UnsignedAtomicTx, UnsignedImport};
 use esker_primitives::{AssetId, Id, TxId};
 use esker_utxo::{TransferInput, TransferableInput, UtxoId};
+use proptest::prelude::*;
 
 const NATIVE: AssetId = Id::new([9; 32]);
 
@@ -233,4 +236,96 @@ fn four_thousand_and_ninety_six_wait_at_most() {
     assert_eq!(refused, PoolError::FeeTooLow { min: least, provided: least });
     pool.add(import(6401)).unwrap();
     assert_eq!(pool.len(), MAX_POOLED);
+}
+
+/// What happens to a pool, to transactions by their numbers.
+#[derive(Clone, Debug)]
+enum Event {
+    Arrives(usize),
+    /// A block of these is executed; one of them is abandoned or accepted later.
+    Block(Vec<usize>),
+    Abandoned,
+    Accepted,
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        4 => (0..TXS).prop_map(Event::Arrives),
+        2 => prop::collection::vec(0..TXS, 0..3).prop_map(Event::Block),
+        1 => Just(Event::Abandoned),
+        1 => Just(Event::Accepted),
+    ];
+    prop::collection::vec(event, 1..40)
+}
+
+/// Transactions of the property test.
+const TXS: usize = 12;
+/// Its pool's capacity.
+const CAPACITY: usize = 4;
+
+fn check_invariants(pool: &AtomicPool) {
+    let known = pool.candidates();
+    let prices: Vec<u64> = known.iter().map(|tx| tx.gas_price(&NATIVE).unwrap()).collect();
+    assert!(prices.is_sorted_by(|a, b| a >= b), "{prices:?}");
+    assert_eq!(known.len(), pool.len());
+    let waiting: Vec<_> =
+        known.iter().filter(|tx| status(pool, tx) == Some(PoolStatus::Pending)).collect();
+    assert!(waiting.len() <= CAPACITY);
+    let mut consumed = BTreeSet::new();
+    for tx in waiting {
+        assert!(tx.conflict_keys().iter().all(|key| consumed.insert(*key)), "two consume the same");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_two_that_wait_consume_the_same(
+        shapes in prop::collection::vec((prop::collection::btree_set(0u8..6, 1..3), 1u64..6), TXS),
+        events in events(),
+    ) {
+        let txs: Vec<AtomicTx> = shapes
+            .iter()
+            .map(|(outputs, price)| tx(&outputs.iter().copied().collect::<Vec<_>>(), *price))
+            .collect();
+        let pool = pool(CAPACITY);
+        let mut blocks: Vec<Vec<AtomicTx>> = Vec::new();
+        for event in events {
+            match event {
+                Event::Arrives(number) => {
+                    let added = pool.add(txs[number].clone());
+                    let is_known = pool.get(&txs[number].id())
+                        .is_some_and(|(_, status)| !matches!(status, PoolStatus::Dropped(_)));
+                    assert_eq!(added.is_ok(), is_known);
+                }
+                Event::Block(numbers) => {
+                    let mut block: Vec<AtomicTx> = Vec::new();
+                    for number in numbers {
+                        let free = |before: &AtomicTx| {
+                            before.conflict_keys().is_disjoint(txs[number].conflict_keys())
+                        };
+                        if block.iter().all(free) {
+                            block.push(txs[number].clone());
+                        }
+                    }
+                    pool.issued(block.clone());
+                    assert!(block.iter().all(|tx| status(&pool, tx) == Some(PoolStatus::Issued)));
+                    blocks.push(block);
+                }
+                Event::Abandoned => {
+                    if let Some(block) = blocks.pop() {
+                        pool.returned(&block);
+                    }
+                }
+                // The others of the same parent are abandoned then.
+                Event::Accepted => {
+                    if let Some(block) = blocks.pop() {
+                        pool.accepted(&block);
+                        check_invariants(&pool);
+                        blocks.drain(..).for_each(|block| pool.returned(&block));
+                    }
+                }
+            }
+            check_invariants(&pool);
+        }
+    }
 }
