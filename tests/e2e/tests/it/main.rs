@@ -8,6 +8,7 @@ mod calls;
 mod clients;
 mod corpus;
 mod crash;
+mod crash_atomic;
 mod crash_evm;
 mod docs;
 mod golden;
