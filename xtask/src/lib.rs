@@ -7,6 +7,7 @@
 pub mod docs;
 pub mod goldens;
 pub mod node;
+pub mod python;
 pub mod test;
 pub mod tidy;
 pub mod workspace;

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask test [ARGS]      every test: gets node and npm where they are missing, installs the client libraries,
-                             then `cargo test --workspace ARGS`
+cargo xtask test [ARGS]      every test: gets node and npm where they are missing, installs the client libraries of
+                             JavaScript and Python, then `cargo test --workspace ARGS`
 cargo xtask tidy             rules of the repository that no compiler checks
 cargo xtask docs             writes anew what documents hold of the code: settings, metrics, methods, answers
 cargo xtask goldens FOLDER   compares tests/golden with a folder of newer recordings; --update copies them";

@@ -8,20 +8,22 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::node::{Node, must};
-use crate::workspace;
+use crate::{python, workspace};
 
 /// Runs every test; `args` go to `cargo test --workspace`.
 pub fn run(args: &[String]) -> Result<()> {
     let start = Instant::now();
     let node = Node::find_or_install()?;
     install_clients(&node)?;
+    let python = python::find_or_install()?;
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
         .current_dir(workspace::root())
         .args(["test", "--workspace", "--no-fail-fast"])
         .args(args);
-    // The client tests find node by the first and may not skip because of the second.
-    command.env("CLIENT_TESTS_NODE", &node.node).env("CLIENT_TESTS", "require");
+    // The client tests find their programs by these and may not skip because of the last.
+    command.env("CLIENT_TESTS_NODE", &node.node).env("CLIENT_TESTS_PYTHON", &python);
+    command.env("CLIENT_TESTS", "require");
     let summary = run_and_count(&mut command)?;
     eprintln!(
         "\n{} passed, {} failed, {} ignored in {} test programs; {} s",

@@ -51,6 +51,54 @@ fn cast_and_forge() {
     run_on_dev("foundry.mjs");
 }
 
+#[test]
+fn web3py_own_tests_over_http() {
+    run_web3py("test_http.py");
+}
+
+#[test]
+fn web3py_own_tests_over_websocket() {
+    run_web3py("test_ws.py");
+}
+
+/// Runs web3.py's own test module. It has the chain ID in its texts, and waits for blocks that come by themselves.
+fn run_web3py(file: &str) {
+    let folder = tests_path("clients").join("web3py");
+    let python = std::env::var_os("CLIENT_TESTS_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut works = Command::new(&python);
+    works.args(["-c", "import web3, pytest_asyncio, pytest_timeout"]).stdin(Stdio::null());
+    if !works.output().is_ok_and(|output| output.status.success()) {
+        skip("web3.py is not installed: `cargo xtask test` installs it");
+        return;
+    }
+    let node = local().dev().arg("--chain-id").arg("131277322940537").arg("--block-time").arg("1s");
+    let node = node.start().unwrap();
+    let mut pytest = Command::new(python);
+    pytest.args(["-m", "pytest", file]).current_dir(folder);
+    pytest.env("NODE_URL", node.url()).env("PYTHONDONTWRITEBYTECODE", "1");
+    must(file, &mut pytest);
+}
+
+/// Fails where the client tests are required, otherwise says why they are skipped.
+fn skip(why: &str) {
+    let required = std::env::var_os("CLIENT_TESTS").is_some_and(|v| v == "require")
+        || std::env::var_os("CI").is_some();
+    assert!(!required, "{why}");
+    eprintln!("skipped: {why}");
+}
+
+/// Runs a program to its end, which must be a success.
+fn must(name: &str, command: &mut Command) {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{name}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+}
+
 /// Runs a script of the X-Chain's libraries.
 fn run(script: &str) {
     // The local network with UTXOs that the P-Chain has exported: something to import.
@@ -67,27 +115,12 @@ fn run_on_dev(script: &str) {
 fn run_against(script: &str, node: NodeBuilder) {
     let folder = tests_path("clients");
     if let Some(why) = missing(&folder) {
-        let required = std::env::var_os("CLIENT_TESTS").is_some_and(|v| v == "require")
-            || std::env::var_os("CI").is_some();
-        assert!(!required, "{why}");
-        eprintln!("skipped: {why}");
+        skip(&why);
         return;
     }
     let node = node.start().unwrap();
-    let output = Command::new(node_program())
-        .arg(script)
-        .arg(node.url())
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{script}: {}\n{}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let mut program = Command::new(node_program());
+    must(script, program.arg(script).arg(node.url()).current_dir(folder));
 }
 
 /// What keeps the scripts from running.

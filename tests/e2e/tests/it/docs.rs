@@ -219,7 +219,7 @@ fn places(method: &str, pages: &[Page]) -> (String, String) {
 }
 
 /// The method tables of a node with everything switched on, by path.
-fn tables() -> Vec<(String, Service)> {
+pub(crate) fn tables() -> Vec<(String, Service)> {
     let folder = tempfile::tempdir().unwrap();
     let mut args: Vec<_> = ["esker", "dev", "--http-port", "0", "--evm-port", "0", "--data-dir"]
         .map(Into::into)

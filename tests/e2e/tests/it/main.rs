@@ -11,6 +11,7 @@ mod crash;
 mod crash_atomic;
 mod crash_evm;
 mod docs;
+mod evm_methods;
 mod golden;
 mod keystore;
 mod methods;

@@ -1,0 +1,212 @@
+//! Every method of `web3`, `net` and `evm`: a success and a failure of each, by both names, walked along the tables.
+
+use std::collections::BTreeMap;
+
+use esker_e2e::{Socket, until};
+use serde_json::{Value, json};
+
+use crate::docs::tables;
+use crate::support::local;
+
+const RPC: &str = "/ext/bc/C/rpc";
+const WS: &str = "/ext/bc/C/ws";
+const NAMESPACES: [&str; 3] = ["evm", "net", "web3"];
+/// An account of `esker dev`.
+const HELD: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+/// Two more, one for each transport.
+const ACCOUNTS: [&str; 2] =
+    ["0x70997970c51812dc3a010c7d01b50e0d17dc79c8", "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc"];
+const OTHER: &str = "0x00000000000000000000000000000000000000aa";
+
+#[test]
+fn every_method_succeeds_and_fails() {
+    // A base fee above what a waiting transaction pays.
+    let node = local().dev().arg("--real-fees").start().unwrap();
+    let mut http = |body: &str| {
+        let reply = node.rpc().post(RPC, body.as_bytes()).unwrap();
+        String::from_utf8(reply.body).unwrap()
+    };
+    let over_http = walk(&mut http, ACCOUNTS[0]);
+    let mut socket = Socket::open(node.address(), WS).unwrap();
+    let mut websocket = |body: &str| {
+        socket.send(body).unwrap();
+        socket.read().unwrap()
+    };
+    let over_websocket = walk(&mut websocket, ACCOUNTS[1]);
+    // What was sent before depends on the transport's turn.
+    for (method, error) in
+        over_http.iter().filter(|(method, _)| !method.ends_with("RawTransaction"))
+    {
+        assert_eq!(error, &over_websocket[method], "{method}");
+    }
+}
+
+/// Asks over one transport; gives the errors by method.
+fn walk(ask: &mut dyn FnMut(&str) -> String, account: &str) -> BTreeMap<String, Value> {
+    let values = prepare(ask, account);
+    let cases = cases();
+    let mut errors = BTreeMap::new();
+    for (path, service) in tables() {
+        for info in
+            service.methods().filter(|info| path == RPC && NAMESPACES.contains(&info.namespace))
+        {
+            let name = format!("{}_{}", info.namespace, info.name);
+            let Some(case) = cases.get(name.as_str()) else { panic!("{name} has no case") };
+            let aliases =
+                info.namespace_aliases.iter().map(|alias| format!("{alias}_{}", info.name));
+            let all: Vec<String> = [name.clone()].into_iter().chain(aliases).collect();
+            for called in &all {
+                let bad = call(ask, called, &filled(&case.bad, &values));
+                assert!(bad["error"]["code"].is_i64(), "{called}: {bad}");
+                errors.insert(called.clone(), bad["error"].clone());
+            }
+            // Once: some can't be repeated.
+            let last = all.last().unwrap();
+            let good = call(ask, last, &filled(&case.good, &values));
+            assert!(good.get("result").is_some(), "{last}: {good}");
+        }
+    }
+    assert!(errors.len() > 100, "{}", errors.len());
+    errors
+}
+
+fn call(ask: &mut dyn FnMut(&str) -> String, method: &str, params: &Value) -> Value {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    serde_json::from_str(&ask(&body.to_string())).unwrap()
+}
+
+/// What the cases name: a transaction in a block, one that can be sent, one that waits, a filter.
+fn prepare(ask: &mut dyn FnMut(&str) -> String, account: &str) -> BTreeMap<&'static str, Value> {
+    let mut done = |method: &str, params: Value| {
+        let reply = call(ask, method, &params);
+        reply.get("result").unwrap_or_else(|| panic!("{method}: {reply}")).clone()
+    };
+    let hash = done("evm_sendTransaction", json!([{"from": HELD, "to": OTHER, "value": "0x1"}]));
+    let receipt = until("the transaction is in a block", || {
+        Some(done("evm_getTransactionReceipt", json!([hash]))).filter(|receipt| !receipt.is_null())
+    });
+    let nonce = done("evm_getTransactionCount", json!([HELD, "pending"]));
+    let price = done("evm_gasPrice", json!([]));
+    let fresh =
+        json!({"from": HELD, "to": OTHER, "gas": "0x5208", "gasPrice": price, "nonce": nonce});
+    let waiting = json!({
+        "from": account, "to": OTHER, "value": "0x1", "gas": "0x5208", "gasPrice": "0x3b9aca00", "nonce": "0x0",
+    });
+    done("evm_sendTransaction", json!([waiting]));
+    BTreeMap::from([
+        ("$TX", done("evm_getRawTransactionByHash", json!([hash]))),
+        ("$FRESH", done("evm_signTransaction", json!([fresh]))["raw"].clone()),
+        ("$LOGS", done("evm_newFilter", json!([{}]))),
+        ("$BLOCK", receipt["blockHash"].clone()),
+        ("$HASH", hash),
+        ("$WAITING", waiting),
+    ])
+}
+
+/// A value with what its words stand for.
+fn filled(value: &Value, values: &BTreeMap<&'static str, Value>) -> Value {
+    match value {
+        Value::String(word) => values.get(word.as_str()).unwrap_or(value).clone(),
+        Value::Array(items) => items.iter().map(|item| filled(item, values)).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Something every method has to say about: arguments that it takes, and some that it refuses.
+struct Case {
+    good: Value,
+    bad: Value,
+}
+
+fn case(good: Value, bad: Value) -> Case {
+    Case { good, bad }
+}
+
+/// The cases, by canonical names. Words that begin with `$` stand for what [`prepare`] makes.
+fn cases() -> BTreeMap<&'static str, Case> {
+    let none = || case(json!([]), json!([1]));
+    let place = || case(json!(["latest", "0x0"]), json!(["latest", 0]));
+    let place_by_hash = || case(json!(["$BLOCK", "0x0"]), json!(["0x12", "0x0"]));
+    let number = || case(json!(["0x1"]), json!([1]));
+    let hash = |name: &str| case(json!([name]), json!(["0x12"]));
+    let call = json!({"from": HELD, "to": OTHER});
+    let sent = json!({"from": HELD, "to": OTHER, "value": "0x1"});
+    let unknown = json!([{"from": OTHER, "to": HELD, "gas": "0x5208", "gasPrice": "0x77359400", "nonce": "0x0"}]);
+    let typed = json!({
+        "types": {"EIP712Domain": [], "Note": [{"name": "text", "type": "string"}]},
+        "primaryType": "Note", "domain": {}, "message": {"text": "hi"},
+    });
+    let waiting = json!({"from": HELD, "to": OTHER, "value": "0x7", "gas": "0x5208", "gasPrice": "0x3b9aca00", "nonce": "0x63"});
+    BTreeMap::from([
+        ("web3_clientVersion", none()),
+        ("web3_sha3", case(json!(["0x"]), json!(["0x1"]))),
+        ("net_listening", none()),
+        ("net_peerCount", none()),
+        ("net_version", none()),
+        ("evm_etherbase", none()),
+        ("evm_coinbase", none()),
+        ("evm_chainId", none()),
+        ("evm_blockNumber", none()),
+        ("evm_getChainConfig", none()),
+        ("evm_config", none()),
+        ("evm_blobBaseFee", none()),
+        ("evm_getBadBlocks", none()),
+        ("evm_gasPrice", none()),
+        ("evm_baseFee", none()),
+        ("evm_maxPriorityFeePerGas", none()),
+        ("evm_suggestPriceOptions", none()),
+        ("evm_syncing", none()),
+        ("evm_accounts", none()),
+        ("evm_pendingTransactions", none()),
+        ("evm_newBlockFilter", none()),
+        ("evm_newPendingTransactionFilter", case(json!([]), json!(["yes"]))),
+        ("evm_newFilter", case(json!([{}]), json!([]))),
+        ("evm_getLogs", case(json!([{}]), json!([{"fromBlock": "0x2", "toBlock": "0x1"}]))),
+        ("evm_getFilterChanges", case(json!(["$LOGS"]), json!(["0x12"]))),
+        ("evm_getFilterLogs", case(json!(["$LOGS"]), json!(["0x12"]))),
+        ("evm_uninstallFilter", case(json!(["0x12"]), json!([]))),
+        ("evm_feeHistory", case(json!(["0x1", "latest", []]), json!(["0x1", "latest", [101]]))),
+        ("evm_getBalance", case(json!([HELD, "latest"]), json!([HELD, "0xffff"]))),
+        (
+            "evm_getAssetBalance",
+            case(
+                json!([HELD, "latest", "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"]),
+                json!([HELD, "latest", "x"]),
+            ),
+        ),
+        ("evm_getCode", case(json!([HELD, "latest"]), json!([HELD]))),
+        ("evm_getStorageAt", case(json!([HELD, "0x0", "latest"]), json!([HELD, "x", "latest"]))),
+        ("evm_getProof", case(json!([HELD, ["0x0"], "latest"]), json!([HELD, ["x"], "latest"]))),
+        ("evm_getTransactionCount", case(json!([HELD, "pending"]), json!([HELD, "0xffff"]))),
+        ("evm_getHeaderByNumber", number()),
+        ("evm_getHeaderByHash", hash("$BLOCK")),
+        ("evm_getBlockByNumber", case(json!(["0x1", true]), json!(["0x1"]))),
+        ("evm_getBlockByHash", case(json!(["$BLOCK", true]), json!(["$BLOCK"]))),
+        ("evm_getBlockReceipts", number()),
+        ("evm_getUncleByBlockNumberAndIndex", place()),
+        ("evm_getUncleByBlockHashAndIndex", place_by_hash()),
+        ("evm_getUncleCountByBlockNumber", number()),
+        ("evm_getUncleCountByBlockHash", hash("$BLOCK")),
+        ("evm_getBlockTransactionCountByNumber", number()),
+        ("evm_getBlockTransactionCountByHash", hash("$BLOCK")),
+        ("evm_getTransactionByBlockNumberAndIndex", place()),
+        ("evm_getTransactionByBlockHashAndIndex", place_by_hash()),
+        ("evm_getRawTransactionByBlockNumberAndIndex", place()),
+        ("evm_getRawTransactionByBlockHashAndIndex", place_by_hash()),
+        ("evm_getTransactionByHash", hash("$HASH")),
+        ("evm_getRawTransactionByHash", hash("$HASH")),
+        ("evm_getTransactionReceipt", hash("$HASH")),
+        ("evm_call", case(json!([call]), json!([{"data": "0xfe"}]))),
+        ("evm_callDetailed", case(json!([call, "latest"]), json!([call]))),
+        ("evm_estimateGas", case(json!([call]), json!([{"data": "0xfe"}]))),
+        ("evm_createAccessList", case(json!([call]), json!([{}]))),
+        ("evm_simulateV1", case(json!([{"blockStateCalls": [{"calls": [call]}]}]), json!([{}]))),
+        ("evm_sendRawTransaction", case(json!(["$FRESH"]), json!(["$TX"]))),
+        ("evm_sendTransaction", case(json!([sent]), unknown.clone())),
+        ("evm_fillTransaction", case(json!([sent]), json!([{"from": HELD}]))),
+        ("evm_signTransaction", case(json!([waiting]), unknown)),
+        ("evm_sign", case(json!([HELD, "0x68"]), json!([OTHER, "0x68"]))),
+        ("evm_signTypedData_v4", case(json!([HELD, typed]), json!([OTHER, typed]))),
+        ("evm_resend", case(json!(["$WAITING", "0x77359400"]), json!([waiting, "0x77359400"]))),
+    ])
+}
