@@ -36,6 +36,8 @@ pub(super) struct BlockEvent {
     /// In the order of the block.
     logs: Vec<BlockLog>,
     txs: Vec<TxTexts>,
+    /// See [`Event::bytes`].
+    bytes: usize,
 }
 
 /// A transaction that can run now.
@@ -79,9 +81,15 @@ impl Event {
             .iter()
             .enumerate()
             .flat_map(|(tx, receipt)| (0..receipt.logs.len()).map(move |log| (tx, log)));
-        let logs = places.map(|at| BlockLog { at, text: Text::new() }).collect();
-        let txs = block.block.transactions.iter().map(|_| TxTexts::default()).collect();
-        Self::Block(BlockEvent { block, head: Text::new(), logs, txs })
+        let logs: Vec<_> = places.map(|at| BlockLog { at, text: Text::new() }).collect();
+        let txs: Vec<_> = block.block.transactions.iter().map(|_| TxTexts::default()).collect();
+        let data = block.receipts.iter().flat_map(|receipt| &receipt.logs);
+        let bytes = HEAD_BYTES
+            + 4 * block.bytes.len()
+            + 3 * data.map(|log| log.data.data.len()).sum::<usize>()
+            + LOG_BYTES * logs.len()
+            + TX_BYTES * txs.len();
+        Self::Block(BlockEvent { block, head: Text::new(), logs, txs, bytes })
     }
 
     pub(super) fn pending(txs: Vec<PooledTx>) -> Self {
@@ -99,16 +107,7 @@ impl Event {
     /// Memory that this takes with all its texts, bytes, about.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Self::Block(event) => {
-                let block = &event.block;
-                let logs = block.receipts.iter().flat_map(|receipt| &receipt.logs);
-                let data: usize = logs.map(|log| log.data.data.len()).sum();
-                HEAD_BYTES
-                    + 4 * block.bytes.len()
-                    + 3 * data
-                    + LOG_BYTES * event.logs.len()
-                    + TX_BYTES * event.txs.len()
-            }
+            Self::Block(event) => event.bytes,
             Self::Pending(txs) => txs.iter().map(|tx| TX_BYTES + 4 * tx.tx.size()).sum(),
         }
     }
