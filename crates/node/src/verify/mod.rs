@@ -2,7 +2,7 @@
 //!
 //! Each part knows its own rows: the store its pages, each chain its blocks, state and indexes ([`Audit`]), shared
 //! memory its elements, the chain contract its bundles. What no part can know alone is the supply of the native asset
-//! ([`supply`]).
+//! (`supply.rs`).
 //!
 //! [`Audit`]: esker_chain::audit::Audit
 
