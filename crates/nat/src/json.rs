@@ -21,23 +21,16 @@ pub fn shown(tx: &AtomicTx, context: &ChainContext) -> Box<RawValue> {
     let peer = tx.unsigned().peer_chain();
     let alias = context.aliases.primary_alias(&peer).unwrap_or_else(|| peer.to_string());
     let format = AddressFormat { alias: &alias, hrp: &context.hrp };
-    serde_json::value::to_raw_value(&format.json(tx)).expect("texts and numbers can be written")
+    serde_json::value::to_raw_value(&format.json(tx.signed()))
+        .expect("texts and numbers can be written")
 }
 
-impl Render for AtomicTx {
+impl Render for UnsignedAtomicTx {
     fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(3))?;
-        match self.unsigned() {
-            UnsignedAtomicTx::Import(tx) => {
-                map.serialize_entry("unsignedTx", &format.json(tx))?;
-            }
-            UnsignedAtomicTx::Export(tx) => {
-                map.serialize_entry("unsignedTx", &format.json(tx))?;
-            }
+        match self {
+            Self::Import(tx) => tx.render(format, to),
+            Self::Export(tx) => tx.render(format, to),
         }
-        map.serialize_entry("credentials", &format.json(self.credentials()))?;
-        map.serialize_entry("id", &self.id())?;
-        map.end()
     }
 }
 

@@ -6,7 +6,8 @@
 //! their arguments: nothing here reads a clock, a database or a configuration, and no type derives
 //! serde: [`json`] renders them for services.
 //!
-//! Start with [`Output`] and [`Utxo`]; the spending rules are in [`fx`]; [`Keychain`] is what wallets spend with.
+//! Start with [`Output`] and [`Utxo`]; the spending rules are in [`fx`]; [`Keychain`] is what wallets spend
+//! with; [`SignedTx`] is a transaction of any chain that exchanges them.
 //!
 //! [`Encode`]: esker_primitives::codec::Encode
 //! [`Decode`]: esker_primitives::codec::Decode
@@ -28,6 +29,7 @@ mod keychain;
 mod operation;
 mod output;
 mod owners;
+mod signed;
 mod utxo;
 
 pub use credential::{Credential, CredentialSlot, Foreign};
@@ -42,4 +44,5 @@ pub use output::{
     MAX_NFT_PAYLOAD, NftMintOutput, NftTransferOutput, Output, TransferOutput, TransferableOutput,
 };
 pub use owners::OutputOwners;
+pub use signed::{Producing, SignedTx, Unsigned};
 pub use utxo::{Utxo, UtxoId};

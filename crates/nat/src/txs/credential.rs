@@ -34,6 +34,12 @@ impl AtomicCredential {
     }
 }
 
+impl From<CredentialSlot> for AtomicCredential {
+    fn from(slot: CredentialSlot) -> Self {
+        Self::Shared(slot)
+    }
+}
+
 /// Type ID, then what the slot holds.
 impl Encode for AtomicCredential {
     fn encode(&self, w: &mut Writer) {

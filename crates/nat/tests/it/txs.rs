@@ -110,8 +110,8 @@ proptest! {
         prop_assert_eq!(read.id(), tx.id());
         prop_assert_eq!(read.unsigned(), tx.unsigned());
         prop_assert_eq!(read.credentials(), tx.credentials());
-        prop_assert_eq!(read.unsigned_bytes(), tx.unsigned_bytes());
-        prop_assert!(tx.gas() > tx.unsigned_bytes().len() as u64);
+        prop_assert_eq!(read.signed().unsigned_bytes(), tx.signed().unsigned_bytes());
+        prop_assert!(tx.gas() > tx.signed().unsigned_bytes().len() as u64);
     }
 
     #[test]

@@ -117,7 +117,7 @@ fn transactions() {
             assert_eq!(format!("{:#x}", tx.evm_signer(0, 0).unwrap()), signer, "{name}");
         }
         if let Some(signer) = expected["signerShortID"].as_str() {
-            let got = tx.signer(0, 0).unwrap();
+            let got = tx.signed().signer(0, 0).unwrap();
             assert_eq!(format!("0x{}", hex::encode(got.as_bytes())), signer, "{name}");
         }
     }
@@ -129,7 +129,7 @@ fn an_export_is_signed_and_leaves_a_utxo() {
     let (_, input, expected) =
         exports.iter().find(|(name, ..)| name == "atomic_export_derived").unwrap();
     let tx = AtomicTx::parse(&bytes(input)).unwrap();
-    assert_eq!(tx.unsigned_bytes(), bytes(&expected["unsigned"]));
+    assert_eq!(tx.signed().unsigned_bytes(), bytes(&expected["unsigned"]));
     let key: PrivateKey =
         format!("PrivateKey-{}", expected["privateKeyCb58"].as_str().unwrap()).parse().unwrap();
     assert_eq!(AtomicTx::sign(tx.unsigned().clone(), &[vec![&key]]), tx);

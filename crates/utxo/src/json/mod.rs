@@ -5,7 +5,10 @@
 
 use esker_primitives::ids::ShortId;
 use esker_primitives::{address, hexfmt};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+
+use crate::{SignedTx, Unsigned};
 
 mod operation;
 mod output;
@@ -61,6 +64,16 @@ pub trait Render {
 impl<T: Render> Render for [T] {
     fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(self.iter().map(|element| format.json(element)))
+    }
+}
+
+impl<U: Unsigned<Slot: Render> + Render> Render for SignedTx<U> {
+    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(3))?;
+        map.serialize_entry("unsignedTx", &format.json(self.unsigned()))?;
+        map.serialize_entry("credentials", &format.json(self.credentials()))?;
+        map.serialize_entry("id", &self.id())?;
+        map.end()
     }
 }
 

@@ -5,17 +5,7 @@ use serde::Serializer;
 use serde::ser::SerializeMap;
 
 use super::{AddressFormat, Hex, Render, go_text};
-use crate::txs::{InitialState, Operation, Tx, UnsignedTx};
-
-impl Render for Tx {
-    fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(3))?;
-        map.serialize_entry("unsignedTx", &format.json(self.unsigned()))?;
-        map.serialize_entry("credentials", &format.json(self.credentials()))?;
-        map.serialize_entry("id", &self.id())?;
-        map.end()
-    }
-}
+use crate::txs::{InitialState, Operation, UnsignedTx};
 
 impl Render for UnsignedTx {
     fn render<S: Serializer>(&self, format: AddressFormat<'_>, to: S) -> Result<S::Ok, S::Error> {

@@ -1,185 +1,42 @@
-//! The signed transaction: immutable, shared, with everything that is derived from it computed once.
+//! The signed transaction.
 
-use std::sync::{Arc, OnceLock};
-
-use bytes::Bytes;
-use esker_primitives::codec::{self, CodecError, Decode, Encode, Reader, VERSION_LEN, Writer};
-use esker_primitives::hash::sha256;
-use esker_primitives::ids::{Id, ShortId, TxId};
-use esker_primitives::keys::{PrivateKey, SignatureError};
-use esker_utxo::{CredentialSlot, FxKind, Signers, Utxo, Witness};
+use esker_primitives::ids::TxId;
+use esker_utxo::{CredentialSlot, Output, Producing, SignedTx, Unsigned, Utxo, UtxoId};
 
 use super::UnsignedTx;
 
-/// A signed transaction. Cloning shares it, with the signers recovered so far.
-#[derive(Clone)]
-pub struct Tx(Arc<Inner>);
+/// A signed transaction. Its credentials are those of the inputs, then of the operations or imported inputs.
+pub type Tx = SignedTx<UnsignedTx>;
 
-struct Inner {
-    unsigned: UnsignedTx,
-    credentials: Vec<CredentialSlot>,
-    bytes: Bytes,
-    /// How much of `bytes` is signed.
-    unsigned_len: usize,
-    id: TxId,
-    signing_hash: OnceLock<[u8; 32]>,
-    /// Signers by slot and signature, each recovered when first asked for.
-    signers: Box<[Box<[Signer]>]>,
-}
+impl Unsigned for UnsignedTx {
+    type Slot = CredentialSlot;
 
-/// Who made a signature, once that was asked for.
-type Signer = OnceLock<Result<ShortId, SignatureError>>;
-
-impl Tx {
-    /// Decodes a transaction, with its version prefix, of at most [`codec::MAX_SIZE`] bytes.
-    pub fn parse(bytes: &[u8]) -> Result<Self, CodecError> {
-        Self::from_versioned_bytes(bytes, codec::MAX_SIZE)
-    }
-
-    /// Decodes a transaction that this node stored or configured: one of the genesis may be longer than
-    /// what the codec takes from outside.
-    pub fn parse_stored(bytes: &[u8]) -> Result<Self, CodecError> {
-        Self::from_versioned_bytes(bytes, codec::MAX_GENESIS_SIZE)
-    }
-
-    /// Puts a transaction together.
-    pub fn new(unsigned: UnsignedTx, credentials: Vec<CredentialSlot>) -> Self {
-        let mut w = Writer::new();
-        w.u16(codec::VERSION);
-        unsigned.encode(&mut w);
-        let unsigned_len = w.as_slice().len();
-        w.values(&credentials);
-        Self::assemble(unsigned, credentials, Bytes::from(w.into_vec()), unsigned_len)
-    }
-
-    /// Signs a transaction: one credential for each entry, of that extension and by those keys.
-    pub fn sign(unsigned: UnsignedTx, signers: &[(FxKind, Vec<&PrivateKey>)]) -> Self {
-        let hash = sha256(&unsigned.to_versioned_bytes());
-        let slot = |(fx, keys): &(FxKind, Vec<&PrivateKey>)| {
-            CredentialSlot::new(*fx, keys.iter().map(|key| key.sign_hash(&hash)).collect())
-        };
-        let credentials = signers.iter().map(slot).collect();
-        Self::new(unsigned, credentials)
-    }
-
-    fn assemble(
-        unsigned: UnsignedTx,
-        credentials: Vec<CredentialSlot>,
-        bytes: Bytes,
-        unsigned_len: usize,
-    ) -> Self {
-        let cells = |slot: &CredentialSlot| -> Box<[_]> {
-            slot.signatures().iter().map(|_| OnceLock::new()).collect()
-        };
-        let signers = credentials.iter().map(cells).collect();
-        let id = Id::sha256(&bytes);
-        let signing_hash = OnceLock::new();
-        Self(Arc::new(Inner {
-            unsigned,
-            credentials,
-            bytes,
-            unsigned_len,
-            id,
-            signing_hash,
-            signers,
-        }))
-    }
-
-    /// What is signed.
-    pub fn unsigned(&self) -> &UnsignedTx {
-        &self.0.unsigned
-    }
-
-    /// Credentials: of the inputs, then of the operations or imported inputs.
-    pub fn credentials(&self) -> &[CredentialSlot] {
-        &self.0.credentials
-    }
-
-    /// Encoded form, with its version prefix.
-    pub fn bytes(&self) -> &Bytes {
-        &self.0.bytes
-    }
-
-    /// Encoded form without credentials, with its version prefix: what is signed.
-    pub fn unsigned_bytes(&self) -> &[u8] {
-        self.0.bytes.get(..self.0.unsigned_len).unwrap_or_default()
-    }
-
-    /// `sha256` of [`bytes`](Self::bytes).
-    pub fn id(&self) -> TxId {
-        self.0.id
-    }
-
-    /// `sha256` of [`unsigned_bytes`](Self::unsigned_bytes).
-    pub fn signing_hash(&self) -> &[u8; 32] {
-        self.0.signing_hash.get_or_init(|| sha256(self.unsigned_bytes()))
-    }
-
-    /// The credential in that slot together with its signers, as the extensions' rules ask for it.
-    pub fn witness(&self, slot: usize) -> Option<Witness<'_>> {
-        let credential = self.0.credentials.get(slot)?;
-        Some(Witness { credential, slot, signers: self })
-    }
-
-    /// UTXOs that join this chain's set, in the order of their indices.
-    pub fn produced_utxos(&self) -> impl Iterator<Item = Utxo> {
-        self.0.unsigned.produced_utxos(self.0.id)
-    }
-
-    /// UTXOs that join shared memory, in the order of their indices.
-    pub fn exported_utxos(&self) -> impl Iterator<Item = Utxo> {
-        self.0.unsigned.exported_utxos(self.0.id)
+    fn shared(slot: &CredentialSlot) -> Option<&CredentialSlot> {
+        Some(slot)
     }
 }
 
-/// Answers from the transaction's cache: each signature is recovered once, however often and from
-/// however many threads it is asked for.
-impl Signers for Tx {
-    fn signer(&self, slot: usize, index: usize) -> Result<ShortId, SignatureError> {
-        let signature = self.0.credentials.get(slot).and_then(|slot| slot.signatures().get(index));
-        let cell = self.0.signers.get(slot).and_then(|cells| cells.get(index));
-        let (Some(signature), Some(cell)) = (signature, cell) else {
-            return Err(SignatureError::Invalid);
-        };
-        *cell.get_or_init(|| Ok(signature.recover(self.signing_hash())?.address()))
+impl Producing for UnsignedTx {
+    fn produced_utxos(&self, id: TxId) -> impl Iterator<Item = Utxo> {
+        (0..).zip(self.produced()).map(move |(output_index, (asset_id, output))| Utxo {
+            utxo_id: UtxoId { tx_id: id, output_index },
+            // The outputs of a new asset's initial states are of that asset, which the transaction names.
+            asset_id: asset_id.unwrap_or(id),
+            output,
+        })
     }
-}
 
-impl PartialEq for Tx {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.bytes == other.0.bytes
-    }
-}
-
-impl Eq for Tx {}
-
-impl std::fmt::Debug for Tx {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tx")
-            .field("id", &self.0.id)
-            .field("unsigned", &self.0.unsigned)
-            .field("credentials", &self.0.credentials)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The form without version, in which transactions stand in a block.
-impl Encode for Tx {
-    fn encode(&self, w: &mut Writer) {
-        w.fixed(self.0.bytes.get(VERSION_LEN..).unwrap_or_default());
-    }
-}
-
-impl Decode for Tx {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
-        let start = r.position();
-        let unsigned = UnsignedTx::decode(r)?;
-        let unsigned_len = r.since(start).len().saturating_add(VERSION_LEN);
-        let credentials = r.values()?;
-        let fields = r.since(start);
-        let mut bytes = Vec::with_capacity(fields.len().saturating_add(VERSION_LEN));
-        bytes.extend_from_slice(&codec::VERSION.to_be_bytes());
-        bytes.extend_from_slice(fields);
-        Ok(Self::assemble(unsigned, credentials, Bytes::from(bytes), unsigned_len))
+    /// Their indices continue those of the outputs.
+    fn exported_utxos(&self, id: TxId) -> impl Iterator<Item = Utxo> {
+        let here = self.base().outputs.iter().map(|_| None);
+        let exported = self.exported_outputs().iter().map(Some);
+        (0..).zip(here.chain(exported)).filter_map(move |(output_index, out)| {
+            let out = out?;
+            Some(Utxo {
+                utxo_id: UtxoId { tx_id: id, output_index },
+                asset_id: out.asset_id,
+                output: Output::SecpTransfer(out.output.clone()),
+            })
+        })
     }
 }

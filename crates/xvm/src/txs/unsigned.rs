@@ -1,9 +1,9 @@
 //! Any unsigned transaction, and the questions that are asked of all of them.
 
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
-use esker_primitives::ids::{AssetId, TxId};
+use esker_primitives::ids::AssetId;
 use esker_utxo::type_id::{self, interface};
-use esker_utxo::{Output, TransferableInput, TransferableOutput, Utxo, UtxoId};
+use esker_utxo::{Output, TransferableInput, TransferableOutput, UtxoId};
 
 use super::{BaseTx, CreateAssetTx, ExportTx, ImportTx, Operation, OperationTx};
 
@@ -92,7 +92,7 @@ impl UnsignedTx {
 
     /// Assets and outputs that join this chain's UTXO set, in the order of their indices: the outputs,
     /// then those of initial states or operations.
-    fn produced(&self) -> impl Iterator<Item = (Option<AssetId>, Output)> {
+    pub(super) fn produced(&self) -> impl Iterator<Item = (Option<AssetId>, Output)> {
         let outputs = self
             .base()
             .outputs
@@ -108,31 +108,6 @@ impl UnsignedTx {
             .iter()
             .flat_map(|op| op.op.outputs().into_iter().map(|out| (Some(op.asset_id), out)));
         outputs.chain(initial).chain(operated)
-    }
-
-    /// UTXOs that join this chain's set once the transaction, named `id`, is accepted.
-    pub fn produced_utxos(&self, id: TxId) -> impl Iterator<Item = Utxo> {
-        (0..).zip(self.produced()).map(move |(output_index, (asset_id, output))| Utxo {
-            utxo_id: UtxoId { tx_id: id, output_index },
-            // The outputs of a new asset's initial states are of that asset, which the transaction names.
-            asset_id: asset_id.unwrap_or(id),
-            output,
-        })
-    }
-
-    /// UTXOs that join shared memory once the transaction, named `id`, is accepted. Their indices
-    /// continue those of the outputs.
-    pub fn exported_utxos(&self, id: TxId) -> impl Iterator<Item = Utxo> {
-        let here = self.base().outputs.iter().map(|_| None);
-        let exported = self.exported_outputs().iter().map(Some);
-        (0..).zip(here.chain(exported)).filter_map(move |(output_index, out)| {
-            let out = out?;
-            Some(Utxo {
-                utxo_id: UtxoId { tx_id: id, output_index },
-                asset_id: out.asset_id,
-                output: Output::SecpTransfer(out.output.clone()),
-            })
-        })
     }
 }
 
