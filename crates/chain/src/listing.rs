@@ -1,7 +1,10 @@
-//! What the getUTXOs of all chains have in common: how many addresses, who exported, a place in a walk.
+//! What the getUTXOs of all chains have in common: how many addresses, who exported, a place in a walk, a page's
+//! texts.
 
 use esker_primitives::ids::IdError;
-use esker_primitives::{ChainId, Id, go};
+use esker_primitives::{ChainId, Id, ShortId, go};
+use esker_rpc::RpcError;
+use esker_rpc::wire::{Encoding, EncodingError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -30,6 +33,12 @@ pub enum ListingError {
     StartUtxo(IdError),
 }
 
+impl From<ListingError> for RpcError {
+    fn from(error: ListingError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
 /// A place in a walk over UTXOs, as arguments and replies have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default)]
@@ -41,14 +50,57 @@ pub struct UtxoIndex {
 }
 
 impl UtxoIndex {
-    /// Is there a place? One member is enough.
-    pub fn is_given(&self) -> bool {
-        !(self.address.is_empty() && self.utxo.is_empty())
+    /// The place of a UTXO, of an address in the form of the chain.
+    pub fn new(address: String, utxo_id: &Id) -> Self {
+        Self { address, utxo: utxo_id.to_string() }
     }
 
-    /// The UTXO.
-    pub fn utxo_id(&self) -> Result<Id, ListingError> {
-        self.utxo.parse().map_err(ListingError::StartUtxo)
+    /// Where to start: after this UTXO of this address. It is given if either member is.
+    ///
+    /// # Errors
+    /// The address is none, or else the UTXO's ID is none.
+    pub fn start<E: From<ListingError>>(
+        &self,
+        parse_address: impl FnOnce(&str) -> Result<ShortId, E>,
+    ) -> Result<Option<(ShortId, Id)>, E> {
+        if self.address.is_empty() && self.utxo.is_empty() {
+            return Ok(None);
+        }
+        let address = parse_address(&self.address)?;
+        Ok(Some((address, self.utxo.parse().map_err(ListingError::StartUtxo)?)))
+    }
+}
+
+/// The texts of a page's UTXOs, as it is walked.
+#[derive(Debug)]
+pub struct PageTexts {
+    encoding: Encoding,
+    texts: Vec<String>,
+    refused: Option<(Id, EncodingError)>,
+}
+
+impl PageTexts {
+    /// None yet.
+    pub const fn new(encoding: Encoding) -> Self {
+        Self { encoding, texts: Vec::new(), refused: None }
+    }
+
+    /// Adds the text of a UTXO.
+    pub fn add(&mut self, id: &Id, bytes: &[u8]) {
+        if self.refused.is_none() {
+            match self.encoding.encode(bytes) {
+                Ok(text) => self.texts.push(text),
+                Err(cause) => self.refused = Some((*id, cause)),
+            }
+        }
+    }
+
+    /// All texts.
+    ///
+    /// # Errors
+    /// The first UTXO that has none in this encoding, and why.
+    pub fn finish(self) -> Result<Vec<String>, (Id, EncodingError)> {
+        self.refused.map_or(Ok(self.texts), Err)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use esker_chain::address::parse_any_chain;
-use esker_chain::listing::{MAX_UTXO_PAGE, UtxoIndex, check_number, source_chain};
+use esker_chain::listing::{MAX_UTXO_PAGE, PageTexts, UtxoIndex, check_number, source_chain};
 use esker_primitives::ids::{ChainId, Id, ShortId};
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU64};
 use esker_shared_memory::{PageEnd, PageStart, visit_page};
@@ -45,19 +45,15 @@ pub(super) fn get_utxos(nat: &NatService, args: UtxosArgs) -> Reply<UtxosReply> 
     let addresses = addresses.collect::<Reply<BTreeSet<ShortId>>>()?;
     let start = parse_start(nat, &args.start_index)?;
     let limit = args.limit.at_most(MAX_UTXO_PAGE);
-    let mut utxos = Vec::new();
-    let mut add = |_: &Id, bytes: &[u8]| utxos.push(args.encoding.encode(bytes));
+    let mut texts = PageTexts::new(args.encoding);
+    let mut add = |id: &Id, bytes: &[u8]| texts.add(id, bytes);
     let end = visit(nat, source, &addresses, start, limit, &mut add)
         .map_err(ServiceError::RetrieveUtxos)?;
-    let utxos: Result<Vec<String>, _> = utxos.into_iter().collect();
-    let utxos = utxos.map_err(ServiceError::EncodeUtxo)?;
+    let utxos = texts.finish().map_err(|(_, cause)| ServiceError::EncodeUtxo(cause))?;
     Ok(UtxosReply {
         num_fetched: JsonU64(utxos.len() as u64),
         utxos,
-        end_index: UtxoIndex {
-            address: nat.format_address(&end.address),
-            utxo: end.utxo_id.to_string(),
-        },
+        end_index: UtxoIndex::new(nat.format_address(&end.address), &end.utxo_id),
         encoding: args.encoding,
     })
 }
@@ -80,14 +76,12 @@ fn parse_address(nat: &NatService, text: &str) -> Reply<ShortId> {
     local_address(nat, text).map_err(|cause| ServiceError::Address { text: text.to_owned(), cause })
 }
 
-/// Where to start; given if either member is.
 fn parse_start(nat: &NatService, index: &UtxoIndex) -> Reply<Option<PageStart>> {
-    if !index.is_given() {
-        return Ok(None);
-    }
-    let address = local_address(nat, &index.address)
-        .map_err(|cause| ServiceError::StartAddress { text: index.address.clone(), cause })?;
-    Ok(Some(PageStart { address, utxo_id: index.utxo_id()? }))
+    let start = index.start(|text| {
+        local_address(nat, text)
+            .map_err(|cause| ServiceError::StartAddress { text: text.to_owned(), cause })
+    })?;
+    Ok(start.map(|(address, utxo_id)| PageStart { address, utxo_id }))
 }
 
 /// An address of this chain, or the cb58 text of its 20 bytes.

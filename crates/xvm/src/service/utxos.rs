@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use esker_chain::listing::{UtxoIndex, check_number, source_chain};
+use esker_chain::listing::{PageTexts, UtxoIndex, check_number, source_chain};
 use esker_primitives::{ChainId, Id, ShortId};
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU64};
 use serde::{Deserialize, Serialize};
@@ -43,10 +43,7 @@ pub(super) fn get_utxos(vm: &Xvm, args: UtxosArgs) -> Reply<UtxosReply> {
     Ok(UtxosReply {
         num_fetched: JsonU64(u64::try_from(utxos.len()).unwrap_or(u64::MAX)),
         utxos,
-        end_index: UtxoIndex {
-            address: format_address(vm, &end.address),
-            utxo: end.utxo_id.to_string(),
-        },
+        end_index: UtxoIndex::new(format_address(vm, &end.address), &end.utxo_id),
         source_chain: args.source_chain,
         encoding: args.encoding,
     })
@@ -61,21 +58,15 @@ fn page(
     encoding: Encoding,
 ) -> Reply<(Vec<String>, PageEnd)> {
     let limit = limit.at_most(MAX_UTXO_PAGE);
-    let mut utxos = Vec::new();
-    let mut refused = None;
-    let mut add = |id: &Id, bytes: &[u8]| match encoding.encode(bytes) {
-        Ok(text) => utxos.push(text),
-        Err(cause) if refused.is_none() => {
-            refused = Some(ServiceError::EncodeUtxo { id: *id, cause });
-        }
-        Err(_) => {}
-    };
+    let mut texts = PageTexts::new(encoding);
+    let mut add = |id: &Id, bytes: &[u8]| texts.add(id, bytes);
     let view = vm.view()?;
     let end = match &source {
         Some(source) => view.visit_atomic_utxos(source, addresses, start, limit, &mut add)?,
         None => view.visit_utxos(addresses, start, limit, &mut add)?,
     };
-    refused.map_or(Ok((utxos, end)), Err)
+    let utxos = texts.finish().map_err(|(id, cause)| ServiceError::EncodeUtxo { id, cause })?;
+    Ok((utxos, end))
 }
 
 /// The chain that exported; none for this chain itself.
@@ -92,12 +83,10 @@ fn parse_all(vm: &Xvm, texts: &[String]) -> Reply<BTreeSet<ShortId>> {
     texts.iter().map(|text| Ok(parse_address(vm, text)?)).collect()
 }
 
-/// Where to start; given if either member is.
 fn parse_start(vm: &Xvm, index: &UtxoIndex) -> Reply<Option<PageStart>> {
-    if !index.is_given() {
-        return Ok(None);
-    }
-    let address = parse_address(vm, &index.address)
-        .map_err(|cause| ServiceError::StartAddress { text: index.address.clone(), cause })?;
-    Ok(Some(PageStart { address, utxo_id: index.utxo_id()? }))
+    let start = index.start(|text| {
+        parse_address(vm, text)
+            .map_err(|cause| ServiceError::StartAddress { text: text.to_owned(), cause })
+    })?;
+    Ok(start.map(|(address, utxo_id)| PageStart { address, utxo_id }))
 }

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use esker_chain::Aliases;
 use esker_chain::address::parse_service_address;
-use esker_chain::listing::{MAX_UTXO_PAGE, UtxoIndex, check_number, source_chain};
+use esker_chain::listing::{MAX_UTXO_PAGE, PageTexts, UtxoIndex, check_number, source_chain};
 use esker_primitives::codec::Encode as _;
 use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId, address, go};
 use esker_rpc::RpcError;
@@ -134,28 +134,24 @@ impl LocalUtxos {
 impl PlatformApi {
     pub(super) fn get_utxos(&self, args: UtxosArgs) -> Result<UtxosReply, RpcError> {
         let given = args.addresses.unwrap_or_default();
-        check_number(given.len()).map_err(refused)?;
+        check_number(given.len())?;
         let source = self.source(&args.source_chain)?;
         let addresses = self.parse_addresses(&given)?;
         let start = self.start(&args.start_index)?;
         let limit = args.limit.at_most(MAX_UTXO_PAGE);
-        let mut found = Vec::new();
-        let mut add = |id: &Id, bytes: &[u8]| found.push((*id, bytes.to_vec()));
+        let mut texts = PageTexts::new(args.encoding);
+        let mut add = |id: &Id, bytes: &[u8]| texts.add(id, bytes);
         let end = match &source {
             None => self.local.visit_page(&addresses, start, limit, &mut add),
             Some(source) => self.visit_exported(source, &addresses, start, limit, &mut add)?,
         };
-        let utxos: Vec<_> = found
-            .iter()
-            .map(|(id, bytes)| shown(id, bytes, args.encoding))
-            .collect::<Result<_, _>>()?;
+        let utxos = texts.finish().map_err(|(id, cause)| {
+            RpcError::new(format!("couldn't encode UTXO {id} as string: {cause}"))
+        })?;
         Ok(UtxosReply {
             num_fetched: JsonU64(utxos.len() as u64),
             utxos,
-            end_index: UtxoIndex {
-                address: self.format_address(&end.address),
-                utxo: end.utxo_id.to_string(),
-            },
+            end_index: UtxoIndex::new(self.format_address(&end.address), &end.utxo_id),
             encoding: args.encoding,
         })
     }
@@ -217,7 +213,7 @@ impl PlatformApi {
         if text.is_empty() {
             return Ok(None);
         }
-        let chain = source_chain(self.aliases.as_ref(), text).map_err(refused)?;
+        let chain = source_chain(self.aliases.as_ref(), text)?;
         Ok((chain != P_CHAIN).then_some(chain))
     }
 
@@ -235,28 +231,19 @@ impl PlatformApi {
         address::format(&alias, &self.network.hrp, owner)
     }
 
-    /// Where to start; given if either member is.
     fn start(&self, index: &UtxoIndex) -> Result<Option<PageStart>, RpcError> {
-        if !index.is_given() {
-            return Ok(None);
-        }
-        let address = self.parse_address(&index.address).map_err(|cause| {
-            let quoted = go::quote(&index.address);
-            RpcError::new(format!("couldn't parse start index address {quoted}: {cause}"))
+        let start = index.start(|text| {
+            self.parse_address(text).map_err(|cause| {
+                let quoted = go::quote(text);
+                RpcError::new(format!("couldn't parse start index address {quoted}: {cause}"))
+            })
         })?;
-        let utxo_id = index.utxo_id().map_err(refused)?;
-        Ok(Some(PageStart { address, utxo_id }))
+        Ok(start.map(|(address, utxo_id)| PageStart { address, utxo_id }))
     }
 }
 
 fn refused(error: impl std::fmt::Display) -> RpcError {
     RpcError::new(error.to_string())
-}
-
-fn shown(id: &Id, bytes: &[u8], encoding: Encoding) -> Result<String, RpcError> {
-    encoding
-        .encode(bytes)
-        .map_err(|cause| RpcError::new(format!("couldn't encode UTXO {id} as string: {cause}")))
 }
 
 /// Sums that outgrow the type stay at its greatest value, as the reference's do.
