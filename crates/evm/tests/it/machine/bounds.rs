@@ -5,26 +5,16 @@ use std::time::Duration;
 
 use alloy_primitives::U256;
 use esker_evm::call::{
-    BlockOverrides, CallError, CallLimits, CallRequest, CallSite, StateOverrides, call,
-    create_access_list, estimate_gas,
+    BlockOverrides, CallError, CallLimits, CallRequest, StateOverrides, call, create_access_list,
+    estimate_gas,
 };
-use esker_evm::executor::{Bounds, NoHashes, Stop, VmError};
+use esker_evm::executor::{Bounds, Stop, VmError};
 use esker_evm::genesis::GenesisAccount;
 use esker_evm::rules::Phase;
-use esker_evm::state::{At, StateView, tables};
+use esker_evm::state::tables;
 use esker_storage::{Entry, KvRead, KvStore, StorageError, StorageResult, Visitor};
 
 use super::{CODE, Lab, SCOPE, odd, push, until};
-
-fn with_site<T>(lab: &Lab, run: impl FnOnce(&CallSite<'_>) -> T) -> T {
-    let reader = lab.store.snapshot().unwrap();
-    run(&CallSite {
-        chain: &lab.params,
-        view: StateView::new(&*reader, SCOPE, At::Latest),
-        block: lab.block(),
-        hashes: &NoHashes,
-    })
-}
 
 fn to_code() -> CallRequest {
     CallRequest { to: Some(CODE), ..Default::default() }
@@ -46,7 +36,7 @@ fn a_loop_without_a_gas_limit_stops_when_told() {
         };
         let bounds = Bounds { stop: Some(&check), ..Bounds::default() };
         let limits = CallLimits { gas_cap: 0, bounds, timeout: Duration::from_secs(5) };
-        with_site(&lab, |site| {
+        lab.with_site(|site| {
             let error = call(site, &to_code(), &state, &block, &limits).unwrap_err();
             assert_eq!(error.to_string(), text);
             let error = estimate_gas(site, &to_code(), &state, &limits).unwrap_err();
@@ -67,7 +57,7 @@ fn a_call_tree_without_jumps_stops_when_told() {
     let bounds = Bounds { stop: Some(&check), ..Bounds::default() };
     let limits = CallLimits { bounds, ..Default::default() };
     let (state, block) = (StateOverrides::default(), BlockOverrides::default());
-    with_site(&lab, |site| {
+    lab.with_site(|site| {
         let error = super::call(site, &to_code(), &state, &block, &limits).unwrap_err();
         assert!(matches!(error, CallError::Cancelled), "{error}");
     });
@@ -82,7 +72,7 @@ fn memory_is_bounded_where_gas_is_not() {
     let run = |gas_cap, memory| {
         let bounds = Bounds { memory, ..Bounds::default() };
         let limits = CallLimits { gas_cap, bounds, ..Default::default() };
-        with_site(&lab, |site| call(site, &to_code(), &state, &block, &limits).unwrap())
+        lab.with_site(|site| call(site, &to_code(), &state, &block, &limits).unwrap())
     };
     let outcome = run(0, Some(1 << 20));
     assert_eq!(outcome.error, Some(VmError::MemoryLimit(1 << 20)));
@@ -96,7 +86,7 @@ fn an_access_list_that_never_settles_is_given_up() {
     // SLOAD(GAS): each run has other gas left, and so touches another slot.
     let lab = Lab::new(Phase::Etna, &[0x5a, 0x54]);
     let limits = CallLimits { gas_cap: 50_000_000, ..Default::default() };
-    with_site(&lab, |site| {
+    lab.with_site(|site| {
         let error = create_access_list(site, &to_code(), &limits).unwrap_err();
         assert!(matches!(error, CallError::Unsettled), "{error}");
     });
@@ -154,12 +144,7 @@ fn a_store_that_fails_ends_the_execution_and_nothing_else() {
         };
         let lab = Lab::with(until(Phase::Etna), [(CODE, account)]);
         let reader = Broken { below: lab.store.snapshot().unwrap(), prefix };
-        let site = CallSite {
-            chain: &lab.params,
-            view: StateView::new(&reader, SCOPE, At::Latest),
-            block: lab.block(),
-            hashes: &NoHashes,
-        };
+        let site = lab.site(&reader);
         let (state, block) = (StateOverrides::default(), BlockOverrides::default());
         let request = CallRequest { gas: Some(1_000_000), ..to_code() };
         let limits = CallLimits::default();

@@ -19,7 +19,7 @@ use esker_evm::genesis::{Genesis, GenesisAccount};
 use esker_evm::rules::{ForkSchedule, Phase, UNSCHEDULED};
 use esker_evm::state::{At, BlockState, StateView};
 use esker_evm::types::{Header, Receipt, Transaction};
-use esker_storage::{KvStore, MemoryStore, WriteSet};
+use esker_storage::{KvRead, KvStore, MemoryStore, WriteSet};
 
 use crate::ledger::{SCOPE, params};
 
@@ -128,20 +128,28 @@ impl Lab {
         self.view(|view| view.storage(&address, slot).unwrap())
     }
 
+    /// Where calls at the tip are made; `reader` reads the lab's store.
+    pub(crate) fn site<'a>(&'a self, reader: &'a dyn KvRead) -> CallSite<'a> {
+        CallSite {
+            chain: &self.params,
+            view: StateView::new(reader, SCOPE, At::Latest),
+            block: self.block(),
+            hashes: &NoHashes,
+        }
+    }
+
+    pub(crate) fn with_site<T>(&self, run: impl FnOnce(&CallSite<'_>) -> T) -> T {
+        run(&self.site(&*self.store.snapshot().unwrap()))
+    }
+
     pub(crate) fn call_with(
         &self,
         request: &CallRequest,
         overrides: &BlockOverrides,
         limits: &CallLimits<'_>,
     ) -> CallOutcome {
-        let reader = self.store.snapshot().unwrap();
-        let site = CallSite {
-            chain: &self.params,
-            view: StateView::new(&*reader, SCOPE, At::Latest),
-            block: self.block(),
-            hashes: &NoHashes,
-        };
-        call(&site, request, &StateOverrides::default(), overrides, limits).unwrap()
+        let state = StateOverrides::default();
+        self.with_site(|site| call(site, request, &state, overrides, limits).unwrap())
     }
 
     /// Calls [`CODE`] with a million gas.

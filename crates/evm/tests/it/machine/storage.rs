@@ -2,15 +2,13 @@
 
 use alloy_primitives::{Address, B256, U256};
 use esker_evm::call::{
-    AccountOverride, BlockOverrides, CallLimits, CallRequest, CallSite, StateOverrides, call,
+    AccountOverride, BlockOverrides, CallLimits, CallRequest, StateOverrides, call,
 };
-use esker_evm::executor::NoHashes;
 use esker_evm::genesis::GenesisAccount;
 use esker_evm::rules::Phase;
-use esker_evm::state::{At, StateView};
-use esker_storage::KvStore;
+use esker_evm::state::StateView;
 
-use super::{CODE, Lab, SCOPE, odd, push, returning, until, word_of};
+use super::{CODE, Lab, odd, push, returning, until, word_of};
 
 fn sload(key: U256) -> Vec<u8> {
     [push(key), vec![0x54]].concat()
@@ -101,18 +99,12 @@ fn genesis_storage_and_overrides_are_mapped_too() {
     };
     let lab = Lab::with(until(Phase::Etna), [(CODE, account)]);
     assert_eq!(lab.word(), U256::from(8));
-    let reader = lab.store.snapshot().unwrap();
-    let site = CallSite {
-        chain: &lab.params,
-        view: StateView::new(&*reader, SCOPE, At::Latest),
-        block: lab.block(),
-        hashes: &NoHashes,
-    };
     let run = |account| {
         let request = CallRequest { to: Some(CODE), ..Default::default() };
         let state = StateOverrides([(CODE, account)].into());
         let limits = CallLimits::default();
-        let outcome = call(&site, &request, &state, &BlockOverrides::default(), &limits).unwrap();
+        let block = BlockOverrides::default();
+        let outcome = lab.with_site(|site| call(site, &request, &state, &block, &limits)).unwrap();
         U256::from_be_slice(&outcome.output)
     };
     let slots = |slot, value| Some([(key(slot), B256::with_last_byte(value))].into());

@@ -2,16 +2,14 @@
 
 use alloy_primitives::{Address, U256, address};
 use esker_evm::call::{
-    BlockOverrides, CallError, CallLimits, CallOutcome, CallRequest, CallSite, StateOverrides, call,
+    BlockOverrides, CallError, CallLimits, CallOutcome, CallRequest, StateOverrides, call,
 };
-use esker_evm::executor::{Bounds, NoHashes};
+use esker_evm::executor::Bounds;
 use esker_evm::genesis::GenesisAccount;
 use esker_evm::rules::Phase;
-use esker_evm::state::{At, StateView};
-use esker_storage::KvStore;
 use proptest::prelude::*;
 
-use super::{CODE, Lab, SCOPE, returning, until};
+use super::{CODE, Lab, returning, until};
 
 const OTHER: Address = address!("0xc0de000000000000000000000000000000000002");
 const TRY_GAS: u64 = 60_000;
@@ -28,18 +26,11 @@ fn lab(code: &[u8], other: &[u8]) -> Lab {
 
 /// A call of [`CODE`], with all of its gas or as a try; `None`: the try does not tell.
 fn run(lab: &Lab, gas: Option<u64>, try_gas: Option<u64>) -> Option<CallOutcome> {
-    let reader = lab.store.snapshot().unwrap();
-    let site = CallSite {
-        chain: &lab.params,
-        view: StateView::new(&*reader, SCOPE, At::Latest),
-        block: lab.block(),
-        hashes: &NoHashes,
-    };
     let request = CallRequest { to: Some(CODE), gas, ..Default::default() };
     let bounds = Bounds { try_gas, ..Bounds::default() };
     let limits = CallLimits { gas_cap: 5_000_000, bounds, ..Default::default() };
     let (state, block) = (StateOverrides::default(), BlockOverrides::default());
-    match call(&site, &request, &state, &block, &limits) {
+    match lab.with_site(|site| call(site, &request, &state, &block, &limits)) {
         Err(CallError::TryEnded) => None,
         outcome => Some(outcome.unwrap()),
     }
