@@ -6,14 +6,12 @@ use std::time::Duration;
 use esker_chain::Route;
 use esker_node::http::{Endpoint, HttpConfig, Readiness};
 use esker_primitives::ChainId;
+use esker_rpc::RpcError;
 use esker_rpc::evm::{self, Limits};
-use esker_rpc::{MethodTable, RpcError};
 use tokio::sync::Semaphore;
 
-use super::{Client, Reply, Server};
+use super::{CALL, CALLED, Client, Reply, Server, positional};
 
-const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
-const CALLED: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"0xa868\"}\n";
 const TEXT: Option<&str> = Some("text/plain; charset=utf-8");
 const JSON: Option<&str> = Some("application/json");
 const NOSNIFF: Option<&str> = Some("nosniff");
@@ -35,13 +33,7 @@ impl Drop for Ends {
 }
 
 fn methods(shared: &Arc<Shared>, limits: Limits) -> evm::Server {
-    let service = MethodTable::new("evm")
-        .alias("eth")
-        .on_list("chainId", |_: &Shared, ()| Ok("0xa868"))
-        .on_list("fails", |_: &Shared, ()| Err::<(), _>(RpcError::new("no luck")))
-        .on_list("long", |_: &Shared, (size,): (u64,)| {
-            Ok("x".repeat(usize::try_from(size).unwrap()))
-        })
+    let service = positional()
         .on_list_async("hangs", |shared: Arc<Shared>, ()| async move {
             let _ends = shared.ended.clone().map(Ends);
             if let Some(begun) = &shared.begun {

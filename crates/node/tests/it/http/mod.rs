@@ -67,6 +67,19 @@ fn methods() -> MethodTable<Toy> {
         .deprecated("old", "v1.9.12", |_: &Toy, _: NoArgs| said("old"))
 }
 
+/// A call of the positional toy, and its reply.
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
+const CALLED: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"0xa868\"}\n";
+
+/// The toy of the positional dialect.
+fn positional<S: Send + Sync + 'static>() -> MethodTable<S> {
+    MethodTable::new("evm")
+        .alias("eth")
+        .on_list("chainId", |_: &S, ()| Ok("0xa868"))
+        .on_list("fails", |_: &S, ()| Err::<(), _>(RpcError::new("no luck")))
+        .on_list("long", |_: &S, (size,): (u64,)| Ok("x".repeat(usize::try_from(size).unwrap())))
+}
+
 /// A running server.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,

@@ -14,16 +14,13 @@ use esker_chain::Route;
 use esker_node::http::{HttpConfig, Readiness};
 use esker_primitives::ChainId;
 use esker_rpc::evm::{self, Limits};
-use esker_rpc::{MethodTable, RpcError};
 use tokio::sync::Semaphore;
 
 use self::client::Socket;
 use self::notifier::Bell;
-use super::Server;
+use super::{CALL, CALLED, Server, positional};
 
 const PATH: &str = "/ext/bc/C/ws";
-const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
-const CALLED: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"0xa868\"}\n";
 
 /// What the methods share with the test.
 struct Shared {
@@ -43,13 +40,7 @@ struct World {
 impl World {
     async fn new(config: HttpConfig) -> Self {
         let shared = Arc::new(Shared { begun: Semaphore::new(0), go: Semaphore::new(0) });
-        let service = MethodTable::new("evm")
-            .alias("eth")
-            .on_list("chainId", |_: &Shared, ()| Ok("0xa868"))
-            .on_list("fails", |_: &Shared, ()| Err::<(), _>(RpcError::new("no luck")))
-            .on_list("long", |_: &Shared, (size,): (u64,)| {
-                Ok("x".repeat(usize::try_from(size).unwrap()))
-            })
+        let service = positional()
             .on_list_async("waits", |shared: Arc<Shared>, ()| async move {
                 shared.begun.add_permits(1);
                 shared.go.acquire().await.unwrap().forget();
