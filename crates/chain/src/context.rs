@@ -20,21 +20,26 @@ pub trait Aliases: Send + Sync + fmt::Debug {
     fn aliases(&self, chain: &ChainId) -> Vec<String>;
 }
 
-/// Names of nothing: for a chain that stands alone.
-#[derive(Clone, Copy, Debug)]
-pub struct NoAliases;
+/// Names that stay as they are, each with its chain: for chains without a node around them.
+#[derive(Clone, Debug, Default)]
+pub struct FixedAliases(pub Vec<(&'static str, ChainId)>);
 
-impl Aliases for NoAliases {
-    fn lookup(&self, _: &str) -> Option<ChainId> {
-        None
+impl Aliases for FixedAliases {
+    fn lookup(&self, text: &str) -> Option<ChainId> {
+        self.0.iter().find(|(name, id)| *name == text || id.to_string() == text).map(|(_, id)| *id)
     }
 
-    fn primary_alias(&self, _: &ChainId) -> Option<String> {
-        None
+    fn primary_alias(&self, chain: &ChainId) -> Option<String> {
+        self.0.iter().find(|(_, id)| id == chain).map(|(name, _)| (*name).to_owned())
     }
 
-    fn aliases(&self, _: &ChainId) -> Vec<String> {
-        Vec::new()
+    fn aliases(&self, chain: &ChainId) -> Vec<String> {
+        let names = self.0.iter().filter(|(_, id)| id == chain).map(|(name, _)| (*name).to_owned());
+        let mut names: Vec<_> = names.collect();
+        if !names.is_empty() {
+            names.push(chain.to_string());
+        }
+        names
     }
 }
 

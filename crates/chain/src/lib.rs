@@ -26,7 +26,7 @@ pub mod tables;
 mod vm;
 
 pub use bundle::{Bundle, BundleId, MAX_BUNDLE_BLOCKS, MAX_BUNDLE_SIZE};
-pub use context::{Aliases, ChainContext, NoAliases};
+pub use context::{Aliases, ChainContext, FixedAliases};
 pub use engine::{
     ChainMachine, Engine, EngineError, EngineStatus, ProposeCtx, Role, Shutdown, ShutdownTrigger,
     Stage, Verdict,

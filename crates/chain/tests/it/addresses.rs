@@ -1,33 +1,18 @@
 //! Service addresses: accepted forms, and the reference's texts for the rest.
 
-use esker_chain::Aliases;
+use esker_chain::FixedAliases;
 use esker_chain::address::parse_service_address;
 use esker_primitives::{ChainId, Id};
-
-#[derive(Debug)]
-struct Names;
 
 fn chain(name: &str) -> ChainId {
     Id::sha256(name.as_bytes())
 }
 
-impl Aliases for Names {
-    fn lookup(&self, name: &str) -> Option<ChainId> {
-        let by_id = ["X", "C"].into_iter().find(|known| chain(known).to_string() == name);
-        by_id.or(["X", "C"].into_iter().find(|known| *known == name)).map(chain)
-    }
-    fn primary_alias(&self, _: &ChainId) -> Option<String> {
-        None
-    }
-    fn aliases(&self, _: &ChainId) -> Vec<String> {
-        Vec::new()
-    }
-}
-
 const BECH32: &str = "local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u";
 
 fn parse(text: &str) -> Result<String, String> {
-    parse_service_address(&Names, &chain("X"), "local", text)
+    let names = FixedAliases(["X", "C"].map(|name| (name, chain(name))).to_vec());
+    parse_service_address(&names, &chain("X"), "local", text)
         .map(|address| address.to_string())
         .map_err(|error| error.to_string())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use esker_chain::{
     BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, ExecutedBlock,
-    NoAliases, Route, Stage,
+    FixedAliases, Route, Stage,
 };
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::codec::{Reader, Writer};
@@ -65,7 +65,7 @@ impl World {
             scope: Scope(number),
             native_asset_id: Id::ZERO,
             native_aliases: Vec::new(),
-            aliases: Arc::new(NoAliases),
+            aliases: Arc::new(FixedAliases::default()),
             clock,
             store: self.store.clone(),
             primary_chains: Arc::default(),

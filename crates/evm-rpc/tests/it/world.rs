@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_eips::eip2718::Decodable2718;
 use esker_chain::{
-    ChainContext, ChainMachine, ChainVm, Machine, MachineConfig, NoAliases, ProposeCtx,
+    ChainContext, ChainMachine, ChainVm, FixedAliases, Machine, MachineConfig, ProposeCtx,
 };
 use esker_evm::chain::{Evm, EvmConfig, History};
 use esker_evm::executor::{ChainParams, CodeCache};
@@ -65,7 +65,7 @@ impl Chain {
             scope: Scope(2),
             native_asset_id: Id::ZERO,
             native_aliases: Vec::new(),
-            aliases: Arc::new(NoAliases),
+            aliases: Arc::new(FixedAliases::default()),
             clock: clock.clone(),
             store: store.clone(),
             primary_chains: Arc::default(),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, address};
 use esker_chain::{
-    BuildContext, Built, Bundle, ChainContext, ChainMachine, ChainVm, Machine, MachineConfig,
-    NoAliases, ProposeCtx, Verdict,
+    BuildContext, Built, Bundle, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine,
+    MachineConfig, ProposeCtx, Verdict,
 };
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, History};
 use esker_evm::executor::{ChainParams, CodeCache};
@@ -54,7 +54,7 @@ fn open(
         scope: Scope(2),
         native_asset_id: Id::ZERO,
         native_aliases: Vec::new(),
-        aliases: Arc::new(NoAliases),
+        aliases: Arc::new(FixedAliases::default()),
         clock: clock.clone(),
         store: store.clone(),
         primary_chains: Arc::default(),

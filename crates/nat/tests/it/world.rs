@@ -7,7 +7,7 @@ use std::sync::Arc;
 use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_primitives::{Address, Signature, TxKind, U256};
 use esker_chain::{
-    Aliases, Bundle, ChainContext, ChainMachine, ChainVm, Machine, MachineConfig, ProposeCtx,
+    Bundle, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine, MachineConfig, ProposeCtx,
     Verdict,
 };
 use esker_evm::accounts::address_of_key;
@@ -62,23 +62,6 @@ pub(crate) fn account(key: &PrivateKey) -> Address {
     address_of_key(&key.public_key())
 }
 
-#[derive(Debug)]
-struct Names([(&'static str, ChainId); 3]);
-
-impl Aliases for Names {
-    fn lookup(&self, text: &str) -> Option<ChainId> {
-        self.0.iter().find(|(name, id)| *name == text || id.to_string() == text).map(|(_, id)| *id)
-    }
-
-    fn primary_alias(&self, chain: &ChainId) -> Option<String> {
-        self.0.iter().find(|(_, id)| id == chain).map(|(name, _)| (*name).to_owned())
-    }
-
-    fn aliases(&self, chain: &ChainId) -> Vec<String> {
-        self.primary_alias(chain).into_iter().collect()
-    }
-}
-
 pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) clock: Arc<ManualClock>,
@@ -115,7 +98,7 @@ impl World {
         let c_id = "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC".parse().unwrap();
         let store = Store::new(kv).unwrap();
         let (clock, work) = (Arc::new(ManualClock::new(NOW_MS)), Arc::new(Notify::new()));
-        let names = Arc::new(Names([("X", x_id), ("C", c_id), ("P", ChainId::ZERO)]));
+        let names = Arc::new(FixedAliases(vec![("X", x_id), ("C", c_id), ("P", ChainId::ZERO)]));
         let context = |scope, chain_id| ChainContext {
             network_id: LOCAL_ID,
             hrp: "local".into(),

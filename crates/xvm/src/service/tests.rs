@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_chain::{Aliases, ChainContext, ChainVm, Dialect};
+use esker_chain::{ChainContext, ChainVm, Dialect, FixedAliases};
 use esker_primitives::clock::ManualClock;
 use esker_primitives::{ChainId, ShortId};
 use esker_rpc::go_json::Document;
@@ -16,23 +16,6 @@ use super::routes;
 use crate::genesis::define::{AssetDefinition, Holder, genesis};
 use crate::genesis::primary::fresh_genesis_block;
 use crate::{Xvm, XvmConfig};
-
-#[derive(Debug)]
-struct OnlyX(ChainId);
-
-impl Aliases for OnlyX {
-    fn lookup(&self, text: &str) -> Option<ChainId> {
-        (text == "X" || text == self.0.to_string()).then_some(self.0)
-    }
-
-    fn primary_alias(&self, chain: &ChainId) -> Option<String> {
-        (*chain == self.0).then(|| "X".to_owned())
-    }
-
-    fn aliases(&self, chain: &ChainId) -> Vec<String> {
-        self.primary_alias(chain).into_iter().collect()
-    }
-}
 
 /// The endpoints of a chain whose genesis gives 5 units to one address.
 fn endpoints() -> (Service, Service) {
@@ -55,7 +38,7 @@ fn endpoints() -> (Service, Service) {
         scope: Scope(1),
         native_asset_id: genesis.fee_asset_id().unwrap(),
         native_aliases: vec!["NAT".to_owned(), "AVAX".to_owned()],
-        aliases: Arc::new(OnlyX(chain_id)),
+        aliases: Arc::new(FixedAliases(vec![("X", chain_id)])),
         clock: Arc::new(ManualClock::new(1_700_000_000_000)),
         store,
         primary_chains: Arc::new(vec![ChainId::ZERO, chain_id]),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_chain::{
-    Aliases, BlockError, BuildContext, Bundle, ChainContext, ChainMachine, ChainVm, Dialect,
+    BlockError, BuildContext, Bundle, ChainContext, ChainMachine, ChainVm, Dialect, FixedAliases,
     Machine, MachineConfig,
 };
 use esker_primitives::clock::ManualClock;
@@ -25,23 +25,6 @@ use crate::vectors::{test_file, text};
 
 /// After the last recorded block, before the one that is too far ahead.
 const NOW_MS: u64 = 1_795_264_980_000;
-
-#[derive(Debug)]
-struct Names([(&'static str, ChainId); 3]);
-
-impl Aliases for Names {
-    fn lookup(&self, text: &str) -> Option<ChainId> {
-        self.0.iter().find(|(name, id)| *name == text || id.to_string() == text).map(|(_, id)| *id)
-    }
-
-    fn primary_alias(&self, chain: &ChainId) -> Option<String> {
-        self.0.iter().find(|(_, id)| id == chain).map(|(name, _)| (*name).to_owned())
-    }
-
-    fn aliases(&self, chain: &ChainId) -> Vec<String> {
-        self.primary_alias(chain).into_iter().collect()
-    }
-}
 
 /// The X-Chain of the local network, and the ID of its C-Chain.
 struct Local {
@@ -67,7 +50,11 @@ impl Local {
             scope: Scope(1),
             native_asset_id: genesis.fee_asset_id().unwrap(),
             native_aliases: vec!["NAT".into(), "AVAX".into()],
-            aliases: Arc::new(Names([("X", chain_id), ("C", c_chain), ("P", ChainId::ZERO)])),
+            aliases: Arc::new(FixedAliases(vec![
+                ("X", chain_id),
+                ("C", c_chain),
+                ("P", ChainId::ZERO),
+            ])),
             clock: clock.clone(),
             store: store.clone(),
             primary_chains: Arc::new(vec![ChainId::ZERO, chain_id, c_chain]),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_chain::{
-    Aliases, Bundle, ChainContext, ChainMachine, ChainVm, Machine, MachineConfig, ProposeCtx,
+    Bundle, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine, MachineConfig, ProposeCtx,
 };
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::codec::Decode;
@@ -34,23 +34,6 @@ pub(super) fn key(number: u8) -> PrivateKey {
 
 pub(super) fn address(number: u8) -> ShortId {
     key(number).address()
-}
-
-#[derive(Debug)]
-struct Names(Vec<(&'static str, ChainId)>);
-
-impl Aliases for Names {
-    fn lookup(&self, text: &str) -> Option<ChainId> {
-        self.0.iter().find(|(name, id)| *name == text || id.to_string() == text).map(|(_, id)| *id)
-    }
-
-    fn primary_alias(&self, chain: &ChainId) -> Option<String> {
-        self.0.iter().find(|(_, id)| id == chain).map(|(name, _)| (*name).to_owned())
-    }
-
-    fn aliases(&self, chain: &ChainId) -> Vec<String> {
-        self.primary_alias(chain).into_iter().chain([chain.to_string()]).collect()
-    }
 }
 
 /// What a test varies.
@@ -123,7 +106,7 @@ impl World {
         let y_genesis = define::genesis(NETWORK, [native()]).unwrap();
         let x_id = xvm_chain_id(NETWORK, "X-Chain", &x_genesis.to_bytes());
         let y_id = xvm_chain_id(NETWORK, "Y-Chain", &y_genesis.to_bytes());
-        let names = Arc::new(Names(vec![("X", x_id), ("Y", y_id), ("P", ChainId::ZERO)]));
+        let names = Arc::new(FixedAliases(vec![("X", x_id), ("Y", y_id), ("P", ChainId::ZERO)]));
         let native_asset_id = x_genesis.fee_asset_id().unwrap();
         let chain = |scope, chain_id, genesis| {
             let context = ChainContext {
