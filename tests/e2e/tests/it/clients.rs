@@ -61,7 +61,12 @@ fn web3py_own_tests_over_websocket() {
     run_web3py("test_ws.py");
 }
 
-/// Runs web3.py's own test module. It has the chain ID in its texts, and waits for blocks that come by themselves.
+#[test]
+fn web3py_8_over_a_websocket() {
+    run_web3py("test_events.py");
+}
+
+/// Runs tests with web3.py. Its own have the chain ID in their texts, and wait for blocks that come by themselves.
 fn run_web3py(file: &str) {
     let folder = tests_path("clients").join("web3py");
     let python = std::env::var_os("CLIENT_TESTS_PYTHON").unwrap_or_else(|| "python3".into());
