@@ -56,7 +56,7 @@ fn data_is_kept_with_one_log_a_chain() {
     node.stop("TERM");
     assert_eq!(names(&data.join("logs")), ["C.log", "X.log", "main.log"]);
     let log = fs::read_to_string(data.join("logs").join("main.log")).unwrap();
-    for text in ["not served by this version: C-Chain", "ready http=127.0.0.1:", "stopped"] {
+    for text in ["ready http=127.0.0.1:", "stopped"] {
         assert!(log.contains(text), "{log}");
     }
     let again =

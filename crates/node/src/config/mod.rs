@@ -105,7 +105,7 @@ impl Config {
     /// What was asked for and is not served by this version, one word or two each.
     pub fn not_served_yet(&self) -> Vec<&'static str> {
         let asked = |setting: fn(&ChainSettings) -> bool| self.chains.values().any(setting);
-        let of_chains = [
+        let settings = [
             ("admin-api-enabled", asked(|chain| chain.admin_api_enabled)),
             ("keystore-directory", asked(|chain| !chain.keystore_directory.is_empty())),
             (
@@ -113,9 +113,7 @@ impl Config {
                 asked(|chain| chain.keystore_insecure_unlock_allowed),
             ),
         ];
-        let mut missing = vec!["C-Chain cross-chain methods"];
-        missing.extend(of_chains.iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| *name));
-        missing
+        settings.into_iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| name).collect()
     }
 
     /// How the HTTP server behaves.
