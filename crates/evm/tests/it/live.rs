@@ -12,6 +12,7 @@ use esker_evm::chain::{BuildMode, Evm, EvmConfig, History};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::NoExtension;
 use esker_evm::genesis::Genesis;
+use esker_evm::logs::{LogQuery, SECTION};
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm::types::Transaction;
 use esker_evm::view::{ChainEvents, ChainReader, SealedBlock};
@@ -88,9 +89,7 @@ fn easy() -> FeeOverrides {
 }
 
 fn transfer(nonce: u64, fee_cap: u128, tip: u128, value: u64) -> Transaction {
-    let key: PrivateKey =
-        "PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN".parse().unwrap();
-    let tx = TxEip1559 {
+    signed(TxEip1559 {
         chain_id: 43112,
         nonce,
         gas_limit: 21_000,
@@ -99,7 +98,12 @@ fn transfer(nonce: u64, fee_cap: u128, tip: u128, value: u64) -> Transaction {
         to: TxKind::Call(Address::repeat_byte(7)),
         value: U256::from(value),
         ..Default::default()
-    };
+    })
+}
+
+fn signed(tx: TxEip1559) -> Transaction {
+    let key: PrivateKey =
+        "PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN".parse().unwrap();
     let signed = key.sign_hash(&tx.signature_hash().0);
     let bytes = signed.as_bytes();
     let signature = Signature::from_bytes_and_parity(&bytes[..64], bytes[64] == 1);
@@ -356,4 +360,51 @@ async fn listeners_hear_of_what_can_run_and_of_its_block() {
     let hashes: Vec<B256> = block.block.transactions.iter().map(|tx| *tx.tx_hash()).collect();
     assert_eq!(hashes, [hash(0), *dearer.tx_hash()]);
     assert_eq!(block.receipts.len(), 2);
+}
+
+/// Heights of blocks that may hold a log of a topic.
+fn heights_with(world: &World, topic: B256) -> Vec<u64> {
+    let query = LogQuery::any().one_of([topic]);
+    let tip = ChainReader::head(world.evm.as_ref()).header.number;
+    let (mut heights, mut next) = (Vec::new(), Some(0));
+    while let Some(from) = next {
+        let found = world.evm.blocks_with_logs(&query, from, tip).unwrap();
+        heights.extend(found.heights);
+        next = found.next;
+    }
+    heights
+}
+
+#[tokio::test]
+async fn logs_are_found_in_whole_sections_and_after_them() {
+    let kv: Arc<dyn KvStore> = Arc::new(MemoryStore::new());
+    let world = open(Arc::clone(&kv), EvmConfig::default(), easy()).unwrap();
+    let with_logs = [1, 2_000, SECTION - 1, SECTION, SECTION + 1];
+    for height in 1..=SECTION + 2 {
+        let nonce = height - 1;
+        world
+            .evm
+            .submit(match with_logs.contains(&height) {
+                // Init code: LOG1 of the topic 42.
+                true => signed(TxEip1559 {
+                    chain_id: 43112,
+                    nonce,
+                    gas_limit: 100_000,
+                    max_fee_per_gas: 2 * GWEI,
+                    to: TxKind::Create,
+                    input: [0x60, 42, 0x60, 0, 0x60, 0, 0xa1].into(),
+                    ..Default::default()
+                }),
+                false => transfer(nonce, 2 * GWEI, 0, 1),
+            })
+            .unwrap();
+        accept(&world).await;
+    }
+    let topic = B256::with_last_byte(42);
+    assert_eq!(heights_with(&world, topic), with_logs);
+    assert!(heights_with(&world, B256::with_last_byte(43)).is_empty());
+    // A restart reads the whole section from the store, and the rest from its blocks.
+    drop(world);
+    let world = open(kv, EvmConfig::default(), easy()).unwrap();
+    assert_eq!(heights_with(&world, topic), with_logs);
 }
