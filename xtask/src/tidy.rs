@@ -18,7 +18,7 @@ pub const RULES: [Rule; 6] = [
     ("source files are short", sizes::breaches),
     ("paths named in documents exist", documents::breaches),
     ("every specified X-Chain method has goldens of success and failure", goldens::breaches),
-    ("a TODO names its issue", todos::breaches),
+    ("a mark of unfinished work names its issue", todos::breaches),
     ("nothing names a place outside the repository", places::breaches),
 ];
 
