@@ -1,7 +1,5 @@
 //! Calls within their limits, and what the recorded exchanges leave open.
 
-use std::time::Duration;
-
 use alloy_primitives::{Address, U256, address};
 use esker_evm::call::CallRequest;
 use esker_evm_rpc::evm::TransactConfig;
@@ -23,24 +21,10 @@ fn error(reply: &Value) -> &str {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_end_with_their_time() {
-    let config = TransactConfig {
-        gas_cap: 0,
-        max_duration: Duration::from_secs(5),
-        ..TransactConfig::default()
-    };
-    let world = World::new(config, false);
-    let clock = world.clock.clone();
+    let world = World::with_endless_gas();
     for method in ["eth_call", "eth_estimateGas"] {
         let params = format!("[{{\"data\":\"{ENDLESS}\",\"gas\":\"0x7fffffffffffffff\"}}]");
-        let call = world.call(method, &params);
-        tokio::pin!(call);
-        let reply = loop {
-            tokio::select! {
-                biased;
-                reply = &mut call => break reply,
-                () = tokio::task::yield_now() => clock.advance(1_000),
-            }
-        };
+        let reply = world.call_while_time_passes(method, &params).await;
         assert_eq!(error(&reply), "execution aborted (timeout = 5s)", "{method}");
     }
 }

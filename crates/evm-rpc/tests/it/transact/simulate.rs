@@ -1,8 +1,6 @@
 //! Simulated blocks: forms, order, logs of transfers, errors and limits of the standard's test suite, on this
 //! chain's rules.
 
-use std::time::Duration;
-
 use alloy_primitives::{Address, U256, address};
 use esker_evm_rpc::evm::TransactConfig;
 use serde_json::{Value, json};
@@ -479,25 +477,12 @@ async fn answers_have_a_limit_of_bytes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_simulation_ends_with_its_time() {
-    let config = TransactConfig {
-        gas_cap: 0,
-        max_duration: Duration::from_secs(5),
-        ..TransactConfig::default()
-    };
-    let world = World::new(config, false);
-    let clock = world.clock.clone();
+    let world = World::with_endless_gas();
     let block = json!({
         "blockOverrides": {"gasLimit": "0x7fffffffffffffff"},
         "calls": [{"input": "0x5b600056"}],
     });
-    let asked = ask(&world, json!({"blockStateCalls": [block]}));
-    tokio::pin!(asked);
-    let reply = loop {
-        tokio::select! {
-            biased;
-            reply = &mut asked => break reply,
-            () = tokio::task::yield_now() => clock.advance(1_000),
-        }
-    };
+    let params = json!([{"blockStateCalls": [block]}]).to_string();
+    let reply = world.call_while_time_passes("eth_simulateV1", &params).await;
     assert_eq!(reply["error"]["message"], "execution aborted (timeout = 5s)");
 }

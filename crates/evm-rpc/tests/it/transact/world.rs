@@ -1,6 +1,7 @@
 //! A chain with all its methods that read, run code and send, over a clock that stands still.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker_chain::Machine;
 use esker_evm::accounts::{KeyRing, WELL_KNOWN_KEY};
@@ -68,6 +69,29 @@ impl World {
     pub(super) async fn call(&self, method: &str, params: &str) -> serde_json::Value {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
         serde_json::from_str(&self.ask(&body).await).unwrap()
+    }
+
+    /// A world in which time ends calls, after 5 s, and gas does not.
+    pub(super) fn with_endless_gas() -> Self {
+        let max_duration = Duration::from_secs(5);
+        Self::new(TransactConfig { gas_cap: 0, max_duration, ..TransactConfig::default() }, false)
+    }
+
+    /// The reply to a call during which the clock goes on.
+    pub(super) async fn call_while_time_passes(
+        &self,
+        method: &str,
+        params: &str,
+    ) -> serde_json::Value {
+        let call = self.call(method, params);
+        tokio::pin!(call);
+        loop {
+            tokio::select! {
+                biased;
+                reply = &mut call => return reply,
+                () = tokio::task::yield_now() => self.clock.advance(1_000),
+            }
+        }
     }
 
     /// Is the method served?
