@@ -218,6 +218,18 @@ await steps([
     await assert.rejects(provider.broadcastTransaction(other), /invalid sender/);
   }],
 
+  ['a transaction of no chain, as web3j signs them', async () => {
+    const sender = account(8);
+    const nonce = await provider.getTransactionCount(sender);
+    const form = { type: 0, nonce, to: NOBODY, value: 3n, gasLimit: TRANSFER_GAS, gasPrice: 2n * GWEI };
+    const tx = Transaction.from(form);
+    assert.equal(tx.chainId, 0n);
+    tx.signature = sender.signingKey.sign(tx.unsignedHash);
+    const receipt = await (await provider.broadcastTransaction(tx.serialized)).wait();
+    assert.deepEqual([receipt.status, receipt.from, receipt.hash], [1, sender.address, tx.hash]);
+    assert.equal((await provider.getTransaction(tx.hash)).chainId, null);
+  }],
+
   ['accounts on the node', async () => {
     const signer = await provider.getSigner(6);
     assert.equal(signer.address, account(6).address);
@@ -229,6 +241,7 @@ await steps([
     const signature = await signer.signTypedData(domain, types, mail);
     assert.equal(verifyTypedData(domain, types, mail, signature), signer.address);
     assert.equal(signature, await account(6).signTypedData(domain, types, mail));
+    assert.equal(await signer.signMessage('hello'), await account(6).signMessage('hello'));
     assert.equal(await signer._legacySignMessage('hello'), await account(6).signMessage('hello'));
   }],
 

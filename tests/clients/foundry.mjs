@@ -1,7 +1,7 @@
 // cast and forge against the C-Chain of a development node: `node foundry.mjs URL`.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -40,6 +40,34 @@ function refusal(...args) {
   }
   assert.fail(`${args[0]} went through`);
 }
+
+/** Options of forge: the compiler of npm, nothing from elsewhere. */
+const build = [
+  '--root', project, '--use', here('solc.mjs'), '--offline',
+  '--optimize', '--optimizer-runs', '200', '--evm-version', 'cancun',
+];
+
+/** Where a contract is made with this salt: through a deployer that is at one address on every chain. */
+const DEPLOYER = '0x4e59b44847b379578588920cA78FbF26c0B4956C';
+const SALT = `0x${'7'.padStart(64, '0')}`;
+
+/** A script that makes a contract with the salt, and calls it. */
+const SCRIPT = `
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+import { Store } from "../src/Store.sol";
+interface Vm { function startBroadcast() external; function stopBroadcast() external; }
+contract Deploy {
+  Vm constant vm = Vm(address(uint160(uint256(keccak256("hevm cheat code")))));
+  function run() external returns (address) {
+    vm.startBroadcast();
+    Store store = new Store{salt: bytes32(uint256(7))}();
+    store.put(1, 2);
+    vm.stopBroadcast();
+    return address(store);
+  }
+}
+`;
 
 let store;
 
@@ -80,8 +108,7 @@ await steps([
     mkdirSync(join(project, 'src'));
     copyFileSync(SOURCE, join(project, 'src', 'Store.sol'));
     const created = run('forge', [
-      'create', 'src/Store.sol:Store', '--root', project, '--use', here('solc.mjs'), '--offline',
-      '--optimize', '--optimizer-runs', '200', '--evm-version', 'cancun',
+      'create', 'src/Store.sol:Store', ...build,
       '--rpc-url', url, '--private-key', FIRST_KEY, '--broadcast', '--json', '--value', '7',
     ]);
     const { deployer, deployedTo, transactionHash } = JSON.parse(created.slice(created.indexOf('{')));
@@ -89,6 +116,25 @@ await steps([
     assert.equal(json('receipt', transactionHash).status, '0x1');
     assert.equal(cast('balance', deployedTo), '7');
     store = deployedTo;
+  }],
+
+  ['forge: script with a salt', () => {
+    mkdirSync(join(project, 'script'));
+    writeFileSync(join(project, 'script', 'Deploy.s.sol'), SCRIPT);
+    run('forge', [
+      'script', 'script/Deploy.s.sol:Deploy', ...build,
+      '--rpc-url', url, '--private-key', FIRST_KEY, '--broadcast', '--non-interactive',
+    ]);
+    const nonce = Number(cast('nonce', FIRST));
+    const [made, called] = [nonce - 2, nonce - 1].map((n) => json('rpc', 'eth_getTransactionBySenderAndNonce', FIRST, String(n)));
+    assert.equal(made.to, DEPLOYER.toLowerCase());
+    assert.equal(made.input.slice(0, 66), SALT);
+    const hash = offline('keccak', `0x${made.input.slice(66)}`);
+    const address = offline('create2', '--deployer', DEPLOYER, '--salt', SALT, '--init-code-hash', hash);
+    const [contract] = /0x[0-9a-fA-F]{40}/.exec(address);
+    assert.equal(called.to, contract.toLowerCase());
+    assert.equal(cast('call', contract, 'owner()(address)'), DEPLOYER);
+    assert.equal(cast('call', contract, 'data(uint256)(uint256)', '1'), '2');
   }],
 
   ['cast: call, send, storage', () => {

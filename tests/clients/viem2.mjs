@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import {
   BaseError, ContractFunctionRevertedError, createPublicClient, createWalletClient, defineChain, getContract, http,
-  parseAbi, parseEventLogs, recoverTypedDataAddress,
+  parseAbi, parseEventLogs, recoverMessageAddress, recoverTypedDataAddress,
 } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
 import { steps, until } from './check.mjs';
@@ -221,6 +221,37 @@ await steps([
     const signature = await client.signTypedData({ account, ...typed });
     assert.equal(await recoverTypedDataAddress({ ...typed, signature }), account);
     assert.equal(signature, await wallet(6).signTypedData(typed));
+  }],
+
+  ['texts that the node signs', async () => {
+    const client = createWalletClient(common);
+    const [, , , , , , account] = await client.requestAddresses();
+    const signature = await client.signMessage({ account, message: 'hello' });
+    assert.equal(await recoverMessageAddress({ message: 'hello', signature }), account);
+    assert.equal(signature, await wallet(6).signMessage({ message: 'hello' }));
+  }],
+
+  ['send and wait in one call, find it by sender and nonce', async () => {
+    const sender = second.account.address;
+    const nonce = await node.getTransactionCount({ address: sender });
+    const receipt = await second.sendTransactionSync({ to: NOBODY, value: 1n, nonce });
+    assert.deepEqual([receipt.status, receipt.from], ['success', sender.toLowerCase()]);
+    assert.deepEqual(await node.getTransactionReceipt({ hash: receipt.transactionHash }), receipt);
+    assert.equal((await node.getTransaction({ sender, nonce })).hash, receipt.transactionHash);
+    await failure('TransactionNotFoundError', node.getTransaction({ sender, nonce: nonce + 1 }));
+    const early = second.sendTransactionSync({ to: NOBODY, nonce: nonce + 5, timeout: 50 });
+    await failure('WaitForTransactionReceiptTimeoutError', early);
+  }],
+
+  ['many reads in one call', async () => {
+    const contracts = { multicall3: { address: '0xcA11bde05977b3631167028862bE2a173976CA11' } };
+    const reader = createPublicClient({ ...common, chain: { ...chain, contracts } });
+    bodies.length = 0;
+    const call = (functionName, args) => ({ abi, address: store.address, functionName, args });
+    const answers = await reader.multicall({ contracts: [call('count'), call('data', [3n]), call('reason')] });
+    assert.equal(bodies.flat().filter(({ method }) => method === 'eth_call').length, 1);
+    assert.deepEqual(answers.slice(0, 2).map(({ result }) => result), [await store.read.count(), await store.read.data([3n])]);
+    assert.match(answers[2].error.message, /not today/);
   }],
 
   ['overrides, fee history, an access list, a proof', async () => {

@@ -1,8 +1,11 @@
 //! Rules of the repository that no compiler checks, one file each; every rule lists what is wrong.
 
 mod arrows;
+mod citations;
 mod documents;
 mod goldens;
+mod links;
+mod pages;
 mod places;
 mod sizes;
 mod todos;
@@ -13,10 +16,12 @@ use anyhow::{Result, bail};
 pub type Rule = (&'static str, fn() -> Result<Vec<String>>);
 
 /// Every rule.
-pub const RULES: [Rule; 6] = [
+pub const RULES: [Rule; 8] = [
     ("crates depend on each other only along the arrows", arrows::breaches),
     ("source files are short", sizes::breaches),
     ("paths named in documents exist", documents::breaches),
+    ("links of documents lead to a heading", links::breaches),
+    ("citations name a page and a heading that exist", citations::breaches),
     ("every specified X-Chain method has goldens of success and failure", goldens::breaches),
     ("a mark of unfinished work names its issue", todos::breaches),
     ("nothing names a place outside the repository", places::breaches),

@@ -7,6 +7,11 @@ use esker_node::config::{Invocation, Mode, cli, show};
 use esker_node::signals::{Request, Signals};
 use esker_node::wiring::exit_code;
 use esker_node::{Config, Node, RunningNode, StartError, replay, screen, users, verify};
+use mimalloc::MiMalloc;
+
+/// Gives memory back to the system when a storm of large replies is over, which the C library's does not.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let invocation = match cli::parse(std::env::args_os()) {

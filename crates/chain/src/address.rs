@@ -1,10 +1,11 @@
-//! Addresses as services take and show them: `<chain alias>-<hrp>1<data>` (x-chain.md 1.3).
+//! Addresses as services take and show them: `<chain alias>-<hrp>1<data>`
+//! (docs/protocol/encodings.md, "Service addresses").
 
 use esker_primitives::address::{self, AddressError};
 use esker_primitives::cb58;
 use esker_primitives::go;
 use esker_primitives::ids::IdError;
-use esker_primitives::{ChainId, ShortId};
+use esker_primitives::{ChainId, ShortId, excerpt};
 use thiserror::Error;
 
 use crate::Aliases;
@@ -25,7 +26,7 @@ pub enum ServiceAddressCause {
     #[error(transparent)]
     Text(#[from] AddressError),
     /// The prefix names no chain.
-    #[error("there is no ID with alias: {0}")]
+    #[error("there is no ID with alias: {}", excerpt(.0))]
     UnknownAlias(String),
     /// The address is one of another network.
     #[error("expected hrp {expected} but got {got}")]
@@ -73,7 +74,7 @@ pub fn parse_service_address(
 #[derive(Debug, Error)]
 pub enum DestinationError {
     /// The name of the chain is unknown.
-    #[error("there is no ID with alias: {0}")]
+    #[error("there is no ID with alias: {}", excerpt(.0))]
     Chain(String),
     /// The text is no 20 bytes in cb58.
     #[error(transparent)]

@@ -56,7 +56,7 @@ pub struct ChainContext {
     pub scope: Scope,
     /// The network's native asset.
     pub native_asset_id: AssetId,
-    /// Names that stand for the native asset wherever an asset is named (decision 2).
+    /// Names that stand for the native asset wherever an asset is named (docs/decisions.md, "Native asset aliases").
     pub native_aliases: Vec<String>,
     /// Names of all chains.
     pub aliases: Arc<dyn Aliases>,

@@ -59,7 +59,8 @@ pub trait ChainMachine: Send + Sync + 'static {
     async fn verify(&self, ancestry: &[Bundle], bundle: &Bundle) -> Result<Verdict, ChainError>;
 
     /// Makes a bundle final: one atomic write for all chains, durable when this returns. The same
-    /// bundle again is no error and changes nothing.
+    /// bundle again is no error and changes nothing. While the disk is full or fails, it waits: that is
+    /// no fault of the bundle.
     async fn finalize(&self, bundle: &Bundle, proof: Option<Bytes>) -> Result<(), FinalizeError>;
 
     /// Tells how far an undecided bundle has come.

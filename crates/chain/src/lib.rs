@@ -18,19 +18,25 @@ pub mod address;
 pub mod audit;
 mod bundle;
 mod context;
+mod drop_log;
 mod engine;
 mod error;
 pub mod listing;
 mod machine;
+mod maintenance;
 pub mod tables;
 mod vm;
 
 pub use bundle::{Bundle, BundleId, MAX_BUNDLE_BLOCKS, MAX_BUNDLE_SIZE};
 pub use context::{Aliases, ChainContext, FixedAliases};
+pub use drop_log::{DropLog, DropRecord, DropTables, Dropped, MAX_AGE_MS, MAX_RECORDS};
 pub use engine::{
     ChainMachine, Engine, EngineError, EngineStatus, ProposeCtx, Role, Shutdown, ShutdownTrigger,
     Stage, Verdict,
 };
 pub use error::{BlockError, ChainError, FinalizeError};
 pub use machine::{AcceptedEvent, Machine, MachineConfig};
-pub use vm::{BuildContext, Built, ChainStats, ChainVm, Dialect, ExecutedBlock, Route};
+pub use maintenance::{Maintenance, Wakeup};
+pub use vm::{
+    BuildContext, Built, ChainStats, ChainVm, Dialect, ExecutedBlock, PoolFigures, Route,
+};

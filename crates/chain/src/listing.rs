@@ -2,7 +2,7 @@
 //! texts.
 
 use esker_primitives::ids::IdError;
-use esker_primitives::{ChainId, Id, ShortId, go};
+use esker_primitives::{ChainId, Id, ShortId, excerpt, go};
 use esker_rpc::RpcError;
 use esker_rpc::wire::{Encoding, EncodingError};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub enum ListingError {
     #[error("number of addresses given, {0}, exceeds maximum, {MAX_ADDRESSES}")]
     TooManyAddresses(usize),
     /// The source is no chain that the node knows.
-    #[error("problem parsing source chainID {quoted}: there is no ID with alias: {0}", quoted = go::quote(.0))]
+    #[error("problem parsing source chainID {quoted}: there is no ID with alias: {alias}", quoted = go::quote(.0), alias = excerpt(.0))]
     SourceChain(String),
     /// The UTXO that a page starts after is no ID.
     #[error("couldn't parse start index utxo: {0}")]

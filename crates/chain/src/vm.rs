@@ -107,11 +107,20 @@ pub struct ChainStats {
     pub accepted_txs: u64,
 }
 
+/// Counts of a chain's pool since the start of the process, by reason, for metrics.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolFigures {
+    /// Transactions that had been taken in, and left without being accepted.
+    pub dropped: Vec<(&'static str, u64)>,
+    /// Transactions that were not taken in.
+    pub refused: Vec<(&'static str, u64)>,
+}
+
 /// One chain. Its methods are called from several threads; only the machine calls those that build,
 /// verify and accept, one at a time.
 ///
 /// Everything that is valid or not is decided from a block's bytes and the state that `parent` shows:
-/// two nodes that see the same blocks agree (decision 37).
+/// two nodes that see the same blocks agree (docs/decisions.md, "Time in a block").
 pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
     /// What the chain was told about itself.
     fn context(&self) -> &ChainContext;
@@ -162,4 +171,21 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
 
     /// Figures for metrics; cheap.
     fn stats(&self) -> ChainStats;
+
+    /// The transactions that wait for a block, in a form of the chain's own, so that [`Self::restore_txs`] can take
+    /// them in again in this order. Called when nothing else runs any more.
+    fn waiting_txs(&self) -> Vec<Bytes> {
+        Vec::new()
+    }
+
+    /// Takes in what [`Self::waiting_txs`] gave before the node stopped, and keeps the reasons why others are not
+    /// valid any more. Gives how many wait again. Called after [`Self::check`], before anything else runs.
+    fn restore_txs(&self, _txs: Vec<Bytes>) -> usize {
+        0
+    }
+
+    /// Figures of the pool for metrics; cheap. A reason is always listed, or never.
+    fn pool_figures(&self) -> PoolFigures {
+        PoolFigures::default()
+    }
 }

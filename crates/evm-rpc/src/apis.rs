@@ -1,4 +1,4 @@
-//! Which services are served: the list `eth-apis` (c-chain.md 4.2).
+//! Which services are served: the list `eth-apis` (docs/protocol/c-chain-rpc.md, "Services").
 
 use std::collections::BTreeSet;
 

@@ -3,7 +3,7 @@
 /// Blocks whose state a pruning node keeps, and whose proofs it makes.
 pub const PRUNED_BLOCKS: u64 = 32;
 
-/// How far back proofs are made (decision 19).
+/// How far back proofs are made (docs/decisions.md, "Proof window").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProofWindow {
     /// Of any block.
@@ -33,6 +33,7 @@ pub struct ReadConfig {
     pub proof_window: ProofWindow,
     /// What `web3_clientVersion` answers.
     pub client_version: String,
-    /// What `net_version` answers: 1 on the public networks, otherwise the chain ID (decision 17).
+    /// What `net_version` answers: 1 on the public networks, otherwise the chain ID
+    /// (docs/decisions.md, "Network version").
     pub net_version: String,
 }

@@ -1,8 +1,10 @@
-//! The EVM's JSON-RPC: the methods with which wallets and tools read, call and send (c-chain.md 3, 4).
+//! The EVM's JSON-RPC: the methods with which wallets and tools read, call and send
+//! (docs/protocol/c-chain-rpc.md, "C-Chain JSON-RPC").
 //!
 //! - [`wire`]: forms of arguments and replies, with the reference's texts and order of members.
-//! - One folder a namespace: [`evm`] (which clients know as `eth`), [`net`], [`txpool`], [`web3`]. A service is a
-//!   table of methods over what it reads; [`Apis`] says which services a node serves.
+//! - One folder a namespace: [`evm`] (which clients know as `eth`), [`net`], `personal`, [`txpool`], [`web3`]. A
+//!   service is a table of methods over what it reads; [`Apis`] says which services a node serves. What tools ask a
+//!   development node stands in `development`.
 //! - [`Reads`] is what reading methods share: the ports [`esker_evm::view::ChainReader`] and
 //!   [`esker_evm::view::PoolReader`], and how a block parameter becomes a block.
 //! - [`subscriptions`]: what connections that can be notified are told.
@@ -13,9 +15,11 @@
 
 mod apis;
 mod config;
+mod development;
 mod error;
 pub mod evm;
 pub mod net;
+mod personal;
 mod reads;
 pub mod subscriptions;
 pub mod txpool;
@@ -24,5 +28,6 @@ pub mod wire;
 
 pub use apis::{Api, Apis, UnknownApi};
 pub use config::{PRUNED_BLOCKS, ProofWindow, ReadConfig};
+pub use development::{DevelopmentNode, development_methods};
 pub use error::unreadable;
 pub use reads::Reads;

@@ -26,7 +26,8 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// The header of a number or name; `None` above the last accepted block (decision 29).
+    /// The header of a number or name; `None` above the last accepted block
+    /// (docs/decisions.md, "Blocks above the tip").
     pub fn header_by_number(
         &self,
         number: BlockNumber,

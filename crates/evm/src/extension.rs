@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use alloy_primitives::{B256, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, U256};
+use esker_chain::DropLog;
 use esker_chain::audit::AuditSite;
 use esker_storage::audit::{AuditError, Finding, shown};
 use esker_storage::{Draft, KvRead};
@@ -111,6 +112,27 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
 
     /// A block that carries this will never be accepted.
     fn abandoned(&self, _ext_data: &Bytes) {}
+
+    /// The nonces of an account that something waiting uses, ascending.
+    fn waiting_nonces(&self, _account: &Address) -> Vec<u64> {
+        Vec::new()
+    }
+
+    /// Why transactions of the extension were dropped. The chain opens the log and saves what is added to it.
+    fn drop_log(&self) -> Option<&DropLog> {
+        None
+    }
+
+    /// The extension's transactions that wait for a block, as [`Self::restore_tx`] takes them in again.
+    fn waiting_txs(&self) -> Vec<Bytes> {
+        Vec::new()
+    }
+
+    /// Takes in a transaction that waited when the node stopped; false where it is not valid any more, whose reason
+    /// is kept.
+    fn restore_tx(&self, _tx: &[u8]) -> bool {
+        false
+    }
 
     /// Looks at what accepted blocks carried, and at the extension's rows.
     fn audit(&self) -> Box<dyn ExtensionAudit + '_> {

@@ -14,7 +14,7 @@ use tokio::sync::broadcast;
 
 use crate::chain::AcceptedBlock;
 use crate::logs::{LogBlocks, LogQuery};
-use crate::pool::{AccountContent, Content, Pool, PooledTx};
+use crate::pool::{AccountContent, Content, Dropped, PooledTx};
 use crate::rules::Rules;
 use crate::state::{At, StateError, StateView};
 use crate::types::{Block, Header, Receipt};
@@ -46,6 +46,20 @@ pub struct TxLocation {
     pub height: u64,
     /// Its place in the block, from 0.
     pub index: usize,
+}
+
+/// What is known of the block in which an account used a nonce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NonceUse {
+    /// No accepted block used it.
+    Unused,
+    /// The block of this height did.
+    At(u64),
+    /// A block up to this height did; the states that would tell which one are no longer kept.
+    Pruned {
+        /// Height of the oldest state that is kept.
+        oldest: u64,
+    },
 }
 
 /// A block that was refused.
@@ -132,6 +146,9 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// Where an accepted transaction is. One that is not indexed is not known.
     fn location(&self, tx: B256) -> Result<Option<TxLocation>, ViewError>;
 
+    /// In which accepted block an account's nonce went past `nonce`.
+    fn nonce_use(&self, account: Address, nonce: u64) -> Result<NonceUse, ViewError>;
+
     /// The state after this accepted block.
     fn state_after(&self, block: &SealedHeader) -> Result<StateSnapshot, ViewError>;
 
@@ -144,11 +161,21 @@ pub trait PoolReader: Send + Sync + fmt::Debug + 'static {
     /// A transaction that waits, pending or queued.
     fn transaction(&self, hash: B256) -> Option<PooledTx>;
 
+    /// The transaction of an account that waits with this nonce, pending or queued.
+    fn transaction_of(&self, account: Address, nonce: u64) -> Option<PooledTx>;
+
     /// The nonce after an account's pending transactions; `None`: it has none, so the state tells.
     fn next_nonce(&self, account: Address) -> Option<u64>;
 
     /// How many are pending, and how many queued.
     fn counts(&self) -> (usize, usize);
+
+    /// Bytes of all.
+    fn bytes(&self) -> usize;
+
+    /// Why a transaction left the pool without being mined; `None` of one that waits, was mined, or is not
+    /// remembered.
+    fn dropped(&self, hash: B256) -> Result<Option<Dropped>, ViewError>;
 
     /// Everything, by account. What it costs follows from the pool's limits.
     fn content(&self) -> Content;
@@ -158,32 +185,6 @@ pub trait PoolReader: Send + Sync + fmt::Debug + 'static {
 
     /// The pending ones of some accounts, by account in the order given and by nonce.
     fn pending_of(&self, accounts: &[Address]) -> Vec<PooledTx>;
-}
-
-impl PoolReader for Pool {
-    fn transaction(&self, hash: B256) -> Option<PooledTx> {
-        self.get(&hash).map(|(tx, _)| tx)
-    }
-
-    fn next_nonce(&self, account: Address) -> Option<u64> {
-        Self::next_nonce(self, &account)
-    }
-
-    fn counts(&self) -> (usize, usize) {
-        Self::counts(self)
-    }
-
-    fn content(&self) -> Content {
-        Self::content(self)
-    }
-
-    fn content_of(&self, account: Address) -> AccountContent {
-        Self::content_of(self, &account)
-    }
-
-    fn pending_of(&self, accounts: &[Address]) -> Vec<PooledTx> {
-        Self::pending_of(self, accounts)
-    }
 }
 
 /// What happens on the chain and in the pool, from the moment of asking on.

@@ -1,4 +1,4 @@
-//! The reference's record forms of an exported user (x-chain.md 10).
+//! The reference's record forms of an exported user (docs/protocol/keystore.md, "Exported users").
 //!
 //! ```text
 //! user    u16 0 | hash 32 | salt 16 | u32 n | n * ( u32 len | key | u32 len | value )    ascending by key

@@ -1,8 +1,8 @@
-//! Why the keystore refused, with the reference's texts (x-chain.md 10).
+//! Why the keystore refused, with the reference's texts (docs/protocol/keystore.md, "Users and errors").
 
 use esker_primitives::codec::CodecError;
-use esker_primitives::go;
 use esker_primitives::keys::PrivateKeyError;
+use esker_primitives::{excerpt, go};
 use esker_rpc::RpcError;
 use esker_storage::StorageError;
 use thiserror::Error;
@@ -22,14 +22,14 @@ pub enum KeystoreError {
     /// The password is too long.
     #[error("password exceeds maximum length of 1024 chars")]
     LongPassword,
-    /// The password breaks the rule of decision 10.
+    /// The password breaks the rule (docs/decisions.md, "Password strength").
     #[error("password is too weak")]
     WeakPassword,
     /// The name is taken.
-    #[error("user already exists: {0}")]
+    #[error("user already exists: {}", excerpt(.0))]
     Exists(String),
     /// There is no such user.
-    #[error("user doesn't exist: {0}")]
+    #[error("user doesn't exist: {}", excerpt(.0))]
     Unknown(String),
     /// The password is wrong, or, where the two must not be told apart, there is no such user.
     #[error("incorrect password: user {}", go::quote(.0))]
@@ -55,6 +55,14 @@ pub enum KeystoreError {
     /// Too many password checks are under way.
     #[error("keystore is busy: too many password checks are waiting; try again later")]
     Busy,
+    /// A user's queue is full.
+    #[error("too many calls of user {} are waiting: at most {max} at a time", go::quote(name))]
+    TooManyCalls {
+        /// The user.
+        name: String,
+        /// Calls that may wait or run.
+        max: usize,
+    },
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),

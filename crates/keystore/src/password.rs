@@ -7,13 +7,13 @@ use zeroize::Zeroizing;
 
 use crate::KeystoreError;
 
-/// Longest name in characters. The reference counts bytes.
-pub const MAX_NAME_CHARS: usize = 1024;
+/// Longest name, in bytes of its UTF-8.
+pub const MAX_NAME_BYTES: usize = 1024;
 
-/// Longest password in characters. The reference counts bytes.
-pub const MAX_PASSWORD_CHARS: usize = 1024;
+/// Longest password, in bytes of its UTF-8.
+pub const MAX_PASSWORD_BYTES: usize = 1024;
 
-/// Fewest characters of a new password (decision 10).
+/// Fewest characters of a new password (docs/decisions.md, "Password strength").
 const MIN_PASSWORD_CHARS: usize = 8;
 
 /// A password in memory: wiped when dropped, never shown.
@@ -40,18 +40,18 @@ impl fmt::Debug for Password {
     }
 }
 
-/// A name may be any text but the empty one, of at most [`MAX_NAME_CHARS`].
+/// A name may be any text but the empty one, of at most [`MAX_NAME_BYTES`].
 pub fn check_name(name: &str) -> Result<(), KeystoreError> {
     if name.is_empty() {
         Err(KeystoreError::EmptyName)
-    } else if longer_than(name, MAX_NAME_CHARS) {
+    } else if name.len() > MAX_NAME_BYTES {
         Err(KeystoreError::LongName)
     } else {
         Ok(())
     }
 }
 
-/// The rule for a new password (specification section 8, decision 10): at least 8 characters, with upper
+/// The rule for a new password (docs/decisions.md, "Password strength"): at least 8 characters, with upper
 /// case, lower case, a digit and a symbol. A symbol is whatever is no letter, no digit and no control
 /// character; a space counts.
 pub fn check_strength(password: &Password) -> Result<(), KeystoreError> {
@@ -59,7 +59,7 @@ pub fn check_strength(password: &Password) -> Result<(), KeystoreError> {
     if text.is_empty() {
         return Err(KeystoreError::EmptyPassword);
     }
-    if longer_than(text, MAX_PASSWORD_CHARS) {
+    if text.len() > MAX_PASSWORD_BYTES {
         return Err(KeystoreError::LongPassword);
     }
     let has = |test: fn(char) -> bool| text.chars().any(test);
@@ -70,11 +70,6 @@ pub fn check_strength(password: &Password) -> Result<(), KeystoreError> {
         && has(char::is_numeric)
         && has(symbol);
     if strong { Ok(()) } else { Err(KeystoreError::WeakPassword) }
-}
-
-/// Looks no further than it must: a body may hold megabytes.
-fn longer_than(text: &str, chars: usize) -> bool {
-    text.chars().nth(chars).is_some()
 }
 
 #[cfg(test)]
@@ -99,11 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn lengths_count_characters_not_bytes() {
-        assert_eq!(strength(&"😀Aa1".repeat(256)), "");
-        let long = format!("{}x", "😀Aa1".repeat(256));
+    fn lengths_count_bytes() {
+        let longest = "😀Aa1!".repeat(128);
+        assert_eq!((longest.len(), strength(&longest).as_str()), (1024, ""));
+        let long = format!("{longest}x");
         assert_eq!(strength(&long), "password exceeds maximum length of 1024 chars");
-        check_name(&"😀".repeat(1024)).unwrap();
+        check_name(&"😀".repeat(256)).unwrap();
+        check_name(&"😀".repeat(257)).unwrap_err();
         check_name(&"x".repeat(1025)).unwrap_err();
         check_name("").unwrap_err();
     }

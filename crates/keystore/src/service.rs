@@ -1,4 +1,4 @@
-//! The `keystore` namespace (specification 4.5).
+//! The `keystore` namespace (docs/protocol/keystore.md, "Keystore").
 
 use std::sync::Arc;
 
@@ -51,12 +51,14 @@ struct ExportUserReply {
 
 /// The methods, in the order of the specification.
 pub fn methods() -> MethodTable<KeystoreService> {
-    MethodTable::new("keystore")
-        .on_async("createUser", KeystoreService::create_user)
-        .deprecated_async("deleteUser", DEPRECATED_SINCE, KeystoreService::delete_user)
-        .deprecated_async("exportUser", DEPRECATED_SINCE, KeystoreService::export_user)
-        .deprecated_async("importUser", DEPRECATED_SINCE, KeystoreService::import_user)
-        .deprecated("listUsers", DEPRECATED_SINCE, KeystoreService::list_users)
+    MethodTable::new("keystore").trusted_callers_only(|table| {
+        table
+            .on_async("createUser", KeystoreService::create_user)
+            .deprecated_async("deleteUser", DEPRECATED_SINCE, KeystoreService::delete_user)
+            .deprecated_async("exportUser", DEPRECATED_SINCE, KeystoreService::export_user)
+            .deprecated_async("importUser", DEPRECATED_SINCE, KeystoreService::import_user)
+            .deprecated("listUsers", DEPRECATED_SINCE, KeystoreService::list_users)
+    })
 }
 
 impl KeystoreService {
@@ -65,7 +67,7 @@ impl KeystoreService {
         Arc::new(Self { keystore })
     }
 
-    /// A new user; the password rule is decision 10's.
+    /// A new user (docs/decisions.md, "Password strength").
     async fn create_user(self: Arc<Self>, args: Credentials) -> Result<Empty, RpcError> {
         self.keystore.create_user(&args.username, &args.password).await?;
         Ok(Empty {})

@@ -114,6 +114,8 @@ impl Keystore {
         password: &Password,
         entries: &PlainEntries,
     ) -> Result<(), KeystoreError> {
+        // Before the costly part.
+        self.store()?.ensure_writable()?;
         let salt = self.random();
         let password_key = self.hash(password, salt).await?;
         let key = user_key(name);
@@ -154,7 +156,10 @@ impl Keystore {
         name: &str,
         password: &Password,
     ) -> Result<User, KeystoreError> {
-        check_name(name)?;
+        // As in the reference: a name that is too long is one that nobody has.
+        if name.is_empty() {
+            return Err(KeystoreError::EmptyName);
+        }
         let wrong = || KeystoreError::WrongPassword(name.into());
         if self.store.is_none() {
             return Err(wrong());
@@ -239,6 +244,7 @@ impl Keystore {
         name: &str,
         password: &Password,
     ) -> Result<Vec<u8>, KeystoreError> {
+        check_name(name)?;
         let user = self.unlock(name, password).await?;
         let entries = user.entries()?;
         let (keystore, password) = (Arc::clone(self), password.clone());

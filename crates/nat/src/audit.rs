@@ -11,7 +11,7 @@ use esker_storage::StorageError;
 use esker_storage::audit::{AuditError, Finding, compare_rows};
 
 use crate::extension::AtomicExtension;
-use crate::tables::{AcceptedTx, TXS};
+use crate::tables::{AcceptedTx, DROPPED, TXS};
 use crate::transfer::add_requests;
 use crate::txs::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data};
 
@@ -99,6 +99,7 @@ impl ExtensionAudit for AtomicAudit<'_> {
     }
 
     fn finish(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+        DROPPED.audit(&self.place("dropped atomic"), self.0.context().scope, site)?;
         let prefix = TXS.prefix(self.0.context().scope);
         let name = |key: &[u8]| {
             let id = key.strip_prefix(&prefix).and_then(|id| id.try_into().ok()).map(Id::new);

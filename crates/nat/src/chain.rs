@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use alloy_primitives::U256;
 use esker_chain::ChainContext;
-use esker_evm::chain::Evm;
+use esker_evm::chain::{ChainReadError, Evm};
 use esker_evm::executor::{NoHashes, StateOverlay};
 use esker_evm::rules::FeeRuleError;
 use esker_evm::state::StateError;
 use esker_evm::verify::MAX_ATOMIC_GAS;
 use esker_primitives::ids::TxId;
-use esker_storage::{StorageError, StorageResult};
+use esker_storage::{KvRead, StorageError, StorageResult};
 
+use crate::accounts::AfterPools;
 use crate::extension::{AtomicExtension, MAX_BUILT_BYTES};
-use crate::pool::{AtomicPool, PoolError, PoolStatus};
+use crate::pool::{AccountNonce, AtomicPool, JoinError, PoolError, PoolStatus};
 use crate::tables::AcceptedTx;
 use crate::transfer::{TransferError, transfer};
 use crate::txs::AtomicTx;
@@ -38,10 +39,31 @@ pub enum SubmitError {
     /// The fees of the next block can't be told.
     #[error(transparent)]
     Fees(#[from] FeeRuleError),
+    /// Others took what it spends, or the chain moved on, again and again.
+    #[error("the chain moved on while the transaction was verified; try again")]
+    Outdated,
     /// State can't be read.
     #[error(transparent)]
     State(#[from] StateError),
 }
+
+/// Why a transaction that was built for a user was not taken.
+#[derive(Debug)]
+pub(crate) enum BuiltError {
+    /// What it spends was taken after it was chosen, or the chain moved on: on the state of now it may do.
+    Overtaken,
+    /// For good.
+    Refused(SubmitError),
+}
+
+impl<E: Into<SubmitError>> From<E> for BuiltError {
+    fn from(error: E) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+/// How often a transaction is verified that blocks overtake meanwhile.
+const MAX_CHECKS: usize = 8;
 
 impl From<StorageError> for SubmitError {
     fn from(error: StorageError) -> Self {
@@ -69,7 +91,8 @@ pub struct Nat {
 
 impl Nat {
     /// The chain `evm`, which was made with `extension`.
-    pub const fn new(evm: Arc<Evm>, extension: Arc<AtomicExtension>) -> Self {
+    pub fn new(evm: Arc<Evm>, extension: Arc<AtomicExtension>) -> Self {
+        extension.set_chain(&evm);
         Self { evm, extension }
     }
 
@@ -100,38 +123,102 @@ impl Nat {
     /// threads.
     pub fn submit(&self, tx: AtomicTx) -> Result<TxId, SubmitError> {
         let id = tx.id();
-        if !self.pool().contains(&id) {
-            self.verify(&tx)?;
-            self.pool().add(tx)?;
+        for _ in 0..MAX_CHECKS {
+            if self.pool().contains(&id) {
+                self.context().work.notify_one();
+                return Ok(id);
+            }
+            self.context().store.ensure_writable()?;
+            let reader = self.context().store.snapshot()?;
+            self.verify_on(&tx, reader.as_ref())?;
+            let verified_at = self.height(reader.as_ref())?;
+            match self.pool().add_verified(tx.clone(), verified_at) {
+                Ok(()) => {
+                    self.context().work.notify_one();
+                    return Ok(id);
+                }
+                Err(JoinError::Pool(error)) => return Err(error.into()),
+                Err(JoinError::Outdated) => {}
+            }
         }
-        self.context().work.notify_one();
-        Ok(id)
+        Err(SubmitError::Outdated)
+    }
+
+    /// As [`Self::submit`], of an import that was built for a user: it replaces nothing that waits.
+    pub(crate) fn submit_import(&self, tx: AtomicTx) -> Result<TxId, BuiltError> {
+        self.context().store.ensure_writable()?;
+        let reader = self.context().store.snapshot()?;
+        match self.verify_on(&tx, reader.as_ref()) {
+            // Accepted or taken since it was looked for.
+            Err(SubmitError::Invalid(VerifyError::UtxosNotFound(_))) => Err(BuiltError::Overtaken),
+            Err(error) => Err(error.into()),
+            Ok(()) => self.join(tx, self.height(reader.as_ref())?, &[]),
+        }
+    }
+
+    /// As [`Self::submit`], of an export that was built for a user on what `accounts` hold: it replaces nothing
+    /// that waits, and its nonces may have to come.
+    pub(crate) fn submit_export(
+        &self,
+        tx: AtomicTx,
+        accounts: &AfterPools<'_>,
+    ) -> Result<TxId, BuiltError> {
+        self.context().store.ensure_writable()?;
+        self.check_rules(&tx, accounts.reader())?;
+        let nonces: Vec<AccountNonce> = tx.unsigned().account_nonces().collect();
+        let follows = accounts.exports_before(&nonces);
+        // Who sends a transaction of the EVM without a nonce waits until this one has got its own.
+        self.evm.senders().during_all(nonces.iter().map(|nonce| nonce.account), || {
+            let in_evm = |nonce: &AccountNonce| {
+                self.evm.pool().get_by_nonce(&nonce.account, nonce.nonce).is_some()
+            };
+            if nonces.iter().any(in_evm) {
+                return Err(BuiltError::Overtaken);
+            }
+            self.join(tx, self.height(accounts.reader())?, &follows)
+        })
+    }
+
+    fn join(
+        &self,
+        tx: AtomicTx,
+        verified_at: u64,
+        follows: &[AccountNonce],
+    ) -> Result<TxId, BuiltError> {
+        let id = tx.id();
+        match self.pool().add_built(tx, verified_at, follows) {
+            Ok(()) => {
+                self.context().work.notify_one();
+                Ok(id)
+            }
+            Err(JoinError::Pool(error)) => Err(error.into()),
+            Err(JoinError::Outdated) => Err(BuiltError::Overtaken),
+        }
+    }
+
+    /// What accounts hold after what waits in both pools.
+    pub(crate) fn accounts(&self) -> StorageResult<AfterPools<'_>> {
+        Ok(AfterPools::new(self, self.context().store.snapshot()?))
+    }
+
+    /// Height of the last block that a reader shows.
+    fn height(&self, reader: &dyn KvRead) -> StorageResult<u64> {
+        match self.evm.view(reader).tip() {
+            Ok(tip) => Ok(tip.height),
+            Err(ChainReadError::Storage(error)) => Err(error),
+            Err(other) => Err(StorageError::Corrupted(other.to_string())),
+        }
     }
 
     /// Whether a transaction is valid on the last accepted state: by the rules of its last block, at the base fee
     /// of one that would be made now.
     pub fn verify(&self, tx: &AtomicTx) -> Result<(), SubmitError> {
-        if tx.bytes().len() > MAX_BUILT_BYTES {
-            return Err(SubmitError::TooLong(tx.bytes().len()));
-        }
-        if tx.gas() > MAX_ATOMIC_GAS {
-            return Err(SubmitError::TooMuchGas(tx.gas()));
-        }
-        let reader = self.context().store.snapshot()?;
-        let phase = self.evm.params().rules.phase_at(self.evm.head().header.time)?;
-        let place = Place {
-            context: self.context(),
-            phase: &phase,
-            base_fee: self.next_base_fee()?,
-            time_s: self.context().clock.now_s(),
-            shared: reader.as_ref(),
-            undecided: &[],
-        };
-        place.verify(tx).map_err(|error| match error {
-            CheckError::Rule(error) => SubmitError::Invalid(error),
-            CheckError::Storage(error) => error.into(),
-        })?;
-        let view = self.evm.view(reader.as_ref()).latest_state();
+        self.verify_on(tx, self.context().store.snapshot()?.as_ref())
+    }
+
+    fn verify_on(&self, tx: &AtomicTx, reader: &dyn KvRead) -> Result<(), SubmitError> {
+        self.check_rules(tx, reader)?;
+        let view = self.evm.view(reader).latest_state();
         let mut state = StateOverlay::new(view, &NoHashes, Arc::clone(&self.evm.params().codes));
         transfer(tx.unsigned(), &mut state, &self.context().native_asset_id).map_err(|error| {
             match error {
@@ -139,6 +226,39 @@ impl Nat {
                 TransferError::State(error) => error.into(),
             }
         })
+    }
+
+    /// The rules, but for what accounts must have.
+    fn check_rules(&self, tx: &AtomicTx, reader: &dyn KvRead) -> Result<(), SubmitError> {
+        if tx.bytes().len() > MAX_BUILT_BYTES {
+            return Err(SubmitError::TooLong(tx.bytes().len()));
+        }
+        if tx.gas() > MAX_ATOMIC_GAS {
+            return Err(SubmitError::TooMuchGas(tx.gas()));
+        }
+        let phase = self.evm.params().rules.phase_at(self.evm.head().header.time)?;
+        let place = Place {
+            context: self.context(),
+            phase: &phase,
+            base_fee: self.next_base_fee()?,
+            time_s: self.context().clock.now_s(),
+            shared: reader,
+            undecided: &[],
+        };
+        place.verify(tx).map_err(|error| match error {
+            CheckError::Rule(error) => SubmitError::Invalid(error),
+            CheckError::Storage(error) => error.into(),
+        })
+    }
+
+    /// What became of a transaction, as far as this node knows; `None` if it does not know it.
+    pub fn status(&self, id: &TxId) -> StorageResult<Option<AtomicStatus>> {
+        if let Some((_, status)) = self.find(id)? {
+            return Ok(Some(status));
+        }
+        let reader = self.context().store.snapshot()?;
+        let dropped = self.pool().drop_log().get(reader.as_ref(), self.context().scope, id)?;
+        Ok(dropped.map(|dropped| AtomicStatus::Dropped(dropped.reason)))
     }
 
     /// A transaction that is accepted, waits or was given up lately, and where it is.

@@ -1,9 +1,11 @@
 //! Atomic transactions in EVM blocks: the extension that `evm` verifies, builds and accepts blocks with.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Arc, OnceLock, Weak};
 
-use alloy_primitives::{Bytes, U256};
-use esker_chain::ChainContext;
+use alloy_primitives::{Address, Bytes, U256};
+use esker_chain::{ChainContext, DropLog};
+use esker_evm::chain::Evm;
 use esker_evm::executor::StateOverlay;
 use esker_evm::extension::{
     BlockExtension, ExtBlock, ExtDataView, ExtError, ExtOutcome, ExtSummary, ExtensionAudit,
@@ -20,7 +22,8 @@ use crate::audit::AtomicAudit;
 use crate::json::shown;
 use crate::log;
 use crate::money::Wei;
-use crate::pool::AtomicPool;
+use crate::pool::{AccountNonce, AtomicPool};
+use crate::restore;
 use crate::tables::AcceptedTx;
 use crate::transfer::{TransferError, add_requests, transfer};
 use crate::txs::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data, encode_ext_data};
@@ -35,13 +38,21 @@ pub const MAX_BUILT_BYTES: usize = 40 * 1024;
 pub struct AtomicExtension {
     context: ChainContext,
     pool: AtomicPool,
+    /// The chain, which owns this.
+    evm: OnceLock<Weak<Evm>>,
 }
 
 impl AtomicExtension {
     /// The extension of a chain.
     pub fn new(context: ChainContext) -> Self {
-        let pool = AtomicPool::new(context.native_asset_id);
-        Self { context, pool }
+        let pool = AtomicPool::new(context.native_asset_id, Arc::clone(&context.clock));
+        Self { context, pool, evm: OnceLock::new() }
+    }
+
+    /// Sets the chain, whose pool is asked for transactions that exports follow; the first call counts.
+    pub(crate) fn set_chain(&self, evm: &Arc<Evm>) {
+        // A second call is a defect of the wiring that changes nothing.
+        let _already = self.evm.set(Arc::downgrade(evm));
     }
 
     /// What the chain was told about itself.
@@ -87,6 +98,127 @@ impl AtomicExtension {
             }
         })
     }
+}
+
+/// A block's transactions while they are chosen.
+struct Filling {
+    batch: Batch,
+    taken: Vec<AtomicTx>,
+    bytes: usize,
+}
+
+impl AtomicExtension {
+    /// Takes those of the candidates that the block can hold, as far as there is room. Gives the exports whose
+    /// nonces have not come yet.
+    fn fill(
+        &self,
+        block: &ExtBlock<'_>,
+        state: &mut StateOverlay<'_>,
+        rows: &dyn KvRead,
+        candidates: Vec<AtomicTx>,
+        filling: &mut Filling,
+    ) -> Result<Vec<AtomicTx>, ExtError> {
+        let Filling { batch, taken, bytes } = filling;
+        let mut early = Vec::new();
+        for tx in candidates {
+            // One that consumes what another takes is given up when that one is accepted.
+            if !batch.has_none_of(&tx) {
+                continue;
+            }
+            if first_early_nonce(&tx, state)?.is_some() {
+                early.push(tx);
+                continue;
+            }
+            // One that does not pay the base fee as it is waits for a lower one.
+            let Ok(payment) = Payment::of(&tx, &self.context, block.base_fee) else { continue };
+            let with_tx = bytes.saturating_add(tx.bytes().len());
+            if with_tx > MAX_BUILT_BYTES || batch.gas_with(&payment) > MAX_ATOMIC_GAS {
+                break;
+            }
+            let verified = match self.place(block, rows).verify(&tx) {
+                Ok(()) => transfer(tx.unsigned(), state, &self.context.native_asset_id),
+                Err(CheckError::Storage(error)) => return Err(internal(error)),
+                Err(CheckError::Rule(error)) => Err(error.into()),
+            };
+            match verified {
+                Ok(()) => {
+                    *bytes = with_tx;
+                    batch.consume(&tx);
+                    batch.pay(&payment);
+                    taken.push(tx);
+                }
+                Err(TransferError::State(error)) => return Err(error.into()),
+                // On a block that may yet be abandoned it may be valid again.
+                Err(TransferError::Rule(_)) if !block.undecided.is_empty() => {}
+                Err(TransferError::Rule(error)) => {
+                    self.pool.give_up(&tx.id(), drop_reason(&tx, &error, state)?);
+                }
+            }
+        }
+        Ok(early)
+    }
+
+    /// Gives up exports whose nonces can't come, because nothing waits that uses the nonce before.
+    fn give_up_unreachable(
+        &self,
+        block: &ExtBlock<'_>,
+        state: &mut StateOverlay<'_>,
+        early: &[AtomicTx],
+    ) -> Result<(), ExtError> {
+        // On a block that may yet be abandoned they may be reached again.
+        if !block.undecided.is_empty() {
+            return Ok(());
+        }
+        let evm = self.evm.get().and_then(Weak::upgrade);
+        for tx in early {
+            let Some(nonce) = first_early_nonce(tx, state)? else { continue };
+            let is_reachable = nonce.previous().is_none_or(|before| {
+                let in_evm = |evm: Arc<Evm>| {
+                    evm.pool().get_by_nonce(&before.account, before.nonce).is_some()
+                };
+                self.pool.is_used(&before) || evm.clone().is_some_and(in_evm)
+            });
+            if !is_reachable {
+                let AccountNonce { account, nonce } = nonce;
+                let reason = format!(
+                    "{}: nonce {nonce} of {account} does not come, since the transaction before it was dropped",
+                    VerifyError::InvalidNonce
+                );
+                self.pool.give_up(&tx.id(), reason);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first nonce of an export that its account has not reached.
+fn first_early_nonce(
+    tx: &AtomicTx,
+    state: &mut StateOverlay<'_>,
+) -> Result<Option<AccountNonce>, StateError> {
+    for nonce in tx.unsigned().account_nonces() {
+        if nonce.nonce > state.nonce(nonce.account)? {
+            return Ok(Some(nonce));
+        }
+    }
+    Ok(None)
+}
+
+/// Why a transaction is dropped that breaks a rule.
+fn drop_reason(
+    tx: &AtomicTx,
+    error: &VerifyError,
+    state: &mut StateOverlay<'_>,
+) -> Result<String, StateError> {
+    if *error == VerifyError::InvalidNonce {
+        for AccountNonce { account, nonce } in tx.unsigned().account_nonces() {
+            if nonce < state.nonce(account)? {
+                let by = "was used by another transaction";
+                return Ok(format!("{error}: nonce {nonce} of {account} {by}"));
+            }
+        }
+    }
+    Ok(error.to_string())
 }
 
 /// The transactions that a block carries.
@@ -242,45 +374,20 @@ impl BlockExtension for AtomicExtension {
         let below: HashSet<Id> = undecided.iter().map(AtomicTx::id).collect();
         let mut batch = Batch::default();
         undecided.iter().for_each(|tx| batch.consume(tx));
-        let (mut taken, mut bytes) = (Vec::new(), 0usize);
-        for tx in self.pool.candidates() {
-            // One that consumes what another takes is given up when that one is accepted.
-            if below.contains(&tx.id()) || !batch.has_none_of(&tx) {
-                continue;
-            }
-            bytes = bytes.saturating_add(tx.bytes().len());
-            if bytes > MAX_BUILT_BYTES {
+        let mut filling = Filling { batch, taken: Vec::new(), bytes: 0 };
+        let mut candidates = self.pool.candidates();
+        candidates.retain(|tx| !below.contains(&tx.id()));
+        // An export whose nonce has not come yet is looked at again once another one has used the nonce before.
+        loop {
+            let taken = filling.taken.len();
+            let early = self.fill(block, state, &*rows, candidates, &mut filling)?;
+            if early.is_empty() || filling.taken.len() == taken {
+                self.give_up_unreachable(block, state, &early)?;
                 break;
             }
-            // One that does not pay the base fee as it is waits for a lower one.
-            let Ok(payment) = Payment::of(&tx, &self.context, block.base_fee) else {
-                bytes = bytes.saturating_sub(tx.bytes().len());
-                continue;
-            };
-            if batch.gas_with(&payment) > MAX_ATOMIC_GAS {
-                break;
-            }
-            let verified = match self.place(block, &*rows).verify(&tx) {
-                Ok(()) => transfer(tx.unsigned(), state, &self.context.native_asset_id),
-                Err(CheckError::Storage(error)) => return Err(internal(error)),
-                Err(CheckError::Rule(error)) => Err(error.into()),
-            };
-            match verified {
-                Ok(()) => {
-                    batch.consume(&tx);
-                    batch.pay(&payment);
-                    taken.push(tx);
-                }
-                Err(TransferError::State(error)) => return Err(error.into()),
-                Err(TransferError::Rule(error)) => {
-                    bytes = bytes.saturating_sub(tx.bytes().len());
-                    // On a block that may yet be abandoned it may be valid again.
-                    if block.undecided.is_empty() {
-                        self.pool.give_up(&tx.id(), error.to_string());
-                    }
-                }
-            }
+            candidates = early;
         }
+        let Filling { batch, taken, .. } = filling;
         if taken.is_empty() {
             return Ok(None);
         }
@@ -297,11 +404,27 @@ impl BlockExtension for AtomicExtension {
         for tx in &txs {
             log::accepted(tx, number, &self.context);
         }
-        self.pool.accepted(&txs);
+        self.pool.accepted(number, &txs);
     }
 
     fn abandoned(&self, ext_data: &Bytes) {
         self.pool.returned(&decode_executed(ext_data));
+    }
+
+    fn waiting_nonces(&self, account: &Address) -> Vec<u64> {
+        self.pool.nonces_of(account)
+    }
+
+    fn drop_log(&self) -> Option<&DropLog> {
+        Some(self.pool.drop_log())
+    }
+
+    fn waiting_txs(&self) -> Vec<Bytes> {
+        self.pool.candidates().iter().map(|tx| Bytes::copy_from_slice(tx.bytes())).collect()
+    }
+
+    fn restore_tx(&self, bytes: &[u8]) -> bool {
+        restore::restore_tx(self, bytes)
     }
 
     fn audit(&self) -> Box<dyn ExtensionAudit + '_> {

@@ -1,4 +1,5 @@
-//! Atomic transactions as JSON, under the reference's names (c-chain.md 5.1): for the encoding `json`, and for what
+//! Atomic transactions as JSON, under the reference's names
+//! (docs/protocol/atomic-transactions.md, "JSON form of atomic transactions"): for the encoding `json`, and for what
 //! blocks show of their ext data.
 
 use alloy_primitives::Address;

@@ -1,5 +1,5 @@
 //! Moving assets between the C-Chain and the other chains: atomic transactions, which EVM blocks carry beside
-//! their own (c-chain.md 5).
+//! their own (docs/protocol/atomic-transactions.md, "Atomic transactions").
 //!
 //! - [`txs`]: imports and exports, their bytes, IDs and gas; how a block carries them.
 //! - [`money`]: the two units of the native asset, which are converted nowhere else.
@@ -9,7 +9,7 @@
 //! - [`wallet`]: building them from keys; [`service`]: the `nat` namespace; [`json`]: how they are shown.
 //! - [`AtomicExtension`]: all that as the extension of the chain's blocks.
 //! - [`Nat`]: the chain and its extension as services see them: [`Nat::submit`], [`Nat::verify`], [`Nat::find`],
-//!   [`Nat::next_base_fee`]; names, clock and store (balances, shared memory) through [`Nat::context`] and
+//!   [`Nat::status`], [`Nat::next_base_fee`]; names, clock and store (balances, shared memory) through [`Nat::context`] and
 //!   [`Nat::evm`].
 //!
 //! Nothing here runs EVM code, and `evm` knows nothing of UTXOs: the two meet in `evm`'s port for extensions.
@@ -32,10 +32,12 @@ pub mod txs;
 pub mod verify;
 pub mod wallet;
 
+mod accounts;
 mod audit;
 mod chain;
 mod extension;
 mod log;
+mod restore;
 
 pub use chain::{AtomicStatus, Nat, SubmitError};
 pub use extension::{AtomicExtension, MAX_BUILT_BYTES};

@@ -1,5 +1,7 @@
-//! Rows of the extension: accepted atomic transactions. Tags 0x60 to 0x6f of the chain's scope.
+//! Rows of the extension: accepted atomic transactions, and why others were dropped. Tags 0x60 to 0x6f of the chain's
+//! scope.
 
+use esker_chain::DropTables;
 use esker_primitives::ids::TxId;
 use esker_storage::{KvRead, KvWrite, Scope, StorageError, StorageResult, Table, ValueCodec};
 
@@ -7,6 +9,12 @@ use crate::txs::AtomicTx;
 
 /// Accepted atomic transactions by ID.
 pub const TXS: Table<TxId, AcceptedTx> = Table::new(0x60, "atomic transaction");
+
+/// Why atomic transactions that the pool had taken were dropped.
+pub static DROPPED: DropTables = DropTables {
+    records: Table::new(0x61, "dropped atomic transaction"),
+    order: Table::new(0x62, "order of dropped atomic transactions"),
+};
 
 /// An accepted transaction as it is stored: its height (u64), then its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

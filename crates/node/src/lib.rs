@@ -13,6 +13,7 @@ pub mod clock;
 pub mod config;
 pub mod http;
 pub mod identity;
+pub mod journal;
 pub mod logging;
 pub mod metrics;
 pub mod networks;

@@ -112,12 +112,12 @@ fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result 
     let aliases = ready.native_aliases.join(" or ");
     writeln!(out, "  {:<12} {}  {dim}{aliases}{off}\n", "Native asset", ready.native_asset_id)?;
     writeln!(out, "{bold}Accounts{off}, {} each: {DEV_MNEMONIC}", grouped(DEV_BALANCE))?;
-    writeln!(out, "  {dim}{DEV_PATH}/N{off}")?;
+    writeln!(out, "  {dim}{DEV_PATH}/N: on X, on C, private key{off}")?;
     for (index, account) in DEV_ACCOUNTS.iter().enumerate() {
-        writeln!(out, "  {index}  {}", addresses(account))?;
+        writeln!(out, "  {index}  {}", account_line(account))?;
     }
     writeln!(out, "{bold}Well-known key{off}: {WELL_KNOWN_KEY}")?;
-    writeln!(out, "     {}", addresses(&WELL_KNOWN))?;
+    writeln!(out, "     {}", account_line(&WELL_KNOWN))?;
     writeln!(
         out,
         "{warn}These keys are public: whatever they own on another network belongs to anyone.{off}\n"
@@ -140,8 +140,9 @@ fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result 
     )
 }
 
-fn addresses(account: &Account) -> String {
-    format!("X-{}  {}", account.local_address, account.c_address)
+/// Its addresses and its key, on one line.
+fn account_line(account: &Account) -> String {
+    format!("X-{}  {}  0x{}", account.local_address, account.c_address, account.key_hex)
 }
 
 /// `10,000`.
@@ -187,7 +188,9 @@ pub fn endpoints(paths: &[String], primary_aliases: &[String]) -> Vec<(String, S
             shown.push((name.to_owned(), path.to_owned()));
         }
     }
-    shown.extend(primary_aliases.iter().filter_map(|alias| {
+    // That of P says that there is none.
+    let indexed = primary_aliases.iter().filter(|alias| *alias != "P");
+    shown.extend(indexed.filter_map(|alias| {
         let path = format!("/ext/index/{alias}/block");
         paths.contains(&path).then(|| (format!("{alias} index"), path))
     }));
@@ -237,7 +240,7 @@ mod tests {
             ),
             chains: vec![
                 chain("X", "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed", true),
-                chain("C", "sgAg4Y4TandHgMEvA4KqtaWrUXsPxuNtZSV4PWKBGMuDqbJpE", true),
+                chain("C", "2BWjAem9GFUrxT8pAagsjJeLzCZGXKnLZzhRK7pbw4ZjYZ7UkL", true),
             ],
             native_asset_id: "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe".to_owned(),
             native_aliases: vec!["NAT".to_owned(), "AVAX".to_owned()],
@@ -266,23 +269,23 @@ mod tests {
               EVM RPC      http://127.0.0.1:8545
 
               X-Chain ID   2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed
-              C-Chain ID   sgAg4Y4TandHgMEvA4KqtaWrUXsPxuNtZSV4PWKBGMuDqbJpE
+              C-Chain ID   2BWjAem9GFUrxT8pAagsjJeLzCZGXKnLZzhRK7pbw4ZjYZ7UkL
               Native asset 2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe  NAT or AVAX
 
             Accounts, 10,000 each: test test test test test test test test test test test junk
-              m/44'/60'/0'/0/N
-              0  X-local15428vq2uzwhm3taey9sr9x5vm6tk78ew499s5v  0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
-              1  X-local1cjzphr67dug28rw9ueewrqllmxlqe5f0unaxss  0x70997970C51812dc3A010C7d01b50e0d17dc79C8
-              2  X-local1sj3m3zudqkw4plsvm7p08h9q89lsy4wput6fxp  0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC
-              3  X-local1y3fgntsaf2cmylsnu3880g7wp6aj73zu2kkjd4  0x90F79bf6EB2c4f870365E785982E1f101E93b906
-              4  X-local1jft4f7x5cajyw6w8vfj9708mx9jfswq0a739vp  0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65
-              5  X-local1syp9y2mlfrrjwdaj5ytezh9wuerwuhncjwye9m  0x9965507D1a55bcC2695C58ba16FB37d819B0A4dc
-              6  X-local1zyf8ga3p89xmjaxje2ckvtvhjzv7g24s30j6rq  0x976EA74026E726554dB657fA54763abd0C3a0aa9
-              7  X-local1mer4xr0wqlq7v8m678vvx4zeyep20v8rhw76tp  0x14dC79964da2C08b23698B3D3cc7Ca32193d9955
-              8  X-local1l5rrv44ufqq97psu2jqx909mdnjapwv0sapt8w  0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f
-              9  X-local14flvw0x8fstzly79tacgsulxvkpv858q9nskex  0xa0Ee7A142d267C1f36714E4a8F75612F20a79720
+              m/44'/60'/0'/0/N: on X, on C, private key
+              0  X-local15428vq2uzwhm3taey9sr9x5vm6tk78ew499s5v  0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266  0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80
+              1  X-local1cjzphr67dug28rw9ueewrqllmxlqe5f0unaxss  0x70997970C51812dc3A010C7d01b50e0d17dc79C8  0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d
+              2  X-local1sj3m3zudqkw4plsvm7p08h9q89lsy4wput6fxp  0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC  0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a
+              3  X-local1y3fgntsaf2cmylsnu3880g7wp6aj73zu2kkjd4  0x90F79bf6EB2c4f870365E785982E1f101E93b906  0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6
+              4  X-local1jft4f7x5cajyw6w8vfj9708mx9jfswq0a739vp  0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65  0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a
+              5  X-local1syp9y2mlfrrjwdaj5ytezh9wuerwuhncjwye9m  0x9965507D1a55bcC2695C58ba16FB37d819B0A4dc  0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba
+              6  X-local1zyf8ga3p89xmjaxje2ckvtvhjzv7g24s30j6rq  0x976EA74026E726554dB657fA54763abd0C3a0aa9  0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e
+              7  X-local1mer4xr0wqlq7v8m678vvx4zeyep20v8rhw76tp  0x14dC79964da2C08b23698B3D3cc7Ca32193d9955  0x4bbbf85ce3377467afe5d46f804f221813b2bb87f24d81f60f1fcdbf7cbf4356
+              8  X-local1l5rrv44ufqq97psu2jqx909mdnjapwv0sapt8w  0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f  0xdbda1821b80551c9d65939329250298aa3472ba22feea921c0cf5d620ea67b97
+              9  X-local14flvw0x8fstzly79tacgsulxvkpv858q9nskex  0xa0Ee7A142d267C1f36714E4a8F75612F20a79720  0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6
             Well-known key: PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN
-                 X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u  0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC
+                 X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u  0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC  0x56289e99c94b6912bfc12adc093c9b51124f0dc54ac7a766b2bc5ccf558d8027
             These keys are public: whatever they own on another network belongs to anyone.
 
             Try: curl -H 'Content-Type: application/json' http://127.0.0.1:9650/ext/bc/X \
@@ -298,7 +301,7 @@ mod tests {
         ready.chains[1].2 = false;
         ready.endpoints.retain(|(name, _)| name != "C-Chain");
         let screen = render(&ready, false);
-        assert!(screen.contains("qbJpE  (not served by this version)\n"), "{screen}");
+        assert!(screen.contains("ZjYZ7UkL  (not served by this version)\n"), "{screen}");
         assert!(!screen.contains(CHAIN_ID), "{screen}");
     }
 

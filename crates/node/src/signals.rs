@@ -10,6 +10,8 @@ pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
+    /// Never asked: a write beyond the limit on a file's size is an error of that write, not the end of the process.
+    _file_size: Signal,
 }
 
 /// What a signal asks for.
@@ -28,6 +30,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
+            _file_size: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 

@@ -34,6 +34,7 @@ use crate::chains::Chain;
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::http::{self, Endpoint, HttpState, Readiness, Routes};
+use crate::journal;
 use crate::logging;
 use crate::metrics::Metrics;
 use crate::networks::{ChainSpec, Preset};
@@ -60,6 +61,8 @@ impl Node {
         // The store: this process's alone, of this network.
         let folder = DataFolder::of(&config)?;
         let store = folder.open_store(&config, &metrics)?;
+        logging::check_files(&config.log())
+            .map_err(|(path, error)| StartError::Logs { path, error })?;
         let identity = Arc::new(folder.identity()?);
         let keystore = keystore::open(&config, &store);
 
@@ -68,7 +71,12 @@ impl Node {
         let OpenChains { aliases, chains, machine } = opened;
         let mut maintenance = Vec::new();
         for (_, chain) in &chains {
-            maintenance.extend(chain.start_maintenance().map_err(StartError::Thread)?);
+            maintenance.push(chain.start_maintenance().map_err(StartError::Thread)?);
+        }
+
+        if let Some(path) = folder.kept() {
+            let vms: Vec<_> = chains.iter().map(|(_, chain)| chain.vm()).collect();
+            journal::restore(path, &vms);
         }
 
         // The engine, which orders their blocks on a thread of its own.
@@ -206,6 +214,7 @@ fn running_chains(
         subnet_id: SubnetId::ZERO,
         ready: ready.clone(),
         index: config.settings.index_enabled.then(|| chain.index()).flatten(),
+        was_a_graph: chain.was_a_graph(),
     };
     chains.iter().map(running).collect()
 }

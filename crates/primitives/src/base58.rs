@@ -34,8 +34,8 @@ impl fmt::Display for DigitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("zero length string"),
-            Self::NotAscii => f.write_str("high-bit set on invalid digit"),
-            Self::NotADigit(c) => write!(f, "invalid base58 digit ({})", crate::go::quote_char(*c)),
+            Self::NotAscii => f.write_str("High-bit set on invalid digit"),
+            Self::NotADigit(c) => write!(f, "Invalid base58 digit ({})", crate::go::quote_char(*c)),
         }
     }
 }

@@ -2,25 +2,55 @@
 
 use std::fmt::Write;
 
-/// `strconv.Quote`, the verb `%q` of a string.
+use crate::excerpt::{CUT, MAX_QUOTED_CHARS};
+
+/// `strconv.Quote`, the verb `%q` of a string, as errors show what a client sent: of a text of more than
+/// [`MAX_QUOTED_CHARS`] characters only those, and `...` behind the quotes.
 pub fn quote(text: &str) -> String {
     quote_bytes(text.as_bytes())
 }
 
-/// `strconv.Quote` of a Go string, which may hold any bytes: those that are no UTF-8 become `\xNN`.
+/// [`quote`] of a Go string, which may hold any bytes: those that are no UTF-8 become `\xNN`.
 pub fn quote_bytes(text: &[u8]) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
+    let mut out = String::from('"');
+    let mut room = MAX_QUOTED_CHARS;
     for chunk in text.utf8_chunks() {
         for c in chunk.valid().chars() {
+            if !take(&mut room) {
+                return cut(out);
+            }
             escape(&mut out, c, '"');
         }
         for byte in chunk.invalid() {
+            if !take(&mut room) {
+                return cut(out);
+            }
             push(&mut out, format_args!("\\x{byte:02x}"));
         }
     }
     out.push('"');
     out
+}
+
+/// [`quote`] of a text that is shown for its own sake, whole.
+pub fn quote_whole(text: &str) -> String {
+    let mut out = String::from('"');
+    text.chars().for_each(|c| escape(&mut out, c, '"'));
+    out.push('"');
+    out
+}
+
+/// Whether there was room for one more.
+fn take(room: &mut usize) -> bool {
+    let taken = room.checked_sub(1);
+    *room = taken.unwrap_or_default();
+    taken.is_some()
+}
+
+fn cut(mut quoted: String) -> String {
+    quoted.push('"');
+    quoted.push_str(CUT);
+    quoted
 }
 
 /// `strconv.QuoteRune`, the verb `%q` of a character; also how `encoding/json` quotes a byte (as the character
@@ -82,4 +112,19 @@ fn escape(out: &mut String, c: char, quote: char) {
 
 fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("writing to a String does not fail");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut() {
+        let quoted = |length: usize| quote(&"q".repeat(length));
+        assert_eq!(quoted(100), format!("\"{}\"", "q".repeat(100)));
+        assert_eq!(quoted(101), format!("\"{}\"...", "q".repeat(100)));
+        assert_eq!(quote_bytes(&[0xff; 200]), format!("\"{}\"...", "\\xff".repeat(100)));
+        assert_eq!(quote(&"\n".repeat(101)), format!("\"{}\"...", "\\n".repeat(100)));
+        assert_eq!(quote_whole(&"q".repeat(101)).len(), 103);
+    }
 }

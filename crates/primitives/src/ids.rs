@@ -120,7 +120,7 @@ macro_rules! text_serde {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_str(TextVisitor(std::marker::PhantomData))
+                deserializer.deserialize_option(TextVisitor(std::marker::PhantomData))
             }
         }
     };
@@ -128,7 +128,7 @@ macro_rules! text_serde {
 
 struct TextVisitor<T>(std::marker::PhantomData<T>);
 
-impl<T: FromStr<Err = IdError>> Visitor<'_> for TextVisitor<T> {
+impl<'de, T: FromStr<Err = IdError> + Default> Visitor<'de> for TextVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -137,6 +137,15 @@ impl<T: FromStr<Err = IdError>> Visitor<'_> for TextVisitor<T> {
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
         text.parse().map_err(E::custom)
+    }
+
+    /// As in the reference, `null` is the zero ID, also within a list.
+    fn visit_none<E: serde::de::Error>(self) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        deserializer.deserialize_str(self)
     }
 }
 

@@ -1,37 +1,85 @@
-//! What surrounds one call: the client's presence and the pool for long work.
+//! What surrounds one call: who makes it, and whether anybody waits for it.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use crate::work::{Client, Turn};
 
-/// Calls of blocking handlers that run at once over one [`BlockingPool`], unless told otherwise.
-pub const DEFAULT_BLOCKING_CALLS: usize = 16;
+/// Who sent a request, as far as the server can tell. The default is a program, which may call every method.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// A web page of an origin that is not trusted. Methods for trusted callers refuse it
+    /// ([`crate::MethodTable::trusted_callers_only`]).
+    pub is_untrusted_page: bool,
+    /// The connection that the request came over: its work and its replies count for it.
+    pub client: Option<Client>,
+}
 
 /// What a handler may ask about its call besides the arguments.
 #[derive(Debug, Clone, Default)]
 pub struct CallContext {
-    cancelled: Arc<AtomicBool>,
+    abandoned: Arc<AtomicBool>,
+    caller: Caller,
+    turn: Option<Arc<Turn>>,
 }
 
 impl CallContext {
-    /// A call whose client is there.
+    /// A call of a trusted caller whose client is there.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether nobody waits for the answer any more. Long work asks between its steps and stops.
+    /// A call of this caller.
+    #[must_use]
+    pub fn of(caller: &Caller) -> Self {
+        Self { caller: caller.clone(), ..Self::default() }
+    }
+
+    /// Who calls.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// The connection that the call came over, if it is known.
+    #[must_use]
+    pub fn client(&self) -> Option<&Client> {
+        self.caller.client.as_ref()
+    }
+
+    /// Whether the work is to end now: nobody waits for the answer any more, or others wait for the thread, and the
+    /// work is begun again later. Long work asks between its steps; what it returns then does not matter.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.is_abandoned() || self.turn.as_ref().is_some_and(|turn| turn.must_end())
     }
 
     /// Tells the handler that nobody waits; a reply is still taken when it comes.
     pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.abandoned.store(true, Ordering::Relaxed);
+        if let Some(client) = self.client() {
+            client.work().drop_cancelled();
+        }
+    }
+
+    /// Was the work told to end, to be begun again?
+    pub(crate) fn must_restart(&self) -> bool {
+        !self.is_abandoned() && self.turn.as_ref().is_some_and(|turn| turn.is_interrupted())
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.abandoned)
+    }
+
+    pub(crate) fn with_turn(&self, turn: &Arc<Turn>) -> Self {
+        Self { turn: Some(Arc::clone(turn)), ..self.clone() }
     }
 }
 
@@ -53,31 +101,5 @@ impl Drop for CancelOnDrop {
         if let Some(context) = &self.0 {
             context.cancel();
         }
-    }
-}
-
-/// Bounds how many blocking handlers run at once; calls above that wait their turn.
-///
-/// Cloning shares the bound. Work that was started keeps its place until it really ends, also when
-/// its caller has gone.
-#[derive(Debug, Clone)]
-pub struct BlockingPool(Arc<Semaphore>);
-
-impl BlockingPool {
-    /// A pool of `calls` places, at least one.
-    #[must_use]
-    pub fn new(calls: usize) -> Self {
-        Self(Arc::new(Semaphore::new(calls.clamp(1, Semaphore::MAX_PERMITS))))
-    }
-
-    /// Waits for a place.
-    pub(crate) async fn place(&self) -> OwnedSemaphorePermit {
-        Arc::clone(&self.0).acquire_owned().await.expect("the semaphore is never closed")
-    }
-}
-
-impl Default for BlockingPool {
-    fn default() -> Self {
-        Self::new(DEFAULT_BLOCKING_CALLS)
     }
 }

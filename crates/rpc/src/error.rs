@@ -35,6 +35,8 @@ impl RpcError {
     pub const INVALID_PARAMS: i64 = -32602;
     /// Code of a call that took too long.
     pub const TIMEOUT: i64 = -32002;
+    /// Code of what is refused because there is too much of it; node providers use it so.
+    pub const LIMIT_EXCEEDED: i64 = -32005;
     /// Code of an answer that is too large.
     pub const TOO_LARGE: i64 = -32003;
     /// Code of a fault of the server's own: a handler that panicked, a result without a JSON form.

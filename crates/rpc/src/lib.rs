@@ -34,10 +34,11 @@ mod params;
 mod service;
 mod table;
 pub mod wire;
+pub mod work;
 
-pub use context::{BlockingPool, CallContext, DEFAULT_BLOCKING_CALLS};
+pub use context::{CallContext, Caller};
 pub use error::RpcError;
-pub use off_thread::{ShuttingDown, off_thread};
+pub use off_thread::{GivenUp, off_thread};
 pub use params::{NoArgs, Params, ParamsError};
-pub use service::{CallError, Lookup, Method, MethodInfo, Service};
+pub use service::{CallError, Lookup, Method, MethodInfo, Service, UNTRUSTED_ORIGIN};
 pub use table::MethodTable;

@@ -1,23 +1,69 @@
 //! Work that takes long, from a method that waits for something else too.
 
-/// The work was given up because the node stops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the node is shutting down")]
-pub struct ShuttingDown;
+use crate::work::{Client, Lane};
+use crate::{CallContext, Caller, context::CancelOnDrop};
 
-/// Runs work on a thread of the blocking pool.
+tokio::task_local! {
+    /// Who made the call whose method runs.
+    pub(crate) static CALLER: Client;
+}
+
+/// The work was given up: the node stops, or too many wait already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum GivenUp {
+    /// The node stops.
+    #[error("the node is shutting down")]
+    ShuttingDown,
+    /// More calls wait than may.
+    #[error("too many calls wait")]
+    Busy,
+}
+
+/// Runs work where short work runs, in the share of the client that made the call.
 ///
 /// # Panics
 ///
 /// If the work does: the caller turns it into an error reply and a log line, as for every handler.
 pub async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, ShuttingDown> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => Ok(result),
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(ShuttingDown),
+) -> Result<T, GivenUp> {
+    match CALLER.try_with(Client::clone) {
+        Ok(client) => client.run(Lane::Short, work).await,
+        // Nobody's: its threads are those of the runtime.
+        Err(_) => match tokio::task::spawn_blocking(work).await {
+            Ok(result) => Ok(result),
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(GivenUp::ShuttingDown),
+            },
         },
+    }
+}
+
+impl Client {
+    /// Runs work on a thread, in the client's share. Dropping the future takes back what has not begun.
+    ///
+    /// # Errors
+    /// Too many calls wait.
+    ///
+    /// # Panics
+    /// If the work does.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        lane: Lane,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, GivenUp> {
+        let caller = Caller { client: Some(self.clone()), ..Caller::default() };
+        let context = CallContext::of(&caller);
+        let leaving = CancelOnDrop::new(&context);
+        let mut work = Some(work);
+        // It is not begun again, so that it runs once.
+        let once = move |_: &CallContext| work.take().map(|work| work());
+        let done = self.work().run(self, lane, false, &context, once).await;
+        leaving.disarm();
+        match done.map_err(|_| GivenUp::Busy)? {
+            Ok(result) => Ok(result),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
     }
 }

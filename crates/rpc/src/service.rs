@@ -13,7 +13,12 @@ use std::{
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use crate::{BlockingPool, CallContext, Params, ParamsError, RpcError, context::CancelOnDrop};
+use crate::{
+    CallContext, Params, ParamsError, RpcError,
+    context::CancelOnDrop,
+    off_thread::CALLER,
+    work::{Lane, MemoryError, ReplyBytes, panic_text},
+};
 
 /// The outcome of a handler: the buffer it was given with the serialised result appended.
 pub(crate) type Outcome = Result<Vec<u8>, RpcError>;
@@ -22,7 +27,16 @@ pub(crate) type Outcome = Result<Vec<u8>, RpcError>;
 pub(crate) enum Step {
     Done(Outcome),
     Later(BoxFuture<'static, Outcome>),
-    Blocking(Box<dyn FnOnce(&CallContext) -> Outcome + Send>),
+    Blocking(Blocking),
+}
+
+/// Work for a thread.
+pub(crate) struct Blocking {
+    /// Where it runs, if that is not the method's own.
+    pub(crate) lane: Option<Lane>,
+    /// It may be ended and run again, as often as one likes.
+    pub(crate) can_restart: bool,
+    pub(crate) work: Box<dyn FnMut(&CallContext) -> Outcome + Send>,
 }
 
 /// Decodes the arguments and starts the handler, which appends its result to the buffer.
@@ -32,6 +46,7 @@ pub(crate) type Erased =
 /// One method of an endpoint.
 pub struct Method {
     info: MethodInfo,
+    lane: Lane,
     run: Erased,
     told: AtomicBool,
 }
@@ -49,6 +64,8 @@ pub struct MethodInfo {
     pub aliases: Vec<&'static str>,
     /// The release of the reference in which the method became deprecated, such as `v1.9.12`.
     pub deprecated_since: Option<&'static str>,
+    /// Whether web pages of untrusted origins are refused ([`crate::MethodTable::trusted_callers_only`]).
+    pub trusted_callers_only: bool,
 }
 
 /// Why a call has no result.
@@ -63,11 +80,21 @@ pub enum CallError {
     /// The handler panicked. It has been logged.
     #[error("method handler crashed")]
     Panicked,
+    /// More calls wait than may.
+    #[error("too many calls wait")]
+    Busy,
+    /// There is no memory for the result.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
 }
 
+/// What an untrusted page gets from a method for trusted callers.
+pub const UNTRUSTED_ORIGIN: &str = "origin not allowed: this method answers web pages only from this machine, or \
+    from origins that http-allowed-origins names";
+
 impl Method {
-    pub(crate) fn new(info: MethodInfo, run: Erased) -> Self {
-        Self { info, run, told: AtomicBool::new(false) }
+    pub(crate) fn new(info: MethodInfo, lane: Lane, run: Erased) -> Self {
+        Self { info, lane, run, told: AtomicBool::new(false) }
     }
 
     /// What is known about the method.
@@ -78,50 +105,74 @@ impl Method {
 
     /// Calls the method and appends its serialised result to `out`.
     ///
-    /// A quick handler runs at once, a blocking one when `pool` has a place for it. Dropping the
-    /// future cancels an asynchronous handler, and tells a blocking one through its context.
+    /// A quick handler runs at once, a blocking one on a thread, in the share of the context's client; the result
+    /// counts as held for it. Dropping the future cancels an asynchronous handler, and a blocking one that has not
+    /// begun; one that has is told through its context.
     pub async fn call(
         &self,
         params: Params<'_>,
         context: &CallContext,
-        pool: &BlockingPool,
         out: Vec<u8>,
-    ) -> Result<Vec<u8>, CallError> {
+    ) -> Result<ReplyBytes, CallError> {
+        if self.info.trusted_callers_only && context.caller().is_untrusted_page {
+            return Err(RpcError::new(UNTRUSTED_ORIGIN).into());
+        }
         self.tell_deprecation();
         // Unwind safety: services keep their state behind snapshots and poison-free locks, and the
         // buffer is lost with the panic.
         let started = catch_unwind(AssertUnwindSafe(|| (self.run)(params, context, out)));
         let outcome = match started.map_err(|panic| self.crashed(&*panic))?? {
             Step::Done(outcome) => outcome,
-            Step::Later(future) => AssertUnwindSafe(future)
-                .catch_unwind()
-                .await
-                .map_err(|panic| self.crashed(&*panic))?,
-            Step::Blocking(work) => self.block(work, context, pool).await?,
+            Step::Later(future) => {
+                let future = AssertUnwindSafe(future).catch_unwind();
+                let done = match context.client() {
+                    Some(client) => CALLER.scope(client.clone(), future).await,
+                    None => future.await,
+                };
+                done.map_err(|panic| self.crashed(&*panic))?
+            }
+            Step::Blocking(blocking) => return self.block(blocking, context).await,
         };
-        Ok(outcome?)
+        Ok(ReplyBytes::counted(outcome?, context.client())?)
     }
 
     async fn block(
         &self,
-        work: Box<dyn FnOnce(&CallContext) -> Outcome + Send>,
+        blocking: Blocking,
         context: &CallContext,
-        pool: &BlockingPool,
-    ) -> Result<Outcome, CallError> {
-        let place = pool.place().await;
-        let client = CancelOnDrop::new(context);
-        let context = context.clone();
-        let done = tokio::task::spawn_blocking(move || {
-            let _place = place;
-            work(&context)
-        })
-        .await;
-        client.disarm();
-        done.map_err(|error| match error.try_into_panic() {
-            Ok(panic) => self.crashed(&*panic),
-            // Only a runtime that shuts down cancels blocking work.
-            Err(_) => CallError::Handler(RpcError::new("the node is shutting down")),
-        })
+    ) -> Result<ReplyBytes, CallError> {
+        let Blocking { lane, can_restart, mut work } = blocking;
+        let lane = lane.unwrap_or(self.lane);
+        // Counted on the thread: the result may wait for a connection that takes nothing.
+        let mut counted = move |context: &CallContext| -> Result<ReplyBytes, CallError> {
+            Ok(ReplyBytes::counted(work(context)?, context.client())?)
+        };
+        let mut unless_told_to_end = move |context: &CallContext| {
+            let done = counted(context);
+            (done.is_ok() || !context.must_restart()).then_some(done)
+        };
+        let leaving = CancelOnDrop::new(context);
+        let done = match context.client() {
+            Some(client) => {
+                let work = unless_told_to_end;
+                let done = client.work().run(client, lane, can_restart, context, work).await;
+                done.map_err(|_| CallError::Busy)?
+            }
+            None => {
+                let context = context.clone();
+                let work = move || unless_told_to_end(&context);
+                let done = tokio::task::spawn_blocking(work).await;
+                let done = done.map(|done| done.unwrap_or(Err(CallError::Busy)));
+                match done.map_err(tokio::task::JoinError::try_into_panic) {
+                    Ok(done) => Ok(done),
+                    Err(Ok(panic)) => Err(panic),
+                    // Only a runtime that shuts down cancels blocking work.
+                    Err(Err(_)) => Ok(Err(RpcError::new("the node is shutting down").into())),
+                }
+            }
+        };
+        leaving.disarm();
+        done.map_err(|panic| self.crashed(&*panic))?
     }
 
     fn tell_deprecation(&self) {
@@ -133,11 +184,7 @@ impl Method {
     }
 
     fn crashed(&self, panic: &(dyn Any + Send)) -> CallError {
-        let text = panic
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("a panic without a text");
+        let text = panic_text(panic);
         let MethodInfo { namespace, name, .. } = self.info;
         tracing::error!(namespace, method = name, panic = text, "method handler crashed");
         CallError::Panicked
@@ -155,7 +202,6 @@ impl fmt::Debug for Method {
 pub struct Service {
     namespaces: Arc<BTreeMap<&'static str, BTreeMap<&'static str, Arc<Method>>>>,
     listing: Arc<[Arc<Method>]>,
-    pool: BlockingPool,
 }
 
 /// What a name leads to.
@@ -176,7 +222,7 @@ impl Service {
         service
     }
 
-    /// Joins the methods of both into one endpoint; the pool is this one's.
+    /// Joins the methods of both into one endpoint.
     ///
     /// # Panics
     ///
@@ -187,13 +233,6 @@ impl Service {
         self
     }
 
-    /// The same methods over another pool for blocking handlers, shared with other endpoints.
-    #[must_use]
-    pub fn with_pool(mut self, pool: &BlockingPool) -> Self {
-        self.pool = pool.clone();
-        self
-    }
-
     /// Finds a method by any of its names. Names are case-sensitive.
     #[must_use]
     pub fn find(&self, namespace: &str, name: &str) -> Lookup<'_> {
@@ -201,15 +240,15 @@ impl Service {
         methods.get(name).map_or(Lookup::NoMethod, |method| Lookup::Found(method))
     }
 
-    /// The pool on which blocking handlers run.
-    #[must_use]
-    pub fn pool(&self) -> &BlockingPool {
-        &self.pool
-    }
-
     /// Every method in the order of registration, for documentation and tests.
     pub fn methods(&self) -> impl Iterator<Item = &MethodInfo> {
         self.listing.iter().map(|method| method.info())
+    }
+
+    /// Whether there are methods, and all of them are for trusted callers.
+    #[must_use]
+    pub fn is_for_trusted_callers(&self) -> bool {
+        !self.listing.is_empty() && self.methods().all(|method| method.trusted_callers_only)
     }
 
     fn add(&mut self, added: impl Iterator<Item = Arc<Method>>) {

@@ -8,7 +8,8 @@ use crate::{
     CallContext, Params, ParamsError, RpcError, Service,
     args::FromParams,
     go_json,
-    service::{Erased, Method, MethodInfo, Outcome, Step},
+    service::{Blocking, Erased, Method, MethodInfo, Outcome, Step},
+    work::Lane,
 };
 
 /// The methods of one namespace over a service type `S`, in the order of the documentation.
@@ -38,7 +39,7 @@ use crate::{
 /// Every way to register decodes the arguments into `P` first; if they do not fit, the handler
 /// does not run. `on` is for handlers that only read memory: they run on the task that serves the
 /// connection. `on_async` is for those that wait, `on_blocking` for those that compute or read the
-/// disk for long.
+/// disk for long; [`MethodTable::short`] says of one of the last that others wait for it.
 pub struct MethodTable<S> {
     namespace: &'static str,
     aliases: Vec<&'static str>,
@@ -54,6 +55,8 @@ struct Row<S> {
     name: &'static str,
     aliases: Vec<&'static str>,
     deprecated_since: Option<&'static str>,
+    trusted_callers_only: bool,
+    lane: Lane,
     bind: Box<dyn FnOnce(Arc<S>) -> Erased>,
 }
 
@@ -94,7 +97,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.waiting(name, |params| params.named(), write, handler)
     }
 
-    /// A method that computes, or reads the disk, for long: it runs on the blocking pool.
+    /// A method that computes, or reads the disk, for long: it runs on a thread for such work.
     #[must_use]
     pub fn on_blocking<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
@@ -102,18 +105,20 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         R: Serialize + 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.on_blocking_with(name, move |service, arguments, _| handler(service, arguments))
+        self.once(name, |params| params.named(), write, handler)
     }
 
-    /// As [`MethodTable::on_blocking`], for handlers that ask whether their client still waits.
+    /// As [`MethodTable::on_blocking`], for handlers that ask whether they are to go on
+    /// ([`CallContext::is_cancelled`]). One that was told not to may be run again from its beginning, so it changes
+    /// nothing before it has asked for the last time.
     #[must_use]
     pub fn on_blocking_with<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
-        P: DeserializeOwned + Send + 'static,
+        P: DeserializeOwned + Clone + Send + 'static,
         R: Serialize + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.long(name, |params| params.named(), write, |_, _| None, handler)
+        self.again(name, |params| params.named(), write, |_, _| None, |_| None, handler)
     }
 
     /// A quick method that takes its arguments by position: `P` is `()` or a tuple of
@@ -140,8 +145,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.waiting(name, P::from_params, write_list, handler)
     }
 
-    /// [`MethodTable::on_list`] of a method that computes, or reads the disk, for long: it runs on the
-    /// blocking pool.
+    /// [`MethodTable::on_list`] of a method that computes, or reads the disk, for long: it runs on a thread for
+    /// such work.
     #[must_use]
     pub fn on_list_blocking<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
@@ -149,32 +154,46 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         R: Serialize + 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.on_list_blocking_with(name, move |service, arguments, _| handler(service, arguments))
+        self.once(name, P::from_params, write_list, handler)
     }
 
-    /// As [`MethodTable::on_list_blocking`], for handlers that ask whether their client still waits.
+    /// As [`MethodTable::on_list_blocking`], for handlers that ask whether they are to go on; see
+    /// [`MethodTable::on_blocking_with`].
     #[must_use]
     pub fn on_list_blocking_with<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
-        P: FromParams + Send + 'static,
+        P: FromParams + Clone + Send + 'static,
         R: Serialize + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.long(name, P::from_params, write_list, |_, _| None, handler)
+        self.again(name, P::from_params, write_list, |_, _| None, |_| None, handler)
+    }
+
+    /// As [`MethodTable::on_list_blocking_with`], where the arguments tell how long the work takes.
+    #[must_use]
+    pub fn on_list_lane<P, R, L, F>(self, name: &'static str, lane: L, handler: F) -> Self
+    where
+        P: FromParams + Clone + Send + 'static,
+        R: Serialize + 'static,
+        L: Fn(&P) -> Lane + Send + Sync + 'static,
+        F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        let lane = move |arguments: &P| Some(lane(arguments));
+        self.again(name, P::from_params, write_list, |_, _| None, lane, handler)
     }
 
     /// As [`MethodTable::on_list_blocking_with`], for a method that is mostly quick: `try_first` runs in
-    /// place, and only where it gives no answer does `handler` run on the blocking pool. Handing a call to
+    /// place, and only where it gives no answer does `handler` run on a thread. Handing a call to
     /// another thread and back takes longer than most calls do.
     #[must_use]
     pub fn on_list_tried<P, R, T, F>(self, name: &'static str, try_first: T, handler: F) -> Self
     where
-        P: FromParams + Send + 'static,
+        P: FromParams + Clone + Send + 'static,
         R: Serialize + 'static,
         T: Fn(&S, &P) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.long(name, P::from_params, write_list, try_first, handler)
+        self.again(name, P::from_params, write_list, try_first, |_| None, handler)
     }
 
     /// A quick method that is deprecated since that release: served, and told to the client.
@@ -230,6 +249,18 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self
     }
 
+    /// Methods that `add` registers are for trusted callers: those that take a password, or change the node
+    /// itself. Web pages of other origins are refused.
+    #[must_use]
+    pub fn trusted_callers_only(self, add: impl FnOnce(Self) -> Self) -> Self {
+        let before = self.rows.len();
+        let mut table = add(self);
+        for row in table.rows.iter_mut().skip(before) {
+            row.trusted_callers_only = true;
+        }
+        table
+    }
+
     /// Another name of the method registered last.
     ///
     /// # Panics
@@ -239,6 +270,19 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     pub fn also_named(mut self, name: &'static str) -> Self {
         let row = self.rows.last_mut().expect("a method is registered before it gets another name");
         row.aliases.push(name);
+        self
+    }
+
+    /// The blocking method registered last takes some milliseconds at most, and others wait for it, as for a
+    /// transaction that is sent: it does not run where long work does.
+    ///
+    /// # Panics
+    ///
+    /// If there is none yet.
+    #[must_use]
+    pub fn short(mut self) -> Self {
+        let row = self.rows.last_mut().expect("a method is registered before it is called short");
+        row.lane = Lane::Short;
         self
     }
 
@@ -257,8 +301,9 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                 name: row.name,
                 aliases: row.aliases,
                 deprecated_since: row.deprecated_since,
+                trusted_callers_only: row.trusted_callers_only,
             };
-            Method::new(info, (row.bind)(Arc::clone(&service)))
+            Method::new(info, row.lane, (row.bind)(Arc::clone(&service)))
         };
         Service::new(self.rows.into_iter().map(method).collect())
     }
@@ -298,18 +343,43 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         })
     }
 
-    fn long<P, R, T, F>(
+    /// Work that runs once.
+    fn once<P, R, F>(self, name: &'static str, read: Read<P>, write: Write<R>, handler: F) -> Self
+    where
+        P: Send + 'static,
+        R: 'static,
+        F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.row(name, move |service| {
+            let handler = Arc::new(handler);
+            Box::new(move |params, _, out| {
+                let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
+                let mut work = Some((read(params)?, out));
+                let work = move |_: &CallContext| {
+                    let (arguments, out) = work.take().ok_or_else(ran_twice)?;
+                    handler(&service, arguments).and_then(|reply| write(&reply, out))
+                };
+                let work = Box::new(work);
+                Ok(Step::Blocking(Blocking { lane: None, can_restart: false, work }))
+            })
+        })
+    }
+
+    /// Work that may be ended and run again.
+    fn again<P, R, T, L, F>(
         self,
         name: &'static str,
         read: Read<P>,
         write: Write<R>,
         try_first: T,
+        lane: L,
         handler: F,
     ) -> Self
     where
-        P: Send + 'static,
+        P: Clone + Send + 'static,
         R: 'static,
         T: Fn(&S, &P) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
+        L: Fn(&P) -> Option<Lane> + Send + Sync + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
         self.row(name, move |service| {
@@ -319,17 +389,27 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                 if let Some(answer) = try_first(&service, &arguments) {
                     return Ok(Step::Done(answer.and_then(|reply| write(&reply, out))));
                 }
+                let lane = lane(&arguments);
                 let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
-                Ok(Step::Blocking(Box::new(move |context| {
-                    handler(&service, arguments, context).and_then(|reply| write(&reply, out))
-                })))
+                let work = move |context: &CallContext| {
+                    let reply = handler(&service, arguments.clone(), context)?;
+                    write(&reply, out.clone())
+                };
+                Ok(Step::Blocking(Blocking { lane, can_restart: true, work: Box::new(work) }))
             })
         })
     }
 
     fn row(mut self, name: &'static str, bind: impl FnOnce(Arc<S>) -> Erased + 'static) -> Self {
         let bind = Box::new(bind);
-        self.rows.push(Row { name, aliases: Vec::new(), deprecated_since: None, bind });
+        self.rows.push(Row {
+            name,
+            aliases: Vec::new(),
+            deprecated_since: None,
+            trusted_callers_only: false,
+            lane: Lane::default(),
+            bind,
+        });
         self
     }
 
@@ -350,6 +430,10 @@ impl<S> fmt::Debug for MethodTable<S> {
             .field("methods", &names)
             .finish()
     }
+}
+
+fn ran_twice() -> RpcError {
+    RpcError::with_code(RpcError::INTERNAL, "the method ran already")
 }
 
 fn write<R: Serialize>(reply: &R, mut out: Vec<u8>) -> Outcome {

@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::WriteRefusal;
+
 /// Result of a store operation.
 pub type StorageResult<T> = Result<T, StorageError>;
 
@@ -62,6 +64,23 @@ pub enum StorageError {
         /// Map size in bytes.
         size: u64,
     },
+    /// The disk has less free space than a write needs, or than is kept in reserve.
+    #[error(
+        "insufficient disk space: {available} bytes are free in {}, of which {reserve} are kept in reserve \
+         (store-disk-reserve)",
+        path.display()
+    )]
+    DiskSpace {
+        /// The data folder.
+        path: PathBuf,
+        /// Free bytes.
+        available: u64,
+        /// Bytes that no write may take.
+        reserve: u64,
+    },
+    /// The store takes no writes for now.
+    #[error(transparent)]
+    Refused(#[from] WriteRefusal),
     /// More snapshots are open than the store has slots for.
     #[error("too many open snapshots: {max} is the limit")]
     TooManySnapshots {
@@ -100,5 +119,11 @@ impl StorageError {
     #[must_use]
     pub const fn is_corruption(&self) -> bool {
         matches!(self, Self::Corrupted(_))
+    }
+
+    /// Whether the same operation may succeed later, without a restart.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::TooManySnapshots { .. }) || WriteRefusal::of(self).is_some()
     }
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use esker_primitives::sync::Mutex;
 
@@ -22,7 +21,8 @@ pub enum FailPoint {
 pub struct FailingStore {
     inner: Arc<dyn KvStore>,
     plan: Mutex<Plan>,
-    failing_reads: AtomicBool,
+    reads_fail: Mutex<Option<StorageError>>,
+    writes_fail: Mutex<Option<StorageError>>,
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +38,8 @@ impl FailingStore {
     /// Passes everything on to `inner`, which can be used directly to see what a restart would find.
     #[must_use]
     pub fn new(inner: Arc<dyn KvStore>) -> Self {
-        Self { inner, plan: Mutex::default(), failing_reads: AtomicBool::new(false) }
+        let (reads_fail, writes_fail) = (Mutex::default(), Mutex::default());
+        Self { inner, plan: Mutex::default(), reads_fail, writes_fail }
     }
 
     /// The `nth` write from now on (1 is the next) fails once.
@@ -51,9 +52,14 @@ impl FailingStore {
         self.arm(nth, point, true);
     }
 
-    /// Whether snapshots fail.
-    pub fn fail_reads(&self, fail: bool) {
-        self.failing_reads.store(fail, Ordering::SeqCst);
+    /// Every snapshot fails with this error until it is taken back.
+    pub fn refuse_reads(&self, error: impl Into<Option<StorageError>>) {
+        *self.reads_fail.lock() = error.into();
+    }
+
+    /// Every write fails with this error, and changes nothing, until it is taken back: a disk that is full or broken.
+    pub fn refuse_writes(&self, error: impl Into<Option<StorageError>>) {
+        *self.writes_fail.lock() = error.into();
     }
 
     /// Ends a crash and forgets failures that did not come yet.
@@ -61,7 +67,8 @@ impl FailingStore {
         let mut plan = self.plan.lock();
         plan.fails_at = None;
         plan.crashed = false;
-        self.failing_reads.store(false, Ordering::SeqCst);
+        self.refuse_writes(None);
+        self.refuse_reads(None);
     }
 
     /// Whether a crash has taken place.
@@ -96,10 +103,10 @@ impl FailingStore {
 impl KvStore for FailingStore {
     fn snapshot(&self) -> StorageResult<Box<dyn KvRead>> {
         self.refuse_after_crash()?;
-        if self.failing_reads.load(Ordering::SeqCst) {
-            return Err(StorageError::Injected);
+        match self.reads_fail.lock().clone() {
+            Some(error) => Err(error),
+            None => self.inner.snapshot(),
         }
-        self.inner.snapshot()
     }
 
     fn write(&self, batch: &WriteSet) -> StorageResult<()> {
@@ -112,6 +119,9 @@ impl KvStore for FailingStore {
             plan.crashed = now.is_some() && plan.is_crash;
             now.map(|(_, point)| point)
         };
+        if let Some(error) = self.writes_fail.lock().clone() {
+            return Err(error);
+        }
         match fails {
             None => self.inner.write(batch),
             Some(FailPoint::Before) => Err(StorageError::Injected),
@@ -125,6 +135,10 @@ impl KvStore for FailingStore {
     fn flush(&self) -> StorageResult<()> {
         self.refuse_after_crash()?;
         self.inner.flush()
+    }
+
+    fn check_room(&self, bytes: usize) -> StorageResult<()> {
+        self.inner.check_room(bytes)
     }
 
     fn backup(&self, to: &Path) -> StorageResult<()> {
@@ -185,11 +199,23 @@ mod tests {
     }
 
     #[test]
+    fn writes_are_refused_until_that_is_taken_back() {
+        let store = FailingStore::new(Arc::new(MemoryStore::new()));
+        store.refuse_writes(StorageError::Full { size: 7 });
+        for _ in 0..2 {
+            assert!(matches!(store.write(&set(b"1")), Err(StorageError::Full { size: 7 })));
+        }
+        assert!(!has(&store, b"1"));
+        store.refuse_writes(None);
+        store.write(&set(b"1")).unwrap();
+    }
+
+    #[test]
     fn reads_fail_while_asked_to() {
         let store = FailingStore::new(Arc::new(MemoryStore::new()));
-        store.fail_reads(true);
+        store.refuse_reads(StorageError::Injected);
         assert!(store.snapshot().is_err());
-        store.fail_reads(false);
+        store.refuse_reads(None);
         store.snapshot().unwrap();
     }
 }

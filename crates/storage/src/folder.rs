@@ -148,10 +148,14 @@ fn lock(folder: &Path) -> StorageResult<Lock> {
         }
         Err(TryLockError::Error(error)) => return Err(cannot("lock", &path, error)),
     }
-    file.set_len(0)
+    let noted = file
+        .set_len(0)
         .and_then(|()| file.rewind())
-        .and_then(|()| writeln!(file, "{}", process::id()))
-        .map_err(|error| cannot("write", &path, error))?;
+        .and_then(|()| writeln!(file, "{}", process::id()));
+    if let Err(error) = noted {
+        // On a full disk: the folder can still be read, and the lock holds without the number.
+        tracing::warn!(file = %path.display(), %error, "cannot note this process's number");
+    }
     Ok(Lock(file))
 }
 

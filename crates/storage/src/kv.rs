@@ -80,6 +80,20 @@ pub trait KvStore: Send + Sync + Debug + 'static {
         Ok(())
     }
 
+    /// Whether there is room for a write of so many bytes, as far as can be told without writing.
+    fn check_room(&self, _bytes: usize) -> StorageResult<()> {
+        Ok(())
+    }
+
+    /// Whether the store takes a write, found out by a small one that changes nothing. For the writer alone.
+    fn probe(&self) -> StorageResult<()> {
+        let first = self.snapshot()?.seek(&[])?;
+        let Some((key, value)) = first else { return Ok(()) };
+        let mut same = WriteSet::new();
+        same.put(&key, &value);
+        self.write(&same)
+    }
+
     /// Writes a compacted copy of the last state to the new file `to`, while reads and writes go on.
     fn backup(&self, to: &Path) -> StorageResult<()>;
 

@@ -6,7 +6,8 @@
 //! - [`WriteSet`] is a set of changes; [`Draft`] collects one and reads its own writes, [`Overlay`] reads through
 //!   sets that are not committed yet.
 //! - [`Table`] and [`Scope`]: typed tables; every crate lists its own in one file.
-//! - [`Writer`]: the one thread that writes; [`Store`] is a store with its writer.
+//! - [`Writer`]: the one thread that writes; [`Store`] is a store with its writer. While the disk is full or fails,
+//!   writes are refused with a [`WriteRefusal`] and reads go on.
 //! - [`meta`]: opening a data folder, and what is noted in it about itself.
 //!
 //! It never blocks a reader for a writer, never holds a snapshot by itself, and knows nothing of what the values mean.
@@ -24,6 +25,7 @@ mod merge;
 pub mod meta;
 mod overlay;
 mod readers;
+mod refusal;
 mod store;
 mod table;
 mod write_set;
@@ -36,7 +38,8 @@ pub use kv::{Entry, KvRead, KvStore, KvWrite, MAX_KEY_LEN, Visitor};
 pub use lmdb::LmdbStore;
 pub use memory::MemoryStore;
 pub use overlay::{Draft, Overlay};
+pub use refusal::WriteRefusal;
 pub use store::Store;
 pub use table::{Scope, Table};
 pub use write_set::WriteSet;
-pub use writer::Writer;
+pub use writer::{RetryPolicy, Writer};

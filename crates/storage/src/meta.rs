@@ -32,13 +32,16 @@ pub struct OpenOptions {
     /// Whether each commit is on the disk before it returns. Without, a killed process loses nothing, but a power cut
     /// can destroy the database.
     pub durable: bool,
+    /// Bytes that are kept free on the disk, or a 32nd of it if that is less: a write that would leave less is refused,
+    /// so that other files of the node can still be written. 0 keeps none.
+    pub disk_reserve: u64,
 }
 
 impl OpenOptions {
-    /// 1 TiB, durable.
-    pub const PRODUCTION: Self = Self { map_size: 1 << 40, durable: true };
+    /// 1 TiB, durable, 16 MiB of the disk in reserve.
+    pub const PRODUCTION: Self = Self { map_size: 1 << 40, durable: true, disk_reserve: 16 << 20 };
     /// 1 GiB, not durable: for tests and other folders that are removed anyway.
-    pub const TEST: Self = Self { map_size: 1 << 30, durable: false };
+    pub const TEST: Self = Self { map_size: 1 << 30, durable: false, disk_reserve: 0 };
 }
 
 /// Opens the store in the folder `path`, which is made if it is missing and may hold other files too.

@@ -100,6 +100,12 @@ impl<T> Readers<T> {
         result
     }
 
+    /// Ends the transactions that wait for their next use.
+    pub(crate) fn drop_idle(&self) {
+        let idle = std::mem::take(&mut self.state.lock().idle);
+        drop(idle);
+    }
+
     /// Age of the oldest open snapshot in milliseconds.
     pub(crate) fn oldest_ms(&self) -> Option<u64> {
         let oldest = self.state.lock().started.iter().flatten().min().copied()?;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{KvRead, KvStore, MemoryStore, StorageResult, WriteSet, Writer};
+use crate::{
+    KvRead, KvStore, MemoryStore, RetryPolicy, StorageResult, WriteRefusal, WriteSet, Writer,
+};
 
 /// Reads go to `kv` from any thread, writes through `writer`.
 #[derive(Clone, Debug)]
@@ -14,9 +16,15 @@ pub struct Store {
 }
 
 impl Store {
-    /// Takes over `kv` and starts its writer.
+    /// Takes over `kv` and starts its writer, which passes every error on.
     pub fn new(kv: Arc<dyn KvStore>) -> StorageResult<Self> {
         let writer = Writer::spawn(Arc::clone(&kv))?;
+        Ok(Self { kv, writer })
+    }
+
+    /// As [`Self::new`], with a writer that suspends itself while the store takes no writes.
+    pub fn retrying(kv: Arc<dyn KvStore>, retry: RetryPolicy) -> StorageResult<Self> {
+        let writer = Writer::spawn_retrying(Arc::clone(&kv), retry)?;
         Ok(Self { kv, writer })
     }
 
@@ -28,6 +36,15 @@ impl Store {
     /// View of the last commit.
     pub fn snapshot(&self) -> StorageResult<Box<dyn KvRead>> {
         self.kv.snapshot()
+    }
+
+    /// As [`Writer::ensure_writable`]; refuses also where the disk is full and the writer does not know it yet.
+    pub fn ensure_writable(&self) -> StorageResult<()> {
+        self.writer.ensure_writable()?;
+        self.kv.check_room(0).map_err(|error| match WriteRefusal::of(&error) {
+            Some(refusal) => refusal.into(),
+            None => error,
+        })
     }
 
     /// As [`Writer::commit`].

@@ -1,5 +1,5 @@
 //! Type IDs of the asset VM's codec, in the reference's registration order, and the Go names that its
-//! decode errors show (x-chain.md 2.1).
+//! decode errors show (docs/protocol/x-chain-transactions.md, "Type IDs").
 
 use esker_primitives::codec::CodecError;
 

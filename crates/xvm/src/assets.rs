@@ -46,8 +46,8 @@ impl GenesisAssets {
         assets
     }
 
-    /// The asset that a text names: a genesis alias, a native alias (decision 2), or an ID. Whether an asset of
-    /// that ID exists is not looked at.
+    /// The asset that a text names: a genesis alias, a native alias (docs/decisions.md, "Native asset aliases"), or
+    /// an ID. Whether an asset of that ID exists is not looked at.
     pub fn lookup(&self, text: &str) -> Option<AssetId> {
         if let Some(id) = self.by_alias.get(text.as_bytes()) {
             return Some(*id);

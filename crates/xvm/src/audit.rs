@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use esker_chain::ChainVm as _;
 use esker_chain::audit::{Audit, AuditSite, Exchange, Ledger};
-use esker_primitives::{AssetId, Id, TxId};
+use esker_primitives::{AssetId, Id};
 use esker_storage::audit::{AuditError, Finding, compare_rows, shown};
 use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageError, WriteSet};
 use esker_utxo::Utxo;
@@ -19,7 +19,7 @@ use crate::state::ChainState;
 use crate::state::raw::RawUtxo;
 use crate::state::tables::{
     ACCEPTED_AT, ADDRESS_TXS, ADDRESS_UTXOS, ASSETS, BLOCK_HEIGHTS, BLOCKS, GENESIS, INDEXED,
-    REJECTED, REJECTED_ORDER, TIP, TXS, visit_utxos,
+    REJECTED, TIP, TXS, visit_utxos,
 };
 use crate::txs::{Tx, UnsignedTx};
 use crate::verify::semantic::EXEMPT;
@@ -38,7 +38,7 @@ impl Audit for Xvm {
         }
         audit.compare(site)?;
         audit.look_at_times(site)?;
-        audit.look_at_rejections(site)?;
+        REJECTED.audit(&audit.place("rejected"), audit.scope(), site)?;
         audit.count_held(site)?;
         Ok(Some(audit.ledger))
     }
@@ -277,48 +277,6 @@ impl Auditing<'_> {
             let place = self.place(format!("time of acceptance of block {height}"));
             site.log.finding(Finding::new(place, "a time", found));
         }
-        Ok(())
-    }
-
-    /// Reasons of rejection, and the order in which they came.
-    fn look_at_rejections(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
-        let scope = self.scope();
-        let mut pairs = 0u64;
-        let mut wrong = Vec::new();
-        let mut look = |id: Result<TxId, StorageError>| {
-            let (place, found) = match id {
-                Ok(id) => (self.place(format!("rejected transaction {id}")), "nothing".to_owned()),
-                Err(error) => (self.place("rejected transactions"), error.to_string()),
-            };
-            wrong.push(Finding::new(place, "a reason and its place in the order", found));
-        };
-        REJECTED.scan(site.stored, scope, &[], None, |key, value| {
-            match REJECTED.entry(key, value) {
-                Ok((id, record)) => {
-                    pairs = pairs.saturating_add(1);
-                    match REJECTED_ORDER.get(site.stored, scope, &record.order) {
-                        Ok(Some(found)) if found == id => {}
-                        Ok(_) => look(Ok(id)),
-                        Err(error) => look(Err(error)),
-                    }
-                }
-                Err(error) => look(Err(error)),
-            }
-            ControlFlow::Continue(())
-        })?;
-        REJECTED_ORDER.scan(site.stored, scope, &[], None, |key, value| {
-            // A transaction that was rejected again has a later place, too: only the last one counts.
-            match REJECTED_ORDER.entry(key, value) {
-                Ok((_, id)) => match REJECTED.contains(site.stored, scope, &id) {
-                    Ok(true) => {}
-                    Ok(false) => look(Ok(id)),
-                    Err(error) => look(Err(error)),
-                },
-                Err(error) => look(Err(error)),
-            }
-            ControlFlow::Continue(())
-        })?;
-        wrong.into_iter().for_each(|finding| site.log.finding(finding));
         Ok(())
     }
 

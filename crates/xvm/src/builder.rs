@@ -1,4 +1,4 @@
-//! Building and verifying blocks (x-chain.md 3.6).
+//! Building and verifying blocks (docs/protocol/x-chain-blocks.md, "X-Chain blocks").
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -123,8 +123,8 @@ fn apply(vm: &Xvm, execution: &mut BlockExecution<'_>, pooled: &Pooled) -> Resul
     })
 }
 
-/// Drops a transaction that can't follow, unless it is still valid on the accepted state: then undecided blocks
-/// are in its way, and may be abandoned.
+/// Drops a transaction that can't follow, unless it is still valid on the accepted state and what waits: then
+/// undecided blocks are in its way, and may be abandoned.
 fn refuse(
     vm: &Xvm,
     at: &BuildContext,
@@ -134,7 +134,7 @@ fn refuse(
 ) -> Result<(), ChainError> {
     if !at.ancestors.is_empty() {
         let accepted = vm.context().store.snapshot()?;
-        if vm.check_tx(&pooled.tx, accepted.as_ref(), at.now_ms / 1000)?.is_ok() {
+        if vm.is_valid_after_pool(&pooled.tx, accepted.as_ref(), at.now_ms / 1000)? {
             return Ok(());
         }
     }
@@ -194,7 +194,7 @@ pub(crate) fn verify(
     Ok(execution.finish(&block)?)
 }
 
-/// A block that is ahead of the clock is waited for (decision 37).
+/// A block that is ahead of the clock is waited for (docs/decisions.md, "Time in a block").
 fn not_too_early(block: &Block, now_ms: u64) -> Result<(), BlockError> {
     let earliest_s = block.time_s().saturating_sub(MAX_FUTURE_S);
     if earliest_s <= now_ms / 1000 {

@@ -1,18 +1,23 @@
 //! How transactions come in: `issueTx` with all checks, `wallet.issueTx` without.
 
+use std::collections::BTreeSet;
+
 use esker_chain::ChainError;
 use esker_primitives::TxId;
 use esker_primitives::codec::CodecError;
 use esker_storage::{KvRead, StorageError};
 use thiserror::Error;
 
-use crate::mempool::{Added, Holds, MempoolError, Pooled};
+use crate::mempool::{Added, Holds, JoinError, MempoolError, Pooled};
 use crate::state::ChainState;
 use crate::txs::Tx;
 use crate::verify::semantic::{AssetCache, CheckError, Semantic, depends_on_more_than_the_tip};
 use crate::verify::{VerifyError, syntactic};
 use crate::vm::Xvm;
-use crate::wallet::{Enqueued, WalletFull};
+use crate::wallet::{Enqueued, PendingList, WalletFull};
+
+/// How often a transaction is checked that many blocks overtake meanwhile.
+const MAX_CHECKS: usize = 8;
 
 /// Why a transaction is not taken in. Texts are the reference's.
 #[derive(Debug, Error)]
@@ -51,6 +56,7 @@ impl Xvm {
         if (self.mempool.contains(&id) || self.undecided.has_tx(&id)) && !self.is_accepted(&id)? {
             return Ok(id);
         }
+        self.context().store.ensure_writable()?;
         let height = self.accepted_height();
         if let Some(reason) = self.mempool.refusal(&id, height) {
             return Err(IssueError::RefusedBefore(reason));
@@ -59,22 +65,31 @@ impl Xvm {
             self.mempool.remember_refusal(id, error.to_string(), Holds::Always);
             return Err(error.into());
         }
-        let reader = self.context().store.snapshot()?;
-        if let Err(error) = self.check_tx(&tx, reader.as_ref(), self.context().clock.now_s())? {
-            // Unlike the reference, which answers the same until the entry is pushed out: a transaction that came
-            // before its parent was accepted is not refused for ever.
-            if !depends_on_more_than_the_tip(&error, tx.unsigned()) {
-                self.mempool.remember_refusal(id, error.to_string(), Holds::AtHeight(height));
+        for _ in 0..MAX_CHECKS {
+            let reader = self.context().store.snapshot()?;
+            if let Err(error) = self.check_tx(&tx, reader.as_ref(), self.context().clock.now_s())? {
+                // Unlike the reference, which answers the same until the entry is pushed out: a transaction that
+                // came before its parent was accepted is not refused for ever.
+                if !depends_on_more_than_the_tip(&error, tx.unsigned()) {
+                    self.mempool.remember_refusal(id, error.to_string(), Holds::AtHeight(height));
+                }
+                return Err(error.into());
             }
-            return Err(error.into());
+            let verified_at = ChainState::new(reader.as_ref(), self.scope()).tip()?.height;
+            drop(reader);
+            match self.join(Pooled::new(tx.clone(), true), verified_at, &BTreeSet::new()) {
+                Ok(_) => return Ok(id),
+                Err(JoinError::Pool(error)) => return Err(error.into()),
+                Err(JoinError::Spent | JoinError::NoParent) => break,
+                Err(JoinError::Outdated) => {}
+            }
         }
-        drop(reader);
-        self.pool(Pooled::new(tx, true))?;
-        Ok(id)
+        // As on the state of the blocks that overtook it.
+        Err(VerifyError::NotFound.into())
     }
 
     /// Is it in an accepted block? The pool hears of a block a moment after its commit.
-    fn is_accepted(&self, id: &TxId) -> Result<bool, StorageError> {
+    pub(crate) fn is_accepted(&self, id: &TxId) -> Result<bool, StorageError> {
         let reader = self.context().store.snapshot()?;
         ChainState::new(reader.as_ref(), self.scope()).has_tx(id)
     }
@@ -87,8 +102,30 @@ impl Xvm {
 
     /// As [`Self::issue_unverified`], of a transaction that is decoded.
     pub fn issue_unverified_tx(&self, tx: Tx) -> Result<TxId, IssueError> {
+        self.context().store.ensure_writable()?;
+        let enqueued = self.wallet.push(&tx)?;
+        self.follow_wallet(tx, enqueued)
+    }
+
+    /// As [`Self::issue_unverified_tx`], of a transaction that was built on `pending`; `None` if those have changed
+    /// since.
+    pub(crate) fn issue_after_pending(
+        &self,
+        tx: Tx,
+        pending: &PendingList,
+    ) -> Option<Result<TxId, IssueError>> {
+        if let Err(error) = self.context().store.ensure_writable() {
+            return Some(Err(error.into()));
+        }
+        match self.wallet.push_after(pending, &tx)? {
+            Ok(enqueued) => Some(self.follow_wallet(tx, enqueued)),
+            Err(full) => Some(Err(full.into())),
+        }
+    }
+
+    fn follow_wallet(&self, tx: Tx, enqueued: Enqueued) -> Result<TxId, IssueError> {
         let id = tx.id();
-        match self.wallet.push(&tx)? {
+        match enqueued {
             Enqueued::Waits | Enqueued::Known => Ok(id),
             Enqueued::First => match self.pool(Pooled::new(tx, false)) {
                 // In the pool already, on its own behalf: nobody needs to wait for it here.
@@ -107,7 +144,7 @@ impl Xvm {
 
     /// The wallet's pending transactions, oldest first.
     pub fn wallet_pending(&self) -> Vec<Tx> {
-        self.wallet.pending()
+        self.wallet.pending().txs
     }
 
     /// Lets the wallet's next transaction follow one that was decided or refused.
@@ -117,7 +154,7 @@ impl Xvm {
             decided = next.id();
             match self.pool(Pooled::new(next, false)) {
                 Ok(_) => return,
-                Err(error) => self.rejections.add(decided, error.to_string()),
+                Err(error) => self.reject(decided, error.to_string()),
             }
         }
     }
@@ -125,11 +162,29 @@ impl Xvm {
     /// Adds to the pool and asks for a block.
     pub(crate) fn pool(&self, pooled: Pooled) -> Result<Added, MempoolError> {
         let added = self.mempool.add(pooled)?;
+        self.ask_for_block(added);
+        Ok(added)
+    }
+
+    /// As [`Self::pool`], of a transaction that was verified: see [`Mempool::add_verified`].
+    ///
+    /// [`Mempool::add_verified`]: crate::mempool::Mempool::add_verified
+    pub(crate) fn join(
+        &self,
+        pooled: Pooled,
+        verified_at: u64,
+        parents: &BTreeSet<TxId>,
+    ) -> Result<Added, JoinError> {
+        let added = self.mempool.add_verified(pooled, verified_at, parents)?;
+        self.ask_for_block(added);
+        Ok(added)
+    }
+
+    fn ask_for_block(&self, added: Added) {
         let now_ms = self.context().clock.now_ms();
         if added == Added::New && !self.spacing.is_waiting(now_ms, self.mempool.size().1) {
             self.context().work.notify_one();
         }
-        Ok(added)
     }
 
     /// The rules that need state, on the state that `reader` shows at `now_s`.
@@ -154,7 +209,7 @@ impl Xvm {
         }
     }
 
-    /// Throws a transaction out of the pool that the builder found invalid.
+    /// Throws a transaction out of the pool that the builder found invalid, and those that spend its outputs.
     pub(crate) fn reject_pooled(
         &self,
         tx: &Tx,
@@ -162,16 +217,30 @@ impl Xvm {
         height: u64,
     ) -> Result<(), ChainError> {
         let id = tx.id();
-        self.mempool.remove([&id]);
         // Issued by two callers at once, one of them too late: it is accepted, not rejected.
         let reader = self.context().store.snapshot()?;
-        if !ChainState::new(reader.as_ref(), self.scope()).has_tx(&id)? {
-            tracing::debug!(%id, reason, "transaction rejected");
-            self.mempool.remember_refusal(id, reason.clone(), Holds::AtHeight(height));
-            self.rejections.add(id, reason);
-            self.maintenance.wake();
+        if ChainState::new(reader.as_ref(), self.scope()).has_tx(&id)? {
+            self.mempool.remove([&id]);
+            self.wallet_decided(&id);
+            return Ok(());
         }
-        self.wallet_decided(&id);
+        for (id, reason) in self.with_descendants(id, reason) {
+            tracing::debug!(%id, reason, "transaction rejected");
+            self.mempool.remove([&id]);
+            self.mempool.remember_refusal(id, reason.clone(), Holds::AtHeight(height));
+            self.reject(id, reason);
+            self.wallet_decided(&id);
+        }
+        self.maintenance.wake();
         Ok(())
+    }
+
+    /// A transaction that can't be accepted any more, with the waiting ones that spend its outputs, and why.
+    pub(crate) fn with_descendants(&self, id: TxId, reason: String) -> Vec<(TxId, String)> {
+        let descendants =
+            self.mempool.with_descendants(&id).into_iter().filter(|other| *other != id);
+        let inherited = |other| (other, format!("spends an output of rejected transaction {id}"));
+        let descendants: Vec<_> = descendants.map(inherited).collect();
+        [(id, reason)].into_iter().chain(descendants).collect()
     }
 }

@@ -2,78 +2,18 @@
 
 use std::io;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use esker_chain::{ChainError, ChainVm};
-use esker_primitives::sync::{Condvar, Mutex};
-use esker_storage::WriteSet;
+use esker_chain::{ChainError, ChainVm, Maintenance};
+use esker_storage::StorageError;
 
 use crate::vm::Xvm;
 
 /// How long rejections gather before they get a commit of their own: whoever sends what is rejected must not slow
 /// down the blocks, which take them along for nothing.
 const SAVE_DELAY: Duration = Duration::from_secs(1);
-
-/// Tells the thread that there is work, or that it is to end.
-#[derive(Debug, Default)]
-pub(crate) struct Wakeup {
-    flags: Mutex<Flags>,
-    changed: Condvar,
-    stopped: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Flags {
-    work: bool,
-    stop: bool,
-}
-
-impl Wakeup {
-    /// There is work.
-    pub(crate) fn wake(&self) {
-        self.flags.lock().work = true;
-        self.changed.notify_one();
-    }
-
-    fn stop(&self) {
-        self.flags.lock().stop = true;
-        self.changed.notify_one();
-        self.stopped.notify_one();
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.flags.lock().stop
-    }
-
-    /// Waits that long; false when it is time to end.
-    fn pause(&self, time: Duration) -> bool {
-        let mut flags = self.flags.lock();
-        if !flags.stop {
-            // Work that comes meanwhile stays noted.
-            self.stopped.wait_for(&mut flags, time);
-        }
-        !flags.stop
-    }
-
-    /// Waits for work; false when it is time to end.
-    fn wait(&self) -> bool {
-        let mut flags = self.flags.lock();
-        while !flags.work && !flags.stop {
-            self.changed.wait(&mut flags);
-        }
-        flags.work = false;
-        !flags.stop
-    }
-}
-
-/// A running maintenance thread; dropping it ends the thread, after what it is writing and what waits to be
-/// saved. Drop it before the store's writer is closed.
-#[derive(Debug)]
-pub struct Maintenance {
-    vm: Arc<Xvm>,
-    thread: Option<JoinHandle<()>>,
-}
+/// Wait before the next try while the store takes no writes.
+const REFUSED_DELAY: Duration = Duration::from_secs(1);
 
 impl Xvm {
     /// Starts the thread that works off what [`Self::maintain`] finds.
@@ -82,9 +22,7 @@ impl Xvm {
     /// The system has no thread to give.
     pub fn start_maintenance(self: &Arc<Self>) -> io::Result<Maintenance> {
         let vm = Arc::clone(self);
-        let name = format!("{}-maintenance", self.name());
-        let thread = thread::Builder::new().name(name).spawn(move || run(&vm))?;
-        Ok(Maintenance { vm: Arc::clone(self), thread: Some(thread) })
+        Maintenance::spawn(self.name(), Arc::clone(&self.maintenance), move || run(&vm))
     }
 
     /// Does a few milliseconds of slow work; true if there is more to do at once. Blocks the calling thread on the
@@ -95,27 +33,25 @@ impl Xvm {
     }
 
     fn save_rejections(&self) -> Result<(), ChainError> {
-        if !self.rejections.has_unsaved() {
-            return Ok(());
-        }
-        let store = &self.context().store;
-        let mut out = WriteSet::new();
-        let last = self.rejections.write(store.snapshot()?.as_ref(), self.scope(), &mut out)?;
-        if let Some(last) = last {
-            store.writer.commit_blocking(out)?;
-            self.rejections.saved(last);
-        }
-        Ok(())
+        let context = self.context();
+        Ok(self.rejections.save(&context.store, self.scope(), context.clock.now_ms())?)
     }
 }
 
 fn run(vm: &Xvm) {
     while !vm.maintenance.is_stopped() {
-        let more = work(vm).unwrap_or_else(|error| {
-            // Tried again, at the pace of the work that comes.
-            tracing::error!(%error, chain = vm.name(), "maintenance failed");
-            false
-        });
+        let more = match work(vm) {
+            Ok(more) => more,
+            // The writer has logged it.
+            Err(ChainError::Storage(StorageError::Refused(_))) => {
+                vm.maintenance.pause(REFUSED_DELAY)
+            }
+            Err(error) => {
+                // Tried again, at the pace of the work that comes.
+                tracing::error!(%error, chain = vm.name(), "maintenance failed");
+                false
+            }
+        };
         if !more && !vm.maintenance.wait() {
             break;
         }
@@ -134,15 +70,4 @@ fn work(vm: &Xvm) -> Result<bool, ChainError> {
         vm.save_rejections()?;
     }
     Ok(false)
-}
-
-impl Drop for Maintenance {
-    fn drop(&mut self) {
-        self.vm.maintenance.stop();
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!(chain = self.vm.name(), "the maintenance thread panicked");
-        }
-    }
 }

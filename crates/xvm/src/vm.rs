@@ -5,14 +5,13 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use esker_chain::{
-    BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, ExecutedBlock,
-    Route, Stage,
+    BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, DropLog,
+    ExecutedBlock, Route, Stage, Wakeup,
 };
-use esker_keystore::Keystore;
+use esker_keystore::{Keystore, UserTurns};
 use esker_primitives::{Id, TxId};
 use esker_storage::{KvRead, Scope, StorageError, StorageResult, WriteSet};
 use esker_utxo::FxKind;
-use tokio::sync::Semaphore;
 
 use crate::assets::GenesisAssets;
 use crate::block::Block;
@@ -20,11 +19,12 @@ use crate::builder::Spacing;
 use crate::execute::{BlockPayload, Rules, add_utxo, asset_record, write_block};
 use crate::genesis::{Genesis, GenesisError};
 use crate::index::{AddressIndex, IndexProgress};
-use crate::maintenance::Wakeup;
 use crate::mempool::{Mempool, MempoolLimits, Pooled};
-use crate::state::tables::{ACCEPTED_AT, ASSETS, GENESIS, GenesisRecord, TIP, TXS, TxRecord};
+use crate::state::tables::{
+    ACCEPTED_AT, ASSETS, GENESIS, GenesisRecord, REJECTED, TIP, TXS, TxRecord,
+};
 use crate::state::{ChainState, View};
-use crate::status::{Rejections, Undecided};
+use crate::status::Undecided;
 use crate::txs::Tx;
 use crate::verify::syntactic::Params;
 use crate::wallet::WalletQueue;
@@ -37,7 +37,8 @@ pub struct XvmConfig {
     pub tx_fee: u64,
     /// Fee of creating an asset.
     pub create_asset_tx_fee: u64,
-    /// Whether transactions are listed by address (`index-transactions`, decision 13).
+    /// Whether transactions are listed by address (`index-transactions`;
+    /// docs/decisions.md, "Transactions by address").
     pub index_transactions: bool,
     /// Limits of the pool.
     pub mempool: MempoolLimits,
@@ -80,17 +81,15 @@ pub struct Xvm {
     assets: GenesisAssets,
     accepted_height: AtomicU64,
     accepted_txs: AtomicU64,
-    /// Number of the last rejection that a block's commit carries; 0 for none, else one more.
-    sealed_rejections: AtomicU64,
     pub(crate) mempool: Mempool,
     pub(crate) undecided: Undecided,
-    pub(crate) rejections: Rejections,
+    pub(crate) rejections: DropLog,
     pub(crate) wallet: WalletQueue,
-    /// Held while a transaction is built on the wallet's pending ones and joins them.
-    pub(crate) wallet_turn: Arc<Semaphore>,
+    /// One call of a user at a time builds a transaction.
+    pub(crate) turns: UserTurns,
     pub(crate) keystore: Arc<Keystore>,
     pub(crate) index: AddressIndex,
-    pub(crate) maintenance: Wakeup,
+    pub(crate) maintenance: Arc<Wakeup>,
     pub(crate) spacing: Spacing,
 }
 
@@ -132,15 +131,14 @@ impl Xvm {
             assets,
             accepted_height: AtomicU64::new(0),
             accepted_txs: AtomicU64::new(0),
-            sealed_rejections: AtomicU64::new(0),
             mempool: Mempool::new(config.mempool),
             undecided: Undecided::new(),
-            rejections: Rejections::new(),
+            rejections: DropLog::new(&REJECTED, "xvm.rejections"),
             wallet: WalletQueue::new(),
-            wallet_turn: Arc::new(Semaphore::new(1)),
+            turns: UserTurns::default(),
             keystore: config.keystore,
             index: AddressIndex::new(config.index_transactions),
-            maintenance: Wakeup::default(),
+            maintenance: Arc::default(),
             spacing: Spacing::new(config.block_spacing_ms),
         }))
     }
@@ -192,6 +190,11 @@ impl Xvm {
         self.mempool.contains(id) || self.undecided.has_tx(id) || self.wallet.contains(id)
     }
 
+    /// A transaction can't be accepted any more.
+    pub(crate) fn reject(&self, id: TxId, reason: String) {
+        self.rejections.add(id, reason, self.context.clock.now_ms());
+    }
+
     fn genesis_record(&self) -> GenesisRecord {
         GenesisRecord {
             block_id: self.genesis_block.id(),
@@ -203,7 +206,8 @@ impl Xvm {
     fn made_impossible(&self, payload: &BlockPayload) -> Vec<(TxId, String)> {
         let conflicts = self.mempool.conflicts(&payload.consumed);
         let reason = |winner| format!("conflicts with accepted transaction {winner}");
-        conflicts.into_iter().map(|(loser, winner)| (loser, reason(winner))).collect()
+        let lost = |(loser, winner)| self.with_descendants(loser, reason(winner));
+        conflicts.into_iter().flat_map(lost).collect()
     }
 
     fn seal_into(
@@ -218,13 +222,10 @@ impl Xvm {
         self.index.seal(reader.as_ref(), self.scope(), block, out)?;
         if let Some(payload) = BlockPayload::of(block) {
             for (id, reason) in self.made_impossible(payload) {
-                self.rejections.add(id, reason);
+                self.rejections.add(id, reason, accepted_ms);
             }
         }
-        let last = self.rejections.write(reader.as_ref(), self.scope(), out)?;
-        self.sealed_rejections
-            .store(last.map_or(0, |last| last.saturating_add(1)), Ordering::Release);
-        Ok(())
+        self.rejections.seal(reader.as_ref(), self.scope(), accepted_ms, out)
     }
 }
 
@@ -304,17 +305,15 @@ impl ChainVm for Xvm {
         let count = ids.len() as u64;
         self.accepted_txs.fetch_add(count, Ordering::Relaxed);
         self.spacing.accepted(count, accepted_ms);
-        self.mempool.remove(&ids);
+        self.mempool.accepted(block.height, &ids, &payload.consumed);
         let impossible = self.made_impossible(payload);
         for (id, reason) in impossible {
             // Those that came after sealing are new here, and saved with the next commit.
-            self.rejections.add_once(id, reason);
+            self.rejections.add_once(id, reason, accepted_ms);
             self.mempool.remove([&id]);
             self.wallet_decided(&id);
         }
-        if let Some(last) = self.sealed_rejections.swap(0, Ordering::AcqRel).checked_sub(1) {
-            self.rejections.saved(last);
-        }
+        self.rejections.sealed();
         self.undecided.remove(block);
         for id in &ids {
             self.wallet_decided(id);
@@ -365,6 +364,14 @@ impl ChainVm for Xvm {
                 IndexProgress::Off | IndexProgress::Complete => format!("height {}", tip.height),
             })
             .map_err(|error| error.to_string())
+    }
+
+    fn waiting_txs(&self) -> Vec<Bytes> {
+        self.journal()
+    }
+
+    fn restore_txs(&self, txs: Vec<Bytes>) -> usize {
+        txs.iter().filter(|entry| self.restore(entry)).count()
     }
 
     fn stats(&self) -> ChainStats {

@@ -7,6 +7,7 @@ use std::collections::{HashSet, VecDeque};
 
 use esker_primitives::TxId;
 use esker_primitives::sync::Mutex;
+use esker_utxo::UtxoId;
 use thiserror::Error;
 
 use crate::txs::Tx;
@@ -30,6 +31,16 @@ struct Queue {
     txs: VecDeque<Tx>,
     ids: HashSet<TxId>,
     bytes: usize,
+    /// How often it has changed.
+    version: u64,
+}
+
+/// The pending transactions at one moment.
+#[derive(Debug)]
+pub(crate) struct PendingList {
+    /// Oldest first.
+    pub(crate) txs: Vec<Tx>,
+    version: u64,
 }
 
 /// What to do with a transaction that came.
@@ -53,24 +64,33 @@ impl WalletQueue {
     }
 
     /// The pending transactions, oldest first.
-    pub(crate) fn pending(&self) -> Vec<Tx> {
-        self.0.lock().txs.iter().cloned().collect()
+    pub(crate) fn pending(&self) -> PendingList {
+        let queue = self.0.lock();
+        PendingList { txs: queue.txs.iter().cloned().collect(), version: queue.version }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().txs.is_empty()
+    }
+
+    /// What the pending transactions consume.
+    pub(crate) fn consumed(&self) -> HashSet<UtxoId> {
+        let queue = self.0.lock();
+        queue.txs.iter().flat_map(|tx| tx.unsigned().local_utxo_ids()).collect()
     }
 
     pub(crate) fn push(&self, tx: &Tx) -> Result<Enqueued, WalletFull> {
+        self.0.lock().push(tx)
+    }
+
+    /// Appends a transaction that was built on `pending`; `None` if those have changed since.
+    pub(crate) fn push_after(
+        &self,
+        pending: &PendingList,
+        tx: &Tx,
+    ) -> Option<Result<Enqueued, WalletFull>> {
         let mut queue = self.0.lock();
-        if queue.ids.contains(&tx.id()) {
-            return Ok(Enqueued::Known);
-        }
-        let bytes = queue.bytes.saturating_add(tx.bytes().len());
-        if queue.txs.len() >= MAX_WALLET_TXS || bytes > MAX_WALLET_BYTES {
-            return Err(WalletFull);
-        }
-        let first = queue.txs.is_empty();
-        queue.bytes = bytes;
-        queue.ids.insert(tx.id());
-        queue.txs.push_back(tx.clone());
-        Ok(if first { Enqueued::First } else { Enqueued::Waits })
+        (queue.version == pending.version).then(|| queue.push(tx))
     }
 
     /// A transaction was decided on, or refused by the mempool. Gives the oldest of the others, if that one was
@@ -80,11 +100,30 @@ impl WalletQueue {
         if !queue.ids.remove(id) {
             return None;
         }
+        queue.version = queue.version.saturating_add(1);
         if let Some(at) = queue.txs.iter().position(|tx| tx.id() == *id)
             && let Some(tx) = queue.txs.remove(at)
         {
             queue.bytes = queue.bytes.saturating_sub(tx.bytes().len());
         }
         queue.txs.front().cloned()
+    }
+}
+
+impl Queue {
+    fn push(&mut self, tx: &Tx) -> Result<Enqueued, WalletFull> {
+        if self.ids.contains(&tx.id()) {
+            return Ok(Enqueued::Known);
+        }
+        let bytes = self.bytes.saturating_add(tx.bytes().len());
+        if self.txs.len() >= MAX_WALLET_TXS || bytes > MAX_WALLET_BYTES {
+            return Err(WalletFull);
+        }
+        let first = self.txs.is_empty();
+        self.version = self.version.saturating_add(1);
+        self.bytes = bytes;
+        self.ids.insert(tx.id());
+        self.txs.push_back(tx.clone());
+        Ok(if first { Enqueued::First } else { Enqueued::Waits })
     }
 }

@@ -38,7 +38,7 @@ class TestTxPool(GoEthereumTxPoolModuleTest):
 
 class TestWeb3(Web3ModuleTest):
     def _check_web3_client_version(self, client_version):
-        assert client_version.startswith("esker/v")
+        assert client_version.startswith("anvil/esker/v")
 
 
 class TestAsyncDebug(GoEthereumAsyncDebugModuleTest):
@@ -59,4 +59,4 @@ class TestAsyncTxPool(GoEthereumAsyncTxPoolModuleTest):
 
 class TestAsyncWeb3(AsyncWeb3ModuleTest):
     def _check_web3_client_version(self, client_version):
-        assert client_version.startswith("esker/v")
+        assert client_version.startswith("anvil/esker/v")

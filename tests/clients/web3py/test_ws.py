@@ -55,7 +55,7 @@ class TestAsyncNet(AsyncNetModuleTest):
 
 class TestAsyncWeb3(AsyncWeb3ModuleTest):
     def _check_web3_client_version(self, client_version):
-        assert client_version.startswith("esker/v")
+        assert client_version.startswith("anvil/esker/v")
 
 
 class TestPersistentConnection(PersistentConnectionProviderTest):

@@ -1,15 +1,18 @@
 //! Harness of the end-to-end tests: a whole node as a process of its own, over a real port.
 //!
 //! [`Node`] starts the binary on a fresh (or given) data folder and ends it, gently or with a kill; [`golden`]
-//! replays recorded exchanges; [`Socket`] is a websocket; [`funds`] has the well-known keys of the local network. Nothing here knows how the
+//! replays recorded exchanges; [`disk`] has disks that fill up and fail; [`hostile`] has clients that mean harm;
+//! [`Socket`] is a websocket; [`funds`] has the well-known keys of the local network. Nothing here knows how the
 //! node works inside: tests see what a client sees. Only [`decoders`] has functions of the node itself, each one of
 //! bytes alone. Start at `tests/it/main.rs`.
 
 pub mod decoders;
+pub mod disk;
 pub mod docs;
 pub mod files;
 pub mod funds;
 pub mod golden;
+pub mod hostile;
 pub mod node;
 pub mod socket;
 pub mod until;

@@ -21,7 +21,11 @@ pub struct NodeBuilder {
     network: Option<OsString>,
     config: Option<PathBuf>,
     data_dir: Option<PathBuf>,
+    is_temporary: bool,
     extra: Vec<OsString>,
+    /// Limit of open files; none: the one of the tests.
+    open_files: Option<u32>,
+    env: Vec<(OsString, OsString)>,
 }
 
 impl NodeBuilder {
@@ -34,7 +38,10 @@ impl NodeBuilder {
             network: Some("local".into()),
             config: None,
             data_dir: None,
+            is_temporary: false,
             extra: Vec::new(),
+            open_files: None,
+            env: Vec::new(),
         }
     }
 
@@ -62,9 +69,27 @@ impl NodeBuilder {
         self
     }
 
+    /// With `esker dev`: the data folder that the node makes for itself, where no commit waits for the disk.
+    pub fn temporary(mut self) -> Self {
+        self.is_temporary = true;
+        self
+    }
+
     /// A further argument.
     pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
         self.extra.push(arg.into());
+        self
+    }
+
+    /// A limit of open files for the process, which it can't raise.
+    pub fn open_files(mut self, limit: u32) -> Self {
+        self.open_files = Some(limit);
+        self
+    }
+
+    /// A variable of its environment.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
         self
     }
 
@@ -75,7 +100,15 @@ impl NodeBuilder {
         std::fs::create_dir_all(&data_dir)?;
         let ready_file = scratch.path().join("ready.json");
         let log = scratch.path().join("output.txt");
-        let mut command = Command::new(&self.program);
+        let mut command = match self.open_files {
+            None => Command::new(&self.program),
+            Some(limit) => {
+                let mut shell = Command::new("sh");
+                shell.arg("-c").arg(format!("ulimit -n {limit} && exec \"$0\" \"$@\""));
+                shell.arg(&self.program);
+                shell
+            }
+        };
         match &self.network {
             Some(network) => command.args(["node", "--network"]).arg(network),
             None => command.args(["dev", "--evm-port", "0"]),
@@ -84,13 +117,17 @@ impl NodeBuilder {
             command.arg("--config").arg(config);
         }
         command.args(["--http-port", "0"]).arg("--ready-file").arg(&ready_file);
-        command.arg("--data-dir").arg(&data_dir).args(&self.extra);
+        if !self.is_temporary {
+            command.arg("--data-dir").arg(&data_dir);
+        }
+        command.args(&self.extra);
         // The node reads settings from variables of its own: what is set for the tests is not for it.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("ESKER_") {
                 command.env_remove(name);
             }
         }
+        command.envs(self.env);
         let output = File::create(&log)?;
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
         let child =
@@ -116,6 +153,11 @@ impl Node {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// `http://` and the address.

@@ -1,5 +1,5 @@
-//! Sections 4.1 and 4.3 of the specification: each method has recorded exchanges. (That each is registered is a test of
-//! tests/e2e, which sees the method tables.)
+//! The specified methods of the X-Chain and of atomic transactions: each has recorded exchanges. (That each is
+//! registered is a test of tests/e2e, which sees the method tables.)
 
 use anyhow::Result;
 

@@ -28,6 +28,9 @@ use crate::{
 /// Bundles that a slow subscriber may lag behind before it loses some (it is told so).
 const EVENT_BACKLOG: usize = 1024;
 
+/// Wait before a bundle is built again after the store could not be read, ms.
+const READ_RETRY_MS: u64 = 1000;
+
 /// Settings of the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct MachineConfig {
@@ -35,7 +38,7 @@ pub struct MachineConfig {
     /// debug builds and tests, so that building and verifying can't drift apart.
     pub check_proposals: bool,
     /// Wait with a block that is ahead of the clock. Otherwise it is refused: who brings blocks of the past
-    /// brings none of the future (decision 37).
+    /// brings none of the future (docs/decisions.md, "Time in a block").
     pub wait_for_time: bool,
 }
 
@@ -346,6 +349,7 @@ impl ChainMachine for Machine {
     }
 
     async fn propose(&self, at: ProposeCtx<'_>) -> Option<Bundle> {
+        let mut has_failed = false;
         loop {
             let work = self.work.notified();
             let attempt = match self.reach(&at.parent, at.ancestry).await {
@@ -357,6 +361,12 @@ impl ChainMachine for Machine {
                 Ok(Attempt::Bundle(bundle)) => return Some(bundle),
                 Ok(Attempt::Nothing) => at.wait_until_ms,
                 Ok(Attempt::Later(ms)) => ms.min(at.wait_until_ms),
+                Err(ChainError::Storage(error)) if error.is_temporary() => {
+                    if !std::mem::replace(&mut has_failed, true) {
+                        tracing::error!(%error, "building a bundle failed; it is tried again");
+                    }
+                    self.clock.now_ms().saturating_add(READ_RETRY_MS).min(at.wait_until_ms)
+                }
                 Err(error) => {
                     tracing::error!(%error, "building a bundle failed");
                     return None;
@@ -402,7 +412,8 @@ impl ChainMachine for Machine {
         let node = self.node_to_finalize(bundle).await?;
         let accepted_ms = self.clock.now_ms();
         let commit = self.commit_of(&node, accepted_ms, proof.as_ref());
-        self.store.writer.commit(commit).await?;
+        // Decided: while the store takes no writes, it waits for it.
+        self.store.writer.commit_when_writable(commit).await?;
 
         let abandoned = self.pending.lock().advance(&node);
         for (index, block) in &node.executed {

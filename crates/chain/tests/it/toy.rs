@@ -52,7 +52,10 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn on(kv: Arc<dyn KvStore>) -> Self {
-        let store = Store::new(kv).unwrap();
+        Self::with(Store::new(kv).unwrap())
+    }
+
+    pub(crate) fn with(store: Store) -> Self {
         Self { store, clock: Arc::new(ManualClock::new(1_000_000)), work: Arc::default() }
     }
 

@@ -6,18 +6,32 @@
 #[expect(dead_code, reason = "the machine's tests use more of it")]
 mod toy;
 
+use std::io::ErrorKind;
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker_chain::{
-    ChainMachine, ChainVm, Engine, EngineError, Machine, MachineConfig, Shutdown, Stage,
+    ChainError, ChainMachine, ChainVm, Engine, EngineError, FinalizeError, Machine, MachineConfig,
+    Shutdown, Stage,
 };
 use esker_engine::{Holding, Solo};
-use esker_storage::MemoryStore;
+use esker_storage::{FailingStore, MemoryStore, RetryPolicy, StorageError, Store};
 
 use toy::{Told, Toy, World};
 
+/// Nothing here takes long.
+const PATIENCE: Duration = Duration::from_secs(60);
+const RETRY: RetryPolicy = RetryPolicy {
+    first: Duration::from_millis(1),
+    longest: Duration::from_millis(8),
+    check: Duration::from_millis(5),
+};
+
 fn open() -> (Arc<Toy>, Arc<Machine>) {
-    let world = World::on(Arc::new(MemoryStore::new()));
+    open_on(World::on(Arc::new(MemoryStore::new())))
+}
+
+fn open_on(world: World) -> (Arc<Toy>, Arc<Machine>) {
     let toy = world.toy(1);
     let chains = vec![Arc::clone(&toy) as Arc<dyn ChainVm>];
     let config = MachineConfig { check_proposals: true, ..MachineConfig::default() };
@@ -80,4 +94,77 @@ async fn a_held_bundle_is_undecided_until_the_gate_opens() {
     assert_eq!((toy.get(1), machine.undecided()), (Some(10), 0));
     trigger.trigger();
     running.await.unwrap().unwrap();
+}
+
+/// Waits until the engine's store takes no writes, or takes them again.
+async fn until_refused(store: &Store, refused: bool) {
+    let mut refusal = store.writer.refusal();
+    let seen = refusal.wait_for(|refusal| refusal.is_some() == refused);
+    let waited = tokio::time::timeout(PATIENCE, seen).await;
+    waited.unwrap_or_else(|_| panic!("the store is still not refusing: {refused}")).unwrap();
+}
+
+#[tokio::test]
+async fn a_full_disk_holds_solo_and_nothing_is_lost() {
+    let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
+    let store = Store::retrying(failing.clone(), RETRY).unwrap();
+    let (toy, machine) = open_on(World::with(store.clone()));
+    let mut events = machine.subscribe();
+    let (trigger, running) = start(&Arc::new(Solo::new()), &machine);
+    toy.set(1, 10);
+    assert_eq!(events.recv().await.unwrap().height, 1);
+    for round in 1..=3 {
+        failing.refuse_writes(StorageError::io("database", ErrorKind::StorageFull.into()));
+        toy.set(round * 2, round);
+        until_refused(&store, true).await;
+        toy.set(round * 2 + 1, round);
+        assert_eq!(toy.get(round * 2), None);
+        assert!(events.try_recv().is_err(), "nobody is told before the commit");
+        failing.refuse_writes(None);
+        for height in [round * 2, round * 2 + 1] {
+            assert_eq!(events.recv().await.unwrap().height, height);
+        }
+        assert_eq!((toy.get(round * 2), toy.get(round * 2 + 1)), (Some(round), Some(round)));
+    }
+    trigger.trigger();
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn solo_goes_on_when_the_store_can_be_read_again() {
+    let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
+    let world = World::with(Store::retrying(failing.clone(), RETRY).unwrap());
+    let clock = Arc::clone(&world.clock);
+    let (toy, machine) = open_on(world);
+    let mut events = machine.subscribe();
+    failing.refuse_reads(StorageError::TooManySnapshots { max: 7 });
+    toy.set(1, 10);
+    let (_trigger, running) = start(&Arc::new(Solo::new()), &machine);
+    // It has tried, and waits.
+    tokio::task::yield_now().await;
+    assert!(!running.is_finished());
+    failing.refuse_reads(None);
+    clock.advance(1_000);
+    events.recv().await.unwrap();
+    assert_eq!(toy.get(1), Some(10));
+}
+
+#[tokio::test]
+async fn solo_is_released_from_a_full_disk_at_the_end() {
+    let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
+    let store = Store::retrying(failing.clone(), RETRY).unwrap();
+    let (toy, machine) = open_on(World::with(store.clone()));
+    let (trigger, running) = start(&Arc::new(Solo::new()), &machine);
+    failing.refuse_writes(StorageError::io("database", ErrorKind::StorageFull.into()));
+    toy.set(1, 10);
+    until_refused(&store, true).await;
+    trigger.trigger();
+    store.writer.stop_waiting().await;
+    let ended = tokio::time::timeout(PATIENCE, running).await.unwrap().unwrap();
+    let error = ended.unwrap_err();
+    assert!(matches!(
+        error,
+        EngineError::Finalize(FinalizeError::Chain(ChainError::Storage(StorageError::Refused(_))))
+    ));
+    assert_eq!((toy.get(1), machine.last_final().0), (None, 0));
 }

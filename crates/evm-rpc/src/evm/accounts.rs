@@ -7,7 +7,8 @@ use super::transact::Transact;
 use crate::wire::Addr;
 
 pub(super) fn methods() -> MethodTable<Transact> {
-    table().on_list("accounts", accounts)
+    // What a wallet asks its user first (EIP-1102) needs nobody's consent here.
+    table().on_list("accounts", accounts).on_list("requestAccounts", accounts)
 }
 
 fn accounts(transact: &Transact, (): ()) -> Result<Vec<Addr>, RpcError> {

@@ -1,9 +1,9 @@
-//! Running code that nobody signed (c-chain.md 4.5).
+//! Running code that nobody signed (docs/protocol/c-chain-execution.md, "Calls").
 
 use std::sync::Arc;
 
 use alloy_eips::eip2930::AccessListItem;
-use alloy_primitives::B256;
+use alloy_primitives::{B256, U256};
 use esker_evm::call::{
     self, AccountOverride, BlockOverrides, CallError, CallLimits, CallOutcome, CallRequest,
     CallSite, StateOverrides,
@@ -26,6 +26,18 @@ use crate::wire::{AccessTuple, Addr, Big, BlockNumber, BlockNumberOrHash, Data, 
 const REVERTED: i64 = 3;
 
 pub(super) const LATEST: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Latest);
+
+/// What is estimated without a block is to be sent.
+const PENDING: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Pending);
+
+/// Where code runs that nobody signed: on the state after an accepted block.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// That block.
+    pub(super) header: Arc<SealedHeader>,
+    /// Does code see the block that would be built on it now, rather than this one?
+    is_next: bool,
+}
 
 pub(super) fn methods() -> MethodTable<Transact> {
     let table = table()
@@ -103,7 +115,7 @@ fn estimate_gas(
     (args, at, state): (TransactionArgs, Option<BlockNumberOrHash>, Option<args::StateOverrides>),
     context: &CallContext,
 ) -> Result<Uint64, RpcError> {
-    let at = at.unwrap_or(LATEST);
+    let at = at.unwrap_or(PENDING);
     transact.estimate(&request(&args), at, &state_overrides(state), context).map(Uint64)
 }
 
@@ -130,8 +142,8 @@ fn create_access_list(
     (mut args, at): (TransactionArgs, Option<BlockNumberOrHash>),
     context: &CallContext,
 ) -> Result<AccessListReply, RpcError> {
-    let place = transact.reads.header_of_state(at.unwrap_or(LATEST))?;
-    transact.set_defaults(&mut args, GasDefault::Cap)?;
+    let place = transact.place(at.unwrap_or(PENDING))?;
+    transact.set_defaults(&mut args, GasDefault::Cap, context)?;
     let request = request(&args);
     let found = transact.at(&place, &request, context, |site, limits| {
         call::create_access_list(site, &request, limits)
@@ -144,6 +156,12 @@ fn create_access_list(
 }
 
 impl Transact {
+    /// The place of a block parameter: `pending` is the next block, on the state of the last one.
+    pub(super) fn place(&self, at: BlockNumberOrHash) -> Result<Place, RpcError> {
+        let header = self.reads.header_of_state(at)?;
+        Ok(Place { header, is_next: at == PENDING })
+    }
+
     fn call(
         &self,
         request: &CallRequest,
@@ -152,10 +170,9 @@ impl Transact {
         context: &CallContext,
     ) -> Result<CallOutcome, RpcError> {
         let (state, block) = (state_overrides(state), block_overrides(block));
-        let header = self.reads.header_of_state(at)?;
-        self.at(&header, request, context, |site, limits| {
-            let site = self.site_of(at, &header, site);
-            call::call(&site, request, &state, &block, limits)
+        let place = self.place(at)?;
+        self.at(&place, request, context, |site, limits| {
+            call::call(site, request, &state, &block, limits)
         })
     }
 
@@ -165,33 +182,15 @@ impl Transact {
         request: &CallRequest,
         at: BlockNumberOrHash,
     ) -> Result<Option<CallOutcome>, RpcError> {
-        let header = self.reads.header_of_state(at)?;
+        let place = self.place(at)?;
         let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
-        self.run(&header, request, bounds, |site, limits| {
-            let site = self.site_of(at, &header, site);
+        self.run(&place, request, bounds, |site, limits| {
             let no_overrides = (StateOverrides::default(), BlockOverrides::default());
-            match call::call(&site, request, &no_overrides.0, &no_overrides.1, limits) {
+            match call::call(site, request, &no_overrides.0, &no_overrides.1, limits) {
                 Err(CallError::TryEnded) => Ok(None),
                 told => told.map(Some),
             }
         })
-    }
-
-    /// A site where the pending block takes the place of the last one, if it is what was asked for.
-    fn site_of<'a>(
-        &self,
-        at: BlockNumberOrHash,
-        head: &Arc<SealedHeader>,
-        site: &CallSite<'a>,
-    ) -> CallSite<'a> {
-        match at {
-            BlockNumberOrHash::Number(BlockNumber::Pending) => {
-                CallSite { block: self.pending_block(head), ..site.clone() }
-            }
-            BlockNumberOrHash::Number(_)
-            | BlockNumberOrHash::Hash { .. }
-            | BlockNumberOrHash::Neither => site.clone(),
-        }
     }
 
     fn estimate(
@@ -201,21 +200,29 @@ impl Transact {
         state: &StateOverrides,
         context: &CallContext,
     ) -> Result<u64, RpcError> {
-        let header = self.reads.header_of_state(at)?;
-        self.at(&header, request, context, |site, limits| {
-            call::estimate_gas(site, request, state, limits)
+        let place = self.place(at)?;
+        self.at(&place, request, context, |site, limits| {
+            if !place.is_next {
+                return call::estimate_gas(site, request, state, limits);
+            }
+            let later = self.next_block(&place.header, request, site.block.time + 1);
+            call::estimate_gas_for_next(site, &later, request, state, limits)
         })
     }
 
     /// Gas that a transaction needs which is sent now.
-    pub(super) fn estimate_at_latest(&self, request: &CallRequest) -> Result<u64, RpcError> {
-        self.estimate(request, LATEST, &StateOverrides::default(), &CallContext::new())
+    pub(super) fn estimate_for_next(
+        &self,
+        request: &CallRequest,
+        context: &CallContext,
+    ) -> Result<u64, RpcError> {
+        self.estimate(request, PENDING, &StateOverrides::default(), context)
     }
 
     /// Runs `work` on the state after a block, within the limits of calls.
     pub(super) fn at<R>(
         &self,
-        place: &Arc<SealedHeader>,
+        place: &Place,
         request: &CallRequest,
         context: &CallContext,
         work: impl FnOnce(&CallSite<'_>, &CallLimits<'_>) -> Result<R, CallError>,
@@ -238,17 +245,22 @@ impl Transact {
     /// Runs `work` on the state after a block, with no more memory than calls may have.
     fn run<R>(
         &self,
-        place: &Arc<SealedHeader>,
+        place: &Place,
         request: &CallRequest,
         bounds: Bounds<'_>,
         work: impl FnOnce(&CallSite<'_>, &CallLimits<'_>) -> Result<R, CallError>,
     ) -> Result<R, RpcError> {
-        let state = self.reads.chain.state_after(place).map_err(unreadable)?;
-        let hashes = Hashes { transact: self, newest: place.header.number };
+        let header = &place.header;
+        let state = self.reads.chain.state_after(header).map_err(unreadable)?;
+        let hashes = Hashes { transact: self, newest: header.header.number };
         let site = CallSite {
             chain: &self.chain,
             view: state.view(),
-            block: self.block_of(place, request),
+            state_time: header.header.time,
+            block: match place.is_next {
+                true => self.next_block(header, request, self.clock.now_s()),
+                false => self.block_of(header, request),
+            },
             hashes: &hashes,
         };
         let limits = CallLimits {
@@ -259,29 +271,32 @@ impl Transact {
         work(&site, &limits).map_err(refusal)
     }
 
-    /// The block that code sees. A price that the next block takes is not refused because the last one would
-    /// not have (decision 30).
-    fn block_of(&self, place: &Arc<SealedHeader>, request: &CallRequest) -> BlockContext {
-        let mut block = BlockContext::for_call(&self.chain, &place.header);
-        let price = request.gas_price.or(request.max_fee_per_gas);
-        if price.is_some_and(|price| price < block.base_fee)
-            && self.reads.chain.head().hash == place.hash
-        {
-            let next = next_base_fee(&*self.chain.rules, &place.header, self.clock.now_s());
+    /// The block of a header. At the tip, a price that the next block takes is not refused because the last one
+    /// would not have taken it (docs/decisions.md, "Base fee of a call").
+    fn block_of(&self, header: &SealedHeader, request: &CallRequest) -> BlockContext {
+        let mut block = BlockContext::for_call(&self.chain, &header.header);
+        if is_below(request, block.base_fee) && self.reads.chain.head().hash == header.hash {
+            let next = next_base_fee(&*self.chain.rules, &header.header, self.clock.now_s());
             block.base_fee = next.map_or(block.base_fee, |next| next.min(block.base_fee));
         }
         block
     }
 
-    /// The block that comes after this one, as far as it is known.
-    fn pending_block(&self, head: &Arc<SealedHeader>) -> BlockContext {
-        let mut header = head.header.clone();
-        header.number += 1;
-        header.time = self.clock.now_s().max(head.header.time);
-        let next = next_base_fee(&*self.chain.rules, &head.header, header.time);
-        header.base_fee = next.or(header.base_fee);
-        BlockContext::for_call(&self.chain, &header)
+    /// The block that would be built on `parent` at `now_s` (Unix s). Here, too, a price that the parent took is
+    /// not refused.
+    fn next_block(&self, parent: &SealedHeader, request: &CallRequest, now_s: u64) -> BlockContext {
+        let mut block = BlockContext::next(&self.chain, &parent.header, now_s);
+        if is_below(request, block.base_fee) {
+            let last = parent.header.base_fee.unwrap_or(block.base_fee);
+            block.base_fee = last.min(block.base_fee);
+        }
+        block
     }
+}
+
+/// Does a request offer a price that is below a base fee?
+fn is_below(request: &CallRequest, base_fee: U256) -> bool {
+    request.gas_price.or(request.max_fee_per_gas).is_some_and(|price| price < base_fee)
 }
 
 /// Hashes of accepted blocks, for code that runs on one of them.

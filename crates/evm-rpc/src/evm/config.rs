@@ -1,4 +1,4 @@
-//! `config`: what the chain's forks bring (EIP-7910, decision 34).
+//! `config`: what the chain's forks bring (EIP-7910; docs/decisions.md, "Further standard methods").
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,9 @@
-//! What a transaction gets that its sender did not give (c-chain.md 4.4, 4.7).
+//! What a transaction gets that its sender did not give
+//! (docs/protocol/c-chain-pool.md, "Defaults of node-built transactions").
 
 use alloy_primitives::{Address, U256};
 use esker_evm::call::CallRequest;
-use esker_rpc::RpcError;
+use esker_rpc::{CallContext, RpcError};
 
 use super::transact::Transact;
 use crate::wire::call::{AccessListArg, TransactionArgs};
@@ -59,6 +60,7 @@ impl Transact {
         &self,
         args: &mut TransactionArgs,
         gas: GasDefault,
+        context: &CallContext,
     ) -> Result<(), RpcError> {
         // No block holds blob transactions, so no method makes any.
         if !args.blobs.is_empty() {
@@ -72,7 +74,7 @@ impl Transact {
         check_payload(args)?;
         if args.gas.is_none() {
             let gas = match gas {
-                GasDefault::Estimate => self.estimate_for(args)?,
+                GasDefault::Estimate => self.estimate_for(args, context)?,
                 GasDefault::Cap if self.config.gas_cap == 0 => UNLIMITED_GAS,
                 GasDefault::Cap => self.config.gas_cap,
             };
@@ -128,9 +130,9 @@ impl Transact {
         Ok(())
     }
 
-    fn estimate_for(&self, args: &TransactionArgs) -> Result<u64, RpcError> {
+    fn estimate_for(&self, args: &TransactionArgs, context: &CallContext) -> Result<u64, RpcError> {
         let request = CallRequest { gas: None, nonce: None, chain_id: None, ..request(args) };
-        self.estimate_at_latest(&request)
+        self.estimate_for_next(&request, context)
     }
 }
 

@@ -1,4 +1,5 @@
-//! `evm`, which clients know as `eth`: one file a topic, one table a service of c-chain.md 4.2.
+//! `evm`, which clients know as `eth`: one file a topic, one table a service
+//! (docs/protocol/c-chain-rpc.md, "Services").
 
 mod accounts;
 mod blocks;
@@ -10,6 +11,7 @@ mod fees;
 mod filters;
 mod proof;
 mod send;
+mod sender_nonce;
 mod simulate;
 mod state;
 mod transact;
@@ -22,8 +24,11 @@ use esker_rpc::{MethodTable, Service};
 use crate::{Api, Apis, Reads};
 
 pub use filters::{FilterConfig, Filters, filter_methods};
-pub use send::{RawTxError, decode_transaction};
-pub use transact::{SenderLocks, Transact, TransactConfig, TxSubmitter, transacting_methods};
+pub use send::{
+    DEFAULT_RECEIPT_WAIT, MAX_RECEIPT_WAIT, MAX_RECEIPT_WAITS, RawTxError, ReceiptWaits,
+    decode_transaction,
+};
+pub use transact::{Transact, TransactConfig, TxSubmitter, transacting_methods};
 
 /// The canonical namespace, and the name that clients use.
 pub(crate) fn table<S: Send + Sync + 'static>() -> MethodTable<S> {
@@ -59,6 +64,8 @@ fn blockchain(reads: &Arc<Reads>) -> Service {
         .on_list("getAssetBalance", state::get_asset_balance)
         .on_list("getCode", state::get_code)
         .on_list("getStorageAt", state::get_storage_at)
+        .on_list("getAccount", state::get_account)
+        .on_list("getAccountInfo", state::get_account_info)
         .on_list_blocking_with("getProof", proof::get_proof)
         .on_list("getHeaderByNumber", blocks::get_header_by_number)
         .on_list("getHeaderByHash", blocks::get_header_by_hash)

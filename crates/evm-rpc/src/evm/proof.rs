@@ -1,4 +1,4 @@
-//! `getProof` and its window (c-chain.md 4.6).
+//! `getProof` and its window (docs/protocol/c-chain-rpc.md, "Proofs").
 
 use alloy_primitives::{Address, B256, U256};
 use alloy_trie::EMPTY_ROOT_HASH;

@@ -1,4 +1,4 @@
-//! `simulateV1`: calls in blocks that are not made (decision 34).
+//! `simulateV1`: calls in blocks that are not made (docs/decisions.md, "Further standard methods").
 
 use esker_evm::call::CallRequest;
 use esker_evm::simulate::{
@@ -26,10 +26,10 @@ fn simulate_v1(
         args;
     let options = SimulationOptions { trace_transfers, validation };
     let blocks = block_state_calls.into_iter().map(block).collect::<Result<_, _>>()?;
-    let base = transact.reads.header_of_state(at.unwrap_or(LATEST))?;
-    let simulated = transact.at(&base, &CallRequest::default(), context, |site, limits| {
+    let place = transact.place(at.unwrap_or(LATEST))?;
+    let simulated = transact.at(&place, &CallRequest::default(), context, |site, limits| {
         let (chain, view, hashes) = (site.chain, site.view, site.hashes);
-        let site = SimulationSite { chain, view, base: &base, hashes };
+        let site = SimulationSite { chain, view, base: &place.header, hashes };
         Ok(simulate(&site, blocks, options, limits))
     })?;
     let shown = |block| SimulatedBlockReply::new(block, return_full_transactions);

@@ -2,10 +2,13 @@
 
 use alloy_primitives::{B256, U256};
 use esker_rpc::RpcError;
+use serde::Serialize;
 
 use crate::Reads;
 use crate::error::unreadable;
-use crate::wire::{Addr, AssetId, Big, BlockNumberOrHash, Data, Hash, StorageKey};
+use crate::wire::{
+    Addr, AssetId, Big, BlockNumber, BlockNumberOrHash, Data, Hash, StorageKey, Uint64,
+};
 
 pub(super) fn get_balance(
     reads: &Reads,
@@ -47,4 +50,55 @@ pub(super) fn get_storage_at(
     let slot = reads.chain.rules().storage_slot(U256::from_be_bytes(key.key.0));
     let value = state.view().storage(&address, slot).map_err(unreadable)?;
     Ok(Hash(value.into()))
+}
+
+/// An account as the state trie holds it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AccountReply {
+    nonce: Uint64,
+    balance: Big,
+    storage_root: Hash,
+    code_hash: Hash,
+}
+
+/// An account with its code.
+#[derive(Debug, Serialize)]
+pub(super) struct AccountInfoReply {
+    balance: Big,
+    nonce: Uint64,
+    code: Data,
+}
+
+/// One that was never used is an empty one.
+pub(super) fn get_account(
+    reads: &Reads,
+    (Addr(address), at): (Addr, Option<BlockNumberOrHash>),
+) -> Result<AccountReply, RpcError> {
+    let (state, _) = reads.state(or_latest(at))?;
+    let account = state.view().account(&address).map_err(unreadable)?.unwrap_or_default();
+    Ok(AccountReply {
+        nonce: Uint64(account.nonce),
+        balance: Big(account.balance),
+        storage_root: Hash(account.storage_root),
+        code_hash: Hash(account.code_hash),
+    })
+}
+
+pub(super) fn get_account_info(
+    reads: &Reads,
+    (Addr(address), at): (Addr, Option<BlockNumberOrHash>),
+) -> Result<AccountInfoReply, RpcError> {
+    let (state, _) = reads.state(or_latest(at))?;
+    let account = state.view().account(&address).map_err(unreadable)?.unwrap_or_default();
+    let code = state.view().code(account.code_hash).map_err(unreadable)?;
+    Ok(AccountInfoReply {
+        balance: Big(account.balance),
+        nonce: Uint64(account.nonce),
+        code: Data(code),
+    })
+}
+
+fn or_latest(at: Option<BlockNumberOrHash>) -> BlockNumberOrHash {
+    at.unwrap_or(BlockNumberOrHash::Number(BlockNumber::Latest))
 }

@@ -4,16 +4,17 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloy_primitives::{Address, B256, b256};
-use esker_evm::accounts::AccountManager;
+use alloy_primitives::{Address, B256, U512, b256};
+use esker_evm::accounts::{AccountManager, SenderLocks};
 use esker_evm::chain::Evm;
 use esker_evm::executor::ChainParams;
 use esker_evm::oracle::{FeeOracle, HistoryLimits, PriceOptionsConfig, SuggestedFees};
 use esker_evm::types::Transaction;
+use esker_evm::view::ChainEvents;
 use esker_primitives::clock::Clock;
-use esker_primitives::sync::Mutex;
 use esker_rpc::{MethodTable, RpcError, Service};
 
+use super::send::ReceiptWaits;
 use super::{accounts, calls, fees, send};
 use crate::error::unreadable;
 use crate::{Api, Apis, Reads};
@@ -23,23 +24,28 @@ use crate::{Api, Apis, Reads};
 const UNPROTECTED_BY_DEFAULT: B256 =
     b256!("0xfefb2da535e927b85fe68eb81cb2e4a5827c905f78381a01ef2322aa9b0aee8e");
 
-/// Locks of senders; two accounts may share one.
-const SENDER_LOCKS: usize = 64;
-
 /// Whoever takes transactions into the pool.
 pub trait TxSubmitter: Send + Sync + Debug + 'static {
     /// Checks a transaction and takes it in; gives its hash. It recovers the signature, so it is not for the
     /// async threads.
     fn submit(&self, tx: Transaction) -> Result<B256, RpcError>;
+
+    /// Why a transaction is refused whose value, beyond 256 bits, `tx` has no room for; `signed_hash` is what its
+    /// sender signed.
+    fn refuse_value(&self, tx: Transaction, value: U512, signed_hash: B256) -> RpcError;
 }
 
 impl TxSubmitter for Evm {
     fn submit(&self, tx: Transaction) -> Result<B256, RpcError> {
         Self::submit(self, tx).map_err(|error| RpcError::new(error.to_string()))
     }
+
+    fn refuse_value(&self, tx: Transaction, value: U512, signed_hash: B256) -> RpcError {
+        RpcError::new(Self::refuse_value(self, tx, value, signed_hash).to_string())
+    }
 }
 
-/// Settings, with the reference's defaults (c-chain.md 4.10).
+/// Settings, with the reference's defaults (docs/configuration.md, "Chains of the EVM").
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransactConfig {
     /// Most gas of a call; 0: no limit.
@@ -86,6 +92,8 @@ pub struct Transact {
     pub oracle: FeeOracle,
     /// Takes transactions in.
     pub submitter: Arc<dyn TxSubmitter>,
+    /// Tells of the blocks that calls wait for.
+    pub events: Arc<dyn ChainEvents>,
     /// Signs for accounts that the node holds.
     pub accounts: Arc<dyn AccountManager>,
     /// Time.
@@ -93,12 +101,14 @@ pub struct Transact {
     /// Settings.
     pub config: TransactConfig,
     /// Held while a transaction without a nonce gets the next one.
-    pub senders: SenderLocks,
+    pub senders: Arc<SenderLocks>,
+    /// Held while a call waits for a receipt.
+    pub receipt_waits: ReceiptWaits,
 }
 
 impl Transact {
     /// Fees for a transaction that is sent now.
-    pub(super) fn suggested(&self) -> Result<SuggestedFees, RpcError> {
+    pub(crate) fn suggested(&self) -> Result<SuggestedFees, RpcError> {
         self.oracle.suggest(&*self.reads.chain, self.clock.now_s()).map_err(unreadable)
     }
 
@@ -114,35 +124,17 @@ impl Transact {
     }
 }
 
-/// Locks of senders, so that two transactions of one account that are made at once get two nonces.
-#[derive(Debug)]
-pub struct SenderLocks([Mutex<()>; SENDER_LOCKS]);
-
-impl Default for SenderLocks {
-    fn default() -> Self {
-        Self(std::array::from_fn(|_| Mutex::new_named("evm.sender", ())))
-    }
-}
-
-impl SenderLocks {
-    /// Runs `work` while nobody else runs any for the account.
-    pub(super) fn during<R>(&self, account: Address, work: impl FnOnce() -> R) -> R {
-        let at = usize::from(account.0[Address::len_bytes() - 1]) % SENDER_LOCKS;
-        let _held = self.0[at].lock();
-        work()
-    }
-}
-
 /// Makes a service's table.
 type MakeTable = fn() -> MethodTable<Transact>;
 
 /// The methods that run code or send transactions, of the services that are served.
 pub fn transacting_methods(transact: &Arc<Transact>, apis: &Apis) -> Service {
-    let tables: [(Api, MakeTable); 4] = [
+    let tables: [(Api, MakeTable); 5] = [
         (Api::InternalEth, fees::methods),
         (Api::InternalBlockchain, calls::methods),
         (Api::InternalTransaction, send::methods),
         (Api::InternalAccount, accounts::methods),
+        (Api::InternalPersonal, crate::personal::methods),
     ];
     let served = tables.into_iter().filter(|(api, _)| apis.has(*api));
     let bound = served.map(|(_, table)| table().bind(Arc::clone(transact)));

@@ -7,6 +7,7 @@ use esker_evm::types::Transaction;
 use esker_evm::view::{SealedBlock, TxLocation, ViewError};
 use esker_rpc::{RpcError, Service};
 
+use super::sender_nonce::by_sender_and_nonce;
 use super::table;
 use crate::Reads;
 use crate::error::unreadable;
@@ -25,6 +26,7 @@ pub(super) fn service(reads: &Arc<Reads>) -> Service {
         .on_list("getRawTransactionByBlockHashAndIndex", raw_by_hash_and_index)
         .on_list("getTransactionCount", get_transaction_count)
         .on_list("getTransactionByHash", get_transaction_by_hash)
+        .on_list("getTransactionBySenderAndNonce", by_sender_and_nonce)
         .on_list("getRawTransactionByHash", get_raw_transaction_by_hash)
         .on_list("getTransactionReceipt", get_transaction_receipt)
         .bind(Arc::clone(reads))
@@ -79,7 +81,7 @@ fn in_block(
 }
 
 /// The transaction at a place of a block that has it.
-fn accepted(
+pub(super) fn accepted(
     reads: &Reads,
     block: &Arc<SealedBlock>,
     index: usize,
@@ -160,7 +162,7 @@ fn get_raw_transaction_by_hash(reads: &Reads, (hash,): (Hash,)) -> Result<Data, 
     Ok(in_chain()?.unwrap_or_default())
 }
 
-fn get_transaction_receipt(
+pub(super) fn get_transaction_receipt(
     reads: &Reads,
     (hash,): (Hash,),
 ) -> Result<Option<ReceiptReply>, RpcError> {

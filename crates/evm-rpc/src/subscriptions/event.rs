@@ -1,25 +1,32 @@
 //! What happened, with the texts that tell of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use alloy_primitives::Log;
+use alloy_primitives::{B256, Log};
 use bytes::Bytes;
 use esker_evm::chain::AcceptedBlock;
 use esker_evm::pool::PooledTx;
+use esker_evm::types::{Receipt, Transaction};
 use esker_evm::view::SealedHeader;
 use esker_rpc::go_json;
 use serde::Serialize;
 
 use super::kind::{Kind, Source};
-use crate::wire::{Hash, LogReply, NewHead, TransactionReply};
+use crate::wire::{Hash, LogReply, NewHead, ReceiptRef, TransactionReply};
 
-/// Of a block is told in this order: the head, logs, transactions.
-pub(super) const SECTIONS: usize = 3;
+/// Of a block is told in this order: the head, logs, transactions, receipts.
+pub(super) const SECTIONS: usize = 4;
 
-/// Bytes of the texts of a head, a log and a transaction, their data and topics apart, and of their own forms.
+/// The section of transactions, pending ones too.
+const TRANSACTIONS: usize = 2;
+
+/// Bytes of the texts of a head, a log, a transaction and a receipt, their data and topics apart, and of their own
+/// forms.
 const HEAD_BYTES: usize = 4096;
 const LOG_BYTES: usize = 800;
 const TX_BYTES: usize = 1200;
+const RECEIPT_BYTES: usize = 1400;
 
 /// Something that subscribers are told of.
 #[derive(Debug)]
@@ -36,6 +43,10 @@ pub(super) struct BlockEvent {
     /// In the order of the block.
     logs: Vec<BlockLog>,
     txs: Vec<TxTexts>,
+    /// All receipts as one list.
+    receipts: Text,
+    /// Transactions by hash with their places, and the logs before theirs.
+    places: OnceLock<BTreeMap<B256, (usize, usize)>>,
     /// See [`Event::bytes`].
     bytes: usize,
 }
@@ -84,12 +95,21 @@ impl Event {
         let logs: Vec<_> = places.map(|at| BlockLog { at, text: Text::new() }).collect();
         let txs: Vec<_> = block.block.transactions.iter().map(|_| TxTexts::default()).collect();
         let data = block.receipts.iter().flat_map(|receipt| &receipt.logs);
+        // A log is told by itself and in its receipt.
         let bytes = HEAD_BYTES
             + 4 * block.bytes.len()
-            + 3 * data.map(|log| log.data.data.len()).sum::<usize>()
-            + LOG_BYTES * logs.len()
-            + TX_BYTES * txs.len();
-        Self::Block(BlockEvent { block, head: Text::new(), logs, txs, bytes })
+            + 5 * data.map(|log| log.data.data.len()).sum::<usize>()
+            + 2 * LOG_BYTES * logs.len()
+            + (TX_BYTES + RECEIPT_BYTES) * txs.len();
+        Self::Block(BlockEvent {
+            block,
+            head: Text::new(),
+            logs,
+            txs,
+            receipts: Text::new(),
+            places: OnceLock::new(),
+            bytes,
+        })
     }
 
     pub(super) fn pending(txs: Vec<PooledTx>) -> Self {
@@ -119,7 +139,7 @@ impl Event {
             Self::Block(_) => Look::End,
             Self::Pending(txs) => match (kind, txs.get(item)) {
                 (Kind::PendingTransactions { full }, Some(PendingTx { tx, texts }))
-                    if section + 1 == SECTIONS =>
+                    if section == TRANSACTIONS =>
                 {
                     Look::Told(texts.text(*full, || tx.clone()))
                 }
@@ -145,7 +165,7 @@ impl BlockEvent {
                 }
             }
             // As in the reference it is told as if it had no block.
-            (2, Kind::AcceptedTransactions { full }) => {
+            (TRANSACTIONS, Kind::AcceptedTransactions { full }) => {
                 let tx = self.block.block.transactions.get(item);
                 match (self.txs.get(item), tx, self.block.receipts.get(item)) {
                     (Some(texts), Some(tx), Some(receipt)) => {
@@ -155,8 +175,54 @@ impl BlockEvent {
                     _ => Look::End,
                 }
             }
+            (3, Kind::TransactionReceipts(wanted)) if item == 0 => {
+                let receipts = match wanted {
+                    None => self.all_receipts(),
+                    Some(hashes) => self.receipts_of(hashes),
+                };
+                receipts.map_or(Look::End, Look::Told)
+            }
             _ => Look::End,
         }
+    }
+
+    /// The places of the transactions, by their hashes, with the number of logs before each.
+    fn places(&self) -> &BTreeMap<B256, (usize, usize)> {
+        self.places.get_or_init(|| {
+            let mut first_log = 0;
+            let sent = self.block.block.transactions.iter().zip(&self.block.receipts);
+            let place = |(index, (tx, receipt)): (usize, (&Transaction, &Receipt))| {
+                let place = (*tx.tx_hash(), (index, first_log));
+                first_log += receipt.logs.len();
+                place
+            };
+            sent.enumerate().map(place).collect()
+        })
+    }
+
+    fn receipts(&self, mut places: Vec<(usize, usize)>) -> Option<Bytes> {
+        places.sort_unstable();
+        let receipt = |(index, first_log): (usize, usize)| {
+            let AcceptedBlock { block, hash, receipts, .. } = &*self.block;
+            ReceiptRef { block, hash: *hash, receipts, index, first_log }
+        };
+        let receipts: Vec<_> = places.into_iter().map(receipt).collect();
+        (!receipts.is_empty()).then(|| json(&receipts))
+    }
+
+    /// Nothing of a block without transactions.
+    fn all_receipts(&self) -> Option<Bytes> {
+        if self.places().is_empty() {
+            return None;
+        }
+        let all = || self.receipts(self.places().values().copied().collect()).unwrap_or_default();
+        Some(self.receipts.get_or_init(all).clone())
+    }
+
+    /// Nothing where none of the transactions is in the block. The text is this subscription's own.
+    fn receipts_of(&self, transactions: &BTreeSet<B256>) -> Option<Bytes> {
+        let places = transactions.iter().filter_map(|hash| self.places().get(hash).copied());
+        self.receipts(places.collect())
     }
 
     fn head(&self) -> Bytes {

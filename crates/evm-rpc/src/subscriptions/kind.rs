@@ -1,12 +1,18 @@
 //! What can be subscribed to.
 
+use std::collections::BTreeSet;
+
+use alloy_primitives::B256;
 use esker_rpc::args::FromParams;
 use esker_rpc::{Params, RpcError};
 
-use crate::wire::LogFilter;
+use crate::wire::{LogFilter, ReceiptQuery};
 
 /// The namespaces that have subscriptions; canonical, and as wallets and libraries say.
 const NAMESPACES: [&str; 2] = ["evm", "eth"];
+
+/// Hashes that are looked up in the time that a look at another item takes.
+const HASHES_A_LOOK: usize = 8;
 
 /// A kind of subscription, with its arguments.
 #[derive(Debug)]
@@ -20,7 +26,10 @@ pub(super) enum Kind {
     AcceptedTransactions {
         full: bool,
     },
-    /// Tells when syncing begins and ends (decision 34): a node that is its own source of blocks never does.
+    /// The receipts of a block in one notification: of these transactions, or of all.
+    TransactionReceipts(Option<BTreeSet<B256>>),
+    /// Tells when syncing begins and ends (docs/decisions.md, "Further standard methods"): a node that is its own
+    /// source of blocks never does.
     Syncing,
 }
 
@@ -52,6 +61,13 @@ impl Kind {
             "newAcceptedTransactions" => {
                 full(params).map(|full| Self::AcceptedTransactions { full })
             }
+            "transactionReceipts" => {
+                arguments(params).and_then(|(_, query): (String, Option<ReceiptQuery>)| {
+                    let query = query.unwrap_or_default();
+                    let transactions = query.transactions().map_err(RpcError::new)?;
+                    Ok(Self::TransactionReceipts(transactions))
+                })
+            }
             "syncing" => arguments(params).map(|(_,): (String,)| Self::Syncing),
             _ => return None,
         })
@@ -59,7 +75,10 @@ impl Kind {
 
     pub(super) fn source(&self) -> Source {
         match self {
-            Self::NewHeads | Self::Logs(_) | Self::AcceptedTransactions { .. } => Source::Blocks,
+            Self::NewHeads
+            | Self::Logs(_)
+            | Self::AcceptedTransactions { .. }
+            | Self::TransactionReceipts(_) => Source::Blocks,
             Self::PendingTransactions { .. } => Source::Pool,
             Self::Syncing => Source::Nothing,
         }
@@ -69,10 +88,26 @@ impl Kind {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Logs(filter) => filter.logs.bytes(),
+            Self::TransactionReceipts(transactions) => transactions
+                .as_ref()
+                .map_or(0, |transactions| transactions.len() * size_of::<B256>()),
             Self::NewHeads
             | Self::PendingTransactions { .. }
             | Self::AcceptedTransactions { .. }
             | Self::Syncing => 0,
+        }
+    }
+
+    /// How many items a look at an event costs, about.
+    pub(super) fn looks(&self) -> usize {
+        match self {
+            Self::TransactionReceipts(Some(transactions)) => 1 + transactions.len() / HASHES_A_LOOK,
+            Self::TransactionReceipts(None)
+            | Self::Logs(_)
+            | Self::NewHeads
+            | Self::PendingTransactions { .. }
+            | Self::AcceptedTransactions { .. }
+            | Self::Syncing => 1,
         }
     }
 }

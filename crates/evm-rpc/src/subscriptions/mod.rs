@@ -1,4 +1,5 @@
-//! Subscriptions: newHeads, logs, pending and accepted transactions, syncing (c-chain.md 4.9).
+//! Subscriptions: newHeads, logs, pending and accepted transactions, syncing
+//! (docs/protocol/c-chain-rpc.md, "Subscriptions").
 //!
 //! - `hub`: one task a chain makes an event of each accepted block, and of what becomes pending, and gives it to
 //!   every connection that listens. Nothing is done where nobody does.

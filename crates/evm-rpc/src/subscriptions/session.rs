@@ -219,7 +219,7 @@ impl Telling {
             if *looks == 0 {
                 return Going::Tired;
             }
-            *looks -= 1;
+            *looks = looks.saturating_sub(subscription.kind.looks());
             let Subscription { number, opening, kind, since, silence, .. } = subscription;
             let is_meant = match self.only {
                 Some(only) => only == *number,

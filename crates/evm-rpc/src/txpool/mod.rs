@@ -1,16 +1,18 @@
-//! `txpool`: what waits (c-chain.md 8). The service `internal-tx-pool`, off unless it is named.
+//! `txpool`: what waits (docs/protocol/c-chain-rpc.md, "Services"). The service `internal-tx-pool`, off unless it is
+//! named.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::Address;
-use esker_evm::pool::{AccountContent, Content, PooledTx};
+use esker_evm::pool::{AccountContent, Content, Dropped, PooledTx};
 use esker_rpc::{MethodTable, RpcError, Service};
 use serde::Serialize;
 
 use crate::Reads;
-use crate::wire::{Addr, TransactionReply, Uint};
+use crate::error::unreadable;
+use crate::wire::{Addr, Hash, TransactionReply, Uint, Uint64};
 
 /// Most bytes of transactions that one answer shows. The reference has no limit; a pool full of the longest
 /// transactions would be an answer of several hundred megabytes.
@@ -23,6 +25,8 @@ pub fn service(reads: &Arc<Reads>) -> Service {
         .on_list_blocking("contentFrom", content_from)
         .on_list_blocking("inspect", inspect)
         .on_list("status", status)
+        // Not one of the reference's: what became of a hash that is neither waiting nor mined.
+        .on_list("dropReason", drop_reason)
         .bind(Arc::clone(reads))
 }
 
@@ -37,8 +41,8 @@ struct Views<T> {
 type Members<T> = BTreeMap<String, T>;
 
 fn content(reads: &Reads, (): ()) -> Result<Views<Members<Members<TransactionReply>>>, RpcError> {
+    must_fit(reads.pool.bytes())?;
     let Content { pending, queued } = reads.pool.content();
-    must_fit(pending.values().chain(queued.values()))?;
     let show = |accounts: BTreeMap<Address, BTreeMap<u64, PooledTx>>| {
         by_account(accounts, TransactionReply::pooled)
     };
@@ -50,7 +54,7 @@ fn content_from(
     (Addr(account),): (Addr,),
 ) -> Result<Views<Members<TransactionReply>>, RpcError> {
     let AccountContent { pending, queued } = reads.pool.content_of(account);
-    must_fit([&pending, &queued])?;
+    must_fit(pending.values().chain(queued.values()).map(PooledTx::size).sum())?;
     let show = |transactions| by_nonce(transactions, &TransactionReply::pooled);
     Ok(Views { pending: show(pending), queued: show(queued) })
 }
@@ -63,6 +67,20 @@ fn inspect(reads: &Reads, (): ()) -> Result<Views<Members<Members<String>>>, Rpc
 fn status(reads: &Reads, (): ()) -> Result<Views<Uint>, RpcError> {
     let (pending, queued) = reads.pool.counts();
     Ok(Views { pending: Uint::of(pending), queued: Uint::of(queued) })
+}
+
+/// Why a transaction left the pool without being mined.
+#[derive(Debug, Serialize)]
+struct DropReply {
+    reason: String,
+    /// Unix s.
+    time: Uint64,
+}
+
+fn drop_reason(reads: &Reads, (Hash(hash),): (Hash,)) -> Result<Option<DropReply>, RpcError> {
+    let dropped = reads.pool.dropped(hash).map_err(unreadable)?;
+    let reply = |Dropped { reason, at_ms }| DropReply { reason, time: Uint64(at_ms / 1000) };
+    Ok(dropped.map(reply))
 }
 
 fn by_account<T>(
@@ -90,11 +108,8 @@ fn summary(pooled: PooledTx) -> String {
 }
 
 /// Refuses to show more than [`MAX_SHOWN_BYTES`].
-fn must_fit<'a>(
-    accounts: impl IntoIterator<Item = &'a BTreeMap<u64, PooledTx>>,
-) -> Result<(), RpcError> {
-    let sizes = accounts.into_iter().flat_map(BTreeMap::values).map(PooledTx::size);
-    if sizes.sum::<usize>() <= MAX_SHOWN_BYTES {
+pub(crate) fn must_fit(bytes: usize) -> Result<(), RpcError> {
+    if bytes <= MAX_SHOWN_BYTES {
         return Ok(());
     }
     Err(RpcError::with_code(RpcError::TOO_LARGE, "response too large"))

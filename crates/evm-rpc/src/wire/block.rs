@@ -1,4 +1,4 @@
-//! Blocks and headers (c-chain.md 3.1): objects whose members are sorted by name.
+//! Blocks and headers (docs/protocol/c-chain-rpc.md, "Blocks and headers"): objects whose members are sorted by name.
 
 use std::sync::Arc;
 

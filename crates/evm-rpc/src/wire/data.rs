@@ -41,6 +41,14 @@ fn fixed<const N: usize>(
     name: &'static str,
 ) -> Result<[u8; N], ArgumentError> {
     let text = between_quotes(value).ok_or_else(|| ArgumentError::refused("non-string", name))?;
+    fixed_text(text, name)
+}
+
+/// Decodes what stands between the quotes of data of a fixed length.
+pub(in crate::wire) fn fixed_text<const N: usize>(
+    text: &[u8],
+    name: &'static str,
+) -> Result<[u8; N], ArgumentError> {
     hexutil::fixed(text, name).map_err(|fault| match fault {
         FixedFault::Hex(fault) => ArgumentError::refused(fault.as_str(), name),
         length @ FixedFault::Length { .. } => ArgumentError::text(length.to_string()),

@@ -1,4 +1,4 @@
-//! Which logs are meant: Go's `filters.FilterCriteria` (c-chain.md 4.8).
+//! Which logs are meant: Go's `filters.FilterCriteria` (docs/protocol/c-chain-rpc.md, "Logs").
 
 use std::borrow::Cow;
 
@@ -177,6 +177,7 @@ impl Argument for Addresses {
     }
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        check_numbers(value)?;
         Ok(Self(addresses(value)))
     }
 }
@@ -187,11 +188,19 @@ impl Argument for Topics {
     }
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        check_numbers(value)?;
         match value.kind() {
             Kind::Null | Kind::Array => Ok(Self(value.elements().map(place).collect())),
             kind => Err(ArgumentError::kind(kind, Self::go_type())),
         }
     }
+}
+
+/// Numbers are no topics and no addresses, but Go decodes them first.
+fn check_numbers(value: Document<'_>) -> Result<(), ArgumentError> {
+    /// Lists of lists: more is refused for what it is.
+    const DEPTH: usize = 2;
+    value.overflowing_number(DEPTH).map_or(Ok(()), |literal| Err(ArgumentError::overflow(literal)))
 }
 
 impl Argument for LogFilter {

@@ -1,4 +1,5 @@
-//! Forms on the wire: what arguments are read from, and what replies are written as (c-chain.md 3, 4.3).
+//! Forms on the wire: what arguments are read from, and what replies are written as
+//! (docs/protocol/c-chain-rpc.md, "C-Chain JSON-RPC").
 //!
 //! The scalars have the reference's names ([`Uint64`], [`Big`], [`Data`], [`struct@Hash`], [`Addr`]) and both
 //! directions: they are [`esker_rpc::args::Argument`]s with Go's texts, and serialise as hex. Replies are
@@ -14,6 +15,7 @@ mod new_head;
 mod proof;
 mod quantity;
 mod receipt;
+mod receipt_query;
 mod simulated;
 mod storage_key;
 mod transaction;
@@ -26,7 +28,8 @@ pub use new_head::NewHead;
 pub(crate) use proof::nodes as proof_nodes;
 pub use proof::{ProofReply, StorageProofReply};
 pub use quantity::{Big, Uint, Uint64};
-pub use receipt::{LogReply, ReceiptReply, receipts_of};
+pub use receipt::{LogReply, ReceiptRef, ReceiptReply, receipts_of};
+pub use receipt_query::{MAX_RECEIPT_HASHES, ReceiptQuery};
 pub use simulated::SimulatedBlockReply;
 pub use storage_key::{KeyError, StorageKey};
 pub use transaction::{AccessTuple, TransactionReply};

@@ -1,4 +1,4 @@
-//! The header as subscribers see it (c-chain.md 3.2).
+//! The header as subscribers see it (docs/protocol/c-chain-rpc.md, "New heads").
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Proofs of state (c-chain.md 4.6).
+//! Proofs of state (docs/protocol/c-chain-rpc.md, "Proofs").
 
 use alloy_primitives::Bytes;
 use serde::Serialize;

@@ -74,8 +74,9 @@ small!(Uint64, "hexutil.Uint64");
 small!(Uint, "hexutil.Uint");
 
 impl Argument for Big {
+    /// Go names the pointer: the methods that read it are the pointer's.
     fn go_type() -> Cow<'static, str> {
-        Cow::Borrowed("hexutil.Big")
+        Cow::Borrowed("*hexutil.Big")
     }
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {

@@ -1,10 +1,10 @@
-//! Receipts and logs (c-chain.md 3.4).
+//! Receipts and logs (docs/protocol/c-chain-rpc.md, "Receipts and logs").
 
 use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{B256, Log};
-use esker_evm::types::Receipt;
+use esker_evm::types::{Block, Receipt};
 use esker_evm::view::SealedBlock;
 use serde::{Serialize, Serializer};
 
@@ -40,6 +40,21 @@ impl ReceiptReply {
         let is_there = index < receipts.len() && index < block.block.transactions.len();
         is_there.then_some(Self { block, receipts, index, first_log })
     }
+}
+
+/// The receipt at a place of a block that somebody else holds.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiptRef<'a> {
+    /// The block.
+    pub block: &'a Block,
+    /// Its hash.
+    pub hash: B256,
+    /// Its receipts.
+    pub receipts: &'a [Receipt],
+    /// The place.
+    pub index: usize,
+    /// Logs of the block before those of this transaction.
+    pub first_log: usize,
 }
 
 /// A log, where it was written.
@@ -119,22 +134,34 @@ struct Members<'a> {
 
 impl Serialize for ReceiptReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let header = &self.block.block.header;
-        let found =
-            self.block.block.transactions.get(self.index).zip(self.receipts.get(self.index));
+        ReceiptRef {
+            block: &self.block.block,
+            hash: self.block.hash,
+            receipts: &self.receipts,
+            index: self.index,
+            first_log: self.first_log,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl Serialize for ReceiptRef<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let header = &self.block.header;
+        let found = self.block.transactions.get(self.index).zip(self.receipts.get(self.index));
         let missing = || serde::ser::Error::custom("the block has no such transaction");
         let (tx, receipt) = found.ok_or_else(missing)?;
         let log = |(at, log): (usize, _)| LogReply {
             log,
             block_number: header.number,
-            block_hash: self.block.hash,
+            block_hash: self.hash,
             transaction_hash: *tx.tx_hash(),
             transaction_index: self.index,
             log_index: self.first_log + at,
         };
         let bloom = receipt.bloom();
         Members {
-            block_hash: Hash(self.block.hash),
+            block_hash: Hash(self.hash),
             block_number: Uint64(header.number),
             contract_address: receipt.contract_address.map(Addr),
             cumulative_gas_used: Uint64(receipt.cumulative_gas_used),

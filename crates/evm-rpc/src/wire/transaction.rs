@@ -1,4 +1,4 @@
-//! Transactions (c-chain.md 3.3).
+//! Transactions (docs/protocol/c-chain-rpc.md, "Transactions").
 
 use std::sync::Arc;
 

@@ -58,11 +58,11 @@ fn numbers() {
     assert_eq!(decode(&format!("\"{:#x}\"", U256::MAX)), Ok(Big(U256::MAX)));
     refused_numbers::<Uint64>("hexutil.Uint64");
     refused_numbers::<Uint>("hexutil.Uint");
-    refused_numbers::<Big>("hexutil.Big");
+    refused_numbers::<Big>("*hexutil.Big");
     let long = mismatch("hex number > 64 bits", "hexutil.Uint64");
     refused::<Uint64>(&[("\"0x10000000000000000\"", &long), ("\"0x1zzzzzzzzzzzzzzzz\"", &long)]);
     let longer = format!("\"0x1{}\"", "0".repeat(64));
-    refused::<Big>(&[(&longer, &mismatch("hex number > 256 bits", "hexutil.Big"))]);
+    refused::<Big>(&[(&longer, &mismatch("hex number > 256 bits", "*hexutil.Big"))]);
 }
 
 #[test]
@@ -221,13 +221,28 @@ fn transactions() {
         (r#"{"GAS":"1"}"#, &field("hex string without 0x prefix", "gas", "hexutil.Uint64")),
         (
             r#"{"value":"0x01"}"#,
-            &field("hex number with leading zero digits", "value", "hexutil.Big"),
+            &field("hex number with leading zero digits", "value", "*hexutil.Big"),
         ),
         (r#"{"data":"0x1"}"#, &field("hex string of odd length", "data", "hexutil.Bytes")),
         (r#"{"accessList":{}}"#, &field("object", "accessList", "types.AccessList")),
         (r#"{"accessList":[5]}"#, &field("number", "accessList", "types.AccessTuple")),
         (r#"{"accessList":[{}]}"#, "missing required field 'address' for AccessTuple"),
-        (r#"{"accessList":[{"address":5}]}"#, &field("non-string", "accessList", "common.Address")),
+        (
+            r#"{"accessList":[{"address":5}]}"#,
+            &field("non-string", "accessList.address", "common.Address"),
+        ),
+        (
+            r#"{"accessList":[{"address":"0x00","storageKeys":[5]}]}"#,
+            "hex string has length 2, want 40 for common.Address",
+        ),
+        (
+            r#"{"accessList":[{"storageKeys":["0x0"]}]}"#,
+            &field("hex string of odd length", "accessList.storageKeys", "common.Hash"),
+        ),
+        (
+            r#"{"accessList":[{"storageKeys":5}],"gas":5}"#,
+            &field("number", "accessList.storageKeys", "[]common.Hash"),
+        ),
     ]);
     let keyless = format!("{{\"accessList\":[{{\"address\":\"{:#x}\"}}]}}", Address::ZERO);
     let missing = "missing required field 'storageKeys' for AccessTuple";
@@ -248,8 +263,28 @@ fn overrides() {
     assert_eq!(decode("null"), Ok(StateOverrides::default()));
     refused::<StateOverrides>(&[
         ("5", &mismatch("number", "ethapi.StateOverride")),
-        ("{\"0x12\":{}}", "hex string has length 2, want 40 for Address"),
-        ("{\"x\":{}}", "hex string without 0x prefix"),
+        ("{\"0x12\":{}}", "hex string has length 2, want 40 for common.Address"),
+        ("{\"0x12\":5}", "hex string has length 2, want 40 for common.Address"),
+        (
+            "{\"0x12\":{\"nonce\":5}}",
+            "json: cannot unmarshal non-string into Go struct field OverrideAccount.nonce of type hexutil.Uint64",
+        ),
+        (
+            "{\"12\":{}}",
+            "json: cannot unmarshal hex string without 0x prefix into Go value of type common.Address",
+        ),
+        (
+            "{\"0x8db97c7cece249c2b98bdc0226cc4c2a57bf52fc\":{\"state\":{\"0x1\":\"0x\"}}}",
+            "hex string has length 0, want 64 for common.Hash",
+        ),
+        (
+            "{\"0x8db97c7cece249c2b98bdc0226cc4c2a57bf52fc\":{\"state\":{\"0x1\":[]}}}",
+            "json: cannot unmarshal non-string into Go struct field OverrideAccount.state of type common.Hash",
+        ),
+        (
+            "{\"0x8db97c7cece249c2b98bdc0226cc4c2a57bf52fc\":{\"balance\":\"1\"}}",
+            "json: cannot unmarshal hex string without 0x prefix into Go struct field OverrideAccount.balance of type *hexutil.Big",
+        ),
     ]);
 
     let block: BlockOverrides =

@@ -80,6 +80,18 @@ fn what_is_no_criterion() {
             "invalid address at index 0: hex has invalid length 1 after decoding; expected 20 for address",
         ),
         ("{\"topics\":[5]}", "invalid topic(s)"),
+        (
+            "{\"topics\":[1E400]}",
+            "json: cannot unmarshal number 1E400 into Go struct field input.topics of type float64",
+        ),
+        (
+            "{\"topics\":[[5, 1E400]]}",
+            "json: cannot unmarshal number 1E400 into Go struct field input.topics of type float64",
+        ),
+        (
+            "{\"address\":-1E400}",
+            "json: cannot unmarshal number -1E400 into Go struct field input.address of type float64",
+        ),
         ("{\"topics\":[{}]}", "invalid topic(s)"),
         ("{\"topics\":[[5]]}", "invalid topic(s)"),
         ("{\"topics\":[[[]]]}", "invalid topic(s)"),

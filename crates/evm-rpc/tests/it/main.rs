@@ -13,6 +13,7 @@ mod log_filter;
 mod pending;
 mod recorded;
 mod replay;
+mod sender_nonce;
 mod subscriptions;
 mod transact;
 mod world;

@@ -14,8 +14,10 @@ use esker_evm::view::{ChainEvents, ChainReader};
 use esker_evm_rpc::subscriptions::{
     MAX_CRITERIA_BYTES, MAX_KEPT_EVENTS, MAX_SUBSCRIPTIONS, Subscriptions,
 };
+use esker_evm_rpc::wire::MAX_RECEIPT_HASHES;
 use esker_primitives::Randomness;
 use esker_primitives::sync::Mutex;
+use esker_rpc::Caller;
 use esker_rpc::evm::{Notification, Overrun, Server, Session};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -46,7 +48,8 @@ impl Client {
     async fn call(&self, method: &str, params: &Value) -> (Value, Vec<String>) {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let body = body.to_string();
-        let (answer, made) = self.server.answer_over(&*self.session, body.as_bytes()).await;
+        let (answer, made) =
+            self.server.answer_over(&*self.session, body.as_bytes(), &Caller::default()).await;
         (serde_json::from_slice(&answer.body).unwrap(), made)
     }
 
@@ -151,6 +154,87 @@ async fn a_block_is_told_as_its_head_then_logs_then_transactions() {
     assert_eq!(told[2].2["blockHash"], Value::Null, "as in the reference");
     assert_eq!(told[3].2, json!(hash));
     assert!(client.is_silent());
+}
+
+#[tokio::test]
+async fn receipts_of_a_block_are_told_at_once() {
+    let world = World::new(Setup::ARCHIVE);
+    let client = Client::of(&live(&world));
+    let raw = recorded();
+    let first = world.submit(&raw[0]).unwrap();
+    world.settle().await;
+
+    let all = client.subscribe("eth_subscribe", json!(["transactionReceipts"])).await;
+    let none = json!({"transactionHashes": []});
+    let every = client.subscribe("eth_subscribe", json!(["transactionReceipts", none])).await;
+    let null = client.subscribe("eth_subscribe", json!(["transactionReceipts", null])).await;
+    let hash_of = |raw: &[u8]| alloy_primitives::keccak256(raw);
+    let [second, third] = [hash_of(&raw[1]), hash_of(&raw[2])];
+    let some = json!({"transactionHashes": [third, first, B256::repeat_byte(7), third]});
+    let some = client.subscribe("evm_subscribe", json!(["transactionReceipts", some])).await;
+    let other = json!({"transactionHashes": [first]});
+    client.subscribe("eth_subscribe", json!(["transactionReceipts", other])).await;
+    assert!(client.is_silent(), "the block before them is not told");
+
+    world.submit(&raw[1]).unwrap();
+    world.submit(&raw[2]).unwrap();
+    world.settle().await;
+    let told = client.told(4).await;
+    let receipt =
+        async |hash: B256| world.call("eth_getTransactionReceipt", &format!("[\"{hash}\"]")).await;
+    let [second, third] = [receipt(second).await, receipt(third).await];
+    assert_eq!(second["blockHash"], third["blockHash"], "one block");
+    let (eth, evm) = ("eth_subscription".to_owned(), "evm_subscription".to_owned());
+    let both = json!([second, third]);
+    assert_eq!(
+        told,
+        [
+            (eth.clone(), all, both.clone()),
+            (eth.clone(), every, both.clone()),
+            (eth, null, both),
+            (evm, some, json!([third])),
+        ]
+    );
+    assert!(client.is_silent());
+}
+
+#[tokio::test]
+async fn what_is_asked_of_receipts_has_limits() {
+    let world = World::new(Setup::ARCHIVE);
+    let client = Client::of(&live(&world));
+    let hashes = |count: usize| -> Value {
+        (0..count).map(|at| json!(B256::with_last_byte(at as u8))).collect()
+    };
+    let of = |hashes: Value| json!(["transactionReceipts", {"transactionHashes": hashes}]);
+    client.subscribe("eth_subscribe", of(hashes(MAX_RECEIPT_HASHES))).await;
+    assert_eq!(
+        client.refused(of(hashes(MAX_RECEIPT_HASHES + 1))).await,
+        "exceed max number of transaction hashes allowed per transactionReceipts subscription"
+    );
+    for (params, text) in [
+        (
+            json!(["transactionReceipts", 5]),
+            "invalid argument 1: json: cannot unmarshal number into Go value of type filters.TransactionReceiptsQuery",
+        ),
+        (
+            of(json!("0x")),
+            "invalid argument 1: json: cannot unmarshal string into Go struct field TransactionReceiptsQuery.transactionHashes of type []common.Hash",
+        ),
+        (
+            of(json!(["0x12"])),
+            "invalid argument 1: hex string has length 2, want 64 for common.Hash",
+        ),
+        (json!(["transactionReceipts", null, null]), "too many arguments, want at most 2"),
+    ] {
+        assert_eq!(client.refused(params.clone()).await, text, "{params}");
+    }
+    // A connection's criteria are counted together.
+    let most = MAX_CRITERIA_BYTES / 32 / MAX_RECEIPT_HASHES;
+    for _ in 1..most {
+        client.subscribe("eth_subscribe", of(hashes(MAX_RECEIPT_HASHES))).await;
+    }
+    let too_many = "too many subscriptions on this connection";
+    assert_eq!(client.refused(of(hashes(MAX_RECEIPT_HASHES))).await, too_many);
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use esker_evm::view::{ChainReader, SealedHeader};
 use esker_evm_rpc::{Apis, ProofWindow, ReadConfig, Reads, evm};
 use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
+use esker_rpc::Caller;
 use esker_rpc::evm::{Limits, Server};
 use esker_storage::{MemoryStore, Scope, Store};
 use tokio::sync::Notify;
@@ -115,8 +116,8 @@ pub(crate) async fn make_block(machine: &Machine, clock: &ManualClock, after_ms:
 
 /// The answer to a message.
 pub(crate) async fn answer(server: &Server, body: &str) -> String {
-    let answer = server.answer(body.as_bytes(), None).await;
-    String::from_utf8(answer.body).unwrap()
+    let answer = server.answer(body.as_bytes(), None, &Caller::default()).await;
+    String::from_utf8(answer.into_bytes()).unwrap()
 }
 
 pub(crate) struct World {

@@ -8,7 +8,8 @@ use esker_primitives::keys::{PrivateKey, PrivateKeyError, PublicKey};
 use super::{AccountError, AccountManager};
 
 /// Keys 0 to 9 of the mnemonic `test test test test test test test test test test test junk`, path
-/// `m/44'/60'/0'/0/i`: the accounts that every development network of the ecosystem funds (decision 31).
+/// `m/44'/60'/0'/0/i`: the accounts that every development network of the ecosystem funds
+/// (docs/decisions.md, "Development network").
 pub const DEV_KEYS: [B256; 10] = [
     b256!("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"),
     b256!("0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"),

@@ -8,6 +8,7 @@
 //! so that a signature over either can never be one of a transaction.
 
 mod key_ring;
+mod sender_locks;
 mod typed_data;
 
 use std::fmt::Debug;
@@ -17,6 +18,7 @@ use alloy_primitives::{Address, B256, Signature, eip191_hash_message};
 use thiserror::Error;
 
 pub use key_ring::{DEV_KEYS, KeyRing, WELL_KNOWN_KEY, address_of_key};
+pub use sender_locks::SenderLocks;
 pub use typed_data::{TypedData, TypedDataError};
 
 /// Why an account does not sign. The texts are the reference's.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use alloy_dyn_abi::TypedData as DynTypedData;
 use alloy_dyn_abi::eip712::Eip712Types;
 use alloy_primitives::B256;
+use esker_primitives::excerpt;
 use thiserror::Error;
 
 /// Longest data, bytes: a byte of it can take 120 bytes of memory and a microsecond.
@@ -25,10 +26,10 @@ const MAX_RESOLVED: usize = 16 * MAX_TYPES;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TypedDataError {
     /// It lacks `types`, `primaryType`, `domain` or `message`, or one of them has another form.
-    #[error("invalid typed data: {0}")]
+    #[error("invalid typed data: {}", excerpt(.0))]
     Form(String),
     /// Its types do not fit its values.
-    #[error("invalid typed data: {0}")]
+    #[error("invalid typed data: {}", excerpt(.0))]
     Types(String),
     /// Its text is too long.
     #[error("invalid typed data: {0} bytes, at most {MAX_BYTES}")]

@@ -15,6 +15,7 @@ use esker_storage::Scope;
 use esker_storage::audit::{AuditError, Finding};
 
 use crate::chain::Evm;
+use crate::pool::DROPPED;
 use crate::state::StateError;
 use crate::trie::TrieError;
 use crate::types::Header;
@@ -27,6 +28,7 @@ impl Audit for Evm {
             add(&mut audit.ledger.genesis, account.balance);
         }
         audit.look_at_blocks(site)?;
+        DROPPED.audit(&audit.place("dropped"), audit.scope(), site)?;
         let Some(tip) = audit.tip.take() else { return Ok(None) };
         audit.look_at_state(&tip, site)?;
         audit.look_at_history(site)?;

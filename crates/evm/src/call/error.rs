@@ -60,6 +60,9 @@ pub enum CallError {
     /// It took too long.
     #[error("execution aborted (timeout = {})", go_duration(*.0))]
     TimedOut(Duration),
+    /// It needs more memory than the node gives, and has gas for it.
+    #[error("memory limit of {0} bytes exceeded")]
+    MemoryLimit(u64),
     /// Whoever asked is gone.
     #[error("execution aborted")]
     Cancelled,
@@ -72,6 +75,11 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// Was the call ended from outside, so that nothing is known of it?
+    pub(super) const fn is_stop(&self) -> bool {
+        matches!(self, Self::TimedOut(_) | Self::Cancelled | Self::TryEnded)
+    }
+
     pub(crate) fn of(error: TxError, gas: u64, timeout: Duration) -> Self {
         Self::or(error, timeout, |error| Self::Refused { error, gas })
     }
@@ -86,6 +94,7 @@ impl CallError {
             TxError::Stopped(Stop::TimedOut) => Self::TimedOut(timeout),
             TxError::Stopped(Stop::Cancelled) => Self::Cancelled,
             TxError::Stopped(Stop::TryEnded) => Self::TryEnded,
+            TxError::Stopped(Stop::MemoryLimit(bytes)) => Self::MemoryLimit(bytes),
             TxError::State(error) => Self::State(error),
             error => refused(error),
         }
@@ -93,7 +102,7 @@ impl CallError {
 }
 
 /// A duration as Go prints it: `1m30s`, `1.5s`, `250ms`.
-fn go_duration(duration: Duration) -> String {
+pub fn go_duration(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     let fraction = |nanos: u128, unit: u128, name: &str| {
         let digits = format!("{:0width$}", nanos % unit, width = unit.ilog10() as usize);

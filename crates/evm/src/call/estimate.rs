@@ -23,39 +23,42 @@ pub fn estimate_gas(
     state: &StateOverrides,
     limits: &CallLimits<'_>,
 ) -> Result<u64, CallError> {
-    let block = &site.block;
-    let overlay = super::overlay(site, state)?;
-    let message = request.message(limits.gas_cap)?;
-    let runner = Runner::new(site.chain, overlay, block, limits.bounds);
-    let mut probe = Probe { runner, block, message, limits };
+    let mut probe = Probe::new(site, &site.block, request, state, limits)?;
     let most = probe.most(request)?;
-    if probe.is_transfer()?
-        && matches!(probe.run(TRANSFER_GAS), Ok(Some(end)) if end.error.is_none())
-    {
+    if probe.is_enough_for_transfer(TRANSFER_GAS)? {
         return Ok(TRANSFER_GAS);
     }
-    let first = match probe.run(most)? {
-        Some(end) if end.error.is_none() => end,
-        Some(end) if end.error != Some(VmError::OutOfGas) => {
-            return Err(CallError::Failed(Box::new(CallOutcome::of(end))));
-        }
-        _ => return Err(CallError::Allowance(most)),
-    };
-    let (mut low, mut high) = (first.gas_used - 1, most);
-    // Very likely enough: what was used, and what must be there for the deepest call.
-    let likely = u64::try_from(u128::from(first.gas_used + STIPEND) * 64 / 63).unwrap_or(u64::MAX);
-    if likely < high {
-        probe.narrow(likely, &mut low, &mut high)?;
+    probe.search(most)
+}
+
+/// As [`estimate_gas`], for a transaction that is sent to the block of `site`, which may also be built one second
+/// later: as `later`.
+///
+/// What a contract writes once a second was written in the last block, if that is of the same second. A
+/// transaction that comes one second later writes it again.
+pub fn estimate_gas_for_next(
+    site: &CallSite<'_>,
+    later: &BlockContext,
+    request: &CallRequest,
+    state: &StateOverrides,
+    limits: &CallLimits<'_>,
+) -> Result<u64, CallError> {
+    let gas = estimate_gas(site, request, state, limits)?;
+    if gas == TRANSFER_GAS || site.block.time > site.state_time {
+        return Ok(gas);
     }
-    while low + 1 < high {
-        if u128::from(high - low) * 1000 < u128::from(high) * u128::from(ERROR_PER_MILLE) {
-            break;
-        }
-        // Most need little more than they use.
-        let middle = (high - low) / 2 + low;
-        probe.narrow(middle.min(low.saturating_mul(2)), &mut low, &mut high)?;
+    let mut probe = Probe::new(site, later, request, state, limits)?;
+    match probe.run(gas) {
+        Ok(Some(end)) if end.error.is_none() => return Ok(gas),
+        Err(error) if error.is_stop() => return Err(error),
+        Ok(_) | Err(_) => {}
     }
-    Ok(high)
+    match probe.most(request).and_then(|most| probe.search(most)) {
+        Ok(more) => Ok(more.max(gas)),
+        Err(error) if error.is_stop() => Err(error),
+        // What can't be done a second later may still be done now.
+        Err(_) => Ok(gas),
+    }
 }
 
 struct Probe<'s, 'a> {
@@ -65,7 +68,20 @@ struct Probe<'s, 'a> {
     limits: &'s CallLimits<'a>,
 }
 
-impl Probe<'_, '_> {
+impl<'s, 'a> Probe<'s, 'a> {
+    fn new(
+        site: &CallSite<'a>,
+        block: &'s BlockContext,
+        request: &CallRequest,
+        state: &StateOverrides,
+        limits: &'s CallLimits<'a>,
+    ) -> Result<Self, CallError> {
+        let overlay = super::overlay(site, state)?;
+        let message = request.message(limits.gas_cap)?;
+        let runner = Runner::new(site.chain, overlay, block, limits.bounds);
+        Ok(Self { runner, block, message, limits })
+    }
+
     /// The most gas that can be given: the request's or the block's, what the sender can pay, the cap.
     fn most(&mut self, request: &CallRequest) -> Result<u64, CallError> {
         let mut most = match request.gas {
@@ -91,14 +107,40 @@ impl Probe<'_, '_> {
         Ok(most)
     }
 
-    /// Is it a transfer to somebody without code?
-    fn is_transfer(&mut self) -> Result<bool, CallError> {
-        match self.message.to {
-            Some(to) if self.message.input.is_empty() => {
-                Ok(self.runner.state().code(to)?.is_empty())
+    /// Is it a transfer to somebody without code, and is that much gas enough for it?
+    fn is_enough_for_transfer(&mut self, gas: u64) -> Result<bool, CallError> {
+        let is_transfer = match self.message.to {
+            Some(to) if self.message.input.is_empty() => self.runner.state().code(to)?.is_empty(),
+            _ => false,
+        };
+        Ok(is_transfer && matches!(self.run(gas), Ok(Some(end)) if end.error.is_none()))
+    }
+
+    /// The least gas, up to `most`, with which it succeeds.
+    fn search(&mut self, most: u64) -> Result<u64, CallError> {
+        let first = match self.run(most)? {
+            Some(end) if end.error.is_none() => end,
+            Some(end) if end.error != Some(VmError::OutOfGas) => {
+                return Err(CallError::Failed(Box::new(CallOutcome::of(end))));
             }
-            _ => Ok(false),
+            _ => return Err(CallError::Allowance(most)),
+        };
+        let (mut low, mut high) = (first.gas_used - 1, most);
+        // Very likely enough: what was used, and what must be there for the deepest call.
+        let likely = u128::from(first.gas_used + STIPEND) * 64 / 63;
+        let likely = u64::try_from(likely).unwrap_or(u64::MAX);
+        if likely < high {
+            self.narrow(likely, &mut low, &mut high)?;
         }
+        while low + 1 < high {
+            if u128::from(high - low) * 1000 < u128::from(high) * u128::from(ERROR_PER_MILLE) {
+                break;
+            }
+            // Most need little more than they use.
+            let middle = (high - low) / 2 + low;
+            self.narrow(middle.min(low.saturating_mul(2)), &mut low, &mut high)?;
+        }
+        Ok(high)
     }
 
     /// Runs it with this much gas. `None`: too little to begin.

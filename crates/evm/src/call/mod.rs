@@ -1,4 +1,4 @@
-//! Messages that nobody signed: calls, gas estimates, access lists (c-chain.md 4.5).
+//! Messages that nobody signed: calls, gas estimates, access lists (docs/protocol/c-chain-execution.md, "Calls").
 //!
 //! Everything here is a plain function over a [`CallSite`], the state and the block at which is called. RPC
 //! reads requests and renders results; texts come from here.
@@ -12,13 +12,13 @@ mod request;
 
 use crate::executor::{
     BlockContext, BlockHashes, Bounds, ChainParams, EvmContext, Inspector, Message, Runner,
-    StateOverlay, interpreter,
+    StateOverlay, activate, interpreter,
 };
 use crate::state::StateView;
 
 pub use access_list::{AccessListOutcome, create_access_list};
-pub use error::CallError;
-pub use estimate::estimate_gas;
+pub use error::{CallError, go_duration};
+pub use estimate::{estimate_gas, estimate_gas_for_next};
 pub use outcome::{CallOutcome, revert_reason};
 pub use overrides::{AccountOverride, BlockOverrides, StateOverrides};
 pub use request::CallRequest;
@@ -30,8 +30,11 @@ pub struct CallSite<'a> {
     pub chain: &'a ChainParams,
     /// The state.
     pub view: StateView<'a>,
-    /// The block that code sees ([`BlockContext::for_call`]). Its base fee is the one that prices are held
-    /// against: at the tip that is the lower of the last and the next one (decision 30).
+    /// Time of the block whose state `view` is, Unix s. What begins between it and the time of `block` is active.
+    pub state_time: u64,
+    /// The block that code sees ([`BlockContext::for_call`], [`BlockContext::next`]). Prices are checked against
+    /// its base fee: at the tip that is the lower of the last and the next one (docs/decisions.md, "Base fee of a
+    /// call").
     pub block: BlockContext,
     /// Hashes of that block and those before it.
     pub hashes: &'a dyn BlockHashes,
@@ -104,6 +107,7 @@ pub fn overlay<'a>(
     overrides: &StateOverrides,
 ) -> Result<StateOverlay<'a>, CallError> {
     let mut state = StateOverlay::new(site.view, site.hashes, site.chain.codes.clone());
+    activate(site.chain, &mut state, site.state_time, site.block.time)?;
     overrides.apply(&*site.chain.rules, &mut state)?;
     Ok(state)
 }

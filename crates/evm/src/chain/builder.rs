@@ -136,7 +136,7 @@ fn paid_at(terms: &ChildTerms, parent: &Header, time: u64, block_fee: U256) -> u
 
 /// The first second after `time` at which the base fee is one that a waiting transaction pays, of either kind.
 fn affordable_at(site: &BlockSite<'_>, pool: &Pool, terms: &ChildTerms, time: u64) -> Option<u64> {
-    let in_pool = pool.best(0).peek_fee_cap().map(U256::from);
+    let in_pool = pool.payable_base_fee().map(U256::from);
     // What pays the base fee as it is waits for something else.
     let in_extension =
         site.extension.highest_payable_base_fee().filter(|most| *most < terms.base_fee);

@@ -39,6 +39,6 @@ impl Default for EvmConfig {
     }
 }
 
-/// Blocks before the newest whose state a pruning node keeps: with the newest 32 (decision 38). The reference
-/// keeps as many, one less than it makes proofs of (tests/golden/c/proof-pruning-1.io).
+/// Blocks before the newest whose state a pruning node keeps: with the newest 32 (docs/decisions.md, "Kept state").
+/// The reference keeps as many, one less than it makes proofs of (tests/golden/c/proof-pruning-1.io).
 pub const PRUNED_WINDOW: u64 = 31;

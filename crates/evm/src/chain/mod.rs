@@ -5,6 +5,9 @@
 mod builder;
 mod cache;
 mod config;
+mod journal;
+mod maintenance;
+mod nonces;
 mod reader;
 mod rows;
 pub mod tables;
@@ -47,6 +50,9 @@ pub enum SubmitError {
     /// The fees of the next block can't be told.
     #[error(transparent)]
     Fees(#[from] crate::rules::FeeRuleError),
+    /// The chain can't be read.
+    #[error(transparent)]
+    Chain(#[from] ChainReadError),
     /// State can't be read.
     #[error(transparent)]
     State(#[from] crate::state::StateError),

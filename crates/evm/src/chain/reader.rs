@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
 use esker_chain::ChainVm;
+use esker_primitives::Id;
 use tokio::sync::broadcast;
 
 use super::vm::Evm;
 use super::{AcceptedBlock, ChainReadError, ChainView};
 use crate::logs::{LogBlocks, LogQuery};
-use crate::pool::{AccountContent, Content, PooledTx};
+use crate::pool::{AccountContent, Content, Dropped, PooledTx};
 use crate::rules::Rules;
 use crate::state::At;
 use crate::types::Receipt;
 use crate::view::{
-    BadBlock, ChainEvents, ChainReader, PoolReader, SealedBlock, SealedHeader, StateSnapshot,
-    TxLocation, ViewError,
+    BadBlock, ChainEvents, ChainReader, NonceUse, PoolReader, SealedBlock, SealedHeader,
+    StateSnapshot, TxLocation, ViewError,
 };
 
 impl From<ChainReadError> for ViewError {
@@ -37,6 +38,19 @@ impl Evm {
     ) -> Result<R, ViewError> {
         let reader = self.context().store.snapshot()?;
         Ok(read(self.view(reader.as_ref()))?)
+    }
+
+    /// The bytes of an accepted block, with its hash and its own time in seconds.
+    ///
+    /// # Errors
+    /// The store fails, or the block in it is damaged.
+    pub fn encoded_block(&self, height: u64) -> Result<Option<(B256, Vec<u8>, u64)>, ViewError> {
+        if !self.is_shown(height) {
+            return Ok(None);
+        }
+        let found = self.read(|view| Ok((view.header(height)?, view.block_bytes(height)?)))?;
+        let (Some(header), Some(bytes)) = found else { return Ok(None) };
+        Ok(Some((self.params().rules.block_hash(&header), bytes, header.time)))
     }
 
     /// Is a block of the store one to be shown? A commit is in the store a moment before the head follows; were
@@ -119,6 +133,15 @@ impl ChainReader for Evm {
             .transpose()
     }
 
+    fn nonce_use(&self, account: Address, nonce: u64) -> Result<NonceUse, ViewError> {
+        let reader = self.context().store.snapshot()?;
+        let found = self.view(reader.as_ref()).nonce_use(&account, nonce)?;
+        Ok(match found {
+            NonceUse::At(height) if !self.is_shown(height) => NonceUse::Unused,
+            found => found,
+        })
+    }
+
     fn state_after(&self, block: &SealedHeader) -> Result<StateSnapshot, ViewError> {
         let reader = self.context().store.snapshot()?;
         let tip = self.view(reader.as_ref()).tip()?;
@@ -137,15 +160,52 @@ impl ChainReader for Evm {
 
 impl PoolReader for Evm {
     fn transaction(&self, hash: B256) -> Option<PooledTx> {
-        self.pool().transaction(hash)
+        self.pool().get(&hash).map(|(tx, _)| tx)
+    }
+
+    fn transaction_of(&self, account: Address, nonce: u64) -> Option<PooledTx> {
+        self.pool().get_by_nonce(&account, nonce)
     }
 
     fn next_nonce(&self, account: Address) -> Option<u64> {
-        self.pool().next_nonce(&account)
+        let pooled = self.pool().next_nonce(&account);
+        let waiting = self.extension().waiting_nonces(&account);
+        if pooled.is_none() && waiting.is_empty() {
+            return None;
+        }
+        // The pool follows a block a moment after the extension does. Where the state can't be read, the caller
+        // says so when it asks for it itself.
+        let Ok(read) = self.read_account(&account) else { return pooled };
+        let mut next = pooled.map_or(read.state.nonce, |nonce| nonce.max(read.state.nonce));
+        let is_used = |nonce: u64| {
+            waiting.binary_search(&nonce).is_ok()
+                || self.pool().get_by_nonce(&account, nonce).is_some()
+        };
+        while is_used(next) {
+            next = next.saturating_add(1);
+        }
+        Some(next)
     }
 
     fn counts(&self) -> (usize, usize) {
         self.pool().counts()
+    }
+
+    fn bytes(&self) -> usize {
+        self.pool().bytes()
+    }
+
+    fn dropped(&self, hash: B256) -> Result<Option<Dropped>, ViewError> {
+        // In this order: what leaves the pool as mined is in the store by then.
+        if self.pool().contains(&hash) {
+            return Ok(None);
+        }
+        let (reader, scope) = (self.context().store.snapshot()?, self.context().scope);
+        let reader = reader.as_ref();
+        if self.view(reader).location(&hash)?.is_some() {
+            return Ok(None);
+        }
+        Ok(self.pool().drop_log().get(reader, scope, &Id::new(hash.0))?)
     }
 
     fn content(&self) -> Content {

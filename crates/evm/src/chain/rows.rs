@@ -7,7 +7,7 @@ use super::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
 use crate::state::prune;
 use crate::types::{Block, Receipt, StoredReceipts};
 
-/// Which states are kept (decision 38).
+/// Which states are kept (docs/decisions.md, "Kept state").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum History {
     /// All of them.

@@ -1,15 +1,16 @@
 //! The chain as the machine drives it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use alloy_consensus::Transaction as _;
 use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, U512};
 use bytes::Bytes;
 use esker_chain::{
-    BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, ExecutedBlock,
-    Route, Stage,
+    BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, DropLog,
+    ExecutedBlock, PoolFigures, Route, Stage,
 };
 use esker_primitives::Id;
 use esker_primitives::sync::{Mutex, RwLock};
@@ -23,12 +24,16 @@ use super::rows::{History, write_block};
 use super::tables::DESTROYED;
 use super::view::{Ancestors, ChainView};
 use super::{ChainReadError, SubmitError};
-use crate::executor::{ChainParams, SenderError, recover_sender};
+use crate::accounts::SenderLocks;
+use crate::executor::{ChainParams, SenderError, recover_sender, recover_signer};
 use crate::extension::BlockExtension;
 use crate::genesis::Genesis;
 use crate::logs::LogIndex;
-use crate::pool::{AccountState, NextBlock, Pool, PoolError, PooledTx, before_recovery};
-use crate::state::{ApplyOptions, StateError, StoredSlot};
+use crate::pool::{
+    AccountRead, AccountState, NewHead, NextBlock, Pool, PoolError, PooledTx, before_recovery,
+    refuse_value,
+};
+use crate::state::{AccountChange, ApplyOptions, StateError, StoredSlot};
 use crate::types::{Block, Header, Receipt, Transaction};
 use crate::verify::{BlockSite, VerifyError, verify_block};
 use crate::view::{BadBlock, SealedBlock, SealedHeader};
@@ -38,6 +43,9 @@ const MAX_REFUSED: usize = 10;
 
 /// Accepted blocks that a slow subscriber may lag behind.
 const EVENT_BACKLOG: usize = 256;
+
+/// Accounts of the pool that are checked against the store at each block: all in turn, so that no defect lasts.
+const CHECKED_PER_BLOCK: usize = 4;
 
 /// A block that was executed, with what reading it again would cost.
 #[derive(Clone, Debug)]
@@ -50,8 +58,8 @@ pub struct AcceptedBlock {
     pub bytes: Bytes,
     /// One receipt for each transaction.
     pub receipts: Vec<Receipt>,
-    /// Accounts that it changed.
-    pub touched: Vec<Address>,
+    /// Accounts that it changed, as they are after it.
+    pub touched: Vec<(Address, AccountState)>,
 }
 
 /// An EVM chain.
@@ -64,6 +72,7 @@ pub struct Evm {
     extension: Arc<dyn BlockExtension>,
     pool: Pool,
     head: RwLock<Arc<SealedHeader>>,
+    senders: Arc<SenderLocks>,
     arrivals: AtomicU64,
     accepted_txs: AtomicU64,
     events: broadcast::Sender<Arc<AcceptedBlock>>,
@@ -94,6 +103,7 @@ impl Evm {
         Ok(Arc::new(Self {
             pool: Pool::new(config.pool),
             head: RwLock::new_named("evm.head", head),
+            senders: Arc::default(),
             arrivals: AtomicU64::new(0),
             accepted_txs: AtomicU64::new(0),
             events: broadcast::channel(EVENT_BACKLOG).0,
@@ -140,6 +150,11 @@ impl Evm {
         &self.pool
     }
 
+    /// Held while a transaction gets the next nonce of its sender, until a pool has it.
+    pub fn senders(&self) -> &Arc<SenderLocks> {
+        &self.senders
+    }
+
     /// The last accepted block.
     pub fn head(&self) -> Arc<SealedHeader> {
         Arc::clone(&self.head.read())
@@ -172,10 +187,20 @@ impl Evm {
 
     /// Takes a transaction into the pool. Recovers its signature, so call it off the async threads.
     pub fn submit(&self, tx: Transaction) -> Result<B256, SubmitError> {
+        let submitted = self.submit_quietly(tx);
+        if let Err(SubmitError::Pool(error)) = &submitted {
+            self.pool.count_refused(error);
+        }
+        submitted
+    }
+
+    /// As [`Self::submit`], without a trace in the figures where the transaction is refused.
+    pub(super) fn submit_quietly(&self, tx: Transaction) -> Result<B256, SubmitError> {
         let hash = *tx.tx_hash();
         if self.pool.contains(&hash) {
             return Err(PoolError::AlreadyKnown.into());
         }
+        self.context.store.ensure_writable()?;
         let next = self.next_block()?;
         before_recovery(&tx, tx.encode_2718_len(), &next)?;
         let sender =
@@ -185,17 +210,27 @@ impl Evm {
             })?;
         let now_ms = self.context.clock.now_ms();
         let arrival = self.arrivals.fetch_add(1, Ordering::Relaxed);
-        let state = self.account_state(&sender)?;
-        self.pool.add(PooledTx::new(tx, sender, arrival, now_ms), state, &next, now_ms)?;
+        let admission = self.pool.admit(PooledTx::new(tx, sender, arrival, now_ms));
+        // Not before: the pool follows the account from here on.
+        admission.decide(self.read_account(&sender)?, &next, now_ms)?;
         self.context.work.notify_one();
         Ok(hash)
     }
 
-    fn account_state(&self, address: &Address) -> Result<AccountState, StateError> {
-        let reader = self.context.store.snapshot()?;
-        let account = self.view(reader.as_ref()).latest_state().account(address)?;
-        let account = account.unwrap_or_default();
-        Ok(AccountState { nonce: account.nonce, balance: account.balance })
+    /// Why a transaction is refused whose value, beyond 256 bits, `tx` has no room for. The checks are those of
+    /// [`Self::submit`]; `signed_hash` is what the sender signed.
+    pub fn refuse_value(&self, tx: Transaction, value: U512, signed_hash: B256) -> SubmitError {
+        let refuse = || {
+            let next = self.next_block()?;
+            before_recovery(&tx, tx.encode_2718_len(), &next)?;
+            let is_here = tx.chain_id().is_none_or(|id| id == self.params.rules.chain_id());
+            let sender = recover_signer(tx.signature(), &signed_hash).filter(|_| is_here);
+            let sender = sender.ok_or(PoolError::InvalidSender)?;
+            let state = self.read_account(&sender)?.state;
+            let tx = PooledTx::new(tx.clone(), sender, 0, self.context.clock.now_ms());
+            Ok(refuse_value(&tx, value, &state, &self.config.pool, &next))
+        };
+        refuse().map_or_else(|error: SubmitError| error, Into::into)
     }
 
     /// The block to build on: this chain's newest undecided one, or the tip of the store.
@@ -258,7 +293,14 @@ impl Evm {
         if !processed.destroyed.is_zero() {
             DESTROYED.put(&mut writes, scope, &number, &StoredSlot(processed.destroyed));
         }
-        let touched = processed.changes.keys().copied().collect();
+        let state_of = |change: &AccountChange| {
+            let account = change.account.as_ref();
+            account.map(|parts| AccountState { nonce: parts.nonce, balance: parts.balance })
+        };
+        let touched = processed.changes.iter();
+        let touched = touched
+            .map(|(address, change)| (*address, state_of(change).unwrap_or_default()))
+            .collect();
         let sealed = AcceptedBlock { block, hash, bytes: bytes.clone(), receipts, touched };
         Ok(ExecutedBlock {
             id: Id::new(hash.0),
@@ -284,21 +326,58 @@ impl Evm {
         self.refused.lock().iter().cloned().collect()
     }
 
-    /// Lets the pool follow the state after a block.
-    fn settle_pool(&self, touched: &[Address]) -> Result<(), SubmitError> {
-        let pooled = self.pool.accounts();
-        let reader = self.context.store.snapshot().map_err(StateError::from)?;
-        let state = self.view(reader.as_ref()).latest_state();
-        let mut states = BTreeMap::new();
-        for address in touched.iter().filter(|address| pooled.binary_search(address).is_ok()) {
-            let account = state.account(address)?.unwrap_or_default();
-            let state = AccountState { nonce: account.nonce, balance: account.balance };
-            states.insert(*address, state);
+    /// Why transactions of either kind were dropped.
+    pub(super) fn drop_logs(&self) -> impl Iterator<Item = &DropLog> {
+        std::iter::once(self.pool.drop_log()).chain(self.extension.drop_log())
+    }
+
+    /// Lets the pool follow a block that was accepted.
+    fn settle_pool(&self, block: &AcceptedBlock) {
+        let mined: HashSet<&B256> =
+            block.block.transactions.iter().map(|tx| tx.tx_hash()).collect();
+        // The head is that block, whose terms are known since it was verified.
+        let gas_limit = self.next_block().map_or(u64::MAX, |next| next.gas_limit);
+        let head = NewHead {
+            height: block.block.header.number,
+            accounts: &block.touched,
+            is_mined: &|hash| mined.contains(hash),
+            gas_limit,
+            now_ms: self.context.clock.now_ms(),
+        };
+        self.pool.settle(&head);
+        if let Err(error) = self.check_pooled_accounts(&head) {
+            tracing::error!(chain = self.name(), %error, "the pool's accounts were not checked");
         }
-        let gas_limit = self.next_block()?.gas_limit;
-        self.pool.settle(&states, gas_limit, self.context.clock.now_ms());
+    }
+
+    /// Reads some of the pool's accounts anew, all in turn from block to block.
+    fn check_pooled_accounts(&self, head: &NewHead<'_>) -> Result<(), SubmitError> {
+        let due = self.pool.next_to_check(CHECKED_PER_BLOCK);
+        if due.is_empty() {
+            return Ok(());
+        }
+        let reader = self.context.store.snapshot()?;
+        let view = self.view(reader.as_ref());
+        let read = due.iter().map(|address| Ok((*address, newest(&view, address)?)));
+        let accounts: Vec<_> = read.collect::<Result<_, StateError>>()?;
+        let (height, is_mined) = (view.tip()?.height, |hash: &B256| {
+            view.location(hash).is_ok_and(|place| place.is_some())
+        });
+        self.pool.settle(&NewHead { height, accounts: &accounts, is_mined: &is_mined, ..*head });
         Ok(())
     }
+
+    /// An account in the newest state of the store.
+    pub(super) fn read_account(&self, address: &Address) -> Result<AccountRead, SubmitError> {
+        let reader = self.context.store.snapshot()?;
+        let view = self.view(reader.as_ref());
+        Ok(AccountRead { state: newest(&view, address)?, height: view.tip()?.height })
+    }
+}
+
+fn newest(view: &ChainView<'_>, address: &Address) -> Result<AccountState, StateError> {
+    let account = view.latest_state().account(address)?.unwrap_or_default();
+    Ok(AccountState { nonce: account.nonce, balance: account.balance })
 }
 
 fn sealed(block: &ExecutedBlock) -> Option<&AcceptedBlock> {
@@ -368,6 +447,9 @@ impl ChainVm for Evm {
                 ChainError::Corrupted(format!("block {height} of the C-Chain is missing"))
             })
         })?;
+        for log in self.drop_logs() {
+            log.open(reader, self.context.scope)?;
+        }
         *self.head.write() = Arc::new(SealedHeader { header, hash: tip.hash });
         Ok(())
     }
@@ -433,22 +515,25 @@ impl ChainVm for Evm {
         Ok(self.seal_block(parent, block, bytes, processed, writes)?)
     }
 
-    fn seal(&self, block: &ExecutedBlock, _: u64, out: &mut WriteSet) {
+    fn seal(&self, block: &ExecutedBlock, accepted_ms: u64, out: &mut WriteSet) {
         if let Some(sealed) = sealed(block) {
             self.logs.seal(block.height, &sealed.block.header.bloom, out);
+        }
+        // What is missing here is no part of validity; the store itself will tell of its failure.
+        if let Err(error) = self.seal_drops(accepted_ms, out) {
+            tracing::error!(%error, height = block.height, "a block is committed without reasons of drops");
         }
     }
 
     fn accepted(&self, block: &Arc<ExecutedBlock>, _: u64) {
         let Ok(sealed) = Arc::clone(&block.payload).downcast::<AcceptedBlock>() else { return };
         self.logs.accepted(block.height, &sealed.block.header.bloom);
+        self.drop_logs().for_each(DropLog::sealed);
         let head = SealedHeader { header: sealed.block.header.clone(), hash: sealed.hash };
         *self.head.write() = Arc::new(head);
         self.extension.accepted(block.height, &sealed.block.ext_data);
         self.accepted_txs.fetch_add(sealed.receipts.len() as u64, Ordering::Relaxed);
-        if let Err(error) = self.settle_pool(&sealed.touched) {
-            tracing::error!(chain = self.name(), %error, "the pool could not follow a block");
-        }
+        self.settle_pool(&sealed);
         // Nobody listening is no error.
         let _listeners = self.events.send(sealed);
         if self.pool.counts().0 > 0 || self.extension.has_work() {
@@ -460,7 +545,7 @@ impl ChainVm for Evm {
         let Some(sealed) = sealed(block) else { return };
         for tx in &sealed.block.transactions {
             // Those made here never left the pool; of the others, those that are still valid join it.
-            let _refused = self.submit(tx.clone());
+            let _refused = self.submit_quietly(tx.clone());
         }
         self.extension.abandoned(&sealed.block.ext_data);
         self.context.work.notify_one();
@@ -491,8 +576,20 @@ impl ChainVm for Evm {
         ChainStats {
             height: self.head().header.number,
             mempool_txs: (pending + queued) as u64,
-            mempool_bytes: 0,
+            mempool_bytes: self.pool.bytes() as u64,
             accepted_txs: self.accepted_txs.load(Ordering::Relaxed),
         }
+    }
+
+    fn waiting_txs(&self) -> Vec<Bytes> {
+        self.journal()
+    }
+
+    fn restore_txs(&self, txs: Vec<Bytes>) -> usize {
+        txs.iter().filter(|entry| self.restore(entry)).count()
+    }
+
+    fn pool_figures(&self) -> PoolFigures {
+        self.pool.figures()
     }
 }

@@ -53,6 +53,19 @@ impl BlockContext {
         }
     }
 
+    /// That of the block that would be built on `parent` at `now_s` (Unix s), or at the parent's time if that
+    /// is later. For calls: see [`Self::for_call`] for what follows the early history.
+    pub fn next(chain: &ChainParams, parent: &Header, now_s: u64) -> Self {
+        let time = now_s.max(parent.time);
+        match chain.rules.child_terms(parent, time) {
+            Ok(terms) => Self::child(chain, parent, time, &terms),
+            Err(_) => {
+                let number = U256::from(parent.number) + U256::from(1);
+                Self { number, time, ..Self::for_call(chain, parent) }
+            }
+        }
+    }
+
     /// That of a child of `parent` at `time` (Unix s), of which the terms are known.
     pub fn child(chain: &ChainParams, parent: &Header, time: u64, terms: &ChildTerms) -> Self {
         Self {

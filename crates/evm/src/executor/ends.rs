@@ -3,10 +3,11 @@
 use revm::bytecode::opcode;
 use revm::handler::{EthFrame, FrameResult};
 use revm::interpreter::InstructionResult;
-use revm::interpreter::interpreter_types::{Jumps, LegacyBytecode};
+use revm::interpreter::interpreter_types::{Jumps, LegacyBytecode, RuntimeFlag};
+use revm::primitives::hardfork::SpecId;
 
 use super::VmError;
-use super::opcodes::stack_bounds;
+use super::opcodes::{is_defined, stack_bounds};
 use super::vm::ChainEnv;
 
 /// How the outermost frame ended; `frame` is there if it ran. `None`: well.
@@ -36,9 +37,7 @@ pub(super) fn end_of(
         {
             VmError::CodeStoreOutOfGas
         }
-        InstructionResult::MemoryLimitOOG => {
-            VmError::MemoryLimit(chain.bounds.memory.unwrap_or(u64::MAX))
-        }
+        InstructionResult::OutOfGas => at.without_constant_gas(),
         InstructionResult::InvalidOperandOOG => VmError::GasOverflow,
         InstructionResult::OpcodeNotFound
         | InstructionResult::InvalidFEOpcode
@@ -52,24 +51,29 @@ pub(super) fn end_of(
         InstructionResult::CreateContractSizeLimit => VmError::CodeSize,
         InstructionResult::CreateContractStartingWithEF => VmError::InvalidCode,
         InstructionResult::NonceOverflow => VmError::NonceOverflow,
+        // revm calls both an overflow where an instruction reaches below the stack.
         InstructionResult::StackUnderflow | InstructionResult::StackOverflow => {
-            // revm calls both an overflow where an instruction reaches below the stack.
-            let (have, (want, limit)) = (at.stack, stack_bounds(at.opcode));
-            match have < want {
-                true => VmError::StackUnderflow { have, want },
-                false => VmError::StackOverflow { have, limit },
-            }
+            at.stack_fault().unwrap_or(VmError::OutOfGas)
         }
-        // Among them init code that is too long: the reference, too, calls it a lack of gas.
+        // Gas beside the constant part (`super::operands`). Among them init code that is too long: the reference,
+        // too, calls it a lack of gas.
         _ => VmError::OutOfGas,
     })
 }
 
-/// Where a frame halted.
-#[derive(Clone, Copy, Default)]
+/// Where a frame halted. The stack is as it was before the instruction, unless gas beside the constant part was
+/// missing.
+#[derive(Clone, Copy)]
 struct Halt {
     opcode: u8,
     stack: usize,
+    spec: SpecId,
+}
+
+impl Default for Halt {
+    fn default() -> Self {
+        Self { opcode: opcode::STOP, stack: 0, spec: SpecId::default() }
+    }
 }
 
 impl Halt {
@@ -78,6 +82,24 @@ impl Halt {
         // The program counter has moved on.
         let at = code.pc().checked_sub(1);
         let opcode = at.and_then(|pc| code.bytecode_slice().get(pc)).copied();
-        Self { opcode: opcode.unwrap_or(opcode::STOP), stack: frame.interpreter.stack.len() }
+        let spec = frame.interpreter.runtime_flag.spec_id();
+        Self { opcode: opcode.unwrap_or(opcode::STOP), stack: frame.interpreter.stack.len(), spec }
+    }
+
+    /// Too few items on the stack, or too many.
+    fn stack_fault(self) -> Option<VmError> {
+        let (have, (want, limit)) = (self.stack, stack_bounds(self.opcode));
+        if have < want {
+            return Some(VmError::StackUnderflow { have, want });
+        }
+        (have > limit).then_some(VmError::StackOverflow { have, limit })
+    }
+
+    /// The reference takes no gas for what is no instruction, and looks at the stack before it takes any.
+    fn without_constant_gas(self) -> VmError {
+        if !is_defined(self.opcode, self.spec) {
+            return VmError::InvalidOpcode(self.opcode);
+        }
+        self.stack_fault().unwrap_or(VmError::OutOfGas)
     }
 }

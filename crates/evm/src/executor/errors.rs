@@ -135,7 +135,7 @@ pub enum TxError {
         /// Bytes allowed.
         limit: usize,
     },
-    /// The access list names the warp precompile (decision 36).
+    /// The access list names the warp precompile (docs/decisions.md, "Warp and snowman").
     #[error("warp predicates are not supported")]
     WarpPredicate,
     /// The sender can't be told, or the type is none of this chain's.
@@ -168,8 +168,6 @@ pub enum VmError {
     OutOfGas,
     /// The gas for storing a new contract's code was missing.
     CodeStoreOutOfGas,
-    /// More memory than a call may use: this node's limit, in bytes.
-    MemoryLimit(u64),
     /// A cost beyond 64 bits.
     GasOverflow,
     /// An instruction that is none, or not yet.
@@ -220,7 +218,6 @@ impl fmt::Display for VmError {
             Self::Reverted => f.write_str("execution reverted"),
             Self::OutOfGas => f.write_str("out of gas"),
             Self::CodeStoreOutOfGas => f.write_str("contract creation code storage out of gas"),
-            Self::MemoryLimit(bytes) => write!(f, "memory limit of {bytes} bytes exceeded"),
             Self::GasOverflow => f.write_str("gas uint64 overflow"),
             Self::InvalidOpcode(opcode) => match super::opcodes::name(*opcode) {
                 Some(name) => write!(f, "invalid opcode: {name}"),

@@ -25,6 +25,7 @@ use revm::interpreter::{
 use revm::primitives::hardfork::SpecId;
 use revm::state::EvmStorageSlot;
 
+use super::operands;
 use super::vm::{Bounds, EvmContext};
 use crate::rules::NativeAsset;
 use crate::state::StateError;
@@ -37,12 +38,14 @@ pub(super) fn table<'a>(
     bounds: Bounds<'_>,
 ) -> EthInstructions<EthInterpreter, EvmContext<'a>> {
     let mut table = EthInstructions::new_mainnet_with_spec(spec);
-    let mut replace = |opcode: u8, instruction| {
-        let gas = table.gas_table()[usize::from(opcode)];
+    let mut replace_with_gas = |opcode: u8, instruction, gas: Option<u16>| {
+        let gas = gas.unwrap_or(table.gas_table()[usize::from(opcode)]);
         table.insert_instruction(opcode, instruction, gas);
     };
-    replace(opcode::SLOAD, Instruction::new(sload));
-    replace(opcode::SSTORE, Instruction::new(sstore));
+    for (opcode, instruction, gas) in operands::instructions(spec) {
+        replace_with_gas(opcode, instruction, gas);
+    }
+    let mut replace = |opcode, instruction| replace_with_gas(opcode, instruction, None);
     replace(opcode::BASEFEE, Instruction::new(basefee));
     replace(opcode::GASPRICE, Instruction::new(gasprice));
     if bounds.stop.is_some() {
@@ -73,7 +76,7 @@ fn gasprice(context: Ictx<'_, '_>) -> InstructionExecResult {
 
 fn jumpdest(context: Ictx<'_, '_>) -> InstructionExecResult {
     match context.host.chain.tick() {
-        true => Err(stopped(context.host)),
+        true => Err(stop_execution(context.host)),
         false => Ok(()),
     }
 }
@@ -83,13 +86,14 @@ fn jumpdest(context: Ictx<'_, '_>) -> InstructionExecResult {
 fn gas_of_a_try(context: Ictx<'_, '_>) -> InstructionExecResult {
     let is_outermost = context.host.journaled_state.inner.depth == 1;
     if !is_outermost && context.host.chain.end_try() {
-        return Err(stopped(context.host));
+        return Err(stop_execution(context.host));
     }
     let gas = context.interpreter.gas.remaining() + context.host.chain.withheld_gas;
     push(context, U256::from(gas))
 }
 
-fn stopped(host: &mut EvmContext<'_>) -> InstructionResult {
+/// Ends the execution as a whole; [`super::ChainEnv::stopped`] says why.
+pub(super) fn stop_execution(host: &mut EvmContext<'_>) -> InstructionResult {
     host.error = Err(ContextError::Custom("stopped".into()));
     InstructionResult::FatalExternalError
 }
@@ -101,7 +105,7 @@ fn aliased(context: &Ictx<'_, '_>) -> Option<(U256, U256)> {
     (slot != key).then_some((key, slot))
 }
 
-fn sload(context: Ictx<'_, '_>) -> InstructionExecResult {
+pub(super) fn sload(context: Ictx<'_, '_>) -> InstructionExecResult {
     let Some((key, slot)) = aliased(&context) else { return standard::sload(context) };
     let InstructionContext { interpreter, host } = context;
     let target = interpreter.input.target_address();
@@ -115,7 +119,7 @@ fn sload(context: Ictx<'_, '_>) -> InstructionExecResult {
     Ok(())
 }
 
-fn sstore(mut context: Ictx<'_, '_>) -> InstructionExecResult {
+pub(super) fn sstore(mut context: Ictx<'_, '_>) -> InstructionExecResult {
     if context.interpreter.runtime_flag.is_static() {
         return Err(InstructionResult::StateChangeDuringStaticCall);
     }

@@ -21,6 +21,7 @@ mod instructions;
 mod message;
 mod native_asset;
 mod opcodes;
+mod operands;
 mod overlay;
 mod params;
 mod precompiles;

@@ -1,5 +1,5 @@
 //! Calls that send another asset along, from Apricot 2 until Banff: the precompiled contract
-//! `0x0100..02`, which calls on itself (c-chain.md 2.1).
+//! `0x0100..02`, which calls on itself (docs/protocol/c-chain-execution.md, "Native-asset precompiles").
 //!
 //! A call to it becomes, before its frame begins, the call that it makes. A tracer sees only the latter; and
 //! the address called counts as accessed afterwards, which in the reference it does not.

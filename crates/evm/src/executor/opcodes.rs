@@ -1,6 +1,7 @@
 //! Names and stack needs of instructions, as the reference knows them.
 
 use revm::bytecode::opcode::{self, OpCode, OpCodeInfo};
+use revm::primitives::hardfork::SpecId;
 
 /// Most items on a stack.
 pub(super) const STACK_LIMIT: usize = 1024;
@@ -11,6 +12,18 @@ fn known(opcode: u8) -> Option<OpCodeInfo> {
         opcode::CLZ | opcode::SLOTNUM | opcode::DUPN | opcode::SWAPN | opcode::EXCHANGE => None,
         _ => OpCode::info_by_op(opcode),
     }
+}
+
+/// Is there such an instruction in a fork?
+pub(super) fn is_defined(opcode: u8, spec: SpecId) -> bool {
+    let since = match opcode {
+        opcode::PUSH0 => SpecId::SHANGHAI,
+        opcode::TLOAD | opcode::TSTORE | opcode::MCOPY | opcode::BLOBHASH | opcode::BLOBBASEFEE => {
+            SpecId::CANCUN
+        }
+        _ => SpecId::FRONTIER,
+    };
+    known(opcode).is_some() && spec.is_enabled_in(since)
 }
 
 /// An instruction's name.

@@ -1,9 +1,10 @@
 //! The state while transactions run: what they changed so far, over the state before them.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use alloy_primitives::map::{AddressMap, B256Map, HashMap};
+use alloy_primitives::map::{AddressMap, AddressSet, B256Map, HashMap};
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
 use revm::bytecode::Bytecode;
@@ -57,6 +58,8 @@ struct Held {
     /// Code that the view may not know.
     code: Option<(B256, Bytes)>,
     slots: HashMap<U256, HeldSlot>,
+    /// Slots set since the changes were taken last, where they are tracked.
+    recent_slots: Vec<U256>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +88,36 @@ impl Held {
         let same = self.now == self.before && !change.wiped && change.slots.is_empty();
         (!same).then_some(change)
     }
+
+    /// What changed since the last time; it becomes what was before.
+    fn take_change(&mut self) -> Option<AccountChange> {
+        if self.now.is_none() && self.before.is_none() {
+            // Slots that were set wait for the account.
+            return None;
+        }
+        let account = self.now;
+        // An account that is gone stays wiped until it comes back: its slots are taken then, with it.
+        let was_wiped = std::mem::replace(&mut self.wiped, account.is_none()) || account.is_none();
+        let recent = match (account, was_wiped) {
+            (None, _) => Vec::new(),
+            (Some(_), true) => self.slots.keys().copied().collect(),
+            (Some(_), false) => self.recent_slots.clone(),
+        };
+        self.recent_slots.clear();
+        let mut slots = BTreeMap::new();
+        for key in recent {
+            let Some(slot) = self.slots.get_mut(&key) else { continue };
+            let before = if was_wiped { U256::ZERO } else { slot.before };
+            if slot.now != before {
+                slots.insert(key, slot.now);
+            }
+            slot.before = slot.now;
+        }
+        let same = account == self.before && !was_wiped && slots.is_empty();
+        self.before = account;
+        let code = account.and(self.code.clone());
+        (!same).then_some(AccountChange { account, code, wiped: was_wiped, slots })
+    }
 }
 
 /// What takes a change back.
@@ -105,6 +138,8 @@ pub struct StateOverlay<'a> {
     new_codes: B256Map<Bytecode>,
     undo: Vec<Undo>,
     destroyed: U256,
+    /// Accounts that may have changed since the changes were taken last, if they are tracked.
+    recent: Option<AddressSet>,
 }
 
 impl std::fmt::Debug for StateOverlay<'_> {
@@ -127,7 +162,14 @@ impl<'a> StateOverlay<'a> {
             new_codes: B256Map::default(),
             undo: Vec::new(),
             destroyed: U256::ZERO,
+            recent: None,
         }
+    }
+
+    /// The same, for whoever takes changes step by step ([`Self::take_changes`]).
+    pub fn tracking(mut self) -> Self {
+        self.recent.get_or_insert_default();
+        self
     }
 
     /// Wei that went with contracts: they destroyed themselves and kept it, or got it afterwards.
@@ -144,6 +186,24 @@ impl<'a> StateOverlay<'a> {
     pub fn changes(&self) -> StateChanges {
         let changes = self.accounts.iter().map(|(address, held)| (*address, held.change()));
         changes.filter_map(|(address, change)| Some((address, change?))).collect()
+    }
+
+    /// The changes since this was called last. They can't be taken back any more. Needs [`Self::tracking`].
+    pub fn take_changes(&mut self) -> StateChanges {
+        self.undo.clear();
+        let recent = self.recent.as_mut().map(std::mem::take).unwrap_or_default();
+        let mut changes = StateChanges::new();
+        for address in recent {
+            let change = self.accounts.get_mut(&address).and_then(Held::take_change);
+            changes.extend(change.map(|change| (address, change)));
+        }
+        changes
+    }
+
+    fn track(&mut self, address: Address) {
+        if let Some(recent) = &mut self.recent {
+            recent.insert(address);
+        }
     }
 
     fn held(&mut self, address: Address) -> Result<&mut Held, StateError> {
@@ -211,6 +271,7 @@ impl<'a> StateOverlay<'a> {
 
     /// Sets what an account is, leaving its storage; creates it where there is none.
     pub fn set_account(&mut self, address: Address, parts: AccountParts) -> Result<(), StateError> {
+        self.track(address);
         let held = self.held(address)?;
         let undo = Undo::Account(address, held.now, held.code.clone());
         held.now = Some(parts);
@@ -257,7 +318,12 @@ impl<'a> StateOverlay<'a> {
         value: U256,
     ) -> Result<(), StateError> {
         let before = self.slot(address, slot)?;
+        self.track(address);
+        let is_tracked = self.recent.is_some();
         let held = self.held(address)?;
+        if is_tracked {
+            held.recent_slots.push(slot);
+        }
         let was = held.slots.get(&slot).copied();
         held.slots.entry(slot).or_insert(HeldSlot { before, now: value }).now = value;
         self.undo.push(Undo::Slot(address, slot, was));
@@ -266,6 +332,7 @@ impl<'a> StateOverlay<'a> {
 
     /// Clears all of an account's storage.
     pub fn wipe(&mut self, address: Address) -> Result<(), StateError> {
+        self.track(address);
         let held = self.held(address)?;
         let whole = std::mem::take(held);
         let (before, now, code) = (whole.before, whole.now, whole.code.clone());
@@ -350,10 +417,12 @@ impl<'a> StateOverlay<'a> {
             let lost = self.lost_in(&state)?;
             self.destroyed = self.destroyed.saturating_add(lost);
         }
+        let is_tracked = self.recent.is_some();
         for (address, account) in state {
             if !account.is_touched() {
                 continue;
             }
+            self.track(address);
             let (created, destroyed) = (account.is_created(), account.is_selfdestructed());
             let info = account.info;
             if destroyed || info.is_empty() {
@@ -373,6 +442,9 @@ impl<'a> StateOverlay<'a> {
                     continue;
                 }
                 assets |= key.bit(248);
+                if is_tracked {
+                    held.recent_slots.push(key);
+                }
                 let held = held.slots.entry(key);
                 let original = slot.original_value();
                 held.or_insert(HeldSlot { before: original, now: original }).now =

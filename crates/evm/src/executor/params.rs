@@ -30,7 +30,7 @@ pub fn is_prohibited(address: &Address) -> bool {
 }
 
 /// The slot in which an account's balance of another asset lies: the asset's ID with the lowest bit of the
-/// first byte set, which is clear in all slots of contract storage (c-chain.md 1.5).
+/// first byte set, which is clear in all slots of contract storage (docs/protocol/c-chain-state.md, "Other assets").
 pub(crate) fn asset_slot(asset: B256) -> U256 {
     U256::from_be_bytes(asset.0) | (U256::ONE << 248)
 }

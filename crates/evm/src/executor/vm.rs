@@ -61,15 +61,18 @@ pub enum Stop {
     TimedOut,
     /// It was a try ([`Bounds::try_gas`]), and a try does not tell.
     TryEnded,
+    /// It needs more memory than [`Bounds::memory`], and has gas for it.
+    MemoryLimit(u64),
 }
 
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cancelled => "execution aborted",
-            Self::TimedOut => "execution aborted (timeout)",
-            Self::TryEnded => "execution aborted (a try does not tell)",
-        })
+        match self {
+            Self::Cancelled => f.write_str("execution aborted"),
+            Self::TimedOut => f.write_str("execution aborted (timeout)"),
+            Self::TryEnded => f.write_str("execution aborted (a try does not tell)"),
+            Self::MemoryLimit(bytes) => write!(f, "memory limit of {bytes} bytes exceeded"),
+        }
     }
 }
 
@@ -79,7 +82,7 @@ pub type StopCheck<'a> = &'a (dyn Fn() -> Option<Stop> + 'a);
 /// Bounds of one execution beside its gas. Blocks have none.
 #[derive(Clone, Copy, Default)]
 pub struct Bounds<'a> {
-    /// Most bytes of memory of all frames together.
+    /// Most bytes of memory of all frames together; who needs more is stopped.
     pub memory: Option<u64>,
     /// Asked every few hundred jumps and at every call.
     pub stop: Option<StopCheck<'a>>,

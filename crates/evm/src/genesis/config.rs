@@ -1,4 +1,5 @@
-//! What a node tells of its forks: the result of `getChainConfig` (c-chain.md 3.5, decision 18).
+//! What a node tells of its forks: the result of `getChainConfig`
+//! (docs/protocol/c-chain-rpc.md, "Chain configuration").
 
 use alloy_primitives::{B256, b256};
 use serde::Serialize;

@@ -63,7 +63,7 @@ impl PaidFee {
 }
 
 /// An answer. The lists have an entry for each block, oldest first, `base_fees` one more: that of the block
-/// after them (decision 28).
+/// after them (docs/decisions.md, "Fee history").
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FeeHistory {
     /// Height of the oldest block.

@@ -1,4 +1,4 @@
-//! What fees are suggested (c-chain.md 4.4).
+//! What fees are suggested (docs/protocol/c-chain-fees.md, "Suggested fees").
 //!
 //! [`FeeOracle::suggest`] looks at the last blocks: the tip that they asked for, the base fee that they had,
 //! and the base fee that the next one will have. [`price_options`] makes three offers of it, [`fee_history`]

@@ -2,83 +2,220 @@
 
 use std::collections::BTreeMap;
 
-use alloy_primitives::U256;
+use alloy_consensus::Transaction as _;
+use alloy_primitives::{U256, U512};
 
+use super::drops::DropReason;
+use super::price::Price;
 use super::{AccountState, PooledTx};
 
 /// Those that can run one after another from the account's nonce on (`pending`), and the others.
 #[derive(Debug, Default)]
 pub(super) struct AccountTxs {
+    /// The state, and the height of the block that it is of: the newest that the pool was given.
     pub(super) state: AccountState,
-    pub(super) pending: BTreeMap<u64, PooledTx>,
-    pub(super) queued: BTreeMap<u64, PooledTx>,
-    /// When the account last sent one, Unix ms.
-    pub(super) heard_ms: u64,
-    /// How many pending and queued ones the pool's totals count.
-    pub(super) counted: (usize, usize),
+    pub(super) height: u64,
+    /// Transactions of the account that are being admitted. The account stays known for so long, so that no
+    /// block passes it by between the read of its state and the decision.
+    pub(super) admissions: usize,
+    pending: BTreeMap<u64, PooledTx>,
+    queued: BTreeMap<u64, PooledTx>,
+    /// What the pending ones cost together.
+    pending_cost: U512,
+    /// No transaction here costs or needs more; may be too high.
+    max_cost: U256,
+    max_gas: u64,
+    /// Since when the queued ones wait with nothing new from the account.
+    pub(super) idle: Idle,
+    /// What the pool's books hold of the account.
+    pub(super) booked: Booked,
+}
+
+/// What the pool's totals and indexes say of an account.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Booked {
+    pub(super) pending: usize,
+    pub(super) queued: usize,
+    /// Price and arrival of the first pending one.
+    pub(super) head: Option<(Price, u64)>,
+    /// The account's place among those with queued ones.
+    pub(super) idle: Option<Idle>,
+}
+
+/// Since when an account is silent. Of two the smaller one is silent for the longer time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Idle {
+    /// Unix ms.
+    pub(super) since_ms: u64,
+    /// Order of those of the same ms.
+    pub(super) order: u64,
+}
+
+/// What became of an account's transactions.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// Queued before, pending now.
+    pub(super) promoted: Vec<PooledTx>,
+    /// Pending before, queued now.
+    pub(super) demoted: Vec<PooledTx>,
+    /// Removed because their nonces were used; with each whether it was pending.
+    pub(super) used: Vec<(PooledTx, bool)>,
+    /// Removed because they can't run any more; with each whether it was pending.
+    pub(super) unfit: Vec<(PooledTx, bool, DropReason)>,
 }
 
 impl AccountTxs {
+    pub(super) fn pending(&self) -> &BTreeMap<u64, PooledTx> {
+        &self.pending
+    }
+
+    pub(super) fn queued(&self) -> &BTreeMap<u64, PooledTx> {
+        &self.queued
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty() && self.queued.is_empty()
     }
 
     /// What the pending ones cost together.
     pub(super) fn pending_cost(&self) -> U256 {
-        self.pending.values().fold(U256::ZERO, |sum, tx| sum.saturating_add(tx.cost()))
+        self.pending_cost.saturating_to()
     }
 
     /// The nonce after the pending ones.
     pub(super) fn next_nonce(&self) -> u64 {
-        self.pending.last_key_value().map_or(self.state.nonce, |(nonce, _)| nonce + 1)
+        let last = self.pending.last_key_value();
+        last.map_or(self.state.nonce, |(nonce, _)| nonce.saturating_add(1))
     }
 
     pub(super) fn get(&self, nonce: u64) -> Option<&PooledTx> {
         self.pending.get(&nonce).or_else(|| self.queued.get(&nonce))
     }
 
-    pub(super) fn remove(&mut self, nonce: u64) -> Option<PooledTx> {
-        match self.pending.remove(&nonce) {
-            Some(tx) => {
-                // What followed it can't run any more.
-                let later = self.pending.split_off(&nonce);
-                self.queued.extend(later);
-                Some(tx)
-            }
-            None => self.queued.remove(&nonce),
+    /// The pending one with the highest nonce: no other waits for it.
+    pub(super) fn last_pending(&self) -> Option<&PooledTx> {
+        self.pending.last_key_value().map(|(_, tx)| tx)
+    }
+
+    /// The queued one with the highest nonce.
+    pub(super) fn last_queued(&self) -> Option<&PooledTx> {
+        self.queued.last_key_value().map(|(_, tx)| tx)
+    }
+
+    /// Adds a transaction, or puts it in the place of the one with its nonce; true if it is pending. Queued ones
+    /// that can run now are left for [`Self::promote`].
+    pub(super) fn insert(&mut self, tx: PooledTx) -> bool {
+        self.max_cost = self.max_cost.max(tx.cost());
+        self.max_gas = self.max_gas.max(tx.tx().gas_limit());
+        let nonce = tx.nonce();
+        if nonce == self.next_nonce() || self.pending.contains_key(&nonce) {
+            self.queued.remove(&nonce);
+            self.insert_pending(nonce, tx);
+            true
+        } else {
+            self.queued.insert(nonce, tx);
+            false
         }
     }
 
-    /// Follows the account's state: drops what was used or can't be paid, and moves the rest to where it
-    /// belongs. Gives what was dropped and what became executable.
-    pub(super) fn settle(&mut self, gas_limit: u64) -> (Vec<PooledTx>, Vec<PooledTx>) {
-        use alloy_consensus::Transaction as _;
-        let AccountState { nonce, balance } = self.state;
-        let fits = |tx: &PooledTx| tx.cost() <= balance && tx.tx().gas_limit() <= gas_limit;
-        let mut dropped = Vec::new();
-        let was_pending: Vec<u64> = self.pending.keys().copied().collect();
-        let mut all = std::mem::take(&mut self.queued);
-        all.append(&mut self.pending);
-        all.retain(|at, tx| {
-            let keep = *at >= nonce && fits(tx);
-            if !keep {
-                dropped.push(tx.clone());
-            }
-            keep
-        });
-        let mut promoted = Vec::new();
-        let mut next = nonce;
-        for (at, tx) in all {
-            if at == next {
-                if was_pending.binary_search(&at).is_err() {
-                    promoted.push(tx.clone());
-                }
-                self.pending.insert(at, tx);
-                next += 1;
-            } else {
-                self.queued.insert(at, tx);
-            }
+    fn insert_pending(&mut self, nonce: u64, tx: PooledTx) {
+        self.pending_cost += U512::from(tx.cost());
+        if let Some(old) = self.pending.insert(nonce, tx) {
+            self.pending_cost -= U512::from(old.cost());
         }
-        (dropped, promoted)
+    }
+
+    fn remove_pending(&mut self, nonce: u64) -> Option<PooledTx> {
+        let tx = self.pending.remove(&nonce)?;
+        self.pending_cost -= U512::from(tx.cost());
+        Some(tx)
+    }
+
+    /// Removes the pending one with the highest nonce.
+    pub(super) fn pop_pending(&mut self) -> Option<PooledTx> {
+        let nonce = self.last_pending()?.nonce();
+        self.remove_pending(nonce)
+    }
+
+    /// Removes a queued one.
+    pub(super) fn remove_queued(&mut self, nonce: u64) -> Option<PooledTx> {
+        self.queued.remove(&nonce)
+    }
+
+    /// Follows the account's state: removes what was used or can't run, and moves the rest to where it belongs.
+    /// Costs as much as there is to change, unless something may not fit any more.
+    pub(super) fn settle(&mut self, gas_limit: u64) -> Changes {
+        let mut changes = Changes::default();
+        self.remove_used(&mut changes);
+        if self.max_cost > self.state.balance || self.max_gas > gas_limit {
+            self.remove_unfit(gas_limit, &mut changes);
+        }
+        let nonce = self.state.nonce;
+        if self.pending.first_key_value().is_some_and(|(first, _)| *first != nonce) {
+            self.demote_from(0, &mut changes);
+        }
+        self.promote(&mut changes);
+        changes
+    }
+
+    /// Moves the queued ones that can run now to the pending ones.
+    pub(super) fn promote(&mut self, changes: &mut Changes) {
+        while let Some(tx) = self.queued.remove(&self.next_nonce()) {
+            changes.promoted.push(tx.clone());
+            self.insert_pending(tx.nonce(), tx);
+        }
+    }
+
+    fn remove_used(&mut self, changes: &mut Changes) {
+        let nonce = self.state.nonce;
+        while let Some((&first, _)) = self.pending.first_key_value().filter(|(at, _)| **at < nonce)
+            && let Some(tx) = self.remove_pending(first)
+        {
+            changes.used.push((tx, true));
+        }
+        while let Some(first) = self.queued.first_entry().filter(|first| *first.key() < nonce) {
+            changes.used.push((first.remove(), false));
+        }
+    }
+
+    /// Looks at all, and finds out how much the rest costs and needs at most.
+    fn remove_unfit(&mut self, gas_limit: u64, changes: &mut Changes) {
+        let balance = self.state.balance;
+        let reason = |tx: &PooledTx| match (tx.cost(), tx.tx().gas_limit()) {
+            (cost, _) if cost > balance => Some(DropReason::Funds { balance, cost }),
+            (_, gas) if gas > gas_limit => Some(DropReason::GasLimit { gas, limit: gas_limit }),
+            _ => None,
+        };
+        let unfit = |txs: &BTreeMap<u64, PooledTx>| -> Vec<(u64, DropReason)> {
+            txs.iter().filter_map(|(nonce, tx)| Some((*nonce, reason(tx)?))).collect()
+        };
+        let (pending, queued) = (unfit(&self.pending), unfit(&self.queued));
+        for (nonce, reason) in queued {
+            changes.unfit.extend(self.queued.remove(&nonce).map(|tx| (tx, false, reason)));
+        }
+        let first = pending.first().map(|(nonce, _)| *nonce);
+        for (nonce, reason) in pending {
+            changes.unfit.extend(self.remove_pending(nonce).map(|tx| (tx, true, reason)));
+        }
+        if let Some(first) = first {
+            self.demote_from(first, changes);
+        }
+        let all = || self.pending.values().chain(self.queued.values());
+        self.max_cost = all().map(PooledTx::cost).max().unwrap_or_default();
+        self.max_gas = all().map(|tx| tx.tx().gas_limit()).max().unwrap_or_default();
+    }
+
+    /// The pending ones from a nonce on wait for one that is missing.
+    fn demote_from(&mut self, nonce: u64, changes: &mut Changes) {
+        for (nonce, tx) in self.pending.split_off(&nonce) {
+            self.pending_cost -= U512::from(tx.cost());
+            changes.demoted.push(tx.clone());
+            self.queued.insert(nonce, tx);
+        }
+    }
+
+    /// Whether [`Self::settle`] would look at all of them because of this gas limit.
+    pub(super) fn exceeds_gas(&self, gas_limit: u64) -> bool {
+        self.max_gas > gas_limit
     }
 }

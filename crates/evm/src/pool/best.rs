@@ -1,56 +1,97 @@
 //! The order in which a block takes transactions.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
-use super::PooledTx;
+use super::price::{Price, Rank, Worth};
+use super::{Pool, PooledTx};
+
+/// Accounts that are read at once: the pool is locked for no longer than that takes.
+const CHUNK: usize = 64;
 
 /// Pending transactions by what they pay above the base fee, then by arrival; those of one account in the
 /// order of their nonces. One that can't pay the base fee holds back those after it.
+///
+/// They are read from the pool while they are taken. What comes better meanwhile than what was read already waits
+/// for the next block.
 #[derive(Debug)]
-pub struct Best {
-    heads: BinaryHeap<(u128, Reverse<u64>, usize)>,
-    queues: Vec<VecDeque<PooledTx>>,
+pub struct Best<'a> {
+    pool: &'a Pool,
     base_fee: u128,
+    /// The next ones of the accounts that were read.
+    heads: BinaryHeap<Head>,
+    /// Rank of the account that was read last: those that were not read are below it.
+    read_to: Option<Rank>,
+    is_all_read: bool,
 }
 
-impl Best {
-    /// From the pending transactions of each account.
-    pub(super) fn new(queues: Vec<VecDeque<PooledTx>>, base_fee: u128) -> Self {
-        let mut best = Self { heads: BinaryHeap::new(), queues, base_fee };
-        (0..best.queues.len()).for_each(|account| best.offer(account));
-        best
-    }
+#[derive(Debug)]
+struct Head {
+    rank: Rank,
+    tx: PooledTx,
+}
 
-    fn offer(&mut self, account: usize) {
-        if let Some(tx) = self.queues[account].front()
-            && let Some(tip) = tx.effective_tip(self.base_fee)
-        {
-            self.heads.push((tip, Reverse(tx.arrival()), account));
-        }
+impl<'a> Best<'a> {
+    pub(super) fn new(pool: &'a Pool, base_fee: u128) -> Self {
+        Self { pool, base_fee, heads: BinaryHeap::new(), read_to: None, is_all_read: false }
     }
 
     /// The next one to try, left in its place.
-    pub fn peek(&self) -> Option<&PooledTx> {
-        let (.., account) = self.heads.peek()?;
-        self.queues[*account].front()
+    pub fn peek(&mut self) -> Option<&PooledTx> {
+        self.read();
+        self.heads.peek().map(|head| &head.tx)
     }
 
-    /// The greatest fee cap (wei a gas) of those that are next in their accounts.
-    pub fn peek_fee_cap(&self) -> Option<u128> {
-        self.queues.iter().filter_map(|queue| queue.front()).map(PooledTx::fee_cap).max()
+    fn read(&mut self) {
+        while !self.is_all_read && self.may_miss_better() {
+            let read = self.pool.best_heads(self.base_fee, self.read_to, CHUNK);
+            self.is_all_read = read.len() < CHUNK;
+            self.read_to = read.last().map(|(rank, _)| *rank).or(self.read_to);
+            self.heads.extend(read.into_iter().map(|(rank, tx)| Head { rank, tx }));
+        }
+    }
+
+    /// Whether an account that was not read may have a better one.
+    fn may_miss_better(&self) -> bool {
+        self.heads.peek().is_none_or(|head| self.read_to.is_none_or(|read_to| head.rank < read_to))
     }
 
     /// The one that [`Self::peek`] shows was taken: its account's next one joins.
     pub fn shift(&mut self) {
-        if let Some((.., account)) = self.heads.pop() {
-            self.queues[account].pop_front();
-            self.offer(account);
+        self.read();
+        if let Some(Head { tx, .. }) = self.heads.pop()
+            && let Some(nonce) = tx.nonce().checked_add(1)
+            && let Some(tx) = self.pool.pending_at(&tx.sender(), nonce)
+            && let Worth::Payable(tip) = Price::of(&tx).worth(self.base_fee)
+        {
+            let rank = (tip, std::cmp::Reverse(tx.arrival()));
+            self.heads.push(Head { rank, tx });
         }
     }
 
     /// The one that [`Self::peek`] shows can't be taken: neither can those after it.
     pub fn pop(&mut self) {
+        self.read();
         self.heads.pop();
+    }
+}
+
+impl PartialEq for Head {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank == other.rank
+    }
+}
+
+impl Eq for Head {}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Head {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank.cmp(&other.rank)
     }
 }

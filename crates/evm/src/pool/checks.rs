@@ -1,7 +1,7 @@
 //! What can be said of a transaction without the pool.
 
 use alloy_consensus::Transaction as _;
-use alloy_primitives::U256;
+use alloy_primitives::{U256, U512};
 
 use super::{MAX_TX_SIZE, PoolConfig, PoolError, PooledTx};
 use crate::executor::{MAX_INIT_CODE, has_warp_predicate, intrinsic_gas};
@@ -68,6 +68,23 @@ pub(super) fn after_recovery(
     Ok(())
 }
 
+/// Why a transaction is refused whose value no balance has: the checks 9 to 13, with that value in place of its own.
+pub fn refuse_value(
+    tx: &PooledTx,
+    value: U512,
+    state: &AccountState,
+    config: &PoolConfig,
+    next: &NextBlock,
+) -> PoolError {
+    if let Err(error) = after_recovery(tx, config, next) {
+        return error;
+    }
+    if tx.nonce() < state.nonce {
+        return PoolError::NonceTooLow { next: state.nonce, nonce: tx.nonce() };
+    }
+    PoolError::Funds { balance: state.balance, cost: tx.cost_of(value) }
+}
+
 /// What an account has and owes: checks 12 and 13.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountState {
@@ -75,6 +92,15 @@ pub struct AccountState {
     pub nonce: u64,
     /// Wei.
     pub balance: U256,
+}
+
+/// An account as it was read from the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountRead {
+    /// What was read.
+    pub state: AccountState,
+    /// Height of the block after which the account was so.
+    pub height: u64,
 }
 
 impl AccountState {
@@ -90,7 +116,10 @@ impl AccountState {
             return Err(PoolError::NonceTooLow { next, nonce });
         }
         if cost > balance {
-            return Err(PoolError::Funds { balance, cost });
+            return Err(PoolError::Funds {
+                balance,
+                cost: tx.cost_of(U512::from(tx.tx().value())),
+            });
         }
         match replaced {
             Some(old) => {

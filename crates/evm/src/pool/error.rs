@@ -1,6 +1,6 @@
-//! Why the pool refused a transaction, in the order of the checks (c-chain.md 4.7).
+//! Why the pool refused a transaction, in the order of the checks (docs/protocol/c-chain-pool.md, "Pool checks").
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, U256, U512};
 use thiserror::Error;
 
 /// Texts that clients see.
@@ -39,7 +39,7 @@ pub enum PoolError {
     /// The tip is above the cap that includes it.
     #[error("max priority fee per gas higher than max fee per gas")]
     TipAboveFeeCap,
-    /// It asks for a verified message of another chain (decision 36).
+    /// It asks for a verified message of another chain (docs/decisions.md, "Warp and snowman").
     #[error("warp predicates are not supported")]
     WarpPredicate,
     /// The signature is none, or one for another chain.
@@ -86,13 +86,13 @@ pub enum PoolError {
     /// The account can't pay for it.
     #[error(
         "insufficient funds for gas * price + value: balance {balance}, tx cost {cost}, overshot {}",
-        .cost - .balance
+        .cost.saturating_sub(U512::from(*.balance))
     )]
     Funds {
         /// Wei.
         balance: U256,
-        /// Wei.
-        cost: U256,
+        /// Wei; a value and a fee together can be more than 256 bits.
+        cost: U512,
     },
     /// The account can't pay for it and for what it has waiting.
     #[error(
@@ -120,10 +120,10 @@ pub enum PoolError {
         /// Wei more than the replaced one.
         bump: U256,
     },
-    /// The pool is full of better ones.
+    /// The pool is full, and all others pay more.
     #[error("transaction underpriced")]
     Underpriced,
-    /// The pool is full.
+    /// The pool is full, and none that pays less can make room.
     #[error("txpool is full")]
     Full,
     /// The pool is full, and one that can't run yet would push out one that can.
@@ -132,4 +132,46 @@ pub enum PoolError {
     /// Another with this nonce pays as much, or nearly.
     #[error("replacement transaction underpriced")]
     ReplacementUnderpriced,
+}
+
+impl PoolError {
+    /// Names of the refusals in figures.
+    pub(super) const LABELS: [&str; 15] = [
+        "already_known",
+        "type_not_supported",
+        "oversized",
+        "init_code",
+        "gas_limit",
+        "tip_above_fee_cap",
+        "warp_predicate",
+        "invalid_sender",
+        "intrinsic_gas",
+        "underpriced",
+        "nonce_too_low",
+        "funds",
+        "full",
+        "future_replaces_pending",
+        "replacement_underpriced",
+    ];
+
+    /// Its name's place among [`Self::LABELS`].
+    pub(super) const fn index(&self) -> usize {
+        match self {
+            Self::AlreadyKnown => 0,
+            Self::TypeNotSupported => 1,
+            Self::Oversized { .. } => 2,
+            Self::InitCode { .. } => 3,
+            Self::GasLimit { .. } => 4,
+            Self::TipAboveFeeCap => 5,
+            Self::WarpPredicate => 6,
+            Self::InvalidSender => 7,
+            Self::IntrinsicGas { .. } => 8,
+            Self::TipUnderpriced { .. } | Self::FeeCapUnderpriced { .. } | Self::Underpriced => 9,
+            Self::NonceTooLow { .. } => 10,
+            Self::Funds { .. } | Self::QueuedFunds { .. } | Self::BumpedFunds { .. } => 11,
+            Self::Full => 12,
+            Self::FutureReplacesPending => 13,
+            Self::ReplacementUnderpriced => 14,
+        }
+    }
 }

@@ -1,117 +1,171 @@
 //! What happens when the pool is full.
+//!
+//! What can run stays until it is mined, replaced by its sender, or outbid: a full pool makes room for one that pays
+//! more than the cheapest that it holds. The account of the cheapest then gives up its last one, since none behind
+//! the cheapest can be mined before it. What can't run yet has limits of its own: there those make room whose
+//! account was silent for the longest time.
 
-use alloy_primitives::{Address, B256};
+use std::cmp::Ordering;
 
-use super::account::AccountTxs;
-use super::{Inner, PoolConfig, PoolError, PooledTx};
+use alloy_primitives::Address;
 
-/// What makes one transaction worth more than another when there is no room for both.
-type Worth = (Option<u128>, u128, u128);
+use super::drops::DropReason;
+use super::inner::{Inner, Outcome};
+use super::price::Price;
+use super::{PoolConfig, PoolError, PooledTx};
 
-fn worth(tx: &PooledTx, base_fee: u128) -> Worth {
-    (tx.effective_tip(base_fee), tx.fee_cap(), tx.tip_cap())
+/// A transaction that asks for a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Newcomer<'a> {
+    pub(super) tx: &'a PooledTx,
+    /// It waits for a nonce before it.
+    pub(super) is_gapped: bool,
+    /// Wei a gas that the next block takes.
+    pub(super) base_fee: u128,
+}
+
+/// Which transactions make room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Candidates {
+    Pending,
+    All,
 }
 
 impl Inner {
-    /// Makes room for a transaction by dropping cheaper ones.
+    /// Makes room for a transaction by dropping others that pay less. Where it is refused, none is dropped.
     pub(super) fn make_room(
         &mut self,
-        tx: &PooledTx,
-        is_gapped: bool,
-        base_fee: u128,
+        newcomer: Newcomer<'_>,
         config: &PoolConfig,
+        outcome: &mut Outcome,
     ) -> Result<(), PoolError> {
-        let limit = config.global_slots + config.global_queue;
-        if self.slots + tx.slots() <= limit {
-            return Ok(());
-        }
-        let mut cheapest: Vec<(Worth, u64, B256, bool, usize)> = self
-            .accounts
-            .values()
-            .flat_map(|account| {
-                let pending = account.pending.values().map(|tx| (tx, true));
-                pending.chain(account.queued.values().map(|tx| (tx, false)))
-            })
-            .map(|(tx, is_pending)| {
-                (worth(tx, base_fee), u64::MAX - tx.arrival(), tx.hash(), is_pending, tx.slots())
-            })
-            .collect();
-        cheapest.sort_unstable();
-        if cheapest.first().is_some_and(|(least, ..)| worth(tx, base_fee) <= *least) {
-            return Err(PoolError::Underpriced);
-        }
-        let mut needed = self.slots + tx.slots() - limit;
-        let mut dropped = Vec::new();
-        for (least, _, hash, is_pending, slots) in cheapest {
-            if needed == 0 || least >= worth(tx, base_fee) {
-                break;
-            }
-            if is_gapped && is_pending {
-                return Err(PoolError::FutureReplacesPending);
-            }
-            needed = needed.saturating_sub(slots);
-            dropped.push(hash);
-        }
-        if needed > 0 {
+        let tx = newcomer.tx;
+        if self.bytes + tx.size() > config.max_bytes {
             return Err(PoolError::Full);
         }
-        for hash in dropped {
-            self.remove(&hash);
+        let limit = config.global_slots.saturating_add(config.global_queue);
+        let excess = (self.slots + tx.slots()).saturating_sub(limit);
+        if newcomer.is_gapped {
+            self.check_queue(tx, config)?;
+            return self.outbid(newcomer, excess, Candidates::All, outcome);
+        }
+        let own = self.accounts.get(&tx.sender()).map_or(0, |account| account.pending().len());
+        if self.pending >= config.global_slots && own >= config.account_slots {
+            return self.outbid(newcomer, excess.max(1), Candidates::Pending, outcome);
+        }
+        self.outbid(newcomer, excess, Candidates::All, outcome)
+    }
+
+    /// Drops transactions that pay less until so many slots are free.
+    fn outbid(
+        &mut self,
+        newcomer: Newcomer<'_>,
+        slots: usize,
+        candidates: Candidates,
+        outcome: &mut Outcome,
+    ) -> Result<(), PoolError> {
+        let mut victims: Vec<(PooledTx, bool)> = Vec::new();
+        while victims.iter().map(|(victim, _)| victim.slots()).sum::<usize>() < slots {
+            match self.next_victim(newcomer, candidates) {
+                Ok(victim) => victims.push(victim),
+                Err(error) => {
+                    // There are not enough of them, so all stay. The last that was taken comes back first.
+                    victims.into_iter().rev().for_each(|(victim, _)| self.put_back(victim));
+                    return Err(error);
+                }
+            }
+        }
+        for (victim, _) in victims {
+            self.sync(victim.sender());
+            outcome.drop(victim, DropReason::Outbid { by: newcomer.tx.hash() });
         }
         Ok(())
     }
 
-    /// Holds the limits on pending and queued ones, highest nonces first to go. `only` is the account that
-    /// changed, where it is but one.
-    pub(super) fn truncate(&mut self, only: Option<Address>, config: &PoolConfig) {
-        let is_crowded = |account: &AccountTxs| account.queued.len() > config.account_queue;
-        let crowded: Vec<Address> = match only {
-            Some(one) => {
-                self.accounts.get(&one).filter(|a| is_crowded(a)).map(|_| one).into_iter().collect()
-            }
-            None => {
-                let crowded = self.accounts.iter().filter(|(_, account)| is_crowded(account));
-                crowded.map(|(address, _)| *address).collect()
-            }
+    /// Takes out the next transaction that makes room, and tells whether it was pending.
+    fn next_victim(
+        &mut self,
+        Newcomer { tx, is_gapped, base_fee }: Newcomer<'_>,
+        candidates: Candidates,
+    ) -> Result<(PooledTx, bool), PoolError> {
+        self.by_price.pending.set_base_fee(base_fee);
+        self.by_price.queued.set_base_fee(base_fee);
+        let pending = self.by_price.pending.cheapest();
+        let queued = match candidates {
+            Candidates::All => self.by_price.queued.cheapest(),
+            Candidates::Pending => None,
         };
-        for address in crowded {
-            self.drop_last(address, is_crowded);
+        // Of equal ones one that can't run goes first.
+        let cheapest = queued.into_iter().chain(pending).min_by_key(|(worth, _)| *worth);
+        let (worth, (owner, nonce)) = cheapest.ok_or(PoolError::Full)?;
+        match Price::of(tx).worth(base_fee).cmp(&worth) {
+            Ordering::Less => return Err(PoolError::Underpriced),
+            Ordering::Equal => return Err(PoolError::Full),
+            Ordering::Greater => {}
         }
-        while self.pending > config.global_slots {
-            let most = self.accounts.iter().max_by_key(|(_, account)| account.pending.len());
-            let Some((address, account)) = most else { break };
-            if account.pending.len() <= config.account_slots {
-                break;
-            }
-            let (address, hash) =
-                (*address, account.pending.last_key_value().map(|(_, tx)| tx.hash()));
-            match hash {
-                Some(hash) => drop(self.remove(&hash)),
-                None => drop(self.accounts.remove(&address)),
-            }
-        }
-        while self.queued > config.global_queue {
-            let waiting = self.accounts.iter().filter(|(_, account)| !account.queued.is_empty());
-            let oldest = waiting.min_by_key(|(address, account)| (account.heard_ms, **address));
-            let Some((&address, _)) = oldest else { break };
-            let over = self.queued - config.global_queue;
-            let mut left = over;
-            self.drop_last(address, |_| {
-                let more = left > 0;
-                left = left.saturating_sub(1);
-                more
-            });
-        }
+        let is_pending = pending.is_some_and(|(_, place)| place == (owner, nonce));
+        let victim = match is_pending {
+            false => self.take_queued(&owner, nonce),
+            true if is_gapped => return Err(PoolError::FutureReplacesPending),
+            // It could not be mined before its own account's cheapest one.
+            true if owner == tx.sender() => return Err(PoolError::Full),
+            true => self.take_last_pending(&owner),
+        };
+        victim.map(|victim| (victim, is_pending)).ok_or(PoolError::Full)
     }
 
-    /// Drops an account's last queued transactions while `more` says so.
-    fn drop_last(&mut self, address: Address, mut more: impl FnMut(&AccountTxs) -> bool) {
-        while let Some(account) = self.accounts.get(&address)
-            && let Some((_, last)) = account.queued.last_key_value()
-            && more(account)
+    /// Refuses one that can't run yet where it would be the next to make room.
+    fn check_queue(&self, tx: &PooledTx, config: &PoolConfig) -> Result<(), PoolError> {
+        let Some(account) = self.accounts.get(&tx.sender()) else { return Ok(()) };
+        let own = account.queued().len();
+        let is_last = account.last_queued().is_none_or(|last| last.nonce() < tx.nonce());
+        let is_full = own >= config.account_queue
+            || (self.queued >= config.global_queue && own == self.queued);
+        if is_last && is_full { Err(PoolError::Full) } else { Ok(()) }
+    }
+
+    /// Holds the limits on queued transactions after those of some accounts changed: of each account, and of the
+    /// one that is silent for the longest time, the highest nonces go.
+    pub(super) fn trim_queue(
+        &mut self,
+        changed: impl IntoIterator<Item = Address>,
+        config: &PoolConfig,
+        outcome: &mut Outcome,
+    ) {
+        for address in changed {
+            let queued =
+                |inner: &Self| inner.accounts.get(&address).map_or(0, |a| a.queued().len());
+            while queued(self) > config.account_queue && self.drop_last_queued(&address, outcome) {}
+        }
+        while self.queued > config.global_queue
+            && let Some(&(_, address)) = self.by_idle.first()
+            && self.drop_last_queued(&address, outcome)
+        {}
+    }
+
+    fn drop_last_queued(&mut self, address: &Address, outcome: &mut Outcome) -> bool {
+        let last = self.accounts.get(address).and_then(|account| account.last_queued());
+        let Some(nonce) = last.map(PooledTx::nonce) else { return false };
+        let Some(tx) = self.take_queued(address, nonce) else { return false };
+        self.sync(*address);
+        outcome.drop(tx, DropReason::QueueFull);
+        true
+    }
+
+    /// Drops the queued transactions of accounts that were silent for too long.
+    pub(super) fn expire(&mut self, now_ms: u64, config: &PoolConfig, outcome: &mut Outcome) {
+        while let Some(&(idle, address)) = self.by_idle.first()
+            && now_ms.saturating_sub(idle.since_ms) > config.lifetime_ms
         {
-            let hash = last.hash();
-            self.remove(&hash);
+            let queued =
+                self.accounts.get(&address).map(|account| account.queued().keys().copied());
+            let nonces: Vec<u64> = queued.into_iter().flatten().collect();
+            for nonce in nonces {
+                if let Some(tx) = self.take_queued(&address, nonce) {
+                    outcome.drop(tx, DropReason::Expired);
+                }
+            }
+            self.sync(address);
         }
     }
 }

@@ -1,55 +1,79 @@
 //! Transactions that wait for a block.
 //!
-//! [`Pool::add`] takes one that was checked as far as it can be without state ([`before_recovery`]) and whose
-//! sender is recovered. *Pending* ones can run from their accounts' nonces on; *queued* ones wait for a nonce
-//! or for funds. [`Pool::best`] gives the pending ones in the order in which a block takes them. The pool
-//! follows the last accepted state: whoever accepts a block calls [`Pool::settle`].
+//! [`Pool::admit`] takes one that was checked as far as it can be without state ([`before_recovery`]) and whose
+//! sender is recovered; its caller then reads the sender's state, and [`Admission::decide`] lets it in or not.
+//! *Pending* ones can run from their accounts' nonces on; *queued* ones wait for a nonce. [`Pool::best`] gives the
+//! pending ones in the order in which a block takes them. The pool follows the last accepted state: whoever accepts a
+//! block calls [`Pool::settle`] with the accounts that it changed.
 //!
-//! It never reads state itself, never recovers a signature, and writes nothing to disk: there is no journal.
+//! What the pool knows of an account only moves forward, whoever brings it: each state comes with the height of its
+//! block, and an account is known to the pool before its state is read, so that no block passes it by.
+//!
+//! The pool never reads state itself and never recovers a signature. What leaves it without being mined is named in
+//! [`Pool::drop_log`].
 
 mod account;
 mod best;
 mod checks;
+mod drops;
 mod error;
+mod inner;
 mod limits;
+mod outlay;
+mod price;
 mod transaction;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::fmt;
 
 use alloy_primitives::{Address, B256};
+use esker_chain::{DropLog, PoolFigures};
 use esker_primitives::sync::Mutex;
 use tokio::sync::broadcast;
 
 pub use best::Best;
-pub use checks::{AccountState, NextBlock, before_recovery};
+pub use checks::{AccountRead, AccountState, NextBlock, before_recovery, refuse_value};
+pub use drops::{DROPPED, DropReason, DroppedTx};
 pub use error::PoolError;
+pub use esker_chain::Dropped;
 pub use transaction::PooledTx;
 
 use account::AccountTxs;
+use drops::Drops;
+use inner::{Inner, Outcome};
+use price::Rank;
 
 /// Longest transaction, bytes.
 pub const MAX_TX_SIZE: usize = 128 * 1024;
 
+/// Bytes of all transactions: what a pool of any number of transactions takes at most.
+const MAX_BYTES: usize = 1 << 30;
+
+/// Accounts of a block that are settled at once: the pool is locked for no longer than that takes.
+const SETTLE_CHUNK: usize = 256;
+
 /// Transactions that a slow subscriber may lag behind.
 const EVENT_BACKLOG: usize = 4096;
 
-/// The pool's limits, with the reference's defaults (c-chain.md 4.7).
+/// The pool's limits, with the reference's defaults (docs/configuration.md, "Chains of the EVM").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolConfig {
     /// Least tip, wei a gas.
     pub min_tip: u128,
     /// Percent by which a replacement must pay more.
     pub price_bump: u64,
-    /// Pending slots that every account may have however full the pool is.
+    /// Pending transactions of an account that need not outbid others while there are `global_slots`.
     pub account_slots: usize,
-    /// Pending slots of all accounts.
+    /// Pending transactions of all accounts.
     pub global_slots: usize,
     /// Queued transactions of one account.
     pub account_queue: usize,
-    /// Queued slots of all accounts.
+    /// Queued transactions of all accounts. All together have no more slots than this and `global_slots`.
     pub global_queue: usize,
-    /// How long a queued transaction waits, ms.
+    /// How long an account's queued transactions wait with nothing new from the account, ms.
     pub lifetime_ms: u64,
+    /// Bytes of all transactions.
+    pub max_bytes: usize,
 }
 
 impl Default for PoolConfig {
@@ -62,6 +86,7 @@ impl Default for PoolConfig {
             account_queue: 64,
             global_queue: 1024,
             lifetime_ms: 10 * 60 * 1000,
+            max_bytes: MAX_BYTES,
         }
     }
 }
@@ -84,21 +109,46 @@ pub struct AccountContent {
     pub queued: BTreeMap<u64, PooledTx>,
 }
 
+/// What a new head brings.
+#[derive(Clone, Copy)]
+pub struct NewHead<'a> {
+    /// Its height.
+    pub height: u64,
+    /// The accounts that it changed, as they are after it.
+    pub accounts: &'a [(Address, AccountState)],
+    /// Whether a transaction is in an accepted block.
+    pub is_mined: &'a dyn Fn(&B256) -> bool,
+    /// Gas of the block after it.
+    pub gas_limit: u64,
+    /// Unix ms.
+    pub now_ms: u64,
+}
+
+impl fmt::Debug for NewHead<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewHead")
+            .field("height", &self.height)
+            .field("accounts", &self.accounts.len())
+            .finish_non_exhaustive()
+    }
+}
+
 /// The pool. All methods are quick and may be called from any thread.
 #[derive(Debug)]
 pub struct Pool {
     config: PoolConfig,
     inner: Mutex<Inner>,
+    drops: Drops,
     promoted: broadcast::Sender<PooledTx>,
+    dropped: broadcast::Sender<DroppedTx>,
 }
 
-#[derive(Debug, Default)]
-struct Inner {
-    accounts: BTreeMap<Address, AccountTxs>,
-    by_hash: HashMap<B256, (Address, u64)>,
-    slots: usize,
-    pending: usize,
-    queued: usize,
+/// A transaction between the read of its sender's state and the decision. The pool follows its account meanwhile.
+#[derive(Debug)]
+pub struct Admission<'a> {
+    pool: &'a Pool,
+    tx: PooledTx,
+    is_decided: bool,
 }
 
 impl Pool {
@@ -107,7 +157,9 @@ impl Pool {
         Self {
             config,
             inner: Mutex::new_named("evm.pool", Inner::default()),
+            drops: Drops::new(),
             promoted: broadcast::channel(EVENT_BACKLOG).0,
+            dropped: broadcast::channel(EVENT_BACKLOG).0,
         }
     }
 
@@ -116,30 +168,33 @@ impl Pool {
         self.promoted.subscribe()
     }
 
-    /// Takes a transaction. `state` is its sender's in the last accepted state, `now_ms` Unix ms.
-    pub fn add(
-        &self,
-        tx: PooledTx,
-        state: AccountState,
-        next: &NextBlock,
-        now_ms: u64,
-    ) -> Result<(), PoolError> {
-        if self.contains(&tx.hash()) {
-            return Err(PoolError::AlreadyKnown);
-        }
-        checks::after_recovery(&tx, &self.config, next)?;
-        let mut inner = self.inner.lock();
-        let promoted = inner.add(tx, state, next, now_ms, &self.config)?;
-        self.announce(&inner, promoted);
-        Ok(())
+    /// Transactions that leave without being mined, from now on.
+    pub fn subscribe_dropped(&self) -> broadcast::Receiver<DroppedTx> {
+        self.dropped.subscribe()
     }
 
-    /// Tells while the pool is locked, so that everybody hears in the order in which it happened.
-    fn announce(&self, _: &Inner, promoted: Vec<PooledTx>) {
-        for tx in promoted {
+    /// Begins to take in a transaction. The caller reads its sender's state after this, not before.
+    pub fn admit(&self, tx: PooledTx) -> Admission<'_> {
+        self.inner.lock().begin_admission(tx.sender());
+        Admission { pool: self, tx, is_decided: false }
+    }
+
+    /// Changes the pool and says what came of it. Subscribers are told while it is locked, so that they learn
+    /// everything in the order in which it happened.
+    fn change<R>(&self, now_ms: u64, change: impl FnOnce(&mut Inner, &mut Outcome) -> R) -> R {
+        let mut outcome = Outcome::default();
+        let mut inner = self.inner.lock();
+        let result = change(&mut inner, &mut outcome);
+        for tx in outcome.promoted {
             // Nobody listening is no error.
             let _listeners = self.promoted.send(tx);
         }
+        for dropped in &outcome.dropped {
+            let _listeners = self.dropped.send(dropped.clone());
+        }
+        drop(inner);
+        self.drops.record(&outcome.dropped, now_ms);
+        result
     }
 
     /// Does the pool hold it?
@@ -152,13 +207,20 @@ impl Pool {
         let inner = self.inner.lock();
         let (sender, nonce) = inner.by_hash.get(hash)?;
         let account = inner.accounts.get(sender)?;
-        let is_pending = account.pending.contains_key(nonce);
+        let is_pending = account.pending().contains_key(nonce);
         account.get(*nonce).map(|tx| (tx.clone(), is_pending))
     }
 
-    /// The nonce after an account's pending transactions, if the pool knows the account.
+    /// The transaction of an account with this nonce.
+    pub fn get_by_nonce(&self, account: &Address, nonce: u64) -> Option<PooledTx> {
+        self.inner.lock().accounts.get(account)?.get(nonce).cloned()
+    }
+
+    /// The nonce after an account's pending transactions, if the pool holds any of the account.
     pub fn next_nonce(&self, account: &Address) -> Option<u64> {
-        self.inner.lock().accounts.get(account).map(AccountTxs::next_nonce)
+        let inner = self.inner.lock();
+        let account = inner.accounts.get(account).filter(|account| !account.is_empty());
+        account.map(AccountTxs::next_nonce)
     }
 
     /// How many are pending, and how many queued.
@@ -167,27 +229,49 @@ impl Pool {
         (inner.pending, inner.queued)
     }
 
+    /// Bytes of all transactions.
+    pub fn bytes(&self) -> usize {
+        self.inner.lock().bytes
+    }
+
     /// Everything, by account and nonce.
     pub fn content(&self) -> Content {
         let inner = self.inner.lock();
         let mut content = Content::default();
         for (address, account) in &inner.accounts {
-            if !account.pending.is_empty() {
-                content.pending.insert(*address, account.pending.clone());
+            if !account.pending().is_empty() {
+                content.pending.insert(*address, account.pending().clone());
             }
-            if !account.queued.is_empty() {
-                content.queued.insert(*address, account.queued.clone());
+            if !account.queued().is_empty() {
+                content.queued.insert(*address, account.queued().clone());
             }
         }
         content
+    }
+
+    /// All transactions, in the order of their arrival, but of one account in the order of nonces: in this order
+    /// another pool takes them in.
+    pub fn waiting(&self) -> Vec<PooledTx> {
+        let inner = self.inner.lock();
+        let mut waiting = Vec::with_capacity(inner.pending + inner.queued);
+        for account in inner.accounts.values() {
+            let mut latest = 0;
+            for tx in account.pending().values().chain(account.queued().values()) {
+                latest = latest.max(tx.arrival());
+                waiting.push((latest, tx.nonce(), tx.clone()));
+            }
+        }
+        drop(inner);
+        waiting.sort_by_key(|(latest, nonce, _)| (*latest, *nonce));
+        waiting.into_iter().map(|(.., tx)| tx).collect()
     }
 
     /// What waits of one account.
     pub fn content_of(&self, account: &Address) -> AccountContent {
         let inner = self.inner.lock();
         let found = inner.accounts.get(account).map(|account| AccountContent {
-            pending: account.pending.clone(),
-            queued: account.queued.clone(),
+            pending: account.pending().clone(),
+            queued: account.queued().clone(),
         });
         found.unwrap_or_default()
     }
@@ -196,142 +280,110 @@ impl Pool {
     pub fn pending_of(&self, accounts: &[Address]) -> Vec<PooledTx> {
         let inner = self.inner.lock();
         let found = accounts.iter().filter_map(|account| inner.accounts.get(account));
-        found.flat_map(|account| account.pending.values().cloned()).collect()
+        found.flat_map(|account| account.pending().values().cloned()).collect()
+    }
+
+    /// The pending one of an account and a nonce.
+    pub(crate) fn pending_at(&self, account: &Address, nonce: u64) -> Option<PooledTx> {
+        self.inner.lock().accounts.get(account)?.pending().get(&nonce).cloned()
     }
 
     /// The accounts that have transactions here.
     pub fn accounts(&self) -> Vec<Address> {
-        self.inner.lock().accounts.keys().copied().collect()
+        let inner = self.inner.lock();
+        let accounts = inner.accounts.iter().filter(|(_, account)| !account.is_empty());
+        accounts.map(|(address, _)| *address).collect()
     }
 
     /// The pending ones in the order in which a block of this base fee (wei) takes them.
-    pub fn best(&self, base_fee: u128) -> Best {
-        let inner = self.inner.lock();
-        let queues = inner.accounts.values().map(|account| account.pending.values().cloned());
-        Best::new(queues.map(Iterator::collect).collect(), base_fee)
+    pub fn best(&self, base_fee: u128) -> Best<'_> {
+        Best::new(self, base_fee)
     }
 
-    /// Follows a new head: `states` are the accounts' states after it, for [`Self::accounts`] at least.
-    pub fn settle(&self, states: &BTreeMap<Address, AccountState>, gas_limit: u64, now_ms: u64) {
-        let mut inner = self.inner.lock();
-        let promoted = inner.settle(states, gas_limit, now_ms, &self.config);
-        self.announce(&inner, promoted);
+    /// The next ones of accounts, the best first, from below `bound` on.
+    fn best_heads(
+        &self,
+        base_fee: u128,
+        bound: Option<Rank>,
+        count: usize,
+    ) -> Vec<(Rank, PooledTx)> {
+        self.inner.lock().best_heads(base_fee, bound, count)
     }
 
-    /// Removes one that turned out not to be executable.
-    pub fn remove(&self, hash: &B256) -> Option<PooledTx> {
-        self.inner.lock().remove(hash)
+    /// A base fee (wei a gas) that an account's next transaction pays: the highest such, unless that is above the
+    /// base fee of the last block that was built.
+    pub fn payable_base_fee(&self) -> Option<u128> {
+        self.inner.lock().payable_base_fee()
+    }
+
+    /// Follows a new head. Heads come in the order of their heights.
+    pub fn settle(&self, head: &NewHead<'_>) {
+        let mut rest = head.accounts;
+        loop {
+            let (accounts, later) = rest.split_at(rest.len().min(SETTLE_CHUNK));
+            let part = NewHead { accounts, ..*head };
+            self.change(head.now_ms, |inner, outcome| inner.settle(&part, &self.config, outcome));
+            rest = later;
+            if rest.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// The next few accounts to be checked against the store, all in turn.
+    pub fn next_to_check(&self, count: usize) -> Vec<Address> {
+        self.inner.lock().next_to_check(count)
+    }
+
+    /// Why transactions left the pool without being mined.
+    pub fn drop_log(&self) -> &DropLog {
+        self.drops.log()
+    }
+
+    /// Notes a transaction that is not here, and will not be mined.
+    pub fn note_dropped(&self, hash: B256, reason: &DropReason, now_ms: u64) {
+        self.drops.note(hash, reason, now_ms);
+    }
+
+    /// Counts a transaction that was refused.
+    pub fn count_refused(&self, error: &PoolError) {
+        self.drops.count_refused(error);
+    }
+
+    /// How many transactions were dropped and refused, by reason.
+    pub fn figures(&self) -> PoolFigures {
+        self.drops.figures()
     }
 }
 
-impl Inner {
-    fn add(
-        &mut self,
-        tx: PooledTx,
-        state: AccountState,
+impl Admission<'_> {
+    /// The transaction.
+    pub fn tx(&self) -> &PooledTx {
+        &self.tx
+    }
+
+    /// Lets the transaction in, or not. `sender` was read since [`Pool::admit`]; `now_ms` is Unix ms.
+    pub fn decide(
+        mut self,
+        sender: AccountRead,
         next: &NextBlock,
         now_ms: u64,
-        config: &PoolConfig,
-    ) -> Result<Vec<PooledTx>, PoolError> {
-        let (sender, nonce) = (tx.sender(), tx.nonce());
-        let account = self.accounts.get(&sender);
-        let queued_cost = account.map(AccountTxs::pending_cost).unwrap_or_default();
-        let replaced = account.and_then(|account| account.pending.get(&nonce)).map(PooledTx::cost);
-        state.check(&tx, queued_cost, replaced)?;
-        let old = account.and_then(|account| account.get(nonce)).cloned();
-        if old.as_ref().is_some_and(|old| !tx.replaces(old, config.price_bump)) {
-            return Err(PoolError::ReplacementUnderpriced);
-        }
-        if old.is_none() {
-            let is_gapped = nonce > account.map_or(state.nonce, AccountTxs::next_nonce);
-            self.make_room(&tx, is_gapped, next.base_fee, config)?;
-        }
-        if let Some(old) = old {
-            self.forget(&old);
-        }
-        self.by_hash.insert(tx.hash(), (sender, nonce));
-        self.slots += tx.slots();
-        let account = self.accounts.entry(sender).or_default();
-        let is_next = account.state == state && account.queued.is_empty();
-        account.state = state;
-        account.heard_ms = now_ms;
-        if is_next && nonce == account.next_nonce() {
-            // By far the most frequent case: it follows those that can run, and nothing waits for it.
-            account.pending.insert(nonce, tx.clone());
-            self.count(sender);
-            self.truncate(Some(sender), config);
-            return Ok(vec![tx]);
-        }
-        let replaces_pending = account.pending.contains_key(&nonce);
-        if replaces_pending {
-            account.pending.insert(nonce, tx.clone());
-        } else {
-            account.queued.insert(nonce, tx.clone());
-        }
-        let (dropped, mut promoted) = account.settle(next.gas_limit);
-        if replaces_pending {
-            promoted.push(tx);
-        }
-        self.after_settling(sender, dropped);
-        self.truncate(Some(sender), config);
-        Ok(promoted)
+    ) -> Result<(), PoolError> {
+        checks::after_recovery(&self.tx, &self.pool.config, next)?;
+        self.is_decided = true;
+        let Self { pool, tx, .. } = &self;
+        pool.change(now_ms, |inner, outcome| {
+            let decided = inner.add(tx.clone(), sender, next, now_ms, &pool.config, outcome);
+            inner.end_admission(tx.sender());
+            decided
+        })
     }
+}
 
-    fn settle(
-        &mut self,
-        states: &BTreeMap<Address, AccountState>,
-        gas_limit: u64,
-        now_ms: u64,
-        config: &PoolConfig,
-    ) -> Vec<PooledTx> {
-        let mut all_promoted = Vec::new();
-        let known: Vec<Address> = self.accounts.keys().copied().collect();
-        for address in known {
-            let Some(account) = self.accounts.get_mut(&address) else { continue };
-            if let Some(state) = states.get(&address) {
-                account.state = *state;
-            }
-            let (mut dropped, promoted) = account.settle(gas_limit);
-            if now_ms.saturating_sub(account.heard_ms) > config.lifetime_ms {
-                dropped.extend(std::mem::take(&mut account.queued).into_values());
-            }
-            all_promoted.extend(promoted);
-            self.after_settling(address, dropped);
+impl Drop for Admission<'_> {
+    fn drop(&mut self) {
+        if !self.is_decided {
+            self.pool.inner.lock().end_admission(self.tx.sender());
         }
-        self.truncate(None, config);
-        all_promoted
-    }
-
-    fn after_settling(&mut self, address: Address, dropped: Vec<PooledTx>) {
-        for tx in dropped {
-            self.forget(&tx);
-        }
-        self.count(address);
-        if self.accounts.get(&address).is_some_and(AccountTxs::is_empty) {
-            self.accounts.remove(&address);
-        }
-    }
-
-    fn remove(&mut self, hash: &B256) -> Option<PooledTx> {
-        let (sender, nonce) = *self.by_hash.get(hash)?;
-        let tx = self.accounts.get_mut(&sender)?.remove(nonce)?;
-        self.after_settling(sender, vec![tx.clone()]);
-        Some(tx)
-    }
-
-    /// Takes one that its account no longer holds out of the books.
-    fn forget(&mut self, tx: &PooledTx) {
-        if self.by_hash.remove(&tx.hash()).is_some() {
-            self.slots -= tx.slots();
-        }
-    }
-
-    /// Brings the totals up to what an account holds now.
-    fn count(&mut self, address: Address) {
-        let Some(account) = self.accounts.get_mut(&address) else { return };
-        let now = (account.pending.len(), account.queued.len());
-        let before = std::mem::replace(&mut account.counted, now);
-        self.pending = self.pending + now.0 - before.0;
-        self.queued = self.queued + now.1 - before.1;
     }
 }

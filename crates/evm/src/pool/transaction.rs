@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
 use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256, U256, U512};
 
 use crate::types::Transaction;
 
@@ -59,6 +59,12 @@ impl PooledTx {
     /// Wei that the sender must have: all gas at the fee cap, and the value.
     pub fn cost(&self) -> U256 {
         self.0.cost
+    }
+
+    /// What the transaction would cost with another value, wei.
+    pub fn cost_of(&self, value: U512) -> U512 {
+        let fee = U512::from(self.fee_cap()) * U512::from(self.0.tx.gas_limit());
+        fee.saturating_add(value)
     }
 
     /// Bytes, typed ones without their list prefix.

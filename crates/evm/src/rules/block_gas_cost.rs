@@ -1,4 +1,4 @@
-//! What blocks in quick succession must pay in tips (c-chain.md 2.5).
+//! What blocks in quick succession must pay in tips (docs/protocol/c-chain-fees.md, "Block gas cost").
 
 use alloy_primitives::U256;
 

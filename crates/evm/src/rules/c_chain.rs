@@ -159,7 +159,7 @@ pub trait Rules: Send + Sync + std::fmt::Debug + 'static {
     /// Predicate results of a block in which nothing was predicated; `None` where the phase has none.
     fn no_predicate_results(&self, phase: &PhaseRules) -> Option<&'static [u8]>;
 
-    /// The slot that a storage key of an instruction means (c-chain.md 1.5).
+    /// The slot that a storage key of an instruction means (docs/protocol/c-chain-state.md, "Storage keys").
     fn storage_slot(&self, key: U256) -> U256;
 
     /// Where a block's system call goes before its first transaction.

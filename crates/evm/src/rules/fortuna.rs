@@ -1,4 +1,5 @@
-//! Fortuna: gas limit and price follow a target that blocks vote on (ACP-176, c-chain.md 2.6).
+//! Fortuna: gas limit and price follow a target that blocks vote on (ACP-176;
+//! docs/protocol/c-chain-fees.md, "Fortuna").
 
 use alloy_primitives::U256;
 

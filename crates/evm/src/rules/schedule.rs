@@ -19,7 +19,7 @@ pub struct ForkSchedule {
 }
 
 impl ForkSchedule {
-    /// The main network's (c-chain.md 2).
+    /// The main network's (docs/protocol/c-chain-forks.md, "Fork times").
     pub const MAIN: Self = Self {
         history: [1_617_199_200, 1_620_644_400, 1_629_813_600, 1_632_344_400],
         phases: [
@@ -51,7 +51,7 @@ impl ForkSchedule {
         ],
     };
 
-    /// The local network's: everything through Etna from the start (decision 3).
+    /// The local network's: everything through Etna from the start (docs/decisions.md, "Networks").
     pub const LOCAL: Self = Self {
         history: [INITIALLY_ACTIVE; 4],
         phases: [

@@ -1,4 +1,5 @@
-//! The base fee of Apricot 5 to Etna, which follows the gas of the last ten seconds (c-chain.md 2.3).
+//! The base fee of Apricot 5 to Etna, which follows the gas of the last ten seconds
+//! (docs/protocol/c-chain-fees.md, "Fee window").
 
 use alloy_primitives::U256;
 

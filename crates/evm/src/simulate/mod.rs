@@ -1,10 +1,11 @@
 //! Blocks that are run and not made: calls in a row of blocks on top of an accepted one, each block with a
-//! header, hash and state root as it would have them (Ethereum's `eth_simulateV1`, decision 34).
+//! header, hash and state root as it would have them (Ethereum's `eth_simulateV1`;
+//! docs/protocol/c-chain-execution.md, "Simulations").
 //!
 //! [`simulate`] is a plain function over a [`SimulationSite`]. Header and fees follow from the chain's own
 //! rules: a block is [`TARGET_BLOCK_RATE_S`] after its parent unless it says otherwise, its gas limit is the
-//! chain's, and where transactions are validated its base fee too. Extra data are empty. What makes blocks of this chain invalid
-//! for other reasons, having no transaction or being made too soon for its tips, is not checked.
+//! chain's, and where transactions are validated its base fee too. Extra data are empty. What makes blocks of this
+//! chain invalid for other reasons, having no transaction or being made too soon for its tips, is not checked.
 
 mod assemble;
 mod error;

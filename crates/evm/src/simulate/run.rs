@@ -16,7 +16,7 @@ use crate::executor::{
     BlockContext, Message, Origin, Runner, StateOverlay, TxError, activate, begin_block,
 };
 use crate::rules::ChildTerms;
-use crate::state::root_after;
+use crate::state::StateTries;
 use crate::types::{Header, Receipt, Transaction};
 use crate::view::SealedBlock;
 
@@ -27,6 +27,8 @@ pub(super) struct Simulation<'s, 'a> {
     limits: &'s CallLimits<'a>,
     /// The state after the blocks so far; taken while a block runs.
     state: Option<StateOverlay<'a>>,
+    /// The tries after the blocks so far.
+    tries: StateTries<'a>,
     /// The last block's header and hash. The header has the extra data from which fees follow.
     parent: (Header, B256),
     /// Gas limit and fee recipient that a block asked for stay for those after it.
@@ -56,11 +58,13 @@ impl<'s, 'a> Simulation<'s, 'a> {
         options: SimulationOptions,
         limits: &'s CallLimits<'a>,
     ) -> Self {
+        let (rules, root) = (&*site.chain.rules, site.base.header.state_root);
         Self {
             site,
             options,
             limits,
-            state: Some(state),
+            state: Some(state.tracking()),
+            tries: StateTries::new(rules, site.view, root),
             parent: (site.base.header.clone(), site.base.hash),
             gas_limit: None,
             fee_recipient: None,
@@ -77,7 +81,6 @@ impl<'s, 'a> Simulation<'s, 'a> {
         let terms = chain.rules.child_terms(&self.parent.0, time)?;
         let context = self.context(number, time, &terms, &request.header);
         let mut state = self.state.take().expect("a simulation ends with the first error");
-        let is_changed = !request.calls.is_empty() || !request.state.accounts.0.is_empty();
         let moved = request.state.apply(chain, &terms.phase, &mut state)?;
         activate(chain, &mut state, self.parent.0.time, time)?;
         let bounds = self.limits.bounds;
@@ -100,7 +103,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
             self.go_on()?;
             self.call(&mut open, call)?;
         }
-        self.close(open, &terms, &request.header, time, is_changed)
+        self.close(open, &terms, &request.header, time)
     }
 
     /// The block that code sees.
@@ -201,21 +204,11 @@ impl<'s, 'a> Simulation<'s, 'a> {
         terms: &ChildTerms,
         given: &HeaderOverrides,
         time: u64,
-        is_changed: bool,
     ) -> Result<SimulatedBlock, SimulateError> {
         let OpenBlock { runner, context, gas_used, transactions, senders, receipts, calls } = open;
         let (mut state, _) = runner.into_parts();
-        let (rules, base) = (&self.site.chain.rules, &self.site.base.header);
-        // The system call writes as well, where its contract is.
-        let has_begun = match rules.system_call(&terms.phase) {
-            Some(contract) => !state.code(contract)?.is_empty(),
-            None => false,
-        };
-        let state_root = if is_changed || has_begun {
-            root_after(&**rules, self.site.view, base.state_root, &state.changes())?
-        } else {
-            self.parent.0.state_root
-        };
+        let rules = &self.site.chain.rules;
+        let state_root = self.tries.apply(&state.take_changes())?;
         self.state = Some(state);
         let parts = Parts { time, state_root, gas_used, transactions, receipts: &receipts };
         let (block, extra) = assemble(&**rules, &self.parent, terms, &context, given, parts)?;

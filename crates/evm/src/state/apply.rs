@@ -12,6 +12,7 @@ use super::tables::{
     ACCOUNT_UNDO, ACCOUNTS, CODE, HashKey, NODE_UNDO, NODES, PREIMAGES, PathKey, SLOT_UNDO, SLOTS,
     STORAGE_NODE_UNDO, STORAGE_NODES, UNDO_KEYS, bytes_of, key_of,
 };
+use super::tries::set_slot;
 use super::view::{AccountNodes, At, StateView, StorageNodes};
 use super::{AccountChange, StateChanges, StateError};
 use crate::rules::Rules;
@@ -48,8 +49,7 @@ impl BlockState<'_> {
         let Self { rules, below, scope, root, height, options } = *self;
         let mut rows = Rows { below, scope, height, out, undone: BTreeSet::new() };
         let view = StateView::new(below, scope, At::Latest);
-        let nodes = AccountNodes(view);
-        let mut trie = TrieUpdate::new(&nodes, root);
+        let mut trie = TrieUpdate::new(AccountNodes(view), root);
         for (address, change) in changes {
             let hash = keccak256(address);
             if options.preimages {
@@ -76,56 +76,6 @@ impl BlockState<'_> {
         rows.finish();
         Ok(root)
     }
-}
-
-/// The root that changes would lead to over the state that `view` shows, at any height that is kept; nothing
-/// is written. `root` is that state's.
-pub fn root_after(
-    rules: &dyn Rules,
-    view: StateView<'_>,
-    root: B256,
-    changes: &StateChanges,
-) -> Result<B256, StateError> {
-    let nodes = AccountNodes(view);
-    let mut trie = TrieUpdate::new(&nodes, root);
-    for (address, change) in changes {
-        let hash = keccak256(address);
-        let Some(parts) = change.account else {
-            trie.remove(hash)?;
-            continue;
-        };
-        let old_root = view.account(address)?.map_or(EMPTY_ROOT_HASH, |old| old.storage_root);
-        let storage_root = if change.wiped {
-            storage_root(&NoNodes, EMPTY_ROOT_HASH, &change.slots)?
-        } else {
-            storage_root(&StorageNodes { view, account: hash }, old_root, &change.slots)?
-        };
-        let mut leaf = Vec::new();
-        rules.encode_account(&parts.with_storage(storage_root), &mut leaf);
-        trie.insert(hash, leaf)?;
-    }
-    Ok(trie.finish().0)
-}
-
-fn storage_root(
-    nodes: &dyn NodeSource,
-    root: B256,
-    slots: &BTreeMap<U256, U256>,
-) -> Result<B256, TrieError> {
-    let mut trie = TrieUpdate::new(nodes, root);
-    for (slot, value) in slots {
-        set_slot(&mut trie, keccak256(B256::from(*slot)), value)?;
-    }
-    Ok(trie.finish().0)
-}
-
-/// Sets a slot of a storage trie; zero removes it.
-fn set_slot<S: NodeSource + ?Sized>(
-    trie: &mut TrieUpdate<'_, S>,
-    hash: B256,
-    value: &U256,
-) -> Result<(), TrieError> {
-    if value.is_zero() { trie.remove(hash) } else { trie.insert(hash, alloy_rlp::encode(value)) }
 }
 
 impl std::fmt::Debug for BlockState<'_> {

@@ -7,12 +7,14 @@
 //!
 //! - [`StateView`] reads, at the newest state or at a height.
 //! - [`BlockState`] turns the [`StateChanges`] of a block into rows and the new state root.
+//! - [`StateTries`] tells the roots of blocks that are not made.
 //! - [`prune`] forgets the undo rows of a height.
 
 mod apply;
 mod changes;
 mod rows;
 pub mod tables;
+mod tries;
 mod view;
 
 use esker_storage::StorageError;
@@ -20,9 +22,10 @@ use thiserror::Error;
 
 use crate::trie::TrieError;
 
-pub use apply::{ApplyOptions, BlockState, prune, root_after};
+pub use apply::{ApplyOptions, BlockState, prune};
 pub use changes::{AccountChange, AccountParts, StateChanges};
 pub use rows::{StoredAccount, StoredSlot, UndoKeys};
+pub use tries::StateTries;
 pub(crate) use view::{AccountNodes, StorageNodes};
 pub use view::{At, StateView};
 

@@ -127,6 +127,7 @@ impl<'a> StateView<'a> {
 }
 
 /// The nodes of the account trie.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct AccountNodes<'a>(pub(crate) StateView<'a>);
 
 impl NodeSource for AccountNodes<'_> {
@@ -137,6 +138,7 @@ impl NodeSource for AccountNodes<'_> {
 }
 
 /// The nodes of an account's storage trie.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct StorageNodes<'a> {
     pub(crate) view: StateView<'a>,
     pub(crate) account: B256,

@@ -2,7 +2,7 @@
 //! store, and what a block replaces goes into undo rows, so that an old proof costs as much as a new one.
 //!
 //! Keys are hashes of 32 bytes, so no branch holds a value. [`TrieUpdate`] changes a trie over a
-//! [`NodeSource`] and tells which rows change; [`prove`] walks one.
+//! [`NodeSource`] and gives its roots, or the rows that change; [`prove`] walks one.
 
 mod proof;
 mod update;
@@ -20,6 +20,12 @@ pub trait NodeSource {
     /// The RLP of the node that begins at a path, if one is stored there. Nodes shorter than 32 bytes lie
     /// within their parents and are not stored; the root always is.
     fn node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError>;
+}
+
+impl<S: NodeSource + ?Sized> NodeSource for &S {
+    fn node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError> {
+        (**self).node(path)
+    }
 }
 
 /// Why a trie can't be read.

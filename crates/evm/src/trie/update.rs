@@ -17,12 +17,16 @@ use super::{NodeSource, TrieError};
 pub type RowChange = (Nibbles, Option<Vec<u8>>);
 
 /// A trie being changed: the part of it that was touched, in memory.
+///
+/// It gives either one root and the rows that lead to it ([`Self::finish`]), or roots again and again
+/// ([`Self::root`]).
 #[derive(Debug)]
-pub struct TrieUpdate<'a, S: ?Sized> {
-    source: &'a S,
+pub struct TrieUpdate<S> {
+    source: S,
     root: Child,
     /// Paths of rows that were read.
     loaded: BTreeSet<Nibbles>,
+    hashed: u64,
 }
 
 /// What hangs below a branch or extension.
@@ -38,7 +42,7 @@ enum Child {
 #[derive(Debug)]
 struct Node {
     kind: Kind,
-    /// What the parent held of it, as long as nothing in it changed.
+    /// What the parent holds of it, as long as nothing in it changed: since it was read, or since the last root.
     unchanged: Option<RlpNode>,
 }
 
@@ -96,15 +100,15 @@ fn joined(path: &Nibbles, nibble: usize) -> Nibbles {
     path
 }
 
-impl<'a, S: NodeSource + ?Sized> TrieUpdate<'a, S> {
+impl<S: NodeSource> TrieUpdate<S> {
     /// Begins a change of the trie with this root.
-    pub fn new(source: &'a S, root: B256) -> Self {
+    pub fn new(source: S, root: B256) -> Self {
         let root = if root == EMPTY_ROOT_HASH {
             Child::None
         } else {
             Child::Stored(RlpNode::word_rlp(&root))
         };
-        Self { source, root, loaded: BTreeSet::new() }
+        Self { source, root, loaded: BTreeSet::new(), hashed: 0 }
     }
 
     /// Sets the value of a key.
@@ -119,6 +123,27 @@ impl<'a, S: NodeSource + ?Sized> TrieUpdate<'a, S> {
         let root = mem::take(&mut self.root);
         self.root = self.remove_at(root, Nibbles::new(), Nibbles::unpack(key))?;
         Ok(())
+    }
+
+    /// The root as it is now. Only nodes that changed since the last time are hashed. Rows can't be told any
+    /// more afterwards.
+    pub fn root(&mut self) -> B256 {
+        let node = match &mut self.root {
+            Child::None => return EMPTY_ROOT_HASH,
+            Child::Stored(reference) => return reference.as_hash().unwrap_or_default(),
+            Child::Node(node) => node,
+        };
+        if let Some(hash) = node.unchanged.as_ref().and_then(RlpNode::as_hash) {
+            return hash;
+        }
+        let hash = keccak256(encode_settled(&mut node.kind, &mut self.hashed));
+        node.unchanged = Some(RlpNode::word_rlp(&hash));
+        hash
+    }
+
+    /// Nodes that [`Self::root`] encoded so far: what its work is measured by.
+    pub fn hashed_nodes(&self) -> u64 {
+        self.hashed
     }
 
     /// The new root, and the rows that change.
@@ -341,27 +366,65 @@ impl Commit {
     }
 
     fn encode(&mut self, node: &Node, path: &Nibbles) -> Vec<u8> {
-        let mut rlp = Vec::new();
-        match &node.kind {
-            Kind::Leaf { key, value } => {
-                LeafNodeRef::new(key, value).rlp(&mut rlp);
-            }
-            Kind::Extension { key, child } => {
-                let child = self.child(child, &path.join(key)).unwrap_or_default();
-                ExtensionNodeRef::new(key, child.as_slice()).rlp(&mut rlp);
-            }
-            Kind::Branch { children } => {
-                let mut stack = Vec::with_capacity(children.len());
-                let mut mask = 0u16;
-                for (nibble, child) in children.iter().enumerate() {
-                    if let Some(reference) = self.child(child, &joined(path, nibble)) {
-                        stack.push(reference);
-                        mask |= 1 << nibble;
-                    }
-                }
-                BranchNodeRef::new(&stack, TrieMask::new(mask)).rlp(&mut rlp);
-            }
+        encode(&node.kind, |child, at| match at {
+            At::Key(key) => self.child(child, &path.join(key)),
+            At::Nibble(nibble) => self.child(child, &joined(path, nibble)),
+        })
+    }
+}
+
+/// Where a child hangs.
+enum At<'a> {
+    Key(&'a Nibbles),
+    Nibble(usize),
+}
+
+/// The RLP of a node; `reference` gives what it holds of a child.
+fn encode(kind: &Kind, mut reference: impl FnMut(&Child, At<'_>) -> Option<RlpNode>) -> Vec<u8> {
+    let mut rlp = Vec::new();
+    match kind {
+        Kind::Leaf { key, value } => {
+            LeafNodeRef::new(key, value).rlp(&mut rlp);
         }
-        rlp
+        Kind::Extension { key, child } => {
+            let child = reference(child, At::Key(key)).unwrap_or_default();
+            ExtensionNodeRef::new(key, child.as_slice()).rlp(&mut rlp);
+        }
+        Kind::Branch { children } => {
+            let mut stack = Vec::with_capacity(children.len());
+            let mut mask = 0u16;
+            for (nibble, child) in children.iter().enumerate() {
+                if let Some(reference) = reference(child, At::Nibble(nibble)) {
+                    stack.push(reference);
+                    mask |= 1 << nibble;
+                }
+            }
+            BranchNodeRef::new(&stack, TrieMask::new(mask)).rlp(&mut rlp);
+        }
+    }
+    rlp
+}
+
+/// The RLP of a node whose children get their references first; counts the nodes that are encoded.
+fn encode_settled(kind: &mut Kind, hashed: &mut u64) -> Vec<u8> {
+    match kind {
+        Kind::Leaf { .. } => {}
+        Kind::Extension { child, .. } => settle(child, hashed),
+        Kind::Branch { children } => children.iter_mut().for_each(|child| settle(child, hashed)),
+    }
+    *hashed += 1;
+    encode(kind, |child, _| match child {
+        Child::None => None,
+        Child::Stored(reference) => Some(reference.clone()),
+        Child::Node(node) => node.unchanged.clone(),
+    })
+}
+
+/// Gives a node that changed the reference that its parent holds of it.
+fn settle(child: &mut Child, hashed: &mut u64) {
+    if let Child::Node(node) = child
+        && node.unchanged.is_none()
+    {
+        node.unchanged = Some(RlpNode::from_rlp(&encode_settled(&mut node.kind, hashed)));
     }
 }

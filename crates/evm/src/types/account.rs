@@ -4,8 +4,8 @@ use alloy_primitives::{B256, U256};
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
 
-/// An account: five fields, one more than Ethereum's (c-chain.md 1.4). Every state root and account proof
-/// differs from Ethereum's because of the fifth.
+/// An account: five fields, one more than Ethereum's (docs/protocol/c-chain-state.md, "Accounts"). Every state root
+/// and account proof differs from Ethereum's because of the fifth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
 pub struct Account {
     /// Transactions sent, or contracts created by a contract.

@@ -1,4 +1,4 @@
-//! The block: five items (c-chain.md 1.2).
+//! The block: five items (docs/protocol/c-chain-blocks.md, "Block bytes").
 
 use alloy_consensus::TxEnvelope;
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
@@ -16,7 +16,7 @@ pub type Transaction = TxEnvelope;
 pub const EMPTY_EXT_DATA_HASH: B256 =
     b256!("0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421");
 
-/// keccak of the RLP string of a block's ext data (c-chain.md 1.3).
+/// keccak of the RLP string of a block's ext data (docs/protocol/c-chain-blocks.md, "Ext data hash").
 pub fn ext_data_hash(ext_data: &[u8]) -> B256 {
     if ext_data.is_empty() {
         return EMPTY_EXT_DATA_HASH;

@@ -1,4 +1,4 @@
-//! The block header: 22 fields, the last six optional (c-chain.md 1.1).
+//! The block header: 22 fields, the last six optional (docs/protocol/c-chain-blocks.md, "Header").
 
 use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256, b256, keccak256};
 use alloy_rlp::{Buf, BufMut, Decodable, EMPTY_STRING_CODE, Encodable, Header as RlpHeader};

@@ -75,8 +75,8 @@ impl BlockSite<'_> {
 /// Verifies a block and executes it; its rows go to `out`.
 ///
 /// `now_s` (Unix s) is for the one rule that asks the clock, that a block must not be far ahead of it; it is
-/// no part of validity (decision 37) and can be left out. `known_sender` knows senders of transactions
-/// already recovered, by the transaction's hash.
+/// no part of validity (docs/decisions.md, "Time in a block") and can be left out. `known_sender` knows senders of
+/// transactions already recovered, by the transaction's hash.
 pub fn verify_block(
     site: &BlockSite<'_>,
     block: &Block,

@@ -1,4 +1,5 @@
-//! What can be said of a block from its own bytes (c-chain.md 1.6), in the reference's order.
+//! What can be said of a block from its own bytes (docs/protocol/c-chain-blocks.md, "Syntactic block rules"), in the
+//! reference's order.
 
 use alloy_primitives::{B64, B256, U256, keccak256};
 

@@ -209,7 +209,8 @@ fn answer(chain: &Ledger, call_of: &Value, names: &BTreeMap<String, u64>) -> Opt
         block.number += U256::from(1);
         block.time += 2;
     }
-    let site = CallSite { chain: &chain.params, view, block, hashes: &chain.hashes };
+    let (state_time, hashes) = (header.time, &chain.hashes);
+    let site = CallSite { chain: &chain.params, view, state_time, block, hashes };
     let limits = CallLimits { gas_cap: GAS_CAP, timeout: Duration::ZERO, ..Default::default() };
     let request = request(&at(0));
     let (state, overrides) = (state_overrides(&at(2)), block_overrides(&at(3)));

@@ -18,6 +18,7 @@ mod overlay;
 mod pool;
 mod receipts;
 mod replay;
+mod simulation;
 mod state;
 mod trie;
 mod vectors;

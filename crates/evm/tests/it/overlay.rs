@@ -4,7 +4,7 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_evm::executor::{NoHashes, StateOverlay};
 use esker_evm::genesis::{Genesis, GenesisAccount};
 use esker_evm::rules::ForkSchedule;
-use esker_evm::state::{At, StateView};
+use esker_evm::state::{At, StateTries, StateView};
 use esker_storage::KvStore;
 use proptest::prelude::*;
 
@@ -71,20 +71,25 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
+/// A chain of some accounts, one with storage.
+fn chain() -> Ledger {
+    let json = br#"{"config":{},"gasLimit":"1","difficulty":"0","alloc":{}}"#;
+    let mut genesis = Genesis::parse(json).unwrap();
+    let word = |n: u8| B256::with_last_byte(n);
+    let storage = [(word(0), word(7)), (word(1), word(8))].into();
+    let account = GenesisAccount { nonce: 1, code: vec![1].into(), storage, ..Default::default() };
+    genesis.alloc.insert(Address::with_last_byte(1), account);
+    genesis.alloc.insert(Address::with_last_byte(2), GenesisAccount::default());
+    Ledger::new(params(1, ForkSchedule::LOCAL), &genesis)
+}
+
 proptest! {
     #[test]
     fn what_is_taken_back_was_never_there(
         before in proptest::collection::vec(change(), 0..12),
         after in proptest::collection::vec(change(), 0..12),
     ) {
-        let json = br#"{"config":{},"gasLimit":"1","difficulty":"0","alloc":{}}"#;
-        let mut genesis = Genesis::parse(json).unwrap();
-        let word = |n: u8| B256::with_last_byte(n);
-        let storage = [(word(0), word(7)), (word(1), word(8))].into();
-        let account = GenesisAccount { nonce: 1, code: vec![1].into(), storage, ..Default::default() };
-        genesis.alloc.insert(Address::with_last_byte(1), account);
-        genesis.alloc.insert(Address::with_last_byte(2), GenesisAccount::default());
-        let chain = Ledger::new(params(1, ForkSchedule::LOCAL), &genesis);
+        let chain = chain();
         let reader = chain.store.snapshot().unwrap();
         let view = StateView::new(&*reader, SCOPE, At::Latest);
         let mut state = StateOverlay::new(view, &NoHashes, chain.params.codes.clone());
@@ -97,4 +102,48 @@ proptest! {
         prop_assert_eq!(seen(&mut state), values);
         prop_assert_eq!(state.changes(), changes);
     }
+
+    #[test]
+    fn changes_taken_step_by_step_lead_to_the_same_roots(
+        steps in proptest::collection::vec(proptest::collection::vec(change(), 0..8), 1..8),
+    ) {
+        check_steps(&steps);
+    }
+}
+
+/// Slots set on an account that is gone come with it when it is back.
+#[test]
+fn slots_of_an_account_that_is_gone_wait_for_it() {
+    check_steps(&[vec![Change::Clear(2), Change::Slot(2, 0, 1)], vec![Change::Nonce(2, 0)]]);
+    check_steps(&[
+        vec![Change::Clear(2)],
+        vec![Change::Slot(2, 0, 1)],
+        vec![Change::Slot(2, 1, 2)],
+        vec![Change::Balance(2, 1)],
+    ]);
+    check_steps(&[vec![Change::Slot(3, 0, 1)], vec![Change::Nonce(3, 1)], vec![Change::Clear(3)]]);
+}
+
+/// Step by step the roots are those of all changes at once.
+fn check_steps(steps: &[Vec<Change>]) {
+    let chain = chain();
+    let reader = chain.store.snapshot().unwrap();
+    let view = StateView::new(&*reader, SCOPE, At::Latest);
+    let tries = || StateTries::new(&*chain.params.rules, view, chain.tip.state_root);
+    let new = || StateOverlay::new(view, &NoHashes, chain.params.codes.clone());
+    let (mut tracked, mut whole, mut by_step) = (new().tracking(), new(), tries());
+    for step in steps {
+        for change in step {
+            apply(&mut tracked, change);
+            apply(&mut whole, change);
+        }
+        // What was taken back does not count, whenever it is taken.
+        let checkpoint = tracked.checkpoint();
+        step.iter().for_each(|change| apply(&mut tracked, change));
+        tracked.revert_to(checkpoint);
+        let root = by_step.apply(&tracked.take_changes()).unwrap();
+        assert_eq!(root, tries().apply(&whole.changes()).unwrap());
+        assert_eq!(seen(&mut tracked), seen(&mut whole));
+    }
+    assert!(tracked.take_changes().is_empty());
 }

@@ -5,7 +5,7 @@ use esker_rpc::wire::{RawText, deserialize_raw};
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// Addresses: a list of texts, or one text (decision 15).
+/// Addresses: a list of texts, or one text (docs/decisions.md, "One address or many").
 #[derive(Debug, Default)]
 pub(super) struct Addresses(pub(super) Vec<String>);
 
@@ -42,7 +42,7 @@ impl<'de> Deserialize<'de> for Addresses {
 }
 
 /// A base fee, wei a gas: a `0x` hex quantity as the reference takes it, or a JSON integer or decimal text
-/// (decision 16).
+/// (docs/decisions.md, "Numbers in arguments").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BaseFee(pub(super) U256);
 
@@ -51,6 +51,10 @@ impl RawText for BaseFee {
 
     fn from_raw_text(text: &str) -> Option<Self> {
         let quoted = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        // The reference's quantities take no text for zero.
+        if quoted == Some("") {
+            return Some(Self(U256::ZERO));
+        }
         let hex = quoted.and_then(|text| text.strip_prefix("0x").or(text.strip_prefix("0X")));
         let (digits, radix) = match hex {
             Some(digits) if digits.len() > 1 && digits.starts_with('0') => return None,
@@ -131,6 +135,8 @@ mod tests {
             ("\"0xff\"", 255),
             ("\"0xFf\"", 255),
             ("\"0x0\"", 0),
+            // As in the reference, which takes an empty text for zero.
+            ("\"\"", 0),
             ("0", 0),
             ("18446744073709551616", 1u128 << 64),
         ] {
@@ -141,9 +147,7 @@ mod tests {
         let most = format!("\"0x{}\"", "f".repeat(64));
         assert_eq!(read(&most), Some(Some(BaseFee(U256::MAX))));
         let above = format!("\"0x1{}\"", "0".repeat(64));
-        for text in
-            ["-1", "1.0", "1e3", "\"\"", "\"0x\"", "\"0x01\"", "\"x\"", "\"1_0\"", "[]", &above]
-        {
+        for text in ["-1", "1.0", "1e3", "\"0x\"", "\"0x01\"", "\"x\"", "\"1_0\"", "[]", &above] {
             assert_eq!(read::<Option<BaseFee>>(text), None, "{text}");
         }
     }

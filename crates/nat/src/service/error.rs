@@ -6,10 +6,10 @@ use esker_evm::rules::FeeRuleError;
 use esker_evm::view::ViewError;
 use esker_keystore::KeystoreError;
 use esker_primitives::codec::CodecError;
-use esker_primitives::go;
 use esker_primitives::ids::{ChainId, IdError, TxId};
+use esker_primitives::{excerpt, go};
 use esker_rpc::wire::EncodingError;
-use esker_rpc::{RpcError, ShuttingDown};
+use esker_rpc::{GivenUp, RpcError};
 use esker_storage::StorageError;
 
 use crate::SubmitError;
@@ -47,17 +47,17 @@ pub(super) enum ServiceError {
     UserData(KeystoreError),
     #[error("problem saving key {0}")]
     SaveKey(KeystoreError),
-    #[error("couldn't parse {0} to address: invalid hex address")]
+    #[error("couldn't parse {} to address: invalid hex address", excerpt(.0))]
     KeyAddress(String),
-    #[error("problem retrieving user '{name}': {cause}")]
+    #[error("problem retrieving user '{}': {cause}", excerpt(name))]
     User { name: String, cause: KeystoreError },
     #[error("problem retrieving private key: {0}")]
     RetrieveKey(KeystoreError),
-    #[error("problem parsing chainID {quoted}: there is no ID with alias: {0}", quoted = go::quote(.0))]
+    #[error("problem parsing chainID {quoted}: there is no ID with alias: {alias}", quoted = go::quote(.0), alias = excerpt(.0))]
     SourceChain(String),
     #[error("argument 'to' not given")]
     NoTo,
-    #[error("couldn't get user '{name}': {cause}")]
+    #[error("couldn't get user '{}': {cause}", excerpt(name))]
     ImportUser { name: String, cause: KeystoreError },
     #[error("couldn't get keys controlled by the user: {0}")]
     ImportKeys(KeystoreError),
@@ -79,6 +79,8 @@ pub(super) enum ServiceError {
     FromWithoutKeys,
     #[error("couldn't get addresses controlled by the user: {0}")]
     ExportKeys(KeystoreError),
+    #[error(transparent)]
+    Turn(KeystoreError),
     #[error("couldn't create tx: {0}")]
     Create(#[source] CreateError),
     #[error(transparent)]
@@ -94,7 +96,7 @@ pub(super) enum ServiceError {
     #[error(transparent)]
     Storage(#[from] StorageError),
     #[error(transparent)]
-    ShuttingDown(#[from] ShuttingDown),
+    GivenUp(#[from] GivenUp),
 }
 
 /// Why no transaction came about: it can't be paid, or breaks a rule by itself.

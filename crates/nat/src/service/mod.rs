@@ -1,5 +1,5 @@
-//! The `nat` namespace (specification 4.3, c-chain.md 6): what was exported to this chain, atomic transactions, and
-//! transfers with the keys of the node's users.
+//! The `nat` namespace (docs/protocol/atomic-transactions.md, "The nat namespace"): what was exported to this chain,
+//! atomic transactions, and transfers with the keys of the node's users.
 //!
 //! A handler checks its arguments in the reference's order, asks [`Nat`], replies. All run on the blocking pool: what
 //! is quick here reads the store or recovers signatures.
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use esker_chain::{ChainContext, Route};
 use esker_evm::oracle::{FeeOracle, OracleConfig};
-use esker_keystore::Keystore;
+use esker_keystore::{Keystore, UserTurns};
 use esker_primitives::address;
 use esker_primitives::ids::ShortId;
 use esker_rpc::{MethodTable, NoArgs, RpcError};
@@ -38,6 +38,7 @@ const DEPRECATED_SINCE: &str = "v1.9.12";
 pub struct NatService {
     nat: Nat,
     keystore: Arc<Keystore>,
+    turns: UserTurns,
     oracle: FeeOracle,
     version: String,
 }
@@ -52,7 +53,8 @@ impl NatService {
     pub fn new(nat: Nat, keystore: Arc<Keystore>, version: String) -> Arc<Self> {
         let rules = Arc::clone(&nat.evm().params().rules);
         let oracle = FeeOracle::new(OracleConfig::default(), rules);
-        Arc::new(Self { nat, keystore, oracle, version })
+        let turns = UserTurns::default();
+        Arc::new(Self { nat, keystore, turns, oracle, version })
     }
 
     /// The endpoints, below the chain's name: `/nat`, and the reference's name for it.
@@ -87,18 +89,25 @@ impl NatService {
 pub fn methods() -> MethodTable<NatService> {
     MethodTable::new("nat")
         .alias("avax")
-        .on_async("export", transfers::export)
-        .deprecated_async("exportNative", DEPRECATED_SINCE, transfers::export_native)
-        .also_named("exportAVAX")
-        .on_async("exportKey", keys::export_key)
+        .trusted_callers_only(|table| {
+            table
+                .on_async("export", transfers::export)
+                .deprecated_async("exportNative", DEPRECATED_SINCE, transfers::export_native)
+                .also_named("exportAVAX")
+                .on_async("exportKey", keys::export_key)
+        })
         .on_blocking("getAtomicTx", served(txs::get_atomic_tx))
         .on_blocking("getAtomicTxStatus", served(txs::get_atomic_tx_status))
         .on_blocking("getUTXOs", served(utxos::get_utxos))
-        .on_async("import", transfers::import)
-        .deprecated_async("importNative", DEPRECATED_SINCE, transfers::import)
-        .also_named("importAVAX")
-        .on_async("importKey", keys::import_key)
+        .trusted_callers_only(|table| {
+            table
+                .on_async("import", transfers::import)
+                .deprecated_async("importNative", DEPRECATED_SINCE, transfers::import)
+                .also_named("importAVAX")
+                .on_async("importKey", keys::import_key)
+        })
         .on_blocking("issueTx", served(txs::issue_tx))
+        .short()
         .on("version", NatService::version)
 }
 

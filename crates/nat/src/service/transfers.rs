@@ -3,15 +3,13 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, U256};
 use esker_chain::address::parse_destination;
 use esker_chain::listing::MAX_UTXO_PAGE;
 use esker_evm::rules::window::INITIAL_BASE_FEE;
-use esker_evm::state::{StateError, StateView};
-use esker_evm::view::ChainReader as _;
 use esker_keystore::{Credentials, Password, User};
 use esker_primitives::codec::{Decode as _, MAX_SIZE};
-use esker_primitives::ids::{AssetId, ChainId, Id, ShortId};
+use esker_primitives::ids::{AssetId, ChainId, Id, ShortId, TxId};
 use esker_primitives::keys::PrivateKey;
 use esker_rpc::wire::JsonU64;
 use esker_rpc::{RpcError, off_thread};
@@ -24,9 +22,11 @@ use super::error::CreateError;
 use super::keys::{keyring, unlock};
 use super::txs::TxIdReply;
 use super::{NatService, Reply, ServiceError, utxos};
-use crate::money::Wei;
+use crate::SubmitError;
+use crate::accounts::AfterPools;
+use crate::chain::BuiltError;
 use crate::txs::AtomicTx;
-use crate::wallet::{self, Holding, Import, Payer, Terms};
+use crate::wallet::{self, Import, Payer, Terms};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -68,32 +68,63 @@ async fn import_checked(nat: Arc<NatService>, args: ImportArgs) -> Reply<TxIdRep
     let Account(to) = to.ok_or(ServiceError::NoTo)?;
     let user = nat.keystore.unlock(&username, &password).await;
     let user = user.map_err(|cause| ServiceError::ImportUser { name: username, cause })?;
+    in_turn(nat, user, move |nat, user| {
+        let keys = keyring(user, &nat.context().chain_id).keys();
+        let keys: Keychain =
+            keys.map_err(ServiceError::ImportKeys)?.into_iter().map(|(_, key)| key).collect();
+        let terms = Terms::new(nat.context(), nat.base_fee(base_fee)?);
+        until_taken(|| {
+            let tx = build_import(nat, terms, &keys, source, to)?;
+            Ok(nat.nat.submit_import(tx))
+        })
+    })
+    .await
+}
+
+/// How often a transaction is built, where others take what it spends each time.
+const MAX_BUILDS: usize = 16;
+
+/// Builds and submits, anew where others were quicker.
+fn until_taken(mut submit: impl FnMut() -> Reply<Result<TxId, BuiltError>>) -> Reply<TxIdReply> {
+    for _ in 0..MAX_BUILDS {
+        match submit()? {
+            Ok(tx_id) => return Ok(TxIdReply { tx_id }),
+            Err(BuiltError::Refused(error)) => return Err(error.into()),
+            Err(BuiltError::Overtaken) => {}
+        }
+    }
+    Err(SubmitError::Outdated.into())
+}
+
+/// Runs work for a user once no other call of that user does: each finds what those before it leave.
+async fn in_turn<T: Send + 'static>(
+    nat: Arc<NatService>,
+    user: User,
+    work: impl FnOnce(&NatService, &User) -> Reply<T> + Send + 'static,
+) -> Reply<T> {
+    let turn = nat.turns.take(user.name()).await.map_err(ServiceError::Turn)?;
     off_thread(move || {
-        let tx = build_import(&nat, &user, source, to, base_fee)?;
-        Ok(TxIdReply { tx_id: nat.nat.submit(tx)? })
+        let _turn = turn;
+        work(&nat, &user)
     })
     .await?
 }
 
 fn build_import(
     nat: &NatService,
-    user: &User,
+    terms: Terms,
+    keys: &Keychain,
     source: ChainId,
     to: Address,
-    base_fee: Option<BaseFee>,
 ) -> Reply<AtomicTx> {
-    let keys = keyring(user, &nat.context().chain_id).keys();
-    let keys: Keychain =
-        keys.map_err(ServiceError::ImportKeys)?.into_iter().map(|(_, key)| key).collect();
-    let terms = Terms::new(nat.context(), nat.base_fee(base_fee)?);
-    let mut import = Import::new(terms, source, &keys, nat.context().clock.now_s());
-    offer_all(nat, source, &keys, &mut import)?;
+    let mut import = Import::new(terms, source, keys, nat.context().clock.now_s());
+    offer_all(nat, source, keys, &mut import)?;
     let tx = import.build(to).map_err(CreateError::from)?;
     nat.verify_syntactic(&tx)?.map_err(CreateError::from)?;
     Ok(tx)
 }
 
-/// Offers page after page until there is no place, or nothing left.
+/// Offers page after page until there is no place, or nothing left. What waiting transactions import is passed over.
 fn offer_all(
     nat: &NatService,
     source: ChainId,
@@ -104,9 +135,10 @@ fn offer_all(
     let mut start = None;
     loop {
         let mut flow = Ok(ControlFlow::Continue(()));
-        let mut offer = |_: &Id, bytes: &[u8]| {
+        let mut offer = |id: &Id, bytes: &[u8]| {
             // What is no UTXO of this chain's forms is left where it is.
             if let Ok(ControlFlow::Continue(())) = flow
+                && !nat.nat.pool().is_consumed(id)
                 && let Ok(utxo) = Utxo::from_versioned_bytes(bytes, MAX_SIZE)
             {
                 flow = import.offer(&utxo);
@@ -152,45 +184,32 @@ async fn export_checked(
         return Err(ServiceError::ChangeAddress(args.change_addr));
     }
     let user = unlock(&nat, Credentials { username, password }).await?;
-    off_thread(move || {
-        let keys = keys_of(&nat, &user, &from)?;
+    in_turn(nat, user, move |nat, user| {
+        let keys = keys_of(nat, user, &from)?;
         let terms = Terms::new(nat.context(), nat.base_fee(base_fee)?);
-        let tx = build_export(&nat, terms, &keys, (chain, to), (asset_id, amount))?;
-        Ok(TxIdReply { tx_id: nat.nat.submit(tx)? })
+        until_taken(|| {
+            let accounts = nat.nat.accounts()?;
+            let tx = build_export(nat, &accounts, terms, &keys, (chain, to), (asset_id, amount))?;
+            Ok(nat.nat.submit_export(tx, &accounts))
+        })
     })
-    .await?
+    .await
 }
 
 fn build_export(
     nat: &NatService,
+    accounts: &AfterPools<'_>,
     terms: Terms,
     keys: &[PrivateKey],
     (chain, to): (ChainId, ShortId),
     asset: (AssetId, u64),
 ) -> Reply<AtomicTx> {
-    let state = nat.nat.evm().state_after(&nat.nat.evm().head())?;
-    let view = state.view();
-    let holding = |account: &Address, asset: &AssetId| holding(view, &terms.native, account, asset);
+    let holding = |account: &Address, asset: &AssetId| accounts.holding(account, asset);
     let payer = Payer { keys, holding: &holding };
     let tx = wallet::export(terms, chain, to, asset, payer)
         .map_err(|error| ServiceError::Create(error.into()))?;
     nat.verify_syntactic(&tx)?.map_err(|error| ServiceError::Create(error.into()))?;
     Ok(tx)
-}
-
-/// What an account holds of an asset, as of a state.
-fn holding(
-    state: StateView<'_>,
-    native: &AssetId,
-    account: &Address,
-    asset: &AssetId,
-) -> Result<Holding, StateError> {
-    let found = state.account(account)?.unwrap_or_default();
-    let amount = match asset == native {
-        true => Wei(found.balance).whole_nanos().0,
-        false => state.asset_balance(account, B256::new(*asset.as_bytes()))?.saturating_to(),
-    };
-    Ok(Holding { amount, nonce: found.nonce })
 }
 
 /// The native asset by one of its names, or the asset of an ID.

@@ -80,7 +80,7 @@ pub(super) fn get_atomic_tx(nat: &NatService, args: TxArgs) -> Reply<TxReply> {
 
 /// What became of a transaction, as far as this node knows.
 pub(super) fn get_atomic_tx_status(nat: &NatService, args: StatusArgs) -> Reply<StatusReply> {
-    let status = nat.nat.find(&given(args.tx_id)?)?.map(|(_, status)| status);
+    let status = nat.nat.status(&given(args.tx_id)?)?;
     let block_height = status.as_ref().and_then(height_of);
     let (status, reason) = match status {
         Some(AtomicStatus::Accepted(_)) => ("Accepted", None),

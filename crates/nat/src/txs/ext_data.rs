@@ -1,4 +1,5 @@
-//! How a block carries atomic transactions: the bytes of its `extData` (c-chain.md 5.2).
+//! How a block carries atomic transactions: the bytes of its `extData`
+//! (docs/protocol/atomic-transactions.md, "Ext data").
 
 use bytes::Bytes;
 use esker_primitives::codec::{self, CodecError, Reader, Writer};

@@ -1,4 +1,4 @@
-//! Gas of atomic transactions, and what it costs (c-chain.md 5.3).
+//! Gas of atomic transactions, and what it costs (docs/protocol/atomic-transactions.md, "Gas and fees").
 
 use alloy_primitives::U256;
 use esker_primitives::amount::NanoNative;

@@ -23,3 +23,4 @@ pub use fee::{
 pub use import::UnsignedImport;
 pub use tx::AtomicTx;
 pub use unsigned::UnsignedAtomicTx;
+pub(crate) use unsigned::nonce_key;

@@ -1,5 +1,5 @@
 //! Type IDs of the C-Chain's codec where they differ from the asset VM's, and the Go names that its decode
-//! errors show (c-chain.md 5).
+//! errors show (docs/protocol/atomic-transactions.md, "Atomic type IDs").
 
 use esker_primitives::codec::CodecError;
 use esker_utxo::type_id as shared;

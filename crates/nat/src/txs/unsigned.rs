@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use alloy_primitives::Address;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::ids::{AssetId, ChainId, Id};
 
 use super::amounts::{AmountError, sum};
-use super::{EvmInput, GAS_PER_SIGNATURE, UnsignedExport, UnsignedImport, type_id};
+use super::{GAS_PER_SIGNATURE, UnsignedExport, UnsignedImport, type_id};
+use crate::pool::AccountNonce;
 use crate::verify::VerifyError;
 
 /// An unsigned transaction of either kind.
@@ -51,14 +53,26 @@ impl UnsignedAtomicTx {
         }
     }
 
-    /// What two transactions can't both consume: an import's UTXOs, an export's nonces (c-chain.md 5.6).
+    /// What two transactions can't both consume: an import's UTXOs, an export's nonces
+    /// (docs/protocol/atomic-transactions.md, "Conflict keys").
     pub fn conflict_keys(&self) -> BTreeSet<Id> {
         match self {
             Self::Import(tx) => {
                 tx.imported_inputs.iter().map(|input| input.utxo_id.input_id()).collect()
             }
-            Self::Export(tx) => tx.inputs.iter().map(nonce_key).collect(),
+            Self::Export(tx) => {
+                tx.inputs.iter().map(|input| nonce_key(&input.address, input.nonce)).collect()
+            }
         }
+    }
+
+    /// The nonces of accounts that an export uses, one for each input; none of an import.
+    pub fn account_nonces(&self) -> impl Iterator<Item = AccountNonce> {
+        let inputs = match self {
+            Self::Import(_) => &[],
+            Self::Export(tx) => tx.inputs.as_slice(),
+        };
+        inputs.iter().map(|input| AccountNonce { account: input.address, nonce: input.nonce })
     }
 
     /// How it is refused when an undecided block consumes what it does: the UTXO, or the nonce.
@@ -113,10 +127,10 @@ impl UnsignedAtomicTx {
 }
 
 /// An account's nonce as a name that no UTXO has: nonce (u64), length of the address (u32), address.
-fn nonce_key(input: &EvmInput) -> Id {
+pub(crate) fn nonce_key(account: &Address, nonce: u64) -> Id {
     let mut w = Writer::with_capacity(Id::LEN);
-    w.u64(input.nonce);
-    w.bytes(input.address.as_slice());
+    w.u64(nonce);
+    w.bytes(account.as_slice());
     Id::from_slice(w.as_slice()).expect("8, 4 and 20 bytes")
 }
 

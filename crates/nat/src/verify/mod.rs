@@ -1,6 +1,6 @@
 //! Validity of atomic transactions. [`syntactic`] needs the transaction alone, [`semantic`] shared memory; what an
 //! account must have is asked when the state is changed ([`crate::transfer`]). Order and texts are the
-//! reference's (c-chain.md 5.4).
+//! reference's (docs/protocol/atomic-transactions.md, "Verification of imports").
 
 pub mod semantic;
 pub mod syntactic;

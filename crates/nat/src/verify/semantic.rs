@@ -1,6 +1,6 @@
 //! Rules that depend on the fee, on signatures and on what other chains exported.
 //!
-//! Time is a parameter: at issue the clock's, in a block the block's own (decision 37).
+//! Time is a parameter: at issue the clock's, in a block the block's own (docs/decisions.md, "Time in a block").
 
 use alloy_primitives::{Bytes, U256};
 use esker_chain::ChainContext;

@@ -1,4 +1,5 @@
-//! Building imports and exports from keys: what is taken, what it costs, who signs (c-chain.md 6).
+//! Building imports and exports from keys: what is taken, what it costs, who signs
+//! (docs/protocol/atomic-transactions.md, "Transfers built from keys").
 //!
 //! Nothing is read here: UTXOs and accounts are handed in, the base fee and the time too.
 

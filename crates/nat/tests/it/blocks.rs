@@ -378,7 +378,9 @@ async fn exports_come_after_the_evms_own_transactions() {
     world.evm().submit(evm_transfer(&from, 0, Address::repeat_byte(7))).unwrap();
     let bundle = world.propose_on(&world.last()).await.unwrap();
     assert!(carried(&world, &bundle).is_empty());
-    assert_eq!(status(&world, &stale), Some(AtomicStatus::Dropped("invalid nonce".into())));
+    let account = account(&from);
+    let reason = format!("invalid nonce: nonce 0 of {account} was used by another transaction");
+    assert_eq!(status(&world, &stale), Some(AtomicStatus::Dropped(reason)));
     world.machine.finalize(&bundle, None).await.unwrap();
     // With the later nonce both are in one block; the atomic pool asks for the state's nonce, not the pool's.
     let early = world.export(&from, 2, ONE, ONE / 10, key(2).address());
@@ -388,7 +390,7 @@ async fn exports_come_after_the_evms_own_transactions() {
     let bundle = world.propose_on(&world.last()).await.unwrap();
     assert_eq!(carried(&world, &bundle), [early]);
     world.machine.finalize(&bundle, None).await.unwrap();
-    assert_eq!(world.nonce(account(&from)), 3);
+    assert_eq!(world.nonce(account), 3);
 }
 
 #[tokio::test]

@@ -1,10 +1,12 @@
 //! The pool: who comes first, who gives way, what is remembered.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
 use esker_nat::pool::{AtomicPool, MAX_DROPPED, MAX_POOLED, PoolError, PoolStatus};
 use esker_nat::txs::{AtomicTx, EvmOutput, UnsignedAtomicTx, UnsignedImport};
+use esker_primitives::clock::ManualClock;
 use esker_primitives::{AssetId, Id, TxId};
 use esker_utxo::{TransferInput, TransferableInput, UtxoId};
 use proptest::prelude::*;
@@ -34,7 +36,7 @@ fn tx(outputs: &[u8], price: u64) -> AtomicTx {
 }
 
 fn pool(capacity: usize) -> AtomicPool {
-    AtomicPool::with_capacity(NATIVE, capacity)
+    AtomicPool::with_capacity(NATIVE, Arc::new(ManualClock::new(1)), capacity)
 }
 
 fn ids(txs: &[AtomicTx]) -> Vec<TxId> {
@@ -165,7 +167,7 @@ fn a_transaction_follows_its_blocks() {
     assert_eq!(status(&pool, &foreign), Some(PoolStatus::Pending));
     let rival = tx(&[1, 3], 7);
     pool.add(rival.clone()).unwrap();
-    assert_eq!(pool.accepted(std::slice::from_ref(&own)), [rival.id()]);
+    assert_eq!(pool.accepted(1, std::slice::from_ref(&own)), [rival.id()]);
     assert_eq!(status(&pool, &own), None);
     let reason = format!("transaction {}, which consumes the same, was accepted", own.id());
     assert_eq!(status(&pool, &rival), dropped(reason));
@@ -203,7 +205,7 @@ fn what_comes_back_may_find_its_place_taken() {
 
 #[test]
 fn four_thousand_and_ninety_six_wait_at_most() {
-    let pool = AtomicPool::new(NATIVE);
+    let pool = AtomicPool::new(NATIVE, Arc::new(ManualClock::new(1)));
     let price = |number: u64| number % 64 + 10;
     let import = |number: u64| {
         let mut tx_id = [0; 32];
@@ -319,7 +321,7 @@ proptest! {
                 // The others of the same parent are abandoned then.
                 Event::Accepted => {
                     if let Some(block) = blocks.pop() {
-                        pool.accepted(&block);
+                        pool.accepted(1, &block);
                         check_invariants(&pool);
                         blocks.drain(..).for_each(|block| pool.returned(&block));
                     }

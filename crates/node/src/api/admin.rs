@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use esker_chain::Aliases;
-use esker_primitives::ChainId;
+use esker_primitives::{ChainId, excerpt};
 use esker_rpc::{MethodTable, RpcError, Service};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -24,12 +24,14 @@ pub struct AdminApi {
 
 /// The `admin` namespace.
 pub(crate) fn methods() -> MethodTable<AdminApi> {
-    MethodTable::new("admin")
-        .on("alias", AdminApi::alias)
-        .on("aliasChain", AdminApi::alias_chain)
-        .on("getChainAliases", AdminApi::get_chain_aliases)
-        .on("getLoggerLevel", AdminApi::get_logger_level)
-        .on("setLoggerLevel", AdminApi::set_logger_level)
+    MethodTable::new("admin").trusted_callers_only(|table| {
+        table
+            .on("alias", AdminApi::alias)
+            .on("aliasChain", AdminApi::alias_chain)
+            .on("getChainAliases", AdminApi::get_chain_aliases)
+            .on("getLoggerLevel", AdminApi::get_logger_level)
+            .on("setLoggerLevel", AdminApi::set_logger_level)
+    })
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -121,10 +123,9 @@ impl AdminApi {
 
     fn alias_chain(&self, args: AliasChainArgs) -> Result<EmptyReply, RpcError> {
         check_length(&args.alias)?;
-        let chain = self
-            .aliases
-            .lookup(&args.chain)
-            .ok_or_else(|| RpcError::new(format!("there is no ID with alias: {}", args.chain)))?;
+        let chain = self.aliases.lookup(&args.chain).ok_or_else(|| {
+            RpcError::new(format!("there is no ID with alias: {}", excerpt(&args.chain)))
+        })?;
         self.aliases.add(chain, &args.alias).map_err(|error| RpcError::new(error.to_string()))?;
         self.add_route(&format!("bc/{chain}"), &format!("bc/{}", args.alias))
     }

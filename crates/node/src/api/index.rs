@@ -21,6 +21,9 @@ pub const MAX_RANGE: u64 = 1024;
 /// asks on from the index it has reached.
 pub const MAX_RANGE_BYTES: usize = 32 * 1024 * 1024;
 
+/// What the index of the P-Chain answers.
+const OF_PEER: &str = "no containers have been accepted: the P-Chain is only a peer of this node, which has no blocks of it";
+
 /// An accepted block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
@@ -44,23 +47,39 @@ pub trait IndexSource: fmt::Debug + Send + Sync + 'static {
     fn height_of(&self, id: &Id) -> Result<Option<u64>, String>;
 }
 
-/// Adds the indexes of a chain under its primary alias.
+/// What an index lists.
+#[derive(Clone, Debug)]
+pub enum Listed {
+    /// The accepted blocks of a chain.
+    Blocks(Arc<dyn IndexSource>),
+    /// Nothing, on any network of today.
+    Nothing,
+    /// Blocks that this node does not have: the P-Chain is only a peer.
+    OfPeer,
+}
+
+/// Adds the indexes of a chain under its primary alias; those of transactions and vertices where it was a graph.
 pub(super) fn install(
     chain: &str,
-    source: &Arc<dyn IndexSource>,
+    blocks: Listed,
+    was_a_graph: bool,
     routes: &Routes,
 ) -> Result<(), RouteError> {
-    for (name, source) in [("block", Some(Arc::clone(source))), ("tx", None), ("vtx", None)] {
-        let service = IndexApi { source, range_bytes: MAX_RANGE_BYTES }.service();
+    let mut indexes = vec![("block", blocks)];
+    if was_a_graph {
+        indexes.extend([("tx", Listed::Nothing), ("vtx", Listed::Nothing)]);
+    }
+    for (name, listed) in indexes {
+        let service = IndexApi { listed, range_bytes: MAX_RANGE_BYTES }.service();
         routes.node(&format!("index/{chain}/{name}"), Endpoint::J2(service))?;
     }
     Ok(())
 }
 
-/// The `index` service over one index; without a source it is empty.
+/// The `index` service over one index.
 #[derive(Debug)]
 pub(crate) struct IndexApi {
-    source: Option<Arc<dyn IndexSource>>,
+    listed: Listed,
     range_bytes: usize,
 }
 
@@ -134,12 +153,15 @@ impl IndexApi {
     }
 
     fn get_last_accepted(&self, args: EncodingArgs) -> Result<ContainerReply, RpcError> {
-        let last = self.last_index()?.ok_or_else(none_accepted)?;
+        let last = self.last_index()?.ok_or_else(|| self.none_accepted())?;
         self.reply(last, args.encoding)
     }
 
     fn get_container_by_index(&self, args: IndexArgs) -> Result<ContainerReply, RpcError> {
         let index = args.index.0;
+        if matches!(self.listed, Listed::OfPeer) {
+            return Err(self.none_accepted());
+        }
         if self.last_index()?.is_none_or(|last| index > last) {
             return Err(no_container_at(index));
         }
@@ -157,7 +179,7 @@ impl IndexApi {
             let text = format!("numToFetch must be in [1,{MAX_RANGE}] but is {wanted}");
             return Err(RpcError::new(text));
         }
-        let last = self.last_index()?.ok_or_else(none_accepted)?;
+        let last = self.last_index()?.ok_or_else(|| self.none_accepted())?;
         if start > last {
             let text = format!("start index ({start}) > last accepted index ({last})");
             return Err(RpcError::new(text));
@@ -185,20 +207,27 @@ impl IndexApi {
 
     /// Index of the last container, if there is one.
     fn last_index(&self) -> Result<Option<u64>, RpcError> {
-        let Some(source) = &self.source else { return Ok(None) };
+        let Listed::Blocks(source) = &self.listed else { return Ok(None) };
         Ok(source.last_height().map_err(RpcError::new)?.checked_sub(1))
     }
 
     fn index_of(&self, id: &Id) -> Result<Option<u64>, RpcError> {
-        let Some(source) = &self.source else { return Ok(None) };
+        let Listed::Blocks(source) = &self.listed else { return Ok(None) };
         let height = source.height_of(id).map_err(RpcError::new)?;
         Ok(height.and_then(|height| height.checked_sub(1)))
     }
 
     fn container(&self, index: u64) -> Result<Container, RpcError> {
-        let source = self.source.as_ref().ok_or_else(|| no_container_at(index))?;
+        let Listed::Blocks(source) = &self.listed else { return Err(no_container_at(index)) };
         let found = source.container_at(index.saturating_add(1)).map_err(RpcError::new)?;
         found.ok_or_else(|| no_container_at(index))
+    }
+
+    fn none_accepted(&self) -> RpcError {
+        RpcError::new(match self.listed {
+            Listed::OfPeer => OF_PEER,
+            Listed::Blocks(_) | Listed::Nothing => "no containers have been accepted",
+        })
     }
 
     fn reply(&self, index: u64, encoding: Encoding) -> Result<ContainerReply, RpcError> {
@@ -218,10 +247,6 @@ fn shown(
         encoding,
         index: JsonU64(index),
     })
-}
-
-fn none_accepted() -> RpcError {
-    RpcError::new("no containers have been accepted")
 }
 
 fn no_container_at(index: u64) -> RpcError {
@@ -268,7 +293,7 @@ mod tests {
             (1, 9, (9, 9)),
             (350, 5, (5, 8)),
         ] {
-            let api = IndexApi { source: Some(Arc::new(Ten)), range_bytes };
+            let api = IndexApi { listed: Listed::Blocks(Arc::new(Ten)), range_bytes };
             let args = RangeArgs {
                 start_index: JsonU64(start),
                 num_to_fetch: JsonU64(MAX_RANGE),

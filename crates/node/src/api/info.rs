@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use esker_chain::{Aliases, Engine};
-use esker_primitives::{ChainId, Id, NodeId, SubnetId};
+use esker_primitives::{ChainId, Id, NodeId, SubnetId, excerpt};
 use esker_rpc::wire::{JsonU32, JsonU64};
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
 use serde::de::Error as _;
@@ -338,10 +338,9 @@ impl InfoApi {
     }
 
     fn get_blockchain_id(&self, args: AliasArgs) -> Result<BlockchainIdReply, RpcError> {
-        let blockchain_id = self
-            .aliases
-            .lookup(&args.alias)
-            .ok_or_else(|| RpcError::new(format!("there is no ID with alias: {}", args.alias)))?;
+        let blockchain_id = self.aliases.lookup(&args.alias).ok_or_else(|| {
+            RpcError::new(format!("there is no ID with alias: {}", excerpt(&args.alias)))
+        })?;
         Ok(BlockchainIdReply { blockchain_id })
     }
 
@@ -376,10 +375,9 @@ impl InfoApi {
         if name.is_empty() {
             return Err(RpcError::new("argument 'chain' not given"));
         }
-        let chain = self
-            .aliases
-            .lookup(&name)
-            .ok_or_else(|| RpcError::new(format!("there is no chain with alias/ID '{name}'")))?;
+        let chain = self.aliases.lookup(&name).ok_or_else(|| {
+            RpcError::new(format!("there is no chain with alias/ID '{}'", excerpt(&name)))
+        })?;
         let running = self.chains.iter().find(|(id, _)| *id == chain);
         // The P-Chain, which makes no blocks here, is always there; a chain that is only named is not.
         let is_bootstrapped = running.map_or(chain == ChainId::ZERO, |(_, ready)| ready.is_ready());

@@ -35,6 +35,9 @@ use crate::identity::Identity;
 use crate::logging::LogLevels;
 use crate::metrics::Metrics;
 
+/// The P-Chain in the paths of indexes.
+const P_CHAIN: &str = "P";
+
 /// A chain that this node runs.
 #[derive(Clone, Debug)]
 pub struct RunningChain {
@@ -46,6 +49,8 @@ pub struct RunningChain {
     pub ready: Readiness,
     /// Its blocks for the index API, if that is switched on for it.
     pub index: Option<Arc<dyn IndexSource>>,
+    /// Whether it once was a graph: then it has indexes of transactions and vertices, which are empty.
+    pub was_a_graph: bool,
 }
 
 /// Everything that the node's APIs rest on. Built once by the wiring, taken apart by [`install`].
@@ -88,7 +93,7 @@ pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, Route
         // Weak, so that figures never keep a chain, and with it the store, alive.
         let vm = Arc::downgrade(&chain.vm);
         deps.metrics.watch_chain(&chain.vm.name(), move || {
-            vm.upgrade().map(|vm| vm.stats()).unwrap_or_default()
+            vm.upgrade().map(|vm| (vm.stats(), vm.pool_figures())).unwrap_or_default()
         });
     }
     let health = health::standard(&deps, routes);
@@ -96,8 +101,12 @@ pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, Route
     routes.node("metrics", Endpoint::Metrics(Arc::clone(&deps.metrics)))?;
     for chain in &deps.chains {
         if let Some(source) = &chain.index {
-            index::install(&chain.vm.name(), source, routes)?;
+            let blocks = index::Listed::Blocks(Arc::clone(source));
+            index::install(&chain.vm.name(), blocks, chain.was_a_graph, routes)?;
         }
+    }
+    if deps.chains.iter().any(|chain| chain.index.is_some()) {
+        index::install(P_CHAIN, index::Listed::OfPeer, false, routes)?;
     }
     if let Some(levels) = &deps.admin {
         let admin = AdminApi::new(Arc::clone(&deps.aliases), routes, levels.clone());

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use esker_chain::Aliases;
-use esker_primitives::ChainId;
 use esker_primitives::sync::RwLock;
+use esker_primitives::{ChainId, excerpt};
 use thiserror::Error;
 
 /// Longest alias that may be added while the node runs, in bytes.
@@ -17,7 +17,7 @@ pub const MAX_ALIASES: usize = 16_384;
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum AliasError {
     /// Another chain, or this one, has the name already.
-    #[error("alias already mapped to an ID: {0}")]
+    #[error("alias already mapped to an ID: {}", excerpt(.0))]
     Taken(String),
     /// Longer than [`MAX_ALIAS_BYTES`].
     #[error("alias length is too long")]

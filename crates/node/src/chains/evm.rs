@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloy_primitives::U256;
+use alloy_primitives::{B256, U256};
 use esker_chain::{ChainContext, ChainError, Route};
 use esker_evm::accounts::{AccountManager, KeyRing, NoAccounts};
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, History, PRUNED_WINDOW};
@@ -14,11 +14,13 @@ use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
 use esker_evm::pool::PoolConfig;
 use esker_evm::rules::{CChainRules, ForkSchedule, Rules};
 use esker_evm_rpc::evm::{
-    FilterConfig, Filters, SenderLocks, Transact, TransactConfig, filter_methods, reading_methods,
+    FilterConfig, Filters, ReceiptWaits, Transact, TransactConfig, filter_methods, reading_methods,
     transacting_methods,
 };
 use esker_evm_rpc::subscriptions::Subscriptions;
-use esker_evm_rpc::{Api, Apis, ProofWindow, ReadConfig, Reads};
+use esker_evm_rpc::{
+    Api, Apis, DevelopmentNode, ProofWindow, ReadConfig, Reads, development_methods,
+};
 use esker_keystore::Keystore;
 use esker_nat::service::NatService;
 use esker_nat::{AtomicExtension, Nat};
@@ -37,7 +39,7 @@ pub(crate) const RPC: &str = "/rpc";
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// Services of `esker dev` unless the configuration names others.
-const DEV_APIS: [&str; 9] = [
+const DEV_APIS: [&str; 10] = [
     "eth",
     "eth-filter",
     "net",
@@ -47,6 +49,7 @@ const DEV_APIS: [&str; 9] = [
     "internal-transaction",
     "internal-tx-pool",
     "internal-account",
+    "internal-personal",
 ];
 
 /// The chain of a specification, with its endpoints.
@@ -87,8 +90,8 @@ pub(super) fn build(
         history: if is_archive { History::Archive } else { History::Window(PRUNED_WINDOW) },
         preimages: settings.preimages_enabled,
         pool: pool_config(settings),
-        mode: build_mode(config.settings.block_time),
-        allow_unprotected: settings.allow_unprotected_txs,
+        mode: build_mode(config.settings.block_time.0),
+        allow_unprotected: allows_unprotected(settings, config.mode),
     };
     // Coins of other chains of the EVM are their own, no share of the native asset.
     let is_c_chain = spec.id == config.network.c_chain().id;
@@ -110,8 +113,8 @@ pub(super) fn build(
         config: ReadConfig {
             allow_unfinalized_queries: settings.allow_unfinalized_queries,
             proof_window: ProofWindow::of(is_archive, settings.historical_proof_query_window),
-            client_version: concat!("esker/v", env!("CARGO_PKG_VERSION")).to_owned(),
-            // Decision 17: network 1 on the public networks.
+            client_version: config.client_version(),
+            // Network 1 on the public networks (docs/decisions.md, "Network version").
             net_version: match config.network.id {
                 MAIN_ID | TEST_ID => "1".to_owned(),
                 _ => chain_id.to_string(),
@@ -140,14 +143,19 @@ pub(super) fn build(
             rules,
         ),
         submitter: evm.clone(),
+        events: evm.clone(),
         accounts,
         clock,
-        config: transact_config(settings).map_err(|error| fault(&error))?,
-        senders: SenderLocks::default(),
+        config: transact_config(settings, config.mode).map_err(|error| fault(&error))?,
+        senders: Arc::clone(evm.senders()),
+        receipt_waits: ReceiptWaits::default(),
     });
-    let service = reading_methods(&reads, &apis)
+    let mut service = reading_methods(&reads, &apis)
         .merge(&filter_methods(&filters, &apis))
         .merge(&transacting_methods(&transact, &apis));
+    if config.mode == Mode::Dev {
+        service = service.merge(&development_methods(&Arc::new(development_node(transact))));
+    }
     let mut server = Server::new(service, limits(settings));
     if apis.has(Api::EthFilter) {
         let subscriptions = Subscriptions::new(evm.clone(), evm.clone(), randomness());
@@ -166,6 +174,27 @@ fn build_mode(block_time: Duration) -> BuildMode {
     match u64::try_from(block_time.as_millis()) {
         Ok(0) => BuildMode::Immediate,
         ms => BuildMode::Interval(ms.unwrap_or(u64::MAX)),
+    }
+}
+
+fn allows_unprotected(settings: &ChainSettings, mode: Mode) -> bool {
+    match settings.allow_unprotected_txs {
+        Switch::Auto => mode == Mode::Dev,
+        Switch::On => true,
+        Switch::Off => false,
+    }
+}
+
+fn development_node(transact: Arc<Transact>) -> DevelopmentNode {
+    let mut instance_id = B256::ZERO;
+    randomness()(instance_id.as_mut_slice());
+    DevelopmentNode {
+        transact,
+        // Also with a time between blocks: a waiting transaction makes the next one, and none comes without, so
+        // whoever waited for further blocks would wait for ever.
+        automine: true,
+        version: env!("CARGO_PKG_VERSION"),
+        instance_id,
     }
 }
 
@@ -198,7 +227,7 @@ fn pool_config(settings: &ChainSettings) -> PoolConfig {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "whole coins: far below 2^53")]
-fn transact_config(settings: &ChainSettings) -> Result<TransactConfig, String> {
+fn transact_config(settings: &ChainSettings, mode: Mode) -> Result<TransactConfig, String> {
     let hashes = settings.allow_unprotected_tx_hashes.0.iter().map(|text| {
         text.parse().map_err(|error| format!("allow-unprotected-tx-hashes: {text}: {error}"))
     });
@@ -212,7 +241,7 @@ fn transact_config(settings: &ChainSettings) -> Result<TransactConfig, String> {
         gas_cap: settings.rpc_gas_cap,
         tx_fee_cap: settings.rpc_tx_fee_cap as f64,
         max_duration: settings.api_max_duration,
-        allow_unprotected_txs: settings.allow_unprotected_txs,
+        allow_unprotected_txs: allows_unprotected(settings, mode),
         ..TransactConfig::default()
     })
 }

@@ -4,14 +4,14 @@ use std::io;
 use std::sync::Arc;
 
 use esker_chain::audit::Audit;
-use esker_chain::{ChainContext, ChainError, ChainVm};
+use esker_chain::{ChainContext, ChainError, ChainVm, Maintenance};
 use esker_evm::chain::Evm;
 use esker_keystore::Keystore;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_xvm::genesis::{Genesis, primary};
-use esker_xvm::{Maintenance, Xvm, XvmConfig};
+use esker_xvm::{Xvm, XvmConfig};
 
-use super::{XvmIndex, evm};
+use super::{EvmIndex, XvmIndex, evm};
 use crate::api::IndexSource;
 use crate::config::Config;
 use crate::networks::{ChainSpec, Vm};
@@ -47,15 +47,20 @@ impl Chain {
     pub fn index(&self) -> Option<Arc<dyn IndexSource>> {
         match self {
             Self::Xvm(xvm) => Some(Arc::new(XvmIndex(Arc::clone(xvm)))),
-            Self::Evm(_) => None,
+            Self::Evm(evm) => Some(Arc::new(EvmIndex(Arc::clone(evm)))),
         }
     }
 
-    /// Starts the thread that does its slow work, if it has one.
-    pub fn start_maintenance(&self) -> io::Result<Option<Maintenance>> {
+    /// Whether the reference lists transactions and vertices of such a chain too: it once was a graph.
+    pub const fn was_a_graph(&self) -> bool {
+        matches!(self, Self::Xvm(_))
+    }
+
+    /// Starts the thread that does its slow work.
+    pub fn start_maintenance(&self) -> io::Result<Maintenance> {
         match self {
-            Self::Xvm(xvm) => xvm.start_maintenance().map(Some),
-            Self::Evm(_) => Ok(None),
+            Self::Xvm(xvm) => xvm.start_maintenance(),
+            Self::Evm(evm) => evm.start_maintenance(),
         }
     }
 }

@@ -1,14 +1,16 @@
-//! The blocks of an asset-VM chain as the index API lists them.
+//! The blocks of a chain as the index API lists them.
 
 use std::sync::Arc;
 
+use esker_evm::chain::Evm;
+use esker_evm::view::ChainReader as _;
 use esker_primitives::Id;
 use esker_storage::StorageError;
 use esker_xvm::Xvm;
 
 use crate::api::{Container, IndexSource};
 
-/// Accepted blocks by height.
+/// Accepted blocks of the asset VM by height.
 #[derive(Debug)]
 pub struct XvmIndex(pub Arc<Xvm>);
 
@@ -31,5 +33,29 @@ impl IndexSource for XvmIndex {
     fn height_of(&self, id: &Id) -> Result<Option<u64>, String> {
         let view = self.0.view().map_err(text)?;
         view.state().block_height(id).map_err(text)
+    }
+}
+
+/// Accepted blocks of the EVM by height; their IDs are their hashes, and their times those that they carry.
+#[derive(Debug)]
+pub struct EvmIndex(pub Arc<Evm>);
+
+impl IndexSource for EvmIndex {
+    fn last_height(&self) -> Result<u64, String> {
+        Ok(self.0.head().header.number)
+    }
+
+    fn container_at(&self, height: u64) -> Result<Option<Container>, String> {
+        let found = self.0.encoded_block(height).map_err(|error| error.to_string())?;
+        Ok(found.map(|(hash, bytes, time_s)| Container {
+            id: Id::new(hash.0),
+            bytes: bytes.into(),
+            accepted_ms: time_s.saturating_mul(1000),
+        }))
+    }
+
+    fn height_of(&self, id: &Id) -> Result<Option<u64>, String> {
+        let hash = (*id.as_bytes()).into();
+        self.0.height_of(hash).map_err(|error| error.to_string())
     }
 }

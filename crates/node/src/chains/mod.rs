@@ -8,4 +8,4 @@ mod index;
 pub use aliases::{AliasError, AliasTable, MAX_ALIAS_BYTES, MAX_ALIASES};
 pub(crate) use evm::RPC as EVM_RPC;
 pub use factory::Chain;
-pub use index::XvmIndex;
+pub use index::{EvmIndex, XvmIndex};

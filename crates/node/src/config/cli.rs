@@ -147,6 +147,7 @@ fn argument(key: &Key) -> Arg {
 fn value_name(key: &Key) -> &'static str {
     match key.kind {
         "path" => "PATH",
+        "text" => "TEXT",
         "whole number" | "whole number from 1" => "N",
         "names separated by commas" | "words separated by spaces" => "LIST",
         "time such as 30s, 2m or 500ms" => "TIME",

@@ -3,11 +3,17 @@
 use esker_evm::rules::FeeOverrides;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 
-use super::{Config, Origin, Settings};
+use super::{Config, Mode, Origin, Settings};
 use crate::networks::{GAS_LIMITS, Network, Preset};
 
 /// Largest EVM chain ID that the signature of an old transaction has room for (EIP-2294).
 const MAX_CHAIN_ID: u64 = u64::MAX / 2 - 36;
+
+/// Longest text that `web3_clientVersion` answers, bytes.
+const MAX_CLIENT_VERSION: usize = 256;
+
+/// The version that `web3_clientVersion` answers.
+const CLIENT_VERSION: &str = concat!("esker/v", env!("CARGO_PKG_VERSION"));
 
 /// The settings that can't be, by name, with the reason.
 pub(super) fn check(settings: &Settings, network: &Network) -> Result<(), (&'static str, String)> {
@@ -23,6 +29,9 @@ pub(super) fn check(settings: &Settings, network: &Network) -> Result<(), (&'sta
     if settings.chain_id.is_some_and(|id| !(1..=MAX_CHAIN_ID).contains(&id)) {
         return Err(("chain-id", format!("expected a whole number from 1 to {MAX_CHAIN_ID}")));
     }
+    if settings.client_version.len() > MAX_CLIENT_VERSION {
+        return Err(("client-version", format!("expected at most {MAX_CLIENT_VERSION} bytes")));
+    }
     if settings.gas_limit.is_some_and(|limit| !GAS_LIMITS.contains(&limit)) {
         let (least, most) = (GAS_LIMITS.start(), GAS_LIMITS.end());
         return Err(("gas-limit", format!("expected a whole number from {least} to {most}")));
@@ -37,6 +46,16 @@ impl Config {
         let is_exact = self.settings.real_fees && self.network.name == Preset::Dev.name();
         let network = if is_exact { FeeOverrides::default() } else { self.network.fee_overrides };
         FeeOverrides { gas_limit: self.settings.gas_limit.or(network.gas_limit), ..network }
+    }
+
+    /// What `web3_clientVersion` answers. On a development node it begins with the name of one that tools know
+    /// (docs/decisions.md, "Tools made for anvil").
+    pub fn client_version(&self) -> String {
+        match (self.settings.client_version.as_str(), self.mode) {
+            ("", Mode::Dev) => format!("anvil/{CLIENT_VERSION}"),
+            ("", Mode::Node) => CLIENT_VERSION.to_owned(),
+            (given, _) => given.to_owned(),
+        }
     }
 
     /// Did the user ask for the port of the C-Chain's JSON-RPC? The default of `esker dev` is given up when it

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::value::{CommaList, Positive, SpaceList, Switch, Value};
+use super::value::{CommaList, Positive, Seconds, SpaceList, Switch, Value};
 use crate::logging::{LogFormat, LogLevel};
 
 /// One setting of the table.
@@ -112,6 +112,9 @@ settings! {
     data_dir: Option<PathBuf> = "data-dir", "";
     /// Most bytes that the store can grow to. Only address space is taken until they are needed.
     store_map_size: Positive = "store-map-size", "1099511627776";
+    /// Bytes of the data folder's disk, or a 32nd of the disk if that is less, that the store leaves free: below it
+    /// no blocks are made and writes are refused, until there is room again (docs/operations.md). 0: none.
+    store_disk_reserve: u64 = "store-disk-reserve", "16777216";
     /// Names that stand for the native asset wherever an asset is named.
     native_aliases: CommaList = "native-aliases", "NAT,AVAX";
 
@@ -125,14 +128,22 @@ settings! {
     evm_port: Option<u16> = "evm-port", "", dev "8545";
     /// Names that a request's `Host` may have, besides IP addresses; `*` allows every name.
     http_allowed_hosts: CommaList = "http-allowed-hosts", "localhost";
-    /// Origins that browsers may call from; each may hold one `*`.
+    /// Origins that browsers may call and open websockets from; each may hold one `*`. Pages of origins that are
+    /// named here, not by `*` alone, may also use what takes passwords and the admin API, as may those of this machine.
     http_allowed_origins: SpaceList = "http-allowed-origins", "*";
     /// Most bytes of a request's body; a longer one is answered with status 413.
     http_body_limit: Positive = "http-body-limit", "5242880";
-    /// Most bytes of a request's head, at least 8192; a longer one is answered with status 431.
+    /// Most bytes of a request's head, at least 8192; a longer one is answered with status 431, as is one of more
+    /// than 100 headers.
     http_head_limit: Positive = "http-head-limit", "65536";
     /// Most bytes of request bodies held at a time, small ones apart; above it the answer is status 503.
     http_body_memory: Positive = "http-body-memory", "268435456";
+    /// Most bytes of answers held at a time until their clients have read them, small ones apart. Above it the
+    /// connection is closed that has left an answer unread for the longest, at least a second; where there is
+    /// none, the call gets an error.
+    http_reply_memory: Positive = "http-reply-memory", "268435456";
+    /// Most bytes of answers held for one connection; a call above it gets the error `response too large`.
+    http_connection_reply_memory: Positive = "http-connection-reply-memory", "67108864";
     /// How long a client may take to send the head of a request.
     http_read_header_timeout: Duration = "http-read-header-timeout", "30s";
     /// How long a client may take to send the body of a request.
@@ -174,9 +185,13 @@ settings! {
     /// has no setting of its own. Switched on later, it is filled up while the node serves.
     index_transactions: bool = "index-transactions", "true";
 
+    /// What `web3_clientVersion` answers. Default: the name `esker` and the version; under `esker dev` with
+    /// `anvil/` before it, by which tools made for anvil and Hardhat Network know a development node.
+    client_version: String = "client-version", "";
+
     ["C-Chain of development networks"]
     /// Shortest time between two blocks. 0s: a block as soon as there is work.
-    block_time: Duration = "block-time", "0s";
+    block_time: Seconds = "block-time", "0s";
     /// On network `dev`: the exact fee rules, with a base fee that moves and a cost of blocks in quick
     /// succession. Other networks have them anyway, as far as their file does not change them.
     real_fees: bool = "real-fees", "false";
@@ -229,7 +244,7 @@ settings! {
 
     ["Chains of the EVM"]
     /// Services of the endpoint `/rpc`, by their names; empty: the usual ones, under `esker dev` also
-    /// `internal-tx-pool`, and `internal-account` for the accounts that the node holds.
+    /// `internal-tx-pool`, and `internal-account` and `internal-personal` for the accounts that the node holds.
     eth_apis: CommaList = "eth-apis", "";
     /// Keep the state of the last 32 blocks only. `auto`: all states under `esker dev`, else as `true`.
     pruning_enabled: Switch = "pruning-enabled", "auto";
@@ -249,8 +264,8 @@ settings! {
     evm_http_body_limit: u64 = "http-body-limit", "0";
     /// Answer for a block above the last one that it is unknown, not that it is not final.
     allow_unfinalized_queries: bool = "allow-unfinalized-queries", "false";
-    /// Take transactions that are not signed for one chain alone.
-    allow_unprotected_txs: bool = "allow-unprotected-txs", "false";
+    /// Take transactions that are not signed for one chain alone. `auto`: under `esker dev`.
+    allow_unprotected_txs: Switch = "allow-unprotected-txs", "auto";
     /// Those that are taken all the same, by their hashes.
     allow_unprotected_tx_hashes: CommaList = "allow-unprotected-tx-hashes",
         "0xfefb2da535e927b85fe68eb81cb2e4a5827c905f78381a01ef2322aa9b0aee8e";
@@ -264,14 +279,14 @@ settings! {
     price_options_max_tip: u64 = "price-options-max-tip", "20000000000";
     /// Percent that a transaction must pay more to take the place of one with its nonce.
     tx_pool_price_bump: Positive = "tx-pool-price-bump", "10";
-    /// Executable transactions that an account may have however full the pool is.
+    /// Executable transactions of an account that are taken also when all accounts have `tx-pool-global-slots`.
     tx_pool_account_slots: Positive = "tx-pool-account-slots", "16";
-    /// Executable transactions of all accounts.
-    tx_pool_global_slots: Positive = "tx-pool-global-slots", "5120";
+    /// Executable transactions of all accounts; one above it must pay more than the cheapest, which makes room.
+    tx_pool_global_slots: Positive = "tx-pool-global-slots", "5120", dev "200000";
     /// Waiting transactions of an account that can't run yet.
-    tx_pool_account_queue: Positive = "tx-pool-account-queue", "64";
+    tx_pool_account_queue: Positive = "tx-pool-account-queue", "64", dev "200000";
     /// Waiting transactions of all accounts that can't run yet.
-    tx_pool_global_queue: Positive = "tx-pool-global-queue", "1024";
+    tx_pool_global_queue: Positive = "tx-pool-global-queue", "1024", dev "200000";
     /// How long a transaction that can't run yet waits.
     tx_pool_lifetime: Duration = "tx-pool-lifetime", "10m";
     /// Serve the chain's admin API. Of a later version; accepted.

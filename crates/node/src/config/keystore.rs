@@ -1,4 +1,4 @@
-//! Whether the keystore is served, and where that is refused (decision 21).
+//! Whether the keystore is served, and where that is refused (docs/decisions.md, "When the keystore is served").
 
 use std::net::IpAddr;
 

@@ -91,10 +91,7 @@ impl Layers {
     /// The value that counts.
     fn given(&self, key: &Key) -> Given {
         let layers = [&self.flags, &self.env, &self.file.values];
-        let default = match self.mode {
-            Mode::Dev => key.dev_default,
-            Mode::Node => key.default,
-        };
+        let default = default_of(key, self.mode);
         let find = |name| layers.into_iter().find_map(|layer| layer.get(name)).cloned();
         let by_number = || match (key.name, self.mode) {
             (NETWORK, Mode::Node) => network_of_id(find(NETWORK_ID)?),
@@ -154,25 +151,32 @@ fn checked(key: &Key, text: &str, origin: Origin) -> Result<Given, ConfigError> 
 }
 
 /// Settings of a chain that the file says nothing about.
-pub(super) fn default_chain_settings() -> ChainSettings {
-    chain_settings_of(&Values::new()).expect("the defaults are values")
+pub(super) fn default_chain_settings(mode: Mode) -> ChainSettings {
+    chain_settings_of(&Values::new(), mode).expect("the defaults are values")
 }
 
 /// Settings of a chain's table.
-pub(super) fn chain_settings(table: &ChainTable) -> Result<ChainSettings, ConfigError> {
-    chain_settings_of(&table.values).map_err(|(name, reason)| {
+pub(super) fn chain_settings(table: &ChainTable, mode: Mode) -> Result<ChainSettings, ConfigError> {
+    chain_settings_of(&table.values, mode).map_err(|(name, reason)| {
         let given = table.values.get(name);
         let origin = given.map_or_else(|| table.origin.clone(), |given| given.origin.clone());
         ConfigError::Value { origin, key: name.to_owned(), reason }
     })
 }
 
-fn chain_settings_of(values: &Values) -> Result<ChainSettings, (&'static str, String)> {
+fn default_of(key: &Key, mode: Mode) -> &'static str {
+    match mode {
+        Mode::Dev => key.dev_default,
+        Mode::Node => key.default,
+    }
+}
+
+fn chain_settings_of(values: &Values, mode: Mode) -> Result<ChainSettings, (&'static str, String)> {
     ChainSettings::from_texts(|name| match values.get(name) {
         Some(given) => given.text.clone(),
         None => {
             let key = CHAIN_KEYS.iter().find(|key| key.name == name);
-            key.map(|key| key.default.to_owned()).unwrap_or_default()
+            key.map(|key| default_of(key, mode).to_owned()).unwrap_or_default()
         }
     })
 }
@@ -182,8 +186,9 @@ pub(super) fn declare_chain(
     name: &str,
     table: &ChainTable,
     network: &mut Network,
+    mode: Mode,
 ) -> Result<(), ConfigError> {
-    let settings = chain_settings(table)?;
+    let settings = chain_settings(table, mode)?;
     let fault = |key: &str, reason: String| {
         let given = table.values.get(key);
         let origin = given.map_or_else(|| table.origin.clone(), |given| given.origin.clone());

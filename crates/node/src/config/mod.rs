@@ -80,7 +80,7 @@ impl Config {
         }
         evm::check(&settings, &network)
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
-        let chains = chains(&layers.file, &mut network)?;
+        let chains = chains(&layers.file, &mut network, mode)?;
         let data_dir = data_dir(mode, &settings, &network, home)?;
         let (values, mut warnings) = (layers.values(), layers.warnings.clone());
         warnings.extend(keystore::check(&settings, &network)?);
@@ -131,6 +131,8 @@ impl Config {
             max_connections: s.http_max_connections.count(),
             max_in_flight: s.http_max_in_flight.count(),
             body_memory: s.http_body_memory.count(),
+            reply_memory: s.http_reply_memory.count(),
+            connection_reply_memory: s.http_connection_reply_memory.count(),
             shutdown_grace: s.http_shutdown_timeout,
             ..HttpConfig::default()
         }
@@ -175,7 +177,7 @@ impl Config {
         let settings = layers.settings()?;
         let mut network = self.network.clone();
         network.chains.truncate(networks::load(&self.settings.network)?.chains.len());
-        let chains = chains(&layers.file, &mut network)?;
+        let chains = chains(&layers.file, &mut network, self.mode)?;
         Ok(Self { settings, network, chains, ..self.clone() }.log())
     }
 }
@@ -242,10 +244,11 @@ fn without_meaning(file: &FileLayer) -> Option<String> {
 fn chains(
     file: &FileLayer,
     network: &mut Network,
+    mode: Mode,
 ) -> Result<BTreeMap<ChainId, ChainSettings>, ConfigError> {
     for (name, table) in &file.chains {
         if table.values.contains_key("vm") {
-            merge::declare_chain(name, table, network)?;
+            merge::declare_chain(name, table, network, mode)?;
         }
     }
     let mut given = BTreeMap::new();
@@ -259,14 +262,14 @@ fn chains(
                 hint: nearest::hint(name, known.map(String::as_str)),
             });
         };
-        if given.insert(spec.id, merge::chain_settings(table)?).is_some() {
+        if given.insert(spec.id, merge::chain_settings(table, mode)?).is_some() {
             let reason = "the chain has another table already".to_owned();
             let (origin, key) = (table.origin.clone(), format!("chains.{name}"));
             return Err(ConfigError::Value { origin, key, reason });
         }
     }
     for spec in &network.chains {
-        given.entry(spec.id).or_insert_with(merge::default_chain_settings);
+        given.entry(spec.id).or_insert_with(|| merge::default_chain_settings(mode));
     }
     Ok(given)
 }

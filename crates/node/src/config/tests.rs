@@ -319,7 +319,14 @@ fn settings_of_the_c_chain() {
     let only_gas = FeeOverrides { gas_limit: Some(30_000_000), ..FeeOverrides::default() };
     assert_eq!(exact.fee_overrides(), only_gas);
     assert_eq!(exact.settings.chain_id, Some(31337));
-    assert_eq!(exact.settings.block_time, Duration::from_secs(2));
+    assert_eq!(exact.settings.block_time.0, Duration::from_secs(2));
+    for given in [
+        Given { flags: &[("block-time", "1")], ..NOTHING },
+        Given { file: "block-time = 1\n", ..NOTHING },
+        Given { file: "block-time = '1'\n", ..NOTHING },
+    ] {
+        assert_eq!(load(&given).unwrap().settings.block_time.0, Duration::from_secs(1));
+    }
     assert_eq!((exact.settings.evm_port, exact.is_evm_port_asked_for()), (Some(0), true));
     let file = "evm-port = ''\n";
     let none = load(&Given { mode: Mode::Dev, file, ..NOTHING }).unwrap();
@@ -347,8 +354,8 @@ fn settings_of_the_c_chain() {
         ],
     );
     check_error(
-        &Given { flags: &[("block-time", "2")], ..NOTHING },
-        expect![[r#"--block-time: block-time: "2": expected a time such as 30s, 2m or 500ms"#]],
+        &Given { flags: &[("block-time", "2x")], ..NOTHING },
+        expect![[r#"--block-time: block-time: "2x": expected a time such as 30s, 2m or 500ms"#]],
     );
 }
 
@@ -364,4 +371,25 @@ fn settings_of_the_reference_that_mean_nothing_here_are_taken_and_named() {
         "settings without a meaning here, taken and ignored: C.commit-interval, C.snapshot-cache"
     );
     assert!(file.chains["C"].values.contains_key("rpc-gas-cap"));
+}
+
+#[test]
+fn a_development_node_has_a_version_that_tools_know() {
+    let version = |mode, flags| {
+        let given = Given { mode, flags, ..NOTHING };
+        load(&given).unwrap().client_version()
+    };
+    let own = concat!("esker/v", env!("CARGO_PKG_VERSION"));
+    assert_eq!(version(Mode::Node, &[]), own);
+    assert_eq!(version(Mode::Dev, &[]), format!("anvil/{own}"));
+    // The development network alone does not make a development node.
+    assert_eq!(version(Mode::Node, &[("network", "dev")]), own);
+    for mode in [Mode::Node, Mode::Dev] {
+        assert_eq!(version(mode, &[("client-version", "HardhatNetwork/2")]), "HardhatNetwork/2");
+    }
+    let long = "x".repeat(257);
+    check_error(
+        &Given { flags: &[("client-version", &long)], ..NOTHING },
+        expect!["--client-version: client-version: expected at most 256 bytes"],
+    );
 }

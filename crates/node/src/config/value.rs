@@ -336,6 +336,32 @@ impl Value for Duration {
     }
 }
 
+/// A time where a number without a unit means seconds, as other development nodes take it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seconds(pub Duration);
+
+impl Value for Seconds {
+    const KIND: &'static str = "time such as 2s or 500ms, or a number of seconds";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let parsed =
+            if is_number { Duration::parse(&format!("{text}s")) } else { Duration::parse(text) };
+        parsed.map(Self)
+    }
+
+    fn text(&self) -> String {
+        self.0.text()
+    }
+
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+        match value {
+            DeValue::Integer(_) => integer_text(value),
+            other => Duration::text_of_toml(other),
+        }
+    }
+}
+
 impl Value for LogLevel {
     const KIND: &'static str = "off, fatal, error, warn, info, trace, debug or verbo";
 
@@ -424,6 +450,13 @@ mod tests {
             ("0s", 0),
         ] {
             round_trip(text, &Duration::from_millis(ms));
+        }
+        for (text, ms) in [("1", 1000), ("0", 0), ("90", 90_000), ("500ms", 500), ("1m30s", 90_000)]
+        {
+            round_trip(text, &Seconds(Duration::from_millis(ms)));
+        }
+        for bad in ["", "-1", "1.5", "+1", " 1", "99999999999999999999", "1x"] {
+            assert!(Seconds::parse(bad).is_err(), "{bad}");
         }
         for bad in ["", "30", "s", "3x", "-1s", "1.5s", "99999999999999999999s", "9999999999h"] {
             assert!(Duration::parse(bad).is_err(), "{bad}");

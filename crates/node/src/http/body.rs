@@ -1,17 +1,14 @@
-//! Bodies: reading those of requests within limits, and what replies carry.
+//! Bodies of requests, read within limits.
 
-use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Incoming};
 use prometheus::IntGauge;
 
 use super::config::SMALL_BODY;
-use super::connections::StreamGuard;
 
 /// Why a body was not read.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,6 +42,12 @@ pub(super) struct BodyMemory {
 pub(super) struct ReadBody {
     pub(super) bytes: Bytes,
     _share: Option<Share>,
+}
+
+impl AsRef<[u8]> for ReadBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// Bytes that are counted as held; given back when dropped.
@@ -144,68 +147,6 @@ async fn next_data(body: &mut Incoming) -> Result<Option<Bytes>, BodyError> {
                     return Ok(Some(data));
                 }
             }
-        }
-    }
-}
-
-/// What a reply carries.
-pub(super) enum ReplyBody {
-    /// All of it.
-    Full(Option<Bytes>),
-    /// Bytes that come when they come.
-    Stream(
-        axum::body::Body,
-        #[expect(dead_code, reason = "tells the end when dropped")] StreamGuard,
-    ),
-}
-
-impl ReplyBody {
-    pub(super) fn full(bytes: impl Into<Bytes>) -> Self {
-        let bytes = bytes.into();
-        Self::Full((!bytes.is_empty()).then_some(bytes))
-    }
-
-    pub(super) const fn empty() -> Self {
-        Self::Full(None)
-    }
-}
-
-impl fmt::Debug for ReplyBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Full(bytes) => write!(f, "Full({} bytes)", bytes.as_ref().map_or(0, Bytes::len)),
-            Self::Stream(..) => f.write_str("Stream"),
-        }
-    }
-}
-
-impl Body for ReplyBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        match self.get_mut() {
-            Self::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Stream(body, _) => Pin::new(body).poll_frame(cx),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Full(bytes) => bytes.is_none(),
-            Self::Stream(body, _) => body.is_end_stream(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Full(bytes) => {
-                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
-            }
-            Self::Stream(body, _) => body.size_hint(),
         }
     }
 }

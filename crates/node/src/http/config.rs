@@ -6,6 +6,8 @@ use std::time::Duration;
 pub const DEFAULT_BODY_LIMIT: usize = 5 * 1024 * 1024;
 /// Largest request head (request line and headers), in bytes.
 pub const DEFAULT_HEAD_LIMIT: usize = 64 * 1024;
+/// Most headers of a request. It is the HTTP library's.
+pub const MAX_HEADERS: usize = 100;
 /// Time for a request's head to arrive, from its first byte on (from the connection's start for the first).
 pub const DEFAULT_HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time for a request's body to arrive, from the end of its head on.
@@ -24,6 +26,10 @@ pub const DEFAULT_MESSAGE_LIMIT: usize = 32 * 1024 * 1024;
 pub const DEFAULT_PING_INTERVAL: Duration = Duration::from_secs(30);
 /// Bytes of request bodies held at once, small bodies apart.
 pub const DEFAULT_BODY_MEMORY: usize = 256 * 1024 * 1024;
+/// Bytes of replies held at once, small ones apart.
+pub const DEFAULT_REPLY_MEMORY: usize = esker_rpc::work::DEFAULT_REPLY_MEMORY;
+/// Bytes of replies held for one connection.
+pub const DEFAULT_CONNECTION_REPLY_MEMORY: usize = esker_rpc::work::DEFAULT_CONNECTION_REPLY_MEMORY;
 /// Time for running requests to end when the server stops.
 pub const DEFAULT_SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 /// Smallest reply that is compressed, in bytes.
@@ -40,8 +46,7 @@ pub struct HttpConfig {
     pub allowed_origins: Vec<String>,
     /// Largest request body, in bytes; above it the answer is 413.
     pub body_limit: usize,
-    /// Largest request head, in bytes (at least 8192); above it the answer is 431. It is looked at between two
-    /// reads, so that a head of up to twice the size may pass.
+    /// Largest request head, in bytes; above it the answer is 431, as it is above [`MAX_HEADERS`] headers.
     pub head_limit: usize,
     /// Time for a request's head to arrive; a slower connection is closed.
     pub header_timeout: Duration,
@@ -61,6 +66,12 @@ pub struct HttpConfig {
     /// Bytes of request bodies and of messages of websockets held at once (those up to [`SMALL_BODY`] are not
     /// counted); above it the answer is 503, and a websocket is closed with code 1013.
     pub body_memory: usize,
+    /// Bytes of replies held until their clients have read them (those up to
+    /// [`esker_rpc::work::SMALL_REPLY`] are not counted). Above it the connection is closed that has left a reply
+    /// unread for the longest, if any has for a second; otherwise the reply becomes an error.
+    pub reply_memory: usize,
+    /// The same of one connection; above it the reply becomes an error.
+    pub connection_reply_memory: usize,
     /// Largest message of a websocket, in bytes; above it the socket is closed with code 1009.
     pub message_limit: usize,
     /// Time between two pings of a websocket. A client that answers one not before the next is gone; one that
@@ -91,6 +102,8 @@ impl Default for HttpConfig {
             max_connections: DEFAULT_MAX_CONNECTIONS,
             max_in_flight: DEFAULT_MAX_IN_FLIGHT,
             body_memory: DEFAULT_BODY_MEMORY,
+            reply_memory: DEFAULT_REPLY_MEMORY,
+            connection_reply_memory: DEFAULT_CONNECTION_REPLY_MEMORY,
             message_limit: DEFAULT_MESSAGE_LIMIT,
             ping_interval: DEFAULT_PING_INTERVAL,
             keep_alive: true,

@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use esker_primitives::sync::Mutex;
+use esker_rpc::work::{Client, MemoryRelief, Work};
 use futures_util::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -19,6 +20,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
 use super::config::HttpConfig;
+use super::descriptors;
 use crate::metrics::{Closed, Metrics};
 
 /// How long a connection that is being closed takes in what its client still sends, so that the client sees the
@@ -29,11 +31,16 @@ const SLOWEST_TICK: Duration = Duration::from_millis(500);
 const FASTEST_TICK: Duration = Duration::from_millis(5);
 /// A connection that receives or sends is closed to make room only after this time without an end.
 const BUSY_GRACE_MS: u64 = 1000;
+/// Time between two lines of the log about a lack of room.
+const WARNING_INTERVAL_MS: u64 = 60_000;
 /// How long a new connection that found no room waits between two looks.
 const ROOM_TICK: Duration = Duration::from_millis(100);
 
 /// Of so many connections, so many may be websockets: they may stay for ever, and requests need some too.
 const SOCKETS_OF_CONNECTIONS: (usize, usize) = (3, 4);
+
+/// Where the phase is in the word that a connection notes.
+const PHASES: u64 = 0xff;
 
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +54,8 @@ pub(super) enum Phase {
     Handling,
     /// Sends a reply that is complete.
     Reply,
+    /// Sends a part of a reply; more of it is made when the client has taken that.
+    Part,
     /// A handler sends as it goes.
     Stream,
     /// The same, and the client does not take it.
@@ -58,11 +67,12 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Head,
         Self::Body,
         Self::Handling,
         Self::Reply,
+        Self::Part,
         Self::Stream,
         Self::StreamBlocked,
         Self::Idle,
@@ -84,9 +94,15 @@ pub(super) struct Connection {
     at_stop: AtomicWaker,
     all: Arc<Connections>,
     number: u64,
+    client: Client,
 }
 
 impl Connection {
+    /// Its share of the threads and of the memory for replies.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
     pub(super) fn enter(&self, phase: Phase) {
         let word = (self.all.now() << 8) | phase as u64;
         self.doing.store(word, Ordering::Relaxed);
@@ -124,7 +140,7 @@ impl Connection {
 
     fn doing(&self) -> (Phase, u64) {
         let word = self.doing.load(Ordering::Relaxed);
-        (Phase::ALL[(word & 7) as usize], word >> 8)
+        (Phase::ALL[(word & PHASES) as usize], word >> 8)
     }
 
     fn phase(&self) -> Phase {
@@ -154,6 +170,16 @@ impl Drop for StreamGuard {
     }
 }
 
+/// Closes connections that do not read, where their replies hold all the memory that there is for replies.
+#[derive(Debug)]
+struct Relief(Weak<Connections>);
+
+impl MemoryRelief for Relief {
+    fn relieve(&self) -> Option<Client> {
+        self.0.upgrade()?.close_longest_unread()
+    }
+}
+
 /// All open connections of a server.
 #[derive(Debug)]
 pub(super) struct Connections {
@@ -169,25 +195,30 @@ pub(super) struct Connections {
     stopping: AtomicBool,
     sockets: Arc<Semaphore>,
     max: usize,
+    /// Milliseconds of [`Connections::now`] from which on the next line about a lack of room is written.
+    next_warning: AtomicU64,
     drain_limit: u64,
-    timeouts: [Option<(Duration, Closed)>; 8],
+    timeouts: [Option<(Duration, Closed)>; Phase::ALL.len()],
     metrics: Arc<Metrics>,
+    work: Work,
 }
 
 impl Connections {
-    pub(super) fn new(config: &HttpConfig, metrics: Arc<Metrics>) -> Arc<Self> {
+    pub(super) fn new(config: &HttpConfig, work: &Work, metrics: Arc<Metrics>) -> Arc<Self> {
         let timeouts = Phase::ALL.map(|phase| match phase {
             Phase::Head => Some((config.header_timeout, Closed::Header)),
             Phase::Body => Some((config.body_timeout, Closed::Body)),
-            Phase::Reply | Phase::StreamBlocked => Some((config.write_timeout, Closed::Write)),
+            Phase::Reply | Phase::Part | Phase::StreamBlocked => {
+                Some((config.write_timeout, Closed::Write))
+            }
             Phase::Idle => Some((config.idle_timeout, Closed::Idle)),
             Phase::Drain => Some((DRAIN_TIMEOUT, Closed::Body)),
             Phase::Handling | Phase::Stream => None,
         });
-        let max = config.max_connections.max(1);
+        let max = descriptors::affordable(config.max_connections.max(1));
         let (part, whole) = SOCKETS_OF_CONNECTIONS;
         let sockets = (max.saturating_mul(part) / whole).clamp(1, Semaphore::MAX_PERMITS);
-        Arc::new(Self {
+        let connections = Arc::new(Self {
             started: Instant::now(),
             now: AtomicU64::new(0),
             open: Mutex::new_named("connections", HashMap::new()),
@@ -197,10 +228,14 @@ impl Connections {
             stopping: AtomicBool::new(false),
             sockets: Arc::new(Semaphore::new(sockets)),
             max,
+            next_warning: AtomicU64::new(0),
             drain_limit: 4 * config.body_limit.max(config.message_limit) as u64,
             timeouts,
             metrics,
-        })
+            work: work.clone(),
+        });
+        work.set_relief(Box::new(Relief(Arc::downgrade(&connections))));
+        connections
     }
 
     /// Milliseconds since the start, as precise as the looks are frequent.
@@ -225,6 +260,7 @@ impl Connections {
             at_stop: AtomicWaker::new(),
             all: Arc::clone(self),
             number: self.numbers.fetch_add(1, Ordering::Relaxed),
+            client: self.work.client(stream.peer_addr().ok().map(|peer| peer.ip())),
         });
         connection.enter(Phase::Head);
         self.open.lock().insert(connection.number, Arc::clone(&connection));
@@ -242,14 +278,40 @@ impl Connections {
             if self.open.lock().len() < self.max {
                 return;
             }
+            if self.may_warn() {
+                tracing::warn!(
+                    connections = self.max,
+                    "no room for more connections: those that wait the longest are closed"
+                );
+            }
             self.close_longest_waiting();
             // All may be at work: handlers end, and receiving or sending ones grow old.
             let _ = tokio::time::timeout(ROOM_TICK, closed).await;
         }
     }
 
+    /// Makes room where the system did not accept a connection.
+    pub(super) fn refused_by_the_system(&self, error: &io::Error) {
+        if self.may_warn() {
+            tracing::warn!(%error, "cannot accept connections");
+        }
+        self.close_longest_waiting();
+    }
+
+    /// Whether a line about a lack of room may be written: one at a time is enough for whoever reads the log.
+    fn may_warn(&self) -> bool {
+        let now = self.look_at_the_clock();
+        let next = self.next_warning.load(Ordering::Relaxed);
+        let later = now.saturating_add(WARNING_INTERVAL_MS);
+        now >= next
+            && self
+                .next_warning
+                .compare_exchange(next, later, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+
     /// Closes the connection that waits for its client the longest, if any does.
-    pub(super) fn close_longest_waiting(&self) {
+    fn close_longest_waiting(&self) {
         let now = self.look_at_the_clock();
         let open = self.open.lock();
         let waiting = open.values().filter_map(|connection| {
@@ -257,7 +319,9 @@ impl Connections {
             let grace = match phase {
                 Phase::Handling | Phase::Stream => return None,
                 Phase::Head | Phase::Idle => 0,
-                Phase::Body | Phase::Reply | Phase::StreamBlocked | Phase::Drain => BUSY_GRACE_MS,
+                Phase::Body | Phase::Reply | Phase::Part | Phase::StreamBlocked | Phase::Drain => {
+                    BUSY_GRACE_MS
+                }
             };
             (now.saturating_sub(since) >= grace).then_some((since, connection))
         });
@@ -265,6 +329,19 @@ impl Connections {
             connection.abort();
             self.metrics.connection_closed(Closed::Room);
         }
+    }
+
+    /// Closes the connection that has left a reply unread for the longest, if any has for long enough.
+    fn close_longest_unread(&self) -> Option<Client> {
+        let open = self.open.lock();
+        let unread = open.values().filter_map(|connection| {
+            let unread_ms = connection.client.unread_for_ms().filter(|ms| *ms >= BUSY_GRACE_MS)?;
+            (!connection.client.is_written_off()).then_some((unread_ms, connection))
+        });
+        let (_, connection) = unread.max_by_key(|(unread_ms, _)| *unread_ms)?;
+        connection.abort();
+        self.metrics.connection_closed(Closed::Unread);
+        Some(connection.client.clone())
     }
 
     /// Closes what is too slow, for ever.
@@ -313,6 +390,7 @@ impl Connections {
                         Phase::Body
                         | Phase::Handling
                         | Phase::Reply
+                        | Phase::Part
                         | Phase::Stream
                         | Phase::StreamBlocked => {}
                     }
@@ -354,6 +432,11 @@ impl Drop for Io {
 impl Io {
     fn note_write<T>(&self, written: &Poll<io::Result<T>>) {
         match (self.connection.phase(), written) {
+            // No request came to us: the HTTP library itself refuses what it can't read, and closes.
+            (Phase::Head | Phase::Idle, _) => {
+                self.connection.set_unread(true);
+                self.connection.enter(Phase::Reply);
+            }
             (Phase::Stream, Poll::Pending) => self.connection.enter(Phase::StreamBlocked),
             (Phase::StreamBlocked, Poll::Ready(_)) => self.connection.enter(Phase::Stream),
             _ => {}

@@ -1,5 +1,7 @@
-//! Which pages may read replies: the reference's CORS rules, preflights included.
+//! Which pages may read replies, open websockets and call what is for trusted callers: the reference's CORS rules,
+//! preflights included, and docs/decisions.md, "Pages of other origins".
 
+use esker_rpc::Caller;
 use http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD,
@@ -7,8 +9,19 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Method};
 
+use super::origin::is_local;
+
 /// Headers that a page may send, in the form in which a preflight's reply shows them.
 const ALLOWED_HEADERS: [&str; 4] = ["Origin", "Accept", "Content-Type", "X-Requested-With"];
+
+/// Whose pages an endpoint answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Every page's; which may read the reply is in the settings.
+    Open,
+    /// Those of this machine, and of origins that the settings name.
+    Trusted,
+}
 
 /// The allowed origins.
 #[derive(Debug)]
@@ -41,12 +54,23 @@ impl Cors {
             && request.get(ACCESS_CONTROL_REQUEST_METHOD).is_some_and(|value| !value.is_empty())
     }
 
+    /// May a request with these headers open a websocket? Browsers let any page try.
+    pub(super) fn may_upgrade(&self, request: &HeaderMap) -> bool {
+        request.get_all(ORIGIN).iter().all(|origin| self.any || self.names(origin))
+    }
+
+    /// Who sends a request: browsers tell by `Origin` for which page, other programs leave it out.
+    pub(super) fn caller(&self, request: &HeaderMap) -> Caller {
+        let is_trusted = request.get_all(ORIGIN).iter().all(|origin| self.trusts(origin));
+        Caller { is_untrusted_page: !is_trusted, ..Caller::default() }
+    }
+
     /// Adds the headers of a preflight's reply.
-    pub(super) fn preflight(&self, request: &HeaderMap, reply: &mut HeaderMap) {
+    pub(super) fn preflight(&self, request: &HeaderMap, access: Access, reply: &mut HeaderMap) {
         reply.append(VARY, HeaderValue::from_static("Origin"));
         reply.append(VARY, HeaderValue::from_static("Access-Control-Request-Method"));
         reply.append(VARY, HeaderValue::from_static("Access-Control-Request-Headers"));
-        let Some(origin) = self.origin(request) else { return };
+        let Some(origin) = self.origin(request, access) else { return };
         let method = request.get(ACCESS_CONTROL_REQUEST_METHOD);
         let Some(method) = method.and_then(|method| allowed_method(method.as_bytes())) else {
             return;
@@ -56,7 +80,7 @@ impl Cors {
         if !asked.iter().all(|name| ALLOWED_HEADERS.contains(&name.as_str())) {
             return;
         }
-        reply.insert(ACCESS_CONTROL_ALLOW_ORIGIN, self.allow(origin));
+        reply.insert(ACCESS_CONTROL_ALLOW_ORIGIN, self.allow(origin, access));
         reply.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(method));
         if let Ok(names) = HeaderValue::try_from(asked.join(", "))
             && !names.is_empty()
@@ -67,21 +91,41 @@ impl Cors {
     }
 
     /// Adds the headers of any other reply.
-    pub(super) fn actual(&self, method: &Method, request: &HeaderMap, reply: &mut HeaderMap) {
+    pub(super) fn actual(
+        &self,
+        method: &Method,
+        request: &HeaderMap,
+        access: Access,
+        reply: &mut HeaderMap,
+    ) {
         reply.append(VARY, HeaderValue::from_static("Origin"));
-        let Some(origin) = self.origin(request) else { return };
+        let Some(origin) = self.origin(request, access) else { return };
         if allowed_method(method.as_str().as_bytes()).is_none() {
             return;
         }
-        reply.insert(ACCESS_CONTROL_ALLOW_ORIGIN, self.allow(origin));
+        reply.insert(ACCESS_CONTROL_ALLOW_ORIGIN, self.allow(origin, access));
         reply.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
     }
 
-    /// The request's origin, if it is allowed.
-    fn origin<'a>(&self, request: &'a HeaderMap) -> Option<&'a HeaderValue> {
+    /// The request's origin, if its page may read the reply.
+    fn origin<'a>(&self, request: &'a HeaderMap, access: Access) -> Option<&'a HeaderValue> {
         let origin = request.get(ORIGIN).filter(|origin| !origin.is_empty())?;
-        if self.any {
-            return Some(origin);
+        let may_read = match access {
+            Access::Open => self.any || self.names(origin),
+            Access::Trusted => !self.caller(request).is_untrusted_page,
+        };
+        may_read.then_some(origin)
+    }
+
+    /// Is it a page of this machine, or of an origin that the settings name?
+    fn trusts(&self, origin: &HeaderValue) -> bool {
+        is_local(origin.as_bytes()) || self.names(origin)
+    }
+
+    /// Is an origin in the list? The `*` that stands for all origins names none.
+    fn names(&self, origin: &HeaderValue) -> bool {
+        if self.exact.is_empty() && self.patterns.is_empty() {
+            return false;
         }
         let text = String::from_utf8_lossy(origin.as_bytes()).to_lowercase();
         let fits = |(before, after): &(String, String)| {
@@ -90,11 +134,14 @@ impl Cors {
                 && text.starts_with(before.as_str())
                 && text.ends_with(after.as_str())
         };
-        (self.exact.contains(&text) || self.patterns.iter().any(fits)).then_some(origin)
+        self.exact.contains(&text) || self.patterns.iter().any(fits)
     }
 
-    fn allow(&self, origin: &HeaderValue) -> HeaderValue {
-        if self.any { HeaderValue::from_static("*") } else { origin.clone() }
+    fn allow(&self, origin: &HeaderValue, access: Access) -> HeaderValue {
+        match access {
+            Access::Open if self.any => HeaderValue::from_static("*"),
+            Access::Open | Access::Trusted => origin.clone(),
+        }
     }
 }
 
@@ -157,9 +204,9 @@ mod tests {
         let method = method.parse().unwrap();
         let mut reply = HeaderMap::new();
         if Cors::is_preflight(&method, &request) {
-            cors.preflight(&request, &mut reply);
+            cors.preflight(&request, Access::Open, &mut reply);
         } else {
-            cors.actual(&method, &request, &mut reply);
+            cors.actual(&method, &request, Access::Open, &mut reply);
         }
         let lines: Vec<_> = reply
             .iter()
@@ -234,9 +281,65 @@ mod tests {
         ] {
             let cors = Cors::new(&list.map(str::to_owned));
             let mut reply = HeaderMap::new();
-            cors.actual(&Method::POST, &headers(&[("origin", origin)]), &mut reply);
+            let request = headers(&[("origin", origin)]);
+            cors.actual(&Method::POST, &request, Access::Open, &mut reply);
             let echoed = reply.get("access-control-allow-origin").map(|v| v.to_str().unwrap());
             assert_eq!(echoed, allowed.then_some(origin), "{origin}");
+        }
+    }
+    /// `origins` are header lines of one request.
+    fn caller(allowed: &[&str], origins: &[&'static str]) -> (bool, bool) {
+        let cors = Cors::new(&allowed.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let mut request = HeaderMap::new();
+        for origin in origins {
+            request.append(ORIGIN, HeaderValue::from_static(origin));
+        }
+        (cors.may_upgrade(&request), !cors.caller(&request).is_untrusted_page)
+    }
+
+    #[test]
+    fn who_may_open_websockets_and_who_is_trusted() {
+        let list = ["https://a.example", "https://*.b.example"];
+        for (allowed, origins, upgrade, trusted) in [
+            (&["*"][..], &[][..], true, true),
+            (&["*"], &["https://a.example"], true, false),
+            (&["*"], &["null"], true, false),
+            (&["*"], &[""], true, false),
+            (&["*"], &["http://localhost:3000"], true, true),
+            (&["*", "https://a.example"], &["https://A.example"], true, true),
+            (&list, &[], true, true),
+            (&list, &["https://a.example"], true, true),
+            (&list, &["https://x.b.example"], true, true),
+            (&list, &["https://c.example"], false, false),
+            (&list, &["null"], false, false),
+            (&list, &[""], false, false),
+            (&list, &["http://localhost:3000"], false, true),
+            (&list, &["https://a.example", "https://c.example"], false, false),
+            (&["null"], &["null"], true, true),
+        ] {
+            assert_eq!(caller(allowed, origins), (upgrade, trusted), "{allowed:?} {origins:?}");
+        }
+    }
+
+    #[test]
+    fn only_trusted_pages_read_what_is_for_them() {
+        for (origin, echoed) in [
+            ("http://localhost:3000", Some("http://localhost:3000")),
+            ("http://c.example", None),
+            ("null", None),
+        ] {
+            for list in [&["*"][..], &["https://a.example"]] {
+                let cors = Cors::new(&list.iter().map(ToString::to_string).collect::<Vec<_>>());
+                let request =
+                    headers(&[("origin", origin), ("access-control-request-method", "POST")]);
+                let (mut preflight, mut reply) = (HeaderMap::new(), HeaderMap::new());
+                cors.preflight(&request, Access::Trusted, &mut preflight);
+                cors.actual(&Method::POST, &request, Access::Trusted, &mut reply);
+                for reply in [preflight, reply] {
+                    let shown = reply.get(ACCESS_CONTROL_ALLOW_ORIGIN);
+                    assert_eq!(shown.map(|value| value.to_str().unwrap()), echoed, "{list:?}");
+                }
+            }
         }
     }
 }

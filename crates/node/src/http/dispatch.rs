@@ -7,24 +7,27 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use esker_primitives::NodeId;
+use esker_rpc::work::{Client, Work, WorkConfig};
 use futures_util::FutureExt;
 use http::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, LOCATION, VARY,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HOST, HeaderName,
+    LOCATION, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
-use hyper::body::{Body as _, Incoming};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
+use hyper::body::Incoming;
 
-use super::body::{BodyMemory, ReplyBody};
+use super::body::BodyMemory;
 use super::config::HttpConfig;
 use super::connections::{Connection, Connections, Phase};
-use super::cors::Cors;
+use super::cors::{Access, Cors};
 use super::gzip;
 use super::hosts::Hosts;
 use super::in_flight::Handlers;
 use super::path::{self, Resolved};
+use super::reply::ReplyBody;
 use super::routes::{Routes, Target};
+use super::unread;
 use crate::metrics::{EndpointMetrics, MethodName, Metrics, Outcome};
 
 const NODE_ID: HeaderName = HeaderName::from_static("node-id");
@@ -33,17 +36,22 @@ pub(super) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 /// Room for the headers of a reply, so that the map is allocated once.
 const HEADERS: usize = 12;
 
+/// Of so many requests in handlers, so many may wait for a thread: short work, and as many of any other. The rest is
+/// for what is answered at once.
+const QUEUED_OF_IN_FLIGHT: (usize, usize) = (3, 8);
+
 /// What all requests of a server share.
 pub struct HttpState {
     config: HttpConfig,
     routes: Arc<Routes>,
     pub(super) metrics: Arc<Metrics>,
     node_id: HeaderValue,
-    cors: Cors,
+    pub(super) cors: Cors,
     hosts: Hosts,
     pub(super) bodies: Arc<BodyMemory>,
     pub(super) handlers: Handlers,
     connections: Arc<Connections>,
+    work: Work,
     /// Counts what leads nowhere.
     nowhere: EndpointMetrics,
 }
@@ -90,12 +98,22 @@ impl HttpState {
         node_id: &NodeId,
         metrics: Arc<Metrics>,
     ) -> Self {
+        let work = Work::new(WorkConfig {
+            queue: config.max_in_flight.saturating_mul(QUEUED_OF_IN_FLIGHT.0)
+                / QUEUED_OF_IN_FLIGHT.1,
+            reply_memory: config.reply_memory,
+            connection_reply_memory: config.connection_reply_memory,
+            ..WorkConfig::default()
+        });
+        metrics.watch_work(&work);
+        let connections = Connections::new(&config, &work, Arc::clone(&metrics));
         Self {
             cors: Cors::new(&config.allowed_origins),
             hosts: Hosts::new(&config.allowed_hosts),
             bodies: BodyMemory::new(config.body_memory, metrics.body_memory.clone()),
             handlers: Handlers::new(config.max_in_flight, metrics.in_flight.clone()),
-            connections: Connections::new(&config, Arc::clone(&metrics)),
+            connections,
+            work,
             node_id: HeaderValue::try_from(node_id.to_string())
                 .expect("a node ID is written in letters and digits"),
             nowhere: metrics.endpoint("none", None),
@@ -118,6 +136,7 @@ impl HttpState {
             bodies: Arc::clone(&self.bodies),
             handlers: self.handlers.clone(),
             connections: Arc::clone(&self.connections),
+            work: self.work.clone(),
             nowhere: self.metrics.endpoint("none", None),
         }
     }
@@ -142,16 +161,20 @@ impl HttpState {
         connection: &Arc<Connection>,
         request: Request<Incoming>,
     ) -> Response<ReplyBody> {
+        // Of requests that are sent without waiting for replies, each waits for the reply before it to be read.
+        connection.client().written().await;
         let start = Instant::now();
         connection.enter(Phase::Body);
         let (parts, body) = request.into_parts();
+        let mut body = Some(body);
+        let expects_continue = parts.headers.contains_key(EXPECT);
         let mut headers = HeaderMap::with_capacity(HEADERS);
         headers.insert(NODE_ID, self.node_id.clone());
         headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
         let accepts_gzip = parts.headers.get(ACCEPT_ENCODING).cloned();
         let mut target = None;
 
-        let way = self.through_the_layers(connection, parts, body, &mut headers, &mut target);
+        let way = self.through_the_layers(connection, parts, &mut body, &mut headers, &mut target);
         // Unwind safety: what a panic could leave half done is the reply, which is thrown away.
         let mut answer = match AssertUnwindSafe(way).catch_unwind().await {
             Ok(answer) => answer,
@@ -164,18 +187,21 @@ impl HttpState {
                 )
             }
         };
-        self.compress(&mut answer, accepts_gzip.as_ref(), &mut headers).await;
-        if self.connections.is_stopping() {
+        let is_open = answer.status == StatusCode::SWITCHING_PROTOCOLS
+            || unread::finish(connection, &mut body, expects_continue).await;
+        let client = connection.client();
+        answer.body = self.compress(client, answer.body, accepts_gzip.as_ref(), &mut headers).await;
+        if !is_open || self.connections.is_stopping() {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        if let ReplyBody::Full(bytes) = &answer.body {
+        if let Some(bytes) = answer.body.whole() {
             connection.enter(Phase::Reply);
-            self.metrics.sent_bytes.inc_by(bytes.as_ref().map_or(0, Bytes::len) as u64);
+            self.metrics.sent_bytes.inc_by(bytes.len() as u64);
         }
         let metrics = target.as_ref().map_or(&self.nowhere, |target: &Arc<Target>| &target.metrics);
         metrics.record(answer.method, answer.outcome(), start.elapsed().as_secs_f64());
 
-        let mut response = Response::new(answer.body);
+        let mut response = Response::new(answer.body.sent());
         *response.status_mut() = answer.status;
         *response.headers_mut() = headers;
         response
@@ -185,34 +211,40 @@ impl HttpState {
         &self,
         connection: &Arc<Connection>,
         parts: Parts,
-        body: Incoming,
+        body: &mut Option<Incoming>,
         headers: &mut HeaderMap,
         found: &mut Option<Arc<Target>>,
     ) -> Answer {
-        // Until somebody reads it.
-        connection.set_unread(!body.is_end_stream());
+        let host = match host(&parts) {
+            Ok(host) => host,
+            Err(text) => {
+                headers.insert(CONTENT_TYPE, TEXT);
+                return Answer::new(StatusCode::BAD_REQUEST, ReplyBody::full(text));
+            }
+        };
+        let resolved = path::resolve(&parts.uri);
+        let target = match &resolved {
+            Resolved::Path(path) => self.routes.find(path),
+            Resolved::Nowhere | Resolved::Redirect(_) | Resolved::Malformed => None,
+        };
+        let is_trusted_only = target.as_ref().is_some_and(|target| target.trusted_callers_only);
+        let access = if is_trusted_only { Access::Trusted } else { Access::Open };
         if Cors::is_preflight(&parts.method, &parts.headers) {
-            self.cors.preflight(&parts.headers, headers);
+            self.cors.preflight(&parts.headers, access, headers);
             return Answer::new(StatusCode::OK, ReplyBody::empty());
         }
-        self.cors.actual(&parts.method, &parts.headers, headers);
-        let Some(host) = host(&parts) else {
-            headers.insert(CONTENT_TYPE, TEXT);
-            let text = "400 Bad Request: missing required Host header";
-            return Answer::new(StatusCode::BAD_REQUEST, ReplyBody::full(text));
-        };
+        self.cors.actual(&parts.method, &parts.headers, access, headers);
         if !self.hosts.allow(host) {
             return Answer::error(StatusCode::FORBIDDEN, "invalid host specified\n", headers);
         }
-        let target = match path::resolve(&parts.uri) {
-            Resolved::Path(path) => {
-                let target = self.routes.find(&path);
-                if target.is_none() {
-                    self.routes.tell_why_not(&path);
-                }
-                target
-            }
-            Resolved::Nowhere => None,
+        // To say yes would be to become a tunnel.
+        if parts.method == Method::CONNECT {
+            let text = "method not allowed\n";
+            return Answer::error(StatusCode::METHOD_NOT_ALLOWED, text, headers);
+        }
+        match resolved {
+            Resolved::Path(path) if target.is_none() => self.routes.tell_why_not(&path),
+            Resolved::Path(_) | Resolved::Nowhere => {}
             Resolved::Redirect(location) => {
                 if let Ok(location) = HeaderValue::try_from(location) {
                     headers.insert(LOCATION, location);
@@ -223,11 +255,14 @@ impl HttpState {
                 headers.insert(CONTENT_TYPE, TEXT);
                 return Answer::new(StatusCode::BAD_REQUEST, ReplyBody::full("400 Bad Request"));
             }
-        };
+        }
         let Some(target) = target else {
             return Answer::error(StatusCode::NOT_FOUND, "404 page not found\n", headers);
         };
         let target: &Arc<Target> = found.insert(target);
+        if target.trusted_callers_only && self.cors.caller(&parts.headers).is_untrusted_page {
+            return origin_refused(headers);
+        }
         if target.ready.as_ref().is_some_and(|ready| !ready.is_ready()) {
             let text = "API call rejected because chain is not done bootstrapping\n";
             return Answer::error(StatusCode::SERVICE_UNAVAILABLE, text, headers);
@@ -237,19 +272,20 @@ impl HttpState {
 
     async fn compress(
         &self,
-        answer: &mut Answer,
+        client: &Client,
+        body: ReplyBody,
         accepted: Option<&HeaderValue>,
         headers: &mut HeaderMap,
-    ) {
-        if let ReplyBody::Full(Some(bytes)) = &mut answer.body
-            && bytes.len() >= self.config.gzip_min
-            && !headers.contains_key(CONTENT_ENCODING)
-            && gzip::accepted(accepted)
-            && let Some(packed) = gzip::compress(bytes.clone()).await
-        {
-            *bytes = packed;
+    ) -> ReplyBody {
+        let is_small = body.whole().is_some_and(|bytes| bytes.len() < self.config.gzip_min);
+        if is_small || headers.contains_key(CONTENT_ENCODING) || !gzip::accepted(accepted) {
+            return body;
+        }
+        let (body, is_packed) = body.compress(client).await;
+        if is_packed {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
+        body
     }
 }
 
@@ -262,13 +298,22 @@ impl fmt::Debug for HttpState {
     }
 }
 
-/// By which name the server was called; `None` where HTTP/1.1 demands one and there is none.
-fn host(parts: &Parts) -> Option<&[u8]> {
-    if let Some(authority) = parts.uri.authority() {
-        return Some(authority.as_str().as_bytes());
+/// The answer to a web page that may not call what it calls.
+pub(super) fn origin_refused(headers: &mut HeaderMap) -> Answer {
+    Answer::error(StatusCode::FORBIDDEN, "origin not allowed\n", headers)
+}
+
+/// By which name the server was called. HTTP/1.1 demands one, and nobody can be called by two; the texts are Go's.
+fn host(parts: &Parts) -> Result<&[u8], &'static str> {
+    let mut hosts = parts.headers.get_all(HOST).iter();
+    let host = hosts.next();
+    if hosts.next().is_some() {
+        return Err("400 Bad Request: too many Host headers");
     }
-    match parts.headers.get(HOST) {
-        Some(host) => Some(host.as_bytes()),
-        None => (parts.version < Version::HTTP_11).then_some(b""),
+    match (parts.uri.authority(), host) {
+        (Some(authority), _) => Ok(authority.as_str().as_bytes()),
+        (None, Some(host)) => Ok(host.as_bytes()),
+        (None, None) if parts.version < Version::HTTP_11 => Ok(b""),
+        (None, None) => Err("400 Bad Request: missing required Host header"),
     }
 }

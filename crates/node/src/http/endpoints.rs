@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use esker_rpc::go_json::Document;
-use esker_rpc::{Lookup, Service, evm, j2};
+use esker_rpc::work::{MemoryError, ReplyBytes};
+use esker_rpc::{Caller, Lookup, Service, evm, j2};
 use http::header::{CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use tower::ServiceExt as _;
 
-use super::body::{BodyError, Excess, ReadBody, ReplyBody};
+use super::batch;
+use super::body::{BodyError, Excess, ReadBody};
 use super::connections::{Connection, Phase, StreamGuard};
-use super::dispatch::{Answer, HttpState, NOSNIFF};
+use super::dispatch::{Answer, HttpState, NOSNIFF, origin_refused};
+use super::reply::ReplyBody;
 use super::routes::{Endpoint, Target};
 use super::socket::{self, Site};
 use crate::metrics::{MethodName, Outcome};
@@ -25,16 +28,16 @@ impl HttpState {
         connection: &Arc<Connection>,
         target: &Arc<Target>,
         mut parts: Parts,
-        body: Incoming,
+        body: &mut Option<Incoming>,
         headers: &mut HeaderMap,
     ) -> Answer {
         match &target.endpoint {
             Endpoint::J2(service) => self.j2(connection, service, &parts, body, headers).await,
             Endpoint::EvmSocket(server) => {
-                socket::open(connection, self.site(server, target), &mut parts, headers)
+                self.socket(connection, server, target, &mut parts, headers)
             }
             Endpoint::EvmBoth(server) if socket::is_asked_for(&parts) => {
-                socket::open(connection, self.site(server, target), &mut parts, headers)
+                self.socket(connection, server, target, &mut parts, headers)
             }
             Endpoint::Evm(server) | Endpoint::EvmBoth(server) => {
                 self.evm(connection, server, &parts, body, headers).await
@@ -68,21 +71,18 @@ impl HttpState {
 
     async fn j2(
         &self,
-        connection: &Connection,
+        connection: &Arc<Connection>,
         service: &Service,
         parts: &Parts,
-        mut body: Incoming,
+        body: &mut Option<Incoming>,
         headers: &mut HeaderMap,
     ) -> Answer {
         let content_type = parts.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         let content_type = content_type.map(String::from_utf8_lossy);
         // What is refused by its method or content type is refused before its body is looked at.
         let read = if parts.method == Method::POST && content_type.as_deref().is_some_and(is_json) {
-            match self.read(&mut body, self.config().body_limit, Excess::Refuse).await {
-                Ok(read) => {
-                    connection.set_unread(false);
-                    Some(read)
-                }
+            match self.read(body, self.config().body_limit, Excess::Refuse).await {
+                Ok(read) => Some(read),
                 Err(error) => return self.body_refused(&error, headers),
             }
         } else {
@@ -93,8 +93,10 @@ impl HttpState {
             return busy(headers);
         };
         connection.enter(Phase::Handling);
+        let caller = self.caller(connection, parts);
         let reply =
-            j2::handle(service, parts.method.as_str(), content_type.as_deref(), bytes).await;
+            j2::handle(service, parts.method.as_str(), content_type.as_deref(), bytes, &caller)
+                .await;
         let method = if read.is_some() { called(service, bytes) } else { None };
         if let Some(kind) = reply.content_type {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -109,19 +111,19 @@ impl HttpState {
         }
         let failed = reply.body.starts_with(br#"{"jsonrpc":"2.0","error""#);
         let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
-        Answer {
-            method,
-            outcome: failed.then_some(Outcome::Error),
-            ..Answer::new(status, ReplyBody::full(reply.body))
-        }
+        let body = match held(reply.body, connection) {
+            Ok(body) => body,
+            Err(error) => return no_memory(error, headers),
+        };
+        Answer { method, outcome: failed.then_some(Outcome::Error), ..Answer::new(status, body) }
     }
 
     async fn evm(
         &self,
-        connection: &Connection,
+        connection: &Arc<Connection>,
         server: &evm::Server,
         parts: &Parts,
-        mut body: Incoming,
+        body: &mut Option<Incoming>,
         headers: &mut HeaderMap,
     ) -> Answer {
         let content_type = parts.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
@@ -129,24 +131,33 @@ impl HttpState {
         let head = evm::http::Head {
             method: parts.method.as_str(),
             content_type: content_type.as_deref(),
-            content_length: body.size_hint().exact(),
+            content_length: body.as_ref().and_then(|body| body.size_hint().exact()),
             has_query: parts.uri.query().is_some_and(|query| !query.is_empty()),
         };
-        let reply = match evm::http::admit(server, &head) {
-            Some(reply) => reply,
+        let (reply, body) = match evm::http::admit(server, &head) {
+            Some(reply) => (reply, None),
             None => {
                 // A longer body that did not tell is cut, so that it is most likely no JSON.
                 let limit = server.limits().body_bytes;
-                let read = match self.read(&mut body, limit, Excess::Cut).await {
+                let read = match self.read(body, limit, Excess::Cut).await {
                     Ok(read) => read,
                     Err(error) => return self.body_refused(&error, headers),
                 };
-                connection.set_unread(!body.is_end_stream());
-                let Some(_in_flight) = self.handlers.try_start() else {
+                let Some(in_flight) = self.handlers.try_start() else {
                     return busy(headers);
                 };
                 connection.enter(Phase::Handling);
-                evm::http::answer(server, &read.bytes).await
+                let caller = self.caller(connection, parts);
+                if evm::is_batch(&read.bytes) {
+                    let metrics = &self.metrics;
+                    let (body, failed) =
+                        batch::answer(server, &caller, read, connection, metrics, in_flight).await;
+                    let failed = failed == Some(true);
+                    let answer = evm::Answer { failed, ..evm::Answer::default() };
+                    (evm::http::Reply::of(answer), Some(body))
+                } else {
+                    (evm::http::answer(server, &read.bytes, &caller).await, None)
+                }
             }
         };
         if let Some(kind) = reply.content_type {
@@ -156,11 +167,21 @@ impl HttpState {
             headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
         }
         let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
+        let body = match body.map_or_else(|| held(reply.answer.body, connection), Ok) {
+            Ok(body) => body,
+            Err(error) => return no_memory(error, headers),
+        };
         Answer {
             method: reply.answer.method,
             outcome: reply.answer.failed.then_some(Outcome::Error),
-            ..Answer::new(status, ReplyBody::full(reply.answer.body))
+            ..Answer::new(status, body)
         }
+    }
+
+    /// Who sends a request, and over which connection.
+    fn caller(&self, connection: &Connection, parts: &Parts) -> Caller {
+        let client = Some(connection.client().clone());
+        Caller { client, ..self.cors.caller(&parts.headers) }
     }
 
     async fn axum(
@@ -168,14 +189,15 @@ impl HttpState {
         connection: &Arc<Connection>,
         router: axum::Router,
         parts: Parts,
-        body: Incoming,
+        body: &mut Option<Incoming>,
         headers: &mut HeaderMap,
     ) -> Answer {
         let Some(_in_flight) = self.handlers.try_start() else {
             return busy(headers);
         };
         connection.enter(Phase::Handling);
-        let request = Request::from_parts(parts, axum::body::Body::new(body));
+        let body = body.take().map_or_else(axum::body::Body::empty, axum::body::Body::new);
+        let request = Request::from_parts(parts, body);
         let Ok(response) = router.oneshot(request).await;
         let (parts, body) = response.into_parts();
         headers.extend(parts.headers);
@@ -184,10 +206,11 @@ impl HttpState {
 
     async fn read(
         &self,
-        body: &mut Incoming,
+        body: &mut Option<Incoming>,
         limit: usize,
         excess: Excess,
     ) -> Result<ReadBody, BodyError> {
+        let body = body.as_mut().ok_or(BodyError::Broken)?;
         let read = self.bodies.read(body, limit, excess).await?;
         self.metrics.received_bytes.inc_by(read.bytes.len() as u64);
         Ok(read)
@@ -210,10 +233,27 @@ impl HttpState {
         }
     }
 
+    fn socket(
+        &self,
+        connection: &Arc<Connection>,
+        server: &evm::Server,
+        target: &Arc<Target>,
+        parts: &mut Parts,
+        headers: &mut HeaderMap,
+    ) -> Answer {
+        // Browsers let every page open websockets: nobody but the server looks at the origin.
+        if socket::is_asked_for(parts) && !self.cors.may_upgrade(&parts.headers) {
+            return origin_refused(headers);
+        }
+        let site = self.site(server, target, self.caller(connection, parts));
+        socket::open(connection, site, parts, headers)
+    }
+
     /// What a websocket at `target` has of this server.
-    fn site(&self, server: &evm::Server, target: &Arc<Target>) -> Site {
+    fn site(&self, server: &evm::Server, target: &Arc<Target>, caller: Caller) -> Site {
         Site {
             server: server.clone(),
+            caller,
             target: Arc::clone(target),
             metrics: Arc::clone(&self.metrics),
             handlers: self.handlers.clone(),
@@ -239,6 +279,16 @@ fn called(service: &Service, body: &[u8]) -> Option<MethodName> {
         Lookup::Found(method) => Some((method.info().namespace, method.info().name)),
         Lookup::NoNamespace | Lookup::NoMethod => None,
     }
+}
+
+/// A reply that counts as held, with all that a dialect has put around its result.
+fn held(reply: ReplyBytes, connection: &Connection) -> Result<ReplyBody, MemoryError> {
+    Ok(reply.recount(connection.client())?.into())
+}
+
+/// The answer where a reply can't be held.
+fn no_memory(error: MemoryError, headers: &mut HeaderMap) -> Answer {
+    Answer::error(StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n"), headers)
 }
 
 /// The answer where as many requests are in handlers as may be.

@@ -1,13 +1,20 @@
 //! Compression of replies for clients that ask for it by name.
 
 use std::io::Write as _;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use esker_rpc::evm::BatchAnswer;
+use esker_rpc::work::{Client, Lane, ReplyBytes, Share};
 use flate2::{Compression, write::GzEncoder};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use http::HeaderValue;
 
 /// Bodies from this size on, in bytes, are compressed beside the threads that serve connections.
 const LARGE: usize = 64 * 1024;
+/// Memory that a compressor takes while it is at work, in bytes, about.
+const COMPRESSOR: usize = 320 * 1024;
 
 /// Replies are compressed while a client waits: little effort gets most of the gain, hex being half air.
 const EFFORT: Compression = Compression::new(3);
@@ -34,23 +41,128 @@ fn weight_of_gzip(coding: &str) -> Option<f64> {
     weight
 }
 
-/// The body compressed; `None` if that failed.
-pub(super) async fn compress(body: Bytes) -> Option<Bytes> {
-    if body.len() < LARGE {
-        return deflate(&body);
-    }
-    tokio::task::spawn_blocking(move || deflate(&body)).await.ok().flatten()
+/// The body compressed; `None`: there is no thread or no memory for that now.
+pub(super) async fn compress<B>(client: &Client, body: &Arc<B>) -> Option<ReplyBytes>
+where
+    B: AsRef<[u8]> + Send + Sync + 'static,
+{
+    let packed = if (**body).as_ref().len() < LARGE {
+        deflate((**body).as_ref())
+    } else {
+        let _held = client.hold(COMPRESSOR).ok()?;
+        let body = Arc::clone(body);
+        client.run(Lane::Long, move || deflate((*body).as_ref())).await.ok()?
+    };
+    ReplyBytes::counted(packed?, Some(client)).ok()
 }
 
-fn deflate(body: &[u8]) -> Option<Bytes> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 2), EFFORT);
+fn deflate(body: &[u8]) -> Option<Vec<u8>> {
+    // Most replies are hex, of which a third is left or less.
+    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), EFFORT);
     encoder.write_all(body).ok()?;
-    encoder.finish().ok().map(Bytes::from)
+    encoder.finish().ok()
+}
+
+type Encoder = GzEncoder<Vec<u8>>;
+
+/// Compresses parts of a reply as they come.
+pub(super) struct Packer {
+    client: Client,
+    _held: Share,
+    step: Step,
+}
+
+enum Step {
+    /// Waits for a part.
+    Idle(Encoder),
+    /// A large one is compressed on a thread.
+    Packing(BoxFuture<'static, Option<(Encoder, Vec<u8>)>>),
+    /// The end has gone out.
+    Ended,
+}
+
+impl Packer {
+    /// `None`: there is no memory for one now.
+    pub(super) fn new(client: &Client) -> Option<Self> {
+        let held = client.hold(COMPRESSOR).ok()?;
+        let step = Step::Idle(GzEncoder::new(Vec::new(), EFFORT));
+        Some(Self { client: client.clone(), _held: held, step })
+    }
+
+    /// The next compressed part. An error: it can't be made, and so the reply can't be completed.
+    pub(super) fn poll_packed(
+        &mut self,
+        cx: &mut Context<'_>,
+        answer: &mut BatchAnswer,
+    ) -> Poll<Option<Result<ReplyBytes, axum::Error>>> {
+        loop {
+            let packed = match &mut self.step {
+                Step::Ended => return Poll::Ready(None),
+                Step::Packing(packing) => match ready!(packing.poll_unpin(cx)) {
+                    None => return self.failed(),
+                    Some((encoder, packed)) => {
+                        self.step = Step::Idle(encoder);
+                        packed
+                    }
+                },
+                Step::Idle(_) => {
+                    let part = ready!(answer.poll_part(cx));
+                    let Step::Idle(encoder) = std::mem::replace(&mut self.step, Step::Ended) else {
+                        return Poll::Ready(None);
+                    };
+                    match part {
+                        None => match encoder.finish() {
+                            Ok(packed) => packed,
+                            Err(_) => return self.failed(),
+                        },
+                        Some(part) if part.len() < LARGE => match pack(encoder, &part) {
+                            None => return self.failed(),
+                            Some((encoder, packed)) => {
+                                self.step = Step::Idle(encoder);
+                                packed
+                            }
+                        },
+                        Some(part) => {
+                            self.step = Step::Packing(self.pack_large(encoder, part));
+                            continue;
+                        }
+                    }
+                }
+            };
+            if !packed.is_empty() {
+                let packed = ReplyBytes::counted(packed, Some(&self.client));
+                return Poll::Ready(Some(packed.map_err(axum::Error::new)));
+            }
+        }
+    }
+
+    fn pack_large(
+        &self,
+        encoder: Encoder,
+        part: ReplyBytes,
+    ) -> BoxFuture<'static, Option<(Encoder, Vec<u8>)>> {
+        let client = self.client.clone();
+        async move { client.run(Lane::Long, move || pack(encoder, &part)).await.ok()? }.boxed()
+    }
+
+    fn failed(&mut self) -> Poll<Option<Result<ReplyBytes, axum::Error>>> {
+        self.step = Step::Ended;
+        Poll::Ready(Some(Err(axum::Error::new("the reply can't be compressed"))))
+    }
+}
+
+fn pack(mut encoder: Encoder, part: &[u8]) -> Option<(Encoder, Vec<u8>)> {
+    encoder.write_all(part).ok()?;
+    let packed = std::mem::take(encoder.get_mut());
+    Some((encoder, packed))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::io::Read as _;
+
+    use esker_rpc::work::{Work, WorkConfig};
 
     use super::*;
 
@@ -87,14 +199,47 @@ mod tests {
         assert!(!accepted(None));
     }
 
+    fn client() -> Client {
+        Work::new(WorkConfig::default()).client(None)
+    }
+
+    fn unpack(packed: &[u8]) -> Vec<u8> {
+        let mut unpacked = Vec::new();
+        flate2::read::GzDecoder::new(packed).read_to_end(&mut unpacked).unwrap();
+        unpacked
+    }
+
     #[tokio::test]
     async fn small_and_large_bodies_survive() {
         for size in [1400, LARGE, 3 * LARGE] {
-            let body: Bytes = (0..size).map(|n| (n % 251) as u8).collect();
-            let packed = compress(body.clone()).await.unwrap();
-            let mut unpacked = Vec::new();
-            flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut unpacked).unwrap();
-            assert!(packed.len() < body.len() && unpacked == body, "{size}");
+            let body: Vec<u8> = (0..size).map(|n| (n % 251) as u8).collect();
+            let packed = compress(&client(), &Arc::new(body.clone())).await.unwrap();
+            assert!(packed.len() < body.len() && unpack(&packed) == body, "{size}");
         }
+    }
+
+    #[tokio::test]
+    async fn parts_are_compressed_as_they_come() {
+        let long = "x".repeat(3 * LARGE);
+        let service = esker_rpc::MethodTable::new("toy")
+            .on_list("long", |text: &String, (): ()| Ok(text.clone()))
+            .bind(Arc::new(long.clone()));
+        let server = esker_rpc::evm::Server::new(service, esker_rpc::evm::Limits::default());
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"toy_long"}"#;
+        let none = r#"{"jsonrpc":"2.0","id":2,"method":"toy_none"}"#;
+        let client = client();
+        let caller = esker_rpc::Caller { client: Some(client.clone()), ..Default::default() };
+        let body = format!("[{none},{call},{none},{call}]");
+        let mut answer = BatchAnswer::new(&server, &caller, body.clone(), LARGE);
+        let mut packer = Packer::new(&client).unwrap();
+        let mut packed = Vec::new();
+        while let Some(part) = poll_fn(|cx| packer.poll_packed(cx, &mut answer)).await {
+            packed.extend_from_slice(&part.unwrap());
+        }
+        let plain = server.answer(body.as_bytes(), None, &caller).await.into_bytes();
+        assert!(plain.len() > 6 * LARGE && packed.len() < LARGE);
+        assert_eq!(unpack(&packed), plain);
+        drop((packer, answer));
+        assert_eq!(client.work().stats().reply_bytes, 0);
     }
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use esker_chain::{Dialect, Route};
-use esker_primitives::ChainId;
 use esker_primitives::sync::Mutex;
+use esker_primitives::{ChainId, excerpt};
 use esker_rpc::{Service, evm};
 use thiserror::Error;
 
@@ -75,6 +75,8 @@ impl Readiness {
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) endpoint: Endpoint,
+    /// Only pages of trusted origins are answered.
+    pub(crate) trusted_callers_only: bool,
     /// `None` for what belongs to no chain.
     pub(crate) ready: Option<Readiness>,
     pub(crate) metrics: Arc<EndpointMetrics>,
@@ -84,7 +86,7 @@ pub(crate) struct Target {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum RouteError {
     /// The path leads somewhere already. The text is the reference's.
-    #[error("route is either already aliased or already maps to a handle: {0}")]
+    #[error("route is either already aliased or already maps to a handle: {}", excerpt(.0))]
     Taken(String),
     /// There are [`MAX_PATHS`] already.
     #[error("too many routes: {MAX_PATHS}")]
@@ -204,7 +206,8 @@ impl Routes {
         if let Endpoint::Evm(server) = &target.endpoint {
             let (endpoint, ready) = (Endpoint::EvmBoth(server.clone()), target.ready.clone());
             let metrics = Arc::clone(&target.metrics);
-            target = Arc::new(Target { endpoint, ready, metrics });
+            let trusted_callers_only = target.trusted_callers_only;
+            target = Arc::new(Target { endpoint, trusted_callers_only, ready, metrics });
         }
         let rooted = Self::new(Arc::clone(&self.metrics));
         let only = vec![(String::new(), target)];
@@ -243,7 +246,8 @@ impl Routes {
 
     fn target(&self, label: &str, endpoint: Endpoint, ready: Option<Readiness>) -> Arc<Target> {
         let metrics = Arc::new(self.metrics.endpoint(label, endpoint.service()));
-        Arc::new(Target { endpoint, ready, metrics })
+        let trusted_callers_only = endpoint.is_for_trusted_callers();
+        Arc::new(Target { endpoint, trusted_callers_only, ready, metrics })
     }
 
     fn add(
@@ -310,6 +314,11 @@ impl Plan {
 }
 
 impl Endpoint {
+    /// Whether every method is for trusted callers; then the whole path is.
+    pub(super) fn is_for_trusted_callers(&self) -> bool {
+        self.service().is_some_and(Service::is_for_trusted_callers)
+    }
+
     fn service(&self) -> Option<&Service> {
         match self {
             Self::J2(service) => Some(service),

@@ -9,25 +9,21 @@ use esker_chain::Shutdown;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::dispatch::HttpState;
 
-/// Smallest buffer that the HTTP library takes for a request's head.
-const LEAST_HEAD_LIMIT: usize = 8192;
-/// Open files of a node besides its connections: store, logs, listeners, with room to spare.
-const OTHER_FILES: u64 = 512;
+/// Bytes of a connection that the system holds before it sends them.
+const MAX_UNSENT: u32 = 128 * 1024;
+/// Smallest buffer that the HTTP library takes.
+const LEAST_BUFFER: usize = 8192;
 /// How long accepting rests after the system refused a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves these listeners until `stop`, then ends: listeners at once, waiting connections at once, running requests
 /// with their reply or after the configured grace. Nothing of the server runs when it returns, upgraded
 /// connections apart.
-///
-/// Raises the process's limit of open files to what the configured connections need, as far as the system lets it.
 pub async fn serve(listeners: Vec<TcpListener>, state: Arc<HttpState>, mut stop: Shutdown) {
-    raise_file_limit(state.config().max_connections);
     let accepting = async {
         let accepts = listeners.iter().map(|listener| accept(listener, &state));
         futures_util::future::join_all(accepts).await;
@@ -43,37 +39,18 @@ pub async fn serve(listeners: Vec<TcpListener>, state: Arc<HttpState>, mut stop:
     connections.stop(state.config().shutdown_grace).await;
 }
 
-/// Systems start processes with a limit of about a thousand and let them raise it.
-fn raise_file_limit(connections: usize) {
-    let mut limit = getrlimit(Resource::Nofile);
-    let needed = connections as u64 + OTHER_FILES;
-    let most = limit.maximum.unwrap_or(u64::MAX);
-    if limit.current.is_some_and(|current| current < needed.min(most)) {
-        limit.current = Some(needed.min(most));
-        if let Err(error) = setrlimit(Resource::Nofile, limit) {
-            tracing::warn!(%error, "cannot raise the limit of open files");
-        }
-    }
-}
-
 async fn accept(listener: &TcpListener, state: &Arc<HttpState>) {
-    let mut failing = false;
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                failing = false;
                 state.connections().make_room().await;
                 spawn(stream, state);
             }
             // The client has gone already.
             Err(error) if is_of_the_client(&error) => {}
             Err(error) => {
-                if !failing {
-                    tracing::warn!(%error, "cannot accept connections");
-                }
-                failing = true;
-                // Most likely there are no file descriptors left.
-                state.connections().close_longest_waiting();
+                // Most likely there are no file descriptors left, in the process or in the system.
+                state.connections().refused_by_the_system(&error);
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -85,16 +62,28 @@ fn is_of_the_client(error: &std::io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
+/// Lets the system hold little of what a client does not read: what is held belongs into the node's own account. What
+/// is on its way is not bounded by this, and so neither is the speed.
+fn limit_unsent(stream: &TcpStream) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(MAX_UNSENT);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = stream;
+}
+
 fn spawn(stream: TcpStream, state: &Arc<HttpState>) {
     // Replies are written whole, so there is nothing to wait for. A socket that does not take the option works.
     let _ = stream.set_nodelay(true);
+    limit_unsent(&stream);
     let (io, connection) = state.connections().open(stream);
     let config = state.config();
     let mut http = http1::Builder::new();
     // The table of connections keeps the time.
     http.header_read_timeout(None)
         .keep_alive(config.keep_alive)
-        .max_buf_size(config.head_limit.max(LEAST_HEAD_LIMIT));
+        // Counted from a head's first byte to its end, however it comes.
+        .max_header_size(config.head_limit)
+        .max_buf_size(config.head_limit.max(LEAST_BUFFER));
     let service = {
         let (state, connection) = (Arc::clone(state), Arc::clone(&connection));
         service_fn(move |request| {

@@ -16,6 +16,31 @@ pub struct Rotation {
     pub max_files: u32,
 }
 
+/// Makes the folder if need be, and opens each logger's file for writing; that of the first is made.
+///
+/// A full disk passes: it may have room later, and lines are lost until then.
+pub(super) fn check<'a>(
+    folder: &Path,
+    loggers: impl IntoIterator<Item = &'a str>,
+) -> Result<(), (PathBuf, io::Error)> {
+    let may_pass = |error: &io::Error| {
+        matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    };
+    let check = |path: PathBuf, result: io::Result<()>| match result {
+        Err(error) if !may_pass(&error) => Err((path, error)),
+        _ => Ok(()),
+    };
+    check(folder.to_owned(), fs::create_dir_all(folder))?;
+    for (index, logger) in loggers.into_iter().enumerate() {
+        let path = folder.join(file_name(logger));
+        if index == 0 || path.exists() {
+            let opened = OpenOptions::new().create(true).append(true).open(&path);
+            check(path, opened.map(drop))?;
+        }
+    }
+    Ok(())
+}
+
 /// The folder of log files; a file is opened at its first line.
 #[derive(Debug)]
 pub(super) struct LogFiles {
@@ -30,7 +55,7 @@ impl LogFiles {
     }
 
     /// Appends one line, its end included. A line that can't be written is lost: a full disk must not
-    /// stop the node from answering.
+    /// stop the node from answering. Later lines are written again when there is room.
     pub(super) fn write(&self, logger: &str, line: &[u8]) {
         let mut open = self.open.lock();
         if let Some(file) = open.get_mut(logger) {
@@ -49,6 +74,8 @@ struct LogFile {
     path: PathBuf,
     file: File,
     bytes: u64,
+    /// Its last line was cut short by a full disk.
+    is_torn: bool,
 }
 
 impl LogFile {
@@ -60,33 +87,58 @@ impl LogFile {
     fn open_path(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(&path)?;
         let bytes = file.metadata()?.len();
-        Ok(Self { path, file, bytes })
+        Ok(Self { path, file, bytes, is_torn: false })
     }
 
     fn append(&mut self, line: &[u8], rotation: Rotation) -> io::Result<()> {
         let size = line.len() as u64;
         if self.bytes > 0 && self.bytes.saturating_add(size) > rotation.max_bytes {
-            self.rotate(rotation.max_files)?;
+            // A file that can't be rotated goes on, and is tried again when it has grown by as much again.
+            let rotated = self.rotate(rotation.max_files);
+            self.bytes = 0;
+            if rotated.is_ok() {
+                self.is_torn = false;
+            }
         }
-        self.file.write_all(line)?;
+        if self.is_torn {
+            self.file.write_all(b"\n")?;
+            self.is_torn = false;
+        }
+        let mut rest = line;
+        while !rest.is_empty() {
+            match self.file.write(rest) {
+                Ok(written) if written > 0 => rest = &rest[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                failed => {
+                    self.is_torn = rest.len() < line.len();
+                    return failed.and(Err(io::ErrorKind::WriteZero.into()));
+                }
+            }
+        }
         self.bytes += size;
         Ok(())
     }
 
     fn rotate(&mut self, keep: u32) -> io::Result<()> {
         if keep == 0 {
-            self.file.set_len(0)?;
-            self.bytes = 0;
-            return Ok(());
+            return self.file.set_len(0);
         }
+        // Without room for a new file nothing is renamed.
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(".new");
+        let next = PathBuf::from(name);
+        let file = OpenOptions::new().create(true).append(true).open(&next)?;
         for n in (1..keep).rev() {
             let from = numbered(&self.path, n);
             if from.exists() {
                 fs::rename(from, numbered(&self.path, n + 1))?;
             }
         }
-        fs::rename(&self.path, numbered(&self.path, 1))?;
-        *self = Self::open_path(self.path.clone())?;
+        if self.path.exists() {
+            fs::rename(&self.path, numbered(&self.path, 1))?;
+        }
+        fs::rename(next, &self.path)?;
+        self.file = file;
         Ok(())
     }
 }
@@ -140,6 +192,59 @@ mod tests {
         let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
         assert_eq!(read("X.log.1"), "one\ntwo\n");
         assert_eq!(read("X.log"), "three\n");
+    }
+
+    #[test]
+    fn folders_and_files_that_can_not_be_written_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("new/logs");
+        check(&folder, ["main", "X"]).unwrap();
+        assert!(folder.join("main.log").exists() && !folder.join("X.log").exists());
+        // A folder where a file should be, a file where a folder should be: root may not write these either.
+        fs::create_dir(folder.join("X.log")).unwrap();
+        assert_eq!(check(&folder, ["main", "X"]).unwrap_err().0, folder.join("X.log"));
+        let file = folder.join("main.log");
+        assert_eq!(check(&file, ["main"]).unwrap_err().0, file);
+        assert_eq!(check(&file.join("logs"), ["main"]).unwrap_err().0, file.join("logs"));
+    }
+
+    #[test]
+    fn a_file_that_can_not_be_rotated_goes_on_and_is_rotated_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = LogFiles::new(dir.path().into(), Rotation { max_bytes: 10, max_files: 2 });
+        // In the place of the next file.
+        let obstacle = dir.path().join("X.log.new");
+        fs::create_dir(&obstacle).unwrap();
+        for line in ["aaaa\n", "bbbb\n", "cccc\n", "dddd\n"] {
+            files.write("X", line.as_bytes());
+        }
+        let read = |name: &str| fs::read_to_string(dir.path().join(name)).ok();
+        assert_eq!(read("X.log").as_deref(), Some("aaaa\nbbbb\ncccc\ndddd\n"));
+        assert_eq!(read("X.log.1"), None);
+        fs::remove_dir(&obstacle).unwrap();
+        // Somebody removed the file meanwhile.
+        fs::remove_file(dir.path().join("X.log")).unwrap();
+        files.write("X", b"eeee\n");
+        files.write("X", b"ffff\n");
+        assert_eq!(read("X.log").as_deref(), Some("eeee\nffff\n"));
+        assert_eq!(read("X.log.1"), None);
+    }
+
+    #[test]
+    fn a_line_that_was_cut_short_ends_before_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("X.log");
+        let rotation = Rotation { max_bytes: 100, max_files: 1 };
+        let mut file = LogFile::open_path(path.clone()).unwrap();
+        file.append(b"whole\n", rotation).unwrap();
+        file.append(b"cut sh", rotation).unwrap();
+        file.is_torn = true;
+        file.append(b"next\n", rotation).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "whole\ncut sh\nnext\n");
+        // A disk that takes nothing at all leaves no half line.
+        file.file = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        assert!(file.append(b"lost\n", rotation).is_err());
+        assert!(!file.is_torn);
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod files;
 mod layer;
 mod levels;
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use tracing_subscriber::layer::SubscriberExt;
@@ -46,6 +46,16 @@ pub struct LogConfig {
     pub folder: Option<PathBuf>,
     /// When files are rotated and how many are kept.
     pub rotation: Rotation,
+}
+
+/// Checks that the files can be written, so that a node does not run for months without a log.
+///
+/// # Errors
+/// The folder or file that can't be written, and what the system said.
+pub fn check_files(config: &LogConfig) -> Result<(), (PathBuf, io::Error)> {
+    let Some(folder) = &config.folder else { return Ok(()) };
+    let chains = config.chains.iter().map(|(name, _)| name.as_str());
+    files::check(folder, std::iter::once(MAIN).chain(chains))
 }
 
 /// Begins to log, for the whole process. Where a process logs already (several nodes in one test) the

@@ -63,12 +63,18 @@ families! {
         "Time from a request's head to its reply, the arrival of the body included.";
     IN_FLIGHT = Gauge "esker_http_requests_in_flight" [] "Requests in handlers.";
     BODY_MEMORY = Gauge "esker_http_body_memory_bytes" [] "Bytes of large request bodies held at once.";
+    REPLY_MEMORY = Gauge "esker_http_reply_memory_bytes" [] "Bytes of replies that are held until their clients have read them, small ones apart.";
+    REPLIES_REFUSED = Counter "esker_http_replies_refused_total" [] "Replies that were not held: too large, or too many at once.";
+    WORK_WAITING = Gauge "esker_rpc_calls_waiting" [] "Calls that wait for a thread.";
+    WORK_RUNNING = Gauge "esker_rpc_calls_running" [] "Calls that run on a thread, those answered at once apart.";
+    WORK_REFUSED = Counter "esker_rpc_calls_refused_total" [] "Calls that were refused because too many waited.";
     CONNECTIONS = Gauge "esker_http_connections" [] "Open connections.";
     CONNECTIONS_OPENED = Counter "esker_http_connections_opened_total" [] "Connections accepted.";
     CONNECTIONS_CLOSED = Counter "esker_http_connections_closed_total" ["reason"]
         "Connections that this side closed: too slow with its header, body (or a message of a websocket) or in \
          taking the reply (write), idle for too long, or the one waiting longest when a new one needed room; \
-         websockets without a pong, or whose notifications were not taken in time (overrun).";
+         websockets without a pong, or whose notifications were not taken in time (overrun); those that left a reply \
+         unread when replies held all the memory that there is for them (unread).";
     RECEIVED_BYTES = Counter "esker_http_received_bytes_total" [] "Bytes of request bodies, and what came over websockets.";
     SENT_BYTES = Counter "esker_http_sent_bytes_total" [] "Bytes of reply bodies and of messages of websockets, as sent; streams are not counted.";
     HEIGHT = Gauge "esker_chain_height" ["chain"] "Height of the last accepted block.";
@@ -76,11 +82,20 @@ families! {
     TRANSACTIONS = Counter "esker_chain_transactions_accepted_total" ["chain"] "Transactions accepted.";
     MEMPOOL_TRANSACTIONS = Gauge "esker_chain_mempool_transactions" ["chain"] "Transactions that wait for a block.";
     MEMPOOL_BYTES = Gauge "esker_chain_mempool_bytes" ["chain"] "Bytes of the transactions that wait for a block.";
+    MEMPOOL_DROPPED = Counter "esker_chain_mempool_dropped_total" ["chain", "reason"]
+        "Transactions that had been taken in and left the pool of an EVM chain without being mined: replaced by their \
+         sender, outbid while the pool was full, nonce_used by another one, funds no longer there, gas_limit of \
+         blocks lowered, expired or queue_full while they could not run yet, restart: refused when taken in again.";
+    MEMPOOL_REFUSED = Counter "esker_chain_mempool_refused_total" ["chain", "reason"]
+        "Transactions that the pool of an EVM chain did not take; the reason names the rule.";
     STORE_SIZE = Gauge "esker_store_size_bytes" [] "Bytes that the store occupies.";
     OLDEST_READER = Gauge "esker_store_oldest_reader_ms" []
         "Age of the oldest open snapshot in ms; while one lives, space is not reused.";
     COMMITS = Counter "esker_store_commits_total" ["outcome"] "Write transactions: ok, failed.";
     COMMIT_SECONDS = Histogram "esker_store_commit_seconds" [] "Time of a write transaction.";
+    STORE_WRITABLE = Gauge "esker_store_writable" []
+        "1 while the store takes writes; 0 while the disk is full or fails, so that no blocks are made and writes are \
+         refused.";
     CHECKS_FAILING = Gauge "esker_health_checks_failing" [] "Health checks that failed when they last ran.";
 }
 

@@ -11,13 +11,15 @@ mod store;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use esker_chain::ChainStats;
+use esker_chain::{ChainStats, PoolFigures};
 use esker_primitives::sync::Mutex;
-use esker_storage::KvStore;
+use esker_rpc::work::Work;
+use esker_storage::{KvStore, WriteRefusal};
 use prometheus::{
     Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
     TextEncoder,
 };
+use tokio::sync::watch;
 
 pub use families::{Family, Kind, render_docs};
 pub(crate) use http::{EndpointMetrics, MethodName, Outcome};
@@ -36,6 +38,7 @@ pub(crate) enum Closed {
     Room,
     Pong,
     Overrun,
+    Unread,
 }
 
 impl Closed {
@@ -48,6 +51,7 @@ impl Closed {
             Self::Room => "room",
             Self::Pong => "pong",
             Self::Overrun => "overrun",
+            Self::Unread => "unread",
         }
     }
 }
@@ -59,6 +63,11 @@ pub struct Metrics {
     pub(crate) request_seconds: HistogramVec,
     pub(crate) in_flight: IntGauge,
     pub(crate) body_memory: IntGauge,
+    reply_memory: IntGauge,
+    replies_refused: IntCounter,
+    work_waiting: IntGauge,
+    work_running: IntGauge,
+    work_refused: IntCounter,
     pub(crate) connections: IntGauge,
     pub(crate) connections_opened: IntCounter,
     connections_closed: IntCounterVec,
@@ -69,15 +78,18 @@ pub struct Metrics {
     transactions: IntCounterVec,
     mempool_transactions: IntGaugeVec,
     mempool_bytes: IntGaugeVec,
+    mempool_dropped: IntCounterVec,
+    mempool_refused: IntCounterVec,
     store_size: IntGauge,
     oldest_reader: IntGauge,
+    store_writable: IntGauge,
     commits: IntCounterVec,
     commit_seconds: Histogram,
     checks_failing: IntGauge,
     sources: Mutex<Sources>,
 }
 
-type StatsFn = Box<dyn Fn() -> ChainStats + Send + Sync>;
+type StatsFn = Box<dyn Fn() -> (ChainStats, PoolFigures) + Send + Sync>;
 
 /// What is asked when somebody looks.
 #[derive(Default)]
@@ -85,6 +97,9 @@ struct Sources {
     chains: Vec<WatchedChain>,
     /// Weak, so that a scrape target never keeps a data folder open.
     store: Option<Weak<dyn KvStore>>,
+    /// Why the store's writer is suspended.
+    refusal: Option<watch::Receiver<Option<WriteRefusal>>>,
+    work: Option<Work>,
 }
 
 struct WatchedChain {
@@ -92,6 +107,7 @@ struct WatchedChain {
     stats: StatsFn,
     /// What the counters show already.
     counted: ChainStats,
+    counted_pool: PoolFigures,
 }
 
 impl Default for Metrics {
@@ -114,6 +130,11 @@ impl Metrics {
             request_seconds: f::REQUEST_SECONDS.histograms(&registry),
             in_flight: f::IN_FLIGHT.int_gauge(&registry),
             body_memory: f::BODY_MEMORY.int_gauge(&registry),
+            reply_memory: f::REPLY_MEMORY.int_gauge(&registry),
+            replies_refused: f::REPLIES_REFUSED.int_counter(&registry),
+            work_waiting: f::WORK_WAITING.int_gauge(&registry),
+            work_running: f::WORK_RUNNING.int_gauge(&registry),
+            work_refused: f::WORK_REFUSED.int_counter(&registry),
             connections: f::CONNECTIONS.int_gauge(&registry),
             connections_opened: f::CONNECTIONS_OPENED.int_counter(&registry),
             connections_closed: f::CONNECTIONS_CLOSED.int_counters(&registry),
@@ -124,8 +145,11 @@ impl Metrics {
             transactions: f::TRANSACTIONS.int_counters(&registry),
             mempool_transactions: f::MEMPOOL_TRANSACTIONS.int_gauges(&registry),
             mempool_bytes: f::MEMPOOL_BYTES.int_gauges(&registry),
+            mempool_dropped: f::MEMPOOL_DROPPED.int_counters(&registry),
+            mempool_refused: f::MEMPOOL_REFUSED.int_counters(&registry),
             store_size: f::STORE_SIZE.int_gauge(&registry),
             oldest_reader: f::OLDEST_READER.int_gauge(&registry),
+            store_writable: f::STORE_WRITABLE.int_gauge(&registry),
             commits: f::COMMITS.int_counters(&registry),
             commit_seconds: f::COMMIT_SECONDS.histogram(&registry),
             checks_failing: f::CHECKS_FAILING.int_gauge(&registry),
@@ -136,18 +160,33 @@ impl Metrics {
 
     /// Shows this chain under its name from now on. `stats` is asked at every look; blocks are counted by the
     /// height's growth since now. What `stats` holds lives as long as the figures do.
-    pub fn watch_chain(&self, name: &str, stats: impl Fn() -> ChainStats + Send + Sync + 'static) {
-        let counted = ChainStats { height: stats().height, ..ChainStats::default() };
+    pub fn watch_chain(
+        &self,
+        name: &str,
+        stats: impl Fn() -> (ChainStats, PoolFigures) + Send + Sync + 'static,
+    ) {
+        let counted = ChainStats { height: stats().0.height, ..ChainStats::default() };
         self.sources.lock().chains.push(WatchedChain {
             name: name.to_owned(),
             stats: Box::new(stats),
             counted,
+            counted_pool: PoolFigures::default(),
         });
     }
 
     /// Shows this store's size and readers for as long as it lives.
     pub fn watch_store(&self, store: &Arc<dyn KvStore>) {
         self.sources.lock().store = Some(Arc::downgrade(store));
+    }
+
+    /// Shows whether this writer is suspended.
+    pub fn watch_writer(&self, refusal: watch::Receiver<Option<WriteRefusal>>) {
+        self.sources.lock().refusal = Some(refusal);
+    }
+
+    /// Shows how much work this server has.
+    pub(crate) fn watch_work(&self, work: &Work) {
+        self.sources.lock().work = Some(work.clone());
     }
 
     /// All figures as text.
@@ -177,10 +216,26 @@ impl Metrics {
             }
             self.oldest_reader.set(to_i64(store.oldest_reader_ms().unwrap_or(0)));
         }
+        let is_writable = sources.refusal.as_ref().is_none_or(|refusal| refusal.borrow().is_none());
+        self.store_writable.set(i64::from(is_writable));
+        if let Some(work) = &sources.work {
+            self.collect_work(work);
+        }
+    }
+
+    fn collect_work(&self, work: &Work) {
+        let stats = work.stats();
+        self.work_waiting.set(to_i64(stats.waiting));
+        self.work_running.set(to_i64(stats.running));
+        self.reply_memory.set(to_i64(stats.reply_bytes));
+        let count =
+            |counter: &IntCounter, now: u64| counter.inc_by(now.saturating_sub(counter.get()));
+        count(&self.work_refused, stats.refused);
+        count(&self.replies_refused, stats.replies_refused);
     }
 
     fn collect_chain(&self, chain: &mut WatchedChain) {
-        let now = (chain.stats)();
+        let (now, pool) = (chain.stats)();
         let label = &[chain.name.as_str()];
         self.height.with_label_values(label).set(to_i64(now.height));
         self.mempool_transactions.with_label_values(label).set(to_i64(now.mempool_txs));
@@ -192,6 +247,18 @@ impl Metrics {
             .with_label_values(label)
             .inc_by(now.accepted_txs.saturating_sub(chain.counted.accepted_txs));
         chain.counted = now;
+        let before = std::mem::replace(&mut chain.counted_pool, pool);
+        let now = &chain.counted_pool;
+        for (counters, now, before) in [
+            (&self.mempool_dropped, &now.dropped, &before.dropped),
+            (&self.mempool_refused, &now.refused, &before.refused),
+        ] {
+            for (place, (reason, count)) in now.iter().enumerate() {
+                let counted = before.get(place).map_or(0, |(_, count)| *count);
+                let counter = counters.with_label_values(&[chain.name.as_str(), reason]);
+                counter.inc_by(count.saturating_sub(counted));
+            }
+        }
     }
 }
 

@@ -41,6 +41,10 @@ impl KvStore for MeteredStore {
         self.store.flush()
     }
 
+    fn check_room(&self, bytes: usize) -> StorageResult<()> {
+        self.store.check_room(bytes)
+    }
+
     fn backup(&self, to: &Path) -> StorageResult<()> {
         self.store.backup(to)
     }

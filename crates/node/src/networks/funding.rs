@@ -1,4 +1,5 @@
-//! The transaction that gives the development accounts their X-Chain balance (decision 31).
+//! The transaction that gives the development accounts their X-Chain balance
+//! (docs/decisions.md, "Development network").
 
 use esker_primitives::ShortId;
 use esker_utxo::{

@@ -16,7 +16,7 @@ pub(super) const X_ALIASES: [&str; 2] = ["X", "avm"];
 /// Names of the C-Chain.
 pub(super) const C_ALIASES: [&str; 2] = ["C", "evm"];
 
-/// Base fee of the development network, wei (decision 31).
+/// Base fee of the development network, wei (docs/decisions.md, "Development network").
 const DEV_BASE_FEE: u64 = 1_000_000_000;
 
 /// A network known by name.
@@ -28,8 +28,8 @@ pub enum Preset {
     Test,
     /// The local network, 12345, in the reference's form of v1.12.0 on.
     Local,
-    /// The development network (decision 31): number and X-Chain of the local one, more accounts on the
-    /// C-Chain.
+    /// The development network (docs/decisions.md, "Development network"): number and X-Chain of the local one, more
+    /// accounts on the C-Chain.
     Dev,
 }
 
@@ -165,7 +165,8 @@ mod tests {
     use super::super::accounts::{DEV_ACCOUNTS, DEV_BALANCE, WELL_KNOWN};
     use super::*;
 
-    /// x-chain.md 4.3 and 4.4: X-Chain, native asset, C-Chain, genesis block; bytes and hash of the genesis.
+    /// docs/protocol/x-chain-genesis.md, "Known networks": X-Chain, native asset, C-Chain, genesis block; bytes and
+    /// hash of the genesis.
     const TABLE: [(Preset, [&str; 4], usize, &str); 3] = [
         (
             Preset::Main,
@@ -202,6 +203,23 @@ mod tests {
         ),
     ];
 
+    /// Contracts of the development network: address, nonce, and the hash of the code that lies there on the
+    /// Ethereum main network.
+    const DEV_CONTRACTS: [(&str, &str, &str); 2] = [
+        // The CREATE2 deployer.
+        (
+            "0x4e59b44847b379578588920cA78FbF26c0B4956C",
+            "0x1",
+            "0x2fa86add0aed31f33a762c9d88e807c475bd51d0f52bd0955754b2608f7e4989",
+        ),
+        // Multicall3.
+        (
+            "0xcA11bde05977b3631167028862bE2a173976CA11",
+            "0x1",
+            "0xd5c15df687b16f2ff992fc8d767b4216323184a2bbc6ee2f9c398c318e770891",
+        ),
+    ];
+
     #[test]
     fn the_presets_have_the_references_ids() {
         for (preset, ids, bytes, hash) in TABLE {
@@ -233,6 +251,12 @@ mod tests {
         for account in DEV_ACCOUNTS {
             let entry = alloc.as_object_mut().unwrap().remove(&account.c_address[2..]).unwrap();
             assert_eq!(entry, serde_json::json!({"balance": format!("{wei:#x}")}));
+        }
+        for (address, nonce, code_hash) in DEV_CONTRACTS {
+            let entry = alloc.as_object_mut().unwrap().remove(&address[2..]).unwrap();
+            let code = hex::decode(&entry["code"].as_str().unwrap()[2..]).unwrap();
+            assert_eq!(alloy_primitives::keccak256(code).to_string(), code_hash, "{address}");
+            assert_eq!((&entry["balance"], &entry["nonce"]), (&"0x0".into(), &nonce.into()));
         }
         let well_known = alloc.get(&WELL_KNOWN.c_address[2..]);
         assert!(well_known.is_some());

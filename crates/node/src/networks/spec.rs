@@ -82,7 +82,7 @@ pub struct Fees {
 }
 
 impl Fees {
-    /// Those of a network (x-chain.md 3.1).
+    /// Those of a network (docs/protocol/x-chain-rules.md, "Fees").
     pub const fn of_network(network_id: u32) -> Self {
         let create_asset_tx_fee = match network_id {
             network::MAIN_ID | network::TEST_ID => 10_000_000,

@@ -41,7 +41,9 @@ fn open(config: &Config) -> Result<Store, UserError> {
     if !meta::is_store(path) {
         return Err(UserError::NoData(path.to_owned()));
     }
-    let options = meta::OpenOptions { map_size: config.settings.store_map_size.0, durable: true };
+    let map_size = config.settings.store_map_size.0;
+    // These writes are small, and one of them may be what makes room.
+    let options = meta::OpenOptions { map_size, durable: true, disk_reserve: 0 };
     Ok(Store::new(Arc::new(meta::open_dir(path, &options)?))?)
 }
 
@@ -75,7 +77,7 @@ async fn carry_out(command: &UserCommand, keystore: &Arc<Keystore>) -> Result<St
 fn shown(name: &str) -> String {
     match name.chars().all(go::is_print) {
         true => name.to_owned(),
-        false => go::quote(name),
+        false => go::quote_whole(name),
     }
 }
 

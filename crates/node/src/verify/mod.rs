@@ -153,7 +153,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
 
 /// A store for rows that should be there; it goes with its last use.
 fn scratch() -> Result<Scratch, StorageError> {
-    let options = meta::OpenOptions { map_size: SCRATCH_MAP_SIZE, durable: false };
+    let options = meta::OpenOptions { map_size: SCRATCH_MAP_SIZE, durable: false, disk_reserve: 0 };
     Ok(Scratch::new(Arc::new(meta::open_temp(&options)?)))
 }
 

@@ -12,7 +12,6 @@ use super::data::DataFolder;
 use super::{StartError, first_start};
 use crate::chains::{AliasTable, Chain, factory};
 use crate::config::Config;
-use crate::metrics::Metrics;
 use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
 
 /// Chains with the machine over them; nothing runs yet.
@@ -64,7 +63,7 @@ pub(crate) fn open_unchecked(
     config: &Config,
     clock: &Arc<dyn Clock>,
 ) -> Result<(Store, Vec<(ChainSpec, Chain)>), StartError> {
-    let store = DataFolder::of(config)?.open_store(config, &Arc::new(Metrics::new()))?;
+    let store = DataFolder::of(config)?.open_offline_store(config)?;
     let (_, chains, _) = build(config, &store, &Keystore::disabled(), clock)?;
     Ok((store, chains))
 }
@@ -76,7 +75,7 @@ pub(crate) fn open_offline(
     clock: &Arc<dyn Clock>,
     machine: MachineConfig,
 ) -> Result<(Store, OpenChains), StartError> {
-    let store = DataFolder::of(config)?.open_store(config, &Arc::new(Metrics::new()))?;
+    let store = DataFolder::of(config)?.open_offline_store(config)?;
     let chains = open(config, &store, keystore, clock, machine)?;
     Ok((store, chains))
 }

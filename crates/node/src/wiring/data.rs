@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker_storage::meta::{self, OpenOptions, TempFolder};
-use esker_storage::{StorageResult, Store};
+use esker_storage::{KvStore, RetryPolicy, StorageResult, Store};
 
 use super::StartError;
 use crate::config::Config;
@@ -36,24 +36,46 @@ impl DataFolder {
         }
     }
 
-    /// Opens the store, takes the folder for this process alone, and makes sure that it belongs to the network.
+    /// The folder, where it is there at the next start.
+    pub(super) fn kept(&self) -> Option<&Path> {
+        match self {
+            Self::Kept(path) => Some(path),
+            Self::Temporary(_) => None,
+        }
+    }
+
+    /// Opens the store of a node, which goes on when its disk is full ([`Self::open_kv`]).
     pub(super) fn open_store(
         &self,
         config: &Config,
         metrics: &Arc<Metrics>,
     ) -> StorageResult<Store> {
+        let store = Store::retrying(self.open_kv(config, metrics)?, RetryPolicy::NODE)?;
+        metrics.watch_writer(store.writer.refusal());
+        Ok(store)
+    }
+
+    /// Opens the store for a command, which ends with the first error ([`Self::open_kv`]).
+    pub(super) fn open_offline_store(&self, config: &Config) -> StorageResult<Store> {
+        Store::new(self.open_kv(config, &Arc::new(Metrics::new()))?)
+    }
+
+    /// Opens the store, takes the folder for this process alone, and makes sure that it belongs to the network.
+    fn open_kv(&self, config: &Config, metrics: &Arc<Metrics>) -> StorageResult<Arc<dyn KvStore>> {
         let map_size = config.settings.store_map_size.0;
+        let disk_reserve = config.settings.store_disk_reserve;
         let options = match self {
-            Self::Kept(_) => OpenOptions { map_size, durable: true },
+            Self::Kept(_) => OpenOptions { map_size, durable: true, disk_reserve },
             Self::Temporary(_) => {
-                OpenOptions { map_size: map_size.min(TEMPORARY_MAP_SIZE), durable: false }
+                let map_size = map_size.min(TEMPORARY_MAP_SIZE);
+                OpenOptions { map_size, durable: false, disk_reserve }
             }
         };
         let lmdb = Arc::new(meta::open_dir(self.path(), &options)?);
         let network = &config.network;
         let identity = meta::Identity { network_id: network.id, genesis: network.fingerprint() };
         meta::bind(lmdb.as_ref(), &identity)?;
-        Store::new(Arc::new(MeteredStore::new(lmdb, Arc::clone(metrics))))
+        Ok(Arc::new(MeteredStore::new(lmdb, Arc::clone(metrics))))
     }
 
     /// Who this node is; keys are kept with the data.

@@ -69,6 +69,14 @@ pub enum StartError {
         /// What the system said.
         error: io::Error,
     },
+    /// Logs can't be written.
+    #[error("can't write logs to {}: {error}; choose another --log-dir", path.display())]
+    Logs {
+        /// The folder or file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
     /// The system gives no thread.
     #[error("can't start a thread: {0}")]
     Thread(io::Error),
@@ -90,7 +98,9 @@ impl StartError {
             Self::Storage(error) => of_storage(error),
             Self::Identity(IdentityError::Damaged { .. }) => exit_code::DAMAGED,
             Self::PortInUse { .. } => exit_code::PORT_IN_USE,
-            Self::Alias(_) | Self::Route(_) | Self::Listen { .. } => exit_code::CONFIG,
+            Self::Alias(_) | Self::Route(_) | Self::Listen { .. } | Self::Logs { .. } => {
+                exit_code::CONFIG
+            }
             Self::Chain(error)
             | Self::Engine(
                 EngineError::Chain(error) | EngineError::Finalize(FinalizeError::Chain(error)),

@@ -68,10 +68,17 @@ pub(super) async fn fund_dev_accounts(
     }
     let mut events = machine.subscribe();
     let id = xvm.issue(tx.bytes()).map_err(|error| fault(&error))?;
+    let mut refusal = xvm.context().store.writer.refusal();
     loop {
-        match events.recv().await {
-            Ok(AcceptedEvent { .. }) | Err(RecvError::Lagged(_)) => {}
-            Err(RecvError::Closed) => return Err(fault(&"the node is stopping")),
+        tokio::select! {
+            event = events.recv() => match event {
+                Ok(AcceptedEvent { .. }) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return Err(fault(&"the node is stopping")),
+            },
+            Ok(refused) = refusal.wait_for(Option::is_some) => {
+                let text = refused.as_ref().map(ToString::to_string).unwrap_or_default();
+                return Err(fault(&text));
+            }
         }
         let status = xvm.view().and_then(|view| view.tx_status(&id)).map_err(|e| fault(&e))?;
         match status {

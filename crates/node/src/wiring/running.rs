@@ -6,10 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use esker_chain::{Machine, ShutdownTrigger};
+use esker_chain::{ChainError, EngineError, FinalizeError, Machine, Maintenance, ShutdownTrigger};
 use esker_primitives::NodeId;
-use esker_storage::Store;
-use esker_xvm::Maintenance;
+use esker_storage::{StorageError, Store};
 use tokio::task::JoinHandle;
 
 use super::StartError;
@@ -18,6 +17,7 @@ use super::engine::EngineThread;
 use crate::chains::Chain;
 use crate::config::{Config, ConfigError};
 use crate::http::Routes;
+use crate::journal;
 use crate::logging::LogLevels;
 use crate::networks::P_ALIASES;
 use crate::screen::{self, Ready};
@@ -148,11 +148,13 @@ impl RunningNode {
     /// Ends the node: running requests get their answers, what is being written is written. Takes under a
     /// second unless the disk is slow.
     ///
+    /// A block that waits for room on the disk is given up: nobody was told that it is accepted.
+    ///
     /// # Errors
     /// The engine had failed, or the last writes did.
     pub async fn stop(self) -> Result<(), StartError> {
         let begun = Instant::now();
-        let Self { stop, tasks, mut engine, maintenance, store, folder, config, .. } = self;
+        let Self { stop, tasks, mut engine, maintenance, chains, store, folder, config, .. } = self;
         if let Some(path) = &config.settings.ready_file {
             // It may never have been written, or be gone.
             let _gone = std::fs::remove_file(path);
@@ -163,7 +165,15 @@ impl RunningNode {
                 tracing::error!(%error, "a task of the node did not end well");
             }
         }
-        let engine = engine.stop().await;
+        store.writer.stop_waiting().await;
+        let engine = without_refusal(engine.stop().await);
+        if let Some(path) = folder.kept() {
+            let vms: Vec<_> = chains.iter().map(Chain::vm).collect();
+            if let Err(error) = journal::write(path, &vms) {
+                tracing::error!(%error, "what waits can't be kept for the next start, and is lost");
+            }
+        }
+        drop(chains);
         drop(maintenance);
         let written = store.writer.close().await;
         drop(store);
@@ -172,6 +182,19 @@ impl RunningNode {
         tracing::info!(ms, "stopped");
         engine?;
         Ok(written?)
+    }
+}
+
+/// An engine that ended with its last block refused by the disk has ended as asked.
+fn without_refusal(ended: Result<(), StartError>) -> Result<(), StartError> {
+    match ended {
+        Err(StartError::Engine(EngineError::Finalize(FinalizeError::Chain(
+            ChainError::Storage(StorageError::Refused(refusal)),
+        )))) => {
+            tracing::warn!(%refusal, "a block that was not accepted yet is given up");
+            Ok(())
+        }
+        ended => ended,
     }
 }
 

@@ -22,11 +22,11 @@ fn ids() {
         expect!["invalid input checksum"],
     );
     check(id("6Y3kysjF9jnHnYkdS9yGAuoHyae2eNmea"), expect!["invalid input checksum"]);
-    check(id("0x"), expect!["base58 decoding error: invalid base58 digit ('0')"]);
-    check(id("a'b"), expect![[r#"base58 decoding error: invalid base58 digit ('\'')"#]]);
-    check(id("a\u{7f}"), expect![[r#"base58 decoding error: invalid base58 digit ('\x7f')"#]]);
-    check(id("aé0"), expect!["base58 decoding error: high-bit set on invalid digit"]);
-    check(id("a0é"), expect!["base58 decoding error: invalid base58 digit ('0')"]);
+    check(id("0x"), expect!["base58 decoding error: Invalid base58 digit ('0')"]);
+    check(id("a'b"), expect![[r#"base58 decoding error: Invalid base58 digit ('\'')"#]]);
+    check(id("a\u{7f}"), expect![[r#"base58 decoding error: Invalid base58 digit ('\x7f')"#]]);
+    check(id("aé0"), expect!["base58 decoding error: High-bit set on invalid digit"]);
+    check(id("a0é"), expect!["base58 decoding error: Invalid base58 digit ('0')"]);
     check(id("45PJLL"), expect!["invalid hash length: expected 32 bytes but got 0"]);
     check(
         id("B6D4v1VtPYLbiUvYXtW4Px8oE9imC2vGW"),
@@ -43,7 +43,7 @@ fn ids() {
     check(cb58::decode(&"z".repeat(cb58::MAX_TEXT_LEN)), expect!["invalid input checksum"]);
     check(
         cb58::decode(&format!("{}0", "z".repeat(cb58::MAX_TEXT_LEN))),
-        expect!["base58 decoding error: invalid base58 digit ('0')"],
+        expect!["base58 decoding error: Invalid base58 digit ('0')"],
     );
 }
 

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use esker_primitives::excerpt;
+
 use super::ArgumentError;
 use crate::go_json::{Document, Kind};
 
@@ -99,7 +101,7 @@ fn number<T: std::str::FromStr + Default>(
         Kind::Number => {
             let literal = std::str::from_utf8(value.as_bytes()).unwrap_or_default();
             literal.parse().map_err(|_| ArgumentError::Type {
-                found: Cow::Owned(format!("number {literal}")),
+                found: Cow::Owned(format!("number {}", excerpt(literal))),
                 wanted: Cow::Borrowed(wanted),
                 field: None,
                 deferred: true,
@@ -141,7 +143,7 @@ impl Argument for f64 {
         }
         let literal = String::from_utf8_lossy(value.as_bytes());
         Err(ArgumentError::Type {
-            found: Cow::Owned(format!("number {literal}")),
+            found: Cow::Owned(format!("number {}", excerpt(&literal))),
             wanted: Self::go_type(),
             field: None,
             deferred: true,

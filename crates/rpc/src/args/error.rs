@@ -11,8 +11,8 @@ pub enum ArgumentError {
         found: Cow<'static, str>,
         /// Go's name of the type that was wanted.
         wanted: Cow<'static, str>,
-        /// The struct and the path to the field in it, joined by dots.
-        field: Option<String>,
+        /// The field that it was found in.
+        field: Option<FieldPath>,
         /// Whether Go reads on after it and tells it only if nothing worse follows: so for kinds of
         /// values, not for what a type says of its own text.
         deferred: bool,
@@ -21,11 +21,28 @@ pub enum ArgumentError {
     Text(Cow<'static, str>),
 }
 
+/// A field of a struct, or of one within it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldPath {
+    /// The struct.
+    of: String,
+    /// The way to the field, joined by dots.
+    path: String,
+    /// Was it found by a decoder of the struct's own? Then the struct is named by whoever called that.
+    is_own: bool,
+}
+
 impl ArgumentError {
     /// A value of the wrong kind.
     pub fn kind(found: crate::go_json::Kind, wanted: impl Into<Cow<'static, str>>) -> Self {
         let found = Cow::Owned(found.to_string());
         Self::Type { found, wanted: wanted.into(), field: None, deferred: true }
+    }
+
+    /// A number that Go's `float64` does not hold, where any value is taken.
+    pub fn overflow(literal: &str) -> Self {
+        let found = Cow::Owned(format!("number {}", esker_primitives::excerpt(literal)));
+        Self::Type { found, wanted: Cow::Borrowed("float64"), field: None, deferred: true }
     }
 
     /// What a type with a decoder of its own says of a value, such as `hex string of odd length`.
@@ -43,20 +60,33 @@ impl ArgumentError {
         Self::Text(text.into())
     }
 
-    /// The same error, of a struct's field. A field of an inner struct is told as one of the outer one
-    /// if the inner struct has a decoder of its own in Go, so the caller chooses.
+    /// The same error, of a struct's field. Go names the innermost struct, and the way to the field from the
+    /// outermost one.
     #[must_use]
     pub fn in_field(self, of: &str, name: &str) -> Self {
-        match self {
-            Self::Type { found, wanted, deferred, .. } => {
-                Self::Type { found, wanted, deferred, field: Some(format!("{of}.{name}")) }
-            }
-            text @ Self::Text(_) => text,
-        }
+        let Self::Type { found, wanted, deferred, field } = self else { return self };
+        let field = match field {
+            None => FieldPath { of: of.to_owned(), path: name.to_owned(), is_own: false },
+            Some(inner) => FieldPath {
+                of: if inner.is_own { of.to_owned() } else { inner.of },
+                path: format!("{name}.{}", inner.path),
+                is_own: false,
+            },
+        };
+        Self::Type { found, wanted, deferred, field: Some(field) }
+    }
+
+    /// The same error, told by a type that has a decoder of its own in Go: reading ends with it, and a field of the
+    /// type is told as one of the struct that the type is in.
+    #[must_use]
+    pub fn of_own_decoder(self) -> Self {
+        let Self::Type { found, wanted, field, .. } = self else { return self };
+        let field = field.map(|field| FieldPath { is_own: true, ..field });
+        Self::Type { found, wanted, deferred: false, field }
     }
 
     /// Whether Go reads on after it.
-    pub(super) const fn is_deferred(&self) -> bool {
+    pub const fn is_deferred(&self) -> bool {
         matches!(self, Self::Type { deferred: true, .. })
     }
 }
@@ -67,10 +97,10 @@ impl fmt::Display for ArgumentError {
             Self::Type { found, wanted, field: None, .. } => {
                 write!(f, "json: cannot unmarshal {found} into Go value of type {wanted}")
             }
-            Self::Type { found, wanted, field: Some(field), .. } => {
+            Self::Type { found, wanted, field: Some(FieldPath { of, path, .. }), .. } => {
                 write!(
                     f,
-                    "json: cannot unmarshal {found} into Go struct field {field} of type {wanted}"
+                    "json: cannot unmarshal {found} into Go struct field {of}.{path} of type {wanted}"
                 )
             }
             Self::Text(text) => f.write_str(text),

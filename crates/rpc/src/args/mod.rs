@@ -25,6 +25,6 @@ mod fields;
 mod list;
 
 pub use argument::Argument;
-pub use error::ArgumentError;
+pub use error::{ArgumentError, FieldPath};
 pub use fields::{Slot, decode_struct};
 pub use list::FromParams;

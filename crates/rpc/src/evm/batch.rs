@@ -1,97 +1,201 @@
 //! Batches: answered one after the other, in the order in which they were asked.
 
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
 use super::{
-    Answer,
-    call::{Calls, Outcome, timed_out},
+    Server,
+    call::{Calls, Outcome, timed_out, too_large},
     message::{Class, Message},
+    outlet::{MIN_PENDING, Outlet},
     reply,
 };
-use crate::{RpcError, go_json::Document};
+use crate::{
+    Caller, RpcError,
+    go_json::Document,
+    work::{Client, ReplyBytes},
+};
 
 /// The answers so far, an open array.
-struct Replies(Vec<u8>);
+struct Replies<'a> {
+    outlet: &'a Outlet,
+    client: Option<&'a Client>,
+    is_empty: bool,
+}
 
-impl Replies {
-    fn push(&mut self, reply: &[u8]) {
-        self.separate();
-        self.0.extend_from_slice(reply);
+impl Replies<'_> {
+    fn push(&mut self, reply: ReplyBytes) {
+        let separator = self.separator();
+        self.outlet.push(self.client, separator, reply);
     }
 
     fn push_error(&mut self, error: &RpcError, message: &Message<'_>) {
-        self.separate();
-        reply::error(error, message.answer_id(), &mut self.0);
+        let separator = self.separator();
+        self.outlet.write(self.client, |out| {
+            out.push(separator);
+            reply::error(error, message.answer_id(), out);
+        });
     }
 
-    fn separate(&mut self) {
-        self.0.push(if self.0.is_empty() { b'[' } else { b',' });
+    fn separator(&mut self) -> u8 {
+        if std::mem::take(&mut self.is_empty) { b'[' } else { b',' }
     }
 
     /// Answers all that want one with the same error.
-    fn fail_rest<'a>(&mut self, error: &RpcError, rest: impl Iterator<Item = Message<'a>>) {
+    async fn fail_rest<'a>(
+        &mut self,
+        error: &RpcError,
+        rest: impl Iterator<Item = Message<'a>> + Send,
+    ) {
         for message in rest {
             if !matches!(message.class(), Class::Notification | Class::Response) {
+                self.outlet.room().await;
                 self.push_error(error, &message);
             }
         }
     }
 
-    /// The array, or nothing where there is no answer. One that was cut short has no newline.
-    fn finish(mut self, cut: bool) -> Answer {
-        if !self.0.is_empty() {
-            self.0.push(b']');
-            if !cut {
-                self.0.push(b'\n');
-            }
+    /// The array's end, if there is any answer. One that was cut short has no newline.
+    fn finish(self, cut: bool) {
+        if !self.is_empty {
+            let end: &[u8] = if cut { b"]" } else { b"]\n" };
+            self.outlet.write(self.client, |out| out.extend_from_slice(end));
         }
-        Answer { body: self.0, method: None, failed: cut }
     }
 }
 
-pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>) -> Answer {
+/// Answers a batch; true: it was cut short, or is an error as a whole.
+pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, outlet: &Outlet) -> bool {
     let limits = &calls.server.limits;
     let mut messages = list.elements().map(Message::of);
+    let mut replies = Replies { outlet, client: calls.client(), is_empty: true };
     if list.first_element().is_none() {
-        return Answer::refusal(RpcError::INVALID_REQUEST, "empty batch");
+        let error = RpcError::with_code(RpcError::INVALID_REQUEST, "empty batch");
+        outlet.write(None, |out| reply::error(&error, None, out));
+        return true;
     }
     if limits.batch_items != 0 && list.elements().nth(limits.batch_items).is_some() {
-        return too_large(messages);
+        // Labelled with the first call's ID: the best that can be done.
+        let first = messages.find(|message| message.class() == Class::Call).unwrap_or_default();
+        let error = RpcError::with_code(RpcError::INVALID_REQUEST, "batch too large");
+        replies.push_error(&error, &first);
+        replies.finish(true);
+        return true;
     }
-    let mut replies = Replies(Vec::new());
     let mut total_bytes = 0;
     while let Some(message) = messages.next() {
         let class = message.class();
         if class == Class::Response {
             continue;
         }
+        // Nothing is done before what was done is on its way.
+        outlet.room().await;
         match calls.run(&message).await.0 {
             Outcome::TimedOut => {
                 let rest = std::iter::once(message).chain(messages);
-                replies.fail_rest(&timed_out(), rest);
-                return replies.finish(true);
+                replies.fail_rest(&timed_out(), rest).await;
+                replies.finish(true);
+                return true;
             }
             _ if class == Class::Notification => {}
             Outcome::Error(error) => replies.push_error(&error, &message),
             Outcome::Result { reply, result_bytes } => {
                 total_bytes += result_bytes;
-                replies.push(&reply);
+                replies.push(reply);
             }
         }
-        if limits.batch_reply_bytes != 0 && total_bytes > limits.batch_reply_bytes {
-            let error = RpcError::with_code(RpcError::TOO_LARGE, "response too large");
-            replies.fail_rest(&error, messages);
-            return replies.finish(true);
+        let is_over = limits.batch_reply_bytes != 0 && total_bytes > limits.batch_reply_bytes;
+        if is_over || outlet.is_full() {
+            replies.fail_rest(&too_large(), messages).await;
+            replies.finish(true);
+            return true;
         }
         // Quick methods run in place, but a thousand of them take long: others come in between.
         tokio::task::yield_now().await;
     }
-    replies.finish(false)
+    replies.finish(false);
+    false
 }
 
-/// An array with the error, labelled with the first call's ID: the best that can be done.
-fn too_large<'a>(mut messages: impl Iterator<Item = Message<'a>>) -> Answer {
-    let mut replies = Replies(Vec::new());
-    let first = messages.find(|message| message.class() == Class::Call).unwrap_or_default();
-    let error = RpcError::with_code(RpcError::INVALID_REQUEST, "batch too large");
-    replies.push_error(&error, &first);
-    replies.finish(true)
+/// Is this a batch, if it is anything?
+#[must_use]
+pub fn is_batch(body: &[u8]) -> bool {
+    body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[')
+}
+
+/// The answer to a batch, made part by part: its calls are worked on only while somebody takes the parts.
+/// Dropping it ends the work.
+pub struct BatchAnswer {
+    outlet: Arc<Outlet>,
+    work: BoxFuture<'static, bool>,
+    /// It is made, and whether it failed.
+    failed: Option<bool>,
+}
+
+impl BatchAnswer {
+    /// Begins with nothing made. Work pauses while `pending` bytes wait to be taken.
+    #[must_use]
+    pub fn new(
+        server: &Server,
+        caller: &Caller,
+        body: impl AsRef<[u8]> + Send + Sync + 'static,
+        pending: usize,
+    ) -> Self {
+        let outlet = Arc::new(Outlet::new(pending.max(MIN_PENDING)));
+        let (server, caller, to) = (server.clone(), caller.clone(), Arc::clone(&outlet));
+        let work = async move { server.answer_into(body.as_ref(), &caller, &to).await };
+        Self { outlet, work: work.boxed(), failed: None }
+    }
+
+    /// Works until the answer is whole, or pauses since enough of it waits.
+    pub fn poll_made(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.failed.is_none()
+            && let Poll::Ready(answered) = self.work.poll_unpin(cx)
+        {
+            self.failed = Some(answered);
+        }
+        match self.failed.is_some() || self.outlet.is_paused() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+
+    /// Whether the whole answer has been made and, if so, whether it failed.
+    #[must_use]
+    pub fn failed(&self) -> Option<bool> {
+        self.failed
+    }
+
+    /// The whole answer, if it has been made and is in one piece.
+    pub fn take_whole(&mut self) -> Option<ReplyBytes> {
+        self.failed?;
+        self.outlet.take_only()
+    }
+
+    /// The next part; `None`: there are no more.
+    pub fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<ReplyBytes>> {
+        loop {
+            if let Some(part) = self.outlet.take(self.failed.is_some()) {
+                return Poll::Ready(Some(part));
+            }
+            if self.failed.is_some() {
+                return Poll::Ready(None);
+            }
+            match self.work.poll_unpin(cx) {
+                Poll::Ready(failed) => self.failed = Some(failed),
+                Poll::Pending if self.outlet.has_part() => {}
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl fmt::Debug for BatchAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BatchAnswer").field("failed", &self.failed).finish_non_exhaustive()
+    }
 }

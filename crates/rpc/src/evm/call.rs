@@ -1,5 +1,6 @@
 //! Running one message.
 
+use esker_primitives::excerpt;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
@@ -7,7 +8,8 @@ use super::{
     message::{Class, Message, NoList},
     reply, subscriptions,
 };
-use crate::{CallContext, CallError, Lookup, Method, ParamsError, RpcError};
+use crate::work::{Client, MemoryError, ReplyBytes};
+use crate::{CallContext, CallError, Caller, Lookup, Method, ParamsError, RpcError};
 
 /// What the calls of one message or batch share.
 pub(super) struct Calls<'a> {
@@ -22,7 +24,7 @@ pub(super) enum Outcome {
     /// With a result.
     Result {
         /// The whole reply, without a newline.
-        reply: Vec<u8>,
+        reply: ReplyBytes,
         /// How much of it is the result.
         result_bytes: usize,
     },
@@ -36,9 +38,18 @@ pub(super) enum Outcome {
 pub(super) type MethodName = (&'static str, &'static str);
 
 impl<'a> Calls<'a> {
-    pub(super) fn new(server: &'a Server, subscriber: Option<&'a dyn Subscriber>) -> Self {
+    pub(super) fn new(
+        server: &'a Server,
+        subscriber: Option<&'a dyn Subscriber>,
+        caller: &Caller,
+    ) -> Self {
         let deadline = Instant::now().checked_add(server.limits.call_timeout);
-        Self { server, subscriber, context: CallContext::new(), deadline }
+        Self { server, subscriber, context: CallContext::of(caller), deadline }
+    }
+
+    /// The connection that the calls came over, if it is known.
+    pub(super) fn client(&self) -> Option<&Client> {
+        self.context.client()
     }
 
     /// Runs a message that is no response; tells the method too, if it names one.
@@ -73,27 +84,28 @@ impl<'a> Calls<'a> {
         &self,
         message: &Message<'_>,
         method: Option<&Method>,
-    ) -> Result<(Vec<u8>, usize), RpcError> {
+    ) -> Result<(ReplyBytes, usize), RpcError> {
         let mut out = reply::start_result(message.answer_id());
         let before = out.len();
-        if let Some(namespace) = message.method.strip_suffix("_subscribe") {
+        let mut out = if let Some(namespace) = message.method.strip_suffix("_subscribe") {
             subscriptions::subscribe(self.subscriber, namespace, message, &mut out)?;
+            ReplyBytes::from(out)
         } else if message.method.ends_with("_unsubscribe") {
             subscriptions::unsubscribe(self.subscriber, message, &mut out)?;
+            ReplyBytes::from(out)
         } else {
             let method = method.ok_or_else(|| not_found(&message.method))?;
             let params = message.params().map_err(no_list)?;
-            let pool = self.server.service.pool();
-            out = method.call(params, &self.context, pool, out).await.map_err(shown)?;
-        }
+            method.call(params, &self.context, out).await.map_err(shown)?
+        };
         let result_bytes = out.len() - before;
-        out.push(reply::END);
+        out.tail().push(reply::END);
         Ok((out, result_bytes))
     }
 }
 
 fn not_found(name: &str) -> RpcError {
-    let text = format!("the method {name} does not exist/is not available");
+    let text = format!("the method {} does not exist/is not available", excerpt(name));
     RpcError::with_code(RpcError::METHOD_NOT_FOUND, text)
 }
 
@@ -101,8 +113,13 @@ pub(super) fn timed_out() -> RpcError {
     RpcError::with_code(RpcError::TIMEOUT, "request timed out")
 }
 
-pub(super) fn no_list(_: NoList) -> RpcError {
-    RpcError::with_code(RpcError::INVALID_PARAMS, "non-array args")
+/// What the reference says of results that are too large together.
+pub(super) fn too_large() -> RpcError {
+    RpcError::with_code(RpcError::TOO_LARGE, "response too large")
+}
+
+pub(super) fn no_list(error: NoList) -> RpcError {
+    RpcError::with_code(RpcError::INVALID_PARAMS, error.into_text())
 }
 
 /// How this dialect shows arguments that do not fit.
@@ -116,5 +133,9 @@ fn shown(error: CallError) -> RpcError {
         CallError::Params(error) => misfit(&error),
         CallError::Handler(error) => error,
         CallError::Panicked => RpcError::with_code(RpcError::INTERNAL, error.to_string()),
+        CallError::Memory(MemoryError::TooLarge) => too_large(),
+        CallError::Memory(MemoryError::Full) | CallError::Busy => {
+            RpcError::with_code(RpcError::LIMIT_EXCEEDED, error.to_string())
+        }
     }
 }

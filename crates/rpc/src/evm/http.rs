@@ -2,6 +2,7 @@
 //! an answer.
 
 use super::{Answer, Server};
+use crate::Caller;
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -23,7 +24,7 @@ pub struct Head<'a> {
 }
 
 /// What the HTTP layer sends back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Reply {
     /// HTTP status: 200, 405, 413 or 415.
     pub status: u16,
@@ -36,8 +37,14 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// The reply to a body with this answer.
+    #[must_use]
+    pub fn of(answer: Answer) -> Self {
+        Self { status: 200, content_type: Some(JSON), nosniff: false, answer }
+    }
+
     fn text(status: u16, text: String) -> Self {
-        let answer = Answer { body: text.into_bytes(), ..Answer::default() };
+        let answer = Answer { body: text.into_bytes().into(), ..Answer::default() };
         Self { status, content_type: Some(TEXT), nosniff: true, answer }
     }
 }
@@ -69,9 +76,8 @@ pub fn admit(server: &Server, head: &Head<'_>) -> Option<Reply> {
 
 /// Answers the body of a request that [`admit`] let pass. A body that is longer than the limit without having
 /// told so is given cut at the limit.
-pub async fn answer(server: &Server, body: &[u8]) -> Reply {
-    let answer = server.answer(body, None).await;
-    Reply { status: 200, content_type: Some(JSON), nosniff: false, answer }
+pub async fn answer(server: &Server, body: &[u8], caller: &Caller) -> Reply {
+    Reply::of(server.answer(body, None, caller).await)
 }
 
 fn is_accepted(content_type: &str) -> bool {

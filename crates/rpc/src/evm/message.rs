@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::{
     Params,
+    args::ArgumentError,
     go_json::{Document, Kind, Name, SyntaxError},
 };
 
@@ -60,7 +61,28 @@ pub(super) enum Class {
 
 /// The arguments are there, and no list.
 #[derive(Debug)]
-pub(super) struct NoList;
+pub(super) struct NoList(String);
+
+impl NoList {
+    /// Go reads the first token before it looks for a list, and a number must fit a float.
+    fn found(params: Document<'_>) -> Self {
+        match params.overflowing_number(0) {
+            Some(literal) => Self(ArgumentError::overflow(literal).to_string()),
+            None => Self::default(),
+        }
+    }
+
+    /// The text for clients.
+    pub(super) fn into_text(self) -> String {
+        self.0
+    }
+}
+
+impl Default for NoList {
+    fn default() -> Self {
+        Self("non-array args".to_owned())
+    }
+}
 
 impl<'a> Message<'a> {
     /// An element of a batch.
@@ -115,7 +137,9 @@ impl<'a> Message<'a> {
             Some(params) => match params.kind() {
                 Kind::Null => Ok(Params::Absent),
                 Kind::Array => Ok(Params::List(params)),
-                Kind::Bool | Kind::Number | Kind::String | Kind::Object => Err(NoList),
+                Kind::Bool | Kind::Number | Kind::String | Kind::Object => {
+                    Err(NoList::found(params))
+                }
             },
         }
     }

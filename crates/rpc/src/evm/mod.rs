@@ -1,7 +1,8 @@
 //! The positional dialect: `namespace_method`, a list of arguments, batches, notifications.
 //!
-//! It is the reference's dialect of the EVM endpoints (rpc-envelope.md 4), answered byte for byte: which
-//! messages are calls, which errors end with a newline, what an ID looks like in the reply.
+//! It is the reference's dialect of the EVM endpoints (docs/protocol/positional-dialect.md, "Positional dialect"),
+//! answered byte for byte: which messages are calls, which errors end with a newline, what an ID looks like in the
+//! reply.
 //!
 //! - [`Server`] answers messages, whatever carries them. A connection that can be notified brings a
 //!   [`Subscriber`]; over HTTP there is none.
@@ -10,7 +11,7 @@
 //!
 //! ```
 //! # use std::sync::Arc;
-//! use esker_rpc::{MethodTable, evm::{Limits, Server}};
+//! use esker_rpc::{Caller, MethodTable, evm::{Limits, Server}};
 //!
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
 //! # runtime.block_on(async {
@@ -20,7 +21,7 @@
 //!     .bind(Arc::new(()));
 //! let server = Server::new(service, Limits::default());
 //! let body = br#"[{"jsonrpc": "2.0", "id": 1.50, "method": "eth_chainId"}]"#;
-//! let answer = server.answer(body, None).await;
+//! let answer = server.answer(body, None, &Caller::default()).await;
 //! assert_eq!(answer.body, b"[{\"jsonrpc\":\"2.0\",\"id\":1.50,\"result\":\"0xa868\"}]\n");
 //! # });
 //! ```
@@ -31,6 +32,7 @@ pub mod http;
 mod id;
 mod message;
 mod modules;
+mod outlet;
 mod reply;
 mod session;
 mod subscriptions;
@@ -38,17 +40,20 @@ mod subscriptions;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::{
-    call::{Calls, Outcome},
-    message::{Class, Incoming, Message},
-    session::{Noting, Unnotified},
-};
 pub use self::{
+    batch::{BatchAnswer, is_batch},
     id::RpcId,
     session::{Notification, Notifier, Overrun, Session},
     subscriptions::Subscriber,
 };
-use crate::{RpcError, Service};
+use self::{
+    call::{Calls, Outcome},
+    message::{Class, Incoming, Message},
+    outlet::Outlet,
+    session::{Noting, Unnotified},
+};
+use crate::work::ReplyBytes;
+use crate::{Caller, RpcError, Service};
 
 /// Messages in one batch, unless configured otherwise.
 pub const DEFAULT_BATCH_ITEMS: usize = 1000;
@@ -86,10 +91,12 @@ impl Default for Limits {
 }
 
 /// The answer to one message or batch.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, PartialEq, Eq, Default)]
 pub struct Answer {
     /// The bytes to send; nothing for notifications and responses.
-    pub body: Vec<u8>,
+    pub body: ReplyBytes,
+    /// What follows them, in the case of a large batch.
+    pub rest: Vec<ReplyBytes>,
     /// The method of a single call, by its canonical namespace and name, for the figures.
     pub method: Option<(&'static str, &'static str)>,
     /// Whether it is the error to a single call, or to a batch as a whole.
@@ -139,31 +146,71 @@ impl Server {
     ///
     /// Dropping the future cancels the call that runs (see [`crate::Method::call`]) and leaves out those
     /// after it.
-    pub async fn answer(&self, body: &[u8], subscriber: Option<&dyn Subscriber>) -> Answer {
-        let calls = Calls::new(self, subscriber);
+    pub async fn answer(
+        &self,
+        body: &[u8],
+        subscriber: Option<&dyn Subscriber>,
+        caller: &Caller,
+    ) -> Answer {
+        let calls = Calls::new(self, subscriber, caller);
         match message::read(body) {
             Incoming::Nothing => Answer::default(),
             Incoming::Broken => Answer::refusal(RpcError::PARSE, "parse error"),
-            Incoming::Batch(list) => batch::answer(&calls, list).await,
             Incoming::Single(message) => single(&calls, &message).await,
+            Incoming::Batch(list) => {
+                let outlet = Outlet::new(usize::MAX);
+                let failed = batch::answer(&calls, list, &outlet).await;
+                let body = outlet.take(true).unwrap_or_default();
+                let rest = std::iter::from_fn(|| outlet.take(true)).collect();
+                Answer { body, rest, method: None, failed }
+            }
         }
     }
 
     /// The same over a connection that can be notified. Also tells which subscriptions the message made: they
     /// are to be released as soon as the answer is on its way.
-    pub async fn answer_over(&self, session: &dyn Session, body: &[u8]) -> (Answer, Vec<String>) {
+    pub async fn answer_over(
+        &self,
+        session: &dyn Session,
+        body: &[u8],
+        caller: &Caller,
+    ) -> (Answer, Vec<String>) {
         let noting = Noting::new(session);
-        let answer = self.answer(body, Some(&noting)).await;
+        let answer = self.answer(body, Some(&noting), caller).await;
         (answer, noting.made())
+    }
+
+    /// Answers a batch part by part; true: it failed.
+    async fn answer_into(&self, body: &[u8], caller: &Caller, outlet: &Outlet) -> bool {
+        match message::read(body) {
+            Incoming::Batch(list) => {
+                let calls = Calls::new(self, None, caller);
+                batch::answer(&calls, list, outlet).await
+            }
+            // No whole batch: nothing that is large.
+            Incoming::Nothing | Incoming::Broken | Incoming::Single(_) => {
+                let answer = self.answer(body, None, caller).await;
+                outlet.write(None, |out| out.extend_from_slice(&answer.body));
+                answer.failed
+            }
+        }
     }
 }
 
 impl Answer {
+    /// All of it.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        let mut bytes = self.body.into_vec();
+        self.rest.iter().for_each(|part| bytes.extend_from_slice(part));
+        bytes
+    }
+
     /// An error to what is no message; such answers have no closing newline.
     fn refusal(code: i64, text: &str) -> Self {
         let mut body = Vec::new();
         reply::error(&RpcError::with_code(code, text), None, &mut body);
-        Self { body, method: None, failed: true }
+        Self { body: body.into(), failed: true, ..Self::default() }
     }
 }
 
@@ -178,15 +225,15 @@ async fn single(calls: &Calls<'_>, message: &Message<'_>) -> Answer {
         _ if class == Class::Notification => {}
         Outcome::Result { reply, .. } => {
             answer.body = reply;
-            answer.body.push(b'\n');
+            answer.body.tail().push(b'\n');
         }
         Outcome::Error(error) => {
-            reply::error(&error, message.answer_id(), &mut answer.body);
-            answer.body.push(b'\n');
+            reply::error(&error, message.answer_id(), answer.body.tail());
+            answer.body.tail().push(b'\n');
             answer.failed = true;
         }
         Outcome::TimedOut => {
-            reply::error(&call::timed_out(), message.answer_id(), &mut answer.body);
+            reply::error(&call::timed_out(), message.answer_id(), answer.body.tail());
             answer.failed = true;
         }
     }

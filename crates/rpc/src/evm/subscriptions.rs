@@ -41,7 +41,7 @@ pub(super) fn subscribe(
         return Err(RpcError::with_code(RpcError::METHOD_NOT_FOUND, "notifications not supported"));
     };
     let Params::List(list) = message.params().map_err(no_list)? else {
-        return Err(no_list(NoList));
+        return Err(no_list(NoList::default()));
     };
     let kind = list.first_element().filter(|first| first.kind() == Kind::String);
     let Some(kind) = kind.and_then(Document::as_str) else {
@@ -54,6 +54,7 @@ pub(super) fn subscribe(
         Some(id) => go_json::write_str(&id?, out),
         None => {
             let kind = esker_primitives::go::quote(&kind);
+            let namespace = esker_primitives::excerpt(namespace);
             let text = format!("no {kind} subscription in {namespace} namespace");
             return Err(RpcError::with_code(RpcError::METHOD_NOT_FOUND, text));
         }

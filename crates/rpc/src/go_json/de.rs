@@ -1,7 +1,8 @@
 //! Decoding into types, by the rules of Go, straight from the text.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, cell::Cell, fmt};
 
+use esker_primitives::excerpt;
 use serde::{
     Deserializer,
     de::{
@@ -55,18 +56,54 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     Document::first(bytes)?.decode()
 }
 
+/// Decodes the value that this text, which the scanner has accepted, begins with. Of members that name one field
+/// the last counts, and each must fit the field, as in Go.
+pub(super) fn decode_accepted<T: DeserializeOwned>(text: &[u8]) -> Result<T, DecodeError> {
+    let last = Pass::default();
+    let value = T::deserialize(&mut Reader::new(text, &last));
+    for number in 0..last.duplicates.get().min(MAX_DUPLICATES) {
+        let earlier = Pass { number: Some(number), ..Pass::default() };
+        T::deserialize(&mut Reader::new(text, &earlier))?;
+    }
+    value
+}
+
+/// Earlier members of a field that are looked at: it bounds the work for a text.
+const MAX_DUPLICATES: usize = 16;
+
+/// Which of the members that name one field is decoded.
+#[derive(Debug, Default)]
+struct Pass {
+    /// The value of this number, or the last where there are not so many; `None`: the last.
+    number: Option<usize>,
+    /// Values beside the first that a field had at most.
+    duplicates: Cell<usize>,
+}
+
+impl Pass {
+    fn note_duplicates(&self, count: usize) {
+        self.duplicates.set(self.duplicates.get().max(count));
+    }
+
+    /// Whether the value of this number takes the place of the one before it.
+    fn prefers(&self, number: usize) -> bool {
+        self.number.is_none_or(|wanted| number <= wanted)
+    }
+}
+
 /// Reads values one after the other from text that the scanner has accepted.
-pub(super) struct Reader<'de> {
+pub(super) struct Reader<'p, 'de> {
     text: &'de [u8],
     at: usize,
     depth: usize,
+    pass: &'p Pass,
     /// The member about to be read was followed by a duplicate that is `null`.
     nulled: bool,
 }
 
-impl<'de> Reader<'de> {
-    pub(super) const fn new(text: &'de [u8]) -> Self {
-        Self { text, at: 0, depth: 0, nulled: false }
+impl<'p, 'de> Reader<'p, 'de> {
+    const fn new(text: &'de [u8], pass: &'p Pass) -> Self {
+        Self { text, at: 0, depth: 0, pass, nulled: false }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -141,7 +178,7 @@ impl<'de> Reader<'de> {
     }
 
     /// Takes the object that comes next and finds the values that count for these fields.
-    fn fields(&mut self, names: &'static [&'static str]) -> Result<Fields<'de>, DecodeError> {
+    fn fields(&mut self, names: &'static [&'static str]) -> Result<Fields<'p, 'de>, DecodeError> {
         self.enter()?;
         let mut found: Vec<Option<Found>> = vec![None; names.len()];
         loop {
@@ -161,11 +198,19 @@ impl<'de> Reader<'de> {
                     earlier.nulled = true;
                 }
             } else {
-                *slot = Some(Found { start, nulled: false });
+                let count = slot.map_or(0, |earlier| earlier.count);
+                self.pass.note_duplicates(count);
+                if slot.is_none() || self.pass.prefers(count) {
+                    *slot = Some(Found { start, nulled: false, count });
+                }
+                if let Some(found) = slot {
+                    found.count = count + 1;
+                }
             }
         }
         self.leave(false);
-        let next = Self { text: self.text, at: 0, depth: self.depth + 1, nulled: false };
+        let depth = self.depth + 1;
+        let next = Self { text: self.text, at: 0, depth, pass: self.pass, nulled: false };
         Ok(Fields { names, found, field: 0, reader: next })
     }
 }
@@ -175,18 +220,20 @@ impl<'de> Reader<'de> {
 struct Found {
     start: usize,
     nulled: bool,
+    /// Values so far, `null` aside.
+    count: usize,
 }
 
 /// The members of an object that are fields of a struct, in the order of the fields.
-struct Fields<'de> {
+struct Fields<'p, 'de> {
     names: &'static [&'static str],
     found: Vec<Option<Found>>,
     /// The first field that has not been handed out.
     field: usize,
-    reader: Reader<'de>,
+    reader: Reader<'p, 'de>,
 }
 
-impl<'de> MapAccess<'de> for Fields<'de> {
+impl<'de> MapAccess<'de> for Fields<'_, 'de> {
     type Error = DecodeError;
 
     fn next_key_seed<K>(&mut self, seed: K) -> Result<Option<K::Value>, DecodeError>
@@ -195,7 +242,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
     {
         for (name, found) in self.names.iter().zip(&self.found).skip(self.field) {
             self.field += 1;
-            if let Some(Found { start, nulled }) = *found {
+            if let Some(Found { start, nulled, .. }) = *found {
                 (self.reader.at, self.reader.nulled) = (start, nulled);
                 return seed.deserialize((*name).into_deserializer()).map(Some);
             }
@@ -212,12 +259,12 @@ impl<'de> MapAccess<'de> for Fields<'de> {
 }
 
 /// The elements of an array or the members of a map, as they come.
-struct Items<'a, 'de> {
-    reader: &'a mut Reader<'de>,
+struct Items<'a, 'p, 'de> {
+    reader: &'a mut Reader<'p, 'de>,
     ended: bool,
 }
 
-impl Items<'_, '_> {
+impl Items<'_, '_, '_> {
     /// Goes to the next item; false at the end.
     fn more(&mut self) -> bool {
         if !self.ended {
@@ -231,7 +278,7 @@ impl Items<'_, '_> {
     }
 }
 
-impl<'de> SeqAccess<'de> for Items<'_, 'de> {
+impl<'de> SeqAccess<'de> for Items<'_, '_, 'de> {
     type Error = DecodeError;
 
     fn next_element_seed<T>(&mut self, seed: T) -> Result<Option<T::Value>, DecodeError>
@@ -242,7 +289,7 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de> {
     }
 }
 
-impl<'de> MapAccess<'de> for Items<'_, 'de> {
+impl<'de> MapAccess<'de> for Items<'_, '_, 'de> {
     type Error = DecodeError;
 
     fn next_key_seed<K>(&mut self, seed: K) -> Result<Option<K::Value>, DecodeError>
@@ -279,7 +326,8 @@ macro_rules! numbers {
                     match literal.parse::<$of>() {
                         Ok(value) => visitor.$visit(value),
                         Err(_) => Err(DecodeError::Type(format!(
-                            "json: cannot unmarshal number {literal} into Go value of type {}",
+                            "json: cannot unmarshal number {} into Go value of type {}",
+                            excerpt(literal),
                             $name
                         ))),
                     }
@@ -290,7 +338,7 @@ macro_rules! numbers {
     )*};
 }
 
-impl<'de> Deserializer<'de> for &mut Reader<'de> {
+impl<'de> Deserializer<'de> for &mut Reader<'_, 'de> {
     type Error = DecodeError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
@@ -528,7 +576,8 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
 fn float(literal: &str) -> Result<f64, DecodeError> {
     literal.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| {
         DecodeError::Type(format!(
-            "json: cannot unmarshal number {literal} into Go value of type float64"
+            "json: cannot unmarshal number {} into Go value of type float64",
+            excerpt(literal)
         ))
     })
 }

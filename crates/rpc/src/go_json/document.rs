@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwn
 
 use super::{
     DecodeError, SyntaxError,
-    de::Reader,
+    de::decode_accepted,
     scan::{self, first_value, is_space},
     text,
 };
@@ -153,9 +153,25 @@ impl<'a> Document<'a> {
         })
     }
 
+    /// The first number here, in arrays of arrays to that depth, that is too large for Go's `float64`: what Go decodes
+    /// numbers of no given type to.
+    pub fn overflowing_number(self, depth: usize) -> Option<&'a str> {
+        match self.kind() {
+            Kind::Number => {
+                let literal = std::str::from_utf8(self.0).ok()?;
+                let is_finite = literal.parse().is_ok_and(f64::is_finite);
+                (!is_finite).then_some(literal)
+            }
+            Kind::Array if depth > 0 => {
+                self.elements().find_map(|element| element.overflowing_number(depth - 1))
+            }
+            Kind::Array | Kind::Null | Kind::Bool | Kind::String | Kind::Object => None,
+        }
+    }
+
     /// Decodes the value into `T` by the rules of [`super`].
     pub fn decode<T: DeserializeOwned>(self) -> Result<T, DecodeError> {
-        T::deserialize(&mut Reader::new(self.0))
+        decode_accepted(self.0)
     }
 
     /// Appends the value without white space between its tokens, `<`, `>`, `&` and the line
@@ -189,7 +205,9 @@ impl<'a> Name<'a> {
         self.literal() == Some(field.as_bytes()) || text::same_name(&self.text(), field)
     }
 
-    fn literal(self) -> Option<&'a [u8]> {
+    /// What stands between the quotes, escapes as they are.
+    #[must_use]
+    pub fn literal(self) -> Option<&'a [u8]> {
         self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")
     }
 }

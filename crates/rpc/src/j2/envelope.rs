@@ -2,7 +2,12 @@
 
 use std::borrow::Cow;
 
+use esker_primitives::excerpt;
+
 use crate::go_json::{Document, Kind, Name};
+
+/// Longest params and ID that the `data` of an error repeat, in bytes as they were sent.
+const MAX_REPEATED_BYTES: usize = 1000;
 
 /// The reference's request structure, decoded by Go's rules from one scan of the body.
 #[derive(Debug, Default)]
@@ -57,18 +62,23 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// Appends the structure as the reference shows it in the `data` of its errors.
+    /// Appends the structure as the reference shows it in the `data` of its errors, what is long cut or left out.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"jsonrpc\":");
-        crate::go_json::write_str(&self.jsonrpc, out);
+        crate::go_json::write_str(&excerpt(&self.jsonrpc), out);
         out.extend_from_slice(b",\"method\":");
-        crate::go_json::write_str(&self.method, out);
+        crate::go_json::write_str(&excerpt(&self.method), out);
         out.extend_from_slice(b",\"params\":");
-        write_or_null(self.params, out);
+        write_or_null(self.params.filter(is_repeated), out);
         out.extend_from_slice(b",\"id\":");
-        write_or_null(self.id, out);
+        write_or_null(self.id.filter(is_repeated), out);
         out.push(b'}');
     }
+}
+
+/// Whether an error repeats a value of the request.
+fn is_repeated(value: &Document<'_>) -> bool {
+    value.as_bytes().len() <= MAX_REPEATED_BYTES
 }
 
 /// Appends a value compacted and escaped, or `null`.

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! # use std::sync::Arc;
-//! use esker_rpc::{MethodTable, NoArgs, RpcError, j2};
+//! use esker_rpc::{Caller, MethodTable, NoArgs, RpcError, j2};
 //!
 //! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
 //! # runtime.block_on(async {
@@ -13,7 +13,8 @@
 //!     .on("ping", |(), _: NoArgs| Ok::<_, RpcError>("pong"))
 //!     .bind(Arc::new(()));
 //! let body = br#"{"jsonrpc": "2.0", "id": 1.50, "method": "toy.ping"}"#;
-//! let reply = j2::handle(&service, "POST", Some("application/json"), body).await;
+//! let caller = Caller::default();
+//! let reply = j2::handle(&service, "POST", Some("application/json"), body, &caller).await;
 //! assert_eq!(reply.body, b"{\"jsonrpc\":\"2.0\",\"result\":\"pong\",\"id\":1.50}\n");
 //! # });
 //! ```
@@ -22,10 +23,12 @@ mod envelope;
 mod names;
 mod reply;
 
+use esker_primitives::excerpt;
+
 use self::envelope::Envelope;
 pub use self::reply::{DeprecationNote, J2Reply};
 use crate::{
-    CallContext, CallError, Method, Params, ParamsError, RpcError, Service,
+    CallContext, CallError, Caller, Method, Params, ParamsError, RpcError, Service,
     go_json::{Document, Kind},
 };
 
@@ -42,19 +45,21 @@ pub async fn handle(
     http_method: &str,
     content_type: Option<&str>,
     body: &[u8],
+    caller: &Caller,
 ) -> J2Reply {
     if http_method != "POST" {
-        let text = format!("rpc: POST method required, received {http_method}");
+        let text = format!("rpc: POST method required, received {}", excerpt(http_method));
         return J2Reply::text(405, text);
     }
     let content_type = content_type.unwrap_or_default();
     // Parameters do not matter, white space before them does.
     let media_type = content_type.split(';').next().unwrap_or_default();
     if !media_type.eq_ignore_ascii_case("application/json") {
+        let media_type = excerpt(media_type);
         return J2Reply::text(415, format!("rpc: unrecognized Content-Type: {media_type}"));
     }
     match accept(service, body) {
-        Ok((method, envelope)) => call(service, method, &envelope).await,
+        Ok((method, envelope)) => call(method, &envelope, caller).await,
         Err(refused) => refused,
     }
 }
@@ -87,10 +92,10 @@ fn accept<'s, 'b>(
     }
 }
 
-async fn call(service: &Service, method: &Method, envelope: &Envelope<'_>) -> J2Reply {
-    let context = CallContext::new();
+async fn call(method: &Method, envelope: &Envelope<'_>, caller: &Caller) -> J2Reply {
+    let context = CallContext::of(caller);
     let outcome = match named(envelope.params) {
-        Ok(params) => method.call(params, &context, service.pool(), reply::start_result()).await,
+        Ok(params) => method.call(params, &context, reply::start_result()).await,
         Err(error) => Err(error.into()),
     };
     // The handler ran, or would have, for a notification as well.
@@ -126,6 +131,8 @@ fn shown(error: CallError) -> RpcError {
     match error {
         CallError::Params(_) => RpcError::new(INVALID_ARGUMENT),
         CallError::Handler(error) => error,
-        CallError::Panicked => RpcError::new(error.to_string()),
+        CallError::Panicked | CallError::Busy | CallError::Memory(_) => {
+            RpcError::new(error.to_string())
+        }
     }
 }

@@ -4,13 +4,14 @@ use super::envelope::write_or_null;
 use crate::{
     RpcError,
     go_json::{self, Document},
+    work::ReplyBytes,
 };
 
 const JSON: &str = "application/json; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// What the HTTP layer sends back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct J2Reply {
     /// HTTP status: 200, 405 or 415.
     pub status: u16,
@@ -21,7 +22,7 @@ pub struct J2Reply {
     /// The method is deprecated: the `Deprecation` header says so.
     pub deprecation: Option<DeprecationNote>,
     /// The body, with its closing newline where the reference writes one.
-    pub body: Vec<u8>,
+    pub body: ReplyBytes,
 }
 
 /// Which method is deprecated, and since when.
@@ -55,19 +56,19 @@ impl DeprecationNote {
 impl J2Reply {
     /// The answer to a notification.
     pub(super) fn empty() -> Self {
-        Self::new(200, None, Vec::new())
+        Self::new(200, None, ReplyBytes::default())
     }
 
     /// An answer outside JSON-RPC.
     pub(super) fn text(status: u16, text: String) -> Self {
-        Self::new(status, Some(TEXT), text.into_bytes())
+        Self::new(status, Some(TEXT), text.into_bytes().into())
     }
 
-    fn json(body: Vec<u8>) -> Self {
+    fn json(body: ReplyBytes) -> Self {
         Self::new(200, Some(JSON), body)
     }
 
-    fn new(status: u16, content_type: Option<&'static str>, body: Vec<u8>) -> Self {
+    fn new(status: u16, content_type: Option<&'static str>, body: ReplyBytes) -> Self {
         Self { status, content_type, nosniff: false, deprecation: None, body }
     }
 }
@@ -80,8 +81,8 @@ pub(super) fn start_result() -> Vec<u8> {
 }
 
 /// Completes the buffer to which a method has appended its result.
-pub(super) fn result(mut out: Vec<u8>, id: Document<'_>) -> J2Reply {
-    end(&mut out, Some(id));
+pub(super) fn result(mut out: ReplyBytes, id: Document<'_>) -> J2Reply {
+    end(out.tail(), Some(id));
     J2Reply::json(out)
 }
 
@@ -107,7 +108,7 @@ pub(super) fn error(
     out.extend_from_slice(data.unwrap_or(b"null"));
     out.push(b'}');
     end(&mut out, id);
-    J2Reply::json(out)
+    J2Reply::json(out.into())
 }
 
 fn end(out: &mut Vec<u8>, id: Option<Document<'_>>) {

@@ -12,12 +12,14 @@ use std::{
 };
 
 use esker_rpc::{
-    BlockingPool, CallContext, CallError, Lookup, MethodTable, NoArgs, Params, ParamsError,
-    RpcError, Service,
+    CallContext, CallError, Caller, Lookup, MethodTable, NoArgs, Params, ParamsError, RpcError,
+    Service,
     go_json::Document,
     j2::{self, DeprecationNote, INVALID_ARGUMENT},
 };
 use serde::Serialize;
+
+const JSON: Option<&str> = Some("application/json");
 
 use crate::toy::{answer, block_on, post, service};
 
@@ -271,47 +273,17 @@ fn the_core_is_called_without_a_dialect() {
     let run = |name: &str, params: Params<'_>| {
         let Lookup::Found(method) = service.find("toy", name) else { panic!("no {name}") };
         let context = CallContext::new();
-        block_on(method.call(params, &context, service.pool(), b"> ".to_vec()))
+        block_on(method.call(params, &context, b"> ".to_vec()))
     };
     let list = Document::first(b"[[1,2,3]]").unwrap();
-    assert_eq!(run("sum", Params::List(list)).unwrap(), b"> 6");
+    assert_eq!(run("sum", Params::List(list)).unwrap().into_vec(), b"> 6");
     let [missing, form] = [ParamsError::Missing(0), ParamsError::Form].map(CallError::Params);
     assert_eq!(run("sum", Params::Absent), Err(missing));
     assert_eq!(run("sum", Params::Named(Document::EMPTY_OBJECT)), Err(form));
     assert_eq!(run("named", Params::List(list)), Err(CallError::Params(ParamsError::Form)));
-    assert_eq!(run("named", Params::Absent).unwrap(), b"> {}");
+    assert_eq!(run("named", Params::Absent).unwrap().into_vec(), b"> {}");
     assert!(matches!(service.find("toy", "none"), Lookup::NoMethod));
     assert!(matches!(service.find("none", "sum"), Lookup::NoNamespace));
-}
-
-#[test]
-fn blocking_calls_are_bounded_and_see_their_client_go() {
-    #[derive(Debug, Default)]
-    struct Load {
-        running: AtomicUsize,
-        most: AtomicUsize,
-    }
-    let load = Arc::new(Load::default());
-    let pool = BlockingPool::new(2);
-    let service = MethodTable::new("toy")
-        .on_blocking("work", |load: &Load, _: NoArgs| {
-            let running = load.running.fetch_add(1, Ordering::SeqCst) + 1;
-            load.most.fetch_max(running, Ordering::SeqCst);
-            std::thread::yield_now();
-            load.running.fetch_sub(1, Ordering::SeqCst);
-            Ok(())
-        })
-        .bind(Arc::clone(&load))
-        .with_pool(&pool);
-    let body = request("toy.work", "{}");
-    block_on(async {
-        let calls = (0..32)
-            .map(|_| j2::handle(&service, "POST", Some("application/json"), body.as_bytes()));
-        for reply in futures_util::future::join_all(calls).await {
-            assert_eq!(reply.body, b"{\"jsonrpc\":\"2.0\",\"result\":null,\"id\":1}\n");
-        }
-    });
-    assert!((1..=2).contains(&load.most.load(Ordering::SeqCst)));
 }
 
 #[test]
@@ -328,9 +300,9 @@ fn a_blocking_call_sees_its_client_go() {
         })
         .bind(Arc::clone(&started));
     let body = request("toy.waits", "{}");
+    let caller = Caller::default();
     block_on(async {
-        let mut call =
-            Box::pin(j2::handle(&service, "POST", Some("application/json"), body.as_bytes()));
+        let mut call = Box::pin(j2::handle(&service, "POST", JSON, body.as_bytes(), &caller));
         let begun = poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending())).await;
         assert!(begun);
         started.wait();

@@ -176,3 +176,31 @@ fn deep_values_are_refused_where_they_would_nest_on_the_stack() {
     let deepest = format!("{{\"unknown\":{0},\"any\":{0},\"limit\":1}}", nested(9_998));
     assert_eq!(arguments(&deepest).limit, 1);
 }
+
+#[test]
+fn each_of_several_members_of_a_field_must_fit() {
+    #[derive(serde::Deserialize, Default, PartialEq, Debug)]
+    #[serde(default)]
+    struct Inner {
+        name: String,
+        inner: Option<Box<Self>>,
+    }
+    let decode = |text: &str| decode::<Inner>(text.as_bytes());
+    let named = |name: &str| Inner { name: name.into(), inner: None };
+    assert_eq!(decode(r#"{"name": "a", "NAME": "b", "name": null}"#).unwrap().name, "b");
+    let wrong = "json: cannot unmarshal number into Go value of type string";
+    for text in [
+        r#"{"name": 1, "name": "b"}"#,
+        r#"{"name": "a", "Name": 2, "name": "b"}"#,
+        r#"{"inner": {"name": 1, "name": "b"}, "name": "a"}"#,
+        r#"{"inner": {"name": 1}, "inner": {"name": "b"}}"#,
+        r#"{"name": "a", "name": 1}"#,
+    ] {
+        assert_eq!(decode(text).unwrap_err().to_string(), wrong, "{text}");
+    }
+    // What names no field is not looked at.
+    assert_eq!(decode(r#"{"other": 1, "other": "b", "name": "a"}"#).unwrap(), named("a"));
+    // However many there are, the work for them is bounded.
+    let many = format!("{{{}\"name\": \"b\"}}", r#""name": "a", "#.repeat(100_000));
+    assert_eq!(decode(&many).unwrap(), named("b"));
+}

@@ -10,3 +10,4 @@ mod recorded;
 mod syntax;
 mod toy;
 mod wire;
+mod work;

@@ -1,6 +1,6 @@
 //! The recorded exchanges of the reference that concern the envelope, without HTTP.
 
-use esker_rpc::j2;
+use esker_rpc::{Caller, j2};
 
 use crate::toy;
 
@@ -38,16 +38,16 @@ fn exchanges(file: &str) -> Vec<Exchange> {
 
 fn replay(file: &str, wanted: impl Fn(&Exchange) -> bool) -> usize {
     let service = toy::service();
-    let mut replayed = 0;
+    let (caller, mut replayed) = (Caller::default(), 0);
     for exchange in exchanges(file).into_iter().filter(wanted) {
         let method = exchange.method.as_deref().unwrap_or("POST");
         let json = Some("application/json".to_owned());
         let content_type = exchange.content_type.clone().unwrap_or(json);
-        let call = j2::handle(&service, method, content_type.as_deref(), &exchange.body);
+        let call = j2::handle(&service, method, content_type.as_deref(), &exchange.body, &caller);
         let reply = toy::block_on(call);
         let context = format!("{file}: {}", String::from_utf8_lossy(&exchange.body));
         // The server sends no body in answer to HEAD.
-        let body = if method == "HEAD" { &[] } else { reply.body.as_slice() };
+        let body = if method == "HEAD" { &[] } else { &reply.body[..] };
         for line in &exchange.expected {
             check(line, reply.status, body, &context);
             check_header(line, "Content-Type", reply.content_type, &context);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker_primitives::go;
 use esker_rpc::{
-    MethodTable, NoArgs, RpcError, Service,
+    Caller, MethodTable, NoArgs, RpcError, Service,
     j2::{self, J2Reply},
     wire::JsonU64,
 };
@@ -71,10 +71,10 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 pub(crate) fn post(service: &Service, body: &[u8]) -> J2Reply {
-    block_on(j2::handle(service, "POST", Some("application/json"), body))
+    block_on(j2::handle(service, "POST", Some("application/json"), body, &Caller::default()))
 }
 
 /// The body of the answer to this call.
 pub(crate) fn answer(service: &Service, body: &str) -> String {
-    String::from_utf8(post(service, body.as_bytes()).body).unwrap()
+    String::from_utf8(post(service, body.as_bytes()).body.into_vec()).unwrap()
 }

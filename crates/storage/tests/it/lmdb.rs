@@ -55,7 +55,7 @@ fn keys_of_a_wrong_length_are_refused_with_the_whole_set() {
 #[test]
 fn a_full_store_refuses_and_goes_on() {
     let place = tempfile::tempdir().unwrap();
-    let options = OpenOptions { map_size: 1 << 20, durable: false };
+    let options = OpenOptions { map_size: 1 << 20, ..OpenOptions::TEST };
     let store = open_dir(place.path(), &options).unwrap();
     store.write(&set(&[("a", Some("1"))])).unwrap();
     let before = contents_of(&store);
@@ -132,8 +132,9 @@ fn more_snapshots_than_slots_are_an_error_and_no_harm() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, StorageError::TooManySnapshots { max: 2048 }), "{error}");
-    assert_eq!(open.len(), 2048);
+    let StorageError::TooManySnapshots { max } = error else { panic!("{error}") };
+    assert!(max >= 2048, "{max}");
+    assert_eq!(open.len(), max as usize);
     store.write(&set(&[("a", Some("1"))])).unwrap();
     open.clear();
     assert_eq!(store.oldest_reader_ms(), None);

@@ -7,6 +7,7 @@ mod folder;
 mod kill;
 mod layers;
 mod lmdb;
+mod suspended;
 mod tables;
 mod writer;
 

@@ -1,5 +1,5 @@
 //! The feature extensions: who may consume what, in the reference's order and with its texts
-//! (x-chain.md 3.3).
+//! (docs/protocol/x-chain-rules.md, "Extension rules").
 
 use esker_primitives::ids::{Id, ShortId};
 use esker_primitives::keys::{Signature, SignatureError};
@@ -208,7 +208,7 @@ impl<'a> Witness<'a> {
 
 /// Whether the witness carries the signatures that `owners` ask for; `now_s` in Unix seconds.
 ///
-/// The order of the checks is the reference's (x-chain.md 3.3, table).
+/// The order of the checks is the reference's (docs/protocol/x-chain-rules.md, "Credential rules").
 pub fn verify_credentials(
     owners: &OutputOwners,
     sig_indices: &[u32],

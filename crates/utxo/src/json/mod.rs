@@ -1,4 +1,5 @@
-//! Rendering of outputs, inputs, operations and credentials for the encoding `json` (x-chain.md 5).
+//! Rendering of outputs, inputs, operations and credentials for the encoding `json`
+//! (docs/protocol/x-chain-transactions.md, "JSON form").
 //!
 //! [`Json`] borrows a value and serialises it member by member, in the reference's order; nothing is copied
 //! but the texts of IDs, addresses and bytes. Integers are JSON numbers here, unlike in service replies.

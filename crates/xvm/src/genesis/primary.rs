@@ -1,5 +1,5 @@
 //! Chains of the primary network as their network's genesis makes them: IDs, the native asset, blocks of
-//! height 0 (x-chain.md 4.3, 4.4).
+//! height 0 (docs/protocol/x-chain-genesis.md, "Blockchain IDs").
 
 use esker_primitives::codec::{VERSION, Writer};
 use esker_primitives::ids::{BlockId, ChainId, Id, ShortId, SubnetId};

@@ -1,5 +1,5 @@
-//! Rendering of transactions and blocks for the encoding `json` (x-chain.md 5), over that of what they consist of
-//! ([`esker_utxo::json`]).
+//! Rendering of transactions and blocks for the encoding `json` (docs/protocol/x-chain-transactions.md, "JSON form"),
+//! over that of what they consist of ([`esker_utxo::json`]).
 
 use std::borrow::Cow;
 

@@ -3,9 +3,9 @@
 use esker_chain::address::ServiceAddressError;
 use esker_chain::listing::ListingError;
 use esker_primitives::codec::CodecError;
-use esker_primitives::{BlockId, Id, go};
+use esker_primitives::{BlockId, Id, excerpt, go};
 use esker_rpc::wire::EncodingError;
-use esker_rpc::{RpcError, ShuttingDown};
+use esker_rpc::{GivenUp, RpcError};
 use esker_storage::StorageError;
 
 use super::genesis::BuildGenesisError;
@@ -25,13 +25,13 @@ pub(crate) enum ServiceError {
     NilTxId,
     #[error("not found")]
     NotFound,
-    #[error("asset '{0}' not found")]
+    #[error("asset '{}' not found", excerpt(.0))]
     UnknownAsset(String),
-    #[error("specified `assetID` is invalid: asset '{0}' not found")]
+    #[error("specified `assetID` is invalid: asset '{}' not found", excerpt(.0))]
     InvalidAsset(String),
     #[error("transaction doesn't create an asset")]
     NotAnAsset,
-    #[error("problem parsing address '{text}': {cause}")]
+    #[error("problem parsing address '{}': {cause}", excerpt(text))]
     BalanceAddress { text: String, cause: ServiceAddressError },
     #[error("couldn't parse argument 'address' to address: {0}")]
     AddressArgument(ServiceAddressError),
@@ -67,7 +67,7 @@ pub(crate) enum ServiceError {
     #[error(transparent)]
     Storage(#[from] StorageError),
     #[error(transparent)]
-    ShuttingDown(#[from] ShuttingDown),
+    GivenUp(#[from] GivenUp),
 }
 
 impl From<KeysError> for ServiceError {

@@ -1,9 +1,9 @@
 //! The chain's methods: arguments in, one question to a [`View`](crate::state::View), a reply out.
 //!
 //! Wire types live here and nowhere else. A handler decodes, asks, replies; what needs more than that belongs to the
-//! view. Texts and the order of checks are the reference's (x-chain.md 6, 7), as tests/golden shows them. A method
-//! runs where its cost allows: in place what takes some microseconds, on the blocking pool what reads many rows
-//! or renders a whole block.
+//! view. Texts and the order of checks are the reference's (docs/protocol/x-chain-services.md, "X-Chain services"),
+//! as tests/golden shows them. A method runs where its cost allows: in place what takes some microseconds, on the
+//! blocking pool what reads many rows or renders a whole block.
 
 mod address_txs;
 mod assets;
@@ -57,7 +57,7 @@ pub fn methods() -> MethodTable<Xvm> {
         .deprecated("getTxStatus", "v1.10.0", served(txs::get_tx_status))
         .on_blocking("getUTXOs", served(utxos::get_utxos))
         .on_async("issueTx", txs::issue_tx);
-    keys::methods(table)
+    table.trusted_callers_only(keys::methods)
 }
 
 /// A handler as the method table takes it.

@@ -70,7 +70,7 @@ fn call(
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let params = Params::Named(Document::first(arguments.as_bytes()).unwrap());
     let context = CallContext::default();
-    let reply = runtime.block_on(found.call(params, &context, service.pool(), Vec::new()))?;
+    let reply = runtime.block_on(found.call(params, &context, Vec::new()))?;
     Ok(serde_json::from_slice(&reply).unwrap())
 }
 

@@ -35,6 +35,8 @@ pub(super) struct TxReply {
 pub(super) struct StatusArgs {
     #[serde(rename = "txID")]
     tx_id: TxId,
+    /// Not the reference's, which passes over it whatever it is: of another type it asks for nothing.
+    #[serde(deserialize_with = "true_or_ignored")]
     include_reason: bool,
 }
 
@@ -101,6 +103,11 @@ pub(super) async fn by_size(
         Ok(TxIdReply { tx_id: issue(&vm, &bytes)? })
     };
     if inline { work() } else { off_thread(work).await }
+}
+
+/// Whether a value of any kind is `true`.
+fn true_or_ignored<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(serde_json::Value::deserialize(deserializer)? == serde_json::Value::Bool(true))
 }
 
 /// The zero ID stands for one that was not given.

@@ -10,7 +10,7 @@ use crate::vm::Xvm;
 /// The `wallet` namespace; its endpoint as a whole is deprecated.
 pub fn methods() -> MethodTable<Xvm> {
     let table = MethodTable::new("wallet").on_async("issueTx", issue_tx);
-    super::keys::wallet_methods(table).deprecate_all("v1.9.12")
+    table.trusted_callers_only(super::keys::wallet_methods).deprecate_all("v1.9.12")
 }
 
 /// Takes a transaction as one that will be accepted, without verifying it against the state.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use esker_primitives::codec::{Decode, Encode};
-use esker_primitives::{ChainId, ShortId};
+use esker_primitives::{ChainId, Id, ShortId};
 use esker_storage::{StorageError, StorageResult};
 use esker_utxo::{Utxo, UtxoId};
 
@@ -22,27 +22,89 @@ pub trait Coins {
     fn visit(&self, owners: &BTreeSet<ShortId>, visit: &mut Visit<'_>) -> StorageResult<()>;
 }
 
-/// The chain's own: addresses ascending, UTXO IDs ascending within each, one of several owners under the lowest.
-impl Coins for View<'_> {
-    fn visit(&self, owners: &BTreeSet<ShortId>, visit: &mut Visit<'_>) -> StorageResult<()> {
+/// The chain's own after what waits in the pool, but for `reserved` ones. Accepted UTXOs come first: addresses
+/// ascending, UTXO IDs ascending within each, one of several owners under the lowest. What waiting transactions
+/// produce follows, in the order of their arrival.
+///
+/// The pool is looked at while the UTXOs are visited, and moves on meanwhile: whether one is still there when the
+/// transaction is complete, tells [`Xvm::issue_built`](crate::Xvm).
+#[derive(Debug)]
+pub struct AfterPool<'a> {
+    view: &'a View<'a>,
+    reserved: HashSet<UtxoId>,
+}
+
+impl<'a> AfterPool<'a> {
+    /// Over `view` and the pool of its chain.
+    pub fn new(view: &'a View<'a>, reserved: HashSet<UtxoId>) -> Self {
+        Self { view, reserved }
+    }
+
+    /// Whether nothing that waits consumes a UTXO of that name.
+    fn is_free(&self, input_id: &Id, utxo_id: impl FnOnce() -> UtxoId) -> bool {
+        let is_reserved = || !self.reserved.is_empty() && self.reserved.contains(&utxo_id());
+        !self.view.mempool().is_spent(input_id) && !is_reserved()
+    }
+
+    /// Whether there is a UTXO of that name, consumed by something that waits or not.
+    fn exists(&self, id: &UtxoId) -> StorageResult<bool> {
+        Ok(self.view.utxo(id)?.is_some() || self.view.mempool().output(id).is_some())
+    }
+
+    fn visit_accepted(
+        &self,
+        owners: &BTreeSet<ShortId>,
+        visit: &mut Visit<'_>,
+    ) -> StorageResult<ControlFlow<()>> {
         let mut flow = ControlFlow::Continue(());
         for address in owners {
             if flow.is_break() {
                 break;
             }
-            self.visit_utxos_of(address, |_, utxo| {
+            self.view.visit_utxos_of(address, |id, utxo| {
                 let mut lower = utxo.addresses().take_while(|owner| owner < address);
-                if !lower.any(|owner| owners.contains(&owner)) {
+                if !lower.any(|owner| owners.contains(&owner))
+                    && self.is_free(id, || utxo.utxo_id())
+                {
                     flow = visit(utxo);
                 }
                 flow
             })?;
         }
+        Ok(flow)
+    }
+
+    fn visit_pooled(
+        &self,
+        owners: &BTreeSet<ShortId>,
+        visit: &mut Visit<'_>,
+    ) -> StorageResult<ControlFlow<()>> {
+        for utxo in self.view.mempool().outputs_of(owners) {
+            let id = utxo.utxo_id;
+            // The pool follows a block a moment after its commit: what that produced was visited already. Whether
+            // another one was quicker to consume it is not asked again: the successor would be missing here.
+            if !self.reserved.contains(&id) && !self.view.state().has_tx(&id.tx_id)? {
+                let bytes = utxo.to_versioned_bytes();
+                if visit(RawUtxo::new(&bytes).ok_or_else(damaged)?).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+impl Coins for AfterPool<'_> {
+    fn visit(&self, owners: &BTreeSet<ShortId>, visit: &mut Visit<'_>) -> StorageResult<()> {
+        if self.visit_accepted(owners, visit)?.is_continue() {
+            let _whether_broken = self.visit_pooled(owners, visit)?;
+        }
         Ok(())
     }
 }
 
-/// What another chain exported to this one, in the same order.
+/// What another chain exported to this one and nothing in the pool imports: addresses ascending, UTXO IDs ascending
+/// within each.
 #[derive(Debug)]
 pub struct Exported<'a> {
     view: &'a View<'a>,
@@ -61,9 +123,10 @@ impl Coins for Exported<'_> {
         let mut start = None;
         loop {
             let mut flow = ControlFlow::Continue(());
-            let mut each = |_: &_, bytes: &[u8]| {
+            let mut each = |id: &Id, bytes: &[u8]| {
                 // What is no UTXO of this VM is left where it is.
                 if flow.is_continue()
+                    && !self.view.mempool().is_spent(id)
                     && let Some(utxo) = RawUtxo::new(bytes)
                 {
                     flow = visit(utxo);
@@ -84,12 +147,11 @@ impl Coins for Exported<'_> {
     }
 }
 
-/// The chain's own UTXOs as if the wallet's pending transactions were accepted: what is accepted already first,
-/// then what they produce, in their order.
+/// The chain's own UTXOs as if the wallet's pending transactions were accepted after what waits in the pool: those
+/// of [`AfterPool`] first, then what the pending ones produce, in their order.
 #[derive(Debug)]
 pub struct Pending<'a> {
-    view: &'a View<'a>,
-    consumed: HashSet<UtxoId>,
+    base: AfterPool<'a>,
     produced: BTreeMap<usize, Utxo>,
     places: HashMap<UtxoId, usize>,
 }
@@ -101,8 +163,8 @@ impl<'a> Pending<'a> {
     /// # Errors
     /// [`SpendError::MissingUtxo`] if one of them can't be accepted any more.
     pub fn new(view: &'a View<'a>, pending: &[Tx]) -> Result<Self, SpendError> {
-        let (consumed, produced, places) = Default::default();
-        let mut coins = Self { view, consumed, produced, places };
+        let (produced, places) = Default::default();
+        let mut coins = Self { base: AfterPool::new(view, HashSet::new()), produced, places };
         for tx in pending {
             if !view.state().has_tx(&tx.id())? {
                 coins.apply(tx)?;
@@ -112,12 +174,21 @@ impl<'a> Pending<'a> {
     }
 
     fn apply(&mut self, tx: &Tx) -> Result<(), SpendError> {
+        let pooled = self.base.view.mempool().get(&tx.id());
         for id in tx.unsigned().local_utxo_ids() {
             if let Some(place) = self.places.remove(&id) {
                 self.produced.remove(&place);
-            } else if self.view.utxo(&id)?.is_none() || !self.consumed.insert(id) {
-                return Err(SpendError::MissingUtxo);
+            } else {
+                // The oldest one is in the pool, where it is what consumes them.
+                let is_free = pooled.is_some() || self.base.is_free(&id.input_id(), || id);
+                if !is_free || !self.base.exists(&id)? {
+                    return Err(SpendError::MissingUtxo);
+                }
+                self.base.reserved.insert(id);
             }
+        }
+        if pooled.is_some_and(|pooled| pooled.well_formed) {
+            return Ok(());
         }
         for utxo in tx.produced_utxos() {
             let place =
@@ -132,10 +203,8 @@ impl<'a> Pending<'a> {
 impl Coins for Pending<'_> {
     fn visit(&self, owners: &BTreeSet<ShortId>, visit: &mut Visit<'_>) -> StorageResult<()> {
         let mut flow = ControlFlow::Continue(());
-        self.view.visit(owners, &mut |utxo| {
-            if !self.consumed.contains(&utxo.utxo_id()) {
-                flow = visit(utxo);
-            }
+        self.base.visit(owners, &mut |utxo| {
+            flow = visit(utxo);
             flow
         })?;
         if flow.is_break() {

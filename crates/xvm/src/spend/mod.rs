@@ -1,7 +1,7 @@
 //! Transactions that the node builds for users whose keys it holds.
 //!
 //! [`Coins`] says which UTXOs there are and in which order they are taken; [`choose`] takes as many as cover what
-//! is wanted (the reference's choice over the order of decision 12: no sorting by amount); [`Payer`] turns that
+//! is wanted (docs/protocol/x-chain-services.md, "Coin selection"); [`Payer`] turns that
 //! into signed transactions whose bytes follow from their arguments alone (RFC 6979 signatures, sorted inputs and
 //! outputs). Nothing here issues, and nothing reads a keystore or a clock.
 
@@ -12,7 +12,7 @@ mod operations;
 
 pub use build::{NewAsset, Paid, Payer};
 pub use choose::{Amounts, Chosen, ImportLimits, MAX_IMPORTED, choose, choose_imports};
-pub use coins::{Coins, Exported, Pending, Visit};
+pub use coins::{AfterPool, Coins, Exported, Pending, Visit};
 pub use operations::{Authorised, mint, mint_nft, send_nft};
 
 use esker_primitives::AssetId;

@@ -1,6 +1,6 @@
-//! Pages of UTXOs by address (decision 12): addresses ascending by their bytes, UTXO IDs ascending within each,
-//! a UTXO of several queried addresses under the lowest of them only. So a full walk returns each exactly once
-//! without remembering earlier pages, and what exists throughout a walk is never skipped.
+//! Pages of UTXOs by address (docs/decisions.md, "Order and pages of UTXOs"): addresses ascending by their bytes,
+//! UTXO IDs ascending within each, a UTXO of several queried addresses under the lowest of them only. So a full walk
+//! returns each exactly once without remembering earlier pages, and what exists throughout a walk is never skipped.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

@@ -4,6 +4,7 @@
 
 use std::ops::ControlFlow;
 
+use esker_chain::DropTables;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::{AssetId, BlockId, Id, ShortId, TxId};
 use esker_storage::{KvRead, Scope, StorageResult, Table, ValueCodec};
@@ -46,11 +47,10 @@ pub const ADDRESS_TXS: Table<(ShortId, AssetId, u64), TxId> = Table::new(0x0a, "
 /// Height of the last block that [`ADDRESS_TXS`] covers; one row, absent while the index was never on.
 pub const INDEXED: Table<(), u64> = Table::new(0x0b, "indexed-height");
 
-/// Why transactions that this node had taken in can't be accepted any more, by transaction ID.
-pub const REJECTED: Table<TxId, RejectedRecord> = Table::new(0x0c, "rejected");
-
-/// Transaction IDs of [`REJECTED`] in the order in which they were rejected, to bound it.
-pub const REJECTED_ORDER: Table<u64, TxId> = Table::new(0x0d, "rejected-order");
+/// Why transactions that this node had taken in can't be accepted any more, by transaction ID; and their IDs in the
+/// order in which they were rejected.
+pub static REJECTED: DropTables =
+    DropTables { records: Table::new(0x0c, "rejected"), order: Table::new(0x0d, "rejected-order") };
 
 /// Bytes of a key of [`UTXOS`].
 const UTXO_KEY_LEN: usize = 36;
@@ -120,15 +120,6 @@ pub struct AssetRecord {
     pub symbol: String,
 }
 
-/// A transaction that can't be accepted any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RejectedRecord {
-    /// Its row in [`REJECTED_ORDER`].
-    pub order: u64,
-    /// Why, in the words of the check that failed.
-    pub reason: String,
-}
-
 /// Stored forms are those of the codec, without a version.
 macro_rules! stored_as_codec {
     ($($record:ty),*) => {$(
@@ -147,7 +138,7 @@ macro_rules! stored_as_codec {
         }
     )*};
 }
-stored_as_codec!(Tip, GenesisRecord, TxRecord, AssetRecord, RejectedRecord);
+stored_as_codec!(Tip, GenesisRecord, TxRecord, AssetRecord);
 
 impl Encode for Tip {
     fn encode(&self, w: &mut Writer) {
@@ -220,19 +211,6 @@ impl Decode for AssetRecord {
             name: text(r.bytes()?),
             symbol: text(r.bytes()?),
         })
-    }
-}
-
-impl Encode for RejectedRecord {
-    fn encode(&self, w: &mut Writer) {
-        w.u64(self.order);
-        w.bytes(self.reason.as_bytes());
-    }
-}
-
-impl Decode for RejectedRecord {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
-        Ok(Self { order: r.u64()?, reason: text(r.bytes()?) })
     }
 }
 

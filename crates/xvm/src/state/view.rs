@@ -15,6 +15,7 @@ use super::page::{self, MAX_UTXO_PAGE, PageEnd, PageStart};
 use super::raw::RawUtxo;
 use super::tables::{ACCEPTED_AT, AssetRecord, Tip};
 use crate::index::IndexProgress;
+use crate::mempool::Mempool;
 use crate::status::TxStatus;
 use crate::txs::Tx;
 use crate::vm::Xvm;
@@ -57,6 +58,11 @@ pub enum BalanceError {
 impl<'a> View<'a> {
     pub(crate) fn new(vm: &'a Xvm, reader: Box<dyn KvRead>) -> Self {
         Self { vm, reader }
+    }
+
+    /// The chain's waiting transactions, as they are now.
+    pub(crate) fn mempool(&self) -> &Mempool {
+        &self.vm.mempool
     }
 
     /// Typed reads of the same snapshot.
@@ -129,8 +135,9 @@ impl<'a> View<'a> {
         if ChainState::new(now.as_ref(), scope).has_tx(id)? {
             return Ok(TxStatus::Accepted);
         }
-        let reason = self.vm.rejections.reason(now.as_ref(), scope, id)?;
-        Ok(reason.map_or(TxStatus::Unknown, |reason| TxStatus::Rejected { reason }))
+        let rejected = self.vm.rejections.get(now.as_ref(), scope, id)?;
+        Ok(rejected
+            .map_or(TxStatus::Unknown, |rejected| TxStatus::Rejected { reason: rejected.reason }))
     }
 
     /// An unspent output.
@@ -140,7 +147,7 @@ impl<'a> View<'a> {
 
     /// Visits a page of the UTXOs of `addresses`: after `start`, at most `limit`, itself at most
     /// [`MAX_UTXO_PAGE`] and that if 0. `visit` gets the UTXO ID and the UTXO's bytes, version prefix included, in
-    /// the order of decision 12.
+    /// the order of docs/decisions.md, "Order and pages of UTXOs".
     pub fn visit_utxos(
         &self,
         addresses: &BTreeSet<ShortId>,

@@ -1,8 +1,8 @@
 //! Rules that depend on state: UTXOs, assets, signatures, other chains. The order and the texts are the
-//! reference's (x-chain.md 3.3).
+//! reference's (docs/protocol/x-chain-rules.md, "Semantic rules").
 //!
 //! A transaction that comes here has passed the syntactic rules. Time is a parameter: at issue the clock's, in a
-//! block the block's own (decision 37).
+//! block the block's own (docs/decisions.md, "Time in a block").
 
 use std::collections::HashMap;
 

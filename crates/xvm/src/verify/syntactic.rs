@@ -1,4 +1,5 @@
-//! Rules that a transaction must meet by itself, in the reference's order (x-chain.md 3.2).
+//! Rules that a transaction must meet by itself, in the reference's order
+//! (docs/protocol/x-chain-rules.md, "Syntactic rules").
 
 use std::collections::HashSet;
 

@@ -9,7 +9,7 @@ use esker_evm_rpc::wire::{
 use esker_rpc::args::Argument;
 use esker_rpc::evm::{Answer, Limits, Server};
 use esker_rpc::go_json::{Document, Kind, to_go_vec};
-use esker_rpc::{MethodTable, RpcError};
+use esker_rpc::{Caller, MethodTable, RpcError};
 use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 
@@ -33,7 +33,8 @@ static SERVER: LazyLock<(Server, Runtime)> = LazyLock::new(|| {
 /// A request's body. Its answer is nothing, one JSON object, or an array of them.
 pub(super) fn envelope(bytes: &[u8]) -> bool {
     let (server, runtime) = &*SERVER;
-    let Answer { body, failed, .. } = runtime.block_on(server.answer(bytes, None));
+    let Answer { body, failed, .. } =
+        runtime.block_on(server.answer(bytes, None, &Caller::default()));
     if body.is_empty() {
         assert!(!failed);
         return false;

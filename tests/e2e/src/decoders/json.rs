@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use esker_primitives::Id;
 use esker_rpc::go_json::{Document, GoValue, Name};
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU8, JsonU32, JsonU64};
-use esker_rpc::{MethodTable, NoArgs, RpcError, Service, go_json, j2};
+use esker_rpc::{Caller, MethodTable, NoArgs, RpcError, Service, go_json, j2};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -87,7 +87,13 @@ static SERVICE: LazyLock<(Service, Runtime)> = LazyLock::new(|| {
 /// A request's body. Its answer is nothing or one JSON value and a newline.
 pub(super) fn j2(bytes: &[u8]) -> bool {
     let (service, runtime) = &*SERVICE;
-    let reply = runtime.block_on(j2::handle(service, "POST", Some("application/json"), bytes));
+    let reply = runtime.block_on(j2::handle(
+        service,
+        "POST",
+        Some("application/json"),
+        bytes,
+        &Caller::default(),
+    ));
     assert_eq!(reply.status, 200);
     if reply.body.is_empty() {
         return false;

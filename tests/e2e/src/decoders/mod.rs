@@ -43,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "json", run: json::json },
     Target { name: "keystore_blob", run: node::keystore_blob },
     Target { name: "network_file", run: node::network_file },
+    Target { name: "pool_journal", run: node::pool_journal },
     Target { name: "signature", run: primitives::signature },
     Target { name: "utxo", run: chain::utxo },
     Target { name: "x_block", run: chain::x_block },

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use esker_keystore::blob::ExportedUser;
 use esker_node::config::file;
+use esker_node::journal;
 use esker_node::networks::{self, Vm};
 use esker_node::replay::lines::Lines;
+use esker_primitives::Id;
 use esker_xvm::genesis::Genesis;
 
 use super::primitives::told;
@@ -40,6 +42,19 @@ pub(super) fn block_line(bytes: &[u8]) -> bool {
         assert_eq!(found.as_ref(), Some(block));
     }
     !read.is_empty()
+}
+
+/// What waited when the node stopped. Whether the bytes are taken follows from them alone; with another checksum
+/// they are tried too, so that what comes before it is looked at.
+pub(super) fn pool_journal(bytes: &[u8]) -> bool {
+    let content = &bytes[..bytes.len().saturating_sub(Id::LEN)];
+    let summed = [content, Id::sha256(content).as_bytes()].concat();
+    for file in [summed, bytes.to_vec()] {
+        if let Some(entries) = told(journal::decode(file.clone())) {
+            assert_eq!(journal::encode(&entries), (file, 0));
+        }
+    }
+    journal::decode(bytes.to_vec()).is_ok()
 }
 
 /// A network of one's own, and the assets of a chain in JSON.

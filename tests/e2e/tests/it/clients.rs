@@ -44,6 +44,11 @@ fn viem_2() {
     run_on_dev("viem2.mjs");
 }
 
+#[test]
+fn hardhat_ignition_of_both_versions() {
+    run_on_dev("ignition.mjs");
+}
+
 /// The tools are programs of one machine each; those of this one are pinned.
 #[test]
 #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no cast, no forge")]

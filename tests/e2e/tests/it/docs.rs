@@ -23,7 +23,8 @@ const SWITCHES: [&str; 3] = ["--api-admin-enabled", "--api-keystore-enabled", "-
 static PAGES: Mutex<()> = Mutex::new(());
 
 /// Methods that can't succeed on a fresh development node yet, and what they need.
-const WITHOUT_RESULT: [(&str, &str); 2] = [
+const WITHOUT_RESULT: [(&str, &str); 3] = [
+    ("platform.issueTx", "a P-Chain that takes transactions"),
     ("xvm.import", "exports from another chain"),
     ("evm_resend", "a transaction that waits for its block"),
 ];
@@ -238,7 +239,7 @@ pub(crate) fn tables() -> Vec<(String, Service)> {
 }
 
 /// The pages of the APIs.
-fn api_pages() -> Vec<Page> {
+pub(crate) fn api_pages() -> Vec<Page> {
     let files = files().into_iter().filter(|file| file.parent().unwrap().ends_with("docs/api"));
     files.map(|file| Page::read(&file).unwrap()).collect()
 }

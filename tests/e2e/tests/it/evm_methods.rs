@@ -1,4 +1,5 @@
-//! Every method of `web3`, `net` and `evm`: a success and a failure of each, by both names, walked along the tables.
+//! Every method of `web3`, `net`, `evm`, `personal` and what development nodes have: a success and a failure of each, by
+//! both names, walked along the tables.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::support::local;
 
 const RPC: &str = "/ext/bc/C/rpc";
 const WS: &str = "/ext/bc/C/ws";
-const NAMESPACES: [&str; 3] = ["evm", "net", "web3"];
+const NAMESPACES: [&str; 6] = ["evm", "net", "web3", "personal", "anvil", "hardhat"];
 /// An account of `esker dev`.
 const HELD: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 /// Two more, one for each transport.
@@ -87,15 +88,19 @@ fn prepare(ask: &mut dyn FnMut(&str) -> String, account: &str) -> BTreeMap<&'sta
     });
     let nonce = done("evm_getTransactionCount", json!([HELD, "pending"]));
     let price = done("evm_gasPrice", json!([]));
-    let fresh =
-        json!({"from": HELD, "to": OTHER, "gas": "0x5208", "gasPrice": price, "nonce": nonce});
+    let number = u64::from_str_radix(&nonce.as_str().unwrap()[2..], 16).unwrap();
+    let fresh = |nonce: u64| {
+        let nonce = format!("{nonce:#x}");
+        json!({"from": HELD, "to": OTHER, "gas": "0x5208", "gasPrice": price, "nonce": nonce})
+    };
     let waiting = json!({
         "from": account, "to": OTHER, "value": "0x1", "gas": "0x5208", "gasPrice": "0x3b9aca00", "nonce": "0x0",
     });
     done("evm_sendTransaction", json!([waiting]));
     BTreeMap::from([
         ("$TX", done("evm_getRawTransactionByHash", json!([hash]))),
-        ("$FRESH", done("evm_signTransaction", json!([fresh]))["raw"].clone()),
+        ("$FRESH", done("evm_signTransaction", json!([fresh(number)]))["raw"].clone()),
+        ("$NEXT", done("evm_signTransaction", json!([fresh(number + 1)]))["raw"].clone()),
         ("$LOGS", done("evm_newFilter", json!([{}]))),
         ("$BLOCK", receipt["blockHash"].clone()),
         ("$HASH", hash),
@@ -157,7 +162,17 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("evm_suggestPriceOptions", none()),
         ("evm_syncing", none()),
         ("evm_accounts", none()),
+        ("evm_requestAccounts", none()),
         ("evm_pendingTransactions", none()),
+        ("personal_sign", case(json!(["0x68", HELD, "any"]), json!(["0x68", OTHER]))),
+        ("anvil_getAutomine", none()),
+        ("anvil_nodeInfo", none()),
+        ("anvil_metadata", none()),
+        ("hardhat_getAutomine", none()),
+        ("hardhat_metadata", none()),
+        ("evm_getAccount", case(json!([HELD]), json!([HELD, "0xffff"]))),
+        ("evm_getAccountInfo", case(json!([HELD, null]), json!([HELD, "0xffff"]))),
+        ("evm_getTransactionBySenderAndNonce", case(json!([HELD, 0]), json!([HELD, -1]))),
         ("evm_newBlockFilter", none()),
         ("evm_newPendingTransactionFilter", case(json!([]), json!(["yes"]))),
         ("evm_newFilter", case(json!([{}]), json!([]))),
@@ -202,6 +217,7 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("evm_createAccessList", case(json!([call]), json!([{}]))),
         ("evm_simulateV1", case(json!([{"blockStateCalls": [{"calls": [call]}]}]), json!([{}]))),
         ("evm_sendRawTransaction", case(json!(["$FRESH"]), json!(["$TX"]))),
+        ("evm_sendRawTransactionSync", case(json!(["$NEXT", 20_000]), json!(["0x"]))),
         ("evm_sendTransaction", case(json!([sent]), unknown.clone())),
         ("evm_fillTransaction", case(json!([sent]), json!([{"from": HELD}]))),
         ("evm_signTransaction", case(json!([waiting]), unknown)),

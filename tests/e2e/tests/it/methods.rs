@@ -1,5 +1,5 @@
-//! Sections 4.1, 4.3 and 4.5 of the specification, and the X-Chain methods that use keys: every method is served, under
-//! both names, at its endpoint and at no other.
+//! The methods of the X-Chain, of atomic transactions and of the keystore, those that use keys among them: every
+//! method is served, under both names, at its endpoint and at no other.
 
 use esker_client::CallError;
 use esker_e2e::Node;

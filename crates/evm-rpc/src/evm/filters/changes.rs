@@ -20,6 +20,12 @@ const MAX_HASHES: u64 = 10_000;
 /// Blocks that are told of without going to the blocking pool.
 const FEW_BLOCKS: u64 = 16;
 
+/// Transactions that are told of without going there.
+const FEW_TRANSACTIONS: usize = 256;
+
+/// Bytes of transactions that one answer tells of at most, one transaction apart; the rest is told the next time.
+const MAX_TRANSACTION_BYTES: usize = 4_000_000;
+
 /// What happened.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
@@ -48,7 +54,10 @@ impl Filters {
         match self.installed.get(id, self.clock.now_ms(), &self.config) {
             Some(Kind::Blocks(progress)) => behind(progress) <= FEW_BLOCKS,
             Some(Kind::Logs(_, progress)) => behind(progress) == 0,
-            Some(Kind::Transactions { .. }) | None => true,
+            Some(Kind::Transactions { listener, .. }) => {
+                listener.lock().events.len() <= FEW_TRANSACTIONS
+            }
+            None => true,
         }
     }
 
@@ -111,10 +120,13 @@ fn watched(filter: &LogFilter, from: u64, to: u64) -> (u64, u64) {
 /// once, instead of telling the others as if they were all.
 fn transactions(full: bool, listener: &Transactions) -> Result<Changes, RpcError> {
     let mut listener = listener.lock();
-    let mut transactions = Vec::new();
-    while listener.missed == 0 {
+    let (mut transactions, mut bytes) = (Vec::new(), 0);
+    while listener.missed == 0 && bytes < MAX_TRANSACTION_BYTES {
         match listener.events.try_recv() {
-            Ok(tx) => transactions.push(tx),
+            Ok(tx) => {
+                bytes += if full { tx.size() } else { 0 };
+                transactions.push(tx);
+            }
             Err(TryRecvError::Empty | TryRecvError::Closed) => break,
             Err(TryRecvError::Lagged(missed)) => listener.missed = missed,
         }

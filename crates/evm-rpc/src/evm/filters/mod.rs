@@ -1,4 +1,5 @@
-//! Logs, and filters that are asked for what is new: the service `eth-filter` (c-chain.md 4.8).
+//! Logs, and filters that are asked for what is new: the service `eth-filter`
+//! (docs/protocol/c-chain-rpc.md, "Filters").
 //!
 //! - [`range`](self): which blocks a query means; `search`: their logs, within bounds.
 //! - `installed`: the filters that clients made. One for blocks or logs keeps no events: it knows up to which

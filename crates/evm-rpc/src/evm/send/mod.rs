@@ -1,8 +1,10 @@
-//! The service `internal-transaction`, as far as it sends and signs (c-chain.md 4.7).
+//! The service `internal-transaction`, as far as it sends and signs
+//! (docs/protocol/c-chain-pool.md, "Sent transactions").
 
 mod fee_cap;
 mod raw;
 mod rlp;
+mod sync;
 mod typed_data;
 mod unsigned;
 
@@ -13,39 +15,56 @@ use alloy_consensus::SignableTransaction;
 use alloy_primitives::{Address, B256, U256};
 use esker_evm::accounts::{AccountError, sign_transaction, text_hash};
 use esker_evm::types::Transaction;
-use esker_rpc::{MethodTable, RpcError};
+use esker_rpc::work::Lane;
+use esker_rpc::{CallContext, MethodTable, RpcError};
 
 use self::fee_cap::check_fee;
-use self::raw::RawTx;
+use self::raw::{LargeValue, RawTx};
 use self::typed_data::TypedDataArg;
 use self::unsigned::{RawReply, fee_cap, typed_transaction, unsigned_hash};
 use super::defaults::{GasDefault, sender};
 use super::table;
 use super::transact::Transact;
+use crate::txpool::must_fit;
 use crate::wire::call::TransactionArgs;
 use crate::wire::{Addr, Big, Data, Hash, TransactionReply, Uint64};
 
 pub use raw::RawTxError;
+pub use sync::{DEFAULT_RECEIPT_WAIT, MAX_RECEIPT_WAIT, MAX_RECEIPT_WAITS, ReceiptWaits};
 
 /// Reads a signed transaction as `sendRawTransaction` does; total on any bytes.
 ///
 /// A signature of numbers that no signature has becomes one of nobody, so that a pool refuses it as such.
 pub fn decode_transaction(bytes: &[u8]) -> Result<Transaction, RawTxError> {
-    RawTx::parse(bytes)?.into_transaction()
+    let tx = RawTx::parse(bytes)?;
+    if tx.large_value.is_some() {
+        return Err(RawTxError::Value);
+    }
+    tx.into_transaction()
 }
 
 pub(super) fn methods() -> MethodTable<Transact> {
     table()
         .on_list_blocking("sendRawTransaction", send_raw_transaction)
-        .on_list_blocking("sendTransaction", send_transaction)
-        .on_list_blocking("fillTransaction", fill_transaction)
+        .short()
+        .on_list_async("sendRawTransactionSync", sync::send_raw_transaction_sync)
+        .on_list_lane("sendTransaction", |(args,)| lane_of(args), send_transaction)
+        .on_list_lane("fillTransaction", |(args,)| lane_of(args), fill_transaction)
         .on_list_blocking("signTransaction", sign_transaction_method)
+        .short()
         .on_list_blocking("sign", sign)
+        .short()
         .on_list_blocking("signTypedData_v4", sign_typed_data)
+        .short()
         // As EIP-712 itself calls it.
         .also_named("signTypedData")
-        .on_list("pendingTransactions", pending_transactions)
-        .on_list_blocking("resend", resend)
+        .on_list_blocking("pendingTransactions", pending_transactions)
+        .on_list_lane("resend", |(args, _, _)| lane_of(args), resend)
+}
+
+/// Code runs only where gas is estimated.
+fn lane_of(args: &TransactionArgs) -> Lane {
+    if args.gas.is_some() { Lane::Short } else { Lane::Long }
 }
 
 fn refused(error: impl std::fmt::Display) -> RpcError {
@@ -53,42 +72,57 @@ fn refused(error: impl std::fmt::Display) -> RpcError {
 }
 
 fn send_raw_transaction(transact: &Transact, (Data(bytes),): (Data,)) -> Result<Hash, RpcError> {
-    let tx = RawTx::parse(&bytes).map_err(refused)?;
+    send_raw(transact, &bytes).map(Hash)
+}
+
+/// Takes a signed transaction in; gives its hash.
+fn send_raw(transact: &Transact, bytes: &[u8]) -> Result<B256, RpcError> {
+    let tx = RawTx::parse(bytes).map_err(refused)?;
     check_fee(tx.fee_cap, tx.gas, transact.config.tx_fee_cap).map_err(refused)?;
     let config = &transact.config;
     if !tx.is_protected
         && !config.allow_unprotected_txs
-        && !config.allow_unprotected_tx_hashes.contains(&RawTx::hash(&bytes))
+        && !config.allow_unprotected_tx_hashes.contains(&RawTx::hash(bytes))
         && !tx.has_predictable_signature()
     {
         return Err(refused("only replay-protected (EIP-155) transactions allowed over RPC"));
     }
+    let large_value = tx.large_value.clone();
     let tx = tx.into_transaction().map_err(refused)?;
-    transact.submitter.submit(tx).map(Hash)
+    match large_value {
+        None => transact.submitter.submit(tx),
+        Some(LargeValue { value, signed_hash }) => {
+            Err(transact.submitter.refuse_value(tx, value, signed_hash))
+        }
+    }
 }
 
 fn send_transaction(
     transact: &Transact,
     (mut args,): (TransactionArgs,),
+    context: &CallContext,
 ) -> Result<Hash, RpcError> {
     let from = sender(&args);
     transact.must_hold(&from)?;
-    let send = |args: &mut TransactionArgs| {
-        refuse_blobs(args)?;
-        transact.set_defaults(args, GasDefault::Estimate)?;
-        transact.sign_and_submit(args)
-    };
-    match args.nonce {
-        Some(_) => send(&mut args),
-        None => transact.senders.during(from, || send(&mut args)),
+    refuse_blobs(&args)?;
+    let has_nonce = args.nonce.is_some();
+    transact.set_defaults(&mut args, GasDefault::Estimate, context)?;
+    if has_nonce {
+        return transact.sign_and_submit(&args);
     }
+    // Others wait meanwhile, so the estimate has been made before.
+    transact.senders.during(from, || {
+        args.nonce = Some(Uint64(transact.next_nonce(from)?));
+        transact.sign_and_submit(&args)
+    })
 }
 
 fn fill_transaction(
     transact: &Transact,
     (mut args,): (TransactionArgs,),
+    context: &CallContext,
 ) -> Result<RawReply, RpcError> {
-    transact.set_defaults(&mut args, GasDefault::Estimate)?;
+    transact.set_defaults(&mut args, GasDefault::Estimate, context)?;
     refuse_blobs(&args)?;
     Ok(RawReply::unsigned(&args))
 }
@@ -108,7 +142,7 @@ fn sign_transaction_method(
         return Err(refused("nonce not specified"));
     }
     refuse_blobs(&args)?;
-    transact.set_defaults(&mut args, GasDefault::Estimate)?;
+    transact.set_defaults(&mut args, GasDefault::Estimate, &CallContext::new())?;
     transact.check_fee_of(&args)?;
     let tx = transact.sign_args(&args)?;
     Ok(RawReply::signed(&args, &tx))
@@ -116,10 +150,10 @@ fn sign_transaction_method(
 
 /// Signs a text, so that the signature can't be one of a transaction.
 fn sign(transact: &Transact, (Addr(account), Data(text)): (Addr, Data)) -> Result<Data, RpcError> {
-    transact.sign_hash(&account, &text_hash(&text))
+    transact.sign_text(&account, &text)
 }
 
-/// Signs structured data (decision 34).
+/// Signs structured data (docs/decisions.md, "Further standard methods").
 fn sign_typed_data(
     transact: &Transact,
     (Addr(account), data): (Addr, TypedDataArg),
@@ -131,6 +165,7 @@ fn sign_typed_data(
 
 fn pending_transactions(transact: &Transact, (): ()) -> Result<Vec<TransactionReply>, RpcError> {
     let pending = transact.reads.pool.pending_of(&transact.accounts.accounts());
+    must_fit(pending.iter().map(|tx| tx.size()).sum())?;
     Ok(pending.into_iter().map(TransactionReply::pooled).collect())
 }
 
@@ -138,11 +173,12 @@ fn pending_transactions(transact: &Transact, (): ()) -> Result<Vec<TransactionRe
 fn resend(
     transact: &Transact,
     (mut args, price, gas): (TransactionArgs, Option<Big>, Option<Uint64>),
+    context: &CallContext,
 ) -> Result<Hash, RpcError> {
     if args.nonce.is_none() {
         return Err(refused("missing transaction nonce in transaction spec"));
     }
-    transact.set_defaults(&mut args, GasDefault::Estimate)?;
+    transact.set_defaults(&mut args, GasDefault::Estimate, context)?;
     let new_price = price.map_or_else(|| fee_cap(&args), |Big(price)| price);
     let new_gas = gas.or(args.gas).unwrap_or_default().0;
     check_fee(new_price, new_gas, transact.config.tx_fee_cap).map_err(refused)?;
@@ -173,6 +209,11 @@ fn refuse_blobs(args: &TransactionArgs) -> Result<(), RpcError> {
 impl Transact {
     fn must_hold(&self, account: &Address) -> Result<(), RpcError> {
         if self.accounts.holds(account) { Ok(()) } else { Err(refused(AccountError::Unknown)) }
+    }
+
+    /// Signs a text with an account's key.
+    pub(crate) fn sign_text(&self, account: &Address, text: &[u8]) -> Result<Data, RpcError> {
+        self.sign_hash(account, &text_hash(text))
     }
 
     fn sign_hash(&self, account: &Address, hash: &B256) -> Result<Data, RpcError> {

@@ -1,11 +1,18 @@
-//! Signed transactions as they are sent (c-chain.md 4.7).
+//! Signed transactions as they are sent (docs/protocol/c-chain-pool.md, "Sent transactions").
 
 use alloy_consensus::{Signed, TxEip1559, TxEip2930, TxLegacy};
 use alloy_eips::eip2930::{AccessList, AccessListItem};
-use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256};
+use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, U512, keccak256};
+use alloy_rlp::{Encodable, Header};
 use esker_evm::types::Transaction;
 
 use super::rlp::{self, Fields, RlpError};
+
+/// The type of blob transactions.
+const BLOB_TYPE: u8 = 3;
+
+/// Bytes of a blob.
+const BLOB_BYTES: usize = 131_072;
 
 /// Why bytes are no transaction. The texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,7 +32,8 @@ pub enum RawTxError {
     /// A tip that no balance pays.
     #[error("max priority fee per gas higher than 2^256-1")]
     Tip,
-    /// A value that no balance has. The reference compares it with the balance, whatever its length.
+    /// A value that no balance has, of more than 512 bits. The reference compares it with the balance, whatever its
+    /// length.
     #[error("value higher than 2^256-1")]
     Value,
 }
@@ -49,12 +57,37 @@ pub(super) struct RawTx {
     pub(super) gas: u64,
     to: Option<Address>,
     value: U256,
+    /// A value beyond 256 bits, in place of which `value` is the largest there is.
+    pub(super) large_value: Option<LargeValue>,
     data: Bytes,
     access_list: AccessList,
     /// Is it bound to a chain? (EIP-155; typed ones always are.)
     pub(super) is_protected: bool,
     /// `None`: numbers that no signature has.
     signature: Option<Signature>,
+}
+
+/// A value that no balance has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LargeValue {
+    /// Wei.
+    pub(super) value: U512,
+    /// What the sender signed.
+    pub(super) signed_hash: B256,
+}
+
+impl LargeValue {
+    /// The value, if it is a large one, of a transaction that was signed as the list of these elements.
+    fn of(value: &[u8], tx_type: Option<u8>, elements: &[u8]) -> Result<Option<Self>, RawTxError> {
+        if value.len() <= 32 {
+            return Ok(None);
+        }
+        let value = U512::try_from_be_slice(value).ok_or(RawTxError::Value)?;
+        let mut signed: Vec<u8> = tx_type.into_iter().collect();
+        Header { list: true, payload_length: elements.len() }.encode(&mut signed);
+        signed.extend_from_slice(elements);
+        Ok(Some(Self { value, signed_hash: keccak256(signed) }))
+    }
 }
 
 impl RawTx {
@@ -65,6 +98,7 @@ impl RawTx {
             [] | [_] => Err(RawTxError::TooShort),
             [1, rest @ ..] => access_list_tx(rest),
             [2, rest @ ..] => dynamic_fee_tx(rest),
+            [3, rest @ ..] => blob_tx(rest),
             [_, _, ..] => Err(RawTxError::Type),
         }
     }
@@ -79,6 +113,9 @@ impl RawTx {
     ///
     /// Numbers that no signature has become a signature of nobody, so that the pool's other checks come first.
     pub(super) fn into_transaction(self) -> Result<Transaction, RawTxError> {
+        if self.tx_type == BLOB_TYPE {
+            return Err(RawTxError::Type);
+        }
         let fee_cap = u128::try_from(self.fee_cap).map_err(|_| RawTxError::Fee)?;
         let tip_cap = u128::try_from(self.tip_cap).map_err(|_| RawTxError::Tip)?;
         let nobody = Signature::new(U256::ZERO, U256::ZERO, false);
@@ -148,6 +185,7 @@ fn legacy(bytes: &[u8]) -> Result<RawTx, RawTxError> {
     let to = fields.optional_array("*common.Address", ".To")?;
     let value = fields.big(".Value")?;
     let data = fields.bytes(".Data")?;
+    let mut signed = fields.taken().to_vec();
     let [v, r, s] = signature_of(&mut fields)?;
     fields.end()?;
     rlp::alone(bytes)?;
@@ -163,6 +201,10 @@ fn legacy(bytes: &[u8]) -> Result<RawTx, RawTxError> {
         Some(_) | None => (None, None),
     };
     let price = wide(price, RawTxError::Fee)?;
+    if let Some(chain_id) = chain_id {
+        chain_id.encode(&mut signed);
+        signed.extend_from_slice(&[alloy_rlp::EMPTY_STRING_CODE; 2]);
+    }
     Ok(RawTx {
         tx_type: 0,
         chain_id,
@@ -171,7 +213,8 @@ fn legacy(bytes: &[u8]) -> Result<RawTx, RawTxError> {
         fee_cap: price,
         gas,
         to: to.map(Address::new),
-        value: wide(value, RawTxError::Value)?,
+        value: U256::try_from_be_slice(value).unwrap_or(U256::MAX),
+        large_value: LargeValue::of(value, None, &signed)?,
         data: Bytes::copy_from_slice(data),
         access_list: AccessList::default(),
         is_protected,
@@ -204,6 +247,72 @@ fn dynamic_fee_tx(bytes: &[u8]) -> Result<RawTx, RawTxError> {
     rest.into_tx(2, chain_id, nonce, [wide(tip_cap, RawTxError::Tip)?, fee_cap])
 }
 
+/// A blob transaction, alone or with its blobs. It is refused, but not before it is known to be one.
+fn blob_tx(bytes: &[u8]) -> Result<RawTx, RawTxError> {
+    if !rlp::begins_with_list(bytes)? {
+        let mut fields = rlp::whole(bytes, "types.BlobTx")?;
+        let tx = blob_fields(&mut fields)?;
+        fields.end()?;
+        rlp::alone(bytes)?;
+        return Ok(tx);
+    }
+    let mut fields = rlp::whole(bytes, "types.blobTxWithBlobs")?;
+    let mut inner = fields.list("types.BlobTx", ".BlobTx")?;
+    let tx = blob_fields(&mut inner)?;
+    inner.end()?;
+    let mut blobs = fields.list("[]kzg4844.Blob", ".Blobs")?;
+    arrays::<BLOB_BYTES>(&mut blobs, "kzg4844.Blob")?;
+    let mut commitments = fields.list("[]kzg4844.Commitment", ".Commitments")?;
+    arrays::<48>(&mut commitments, "kzg4844.Commitment")?;
+    let mut proofs = fields.list("[]kzg4844.Proof", ".Proofs")?;
+    arrays::<48>(&mut proofs, "kzg4844.Proof")?;
+    fields.end()?;
+    rlp::alone(bytes)?;
+    Ok(tx)
+}
+
+/// Reads arrays to the end of a list.
+fn arrays<const N: usize>(list: &mut Fields<'_>, of: &'static str) -> Result<(), RlpError> {
+    let mut at = 0;
+    while list.has_more() {
+        let _unused: Box<[u8; N]> = Box::new(list.element(of, at)?);
+        at += 1;
+    }
+    Ok(())
+}
+
+fn blob_fields(fields: &mut Fields<'_>) -> Result<RawTx, RlpError> {
+    let chain_id = u64::try_from(fields.uint256(".ChainID")?).ok();
+    let nonce = fields.uint(".Nonce")?;
+    let (tip_cap, fee_cap) = (fields.uint256(".GasTipCap")?, fields.uint256(".GasFeeCap")?);
+    let gas = fields.uint(".Gas")?;
+    let to = Some(Address::new(fields.array("common.Address", ".To")?));
+    let value = fields.uint256(".Value")?;
+    let data = Bytes::copy_from_slice(fields.bytes(".Data")?);
+    let access_list = access_list(fields)?;
+    fields.uint256(".BlobFeeCap")?;
+    let mut hashes = fields.list("[]common.Hash", ".BlobHashes")?;
+    arrays::<32>(&mut hashes, "common.Hash")?;
+    for field in [".V", ".R", ".S"] {
+        fields.uint256(field)?;
+    }
+    Ok(RawTx {
+        tx_type: BLOB_TYPE,
+        chain_id,
+        nonce,
+        tip_cap,
+        fee_cap,
+        gas,
+        to,
+        value,
+        large_value: None,
+        data,
+        access_list,
+        is_protected: true,
+        signature: None,
+    })
+}
+
 /// What follows the prices of a typed transaction.
 struct TypedRest<'a> {
     gas: u64,
@@ -211,6 +320,8 @@ struct TypedRest<'a> {
     value: &'a [u8],
     data: &'a [u8],
     access_list: AccessList,
+    /// The elements that are signed.
+    signed: &'a [u8],
     signature: [&'a [u8]; 3],
 }
 
@@ -221,6 +332,7 @@ fn typed_rest<'a>(fields: &mut Fields<'a>) -> Result<TypedRest<'a>, RlpError> {
         value: fields.big(".Value")?,
         data: fields.bytes(".Data")?,
         access_list: access_list(fields)?,
+        signed: fields.taken(),
         signature: signature_of(fields)?,
     })
 }
@@ -248,7 +360,8 @@ impl TypedRest<'_> {
             fee_cap,
             gas: self.gas,
             to: self.to.map(Address::new),
-            value: wide(self.value, RawTxError::Value)?,
+            value: U256::try_from_be_slice(self.value).unwrap_or(U256::MAX),
+            large_value: LargeValue::of(self.value, Some(tx_type), self.signed)?,
             data: Bytes::copy_from_slice(self.data),
             access_list: self.access_list,
             is_protected: true,

@@ -36,7 +36,7 @@ fn what_is_no_transaction_is_told_in_gos_words() {
         check(short, "typed transaction too short");
     }
     check("05c0", "transaction type not supported");
-    check("03c0", "transaction type not supported");
+    check("03c0", "unexpected EOF");
     check("80", "rlp: expected input list for types.LegacyTx");
     check("c0", "rlp: too few elements for types.LegacyTx");
     check("c101", "rlp: too few elements for types.LegacyTx");
@@ -197,6 +197,56 @@ fn transaction() -> impl Strategy<Value = Transaction> {
     })
 }
 
+#[test]
+fn blob_transactions_are_read_before_they_are_refused() {
+    let sound = ["01", "02", "03", "04", "05", TO, "06", "80", "c0", "07", "c0", "80", "01", "01"];
+    let refused = "transaction type not supported";
+    let plain = |at: usize, field: &str| {
+        let mut fields = sound;
+        fields[at] = field;
+        text(&hex::decode(format!("03{}", list(&fields))).unwrap())
+    };
+    let of = |what: &str, of: &str, field: &str| {
+        format!("rlp: {what} for {of}, decoding into (types.BlobTx).{field}")
+    };
+    assert_eq!(plain(0, "01"), refused);
+    let number = "*uint256.Int";
+    assert_eq!(
+        plain(2, "00"),
+        of("non-canonical integer (leading zero bytes)", number, "GasTipCap")
+    );
+    assert_eq!(plain(3, "8101"), of("non-canonical size information", number, "GasFeeCap"));
+    let long = format!("a1{}", "01".repeat(33));
+    assert_eq!(plain(6, &long), of("input string too long", number, "Value"));
+    assert_eq!(plain(9, "c0"), of("expected input string or byte", number, "BlobFeeCap"));
+    assert_eq!(plain(5, "80"), of("input string too short", "common.Address", "To"));
+    assert_eq!(plain(10, "80"), of("expected input list", "[]common.Hash", "BlobHashes"));
+    let hashes = list(&["05"]);
+    assert_eq!(plain(10, &hashes), of("input string too short", "common.Hash", "BlobHashes[0]"));
+    let typed = |rest: &str| text(&hex::decode(format!("03{rest}")).unwrap());
+    assert_eq!(typed(&list(&sound[..9])), "rlp: too few elements for types.BlobTx");
+    assert_eq!(typed(&format!("{}00", list(&sound))), "rlp: input contains more than one value");
+    assert_eq!(typed("80"), "rlp: expected List");
+    assert_eq!(typed("c0"), "unexpected EOF");
+    assert_eq!(typed("f8"), "unexpected EOF");
+    assert_eq!(typed("f801"), "rlp: non-canonical size information");
+    assert_eq!(typed("c201"), "rlp: value size exceeds available input length");
+    // With blobs, which are beside it.
+    let inner = list(&sound);
+    assert_eq!(typed(&list(&[&inner, "c0", "c0", "c0"])), refused);
+    let few = "rlp: too few elements for types.blobTxWithBlobs";
+    assert_eq!(typed(&list(&[&inner, "c0"])), few);
+    let path = "decoding into (types.blobTxWithBlobs)";
+    assert_eq!(
+        typed(&list(&[&inner, "c0", "c101", "c0"])),
+        format!("rlp: input string too short for kzg4844.Commitment, {path}.Commitments[0]")
+    );
+    assert_eq!(
+        typed(&list(&["c101", "c0", "c0", "c0"])),
+        format!("rlp: too few elements for types.BlobTx, {path}.BlobTx")
+    );
+}
+
 proptest! {
     #[test]
     fn transactions_survive_the_way(tx in transaction()) {
@@ -231,7 +281,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(start in 0u8..4, bytes: Vec<u8>) {
+    fn any_bytes_are_read_or_refused(start in 0u8..5, bytes: Vec<u8>) {
         let _ = decode_transaction(&bytes);
         let typed: Vec<u8> = [start].into_iter().chain(bytes).collect();
         let _ = decode_transaction(&typed);

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use alloy_primitives::U256;
+
 /// What is wrong with the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RlpError {
@@ -58,6 +60,7 @@ enum Fault {
 
 /// Elements of a list, read one after the other into the fields of a Go struct.
 pub(super) struct Fields<'a> {
+    all: &'a [u8],
     rest: &'a [u8],
     /// Go's name of the outermost struct, and of the one whose fields are read.
     whole: &'static str,
@@ -76,9 +79,50 @@ pub(super) fn whole<'a>(input: &'a [u8], of: &'static str) -> Result<Fields<'a>,
         Fault::Typed(what) => typed(what),
     })?;
     let Item::List(list) = item else { return Err(typed(EXPECTED_LIST)) };
-    let fields = Fields { rest: list, whole: of, of, path: String::new() };
+    let fields = Fields { all: list, rest: list, whole: of, of, path: String::new() };
     // What follows is told only of a value that is good otherwise, so the caller asks for it at the end.
     Ok(fields)
+}
+
+/// Is the first element of the list that the input is a list itself? Told in the words of Go's functions that split
+/// raw values, which differ from those of its decoder.
+pub(super) fn begins_with_list(input: &[u8]) -> Result<bool, RlpError> {
+    let Split::List(content) = split(input)? else {
+        return Err(RlpError::Plain("rlp: expected List"));
+    };
+    Ok(matches!(split(content)?, Split::List(_)))
+}
+
+/// A value that was split off.
+enum Split<'a> {
+    String,
+    List(&'a [u8]),
+}
+
+fn split(input: &[u8]) -> Result<Split<'_>, RlpError> {
+    const EARLY_END: RlpError = RlpError::Plain("unexpected EOF");
+    const SIZE: RlpError = RlpError::Plain("rlp: non-canonical size information");
+    let (tag, after) = input.split_first().ok_or(EARLY_END)?;
+    let (is_list, size, after) = match tag {
+        0..0x80 => return Ok(Split::String),
+        0x80..0xb8 => (false, usize::from(tag - 0x80), after),
+        0xc0..0xf8 => (true, usize::from(tag - 0xc0), after),
+        0xb8..0xc0 | 0xf8.. => {
+            let is_list = *tag >= 0xf8;
+            let len = usize::from(tag - if is_list { 0xf7 } else { 0xb7 });
+            let (bytes, after) = after.split_at_checked(len).ok_or(EARLY_END)?;
+            let size = bytes.iter().fold(0u64, |size, byte| size << 8 | u64::from(*byte));
+            if size < 56 || bytes.first() == Some(&0) {
+                return Err(SIZE);
+            }
+            (is_list, usize::try_from(size).unwrap_or(usize::MAX), after)
+        }
+    };
+    if *tag == 0x81 && after.first().is_some_and(|byte| *byte < 0x80) {
+        return Err(SIZE);
+    }
+    let content = after.get(..size).ok_or(RlpError::Plain(TOO_SHORT))?;
+    Ok(if is_list { Split::List(content) } else { Split::String })
 }
 
 /// Nothing may follow the value at the front of the input.
@@ -191,6 +235,19 @@ impl<'a> Fields<'a> {
         Err(self.error(Fault::Typed(fault), OF, field))
     }
 
+    /// A `*uint256.Int`.
+    pub(super) fn uint256(&mut self, field: &str) -> Result<U256, RlpError> {
+        const OF: &str = "*uint256.Int";
+        let (bytes, is_byte) = self.string(OF, field)?;
+        let fault = match bytes {
+            [0..0x80] if !is_byte => BAD_SIZE,
+            _ if bytes.len() > 32 => TOO_LONG,
+            [0, ..] => LEADING_ZEROS,
+            _ => return Ok(U256::from_be_slice(bytes)),
+        };
+        Err(self.error(Fault::Typed(fault), OF, field))
+    }
+
     /// A `[]byte`.
     pub(super) fn bytes(&mut self, field: &str) -> Result<&'a [u8], RlpError> {
         const OF: &str = "[]uint8";
@@ -247,10 +304,15 @@ impl<'a> Fields<'a> {
         match self.item(of, field)? {
             Item::List(rest) => {
                 let path = format!("{}{field}", self.path);
-                Ok(Fields { rest, whole: self.whole, of, path })
+                Ok(Fields { all: rest, rest, whole: self.whole, of, path })
             }
             Item::String { .. } => Err(self.error(Fault::Typed(EXPECTED_LIST), of, field)),
         }
+    }
+
+    /// The elements that were taken, as they are encoded.
+    pub(super) fn taken(&self) -> &'a [u8] {
+        &self.all[..self.all.len() - self.rest.len()]
     }
 
     /// Is there another element?

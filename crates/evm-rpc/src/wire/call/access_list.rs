@@ -44,7 +44,8 @@ impl Argument for Tuple {
             value,
             "types.AccessTuple",
             &mut [("address", &mut address), ("storageKeys", &mut storage_keys)],
-        )?;
+        )
+        .map_err(ArgumentError::of_own_decoder)?;
         let missing = |field: &str| {
             ArgumentError::text(format!("missing required field '{field}' for AccessTuple"))
         };

@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256};
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};
 use esker_rpc::go_json::{Document, Kind, Name};
 
-use crate::wire::hexutil;
+use crate::wire::data::fixed_text;
 use crate::wire::{Addr, Big, Data, Hash, Uint64};
 
 /// Go's `ethapi.OverrideAccount`.
@@ -50,32 +50,44 @@ pub struct BlockOverrides {
 
 /// Decodes an object of any members as a Go map whose keys are data of `N` bytes. `null` is an empty one; of
 /// equal keys the last counts.
+///
+/// The value is read before the key; but Go reads on after a value of the wrong kind, and then tells of the key.
 pub(super) fn decode_map<const N: usize, V: Argument>(
     value: Document<'_>,
     go_type: &'static str,
-    key_name: &'static str,
+    key_type: &'static str,
 ) -> Result<BTreeMap<[u8; N], V>, ArgumentError> {
     match value.kind() {
         Kind::Null => return Ok(BTreeMap::new()),
         Kind::Object => {}
         kind => return Err(ArgumentError::kind(kind, go_type)),
     }
-    let mut decoded = Ok(BTreeMap::new());
+    let mut map = BTreeMap::new();
+    let (mut deferred, mut refused) = (None, None);
     let member = |name: Name<'_>, value: Document<'_>| {
-        let Ok(map) = &mut decoded else { return };
-        let key = hexutil::fixed(name.text().as_bytes(), key_name);
-        let key = key.map_err(|fault| ArgumentError::text(fault.to_string()));
-        // The value is decoded first.
-        match V::decode(value).and_then(|value| Ok((key?, value))) {
-            Ok((key, value)) => {
+        if refused.is_some() {
+            return;
+        }
+        let value = match V::decode(value) {
+            Err(error) if !error.is_deferred() => {
+                refused = Some(error);
+                return;
+            }
+            value => value,
+        };
+        match (fixed_text(name.literal().unwrap_or_default(), key_type), value) {
+            (Err(error), _) => refused = Some(error),
+            (Ok(key), Ok(value)) => {
                 map.insert(key, value);
             }
-            Err(error) => decoded = Err(error),
+            (Ok(_), Err(error)) => {
+                deferred.get_or_insert(error);
+            }
         }
     };
     let scanned = Document::first_with_members(value.as_bytes(), member);
     debug_assert!(scanned.is_ok(), "a document is valid JSON");
-    decoded
+    refused.or(deferred).map_or(Ok(map), Err)
 }
 
 /// Slots by their keys.
@@ -88,7 +100,7 @@ impl Argument for Slots {
     }
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
-        let slots = decode_map::<32, Hash>(value, "map[common.Hash]common.Hash", "Hash")?;
+        let slots = decode_map::<32, Hash>(value, "map[common.Hash]common.Hash", "common.Hash")?;
         Ok(Self(slots.into_iter().map(|(key, Hash(value))| (key.into(), value)).collect()))
     }
 }
@@ -124,7 +136,7 @@ impl Argument for StateOverrides {
     }
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
-        let accounts = decode_map::<20, _>(value, "ethapi.StateOverride", "Address")?;
+        let accounts = decode_map::<20, _>(value, "ethapi.StateOverride", "common.Address")?;
         Ok(Self(accounts.into_iter().map(|(address, account)| (address.into(), account)).collect()))
     }
 }

@@ -184,7 +184,7 @@ impl Argument for Accounts {
     }
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
-        let accounts = decode_map::<20, _>(value, "ethapi.StateOverride", "Address")?;
+        let accounts = decode_map::<20, _>(value, "ethapi.StateOverride", "common.Address")?;
         Ok(Self(accounts.into_iter().map(|(address, account)| (address.into(), account)).collect()))
     }
 }

@@ -8,6 +8,7 @@ use esker_evm_rpc::Apis;
 use esker_evm_rpc::evm::{FilterConfig, Filters, filter_methods};
 use esker_primitives::clock::{Clock, Sleep};
 use esker_primitives::sync::Mutex;
+use esker_rpc::Caller;
 use esker_rpc::evm::{Limits, Server};
 use tokio::sync::oneshot;
 
@@ -73,7 +74,8 @@ async fn readings(stays: bool) -> usize {
     let server = Server::new(service, Limits::default());
     let body = br#"{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x0"}]}"#;
     {
-        let mut answer = Box::pin(server.answer(body, None));
+        let caller = Caller::default();
+        let mut answer = Box::pin(server.answer(body, None, &caller));
         tokio::select! {
             answer = &mut answer => panic!("answered: {answer:?}"),
             at_gate = at_gate => at_gate.unwrap(),

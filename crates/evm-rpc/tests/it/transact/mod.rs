@@ -1,10 +1,13 @@
 //! Methods that run code or send transactions, against the reference's recorded answers.
 
 mod bad_input;
+mod large_values;
 mod matching;
+mod next_block;
 mod pool;
 mod replay;
 mod running;
 mod signing;
 mod simulate;
+mod sync;
 mod world;

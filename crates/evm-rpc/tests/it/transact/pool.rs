@@ -130,3 +130,43 @@ async fn a_view_has_a_limit_of_bytes() {
         json!({"pending": {}, "queued": {}})
     );
 }
+
+#[tokio::test]
+async fn what_was_dropped_is_named_with_its_reason() {
+    let world = world();
+    let keys = KeyRing::new([WELL_KNOWN_KEY.as_slice()]).unwrap();
+    let hash = |tx: TxLegacy| {
+        let tx = sign_transaction(&keys, &HELD, TypedTransaction::Legacy(tx)).unwrap();
+        tx.tx_hash().to_string()
+    };
+    let [cheap, dear] = [LOW, 1000 * LOW].map(|price| legacy(0, price));
+    send(&world, &keys, cheap.clone());
+    let reason = async |tx: &TxLegacy| {
+        let params = json!([hash(tx.clone())]).to_string();
+        world.call("txpool_dropReason", &params).await["result"].clone()
+    };
+    assert_eq!(reason(&cheap).await, Value::Null, "it waits");
+    send(&world, &keys, dear.clone());
+    let now = world.now_s();
+    let text = format!("replaced by transaction {} with the same nonce", hash(dear.clone()));
+    let told = json!({"reason": text, "time": format!("{now:#x}")});
+    assert_eq!(reason(&cheap).await, told);
+    let shown = json!([hash(cheap.clone())]).to_string();
+    assert_eq!(world.call("eth_getTransactionByHash", &shown).await["result"], Value::Null);
+    // Blocks save it.
+    world.settle().await;
+    assert_eq!(reason(&cheap).await, told);
+    assert_eq!(reason(&dear).await, Value::Null, "it was mined");
+    assert_eq!(reason(&legacy(9, LOW)).await, Value::Null, "it is not known");
+    for (params, text) in [
+        ("[]", "missing value for required argument 0"),
+        ("[\"0x12\"]", "invalid argument 0: hex string has length 2, want 64 for common.Hash"),
+        (
+            "[null]",
+            "invalid argument 0: json: cannot unmarshal non-string into Go value of type common.Hash",
+        ),
+    ] {
+        let reply = world.call("txpool_dropReason", params).await;
+        assert_eq!(reply["error"], json!({"code": -32602, "message": text}), "{params}");
+    }
+}

@@ -27,6 +27,16 @@ async fn texts_and_typed_data() {
         reply["result"],
         "0x820ac0fcc2edb60a46ed68bf969baa7560917dfe04a6c56e9ba7ced7f53d898963fa702578f837dbc2bb66e966513280eb889b5d7ee1e1786fceaa7ccd7f84de1b",
     );
+    // The same text the other way round; no account here has a password.
+    for params in [
+        json!(["0x68656c6c6f", HELD]),
+        json!(["0x68656c6c6f", HELD, "any"]),
+        json!(["0x68656c6c6f", HELD, null]),
+    ] {
+        let signed = world.call("personal_sign", &params.to_string()).await;
+        assert_eq!(signed["result"], reply["result"]);
+    }
+    assert_eq!(world.call("eth_requestAccounts", "[]").await["result"], json!([HELD]));
     let signer = signature(&reply).recover_address_from_prehash(&text_hash(b"hello")).unwrap();
     assert_eq!(signer, HELD);
 
@@ -54,6 +64,12 @@ async fn what_is_not_signed() {
     };
     let other = Address::repeat_byte(1);
     check("eth_sign", json!([other, "0x"]), -32000, "unknown account").await;
+    check("personal_sign", json!(["0x", other, "any"]), -32000, "unknown account").await;
+    let swapped = "invalid argument 1: hex string has length 4, want 40 for common.Address";
+    check("personal_sign", json!([HELD, "0x1234"]), -32602, swapped).await;
+    let text = "invalid argument 0: json: cannot unmarshal hex string without 0x prefix into Go value of type hexutil.Bytes";
+    check("personal_sign", json!(["hello", HELD]), -32602, text).await;
+    check("eth_requestAccounts", json!([1]), -32602, "too many arguments, want at most 0").await;
     // Who has no key here is told so before the data are looked at.
     check("eth_signTypedData_v4", json!([other, {}]), -32000, "unknown account").await;
     let wanted = "invalid argument 1: json: cannot unmarshal number into Go value of type apitypes.TypedData";

@@ -9,7 +9,7 @@ use esker_evm::chain::Evm;
 use esker_evm::extension::NoExtension;
 use esker_evm::oracle::{FeeOracle, OracleConfig};
 use esker_evm_rpc::Apis;
-use esker_evm_rpc::evm::{self, SenderLocks, Transact, TransactConfig};
+use esker_evm_rpc::evm::{self, ReceiptWaits, Transact, TransactConfig};
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_rpc::evm::{Limits, Server};
 
@@ -39,10 +39,12 @@ impl World {
             oracle: FeeOracle::new(OracleConfig::default(), Arc::clone(&params.rules)),
             chain: params,
             submitter: evm.clone(),
+            events: evm.clone(),
             accounts: Arc::new(KeyRing::new([WELL_KNOWN_KEY.as_slice()]).unwrap()),
             clock: clock.clone(),
             config,
-            senders: SenderLocks::default(),
+            senders: Arc::default(),
+            receipt_waits: ReceiptWaits::default(),
         });
         let apis = Apis::parse([
             "eth",
@@ -53,6 +55,7 @@ impl World {
             "internal-transaction",
             "internal-tx-pool",
             "internal-account",
+            "internal-personal",
         ]);
         let apis = apis.unwrap();
         let service =

@@ -1,5 +1,6 @@
 //! Precompiled contracts: Ethereum's of the phase, those of native assets, and warp.
 
+mod modexp;
 mod moved;
 mod named;
 mod texts;
@@ -9,7 +10,9 @@ use alloy_primitives::{Bytes, U256};
 use revm::database_interface::Database;
 use revm::handler::PrecompileProvider;
 use revm::interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult};
-use revm::precompile::{PrecompileStatus, Precompiles as Standard};
+use revm::precompile::{
+    PrecompileHalt, PrecompileOutput, PrecompileStatus, Precompiles as Standard,
+};
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, AddressSet};
 
@@ -17,9 +20,11 @@ use super::VmError;
 use super::check::WARP;
 use super::native_asset::{NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL};
 use super::params::asset_slot;
-use super::vm::EvmContext;
+use super::vm::{EvmContext, Stop};
 use crate::rules::{BLACKHOLE, NativeAsset, PhaseRules};
 use crate::state::StateError;
+
+use modexp::TooLong;
 
 pub(crate) use moved::MovedPrecompiles;
 pub use named::named_precompiles;
@@ -134,9 +139,21 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
             Ok(None) => match self.standard.get(&self.moved.resolve(inputs.bytecode_address)) {
                 Some(precompile) => {
                     let input = inputs.input.as_bytes(&*context);
-                    let output = precompile
-                        .execute(&input, inputs.gas_limit, inputs.reservoir)
-                        .map_err(|error| error.to_string())?;
+                    let limit = context.chain.bounds.memory.unwrap_or(u64::MAX);
+                    let checked = modexp::check(precompile, &input, inputs.gas_limit, limit);
+                    let output = match checked {
+                        Ok(()) => precompile
+                            .execute(&input, inputs.gas_limit, inputs.reservoir)
+                            .map_err(|error| error.to_string())?,
+                        Err(TooLong::OutOfGas) => {
+                            PrecompileOutput::halt(PrecompileHalt::OutOfGas, inputs.reservoir)
+                        }
+                        Err(TooLong::Limit) => {
+                            drop(input);
+                            context.chain.stopped = Some(Stop::MemoryLimit(limit));
+                            return Err("stopped".into());
+                        }
+                    };
                     match output.status {
                         _ if output.gas_used > inputs.gas_limit => Ran::Failed(VmError::OutOfGas),
                         PrecompileStatus::Success => {
@@ -145,7 +162,7 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
                         PrecompileStatus::Revert => {
                             Ran::Reverted(inputs.gas_limit - output.gas_used)
                         }
-                        PrecompileStatus::Halt(halt) => Ran::Failed(texts::of(&halt)),
+                        PrecompileStatus::Halt(halt) => Ran::Failed(texts::of(&halt, &input)),
                     }
                 }
                 None => return Ok(None),

@@ -1,24 +1,60 @@
 //! What the reference says where a precompiled contract of Ethereum fails.
 
+use alloy_primitives::{U256, uint};
 use revm::precompile::PrecompileHalt;
 
 use crate::executor::VmError;
 
-pub(super) fn of(halt: &PrecompileHalt) -> VmError {
+/// The prime of the field that coordinates of bn256 are in.
+const BN256_MODULUS: U256 =
+    uint!(0x30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47_U256);
+
+/// The prime of the field that points and values of blobs' polynomials are in.
+const BLS_MODULUS: U256 =
+    uint!(0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001_U256);
+
+/// The error of a precompiled contract that failed on this input.
+pub(super) fn of(halt: &PrecompileHalt, input: &[u8]) -> VmError {
     let text = match halt {
-        PrecompileHalt::OutOfGas => return VmError::OutOfGas,
+        // Lengths that nothing can hold cost more gas than can be counted.
+        PrecompileHalt::OutOfGas | PrecompileHalt::ModexpEip7823LimitSize => {
+            return VmError::OutOfGas;
+        }
         PrecompileHalt::Blake2WrongLength | PrecompileHalt::BlobInvalidInputLength => {
             "invalid input length"
         }
         PrecompileHalt::Blake2WrongFinalIndicatorFlag => "invalid final flag",
-        PrecompileHalt::Bn254FieldPointNotAMember => "bn256: coordinate exceeds modulus",
+        PrecompileHalt::Bn254FieldPointNotAMember => coordinate_fault(input),
         PrecompileHalt::Bn254AffineGFailedToCreate => "bn256: malformed point",
         PrecompileHalt::Bn254PairLength => "bad elliptic curve pairing size",
         PrecompileHalt::BlobMismatchedVersion => "mismatched versioned hash",
-        PrecompileHalt::BlobVerifyKzgProofFailed => {
-            "error verifying kzg proof: can't verify opening proof"
-        }
+        PrecompileHalt::BlobVerifyKzgProofFailed => proof_fault(input),
         other => return VmError::Precompile(other.to_string()),
     };
     VmError::Precompile(text.into())
+}
+
+/// The words of an input; what is missing of the last one is zero.
+fn words(input: &[u8]) -> impl Iterator<Item = U256> {
+    input.chunks(32).map(|word| {
+        let mut padded = [0; 32];
+        padded[..word.len()].copy_from_slice(word);
+        U256::from_be_bytes(padded)
+    })
+}
+
+/// What is wrong with a proof: point and value (the second and the third word) are looked at first.
+fn proof_fault(input: &[u8]) -> &'static str {
+    if words(input).skip(1).take(2).any(|scalar| scalar >= BLS_MODULUS) {
+        return "error verifying kzg proof: scalar is not canonical when interpreted as a big integer in big-endian";
+    }
+    "error verifying kzg proof: can't verify opening proof"
+}
+
+/// What is wrong with the first coordinate of bn256 that is none: points are read one after the other.
+fn coordinate_fault(input: &[u8]) -> &'static str {
+    match words(input).find(|word| *word >= BN256_MODULUS) {
+        Some(BN256_MODULUS) => "bn256: coordinate equals modulus",
+        Some(_) | None => "bn256: coordinate exceeds modulus",
+    }
 }

@@ -1,4 +1,5 @@
-//! The warp precompile, as it answers where no message was verified (c-chain.md 2.8, decision 36).
+//! The warp precompile, as it answers where no message was verified
+//! (docs/protocol/c-chain-execution.md, "Warp precompile").
 
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, U256, b256};
 use esker_primitives::hash::sha256;

@@ -3,12 +3,12 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use alloy_primitives::U256;
+use alloy_primitives::{U256, address};
 use esker_evm::call::{
     BlockOverrides, CallError, CallLimits, CallRequest, StateOverrides, call, create_access_list,
     estimate_gas,
 };
-use esker_evm::executor::{Bounds, Stop, VmError};
+use esker_evm::executor::{Bounds, Stop};
 use esker_evm::genesis::GenesisAccount;
 use esker_evm::rules::Phase;
 use esker_evm::state::tables;
@@ -66,19 +66,37 @@ fn a_call_tree_without_jumps_stops_when_told() {
 #[test]
 fn memory_is_bounded_where_gas_is_not() {
     // MSTORE far out.
-    let code = [vec![0x60, 1], push(U256::from(1_u64 << 40)), vec![0x52]].concat();
-    let lab = Lab::new(Phase::Etna, &code);
-    let (state, block) = (StateOverrides::default(), BlockOverrides::default());
-    let run = |gas_cap, memory| {
-        let bounds = Bounds { memory, ..Bounds::default() };
-        let limits = CallLimits { gas_cap, bounds, ..Default::default() };
-        lab.with_site(|site| call(site, &to_code(), &state, &block, &limits).unwrap())
-    };
-    let outcome = run(0, Some(1 << 20));
-    assert_eq!(outcome.error, Some(VmError::MemoryLimit(1 << 20)));
-    assert_eq!(outcome.message(), "memory limit of 1048576 bytes exceeded");
-    // With a limit of gas, that is what ends it.
-    assert_eq!(run(50_000_000, None).error, Some(VmError::OutOfGas));
+    let far = |at: u64| [vec![0x60, 1], push(U256::from(at)), vec![0x52]].concat();
+    // A call to code that does the same, whose failure would go unseen.
+    let inner = address!("0xc0de000000000000000000000000000000000002");
+    let outer = [&[0x5f; 5], &push(inner.into_word().into())[..], &[0x5a, 0xf1, 0x50]].concat();
+    let account = |code: Vec<u8>| GenesisAccount { code: code.into(), ..Default::default() };
+    for code in [far(1 << 21), outer] {
+        let accounts = [(CODE, account(code)), (inner, account(far(1 << 21)))];
+        let lab = Lab::with(until(Phase::Etna), accounts);
+        let (state, block) = (StateOverrides::default(), BlockOverrides::default());
+        let run = |gas_cap, memory| {
+            let bounds = Bounds { memory, ..Bounds::default() };
+            let limits = CallLimits { gas_cap, bounds, ..Default::default() };
+            lab.with_site(|site| {
+                let list = create_access_list(site, &to_code(), &limits).map(|list| list.error);
+                let called = call(site, &to_code(), &state, &block, &limits);
+                let estimated = estimate_gas(site, &to_code(), &state, &limits);
+                let called = called.map(|outcome| outcome.error);
+                [
+                    called.map_err(|error| error.to_string()),
+                    list.map_err(|error| error.to_string()),
+                    estimated.map(|_| None).map_err(|error| error.to_string()),
+                ]
+            })
+        };
+        let limit = "memory limit of 1048576 bytes exceeded";
+        assert_eq!(run(0, Some(1 << 20)), [limit; 3].map(|text| Err(text.into())));
+        // With a limit of gas, that is what ends it.
+        let with_gas = run(1_000_000, Some(1 << 20));
+        assert_eq!(with_gas, run(1_000_000, None));
+        assert!(!with_gas.contains(&Err(limit.into())));
+    }
 }
 
 #[test]

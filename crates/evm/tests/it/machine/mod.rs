@@ -1,8 +1,10 @@
-//! Where the machine differs from Ethereum's (c-chain.md 2.1), one test a difference.
+//! Where the machine differs from Ethereum's (docs/protocol/c-chain-execution.md, "Differences from Ethereum"), one
+//! test a difference.
 
 mod assets;
 mod bounds;
 mod fees;
+mod order;
 mod phases;
 mod refused;
 mod storage;
@@ -130,10 +132,12 @@ impl Lab {
 
     /// Where calls at the tip are made; `reader` reads the lab's store.
     pub(crate) fn site<'a>(&'a self, reader: &'a dyn KvRead) -> CallSite<'a> {
+        let block = self.block();
         CallSite {
             chain: &self.params,
             view: StateView::new(reader, SCOPE, At::Latest),
-            block: self.block(),
+            state_time: block.time,
+            block,
             hashes: &NoHashes,
         }
     }

@@ -1,7 +1,7 @@
 //! Instructions and precompiled contracts by phase.
 
 use alloy_primitives::{Address, Bytes, U256, address, keccak256};
-use esker_evm::call::{BlockOverrides, CallLimits, CallRequest};
+use esker_evm::call::{BlockOverrides, CallLimits, CallRequest, CallSite, call};
 use esker_evm::executor::{BlockContext, VmError, WARP};
 use esker_evm::genesis::GenesisAccount;
 use esker_evm::rules::{BLACKHOLE, Phase};
@@ -234,4 +234,35 @@ fn the_black_hole_refuses_calls() {
         // All remaining gas comes back.
         assert_eq!(outcome.gas_used, 21_000, "{phase:?}");
     }
+}
+
+#[test]
+fn a_call_for_the_next_block_sees_the_phase_that_begins_with_it() {
+    let mut schedule = until(Phase::Etna);
+    schedule.phases[Phase::Durango as usize] = TIME;
+    schedule.phases[Phase::Etna as usize] = TIME + 1000;
+    // PUSH0, then the size of the code that stands for warp.
+    let code = [&[0x5f, 0x73][..], WARP.as_slice(), &[0x3b]].concat();
+    let account = GenesisAccount { code: returning(&code).into(), ..Default::default() };
+    let mut lab = Lab::with(schedule, [(CODE, account)]);
+    lab.time = TIME - 10;
+    lab.in_block(|_| ());
+    lab.parent.time = lab.time;
+    let at = |lab: &Lab, now_s| {
+        let request = CallRequest { to: Some(CODE), gas: Some(100_000), ..Default::default() };
+        lab.with_site(|site| {
+            let block = BlockContext::next(&lab.params, &lab.parent, now_s);
+            let site = CallSite { state_time: lab.parent.time, block, ..site.clone() };
+            let (state, block) = Default::default();
+            call(&site, &request, &state, &block, &CallLimits::default()).unwrap()
+        })
+    };
+    let before = at(&lab, TIME - 1);
+    assert_eq!(before.error, Some(VmError::InvalidOpcode(0x5f)));
+    // A clock that is behind the parent does not matter.
+    assert_eq!(at(&lab, 0), before);
+    let begun = at(&lab, TIME);
+    assert_eq!((begun.error, U256::from_be_slice(&begun.output)), (None, U256::ONE));
+    // The state itself is as it was.
+    assert_eq!(lab.view(|view| view.account(&WARP).unwrap()), None);
 }

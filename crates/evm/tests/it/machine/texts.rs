@@ -1,9 +1,13 @@
 //! How code ends, in the reference's words.
 
 use alloy_primitives::{Address, U256};
-use esker_evm::call::{BlockOverrides, CallLimits, CallRequest, revert_reason};
+use esker_evm::call::{
+    BlockOverrides, CallLimits, CallRequest, StateOverrides, call, revert_reason,
+};
+use esker_evm::executor::Bounds;
 use esker_evm::genesis::GenesisAccount;
 use esker_evm::rules::Phase;
+use esker_primitives::hash::sha256;
 
 use proptest::prelude::*;
 
@@ -86,14 +90,28 @@ fn creations() {
     assert_eq!(outcome.gas_used, 100_000);
 }
 
+/// Text of a call to a precompiled contract.
+fn precompiled(last: u8, input: Vec<u8>, gas: u64) -> String {
+    precompiled_with(last, input)(gas)
+}
+
+/// Calls a precompiled contract with some gas, and a megabyte of memory.
+fn precompiled_with(last: u8, input: Vec<u8>) -> impl Fn(u64) -> String {
+    move |gas| {
+        let (to, gas, input) = (Some(Address::with_last_byte(last)), Some(gas), input.clone());
+        let request = CallRequest { to, gas, input: input.into(), ..Default::default() };
+        let bounds = Bounds { memory: Some(1 << 20), ..Bounds::default() };
+        let limits = CallLimits { bounds, ..CallLimits::default() };
+        let (state, block) = (StateOverrides::default(), BlockOverrides::default());
+        let lab = Lab::new(Phase::Etna, &[]);
+        lab.with_site(|site| call(site, &request, &state, &block, &limits))
+            .map_or_else(|error| error.to_string(), |outcome| outcome.message())
+    }
+}
+
 #[test]
 fn precompiled_contracts() {
-    let run = |last: u8, input: Vec<u8>, gas| {
-        let to = Some(Address::with_last_byte(last));
-        let request = CallRequest { to, gas: Some(gas), input: input.into(), ..Default::default() };
-        let lab = Lab::new(Phase::Etna, &[]);
-        lab.call_with(&request, &BlockOverrides::default(), &CallLimits::default()).message()
-    };
+    let run = precompiled;
     assert_eq!(run(9, vec![1; 10], 100_000), "invalid input length");
     let mut blake = vec![0; 213];
     blake[212] = 2;
@@ -103,6 +121,97 @@ fn precompiled_contracts() {
     assert_eq!(run(6, vec![1; 128], 100_000), "bn256: malformed point");
     assert_eq!(run(1, vec![], 22_000), "out of gas");
     assert_eq!(run(10, vec![1; 192], 200_000), "mismatched versioned hash");
+    // A commitment that its hash fits, and no proof.
+    let opening = |point: U256| {
+        let mut hash = sha256(&[0xc0; 48]);
+        hash[0] = 1;
+        [&hash[..], &point.to_be_bytes::<32>(), &[0; 32], &[0xc0; 48], &[0xc0; 48]].concat()
+    };
+    let order: U256 =
+        "0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001".parse().unwrap();
+    let text = "error verifying kzg proof: can't verify opening proof";
+    assert_eq!(run(10, opening(order - U256::ONE), 200_000), text);
+    let text = "error verifying kzg proof: scalar is not canonical when interpreted as a big integer in big-endian";
+    assert_eq!(run(10, opening(order), 200_000), text);
+}
+
+#[test]
+fn coordinates_of_bn256() {
+    let prime: U256 =
+        "0x30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47".parse().unwrap();
+    let (equals, exceeds, malformed) = (
+        "bn256: coordinate equals modulus",
+        "bn256: coordinate exceeds modulus",
+        "bn256: malformed point",
+    );
+    let (zero, one, large) = (U256::ZERO, U256::ONE, prime + U256::ONE);
+    for (contract, words, want) in [
+        (6, vec![prime], equals),
+        (6, vec![zero, prime], equals),
+        (6, vec![large, prime], exceeds),
+        (6, vec![prime, large], equals),
+        (6, vec![zero, zero, zero, prime], equals),
+        // The first point is read whole before the second.
+        (6, vec![one, one, prime], malformed),
+        (6, vec![zero, zero, zero, zero, prime], ""),
+        (7, vec![prime], equals),
+        (7, vec![U256::MAX, prime, prime], exceeds),
+        (7, vec![one, one, prime], malformed),
+        (7, vec![zero, zero, prime], ""),
+        (8, vec![prime, zero, zero, zero, zero, zero], equals),
+        (8, vec![zero, zero, zero, zero, zero, prime], equals),
+        (8, vec![zero, zero, large, prime, zero, zero], exceeds),
+        (8, vec![zero, zero, one, zero, zero, prime], equals),
+        (8, vec![zero, zero, one, zero, zero, zero], malformed),
+        (8, vec![one, one, prime, zero, zero, zero], malformed),
+        (8, [vec![zero; 6], vec![prime], vec![zero; 5]].concat(), equals),
+        (8, vec![], ""),
+    ] {
+        let input = words.iter().flat_map(U256::to_be_bytes::<32>).collect();
+        assert_eq!(precompiled(contract, input, 500_000), want, "{contract} {words:x?}");
+    }
+    // What is missing of an input is zero.
+    assert_eq!(precompiled(6, prime.to_be_bytes::<32>()[..31].to_vec(), 500_000), malformed);
+    assert_eq!(precompiled(6, vec![0xff; 3], 500_000), exceeds);
+}
+
+#[test]
+fn lengths_of_modexp() {
+    let lengths = |base: U256, exponent: U256, modulus: U256| {
+        precompiled_with(
+            5,
+            [base, exponent, modulus].iter().flat_map(U256::to_be_bytes::<32>).collect(),
+        )
+    };
+    let (zero, one, out_of_gas) = (U256::ZERO, U256::ONE, "out of gas");
+    let huge = [
+        U256::from(1_u64 << 40),
+        U256::from(u64::MAX),
+        U256::from(u64::MAX) + U256::ONE,
+        U256::from(1) << 61,
+        U256::MAX,
+    ];
+    let limit = "memory limit of 1048576 bytes exceeded";
+    for length in huge {
+        for (base, exponent, modulus) in [
+            (length, zero, zero),
+            (zero, zero, length),
+            (length, length, length),
+            (zero, length, one),
+            (one, length, zero),
+        ] {
+            let run = lengths(base, exponent, modulus);
+            let of = format!("{base:#x} {exponent:#x} {modulus:#x}");
+            assert_eq!(run(1_000_000), out_of_gas, "{of}");
+            // Without a limit of gas, too, where 64 bits don't count it.
+            let is_counted = exponent <= U256::from(1_u64 << 61) && base.max(modulus) <= one;
+            let want = if is_counted { limit } else { out_of_gas };
+            assert_eq!(run(u64::MAX / 2), want, "{of}");
+        }
+        // The exponent of nothing.
+        assert_eq!(lengths(zero, length, zero)(1_000_000), "");
+    }
+    assert_eq!(lengths(one, one, one)(1_000_000), "");
 }
 
 #[test]

@@ -9,15 +9,17 @@ use serde::Deserialize;
 use super::{Health, HealthReport};
 use crate::http::{Endpoint, RouteError, Routes};
 
-/// Name of the only check of which readiness is made.
+/// Name of the check of which readiness is made.
 const BOOTSTRAPPED: &str = "bootstrapped";
+/// Name of the check that belongs to readiness when it fails: a node that takes no writes is not ready for them.
+const DATABASE: &str = "database";
 
 /// What a path asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Report {
     /// Every check.
     Health,
-    /// Whether the chains are in normal operation.
+    /// Whether the chains are in normal operation and take transactions.
     Readiness,
     /// Whether the process answers.
     Liveness,
@@ -67,7 +69,7 @@ impl Health {
     async fn told<T: AsRef<str>>(&self, report: Report, tags: &[T]) -> HealthReport {
         match report {
             Report::Health => self.report(tags).await,
-            Report::Readiness => self.report_only(BOOTSTRAPPED).await,
+            Report::Readiness => self.report_readiness(BOOTSTRAPPED, DATABASE).await,
             // Nothing can be wrong with a process that answers.
             Report::Liveness => HealthReport { checks: Default::default(), healthy: true },
         }

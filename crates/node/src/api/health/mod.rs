@@ -207,19 +207,26 @@ impl Health {
         })
     }
 
-    /// The report of one check by its name.
-    pub(crate) async fn report_only(&self, name: &str) -> HealthReport {
+    /// The report of one check by its name, and of another one if it fails.
+    pub(crate) async fn report_readiness(&self, always: &str, failing: &str) -> HealthReport {
         self.refresh(self.max_age).await;
-        self.select(|check| check.name == name)
+        self.select_results(|check, result| {
+            check.name == always || check.name == failing && result.error.is_some()
+        })
     }
 
     fn select(&self, wanted: impl Fn(&Check) -> bool) -> HealthReport {
+        self.select_results(|check, _| wanted(check))
+    }
+
+    fn select_results(&self, wanted: impl Fn(&Check, &CheckResult) -> bool) -> HealthReport {
         let last = self.last.lock();
         let checks: BTreeMap<_, _> = self
             .checks
             .iter()
-            .filter(|check| wanted(check))
-            .filter_map(|check| Some((check.name.clone(), last.results.get(&check.name)?.clone())))
+            .filter_map(|check| Some((check, last.results.get(&check.name)?)))
+            .filter(|(check, result)| wanted(check, result))
+            .map(|(check, result)| (check.name.clone(), result.clone()))
             .collect();
         let healthy = checks.values().all(|result| result.error.is_none());
         HealthReport { checks, healthy }

@@ -85,7 +85,8 @@ fn database(health: Health, store: Store) -> Health {
             let (reader, failed) = (store.clone(), |error: StorageError| error.to_string());
             let read = move || reader.snapshot()?.seek(&[0]).map(|_| ());
             tokio::task::spawn_blocking(read).await.map_err(|e| e.to_string())?.map_err(failed)?;
-            // An empty set goes the whole way to the store and changes nothing there.
+            // An empty set goes the whole way to the store and changes nothing there. A suspended writer refuses it.
+            store.ensure_writable().map_err(failed)?;
             store.commit(WriteSet::default()).await.map_err(failed)?;
             Ok(Value::Null)
         }

@@ -1,8 +1,9 @@
-//! `/ext/bc/P`: the reads of the P-Chain that client libraries make first (decision 26).
+//! `/ext/bc/P`: the reads of the P-Chain that client libraries make first (docs/decisions.md, "P-Chain as a peer").
 //!
 //! The P-Chain makes no blocks here. What the network's definition fixes is told from it, what other chains exported
 //! to it from shared memory, and everything at the height of its genesis.
 
+mod staking;
 mod utxos;
 
 use std::collections::BTreeSet;
@@ -106,6 +107,10 @@ pub(crate) fn methods() -> MethodTable<PlatformApi> {
         .on("validates", PlatformApi::validates)
         .on("getSubnets", PlatformApi::get_subnets)
         .on("getTxStatus", PlatformApi::get_tx_status)
+        .on("getCurrentValidators", PlatformApi::get_current_validators)
+        .on("getCurrentSupply", PlatformApi::get_current_supply)
+        .on("getValidatorsAt", PlatformApi::get_validators_at)
+        .on_blocking("issueTx", PlatformApi::issue_tx)
         .on("getBalance", PlatformApi::get_balance)
         .on_blocking("getUTXOs", PlatformApi::get_utxos)
 }
@@ -294,6 +299,10 @@ impl PlatformApi {
 
     fn validated_by(&self, args: BlockchainArgs) -> Result<ValidatedByReply, RpcError> {
         let id = args.blockchain_id;
+        // The P-Chain, which is also the one that was not named, belongs to the primary network.
+        if id == P_CHAIN {
+            return Ok(ValidatedByReply { subnet_id: PRIMARY });
+        }
         let chain = self.blockchain(&id).ok_or_else(|| {
             RpcError::new(format!("problem retrieving blockchain \"{id}\": not found"))
         })?;

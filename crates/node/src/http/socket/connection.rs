@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use esker_rpc::evm::{Answer, Notification, Session};
+use esker_rpc::work::ReplyBytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
@@ -58,6 +59,9 @@ pub(super) struct Socket {
     decoder: Decoder,
     /// Messages that came and were not begun yet: those of one read at most.
     received: VecDeque<Message>,
+    /// Bytes of one read that came while there was no room for messages. While there are none, the socket is read all
+    /// the same: so it is noticed that a client has gone whose calls run.
+    ahead: Vec<u8>,
     calls: FuturesUnordered<BoxFuture<'static, Done>>,
     out: Outgoing,
     heartbeat: Interval,
@@ -91,6 +95,7 @@ impl Socket {
             site,
             state: State::Open,
             received: VecDeque::new(),
+            ahead: Vec::new(),
             calls: FuturesUnordered::new(),
             out: Outgoing::default(),
             heartbeat,
@@ -136,6 +141,13 @@ impl Socket {
             happened |= self.receive(cx)?;
         } else {
             self.has_paused = true;
+            if self.state == State::Open && self.ahead.is_empty() {
+                let mut space = [const { MaybeUninit::uninit() }; READ];
+                let mut buffer = ReadBuf::uninit(&mut space);
+                if self.poll_read(cx, &mut buffer)? {
+                    self.ahead.extend_from_slice(buffer.filled());
+                }
+            }
         }
         Ok(happened)
     }
@@ -146,7 +158,8 @@ impl Socket {
         let mut call = async move {
             let start = Instant::now();
             let _in_flight = site.handlers.start().await;
-            let (answer, made) = site.server.answer_over(&*session, &message.bytes).await;
+            let (answer, made) =
+                site.server.answer_over(&*session, &message.bytes, &site.caller).await;
             let seconds = start.elapsed().as_secs_f64();
             Done { answer, made, is_text: message.is_text, seconds }
         }
@@ -158,21 +171,33 @@ impl Socket {
     }
 
     fn reply(&mut self, done: Done) {
-        let Done { answer: Answer { mut body, method, failed }, made, is_text, seconds } = done;
+        let Done { answer: Answer { body, rest, method, failed }, made, is_text, seconds } = done;
         let outcome = if failed { Outcome::Error } else { Outcome::Ok };
         self.site.target.metrics.record(method, outcome, seconds);
-        if !body.is_empty() {
-            if !body.ends_with(b"\n") {
-                body.push(b'\n');
-            }
-            // A reply repeats parts of its request, which may be anything where it was binary.
-            let is_text = is_text || std::str::from_utf8(&body).is_ok();
-            let kind = if is_text { Data::Text } else { Data::Binary };
-            self.send(kind, &[body.into()]);
+        if !body.is_empty() && !self.answer(std::iter::once(body).chain(rest), is_text) {
+            self.close(Some(CloseCode::Again), "too many large replies at once");
         }
         for id in made {
             self.session.release(&id);
         }
+    }
+
+    /// Sends an answer, which counts as held until it is written; false: it can't be held.
+    fn answer(&mut self, parts: impl Iterator<Item = ReplyBytes>, is_text: bool) -> bool {
+        let client = self.connection.client();
+        let parts = parts.map(|part| part.recount(client)).collect::<Result<Vec<_>, _>>();
+        let Ok(mut parts) = parts else { return false };
+        // A reply repeats parts of its request, which may be anything where it was binary.
+        let is_text = is_text || parts.iter().all(|part| std::str::from_utf8(part).is_ok());
+        let kind = if is_text { Data::Text } else { Data::Binary };
+        let is_ended = parts.last().is_some_and(|last| last.ends_with(b"\n"));
+        parts.iter_mut().for_each(ReplyBytes::mark_sent);
+        let mut parts: Vec<_> = parts.into_iter().map(Bytes::from_owner).collect();
+        if !is_ended {
+            parts.push(Bytes::from_static(b"\n"));
+        }
+        self.send(kind, &parts);
+        true
     }
 
     fn send(&mut self, kind: Data, parts: &[Bytes]) {
@@ -226,18 +251,29 @@ impl Socket {
     }
 
     fn receive(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        if !self.ahead.is_empty() {
+            let ahead = std::mem::take(&mut self.ahead);
+            self.take(&ahead);
+            return Ok(true);
+        }
         let mut space = [const { MaybeUninit::uninit() }; READ];
         let mut buffer = ReadBuf::uninit(&mut space);
-        match Pin::new(&mut self.io).poll_read(cx, &mut buffer) {
+        let has_come = self.poll_read(cx, &mut buffer)?;
+        if has_come {
+            self.take(buffer.filled());
+        }
+        Ok(has_come)
+    }
+
+    /// Reads what there is; whether there was anything. An error: the client has gone.
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> io::Result<bool> {
+        match Pin::new(&mut self.io).poll_read(cx, buffer) {
             Poll::Pending => Ok(false),
             Poll::Ready(Err(error)) => Err(error),
             Poll::Ready(Ok(())) if buffer.filled().is_empty() => {
                 Err(io::ErrorKind::UnexpectedEof.into())
             }
-            Poll::Ready(Ok(())) => {
-                self.take(buffer.filled());
-                Ok(true)
-            }
+            Poll::Ready(Ok(())) => Ok(true),
         }
     }
 

@@ -1,4 +1,5 @@
-//! Websockets of the positional dialect: its messages and batches, and notifications (rpc-envelope.md 4).
+//! Websockets of the positional dialect: its messages and batches, and notifications
+//! (docs/protocol/positional-dialect.md, "Websockets").
 //!
 //! `handshake.rs` holds the request against the rules, `connection.rs` is the life of an open socket, `frames.rs`
 //! and `outgoing.rs` what goes over it. A socket counts as the connection that it was; it ends with the server,
@@ -15,6 +16,7 @@ mod outgoing;
 use std::sync::Arc;
 use std::time::Duration;
 
+use esker_rpc::Caller;
 use esker_rpc::evm::Server;
 use http::HeaderMap;
 use http::header::SEC_WEBSOCKET_VERSION;
@@ -25,10 +27,11 @@ use hyper_util::rt::TokioIo;
 
 use self::connection::Socket;
 pub(super) use self::handshake::is_asked_for;
-use super::body::{BodyMemory, ReplyBody};
+use super::body::BodyMemory;
 use super::connections::{Connection, Io};
 use super::dispatch::Answer;
 use super::in_flight::Handlers;
+use super::reply::ReplyBody;
 use super::routes::Target;
 use crate::metrics::Metrics;
 
@@ -36,6 +39,8 @@ use crate::metrics::Metrics;
 #[derive(Debug)]
 pub(super) struct Site {
     pub(super) server: Server,
+    /// Who opened it.
+    pub(super) caller: Caller,
     pub(super) target: Arc<Target>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) handlers: Handlers,

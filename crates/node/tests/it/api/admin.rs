@@ -1,4 +1,4 @@
-//! x-chain.md 12: admin.
+//! `admin` (docs/api/admin.md, "Node: admin").
 
 use serde_json::json;
 

@@ -1,6 +1,8 @@
-//! x-chain.md 12: health.
+//! Health (docs/api/health.md, "Node: health").
 
-use esker_storage::FailPoint;
+use std::io::ErrorKind;
+
+use esker_storage::{FailPoint, StorageError, WriteSet};
 use serde_json::{Value, json};
 
 use super::Node;
@@ -102,7 +104,7 @@ async fn methods() {
 #[tokio::test]
 async fn a_failing_store() {
     let node = Node::start().await;
-    node.failing.fail_reads(true);
+    node.failing.refuse_reads(StorageError::Injected);
     let report = node.until("/ext/health", 503).await.json();
     assert_eq!(report["healthy"], json!(false));
     let check = &report["checks"]["database"];
@@ -111,12 +113,29 @@ async fn a_failing_store() {
     // Over JSON-RPC the status is 200 all the same.
     let told = node.result("/ext/health", "health.health", json!({})).await;
     assert_eq!(told["healthy"], json!(false));
-    node.failing.fail_reads(false);
+    node.failing.refuse_reads(None);
     node.until("/ext/health", 200).await;
     node.failing.crash_at_nth_write(1, FailPoint::Before);
     node.until("/ext/health", 503).await;
     node.failing.revive();
     node.until("/ext/health", 200).await;
+}
+
+#[tokio::test]
+async fn a_full_disk_is_no_reason_to_restart_but_the_node_is_not_ready() {
+    let node = Node::start().await;
+    node.failing.refuse_writes(StorageError::io("database", ErrorKind::StorageFull.into()));
+    node.store.commit(WriteSet::new()).await.unwrap_err();
+    let report = node.until("/ext/health", 503).await.json();
+    assert_eq!(report["checks"]["database"]["error"], json!("insufficient disk space"));
+    let readiness = node.until("/ext/health/readiness", 503).await.json();
+    assert_eq!(names(&readiness), ["bootstrapped", "database"]);
+    assert_eq!(node.get("/ext/health/liveness").await.status, 200);
+    assert!(node.metrics.render().contains("\nesker_store_writable 0\n"));
+    node.failing.refuse_writes(None);
+    node.until("/ext/health", 200).await;
+    assert_eq!(names(&node.get("/ext/health/readiness").await.json()), ["bootstrapped"]);
+    assert!(node.metrics.render().contains("\nesker_store_writable 1\n"));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! x-chain.md 11: index.
+//! The index (docs/api/index.md, "Index of accepted blocks: index").
 
 use esker_primitives::Id;
 use esker_rpc::wire::Encoding;

@@ -1,4 +1,4 @@
-//! x-chain.md 12: info.
+//! `info` (docs/api/info.md, "Node: info").
 
 use serde_json::{Value, json};
 

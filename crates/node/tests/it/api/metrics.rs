@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use esker_chain::ChainStats;
+use esker_chain::{ChainStats, PoolFigures};
 use esker_node::metrics::{MeteredStore, Metrics, families};
 use esker_storage::{FailPoint, KvRead, KvStore, StorageError, StorageResult, WriteSet};
 
@@ -24,6 +24,26 @@ async fn chains() {
     }
     node.vm.told.lock().stats = ChainStats { height: 6, ..stats };
     assert_eq!((series("height"), series("blocks_accepted_total")), (6.0, 6.0));
+}
+
+#[tokio::test]
+async fn pools() {
+    let node = Node::start().await;
+    let series = |name: &str, reason: &str| {
+        let name = format!("esker_chain_mempool_{name}_total{{chain=\"X\",reason=\"{reason}\"}}");
+        metrics(&node.metrics).get(&name).copied()
+    };
+    assert_eq!(series("dropped", "outbid"), None, "a chain without reasons has no series");
+    let figures = |outbid: u32, full: u32| PoolFigures {
+        dropped: vec![("replaced", 0), ("outbid", outbid.into())],
+        refused: vec![("full", full.into())],
+    };
+    for (outbid, full) in [(2, 1), (2, 1), (5, 9)] {
+        node.vm.told.lock().pool = figures(outbid, full);
+        assert_eq!(series("dropped", "replaced"), Some(0.0));
+        assert_eq!(series("dropped", "outbid"), Some(f64::from(outbid)));
+        assert_eq!(series("refused", "full"), Some(f64::from(full)));
+    }
 }
 
 #[tokio::test]

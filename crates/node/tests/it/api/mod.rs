@@ -10,6 +10,7 @@ mod toy;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use esker_chain::{
@@ -25,7 +26,7 @@ use esker_node::networks::{Network, Preset};
 use esker_primitives::clock::ManualClock;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, SubnetId};
-use esker_storage::{FailingStore, MemoryStore, Store};
+use esker_storage::{FailingStore, MemoryStore, RetryPolicy, Store};
 use esker_utxo::Utxo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -58,6 +59,13 @@ impl Engine for ToyEngine {
     }
 }
 
+/// Often enough for a test.
+const RETRY: RetryPolicy = RetryPolicy {
+    first: Duration::from_millis(5),
+    longest: Duration::from_millis(5),
+    check: Duration::from_millis(5),
+};
+
 /// A node's APIs, and what they rest on.
 struct Node {
     network: Network,
@@ -86,7 +94,8 @@ impl Node {
         let metrics = Arc::new(Metrics::new());
         let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
         let metered = MeteredStore::new(failing.clone(), Arc::clone(&metrics));
-        let store = Store::new(Arc::new(metered)).unwrap();
+        let store = Store::retrying(Arc::new(metered), RETRY).unwrap();
+        metrics.watch_writer(store.writer.refusal());
         let aliases = Arc::new(AliasTable::new());
         aliases.add_chain(ChainId::ZERO, &["P", "platform"]).unwrap();
         let x = network.x_chain().id;
@@ -123,6 +132,7 @@ impl Node {
                 subnet_id: SubnetId::ZERO,
                 ready: ready.clone(),
                 index: Some(vm.clone()),
+                was_a_graph: true,
             }],
             engine: engine.clone(),
             store: store.clone(),

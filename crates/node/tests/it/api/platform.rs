@@ -1,4 +1,4 @@
-//! Decision 26: the P-Chain's reads.
+//! The P-Chain's reads (docs/decisions.md, "P-Chain as a peer").
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use esker_chain::{
     Aliases, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
-    ExecutedBlock, Route, Stage,
+    ExecutedBlock, PoolFigures, Route, Stage,
 };
 use esker_node::api::{Container, IndexSource};
 use esker_primitives::clock::Clock;
@@ -21,6 +21,7 @@ pub(crate) struct Told {
     /// The accepted blocks from height 1 on.
     pub(crate) containers: Vec<Container>,
     pub(crate) stats: ChainStats,
+    pub(crate) pool: PoolFigures,
     pub(crate) sick: Option<String>,
 }
 
@@ -130,5 +131,9 @@ impl ChainVm for ToyVm {
 
     fn stats(&self) -> ChainStats {
         self.told.lock().stats
+    }
+
+    fn pool_figures(&self) -> PoolFigures {
+        self.told.lock().pool.clone()
     }
 }

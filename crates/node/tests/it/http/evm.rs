@@ -1,4 +1,5 @@
-//! rpc-envelope.md section 4: the endpoint of the positional dialect, behind the layers.
+//! The endpoint of the positional dialect, behind the layers
+//! (docs/protocol/positional-dialect.md, "Requests over HTTP").
 
 use std::sync::Arc;
 use std::time::Duration;

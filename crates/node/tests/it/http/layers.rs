@@ -1,4 +1,4 @@
-//! rpc-envelope.md sections 1, 2, 5 and 6: what surrounds a call.
+//! What surrounds a call (docs/protocol/http.md, "HTTP").
 
 use std::io::Read as _;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use esker_node::http::{DEFAULT_BODY_LIMIT, HttpConfig};
+use esker_node::http::{DEFAULT_BODY_LIMIT, HttpConfig, MAX_HEADERS};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{Client, Server};
@@ -175,17 +175,53 @@ async fn a_handler_has_no_time_out() {
     assert!(client.read().await.text().contains("waited"));
 }
 
+/// A request whose head has this many bytes.
+fn head_of(bytes: usize) -> String {
+    let head = "GET /ext/toy HTTP/1.1\r\nHost: localhost\r\nX: \r\n\r\n";
+    head.replace("X: ", &format!("X: {}", "x".repeat(bytes - head.len())))
+}
+
 #[tokio::test]
-async fn a_head_of_any_size() {
+async fn the_limit_of_a_head_is_exact_however_it_comes() {
+    for limit in [8192, 20_000, HttpConfig::default().head_limit] {
+        let server = Server::with(HttpConfig { head_limit: limit, ..HttpConfig::default() }).await;
+        for (bytes, status) in
+            [(limit - 1, 405), (limit, 405), (limit + 1, 431), (3 * limit / 2, 431), (300_000, 431)]
+        {
+            let head = head_of(bytes);
+            for piece in [bytes, bytes - 1, 50_000, 5000, 1449] {
+                let mut client = server.client().await;
+                for piece in head.as_bytes().chunks(piece) {
+                    // The server may refuse before all of it is sent.
+                    if client.stream.write_all(piece).await.is_err() {
+                        break;
+                    }
+                    tokio::task::yield_now().await;
+                }
+                let reply = client.read().await;
+                assert_eq!(reply.status, status, "{bytes} of {limit} in pieces of {piece}");
+                let closes = (status == 431).then_some("close");
+                assert_eq!(reply.header("connection"), closes, "{bytes} of {limit}");
+            }
+        }
+        // Heads that wait behind each other count apart.
+        let mut client = server.client().await;
+        client.write(format!("{}{}", head_of(limit), head_of(limit + 1)).repeat(2)).await;
+        assert_eq!(client.read().await.status, 405);
+        assert_eq!(client.read().await.status, 431);
+    }
+}
+
+#[tokio::test]
+async fn the_number_of_headers_has_a_limit() {
     let server = Server::start().await;
-    let header = format!("X: {}\n", "x".repeat(10_000));
-    let reply = server.send(&format!("GET /ext/toy HTTP/1.1\nHost: localhost\n{header}\n")).await;
-    assert_eq!(reply.status, 405);
-    let mut client = server.client().await;
-    let long =
-        format!("GET /ext/toy HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(300_000));
-    client.write(long).await;
-    assert_eq!(client.read().await.status, 431);
+    for (headers, status) in [(MAX_HEADERS, 405), (MAX_HEADERS + 1, 431), (5 * MAX_HEADERS, 431)] {
+        let further = "A: b\n".repeat(headers - 1);
+        let mut client = server.client().await;
+        let reply =
+            client.send(&format!("GET /ext/toy HTTP/1.1\nHost: localhost\n{further}\n")).await;
+        assert_eq!(reply.status, status, "{headers}");
+    }
 }
 
 #[tokio::test]

@@ -5,13 +5,16 @@ mod deprecation;
 mod evm;
 mod layers;
 mod limits;
+mod origins;
 mod shutdown;
 mod sockets;
 mod streams;
+mod unread;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use esker_chain::{Route, Shutdown, ShutdownTrigger};
@@ -35,6 +38,8 @@ pub(crate) struct Toy {
     pub(crate) waiting: Semaphore,
     /// Lets calls of `wait` end.
     pub(crate) go: Semaphore,
+    /// Calls of `secret`, which is for trusted callers.
+    pub(crate) secrets: AtomicUsize,
 }
 
 #[derive(Default, Deserialize)]
@@ -65,6 +70,12 @@ fn methods() -> MethodTable<Toy> {
             said("waited")
         })
         .deprecated("old", "v1.9.12", |_: &Toy, _: NoArgs| said("old"))
+        .trusted_callers_only(|table| {
+            table.on("secret", |toy: &Toy, _: NoArgs| {
+                toy.secrets.fetch_add(1, Ordering::SeqCst);
+                said("secret")
+            })
+        })
 }
 
 /// A call of the positional toy, and its reply.
@@ -77,6 +88,7 @@ fn positional<S: Send + Sync + 'static>() -> MethodTable<S> {
         .alias("eth")
         .on_list("chainId", |_: &S, ()| Ok("0xa868"))
         .on_list("fails", |_: &S, ()| Err::<(), _>(RpcError::new("no luck")))
+        .trusted_callers_only(|table| table.on_list("secret", |_: &S, ()| Ok("secret")))
         .on_list("long", |_: &S, (size,): (u64,)| Ok("x".repeat(usize::try_from(size).unwrap())))
 }
 
@@ -103,7 +115,11 @@ impl Server {
     }
 
     pub(crate) async fn with_endpoints(config: HttpConfig, further: &[(&str, Endpoint)]) -> Self {
-        let toy = Arc::new(Toy { waiting: Semaphore::new(0), go: Semaphore::new(0) });
+        let toy = Arc::new(Toy {
+            waiting: Semaphore::new(0),
+            go: Semaphore::new(0),
+            secrets: AtomicUsize::new(0),
+        });
         let service: Service = methods().bind(Arc::clone(&toy));
         let metrics = Arc::new(Metrics::new());
         let routes = Arc::new(Routes::new(Arc::clone(&metrics)));

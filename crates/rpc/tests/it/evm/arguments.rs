@@ -36,6 +36,8 @@ fn lists_have_their_length() {
         check("eth_chainId", params, "non-array args");
         check("eth_getBalance", params, "non-array args");
     }
+    let overflow = "json: cannot unmarshal number 1E400 into Go value of type float64";
+    check("eth_chainId", "1E400", overflow);
     for params in ["[null]", "[1]", "[[]]", "[1,2,3]"] {
         check("eth_chainId", params, "too many arguments, want at most 0");
     }

@@ -1,5 +1,6 @@
 //! What HTTP adds: which requests are refused before their body is looked at.
 
+use esker_rpc::Caller;
 use esker_rpc::evm::http::{self, Head, Reply};
 
 use super::{block_on, error, result, server};
@@ -16,7 +17,7 @@ const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
 fn refused(head: &Head<'_>) -> Option<(u16, String)> {
     http::admit(&server(), head).map(|Reply { status, content_type, nosniff, answer }| {
         assert_eq!((content_type, nosniff), (Some("text/plain; charset=utf-8"), true));
-        (status, String::from_utf8(answer.body).unwrap())
+        (status, String::from_utf8(answer.into_bytes()).unwrap())
     })
 }
 
@@ -59,10 +60,10 @@ fn an_answer_is_json_also_when_it_is_empty() {
         ("", String::new()),
         ("{", error("null", -32700, "parse error")),
     ] {
-        let reply = block_on(http::answer(&server(), body.as_bytes()));
+        let reply = block_on(http::answer(&server(), body.as_bytes(), &Caller::default()));
         assert_eq!((reply.status, reply.content_type), (200, Some("application/json")));
         assert_eq!(
-            (String::from_utf8(reply.answer.body).unwrap(), reply.nosniff),
+            (String::from_utf8(reply.answer.into_bytes()).unwrap(), reply.nosniff),
             (expected, false)
         );
     }

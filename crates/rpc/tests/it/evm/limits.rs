@@ -8,7 +8,7 @@ use std::{
 };
 
 use esker_rpc::{
-    MethodTable, RpcError,
+    Caller, MethodTable, RpcError,
     evm::{Limits, Server},
 };
 
@@ -98,8 +98,9 @@ fn a_blocking_call_sees_its_client_go() {
         .bind(Arc::clone(&started));
     let server = Server::new(service, Limits::default());
     let body = batch(&[("evm_call", "[]"), ("evm_call", "[]")]);
+    let caller = Caller::default();
     block_on(async {
-        let mut call = Box::pin(server.answer(body.as_bytes(), None));
+        let mut call = Box::pin(server.answer(body.as_bytes(), None, &caller));
         let begun = poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending())).await;
         assert!(begun);
         started.wait();

@@ -11,7 +11,7 @@ mod subscriptions;
 use std::sync::Arc;
 
 use esker_rpc::{
-    MethodTable, RpcError,
+    Caller, MethodTable, RpcError,
     evm::{Answer, Limits, Server},
 };
 
@@ -63,12 +63,12 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 pub(crate) fn ask(server: &Server, body: &[u8]) -> Answer {
-    block_on(server.answer(body, None))
+    block_on(server.answer(body, None, &Caller::default()))
 }
 
 /// The body of the answer.
 pub(crate) fn said(server: &Server, body: &str) -> String {
-    String::from_utf8(ask(server, body.as_bytes()).body).unwrap()
+    String::from_utf8(ask(server, body.as_bytes()).into_bytes()).unwrap()
 }
 
 /// A request with the ID 1.

@@ -1,5 +1,6 @@
 //! The recorded exchanges of the reference that concern the envelope, without HTTP's outer layers.
 
+use esker_rpc::Caller;
 use esker_rpc::evm::http::{self, Head, Reply};
 use serde_json::Value;
 
@@ -65,8 +66,9 @@ fn replay(file: &str) -> usize {
             content_length: exchange.content_length.or(Some(exchange.body.len() as u64)),
             has_query: !query.is_empty(),
         };
-        let reply = http::admit(&server, &head)
-            .unwrap_or_else(|| block_on(http::answer(&server, exchange.body.as_bytes())));
+        let reply = http::admit(&server, &head).unwrap_or_else(|| {
+            block_on(http::answer(&server, exchange.body.as_bytes(), &Caller::default()))
+        });
         check(&exchange, &reply, &format!("{file}:{} {}", exchange.line, exchange.body));
         replayed += 1;
     }
@@ -76,7 +78,7 @@ fn replay(file: &str) -> usize {
 fn check(exchange: &Exchange, reply: &Reply, context: &str) {
     // The server sends no body in answer to HEAD.
     let body =
-        if exchange.method.as_deref() == Some("HEAD") { &[] } else { reply.answer.body.as_slice() };
+        if exchange.method.as_deref() == Some("HEAD") { &[] } else { &reply.answer.body[..] };
     let body = std::str::from_utf8(body).unwrap();
     for line in &exchange.expected {
         if let Some(text) = line.strip_prefix("<! ") {

@@ -1,7 +1,7 @@
 //! Subscriptions over a connection that can be notified.
 
 use esker_rpc::{
-    Params, RpcError,
+    Caller, Params, RpcError,
     args::FromParams,
     evm::{Notification, Server, Subscriber},
 };
@@ -35,7 +35,8 @@ impl Subscriber for Toy {
 
 fn said(server: &Server, method: &str, params: &str) -> String {
     let body = request(method, params);
-    String::from_utf8(block_on(server.answer(body.as_bytes(), Some(&Toy))).body).unwrap()
+    let answer = block_on(server.answer(body.as_bytes(), Some(&Toy), &Caller::default()));
+    String::from_utf8(answer.into_bytes()).unwrap()
 }
 
 #[test]
@@ -82,10 +83,11 @@ fn without_a_notifier_no_namespace_has_any_kind() {
     let server = server();
     let session = server.connect();
     let body = request("eth_subscribe", "[\"newHeads\"]");
-    let (answer, made) = block_on(server.answer_over(&*session, body.as_bytes()));
+    let (answer, made) =
+        block_on(server.answer_over(&*session, body.as_bytes(), &Caller::default()));
     let text = "no \"newHeads\" subscription in eth namespace";
     let expected = format!("{}\n", error("1", -32601, text));
-    assert_eq!((String::from_utf8(answer.body).unwrap(), made), (expected, Vec::new()));
+    assert_eq!((String::from_utf8(answer.into_bytes()).unwrap(), made), (expected, Vec::new()));
     assert!(!session.unsubscribe("0x1"));
 }
 

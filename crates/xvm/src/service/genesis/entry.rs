@@ -92,7 +92,8 @@ fn string(value: Option<&Value>, field: &'static str) -> Result<String, EntryErr
     text.ok_or(EntryError::Member { got: kind(value), field, wanted: "string" })
 }
 
-/// A number, or a text of its decimal or `0x` hex digits, exact up to `most` (decision 9, 16).
+/// A number, or a text of its decimal or `0x` hex digits, exact up to `most`
+/// (docs/decisions.md, "Exact genesis amounts").
 fn parse_uint(value: &Value, most: u64) -> Result<u64, EntryError> {
     let text = match (value.as_str(), value.as_number()) {
         (Some(text), _) => text.to_owned(),

@@ -93,8 +93,8 @@ pub(super) async fn create_asset(
         let held = args.initial_holders.iter().map(|holder| holder.output(vm));
         let minted = args.minter_sets.iter().map(|set| Ok(Output::SecpMint(set.owners(vm)?)));
         Ok(NewAsset {
-            name: args.name.into_bytes(),
-            symbol: args.symbol.into_bytes(),
+            name: args.name.clone().into_bytes(),
+            symbol: args.symbol.clone().into_bytes(),
             denomination: args.denomination,
             fx_index: FxKind::Secp256k1.index(),
             outputs: held.chain(minted).collect::<Reply<_>>()?,
@@ -116,8 +116,8 @@ pub(super) async fn create_nft_asset(
             Ok(Output::NftMint(NftMintOutput { group_id, owners: set.owners(vm)? }))
         });
         Ok(NewAsset {
-            name: args.name.into_bytes(),
-            symbol: args.symbol.into_bytes(),
+            name: args.name.clone().into_bytes(),
+            symbol: args.symbol.clone().into_bytes(),
             denomination: 0,
             fx_index: FxKind::Nft.index(),
             outputs: groups.collect::<Reply<_>>()?,
@@ -130,14 +130,14 @@ pub(super) async fn create_nft_asset(
 async fn create(
     vm: Arc<Xvm>,
     header: Reply<Header>,
-    asset: impl FnOnce(&Xvm) -> Reply<NewAsset> + Send + 'static,
+    asset: impl Fn(&Xvm) -> Reply<NewAsset> + Send + 'static,
 ) -> Reply<AssetReply> {
     let build = move |session: &Session<'_>| {
         let fee = session.vm.params().create_asset_tx_fee;
         let paid = session.payer().pay(Amounts::new(), fee)?;
         let asset = asset(session.vm)?;
         check_encodable(&asset).map_err(|error| KeysError::Issue(error.into()))?;
-        Ok(paid.create_asset(&session.keys, asset))
+        Ok(paid.create_asset(session.keys, asset))
     };
     let ChangeReply { tx_id, change_addr } = spend(vm, header?, build).await?;
     Ok(AssetReply { asset_id: tx_id, change_addr })

@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use esker_chain::address::parse_destination;
-use esker_keystore::{Credentials, Password, User};
+use esker_keystore::{Credentials, Password};
 use esker_primitives::{ChainId, ShortId};
 use esker_rpc::RpcError;
 use esker_rpc::wire::JsonU64;
-use esker_utxo::FxKind;
+use esker_utxo::{FxKind, Keychain};
 use serde::Deserialize;
 
 use super::super::txs::TxIdReply;
-use super::super::{Reply, lookup_asset, now_s, off_thread};
+use super::super::{Reply, lookup_asset, now_s};
 use super::KeysError;
 use super::arguments::{ChangeReply, parse_to, spending_arguments};
-use super::session::{keychain, spend, unlock};
-
-use crate::spend::{Exported, ImportLimits, Payer};
+use super::issue::issue_on_pool;
+use super::session::{in_turn, keychain, spend};
+use crate::spend::{AfterPool, Exported, ImportLimits, Payer};
+use crate::state::View;
 use crate::txs::Tx;
 use crate::verify::semantic::fx_bit;
 use crate::vm::Xvm;
@@ -73,10 +74,12 @@ async fn import_checked(vm: Arc<Xvm>, args: ImportArgs) -> Reply<TxIdReply> {
     let source = vm.context().aliases.lookup(&source_chain);
     let source = source.ok_or(KeysError::SourceChain(source_chain))?;
     let to = parse_to(&vm, &to)?;
-    let user = unlock(&vm, &Credentials { username, password }).await?;
-    off_thread(move || {
-        let tx = build_import(&vm, &user, source, to)?;
-        Ok(TxIdReply { tx_id: vm.issue_tx(tx).map_err(KeysError::Issue)? })
+    in_turn(vm, Credentials { username, password }, move |vm, user| {
+        let keys = keychain(vm, user, &[])?;
+        let build = |view: &View<'_>, coins: &AfterPool<'_>| {
+            build_import((vm, view), coins, &keys, source, to)
+        };
+        Ok(TxIdReply { tx_id: issue_on_pool(vm, &build)? })
     })
     .await
 }
@@ -84,16 +87,19 @@ async fn import_checked(vm: Arc<Xvm>, args: ImportArgs) -> Reply<TxIdReply> {
 /// What an import has beside what it imports: its fixed fields, and some coins that pay the fee.
 const OTHER_BYTES: usize = 4096;
 
-fn build_import(vm: &Xvm, user: &User, source: ChainId, to: ShortId) -> Reply<Tx> {
-    let keys = keychain(vm, user, &[])?;
-    let view = vm.view()?;
+fn build_import(
+    (vm, view): (&Xvm, &View<'_>),
+    coins: &AfterPool<'_>,
+    keys: &Keychain,
+    source: ChainId,
+    to: ShortId,
+) -> Reply<Tx> {
     let takes = |asset: &_| {
         let asset = view.asset(asset)?;
         Ok(asset.is_some_and(|a| a.fx_bits & fx_bit(FxKind::Secp256k1.index()) != 0))
     };
     let max_bytes = vm.mempool.max_tx_bytes().saturating_sub(OTHER_BYTES);
     let limits = ImportLimits { max_bytes, takes: &takes };
-    let (params, now_s) = (vm.params(), now_s(vm));
-    let payer = Payer { params, coins: &view, keys: &keys, change: to, now_s };
-    Ok(payer.import(source, &Exported::new(&view, source), &limits, to)?)
+    let payer = Payer { params: vm.params(), coins, keys, change: to, now_s: now_s(vm) };
+    Ok(payer.import(source, &Exported::new(view, source), &limits, to)?)
 }

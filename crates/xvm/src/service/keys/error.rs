@@ -2,7 +2,7 @@
 
 use esker_chain::address::{DestinationError, ServiceAddressError};
 use esker_keystore::KeystoreError;
-use esker_primitives::go;
+use esker_primitives::{excerpt, go};
 use esker_rpc::wire::EncodingError;
 
 use crate::issue::IssueError;
@@ -35,7 +35,7 @@ pub(crate) enum KeysError {
     NoOutputs,
     #[error("amount must be positive")]
     ZeroAmount,
-    #[error("couldn't find asset {0}")]
+    #[error("couldn't find asset {}", excerpt(.0))]
     NoSuchAsset(String),
     #[error("no minters or initialHolders provided")]
     NoHoldersOrMinters,
@@ -45,12 +45,14 @@ pub(crate) enum KeysError {
     ZeroMinted,
     #[error("problem decoding payload bytes: {0}")]
     Payload(EncodingError),
-    #[error("problem parsing chainID {quoted}: there is no ID with alias: {0}", quoted = go::quote(.0))]
+    #[error("problem parsing chainID {quoted}: there is no ID with alias: {alias}", quoted = go::quote(.0), alias = excerpt(.0))]
     SourceChain(String),
     #[error(transparent)]
     Destination(#[from] DestinationError),
     #[error("problem issuing transaction: {0}")]
     Issue(IssueError),
+    #[error("problem issuing transaction: others take its coins again and again; try again")]
+    Overtaken,
     /// The keystore failed after the user was known, or the user is gone meanwhile.
     #[error(transparent)]
     Keystore(#[from] KeystoreError),

@@ -74,6 +74,7 @@ async fn mint_nft_checked(vm: Arc<Xvm>, mut args: MintNftArgs) -> Reply<ChangeRe
     let payload = args.encoding.decode(&args.payload).map_err(KeysError::Payload)?;
     operate(vm, args.header(), move |session| {
         let keys = session.every_key()?;
+        let payload = payload.clone();
         Ok(spend::mint_nft(session.coins(), &keys, &asset, payload, to, session.now_s)?)
     })
     .await
@@ -89,7 +90,7 @@ async fn send_nft_checked(vm: Arc<Xvm>, mut args: SendNftArgs) -> Reply<ChangeRe
     let to = parse_to(&vm, &args.to)?;
     let JsonU32(group) = args.group_id;
     operate(vm, args.header(), move |session| {
-        Ok(spend::send_nft(session.coins(), &session.keys, (asset, group), to, session.now_s)?)
+        Ok(spend::send_nft(session.coins(), session.keys, (asset, group), to, session.now_s)?)
     })
     .await
 }
@@ -98,7 +99,7 @@ async fn send_nft_checked(vm: Arc<Xvm>, mut args: SendNftArgs) -> Reply<ChangeRe
 async fn operate(
     vm: Arc<Xvm>,
     header: Header,
-    authorise: impl FnOnce(&Session<'_>) -> Reply<Authorised> + Send + 'static,
+    authorise: impl Fn(&Session<'_>) -> Reply<Authorised> + Send + 'static,
 ) -> Reply<ChangeReply> {
     spend(vm, header, move |session| {
         let paid = session.payer().pay(Amounts::new(), session.vm.params().tx_fee)?;

@@ -1,4 +1,4 @@
-//! Methods that use keys of the node's keystore (x-chain.md 7.1).
+//! Methods that use keys of the node's keystore (docs/protocol/x-chain-services.md, "Methods with keys").
 //!
 //! Each checks in the reference's order: what it can before it asks for the user, then the user and its keys, then
 //! what they can pay. Password checks wait for their turn in the keystore; what reads keys and UTXOs runs on the
@@ -9,6 +9,7 @@ mod arguments;
 mod assets;
 mod atomic;
 mod error;
+mod issue;
 mod mint;
 mod send;
 mod session;

@@ -62,20 +62,20 @@ impl Order {
     }
 
     /// The transaction. Amounts are summed up before the address of each output is looked at.
-    fn build(self, session: &Session<'_>) -> Reply<Tx> {
+    fn build(&self, session: &Session<'_>) -> Reply<Tx> {
         let mut sums = Amounts::new();
         let mut sent: Vec<(AssetId, u64, ShortId)> = Vec::with_capacity(self.outputs.len());
-        for SendOutput { amount: JsonU64(amount), asset_id, to } in self.outputs {
-            if amount == 0 {
+        for SendOutput { amount: JsonU64(amount), asset_id, to } in &self.outputs {
+            if *amount == 0 {
                 return Err(KeysError::ZeroAmount.into());
             }
-            let asset = session.vm.assets().lookup(&asset_id);
-            let asset = asset.ok_or(KeysError::NoSuchAsset(asset_id))?;
+            let asset = session.vm.assets().lookup(asset_id);
+            let asset = asset.ok_or_else(|| KeysError::NoSuchAsset(asset_id.clone()))?;
             let sum = sums.entry(asset).or_default();
-            *sum = sum.checked_add(amount).ok_or(SpendError::WantedOverflow)?;
-            sent.push((asset, amount, parse_to(session.vm, &to)?));
+            *sum = sum.checked_add(*amount).ok_or(SpendError::WantedOverflow)?;
+            sent.push((asset, *amount, parse_to(session.vm, to)?));
         }
-        Ok(session.payer().send(&sent, self.memo)?)
+        Ok(session.payer().send(&sent, self.memo.clone())?)
     }
 }
 

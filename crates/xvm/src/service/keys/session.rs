@@ -1,29 +1,60 @@
 //! What a method does once its first arguments are checked: the user, its keys, its coins, a transaction.
+//!
+//! The calls of one user run in turn, and each takes its coins from what the pool leaves. Users who share keys, and
+//! transactions that a user signed elsewhere, may still be quicker: then the transaction is built again.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker_keystore::{Credentials, Keyring, KeystoreError, User};
 use esker_primitives::ShortId;
-use esker_rpc::ShuttingDown;
 use esker_utxo::Keychain;
 
 use super::super::{Reply, ServiceError, format_address, now_s, off_thread, parse_address};
 use super::KeysError;
 use super::arguments::{ChangeReply, Header};
-use crate::spend::{Coins, Payer, Pending};
+use super::issue::{issue_on_pool, issue_on_wallet};
+use crate::spend::{Coins, Payer};
 use crate::txs::Tx;
 use crate::vm::Xvm;
 
-/// A user who spends: its keys, where change goes, and one moment of the chain.
+/// A user who spends: its keys, and where change goes.
+struct Spender<'a> {
+    vm: &'a Xvm,
+    user: &'a User,
+    all_keys: bool,
+    /// Of `from`, or all of the user's.
+    keys: Keychain,
+    change: ShortId,
+}
+
+impl<'a> Spender<'a> {
+    fn new(vm: &'a Xvm, user: &'a User, from: &[ShortId], change_addr: &str) -> Reply<Self> {
+        let keys = keychain(vm, user, from)?;
+        let first = keys.first().ok_or(KeysError::NoKeys)?;
+        let change = match change_addr {
+            "" => first,
+            text => parse_address(vm, text).map_err(KeysError::ChangeAddress)?,
+        };
+        Ok(Self { vm, user, all_keys: from.is_empty(), keys, change })
+    }
+
+    fn session<'s>(&'s self, coins: &'s dyn Coins) -> Session<'s> {
+        let Self { vm, user, all_keys, keys, change } = self;
+        let (all_keys, change, now_s) = (*all_keys, *change, now_s(vm));
+        Session { vm, user, all_keys, coins, keys, change, now_s }
+    }
+}
+
+/// A user who spends, and what it has at one moment.
 pub(super) struct Session<'a> {
     pub(super) vm: &'a Xvm,
     user: &'a User,
     all_keys: bool,
     coins: &'a dyn Coins,
     /// Of `from`, or all of the user's.
-    pub(super) keys: Keychain,
-    pub(super) change: ShortId,
+    pub(super) keys: &'a Keychain,
+    change: ShortId,
     pub(super) now_s: u64,
 }
 
@@ -32,7 +63,7 @@ impl Session<'_> {
         Payer {
             params: self.vm.params(),
             coins: self.coins,
-            keys: &self.keys,
+            keys: self.keys,
             change: self.change,
             now_s: self.now_s,
         }
@@ -45,10 +76,25 @@ impl Session<'_> {
     /// All keys of the user, whatever `from` says.
     pub(super) fn every_key(&self) -> Reply<Cow<'_, Keychain>> {
         if self.all_keys {
-            return Ok(Cow::Borrowed(&self.keys));
+            return Ok(Cow::Borrowed(self.keys));
         }
         Ok(Cow::Owned(keychain(self.vm, self.user, &[])?))
     }
+}
+
+/// Runs work for a user once no other call of that user does.
+pub(super) async fn in_turn<T: Send + 'static>(
+    vm: Arc<Xvm>,
+    credentials: Credentials,
+    work: impl FnOnce(&Xvm, &User) -> Reply<T> + Send + 'static,
+) -> Reply<T> {
+    let user = unlock(&vm, &credentials).await?;
+    let turn = vm.turns.take(user.name()).await.map_err(KeysError::from)?;
+    off_thread(move || {
+        let _turn = turn;
+        work(&vm, &user)
+    })
+    .await
 }
 
 /// Opens the user of a call.
@@ -81,62 +127,33 @@ pub(super) fn keychain(vm: &Xvm, user: &User, from: &[ShortId]) -> Reply<Keychai
 pub(super) async fn spend(
     vm: Arc<Xvm>,
     header: Header,
-    build: impl FnOnce(&Session<'_>) -> Reply<Tx> + Send + 'static,
+    build: impl Fn(&Session<'_>) -> Reply<Tx> + Send + 'static,
 ) -> Reply<ChangeReply> {
     let from = header.parse_from(&vm)?;
-    let user = unlock(&vm, &header.credentials).await?;
-    off_thread(move || {
-        let (tx, change) = {
-            let view = vm.view()?;
-            build_with(&vm, &user, &view, &from, &header.change_addr, build)?
-        };
-        let tx_id = vm.issue_tx(tx).map_err(KeysError::Issue)?;
-        Ok(ChangeReply { tx_id, change_addr: format_address(&vm, &change) })
+    in_turn(vm, header.credentials, move |vm, user| {
+        let spender = Spender::new(vm, user, &from, &header.change_addr)?;
+        let tx_id = issue_on_pool(vm, &|_, coins| build(&spender.session(coins)))?;
+        Ok(ChangeReply { tx_id, change_addr: format_address(vm, &spender.change) })
     })
     .await
 }
 
-/// As [`spend`], on the state that the wallet's pending transactions will leave, which the new one joins.
+/// As [`spend`]. Where the coins do not suffice, those that the wallet's pending transactions will leave do too; what
+/// is built on them joins those.
 pub(super) async fn spend_pending(
     vm: Arc<Xvm>,
     header: Header,
-    build: impl FnOnce(&Session<'_>) -> Reply<Tx> + Send + 'static,
+    build: impl Fn(&Session<'_>) -> Reply<Tx> + Send + 'static,
 ) -> Reply<ChangeReply> {
     let from = header.parse_from(&vm).map_err(KeysError::WalletFrom)?;
-    let user = unlock(&vm, &header.credentials).await?;
-    // One at a time: two that are built on the same state would spend the same coins.
-    let turn = Arc::clone(&vm.wallet_turn).acquire_owned().await;
-    let turn = turn.map_err(|_| ServiceError::from(ShuttingDown))?;
-    off_thread(move || {
-        let _turn = turn;
-        let (tx, change) = {
-            // In this order: whatever leaves the queue meanwhile is in the view.
-            let pending = vm.wallet_pending();
-            let view = vm.view()?;
-            let coins = Pending::new(&view, &pending)?;
-            build_with(&vm, &user, &coins, &from, &header.change_addr, build)?
+    in_turn(vm, header.credentials, move |vm, user| {
+        let spender = Spender::new(vm, user, &from, &header.change_addr)?;
+        let build = |coins: &dyn Coins| build(&spender.session(coins));
+        let tx_id = match issue_on_pool(vm, &|_, coins| build(coins)) {
+            Err(ServiceError::Spend(_)) if !vm.wallet.is_empty() => issue_on_wallet(vm, &build)?,
+            outcome => outcome?,
         };
-        let tx_id = vm.issue_unverified_tx(tx).map_err(KeysError::Issue)?;
-        Ok(ChangeReply { tx_id, change_addr: format_address(&vm, &change) })
+        Ok(ChangeReply { tx_id, change_addr: format_address(vm, &spender.change) })
     })
     .await
-}
-
-fn build_with(
-    vm: &Xvm,
-    user: &User,
-    coins: &dyn Coins,
-    from: &[ShortId],
-    change_addr: &str,
-    build: impl FnOnce(&Session<'_>) -> Reply<Tx>,
-) -> Reply<(Tx, ShortId)> {
-    let keys = keychain(vm, user, from)?;
-    let first = keys.first().ok_or(KeysError::NoKeys)?;
-    let change = match change_addr {
-        "" => first,
-        text => parse_address(vm, text).map_err(KeysError::ChangeAddress)?,
-    };
-    let now_s = now_s(vm);
-    let session = Session { vm, user, all_keys: from.is_empty(), coins, keys, change, now_s };
-    Ok((build(&session)?, change))
 }

@@ -15,20 +15,25 @@ use esker_xvm::{TxStatus, Xvm, XvmConfig};
 use serde_json::{Value, json};
 
 use super::shared::export;
-use super::world::{
-    FEE, SUPPLY, Setup, World, address, balance, key, native_id, status, transfer, utxos_of,
-};
+use super::world::{FEE, SUPPLY, Setup, World, address, balance, key, native_id, status, utxos_of};
 
-const PASSWORD: &str = "Str0ng-Pass-W0rd!";
+pub(super) const PASSWORD: &str = "Str0ng-Pass-W0rd!";
 
 /// The endpoints of a chain.
-struct Api {
+#[derive(Clone)]
+pub(super) struct Api {
     xvm: Service,
     wallet: Service,
 }
 
 /// A world whose chains share a keystore with the user `alice`, who has keys 1 and 2.
-async fn world() -> (World, Api) {
+pub(super) async fn world() -> (World, Api) {
+    let (world, api, _) = world_with_keystore().await;
+    (world, api)
+}
+
+/// As [`world`], with the keystore.
+pub(super) async fn world_with_keystore() -> (World, Api, Arc<Keystore>) {
     let random = std::sync::atomic::AtomicU64::new(1);
     let randomness: Randomness = Arc::new(move |bytes: &mut [u8]| {
         for chunk in bytes.chunks_mut(8) {
@@ -39,7 +44,7 @@ async fn world() -> (World, Api) {
     let store = Store::new(Arc::new(MemoryStore::new())).unwrap();
     let keystore = Keystore::new(store, randomness, HashLimits::default());
     keystore.create_user("alice", &PASSWORD.to_owned().into()).await.unwrap();
-    let config = XvmConfig { keystore, ..Setup::default().config };
+    let config = XvmConfig { keystore: Arc::clone(&keystore), ..Setup::default().config };
     let world = World::with(Setup { config, ..Setup::default() });
     let api = api(&world.x);
     for number in [1, 2] {
@@ -47,10 +52,10 @@ async fn world() -> (World, Api) {
         let imported = api.call("importKey", &as_alice(arguments)).await.unwrap();
         assert_eq!(imported, json!({ "address": text(&world.x, number) }));
     }
-    (world, api)
+    (world, api, keystore)
 }
 
-fn api(vm: &Xvm) -> Api {
+pub(super) fn api(vm: &Xvm) -> Api {
     let mut routes = vm.routes().into_iter().map(|route| match route.dialect {
         Dialect::Object(service) => service,
         Dialect::Positional(_) => panic!("{} is no endpoint of the X-Chain", route.suffix),
@@ -59,32 +64,32 @@ fn api(vm: &Xvm) -> Api {
 }
 
 /// An address as the chain shows it.
-fn text(vm: &Xvm, number: u8) -> String {
+pub(super) fn text(vm: &Xvm, number: u8) -> String {
     format(&vm.context().primary_alias(), "local", &address(number))
 }
 
-fn as_alice(arguments: Value) -> Value {
+pub(super) fn as_alice(arguments: Value) -> Value {
     with(json!({ "username": "alice", "password": PASSWORD }), arguments)
 }
 
 /// The first object with the members of the second.
-fn with(mut base: Value, more: Value) -> Value {
+pub(super) fn with(mut base: Value, more: Value) -> Value {
     let more: serde_json::Map<String, Value> = serde_json::from_value(more).unwrap();
     base.as_object_mut().unwrap().extend(more);
     base
 }
 
 impl Api {
-    async fn call(&self, method: &str, arguments: &Value) -> Result<Value, String> {
+    pub(super) async fn call(&self, method: &str, arguments: &Value) -> Result<Value, String> {
         call(&self.xvm, "xvm", method, arguments).await
     }
 
-    async fn wallet(&self, method: &str, arguments: &Value) -> Result<Value, String> {
+    pub(super) async fn wallet(&self, method: &str, arguments: &Value) -> Result<Value, String> {
         call(&self.wallet, "wallet", method, arguments).await
     }
 
     /// Calls and lets blocks be made until nothing waits; the transaction must be accepted.
-    async fn accepted(&self, world: &mut World, method: &str, arguments: Value) -> TxId {
+    pub(super) async fn accepted(&self, world: &mut World, method: &str, arguments: Value) -> TxId {
         let reply = self.call(method, &as_alice(arguments)).await.unwrap();
         let id = id_of(&reply);
         world.settle().await;
@@ -93,7 +98,7 @@ impl Api {
     }
 }
 
-fn id_of(reply: &Value) -> TxId {
+pub(super) fn id_of(reply: &Value) -> TxId {
     let id = reply.get("txID").or_else(|| reply.get("assetID")).unwrap();
     id.as_str().unwrap().parse().unwrap()
 }
@@ -110,7 +115,7 @@ async fn call(
     let bytes = serde_json::to_vec(arguments).unwrap();
     let params = Params::Named(Document::first(&bytes).unwrap());
     let context = CallContext::default();
-    let reply = found.call(params, &context, service.pool(), Vec::new()).await;
+    let reply = found.call(params, &context, Vec::new()).await;
     reply.map(|bytes| serde_json::from_slice(&bytes).unwrap()).map_err(|error| error.to_string())
 }
 
@@ -476,7 +481,7 @@ async fn an_import_takes_everything_in_as_many_transactions_as_it_needs() {
 }
 
 /// Exports from key `by` of `vm` to key 1 of X, some hundred outputs a transaction.
-async fn export_many(vm: &Xvm, world: &mut World, by: u8, outputs: &[(AssetId, u64)]) {
+pub(super) async fn export_many(vm: &Xvm, world: &mut World, by: u8, outputs: &[(AssetId, u64)]) {
     let destination = world.x.context().chain_id;
     for some in outputs.chunks(150) {
         let total: u64 = some.iter().map(|(_, amount)| amount).sum();
@@ -492,59 +497,4 @@ async fn export_many(vm: &Xvm, world: &mut World, by: u8, outputs: &[(AssetId, u
         world.settle().await;
         assert_eq!(status(vm, tx.id()), TxStatus::Accepted);
     }
-}
-
-#[tokio::test]
-async fn the_wallet_builds_on_what_nobody_has_accepted() {
-    let (mut world, api) = world().await;
-    let vm = world.x.clone();
-    let native = native_id(&vm);
-    let send = as_alice(json!({ "amount": 1000, "assetID": "AVAX", "to": text(&vm, 9) }));
-    // All at once: none spends what another has spent.
-    let calls = (0..12).map(|_| api.wallet("send", &send));
-    let replies = futures_util::future::join_all(calls).await;
-    let ids: Vec<TxId> = replies.into_iter().map(|reply| id_of(&reply.unwrap())).collect();
-    assert_eq!(vm.wallet_pending().len(), 12);
-    let several = json!({ "outputs": [
-        { "amount": 5, "assetID": "AVAX", "to": text(&vm, 8) },
-        { "amount": 6, "assetID": "AVAX", "to": text(&vm, 8) },
-    ], "memo": "two" });
-    let last = id_of(&api.wallet("sendMultiple", &as_alice(several)).await.unwrap());
-    world.settle().await;
-    for id in ids.iter().chain([&last]) {
-        assert_eq!(status(&vm, *id), TxStatus::Accepted);
-    }
-    assert_eq!((balance(&vm, 9, native), balance(&vm, 8, native)), (12_000, 11));
-    let refused = api.wallet("send", &with(send, json!({ "from": ["f"] }))).await.unwrap_err();
-    assert_eq!(
-        refused,
-        format!("couldn't parse 'From' addresses: couldn't parse address \"f\": {NO_SEPARATOR}")
-    );
-}
-
-#[tokio::test]
-async fn a_pending_transaction_whose_coin_is_gone_is_told() {
-    let (mut world, api) = world().await;
-    let vm = world.x.clone();
-    let native = native_id(&vm);
-    let send = as_alice(json!({ "amount": 1000, "assetID": "AVAX", "to": text(&vm, 9) }));
-    // Somebody else's pending transaction is no obstacle.
-    vm.issue_unverified(transfer(&vm, 3, native, 7, 9).bytes()).unwrap();
-    let rival = id_of(&api.wallet("send", &send).await.unwrap());
-    // It waits; meanwhile what it spends is spent otherwise.
-    let pending = vm.wallet_pending();
-    assert_eq!((pending.len(), pending[1].id()), (2, rival));
-    let spent = pending[1].unsigned().base().inputs[0].utxo_id;
-    let utxo = vm.view().unwrap().utxo(&spent).unwrap().unwrap();
-    let by = if utxo.output.owners().addresses == [address(1)] { 1 } else { 2 };
-    vm.issue(super::world::spend(&vm, &utxo, by, 1, 9).bytes()).unwrap();
-    assert!(world.step().await);
-    assert_eq!(vm.wallet_pending().len(), 1);
-    assert_eq!(api.wallet("send", &send).await.unwrap_err(), "missing utxo");
-    world.settle().await;
-    assert_eq!(status(&vm, rival), super::world::rejected("not found"));
-    // With it the obstacle is gone.
-    let id = id_of(&api.wallet("send", &send).await.unwrap());
-    world.settle().await;
-    assert_eq!(status(&vm, id), TxStatus::Accepted);
 }

@@ -7,6 +7,8 @@ mod crash;
 mod free;
 mod issue;
 mod keys;
+mod keys_pool;
+mod keys_wallet;
 mod pages;
 mod replay;
 mod shared;

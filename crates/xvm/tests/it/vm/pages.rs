@@ -1,4 +1,4 @@
-//! Pages of UTXOs by address (decision 12).
+//! Pages of UTXOs by address (docs/decisions.md, "Order and pages of UTXOs").
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use esker_chain::ChainMachine;
 use esker_primitives::clock::Clock;
 use esker_storage::Scope;
-use esker_xvm::state::tables::{ACCEPTED_AT, REJECTED, REJECTED_ORDER};
+use esker_xvm::state::tables::{ACCEPTED_AT, REJECTED};
 
 use super::world::{START_MS, World, native_id, transfer};
 
@@ -17,7 +17,11 @@ fn rows(world: &World) -> BTreeMap<Vec<u8>, Vec<u8>> {
         .map(Scope)
         .iter()
         .flat_map(|scope| {
-            [ACCEPTED_AT.prefix(*scope), REJECTED.prefix(*scope), REJECTED_ORDER.prefix(*scope)]
+            [
+                ACCEPTED_AT.prefix(*scope),
+                REJECTED.records.prefix(*scope),
+                REJECTED.order.prefix(*scope),
+            ]
         })
         .collect();
     let mut rows = BTreeMap::new();

@@ -2,11 +2,8 @@
 
 use esker_node::http::HttpConfig;
 
-use super::{CALL, CALLED, PATH, Socket, World};
+use super::{CALL, CALLED, HANDSHAKE, PATH, Socket, World};
 use crate::http::Client;
-
-const HANDSHAKE: &str = "Host: localhost\nConnection: keep-alive, Upgrade\nUpgrade: websocket\n\
-                         Sec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_key_is_answered() {

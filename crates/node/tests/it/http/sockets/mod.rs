@@ -1,8 +1,8 @@
-//! Websockets of the positional dialect (rpc-envelope.md 4), over the whole server.
+//! Websockets of the positional dialect (docs/protocol/positional-dialect.md, "Websockets"), over the whole server.
 
 mod bad_input;
 mod calls;
-mod client;
+pub(super) mod client;
 mod handshake;
 mod limits;
 mod notifications;
@@ -21,6 +21,10 @@ use self::notifier::Bell;
 use super::{CALL, CALLED, Server, positional};
 
 const PATH: &str = "/ext/bc/C/ws";
+
+/// The headers of a handshake.
+pub(super) const HANDSHAKE: &str = "Host: localhost\nConnection: keep-alive, Upgrade\n\
+    Upgrade: websocket\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\n";
 
 /// What the methods share with the test.
 struct Shared {

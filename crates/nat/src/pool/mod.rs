@@ -1,24 +1,35 @@
 //! Atomic transactions that wait for a block: the best-paying first, no two that consume the same, bounded
-//! (c-chain.md 5.7).
+//! (docs/protocol/atomic-transactions.md, "Atomic pool").
 //!
-//! Nothing is verified under the lock. A transaction stays here while it is in an undecided block, so that an
-//! abandoned block needs no repair; the builder passes over those that its ancestors hold.
+//! Nothing is verified under the lock. A transaction that was verified on some state joins by
+//! [`AtomicPool::add_verified`], which looks under the lock whether a block was accepted since. A transaction stays
+//! here while it is in an undecided block, so that an abandoned block needs no repair; the builder passes over those
+//! that its ancestors hold. Why one was given up is kept in a [`DropLog`].
+
+mod nonces;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
-use alloy_primitives::U256;
+use alloy_primitives::{Address, U256};
+use esker_chain::DropLog;
+use esker_primitives::clock::Clock;
 use esker_primitives::ids::{AssetId, Id, TxId};
 use esker_primitives::sync::Mutex;
 use lru::LruCache;
 
 use crate::money::Wei;
-use crate::txs::{AmountError, AtomicTx};
+use crate::tables::DROPPED;
+use crate::txs::{AmountError, AtomicTx, nonce_key};
+use nonces::WaitingNonces;
+
+pub use nonces::AccountNonce;
 
 /// Transactions that wait or are in undecided blocks.
 pub const MAX_POOLED: usize = 4096;
-/// Dropped transactions that are remembered.
+/// Dropped transactions that are remembered as a whole; of others the reason is.
 pub const MAX_DROPPED: NonZeroUsize = NonZeroUsize::new(50).expect("50 is not 0");
 
 /// Why the pool does not take a transaction. Texts are the reference's.
@@ -60,6 +71,17 @@ pub enum PoolError {
     TooMany,
 }
 
+/// Why a transaction that was verified can't join the pool.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The pool's own rules.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// A block was accepted since it was verified, or a transaction before it is gone.
+    #[error("the chain moved on while the transaction was verified; try again")]
+    Outdated,
+}
+
 /// Where a transaction is that the pool knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PoolStatus {
@@ -76,6 +98,8 @@ pub enum PoolStatus {
 pub struct AtomicPool {
     native: AssetId,
     capacity: usize,
+    clock: Arc<dyn Clock>,
+    drops: DropLog,
     inner: Mutex<Inner>,
 }
 
@@ -103,25 +127,31 @@ struct Inner {
     queue: BTreeMap<Place, TxId>,
     /// Which transaction consumes what.
     spenders: HashMap<Id, TxId>,
+    nonces: WaitingNonces,
+    /// Height of the last accepted block; 0 until one was accepted since the start.
+    tip: u64,
     dropped: LruCache<TxId, (AtomicTx, String)>,
 }
 
 impl AtomicPool {
     /// An empty pool; prices are what is burned of `native`.
-    pub fn new(native: AssetId) -> Self {
-        Self::with_capacity(native, MAX_POOLED)
+    pub fn new(native: AssetId, clock: Arc<dyn Clock>) -> Self {
+        Self::with_capacity(native, clock, MAX_POOLED)
     }
 
     /// An empty pool for `capacity` transactions.
-    pub fn with_capacity(native: AssetId, capacity: usize) -> Self {
+    pub fn with_capacity(native: AssetId, clock: Arc<dyn Clock>, capacity: usize) -> Self {
         let inner = Inner {
             arrivals: 0,
             entries: HashMap::new(),
             queue: BTreeMap::new(),
             spenders: HashMap::new(),
+            nonces: WaitingNonces::default(),
+            tip: 0,
             dropped: LruCache::new(MAX_DROPPED),
         };
-        Self { native, capacity, inner: Mutex::new_named("nat.pool", inner) }
+        let drops = DropLog::new(&DROPPED, "nat.drops");
+        Self { native, capacity, clock, drops, inner: Mutex::new_named("nat.pool", inner) }
     }
 
     /// Whether a transaction waits or is in an undecided block.
@@ -157,17 +187,78 @@ impl AtomicPool {
     /// consume the same and pay less are dropped, as is the one that pays least of a full pool.
     pub fn add(&self, tx: AtomicTx) -> Result<(), PoolError> {
         let price = tx.gas_price(&self.native)?;
+        self.add_to(&mut self.inner.lock(), tx, price)
+    }
+
+    /// As [`Self::add`], of a transaction that was valid on the state at height `verified_at`: valid still, or
+    /// refused.
+    pub fn add_verified(&self, tx: AtomicTx, verified_at: u64) -> Result<(), JoinError> {
+        let price = tx.gas_price(&self.native).map_err(PoolError::from)?;
         let mut inner = self.inner.lock();
+        if inner.tip > verified_at {
+            return Err(JoinError::Outdated);
+        }
+        Ok(self.add_to(&mut inner, tx, price)?)
+    }
+
+    /// As [`Self::add_verified`], of a transaction that was built to follow exports of those nonces. It takes
+    /// nothing from others, whatever it pays.
+    pub fn add_built(
+        &self,
+        tx: AtomicTx,
+        verified_at: u64,
+        follows: &[AccountNonce],
+    ) -> Result<(), JoinError> {
+        let price = tx.gas_price(&self.native).map_err(PoolError::from)?;
+        let mut inner = self.inner.lock();
+        let is_waiting = |nonce: &AccountNonce| inner.nonces.contains(nonce);
+        if inner.tip > verified_at
+            || tx.conflict_keys().iter().any(|key| inner.spenders.contains_key(key))
+            || !follows.iter().all(is_waiting)
+        {
+            return Err(JoinError::Outdated);
+        }
+        Ok(self.add_to(&mut inner, tx, price)?)
+    }
+
+    fn add_to(&self, inner: &mut Inner, tx: AtomicTx, price: u64) -> Result<(), PoolError> {
         if inner.entries.contains_key(&tx.id()) {
             return Ok(());
         }
         let rivals = inner.rivals_below(&tx, price)?;
         for rival in &rivals {
-            inner.give_up(rival, format!("replaced by {}, which pays more", tx.id()));
+            self.drop_from(inner, rival, format!("replaced by {}, which pays more", tx.id()));
         }
-        inner.make_room(self.capacity, price, &tx.id())?;
+        self.make_room(inner, price, &tx.id())?;
         inner.insert(tx, price, 0);
         Ok(())
+    }
+
+    /// Whether a waiting transaction consumes that.
+    pub fn is_consumed(&self, key: &Id) -> bool {
+        self.inner.lock().spenders.contains_key(key)
+    }
+
+    /// The waiting export that uses a nonce.
+    pub fn export_at(&self, nonce: &AccountNonce) -> Option<AtomicTx> {
+        let inner = self.inner.lock();
+        let id = inner.spenders.get(&nonce_key(&nonce.account, nonce.nonce))?;
+        inner.entries.get(id).map(|entry| entry.tx.clone())
+    }
+
+    /// Whether a waiting export uses a nonce.
+    pub fn is_used(&self, nonce: &AccountNonce) -> bool {
+        self.inner.lock().nonces.contains(nonce)
+    }
+
+    /// The nonces of an account that waiting exports use, ascending.
+    pub fn nonces_of(&self, account: &Address) -> Vec<u64> {
+        self.inner.lock().nonces.of(account)
+    }
+
+    /// Why transactions were given up.
+    pub const fn drop_log(&self) -> &DropLog {
+        &self.drops
     }
 
     /// All transactions that wait or are in undecided blocks, the best-paying first.
@@ -185,7 +276,46 @@ impl AtomicPool {
 
     /// Gives up a transaction, and remembers why.
     pub fn give_up(&self, id: &TxId, reason: String) {
-        self.inner.lock().give_up(id, reason);
+        self.drop_from(&mut self.inner.lock(), id, reason);
+    }
+
+    fn drop_from(&self, inner: &mut Inner, id: &TxId, reason: String) {
+        if let Some(entry) = inner.remove(id) {
+            tracing::info!(txID = %id, reason, "atomic transaction dropped");
+            self.drops.add(*id, reason.clone(), self.clock.now_ms());
+            inner.dropped.put(*id, (entry.tx, reason));
+        }
+    }
+
+    /// Drops the waiting transaction that pays least if there is no room for one more, which pays `price`.
+    fn make_room(&self, inner: &mut Inner, price: u64, newcomer: &TxId) -> Result<(), PoolError> {
+        if inner.entries.len() < self.capacity {
+            return Ok(());
+        }
+        let mut worst_first = inner.queue.values().rev().filter_map(|id| inner.entries.get(id));
+        let worst = worst_first.find(|entry| entry.blocks == 0).ok_or(PoolError::TooMany)?;
+        let (worst, min) = (worst.tx.id(), worst.price());
+        if min >= price {
+            return Err(PoolError::FeeTooLow { min, provided: price });
+        }
+        self.drop_from(inner, &worst, format!("the pool is full, and {newcomer} pays more"));
+        Ok(())
+    }
+
+    /// Lets a transaction of an abandoned block wait, by the rules that one which arrives has to follow.
+    fn settle_returned(&self, inner: &mut Inner, tx: &AtomicTx) {
+        let Some(entry) = inner.remove(&tx.id()) else { return };
+        let price = entry.price();
+        let fits = inner.rivals_below(tx, price).and_then(|rivals| {
+            for rival in &rivals {
+                self.drop_from(inner, rival, format!("replaced by {}, which pays more", tx.id()));
+            }
+            self.make_room(inner, price, &tx.id())
+        });
+        inner.insert(entry.tx, price, 0);
+        if let Err(error) = fits {
+            self.drop_from(inner, &tx.id(), error.to_string());
+        }
     }
 
     /// A block with these transactions is being decided on.
@@ -207,25 +337,24 @@ impl AtomicPool {
             let Some(entry) = inner.entries.get_mut(&tx.id()) else { continue };
             entry.blocks = entry.blocks.saturating_sub(1);
             if entry.blocks == 0 {
-                inner.settle_returned(tx, self.capacity);
+                self.settle_returned(&mut inner, tx);
             }
         }
     }
 
-    /// A block with these transactions was accepted: they leave, and what consumes the same is given up. Gives
-    /// those.
-    pub fn accepted(&self, txs: &[AtomicTx]) -> Vec<TxId> {
+    /// The block of that height, with these transactions, was accepted: they leave, and what consumes the same is
+    /// given up. Gives those.
+    pub fn accepted(&self, height: u64, txs: &[AtomicTx]) -> Vec<TxId> {
         let mut inner = self.inner.lock();
+        inner.tip = height;
         let mut given_up = Vec::new();
         for tx in txs {
             let id = tx.id();
             inner.remove(&id);
             inner.dropped.pop(&id);
             for rival in inner.rivals(tx) {
-                inner.give_up(
-                    &rival,
-                    format!("transaction {id}, which consumes the same, was accepted"),
-                );
+                let reason = format!("transaction {id}, which consumes the same, was accepted");
+                self.drop_from(&mut inner, &rival, reason);
                 given_up.push(rival);
             }
         }
@@ -271,21 +400,6 @@ impl Inner {
         }
     }
 
-    /// Drops the waiting transaction that pays least if there is no room for one more, which pays `price`.
-    fn make_room(&mut self, capacity: usize, price: u64, newcomer: &TxId) -> Result<(), PoolError> {
-        if self.entries.len() < capacity {
-            return Ok(());
-        }
-        let mut worst_first = self.queue.values().rev().filter_map(|id| self.entries.get(id));
-        let worst = worst_first.find(|entry| entry.blocks == 0).ok_or(PoolError::TooMany)?;
-        let (worst, min) = (worst.tx.id(), worst.price());
-        if min >= price {
-            return Err(PoolError::FeeTooLow { min, provided: price });
-        }
-        self.give_up(&worst, format!("the pool is full, and {newcomer} pays more"));
-        Ok(())
-    }
-
     fn insert(&mut self, tx: AtomicTx, price: u64, blocks: u32) {
         let id = tx.id();
         let place = (Reverse(price), self.arrivals);
@@ -293,6 +407,7 @@ impl Inner {
         for key in tx.conflict_keys() {
             self.spenders.entry(*key).or_insert(id);
         }
+        self.nonces.add(tx.unsigned());
         self.queue.insert(place, id);
         self.entries.insert(id, Entry { tx, place, blocks });
         self.dropped.pop(&id);
@@ -301,34 +416,12 @@ impl Inner {
     fn remove(&mut self, id: &TxId) -> Option<Entry> {
         let entry = self.entries.remove(id)?;
         self.queue.remove(&entry.place);
+        self.nonces.remove(entry.tx.unsigned());
         for key in entry.tx.conflict_keys() {
             if self.spenders.get(key) == Some(id) {
                 self.spenders.remove(key);
             }
         }
         Some(entry)
-    }
-
-    fn give_up(&mut self, id: &TxId, reason: String) {
-        if let Some(entry) = self.remove(id) {
-            tracing::info!(txID = %id, reason, "atomic transaction dropped");
-            self.dropped.put(*id, (entry.tx, reason));
-        }
-    }
-
-    /// Lets a transaction of an abandoned block wait, by the rules that one which arrives has to follow.
-    fn settle_returned(&mut self, tx: &AtomicTx, capacity: usize) {
-        let Some(entry) = self.remove(&tx.id()) else { return };
-        let price = entry.price();
-        let fits = self.rivals_below(tx, price).and_then(|rivals| {
-            for rival in &rivals {
-                self.give_up(rival, format!("replaced by {}, which pays more", tx.id()));
-            }
-            self.make_room(capacity, price, &tx.id())
-        });
-        self.insert(entry.tx, price, 0);
-        if let Err(error) = fits {
-            self.give_up(&tx.id(), error.to_string());
-        }
     }
 }

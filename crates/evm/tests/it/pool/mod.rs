@@ -1,13 +1,17 @@
-//! The pool: texts, replacement, order, limits, and its books under random traffic.
+//! The pool: texts, replacement, order; what it knows of accounts, what happens when it is full, and its books under
+//! random traffic.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod books;
+mod follow;
+mod full;
 
 use alloy_consensus::{SignableTransaction, TxEip1559, TxLegacy};
 use alloy_primitives::{Address, Signature, TxKind, U256};
-use esker_evm::pool::{AccountState, NextBlock, Pool, PoolConfig, PooledTx, before_recovery};
+use esker_evm::pool::{
+    AccountRead, AccountState, NewHead, NextBlock, Pool, PoolConfig, PooledTx, before_recovery,
+};
 use esker_evm::rules::Phase;
 use esker_evm::types::Transaction;
-use proptest::prelude::*;
 
 const GWEI: u128 = 1_000_000_000;
 
@@ -55,8 +59,19 @@ fn pooled(from: u8, nonce: u64, fee_gwei: u128, arrival: u64) -> PooledTx {
 }
 
 fn add(pool: &Pool, tx: &PooledTx, state: AccountState) -> String {
-    let outcome = pool.add(tx.clone(), state, &next(), 0);
+    add_at(pool, tx, state, 0)
+}
+
+fn add_at(pool: &Pool, tx: &PooledTx, state: AccountState, now_ms: u64) -> String {
+    let read = AccountRead { state, height: 0 };
+    let outcome = pool.admit(tx.clone()).decide(read, &next(), now_ms);
     outcome.map_or_else(|error| error.to_string(), |()| "ok".into())
+}
+
+/// A head that mined nothing of the pool.
+fn settle(pool: &Pool, height: u64, accounts: &[(Address, AccountState)], now_ms: u64) {
+    let is_mined = &|_: &alloy_primitives::B256| false;
+    pool.settle(&NewHead { height, accounts, is_mined, gas_limit: 15_000_000, now_ms });
 }
 
 fn order(pool: &Pool, base_fee: u128) -> Vec<(u8, u64)> {
@@ -160,18 +175,52 @@ fn a_replacement_pays_a_tenth_more_in_both_prices() {
 }
 
 #[test]
-fn a_full_pool_drops_the_cheapest() {
-    let config = PoolConfig { global_slots: 3, global_queue: 1, ..PoolConfig::default() };
-    let pool = Pool::new(config);
-    for (from, fee) in [(1, 10), (2, 20), (3, 30)] {
-        assert_eq!(add(&pool, &pooled(from, 0, fee, u64::from(from)), rich(0)), "ok");
+fn a_block_reads_more_accounts_than_one_look_at_the_pool_gives() {
+    let pool = Pool::new(PoolConfig::default());
+    for (arrival, from) in (0u64..).zip(1u8..=200) {
+        let fee = 2 + u128::from(from % 7);
+        for nonce in 0..2 {
+            // The second of an account pays more than many firsts, and less than others.
+            let tx = pooled(from, nonce, fee + 3 * u128::from(nonce), 2 * arrival + nonce);
+            assert_eq!(add(&pool, &tx, rich(0)), "ok");
+        }
     }
-    assert_eq!(add(&pool, &pooled(3, 5, 40, 4), rich(0)), "ok", "one queued");
-    assert_eq!(add(&pool, &pooled(4, 0, 10, 5), rich(0)), "transaction underpriced");
-    let future = pooled(4, 9, 50, 6);
-    assert_eq!(add(&pool, &future, rich(0)), "future transaction tries to replace pending");
-    assert_eq!(add(&pool, &pooled(4, 0, 15, 7), rich(0)), "ok");
-    assert_eq!(order(&pool, 0), [(3, 0), (2, 0), (4, 0)]);
+    let taken = order(&pool, GWEI);
+    assert_eq!(taken.len(), 400);
+    // As a block would be filled one by one, looking at all accounts each time.
+    let mut heads: Vec<_> = (1u8..=200).map(|from| Some((from, 0u64))).collect();
+    let offer = |(from, nonce): (u8, u64)| {
+        let fee = 2 + u128::from(from % 7) + 3 * u128::from(nonce);
+        (fee, std::cmp::Reverse(2 * (u64::from(from) - 1) + nonce))
+    };
+    for got in taken {
+        let best = heads.iter_mut().filter(|head| head.is_some()).max_by_key(|h| offer(h.unwrap()));
+        let head = best.unwrap();
+        assert_eq!(head.unwrap(), got);
+        *head = head.filter(|(_, nonce)| *nonce == 0).map(|(from, _)| (from, 1));
+    }
+}
+
+#[test]
+fn a_block_in_the_making_is_not_disturbed_by_what_comes_and_goes() {
+    let pool = Pool::new(PoolConfig::default());
+    for from in 1..=100 {
+        assert_eq!(add(&pool, &pooled(from, 0, 10, u64::from(from)), rich(0)), "ok");
+    }
+    let mut best = pool.best(GWEI);
+    assert_eq!(best.peek().unwrap().sender(), account(1));
+    // A better one, a replacement of one that was read, and one more of the first account.
+    assert_eq!(add(&pool, &pooled(101, 0, 50, 101), rich(0)), "ok");
+    assert_eq!(add(&pool, &pooled(2, 0, 20, 102), rich(0)), "ok");
+    assert_eq!(add(&pool, &pooled(1, 1, 9, 103), rich(0)), "ok");
+    let mut taken = Vec::new();
+    while let Some(tx) = best.peek() {
+        taken.push((tx.sender()[0], tx.nonce()));
+        best.shift();
+    }
+    let mut firsts: Vec<_> = (1..=100).map(|from| (from, 0)).collect();
+    firsts.push((1, 1));
+    assert_eq!(taken, firsts);
 }
 
 #[test]
@@ -180,22 +229,24 @@ fn a_new_head_moves_drops_and_frees() {
     for nonce in 0..4 {
         assert_eq!(add(&pool, &pooled(1, nonce, 10, nonce), rich(0)), "ok");
     }
-    let settle = |nonce, balance: u64| {
+    let mut height = 0;
+    let mut settle_to = |nonce, balance: u64| {
         let state = AccountState { nonce, balance: U256::from(balance) };
-        pool.settle(&BTreeMap::from([(account(1), state)]), 15_000_000, 0);
+        height += 1;
+        settle(&pool, height, &[(account(1), state)], 0);
     };
-    settle(2, u64::MAX);
+    settle_to(2, u64::MAX);
     assert_eq!(order(&pool, 0), [(1, 2), (1, 3)]);
-    settle(1, u64::MAX);
+    settle_to(1, u64::MAX);
     assert_eq!(pool.counts(), (0, 2), "a nonce before them is missing again");
-    settle(2, u64::MAX);
+    settle_to(2, u64::MAX);
     assert_eq!(pool.counts(), (2, 0));
-    settle(2, 10);
+    settle_to(2, 10);
     assert_eq!((pool.counts(), pool.accounts().len()), ((0, 0), 0), "not payable any more");
 
     assert_eq!(add(&pool, &pooled(2, 5, 10, 1), rich(0)), "ok");
     let later = PoolConfig::default().lifetime_ms + 1;
-    pool.settle(&BTreeMap::new(), 15_000_000, later);
+    settle(&pool, height, &[], later);
     assert_eq!(pool.counts(), (0, 0), "a queued one does not wait for ever");
 }
 
@@ -220,62 +271,4 @@ fn checks_before_recovery() {
     );
     let text = "exceeds block gas limit: tx gas (15000001) > current max gas (15000000)";
     check(legacy(15_000_001, vec![]), 100, text);
-}
-
-proptest! {
-    /// Whatever comes, the books agree with what the pool holds, and no limit is passed.
-    #[test]
-    fn the_books_are_right(
-        ops in proptest::collection::vec((1u8..5, 0u64..12, 1u128..40, 0u64..6, any::<bool>()), 1..120)
-    ) {
-        let config = PoolConfig {
-            global_slots: 8, global_queue: 4, account_slots: 2, account_queue: 3,
-            ..PoolConfig::default()
-        };
-        let pool = Pool::new(config);
-        let mut heads = BTreeMap::<Address, u64>::new();
-        for (i, (from, nonce, fee, head, is_add)) in (0u64..).zip(ops) {
-            let state_nonce = heads.entry(account(from)).or_default();
-            if is_add {
-                let _outcome = pool.add(pooled(from, nonce, fee, i), rich(*state_nonce), &next(), i);
-            } else {
-                *state_nonce = (*state_nonce).max(head);
-                let states = heads.iter().map(|(a, nonce)| (*a, rich(*nonce))).collect();
-                pool.settle(&states, 15_000_000, i);
-            }
-            let content = pool.content();
-            let count = |side: &BTreeMap<Address, BTreeMap<u64, PooledTx>>| {
-                side.values().map(BTreeMap::len).sum::<usize>()
-            };
-            prop_assert_eq!(pool.counts(), (count(&content.pending), count(&content.queued)));
-            prop_assert!(pool.counts().0 <= 8 && pool.counts().1 <= 4, "{:?}", pool.counts());
-            let hashes_of = |txs: &BTreeMap<u64, PooledTx>| {
-                txs.values().map(PooledTx::hash).collect::<Vec<_>>()
-            };
-            let everybody = pool.accounts();
-            let pending: Vec<_> = content.pending.values().flat_map(hashes_of).collect();
-            let of_all = pool.pending_of(&everybody);
-            prop_assert_eq!(of_all.iter().map(PooledTx::hash).collect::<Vec<_>>(), pending);
-            for address in everybody {
-                let own = pool.content_of(&address);
-                let shown = content.queued.get(&address).map(hashes_of).unwrap_or_default();
-                prop_assert_eq!(hashes_of(&own.queued), shown);
-                let shown = content.pending.get(&address).map(hashes_of).unwrap_or_default();
-                prop_assert_eq!(hashes_of(&own.pending), shown);
-            }
-            let mut hashes = BTreeSet::new();
-            for (address, txs) in &content.pending {
-                let nonces: Vec<u64> = txs.keys().copied().collect();
-                let first = heads.get(address).copied().unwrap_or_default();
-                let run: Vec<u64> = (first..).take(nonces.len()).collect();
-                prop_assert_eq!(nonces, run, "pending ones follow each other");
-            }
-            for (side, is_pending) in [(&content.pending, true), (&content.queued, false)] {
-                for tx in side.values().flat_map(BTreeMap::values) {
-                    prop_assert!(hashes.insert(tx.hash()));
-                    prop_assert_eq!(pool.get(&tx.hash()).map(|(_, pending)| pending), Some(is_pending));
-                }
-            }
-        }
-    }
 }

@@ -1,0 +1,482 @@
+//! Why transactions that a chain had taken in can't be accepted any more: kept by ID, bounded by count and time,
+//! across restarts.
+//!
+//! [`DropLog::add`] only touches memory. What was added reaches the store with the commit of the next block
+//! ([`DropLog::seal`], [`DropLog::sealed`]) or with one of its own ([`DropLog::save`]).
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use esker_primitives::TxId;
+use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
+use esker_primitives::sync::Mutex;
+use esker_storage::audit::{AuditError, Finding};
+use esker_storage::{KvRead, Scope, StorageResult, Store, Table, ValueCodec, WriteSet};
+
+use crate::audit::AuditSite;
+
+/// Most records of one log in the store; the oldest make room.
+pub const MAX_RECORDS: u64 = 65_536;
+/// Longest time that a record is kept, ms: seven days. Those that are older go when others are saved.
+pub const MAX_AGE_MS: u64 = 7 * 24 * 60 * 60 * 1000;
+/// Most records that wait in memory for a commit; the oldest make room.
+const MAX_UNSAVED: usize = 4096;
+/// Most bytes of a reason.
+const MAX_REASON: usize = 512;
+/// Most expired records that one commit removes, so that it stays short.
+const MAX_EXPIRED: usize = 1024;
+
+/// Where a log lies: two tables of the chain's scope.
+#[derive(Debug)]
+pub struct DropTables {
+    /// The records by transaction ID.
+    pub records: Table<TxId, DropRecord>,
+    /// Transaction IDs in the order in which they were dropped. One that was dropped again has two rows here; the
+    /// last one counts.
+    pub order: Table<u64, TxId>,
+}
+
+impl DropTables {
+    /// Looks whether records and order agree. `what` names the log, its chain first: `X: rejected`.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub fn audit(
+        &self,
+        what: &str,
+        scope: Scope,
+        site: &mut AuditSite<'_>,
+    ) -> Result<(), AuditError> {
+        let mut wrong = Vec::new();
+        let mut check = |id: StorageResult<TxId>| {
+            let (place, found) = match id {
+                Ok(id) => (format!("{what} transaction {id}"), "nothing".to_owned()),
+                Err(error) => (format!("{what} transactions"), error.to_string()),
+            };
+            wrong.push(Finding::new(place, "a reason and its place in the order", found));
+        };
+        self.records.scan(site.stored, scope, &[], None, |key, value| {
+            let order = self.records.entry(key, value).and_then(|(id, record)| {
+                Ok((id, self.order.get(site.stored, scope, &record.order)?))
+            });
+            match order {
+                Ok((id, Some(found))) if found == id => {}
+                Ok((id, _)) => check(Ok(id)),
+                Err(error) => check(Err(error)),
+            }
+            ControlFlow::Continue(())
+        })?;
+        self.order.scan(site.stored, scope, &[], None, |key, value| {
+            // Of a transaction that was dropped again only the last place counts.
+            let record = self
+                .order
+                .entry(key, value)
+                .and_then(|(_, id)| Ok((id, self.records.contains(site.stored, scope, &id)?)));
+            match record {
+                Ok((_, true)) => {}
+                Ok((id, false)) => check(Ok(id)),
+                Err(error) => check(Err(error)),
+            }
+            ControlFlow::Continue(())
+        })?;
+        wrong.into_iter().for_each(|finding| site.log.finding(finding));
+        Ok(())
+    }
+}
+
+/// A dropped transaction as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropRecord {
+    /// Its row in [`DropTables::order`].
+    pub order: u64,
+    /// Why it was dropped.
+    pub reason: String,
+    /// When, Unix ms; 0 where it is not known.
+    pub at_ms: u64,
+}
+
+/// Why and when a transaction was dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// In the words of the rule.
+    pub reason: String,
+    /// Unix ms; 0 where it is not known.
+    pub at_ms: u64,
+}
+
+/// The dropped transactions of one pool.
+#[derive(Debug)]
+pub struct DropLog {
+    tables: &'static DropTables,
+    unsaved: Mutex<Unsaved>,
+    /// Number of the last record that a block's commit carries; 0 for none, else one more.
+    sealed: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Unsaved {
+    next: u64,
+    queue: BTreeMap<u64, (TxId, Dropped)>,
+    by_id: HashMap<TxId, u64>,
+}
+
+impl DropLog {
+    /// An empty log over these tables. `name` is that of its lock.
+    pub fn new(tables: &'static DropTables, name: &'static str) -> Self {
+        let unsaved = Mutex::new_named(name, Unsaved::default());
+        Self { tables, unsaved, sealed: AtomicU64::new(0) }
+    }
+
+    /// Continues the numbers that the store has. Call it before anything is saved.
+    pub fn open(&self, reader: &dyn KvRead, scope: Scope) -> StorageResult<()> {
+        if let Some((last, _)) = self.tables.order.last(reader, scope, &[])? {
+            let mut unsaved = self.unsaved.lock();
+            unsaved.next = unsaved.next.max(last.saturating_add(1));
+        }
+        Ok(())
+    }
+
+    /// A transaction can't be accepted any more. A later reason replaces an earlier one.
+    pub fn add(&self, id: TxId, reason: String, at_ms: u64) {
+        self.unsaved.lock().add(id, reason, at_ms);
+    }
+
+    /// As [`Self::add`], unless the transaction is among those that wait to be saved.
+    pub fn add_once(&self, id: TxId, reason: String, at_ms: u64) {
+        let mut unsaved = self.unsaved.lock();
+        if !unsaved.by_id.contains_key(&id) {
+            unsaved.add(id, reason, at_ms);
+        }
+    }
+
+    /// Why a transaction was dropped. The caller looks first whether it was taken in or accepted since.
+    pub fn get(
+        &self,
+        reader: &dyn KvRead,
+        scope: Scope,
+        id: &TxId,
+    ) -> StorageResult<Option<Dropped>> {
+        if let Some(dropped) = self.unsaved.lock().get(id) {
+            return Ok(Some(dropped));
+        }
+        let record = self.tables.records.get(reader, scope, id)?;
+        Ok(record.map(|DropRecord { reason, at_ms, .. }| Dropped { reason, at_ms }))
+    }
+
+    /// Whether records wait to be saved.
+    pub fn has_unsaved(&self) -> bool {
+        !self.unsaved.lock().queue.is_empty()
+    }
+
+    /// Adds what waits to the commit of a block, and makes room. [`Self::sealed`] says that it succeeded.
+    pub fn seal(
+        &self,
+        reader: &dyn KvRead,
+        scope: Scope,
+        now_ms: u64,
+        out: &mut WriteSet,
+    ) -> StorageResult<()> {
+        let last = self.write(reader, scope, now_ms, out)?;
+        self.sealed.store(last.map_or(0, |last| last.saturating_add(1)), Ordering::Release);
+        Ok(())
+    }
+
+    /// The block of the last [`Self::seal`] is in the store.
+    pub fn sealed(&self) {
+        if let Some(last) = self.sealed.swap(0, Ordering::AcqRel).checked_sub(1) {
+            self.saved(last);
+        }
+    }
+
+    /// Writes what waits with a commit of its own. Blocks the calling thread on the store.
+    pub fn save(&self, store: &Store, scope: Scope, now_ms: u64) -> StorageResult<()> {
+        if !self.has_unsaved() {
+            return Ok(());
+        }
+        let mut out = WriteSet::new();
+        if let Some(last) = self.write(store.snapshot()?.as_ref(), scope, now_ms, &mut out)? {
+            store.writer.commit_blocking(out)?;
+            self.saved(last);
+        }
+        Ok(())
+    }
+
+    /// Gives the number of the last record that is written. All go on waiting until [`Self::saved`].
+    fn write(
+        &self,
+        reader: &dyn KvRead,
+        scope: Scope,
+        now_ms: u64,
+        out: &mut WriteSet,
+    ) -> StorageResult<Option<u64>> {
+        let waiting = self.unsaved.lock().queue.clone();
+        let Some(last) = waiting.last_key_value().map(|(order, _)| *order) else {
+            return Ok(None);
+        };
+        let DropTables { records, order: orders } = self.tables;
+        let bound = last.saturating_sub(MAX_RECORDS);
+        for (order, id, is_last) in self.to_remove(reader, scope, bound, now_ms)? {
+            orders.delete(out, scope, &order);
+            if is_last {
+                records.delete(out, scope, &id);
+            }
+        }
+        for (order, (id, Dropped { reason, at_ms })) in waiting {
+            records.put(out, scope, &id, &DropRecord { order, reason, at_ms });
+            orders.put(out, scope, &order, &id);
+        }
+        Ok(Some(last))
+    }
+
+    /// Stored rows below a number, and those that are too old; with each whether the record is its own. Of one
+    /// that was dropped again, a later row stands for the record.
+    fn to_remove(
+        &self,
+        reader: &dyn KvRead,
+        scope: Scope,
+        bound: u64,
+        now_ms: u64,
+    ) -> StorageResult<Vec<(u64, TxId, bool)>> {
+        let mut found = Vec::new();
+        let mut expired = 0usize;
+        let mut failed = Ok(());
+        self.tables.order.scan(reader, scope, &[], None, |key, value| {
+            let row = self.tables.order.entry(key, value).and_then(|(order, id)| {
+                let record = self.tables.records.get(reader, scope, &id)?;
+                Ok((order, id, record.filter(|record| record.order == order)))
+            });
+            match row {
+                Err(error) => {
+                    failed = Err(error);
+                    return ControlFlow::Break(());
+                }
+                Ok((order, id, record)) => {
+                    let age_ms = record.as_ref().map(|record| now_ms.saturating_sub(record.at_ms));
+                    if order >= bound {
+                        expired = expired.saturating_add(1);
+                        let is_kept = age_ms.is_some_and(|age_ms| age_ms <= MAX_AGE_MS);
+                        if is_kept || expired > MAX_EXPIRED {
+                            return ControlFlow::Break(());
+                        }
+                    }
+                    found.push((order, id, record.is_some()));
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        failed.map(|()| found)
+    }
+
+    /// What was written up to that number is in the store.
+    fn saved(&self, last: u64) {
+        let mut unsaved = self.unsaved.lock();
+        let later = match last.checked_add(1) {
+            Some(next) => unsaved.queue.split_off(&next),
+            None => BTreeMap::new(),
+        };
+        let saved = std::mem::replace(&mut unsaved.queue, later);
+        for (order, (id, _)) in saved {
+            if unsaved.by_id.get(&id) == Some(&order) {
+                unsaved.by_id.remove(&id);
+            }
+        }
+    }
+}
+
+impl Unsaved {
+    fn get(&self, id: &TxId) -> Option<Dropped> {
+        self.by_id.get(id).and_then(|at| self.queue.get(at)).map(|(_, dropped)| dropped.clone())
+    }
+
+    fn add(&mut self, id: TxId, mut reason: String, at_ms: u64) {
+        let cut = (0..=MAX_REASON).rev().find(|at| reason.is_char_boundary(*at)).unwrap_or(0);
+        reason.truncate(cut);
+        let order = self.next;
+        self.next = self.next.saturating_add(1);
+        if let Some(before) = self.by_id.insert(id, order) {
+            self.queue.remove(&before);
+        }
+        self.queue.insert(order, (id, Dropped { reason, at_ms }));
+        if self.queue.len() > MAX_UNSAVED
+            && let Some((oldest, (id, _))) = self.queue.pop_first()
+            && self.by_id.get(&id) == Some(&oldest)
+        {
+            self.by_id.remove(&id);
+        }
+    }
+}
+
+impl Encode for DropRecord {
+    fn encode(&self, w: &mut Writer) {
+        w.u64(self.order);
+        w.bytes(self.reason.as_bytes());
+        w.u64(self.at_ms);
+    }
+}
+
+impl Decode for DropRecord {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let order = r.u64()?;
+        let reason = String::from_utf8_lossy(r.bytes()?).into_owned();
+        // The X-Chain's records once had no time.
+        let at_ms = if r.remaining() == 0 { 0 } else { r.u64()? };
+        Ok(Self { order, reason, at_ms })
+    }
+}
+
+impl ValueCodec for DropRecord {
+    fn encode_value(&self, out: &mut Vec<u8>) {
+        let mut writer = Writer::new();
+        self.encode(&mut writer);
+        out.extend_from_slice(writer.as_slice());
+    }
+
+    fn decode_value(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(bytes);
+        let value = Self::decode(&mut reader).ok()?;
+        reader.finish().ok().map(|()| value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_primitives::Id;
+
+    use super::*;
+
+    const SCOPE: Scope = Scope(3);
+    static TABLES: DropTables =
+        DropTables { records: Table::new(0x80, "dropped"), order: Table::new(0x81, "drop order") };
+
+    fn log() -> DropLog {
+        DropLog::new(&TABLES, "test.drops")
+    }
+
+    fn id(number: u64) -> TxId {
+        Id::sha256(&number.to_be_bytes())
+    }
+
+    fn reason(log: &DropLog, store: &Store, number: u64) -> Option<String> {
+        let found = log.get(store.snapshot().unwrap().as_ref(), SCOPE, &id(number)).unwrap();
+        found.map(|dropped| dropped.reason)
+    }
+
+    fn rows(store: &Store) -> usize {
+        TABLES.order.collect(store.snapshot().unwrap().as_ref(), SCOPE, &[]).unwrap().len()
+    }
+
+    #[test]
+    fn reasons_are_known_before_and_after_they_are_saved() {
+        let store = Store::memory().unwrap();
+        let first = log();
+        first.add(id(1), "first".into(), 1);
+        first.add_once(id(1), "again".into(), 2);
+        assert_eq!(reason(&first, &store, 1).as_deref(), Some("first"));
+        first.save(&store, SCOPE, 2).unwrap();
+        assert!(!first.has_unsaved());
+        assert_eq!(reason(&first, &store, 1).as_deref(), Some("first"));
+        first.add(id(1), "second".into(), 3);
+        first.save(&store, SCOPE, 3).unwrap();
+        // After a restart numbers go on.
+        let second = log();
+        second.open(store.snapshot().unwrap().as_ref(), SCOPE).unwrap();
+        second.add(id(2), "x".repeat(2000) + "é", 4);
+        second.save(&store, SCOPE, 4).unwrap();
+        let reader = store.snapshot().unwrap();
+        let found = second.get(reader.as_ref(), SCOPE, &id(1)).unwrap();
+        assert_eq!(found, Some(Dropped { reason: "second".into(), at_ms: 3 }));
+        assert_eq!(reason(&second, &store, 2).unwrap().len(), MAX_REASON);
+        assert_eq!(TABLES.order.last(reader.as_ref(), SCOPE, &[]).unwrap(), Some((2, id(2))));
+    }
+
+    #[test]
+    fn a_block_that_is_not_committed_saves_nothing() {
+        let store = Store::memory().unwrap();
+        let log = log();
+        log.add(id(1), "no".into(), 1);
+        let mut out = WriteSet::new();
+        log.seal(store.snapshot().unwrap().as_ref(), SCOPE, 1, &mut out).unwrap();
+        log.add(id(2), "no".into(), 1);
+        assert!(log.has_unsaved(), "still waits: the commit may fail");
+        let mut out = WriteSet::new();
+        log.seal(store.snapshot().unwrap().as_ref(), SCOPE, 1, &mut out).unwrap();
+        store.writer.commit_blocking(out).unwrap();
+        log.add(id(3), "later".into(), 1);
+        log.sealed();
+        log.sealed();
+        assert_eq!(rows(&store), 2);
+        assert!(log.has_unsaved(), "the third came after the block");
+        for number in 1..=3 {
+            assert!(reason(&log, &store, number).is_some(), "{number}");
+        }
+    }
+
+    #[test]
+    fn the_oldest_make_room() {
+        let store = Store::memory().unwrap();
+        let log = log();
+        let batch = u64::try_from(MAX_UNSAVED).unwrap();
+        let all = MAX_RECORDS + 3 * batch;
+        // The first one is dropped again later: that row stays.
+        for number in 0..all {
+            log.add(id(number), "old".into(), 1);
+            if number % batch == batch - 1 {
+                log.save(&store, SCOPE, 1).unwrap();
+            }
+            if number == all - 2 {
+                log.add(id(0), "new".into(), 1);
+            }
+        }
+        log.save(&store, SCOPE, 1).unwrap();
+        assert!(u64::try_from(rows(&store)).unwrap() <= MAX_RECORDS, "{}", rows(&store));
+        assert_eq!(reason(&log, &store, 1), None);
+        assert_eq!(reason(&log, &store, 0).as_deref(), Some("new"));
+        assert_eq!(reason(&log, &store, all - 1).as_deref(), Some("old"));
+    }
+
+    #[test]
+    fn what_is_too_old_goes_with_the_next_commit() {
+        let store = Store::memory().unwrap();
+        let log = log();
+        log.add(id(1), "old".into(), 10);
+        log.add(id(2), "old".into(), 10);
+        log.add(id(3), "newer".into(), 20);
+        log.save(&store, SCOPE, 20).unwrap();
+        log.add(id(2), "again".into(), 20);
+        log.save(&store, SCOPE, 10 + MAX_AGE_MS).unwrap();
+        assert_eq!((rows(&store), reason(&log, &store, 1).is_some()), (4, true));
+        log.add(id(4), "last".into(), 11 + MAX_AGE_MS);
+        log.save(&store, SCOPE, 11 + MAX_AGE_MS).unwrap();
+        assert_eq!(rows(&store), 3);
+        assert_eq!(reason(&log, &store, 1), None);
+        assert_eq!(reason(&log, &store, 2).as_deref(), Some("again"));
+        assert_eq!(reason(&log, &store, 3).as_deref(), Some("newer"));
+    }
+
+    #[test]
+    fn memory_is_bounded_where_nothing_is_saved() {
+        let log = log();
+        let store = Store::memory().unwrap();
+        let bound = u64::try_from(MAX_UNSAVED).unwrap();
+        for number in 0..=bound {
+            log.add(id(number), "no".into(), 1);
+        }
+        assert_eq!(reason(&log, &store, 0), None);
+        assert!(reason(&log, &store, 1).is_some());
+    }
+
+    #[test]
+    fn records_without_a_time_are_read() {
+        let mut old = Writer::new();
+        old.u64(7);
+        old.bytes(b"no");
+        let record = DropRecord { order: 7, reason: "no".into(), at_ms: 0 };
+        assert_eq!(DropRecord::decode_value(old.as_slice()), Some(record.clone()));
+        let mut bytes = Vec::new();
+        record.encode_value(&mut bytes);
+        assert_eq!(DropRecord::decode_value(&bytes), Some(record));
+        bytes.pop();
+        assert_eq!(DropRecord::decode_value(&bytes), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! `anvil` and `hardhat`: what tools ask a development node about itself, in the forms of those two
+//! (docs/decisions.md, "Tools made for anvil").
+//!
+//! Only `esker dev` has these methods; no service of the list `eth-apis` switches them on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use esker_evm::rules::Instructions;
+use esker_rpc::{MethodTable, RpcError, Service};
+use serde::Serialize;
+
+use crate::evm::Transact;
+use crate::wire::{Big, Hash, Uint64};
+
+/// What the methods tell besides the chain.
+#[derive(Debug)]
+pub struct DevelopmentNode {
+    /// The chain and its fees.
+    pub transact: Arc<Transact>,
+    /// Is a block made for a waiting transaction without anybody asking for one?
+    pub automine: bool,
+    /// Version of the node, without its name.
+    pub version: &'static str,
+    /// Another one in each run.
+    pub instance_id: B256,
+}
+
+/// The methods of both namespaces.
+pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
+    let anvil = MethodTable::new("anvil")
+        .on_list("getAutomine", get_automine)
+        .on_list("nodeInfo", node_info)
+        .on_list("metadata", anvil_metadata)
+        .bind(Arc::clone(node));
+    let hardhat = MethodTable::new("hardhat")
+        .on_list("getAutomine", get_automine)
+        .on_list("metadata", hardhat_metadata)
+        .bind(Arc::clone(node));
+    anvil.merge(&hardhat)
+}
+
+fn get_automine(node: &DevelopmentNode, (): ()) -> Result<bool, RpcError> {
+    Ok(node.automine)
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeInfoReply {
+    current_block_number: Uint64,
+    /// Unix s.
+    current_block_timestamp: u64,
+    current_block_hash: Hash,
+    hard_fork: &'static str,
+    transaction_order: &'static str,
+    environment: Environment,
+    fork_config: ForkConfig,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Environment {
+    base_fee: Big,
+    chain_id: u64,
+    gas_limit: Uint64,
+    gas_price: Big,
+}
+
+/// Of which chain this is a copy: of none.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ForkConfig {
+    fork_url: Option<()>,
+    fork_block_number: Option<()>,
+    fork_retry_backoff: Option<()>,
+}
+
+/// The state of the chain, and what the next block will be like.
+fn node_info(node: &DevelopmentNode, (): ()) -> Result<NodeInfoReply, RpcError> {
+    let Transact { reads, clock, .. } = &*node.transact;
+    let (head, rules) = (reads.chain.head(), reads.chain.rules());
+    let fees = node.transact.suggested()?;
+    let time = clock.now_s().max(head.header.time);
+    let terms = rules.child_terms(&head.header, time).map_err(refused)?;
+    Ok(NodeInfoReply {
+        current_block_number: Uint64(head.header.number),
+        current_block_timestamp: head.header.time,
+        current_block_hash: Hash(head.hash),
+        hard_fork: match rules.phase_at(time).map_err(refused)?.instructions {
+            Instructions::London => "London",
+            Instructions::Shanghai => "Shanghai",
+            Instructions::Cancun => "Cancun",
+        },
+        // Blocks take the highest tips first.
+        transaction_order: "fees",
+        environment: Environment {
+            base_fee: Big(terms.base_fee),
+            chain_id: rules.chain_id(),
+            gas_limit: Uint64(terms.gas_limit),
+            gas_price: Big(fees.gas_price()),
+        },
+        fork_config: ForkConfig::default(),
+    })
+}
+
+fn refused(error: impl std::fmt::Display) -> RpcError {
+    RpcError::new(error.to_string())
+}
+
+/// As Hardhat tells it: without a chain that was forked there is no member about it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct HardhatMetadata {
+    client_version: String,
+    chain_id: u64,
+    instance_id: Hash,
+    latest_block_number: u64,
+    latest_block_hash: Hash,
+}
+
+fn hardhat_metadata(node: &DevelopmentNode, (): ()) -> Result<HardhatMetadata, RpcError> {
+    let reads = &node.transact.reads;
+    let head = reads.chain.head();
+    Ok(HardhatMetadata {
+        client_version: reads.config.client_version.clone(),
+        chain_id: reads.chain.rules().chain_id(),
+        instance_id: Hash(node.instance_id),
+        latest_block_number: head.header.number,
+        latest_block_hash: Hash(head.hash),
+    })
+}
+
+/// As anvil tells it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AnvilMetadata {
+    client_version: String,
+    client_semver: &'static str,
+    client_commit_sha: Option<()>,
+    chain_id: u64,
+    instance_id: Hash,
+    latest_block_number: u64,
+    latest_block_hash: Hash,
+    forked_network: Option<()>,
+    snapshots: BTreeMap<String, ()>,
+}
+
+fn anvil_metadata(node: &DevelopmentNode, (): ()) -> Result<AnvilMetadata, RpcError> {
+    let HardhatMetadata {
+        client_version,
+        chain_id,
+        instance_id,
+        latest_block_number,
+        latest_block_hash,
+    } = hardhat_metadata(node, ())?;
+    Ok(AnvilMetadata {
+        client_version,
+        client_semver: node.version,
+        client_commit_sha: None,
+        chain_id,
+        instance_id,
+        latest_block_number,
+        latest_block_hash,
+        forked_network: None,
+        snapshots: BTreeMap::new(),
+    })
+}

@@ -1,0 +1,118 @@
+//! `sendRawTransactionSync`: sends a transaction and waits for its receipt (EIP-7966).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloy_primitives::B256;
+use esker_evm::call::go_duration;
+use esker_evm::chain::AcceptedBlock;
+use esker_rpc::{RpcError, off_thread};
+use tokio::sync::Semaphore;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::timeout;
+
+use super::{refused, send_raw};
+use crate::evm::fees::HexOrDecimal;
+use crate::evm::transact::Transact;
+use crate::evm::transactions::get_transaction_receipt;
+use crate::wire::{Data, Hash, ReceiptReply};
+
+/// How long a call waits that does not say how long.
+pub const DEFAULT_RECEIPT_WAIT: Duration = Duration::from_secs(20);
+/// Longest time that a call waits: less than any call may take, so that it ends with its own error.
+pub const MAX_RECEIPT_WAIT: Duration = Duration::from_secs(25);
+/// Calls that may wait for a receipt at a time.
+pub const MAX_RECEIPT_WAITS: usize = 256;
+
+/// Code of EIP-7966: the transaction waits in the pool.
+const TIMED_OUT: i64 = 4;
+
+/// Places of calls that wait for a receipt.
+#[derive(Debug)]
+pub struct ReceiptWaits(Semaphore);
+
+impl Default for ReceiptWaits {
+    fn default() -> Self {
+        Self(Semaphore::new(MAX_RECEIPT_WAITS))
+    }
+}
+
+pub(super) async fn send_raw_transaction_sync(
+    transact: Arc<Transact>,
+    (Data(bytes), wanted): (Data, Option<HexOrDecimal>),
+) -> Result<ReceiptReply, RpcError> {
+    let wait = receipt_wait(wanted, transact.config.max_duration);
+    let places = &transact.receipt_waits.0;
+    let _place = places
+        .try_acquire()
+        .map_err(|_| refused("too many calls wait for a receipt: use sendRawTransaction"))?;
+    // Before it is sent, so that its block can't be missed.
+    let blocks = transact.events.accepted_blocks();
+    let hash = {
+        let transact = Arc::clone(&transact);
+        off_thread(move || send_raw(&transact, &bytes)).await.map_err(refused)??
+    };
+    match timeout(wait, receipt_of(&transact, hash, blocks)).await {
+        Ok(receipt) => receipt,
+        Err(_) => Err(timed_out(hash, wait)),
+    }
+}
+
+/// How long to wait: at least 1 ms is asked for, and no more is given than a call may take.
+fn receipt_wait(wanted: Option<HexOrDecimal>, max_duration: Duration) -> Duration {
+    let most = match max_duration {
+        Duration::ZERO => MAX_RECEIPT_WAIT,
+        // Some time is left to answer.
+        limit => MAX_RECEIPT_WAIT.min(limit * 9 / 10),
+    };
+    let wanted = wanted.filter(|HexOrDecimal(ms)| *ms > 0);
+    wanted.map_or(DEFAULT_RECEIPT_WAIT, |HexOrDecimal(ms)| Duration::from_millis(ms)).min(most)
+}
+
+/// Waits for the block that has the transaction.
+async fn receipt_of(
+    transact: &Transact,
+    hash: B256,
+    mut blocks: Receiver<Arc<AcceptedBlock>>,
+) -> Result<ReceiptReply, RpcError> {
+    loop {
+        let is_due = match blocks.recv().await {
+            Ok(block) => block.block.transactions.iter().any(|tx| *tx.tx_hash() == hash),
+            // It may have been in any block that was missed.
+            Err(RecvError::Lagged(_)) => true,
+            Err(RecvError::Closed) => return Err(refused("the node is shutting down")),
+        };
+        if is_due && let Some(receipt) = get_transaction_receipt(&transact.reads, (Hash(hash),))? {
+            return Ok(receipt);
+        }
+    }
+}
+
+fn timed_out(hash: B256, wait: Duration) -> RpcError {
+    let text = format!(
+        "The transaction was added to the transaction pool but wasn't processed in {}",
+        go_duration(wait)
+    );
+    RpcError::with_code(TIMED_OUT, text).with_data(&Hash(hash))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_have_a_default_and_an_end() {
+        let check = |wanted: Option<u64>, limit_ms: u64, expected_ms: u64| {
+            let wait = receipt_wait(wanted.map(HexOrDecimal), Duration::from_millis(limit_ms));
+            assert_eq!(wait, Duration::from_millis(expected_ms), "{wanted:?} {limit_ms}");
+        };
+        check(None, 0, 20_000);
+        check(Some(0), 0, 20_000);
+        check(Some(1), 0, 1);
+        check(Some(60_000), 0, 25_000);
+        check(Some(u64::MAX), 0, 25_000);
+        check(None, 5_000, 4_500);
+        check(Some(300), 5_000, 300);
+    }
+}

@@ -1,0 +1,49 @@
+//! `getTransactionBySenderAndNonce`: what was sent with a nonce, without knowing its hash.
+
+use alloy_consensus::Transaction as _;
+use alloy_primitives::Address;
+use esker_evm::view::NonceUse;
+use esker_rpc::RpcError;
+
+use super::fees::HexOrDecimal;
+use super::transactions::accepted;
+use crate::Reads;
+use crate::error::unreadable;
+use crate::wire::{Addr, TransactionReply};
+
+pub(super) fn by_sender_and_nonce(
+    reads: &Reads,
+    (Addr(sender), HexOrDecimal(nonce)): (Addr, HexOrDecimal),
+) -> Result<Option<TransactionReply>, RpcError> {
+    if let Some(found) = find(reads, sender, nonce)? {
+        return Ok(Some(found));
+    }
+    if let Some(waiting) = reads.pool.transaction_of(sender, nonce) {
+        return Ok(Some(TransactionReply::pooled(waiting)));
+    }
+    // It may have left the pool for a block in between.
+    find(reads, sender, nonce)
+}
+
+/// The accepted transaction.
+fn find(reads: &Reads, sender: Address, nonce: u64) -> Result<Option<TransactionReply>, RpcError> {
+    let height = match reads.chain.nonce_use(sender, nonce).map_err(unreadable)? {
+        NonceUse::Unused => return Ok(None),
+        NonceUse::At(height) => height,
+        NonceUse::Pruned { oldest } => return Err(pruned(sender, nonce, oldest)),
+    };
+    let Some(block) = reads.chain.block_at(height).map_err(unreadable)? else { return Ok(None) };
+    let receipts = reads.chain.receipts_at(height).map_err(unreadable)?;
+    let mut sent = block.block.transactions.iter().zip(receipts.iter());
+    // An atomic export takes a nonce too, and is no transaction of this kind.
+    let place = sent.position(|(tx, receipt)| receipt.from == sender && tx.nonce() == nonce);
+    place.map(|index| accepted(reads, &block, index)).transpose()
+}
+
+fn pruned(sender: Address, nonce: u64, oldest: u64) -> RpcError {
+    let sender = sender.to_checksum(None);
+    RpcError::new(format!(
+        "nonce {nonce} of {sender} was used before the states that this node keeps, which begin with block \
+         {oldest}: an archive node knows the transaction"
+    ))
+}

@@ -1,0 +1,52 @@
+//! The chain's slow work beside its blocks: saving why transactions were dropped.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker_chain::{ChainVm as _, Maintenance, Wakeup};
+use esker_storage::{StorageResult, WriteSet};
+
+use super::Evm;
+
+/// How often reasons get a commit of their own where no block takes them along.
+const SAVE_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Evm {
+    /// Starts the thread that saves what no block takes along.
+    ///
+    /// # Errors
+    /// The system has no thread to give.
+    pub fn start_maintenance(self: &Arc<Self>) -> io::Result<Maintenance> {
+        let (vm, wakeup) = (Arc::clone(self), Arc::new(Wakeup::default()));
+        Maintenance::spawn(self.name(), Arc::clone(&wakeup), move || {
+            while wakeup.pause(SAVE_INTERVAL) {
+                // Reasons wait while the disk is full.
+                if vm.context().store.ensure_writable().is_ok() {
+                    vm.save_drops();
+                }
+            }
+            vm.save_drops();
+        })
+    }
+
+    fn save_drops(&self) {
+        let context = self.context();
+        for log in self.drop_logs() {
+            // Tried again with the next block, or the next time.
+            if let Err(error) = log.save(&context.store, context.scope, context.clock.now_ms()) {
+                tracing::error!(%error, chain = self.name(), "reasons of drops are not saved");
+            }
+        }
+    }
+
+    /// Lets a block's commit take the reasons along.
+    pub(super) fn seal_drops(&self, now_ms: u64, out: &mut WriteSet) -> StorageResult<()> {
+        let context = self.context();
+        if !self.drop_logs().any(esker_chain::DropLog::has_unsaved) {
+            return Ok(());
+        }
+        let reader = context.store.snapshot()?;
+        self.drop_logs().try_for_each(|log| log.seal(reader.as_ref(), context.scope, now_ms, out))
+    }
+}

@@ -1,0 +1,269 @@
+//! Faults of an instruction's operands, in the reference's order.
+//!
+//! The reference checks the stack, takes the constant gas, checks that the memory which is asked for is counted in
+//! 64 bits, takes the rest of the gas, and only then runs the instruction. revm takes the constant gas first and
+//! then goes through the operands one by one. Whether an instruction fails, and what that costs, is the same; what
+//! is said of it is not. The instructions here fail in the reference's order:
+//!
+//! - [`InstructionResult::OutOfGas`] is what revm's loop says where the constant gas is missing. Where the rest is,
+//!   it becomes [`InstructionResult::MemoryOOG`], so that [`super::ends`] knows whether the stack is still whole.
+//! - [`InstructionResult::InvalidOperandOOG`] is memory that 64 bits don't count.
+//! - The node's own limit of memory ends the execution as a whole, and only where the gas would have paid.
+
+use alloy_primitives::U256;
+use revm::bytecode::opcode;
+use revm::interpreter::instructions::{arithmetic, contract, control, gas, host, memory, system};
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::interpreter::{
+    Host, Instruction, InstructionContext, InstructionExecResult, InstructionResult, Interpreter,
+};
+use revm::primitives::hardfork::SpecId;
+
+use super::instructions::{sload, sstore, stop_execution};
+use super::vm::{EvmContext, Stop};
+
+type Ictx<'i, 'a> = InstructionContext<'i, EvmContext<'a>, EthInterpreter>;
+
+/// Most bytes of memory whose gas the reference counts; more is out of gas.
+const MAX_PAYABLE_MEMORY: u64 = 0x1f_ffff_ffe0;
+
+const WORD: usize = 32;
+
+/// The instructions whose gas depends on their operands, with the gas that revm's loop takes for them where that is
+/// not the usual.
+pub(super) fn instructions<'a>(
+    spec: SpecId,
+) -> impl Iterator<Item = (u8, Instruction<EthInterpreter, EvmContext<'a>>, Option<u16>)> {
+    macro_rules! ordered {
+        ($($name:ident)*) => {
+            [$((opcode::$name, Instruction::new(ordered::<{ opcode::$name }>))),*]
+        };
+    }
+    let ordered = ordered![
+        EXP KECCAK256 BALANCE CALLDATACOPY CODECOPY EXTCODESIZE EXTCODECOPY RETURNDATACOPY EXTCODEHASH SLOAD SSTORE
+        MCOPY LOG0 LOG1 LOG2 LOG3 LOG4 CREATE CALL CALLCODE RETURN DELEGATECALL CREATE2 STATICCALL REVERT
+        SELFDESTRUCT
+    ];
+    let own = [
+        (opcode::MLOAD, Instruction::new(mload)),
+        (opcode::MSTORE, Instruction::new(mstore)),
+        (opcode::MSTORE8, Instruction::new(mstore8)),
+    ];
+    // One that is not there yet says so whatever its operands are.
+    let is_there = move |opcode: u8| opcode != opcode::MCOPY || spec.is_enabled_in(SpecId::CANCUN);
+    let all = ordered.into_iter().chain(own).filter(move |(opcode, _)| is_there(*opcode));
+    all.map(|(opcode, instruction)| {
+        let gas = matches!(opcode, opcode::LOG0..=opcode::LOG4).then_some(0);
+        (opcode, instruction, gas)
+    })
+}
+
+/// Gas that the reference takes before it looks at the memory, and revm afterwards.
+const fn gas_before_memory(opcode: u8) -> u64 {
+    match opcode {
+        opcode::CREATE | opcode::CREATE2 => gas::CREATE,
+        _ => 0,
+    }
+}
+
+/// Gas that revm takes before it looks at the memory, and the reference afterwards.
+const fn gas_after_memory(opcode: u8) -> u64 {
+    match opcode {
+        opcode::LOG0..=opcode::LOG4 => gas::LOG,
+        _ => 0,
+    }
+}
+
+/// revm's instruction, or this chain's.
+fn standard<const OP: u8>(context: Ictx<'_, '_>) -> InstructionExecResult {
+    match OP {
+        opcode::EXP => arithmetic::exp(context),
+        opcode::KECCAK256 => system::keccak256(context),
+        opcode::BALANCE => host::balance(context),
+        opcode::CALLDATACOPY => system::calldatacopy(context),
+        opcode::CODECOPY => system::codecopy(context),
+        opcode::EXTCODESIZE => host::extcodesize(context),
+        opcode::EXTCODECOPY => host::extcodecopy(context),
+        opcode::RETURNDATACOPY => system::returndatacopy(context),
+        opcode::EXTCODEHASH => host::extcodehash(context),
+        opcode::SLOAD => sload(context),
+        opcode::SSTORE => sstore(context),
+        opcode::MCOPY => memory::mcopy(context),
+        opcode::LOG0 => host::log::<0, _>(context),
+        opcode::LOG1 => host::log::<1, _>(context),
+        opcode::LOG2 => host::log::<2, _>(context),
+        opcode::LOG3 => host::log::<3, _>(context),
+        opcode::LOG4 => host::log::<4, _>(context),
+        opcode::CREATE => contract::create::<false, _, _>(context),
+        opcode::CREATE2 => contract::create::<true, _, _>(context),
+        opcode::CALL => contract::call::<{ opcode::CALL }, _, _>(context),
+        opcode::CALLCODE => contract::call::<{ opcode::CALLCODE }, _, _>(context),
+        opcode::DELEGATECALL => contract::call::<{ opcode::DELEGATECALL }, _, _>(context),
+        opcode::STATICCALL => contract::call::<{ opcode::STATICCALL }, _, _>(context),
+        opcode::RETURN => control::ret(context),
+        opcode::REVERT => control::revert(context),
+        opcode::SELFDESTRUCT => host::selfdestruct(context),
+        _ => control::unknown(context),
+    }
+}
+
+/// Items that an instruction needs on the stack, and where in them the memory is that it uses: place of the
+/// offset, place of the length.
+const fn memory_operands(opcode: u8) -> (usize, &'static [(usize, usize)]) {
+    match opcode {
+        opcode::KECCAK256 | opcode::RETURN | opcode::REVERT => (2, &[(0, 1)]),
+        opcode::CALLDATACOPY | opcode::CODECOPY | opcode::RETURNDATACOPY => (3, &[(0, 2)]),
+        // The further of its two places counts.
+        opcode::MCOPY => (3, &[(0, 2), (1, 2)]),
+        opcode::EXTCODECOPY => (4, &[(1, 3)]),
+        opcode::LOG0..=opcode::LOG4 => (2 + (opcode - opcode::LOG0) as usize, &[(0, 1)]),
+        opcode::CREATE => (3, &[(1, 2)]),
+        opcode::CREATE2 => (4, &[(1, 2)]),
+        opcode::CALL | opcode::CALLCODE => (7, &[(5, 6), (3, 4)]),
+        opcode::DELEGATECALL | opcode::STATICCALL => (6, &[(4, 5), (2, 3)]),
+        _ => (0, &[]),
+    }
+}
+
+/// An instruction that fails in the reference's order.
+fn ordered<const OP: u8>(context: Ictx<'_, '_>) -> InstructionExecResult {
+    let InstructionContext { interpreter, host } = context;
+    let (needed, ranges) = const { memory_operands(OP) };
+    let stack = interpreter.stack.data();
+    let Some(first) = stack.len().checked_sub(needed) else {
+        return Err(InstructionResult::StackUnderflow);
+    };
+    if interpreter.gas.remaining() < const { gas_before_memory(OP) } {
+        return Err(lacks_gas(interpreter));
+    }
+    let operand = |place: usize| &stack[first + needed - 1 - place];
+    let mut end = 0;
+    for (offset, length) in ranges {
+        end = end.max(memory_end(operand(*offset), operand(*length))?);
+    }
+    let copied = if OP == opcode::RETURNDATACOPY { *operand(2) } else { U256::ZERO };
+    if !interpreter.gas.record_regular_cost(const { gas_after_memory(OP) }) {
+        return Err(lacks_gas(interpreter));
+    }
+    let run = InstructionContext { interpreter: &mut *interpreter, host: &mut *host };
+    standard::<OP>(run).map_err(|error| match error {
+        InstructionResult::OutOfGas => lacks_gas(interpreter),
+        InstructionResult::MemoryLimitOOG => beyond_limit(interpreter, host, end),
+        // The gas comes before the data.
+        InstructionResult::OutOfOffset if !pays_copy(interpreter, host, end, copied) => {
+            lacks_gas(interpreter)
+        }
+        error => error,
+    })
+}
+
+fn mload(context: Ictx<'_, '_>) -> InstructionExecResult {
+    let InstructionContext { interpreter, host } = context;
+    let Some(offset) = interpreter.stack.data().last().copied() else {
+        return Err(InstructionResult::StackUnderflow);
+    };
+    let offset = expand(interpreter, host, &offset, WORD)?;
+    let word = U256::from_be_slice(&interpreter.memory.slice_len(offset, WORD));
+    *interpreter.stack.top().expect("the offset is on the stack") = word;
+    Ok(())
+}
+
+fn mstore(context: Ictx<'_, '_>) -> InstructionExecResult {
+    let InstructionContext { interpreter, host } = context;
+    let Some([offset, value]) = interpreter.stack.popn::<2>() else {
+        return Err(InstructionResult::StackUnderflow);
+    };
+    let offset = expand(interpreter, host, &offset, WORD)?;
+    interpreter.memory.set(offset, &value.to_be_bytes::<WORD>());
+    Ok(())
+}
+
+fn mstore8(context: Ictx<'_, '_>) -> InstructionExecResult {
+    let InstructionContext { interpreter, host } = context;
+    let Some([offset, value]) = interpreter.stack.popn::<2>() else {
+        return Err(InstructionResult::StackUnderflow);
+    };
+    let offset = expand(interpreter, host, &offset, 1)?;
+    interpreter.memory.set(offset, &[value.byte(0)]);
+    Ok(())
+}
+
+/// Makes the memory reach to `length` bytes after an offset; gives the offset.
+fn expand(
+    interpreter: &mut Interpreter<EthInterpreter>,
+    host: &mut EvmContext<'_>,
+    offset: &U256,
+    length: usize,
+) -> Result<usize, InstructionResult> {
+    let end = range_end(offset, length as u64)?;
+    let start = end as usize - length;
+    match interpreter.resize_memory(host.gas_params(), start, length) {
+        Ok(()) => Ok(start),
+        Err(InstructionResult::MemoryLimitOOG) => Err(beyond_limit(interpreter, host, end)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Where memory ends that is asked for; nothing is asked for without a length.
+fn memory_end(offset: &U256, length: &U256) -> Result<u64, InstructionResult> {
+    let length = u64::try_from(*length).map_err(|_| InstructionResult::InvalidOperandOOG)?;
+    if length == 0 { Ok(0) } else { range_end(offset, length) }
+}
+
+fn range_end(offset: &U256, length: u64) -> Result<u64, InstructionResult> {
+    let end = u64::try_from(*offset).ok().and_then(|offset| offset.checked_add(length));
+    // The reference counts whole words, in bytes.
+    end.filter(|end| end.checked_next_multiple_of(WORD as u64).is_some())
+        .ok_or(InstructionResult::InvalidOperandOOG)
+}
+
+/// All gas is gone, but not for want of the constant part.
+fn lacks_gas(interpreter: &mut Interpreter<EthInterpreter>) -> InstructionResult {
+    interpreter.gas.spend_all();
+    InstructionResult::MemoryOOG
+}
+
+/// Gas for memory that reaches to `end`; `None`: more than can be counted.
+fn memory_gas(
+    interpreter: &Interpreter<EthInterpreter>,
+    host: &EvmContext<'_>,
+    end: u64,
+) -> Option<u64> {
+    if end > MAX_PAYABLE_MEMORY {
+        return None;
+    }
+    let words = usize::try_from(end.div_ceil(WORD as u64)).ok()?;
+    let total = host.gas_params().memory_cost(words);
+    Some(total.saturating_sub(interpreter.gas.memory().expansion_cost))
+}
+
+/// Is there gas for memory that reaches to `end`, and for so many bytes copied to it?
+fn pays_copy(
+    interpreter: &Interpreter<EthInterpreter>,
+    host: &EvmContext<'_>,
+    end: u64,
+    copied: U256,
+) -> bool {
+    let needed = || {
+        let copied = usize::try_from(copied).ok()?;
+        let copy = host.gas_params().copy_cost(copied);
+        memory_gas(interpreter, host, end)?.checked_add(copy)
+    };
+    needed().is_some_and(|needed| needed <= interpreter.gas.remaining())
+}
+
+/// The node has a limit of memory. Where the gas would have paid for more, nobody can tell how the code goes on.
+fn beyond_limit(
+    interpreter: &mut Interpreter<EthInterpreter>,
+    host: &mut EvmContext<'_>,
+    end: u64,
+) -> InstructionResult {
+    match memory_gas(interpreter, host, end) {
+        Some(needed) if needed <= interpreter.gas.remaining() => {
+            let limit = host.chain.bounds.memory.unwrap_or(u64::MAX);
+            host.chain.stopped = Some(Stop::MemoryLimit(limit));
+            stop_execution(host)
+        }
+        Some(_) | None => lacks_gas(interpreter),
+    }
+}

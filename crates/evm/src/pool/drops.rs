@@ -1,0 +1,193 @@
+//! Transactions that left the pool without being mined, and those that it refused: reasons, figures, log lines.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use alloy_primitives::{B256, U256};
+use esker_chain::{DropLog, DropTables, PoolFigures};
+use esker_primitives::Id;
+use esker_primitives::sync::Mutex;
+use esker_storage::Table;
+use thiserror::Error;
+
+use super::{PoolError, PooledTx};
+
+/// Why transactions that the pool had taken in left it without being mined, by hash; and their hashes in that order.
+/// In the chain's scope, among the tags of the chain's own rows.
+pub static DROPPED: DropTables = DropTables {
+    records: Table::new(0x58, "dropped transaction"),
+    order: Table::new(0x59, "dropped transaction order"),
+};
+
+/// Between two log lines of level `info` that tell how many transactions were dropped, ms.
+const REPORT_INTERVAL_MS: u64 = 10_000;
+
+/// Why a transaction left the pool without being mined. Clients see the texts.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DropReason {
+    /// Its sender sent another with the same nonce, which pays more.
+    #[error("replaced by transaction {by} with the same nonce")]
+    Replaced {
+        /// The other one.
+        by: B256,
+    },
+    /// A full pool made room for one that pays more.
+    #[error("the pool is full, and transaction {by} pays more")]
+    Outbid {
+        /// The other one.
+        by: B256,
+    },
+    /// Another transaction of the sender with this nonce was mined.
+    #[error("nonce {0} was used by another transaction")]
+    NonceUsed(u64),
+    /// Its sender can't pay for it any more.
+    #[error("insufficient funds for gas * price + value: balance {balance}, tx cost {cost}")]
+    Funds {
+        /// Wei.
+        balance: U256,
+        /// Wei.
+        cost: U256,
+    },
+    /// Blocks have less gas than before.
+    #[error("exceeds block gas limit: tx gas ({gas}) > current max gas ({limit})")]
+    GasLimit {
+        /// Gas asked for.
+        gas: u64,
+        /// Gas of a block.
+        limit: u64,
+    },
+    /// It waited too long for those before it.
+    #[error("queued for too long without the transactions before it")]
+    Expired,
+    /// Too many transactions wait for others before them.
+    #[error("too many queued transactions")]
+    QueueFull,
+    /// It waited when the node stopped, and was refused at the next start.
+    #[error("refused after a restart: {0}")]
+    Restart(String),
+}
+
+impl DropReason {
+    const LABELS: [&str; 8] = [
+        "replaced",
+        "outbid",
+        "nonce_used",
+        "funds",
+        "gas_limit",
+        "expired",
+        "queue_full",
+        "restart",
+    ];
+
+    const fn index(&self) -> usize {
+        match self {
+            Self::Replaced { .. } => 0,
+            Self::Outbid { .. } => 1,
+            Self::NonceUsed(_) => 2,
+            Self::Funds { .. } => 3,
+            Self::GasLimit { .. } => 4,
+            Self::Expired => 5,
+            Self::QueueFull => 6,
+            Self::Restart(_) => 7,
+        }
+    }
+}
+
+/// A transaction that was dropped, and why.
+#[derive(Clone, Debug)]
+pub struct DroppedTx {
+    /// The transaction.
+    pub tx: PooledTx,
+    /// Why it left.
+    pub reason: DropReason,
+}
+
+/// Reasons, figures and log lines of one pool.
+#[derive(Debug)]
+pub(super) struct Drops {
+    log: DropLog,
+    dropped: [AtomicU64; DropReason::LABELS.len()],
+    refused: [AtomicU64; PoolError::LABELS.len()],
+    report: Mutex<Report>,
+}
+
+#[derive(Debug, Default)]
+struct Report {
+    last_ms: Option<u64>,
+    since: u64,
+}
+
+impl Drops {
+    pub(super) fn new() -> Self {
+        Self {
+            log: DropLog::new(&DROPPED, "evm.drops"),
+            dropped: Default::default(),
+            refused: Default::default(),
+            report: Mutex::new_named("evm.drop-report", Report::default()),
+        }
+    }
+
+    pub(super) const fn log(&self) -> &DropLog {
+        &self.log
+    }
+
+    /// Notes transactions that were dropped. Not under the pool's lock.
+    pub(super) fn record(&self, dropped: &[DroppedTx], now_ms: u64) {
+        for DroppedTx { tx, reason } in dropped {
+            tracing::debug!(hash = %tx.hash(), sender = %tx.sender(), %reason, "transaction dropped");
+            self.note(tx.hash(), reason, now_ms);
+        }
+        let count = dropped.len() as u64;
+        if let Some(count) = (count > 0).then(|| self.report.lock().add(count, now_ms)).flatten() {
+            tracing::info!(count, "the pool dropped transactions; level debug names each");
+        }
+    }
+
+    /// Notes one transaction that was dropped.
+    pub(super) fn note(&self, hash: B256, reason: &DropReason, now_ms: u64) {
+        self.dropped[reason.index()].fetch_add(1, Ordering::Relaxed);
+        self.log.add(Id::new(hash.0), reason.to_string(), now_ms);
+    }
+
+    /// Counts a transaction that was refused.
+    pub(super) fn count_refused(&self, error: &PoolError) {
+        self.refused[error.index()].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn figures(&self) -> PoolFigures {
+        let read = |labels: &'static [&'static str], counts: &[AtomicU64]| {
+            let counts = counts.iter().map(|count| count.load(Ordering::Relaxed));
+            labels.iter().copied().zip(counts).collect()
+        };
+        PoolFigures {
+            dropped: read(&DropReason::LABELS, &self.dropped),
+            refused: read(&PoolError::LABELS, &self.refused),
+        }
+    }
+}
+
+impl Report {
+    /// How many to tell now, if any: the first, and then as many as came meanwhile.
+    fn add(&mut self, count: u64, now_ms: u64) -> Option<u64> {
+        self.since = self.since.saturating_add(count);
+        let is_due =
+            self.last_ms.is_none_or(|last| now_ms.saturating_sub(last) >= REPORT_INTERVAL_MS);
+        is_due.then(|| {
+            self.last_ms = Some(now_ms);
+            std::mem::take(&mut self.since)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_reported_at_once_and_then_every_ten_seconds() {
+        let mut report = Report::default();
+        assert_eq!(report.add(2, 5), Some(2));
+        assert_eq!(report.add(3, 6), None);
+        assert_eq!(report.add(4, 5 + REPORT_INTERVAL_MS), Some(7));
+        assert_eq!(report.add(1, 6 + REPORT_INTERVAL_MS), None);
+    }
+}

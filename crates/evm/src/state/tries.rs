@@ -1,0 +1,90 @@
+//! State roots of blocks that are not made.
+
+use std::collections::HashMap;
+
+use alloy_primitives::{Address, B256, U256, keccak256};
+use alloy_trie::EMPTY_ROOT_HASH;
+
+use super::view::{AccountNodes, StateView, StorageNodes};
+use super::{AccountChange, StateChanges, StateError};
+use crate::rules::Rules;
+use crate::trie::{NodeSource, TrieError, TrieUpdate};
+
+/// The tries of a state that changes block by block, in memory: nothing is written. Each block costs what it
+/// changes, however many came before it.
+#[derive(Debug)]
+pub struct StateTries<'a> {
+    rules: &'a dyn Rules,
+    view: StateView<'a>,
+    accounts: TrieUpdate<AccountNodes<'a>>,
+    /// Of the accounts whose storage changed, or which are gone.
+    storages: HashMap<Address, TrieUpdate<StorageNodes<'a>>>,
+    /// Nodes of storage tries that were hashed.
+    hashed: u64,
+}
+
+impl<'a> StateTries<'a> {
+    /// The tries of the state that `view` shows, at any height that is kept. `root` is that state's.
+    pub fn new(rules: &'a dyn Rules, view: StateView<'a>, root: B256) -> Self {
+        let accounts = TrieUpdate::new(AccountNodes(view), root);
+        Self { rules, view, accounts, storages: HashMap::new(), hashed: 0 }
+    }
+
+    /// The root after the next block, which does these changes to the state before it.
+    pub fn apply(&mut self, changes: &StateChanges) -> Result<B256, StateError> {
+        for (address, change) in changes {
+            let hash = keccak256(address);
+            let storage_root = self.storage_root(address, hash, change)?;
+            let Some(parts) = change.account else {
+                self.accounts.remove(hash)?;
+                continue;
+            };
+            let mut leaf = Vec::new();
+            self.rules.encode_account(&parts.with_storage(storage_root), &mut leaf);
+            self.accounts.insert(hash, leaf)?;
+        }
+        Ok(self.accounts.root())
+    }
+
+    /// Nodes that were hashed so far: what the work is measured by.
+    pub fn hashed_nodes(&self) -> u64 {
+        self.accounts.hashed_nodes() + self.hashed
+    }
+
+    /// An account's storage root after a change.
+    fn storage_root(
+        &mut self,
+        address: &Address,
+        account: B256,
+        change: &AccountChange,
+    ) -> Result<B256, StateError> {
+        let nodes = StorageNodes { view: self.view, account };
+        let is_known = self.storages.contains_key(address);
+        if change.wiped || change.account.is_none() {
+            self.storages.insert(*address, TrieUpdate::new(nodes, EMPTY_ROOT_HASH));
+        } else if !is_known {
+            let root = self.view.account_by_hash(account)?;
+            let root = root.map_or(EMPTY_ROOT_HASH, |account| account.storage_root);
+            if change.slots.is_empty() {
+                return Ok(root);
+            }
+            self.storages.insert(*address, TrieUpdate::new(nodes, root));
+        }
+        let trie = self.storages.get_mut(address).expect("just put there, or known");
+        for (slot, value) in &change.slots {
+            set_slot(trie, keccak256(B256::from(*slot)), value)?;
+        }
+        let (before, root) = (trie.hashed_nodes(), trie.root());
+        self.hashed += trie.hashed_nodes() - before;
+        Ok(root)
+    }
+}
+
+/// Sets a slot of a storage trie; zero removes it.
+pub(super) fn set_slot<S: NodeSource>(
+    trie: &mut TrieUpdate<S>,
+    hash: B256,
+    value: &U256,
+) -> Result<(), TrieError> {
+    if value.is_zero() { trie.remove(hash) } else { trie.insert(hash, alloy_rlp::encode(value)) }
+}

@@ -1,0 +1,87 @@
+//! What accounts hold after what waits in the pools of the chain.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use alloy_primitives::{Address, B256, U256};
+use esker_evm::state::StateError;
+use esker_primitives::NanoNative;
+use esker_primitives::ids::AssetId;
+use esker_storage::KvRead;
+
+use crate::chain::Nat;
+use crate::money::Wei;
+use crate::pool::AccountNonce;
+use crate::txs::UnsignedAtomicTx;
+use crate::wallet::Holding;
+
+/// One state of the chain, and the pools as they are when an account is looked up.
+pub(crate) struct AfterPools<'a> {
+    nat: &'a Nat,
+    reader: Box<dyn KvRead>,
+    /// Nonces of waiting exports after which an account's next one comes.
+    used: RefCell<BTreeSet<AccountNonce>>,
+}
+
+impl<'a> AfterPools<'a> {
+    pub(crate) fn new(nat: &'a Nat, reader: Box<dyn KvRead>) -> Self {
+        Self { nat, reader, used: RefCell::default() }
+    }
+
+    /// The state's reader.
+    pub(crate) fn reader(&self) -> &dyn KvRead {
+        self.reader.as_ref()
+    }
+
+    /// What an account holds of an asset, and its next nonce. Waiting transactions of the EVM count with the most
+    /// that they may cost.
+    pub(crate) fn holding(
+        &self,
+        account: &Address,
+        asset: &AssetId,
+    ) -> Result<Holding, StateError> {
+        let native = &self.nat.context().native_asset_id;
+        let state = self.nat.evm().view(self.reader()).latest_state();
+        let found = state.account(account)?.unwrap_or_default();
+        let (mut nonce, pending) = self.nat.evm().pool().pending_from(account, found.nonce);
+        let mut spent = pending;
+        let mut spent_of_asset: u64 = 0;
+        loop {
+            let at = AccountNonce { account: *account, nonce };
+            if let Some(tx) = self.nat.evm().pool().get_by_nonce(account, nonce) {
+                spent = spent.saturating_add(tx.cost());
+            } else if let Some(export) = self.nat.pool().export_at(&at) {
+                let of = |asset: &AssetId| taken(export.unsigned(), account, asset);
+                spent = spent.saturating_add(Wei::from(NanoNative(of(native))).0);
+                spent_of_asset = spent_of_asset.saturating_add(of(asset));
+                self.used.borrow_mut().insert(at);
+            } else {
+                break;
+            }
+            nonce = nonce.saturating_add(1);
+        }
+        let amount = match asset == native {
+            true => Wei(found.balance.saturating_sub(spent)).whole_nanos().0,
+            false => {
+                let held: U256 = state.asset_balance(account, B256::new(*asset.as_bytes()))?;
+                held.saturating_to::<u64>().saturating_sub(spent_of_asset)
+            }
+        };
+        Ok(Holding { amount, nonce })
+    }
+
+    /// Of waiting exports, the nonces that come right before `nonces`.
+    pub(crate) fn exports_before(&self, nonces: &[AccountNonce]) -> Vec<AccountNonce> {
+        let used = self.used.borrow();
+        let before = nonces.iter().filter_map(|nonce| nonce.previous());
+        before.filter(|nonce| used.contains(nonce)).collect()
+    }
+}
+
+/// What a transaction takes of an asset from an account.
+fn taken(tx: &UnsignedAtomicTx, account: &Address, asset: &AssetId) -> u64 {
+    let UnsignedAtomicTx::Export(export) = tx else { return 0 };
+    let inputs = export.inputs.iter();
+    let of_account = inputs.filter(|input| input.address == *account && input.asset_id == *asset);
+    of_account.fold(0, |sum, input| sum.saturating_add(input.amount))
+}

@@ -1,0 +1,111 @@
+//! What waits in the pools of all chains waits again after a restart.
+
+use std::sync::Arc;
+
+use alloy_primitives::Address;
+use esker_chain::{ChainMachine, ChainVm};
+use esker_evm::rules::{FeeOverrides, ForkSchedule};
+use esker_nat::AtomicStatus;
+use esker_storage::{KvStore, MemoryStore};
+use esker_utxo::OutputOwners;
+use esker_xvm::TxStatus;
+
+use crate::world::{ONE, World, account, evm_transfer, key, output, well_known};
+
+fn open(kv: &Arc<dyn KvStore>) -> World {
+    let overrides = FeeOverrides {
+        min_base_fee: Some(ONE),
+        target_gas: Some(u64::MAX),
+        block_gas_cost_step: Some(0),
+        gas_limit: None,
+    };
+    World::with(Arc::clone(kv), ForkSchedule::LOCAL, overrides)
+}
+
+fn chains(world: &World) -> [Arc<dyn ChainVm>; 2] {
+    [world.x.clone() as Arc<dyn ChainVm>, world.evm().clone()]
+}
+
+/// Chain by chain, what waits in `from` is taken in by `to`; how many of each.
+fn restart(from: &World, to: &World) -> [(usize, usize); 2] {
+    let mut counts = [(0, 0); 2];
+    for (count, (old, new)) in counts.iter_mut().zip(chains(from).iter().zip(chains(to).iter())) {
+        let waiting = old.waiting_txs();
+        *count = (waiting.len(), new.restore_txs(waiting));
+    }
+    counts
+}
+
+#[tokio::test]
+async fn all_pools_are_filled_again() {
+    let kv: Arc<dyn KvStore> = Arc::new(MemoryStore::new());
+    let before = open(&kv);
+    let owner = key(1);
+    let utxos = before.fund(&owner, &[5 * ONE]).await;
+    let import = before.import(&utxos, &owner, account(&owner), ONE / 100);
+    before.nat.submit(import.clone()).unwrap();
+    let owners = OutputOwners::single(owner.address());
+    let export = before.x_export(vec![output(before.native(), ONE, owners)]);
+    before.x.issue(export.bytes()).unwrap();
+    // The second comes first, and a third waits for one that never comes.
+    for nonce in [1, 0, 5] {
+        let tx = evm_transfer(&well_known(), nonce, Address::repeat_byte(7));
+        before.evm().submit(tx).unwrap();
+    }
+
+    let after = open(&kv);
+    assert_eq!(restart(&before, &after), [(1, 1), (4, 4)]);
+    assert_eq!(after.evm().pool().counts(), (2, 1));
+    let status = |world: &World| world.nat.find(&import.id()).unwrap().map(|(_, status)| status);
+    assert_eq!(status(&after), Some(AtomicStatus::Processing));
+    let x_status = |world: &World| world.x.view().unwrap().tx_status(&export.id()).unwrap();
+    assert_eq!(x_status(&after), TxStatus::Processing);
+
+    after.settle().await;
+    assert!(matches!(status(&after), Some(AtomicStatus::Accepted(_))));
+    assert_eq!(x_status(&after), TxStatus::Accepted);
+    assert_eq!(after.nonce(account(&well_known())), 2);
+    assert_eq!(after.evm().pool().counts(), (0, 1));
+
+    // Taken in once more, as after a kill before the journal is removed: nothing accepted becomes rejected.
+    let again = open(&kv);
+    assert_eq!(restart(&before, &again), [(1, 0), (4, 1)]);
+    assert!(matches!(status(&again), Some(AtomicStatus::Accepted(_))));
+    assert_eq!(x_status(&again), TxStatus::Accepted);
+    assert_eq!(again.evm().pool().counts(), (0, 1));
+    let figures = again.evm().pool_figures();
+    assert!(figures.dropped.iter().all(|(_, count)| *count == 0), "{figures:?}");
+}
+
+#[tokio::test]
+async fn what_is_not_valid_any_more_has_its_reason() {
+    let kv: Arc<dyn KvStore> = Arc::new(MemoryStore::new());
+    let before = open(&kv);
+    let owners = OutputOwners::single(key(1).address());
+    let loser = before.x_export(vec![output(before.native(), ONE, owners.clone())]);
+    before.x.issue(loser.bytes()).unwrap();
+    let kept = chains(&before)[0].waiting_txs();
+
+    let after = open(&kv);
+    let winner = after.x_export(vec![output(after.native(), 2 * ONE, owners)]);
+    after.x.issue(winner.bytes()).unwrap();
+    after.settle().await;
+    let again = open(&kv);
+    assert_eq!(chains(&again)[0].restore_txs(kept), 0);
+    let status = again.x.view().unwrap().tx_status(&loser.id()).unwrap();
+    let TxStatus::Rejected { reason } = status else { panic!("{status:?}") };
+    assert!(reason.starts_with("refused after a restart: "), "{reason}");
+}
+
+#[tokio::test]
+async fn entries_that_mean_nothing_are_skipped() {
+    let world = World::easy();
+    for chain in chains(&world) {
+        for entry in [&[][..], &[9], &[0], &[1], &[0, 1, 2, 3], &[1, 1, 2, 3]] {
+            let restored = chain.restore_txs(vec![entry.to_vec().into()]);
+            assert_eq!(restored, 0, "{} {entry:?}", chain.name());
+            assert!(chain.waiting_txs().is_empty());
+        }
+    }
+    assert!(world.machine.last_final().0 == 0);
+}

@@ -1,0 +1,88 @@
+//! The reply to a batch that is large: sent as it is made, and made no faster than the client takes it.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use esker_rpc::Caller;
+use esker_rpc::evm::{self, BatchAnswer};
+
+use super::body::ReadBody;
+use super::connections::{Connection, Phase};
+use super::gzip::Packer;
+use super::in_flight::InFlight;
+use super::reply::ReplyBody;
+use crate::metrics::Metrics;
+
+/// Bytes of a batch's answer that wait at most for a client to take them.
+const PENDING: usize = 256 * 1024;
+
+/// An answer that is being made.
+pub(super) struct BatchBody {
+    answer: BatchAnswer,
+    connection: Arc<Connection>,
+    metrics: Arc<Metrics>,
+    packer: Option<Packer>,
+}
+
+/// Answers a batch: wholly if its answer is small, and otherwise as far as it is made when it is known to be large.
+/// Also tells whether it failed, as far as that is known.
+pub(super) async fn answer(
+    server: &evm::Server,
+    caller: &Caller,
+    body: ReadBody,
+    connection: &Arc<Connection>,
+    metrics: &Arc<Metrics>,
+    in_flight: InFlight,
+) -> (ReplyBody, Option<bool>) {
+    let mut answer = BatchAnswer::new(server, caller, body, PENDING);
+    poll_fn(|cx| answer.poll_made(cx)).await;
+    // What is left is done for a client that reads, and bounded by what it takes.
+    drop(in_flight);
+    let failed = answer.failed();
+    if let Some(whole) = answer.take_whole() {
+        return (whole.into(), failed);
+    }
+    let (connection, metrics) = (Arc::clone(connection), Arc::clone(metrics));
+    let body = BatchBody { answer, connection, metrics, packer: None };
+    (ReplyBody::Batch(Box::new(body)), failed)
+}
+
+impl BatchBody {
+    /// Compresses what comes, if there is memory for that; whether it does.
+    pub(super) fn compress(&mut self) -> bool {
+        self.packer = Packer::new(self.connection.client());
+        self.packer.is_some()
+    }
+
+    /// The next bytes.
+    pub(super) fn poll_bytes(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, axum::Error>>> {
+        // The client has taken what came before, or most of it.
+        self.connection.enter(Phase::Handling);
+        let next = match &mut self.packer {
+            None => ready!(self.answer.poll_part(cx)).map(Ok),
+            Some(packer) => ready!(packer.poll_packed(cx, &mut self.answer)),
+        };
+        let Some(part) = next else {
+            self.connection.enter(Phase::Reply);
+            return Poll::Ready(None);
+        };
+        Poll::Ready(Some(part.map(|mut part| {
+            self.connection.enter(Phase::Part);
+            self.metrics.sent_bytes.inc_by(part.len() as u64);
+            part.mark_sent();
+            Bytes::from_owner(part)
+        })))
+    }
+}
+
+impl fmt::Debug for BatchBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BatchBody").field("answer", &self.answer).finish_non_exhaustive()
+    }
+}

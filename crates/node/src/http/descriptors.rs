@@ -1,0 +1,82 @@
+//! File descriptors: how many connections the process may have without running out of them.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Descriptors that are asked of the system beside those of the connections.
+const WANTED: u64 = 512;
+/// Descriptors that connections never take: for log files, their rotation, looks at the disk, and a connection that
+/// is accepted before another one makes room for it.
+const RESERVE: u64 = 16;
+/// Descriptors in use where the system does not tell.
+const ASSUMED_IN_USE: u64 = 64;
+
+/// How many of `wanted` connections there may be at once. Raises the process's limit of open files to what they
+/// need, as far as the system lets it.
+pub(super) fn affordable(wanted: usize) -> usize {
+    let limit = raise_limit(wanted as u64);
+    let affordable = within(limit, in_use(), wanted);
+    if affordable < wanted {
+        tracing::warn!(
+            open_files = limit,
+            connections = affordable,
+            wanted,
+            "the limit of open files allows fewer connections than http-max-connections"
+        );
+    }
+    affordable
+}
+
+fn within(limit: Option<u64>, in_use: u64, wanted: usize) -> usize {
+    let Some(limit) = limit else { return wanted };
+    let left = limit.saturating_sub(in_use).saturating_sub(RESERVE).max(1);
+    usize::try_from(left).map_or(wanted, |left| left.min(wanted))
+}
+
+/// Systems start processes with a limit of about a thousand and let them raise it. Gives the limit that holds then;
+/// `None`: there is none.
+fn raise_limit(connections: u64) -> Option<u64> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let before = current?;
+    let needed = connections.saturating_add(in_use()).saturating_add(WANTED);
+    let raised = needed.min(maximum.unwrap_or(u64::MAX));
+    if before >= raised {
+        return Some(before);
+    }
+    match setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum }) {
+        Ok(()) => Some(raised),
+        Err(error) => {
+            tracing::warn!(%error, "cannot raise the limit of open files");
+            Some(before)
+        }
+    }
+}
+
+fn in_use() -> u64 {
+    let listed = ["/proc/self/fd", "/dev/fd"].iter().find_map(|path| std::fs::read_dir(path).ok());
+    listed.map_or(ASSUMED_IN_USE, |listed| listed.count() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_a_reserve() {
+        for (limit, in_use, wanted, affordable) in [
+            (Some(64), 16, 4096, 32),
+            (Some(1024), 24, 4096, 984),
+            (Some(1024), 24, 100, 100),
+            (Some(20), 18, 100, 1),
+            (Some(5), 18, 100, 1),
+            (None, 18, 100, 100),
+        ] {
+            assert_eq!(within(limit, in_use, wanted), affordable, "{limit:?} {in_use}");
+        }
+    }
+
+    #[test]
+    fn what_is_open_is_counted() {
+        let files: Vec<_> = (0..40).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();
+        assert!(in_use() > files.len() as u64);
+    }
+}

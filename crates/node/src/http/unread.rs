@@ -1,0 +1,56 @@
+//! What becomes of a request's body that the reply did not need: a small one is read to its end, so that the
+//! connection serves the next request; before a large one the connection closes, and the reply says so.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use hyper::body::{Body as _, Incoming};
+
+use super::connections::{Connection, Phase};
+
+/// Largest rest of a body that is read, in bytes.
+const MOST_BYTES: u64 = 64 * 1024;
+/// Time for the rest to arrive. Clients send small bodies together with the head.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Reads the rest of a body that nobody wants; whether the connection can serve another request.
+///
+/// A client that waits for `100 Continue` is not asked for its body: the reply is what it waits for.
+pub(super) async fn finish(
+    connection: &Connection,
+    body: &mut Option<Incoming>,
+    expects_continue: bool,
+) -> bool {
+    // A handler that took the body over answers for it.
+    let Some(body) = body else { return true };
+    if body.is_end_stream() {
+        connection.set_unread(false);
+        return true;
+    }
+    connection.set_unread(true);
+    if expects_continue || body.size_hint().lower() > MOST_BYTES {
+        return false;
+    }
+    connection.enter(Phase::Body);
+    let is_finished = tokio::time::timeout(PATIENCE, read_to_end(body)).await.unwrap_or(false);
+    connection.set_unread(!is_finished);
+    is_finished
+}
+
+/// Whether the end came before there was too much.
+async fn read_to_end(body: &mut Incoming) -> bool {
+    let mut bytes = 0;
+    loop {
+        match poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
+            None => return true,
+            Some(Err(_)) => return false,
+            Some(Ok(frame)) => {
+                bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+                if bytes > MOST_BYTES {
+                    return false;
+                }
+            }
+        }
+    }
+}

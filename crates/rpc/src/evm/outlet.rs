@@ -1,0 +1,148 @@
+//! The parts of a batch's answer, from where they are made to where they are taken.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::task::Poll;
+
+use esker_primitives::sync::Mutex;
+
+use crate::work::{Client, ReplyBytes};
+
+/// Small replies are put together until they have so many bytes.
+const PART: usize = 64 * 1024;
+
+/// Least limit: while the work waits there is a whole part to be taken.
+pub(super) const MIN_PENDING: usize = 2 * PART;
+/// Smaller parts are not counted, bytes.
+const FREE: usize = 1024;
+
+/// Parts that were made and not yet taken.
+///
+/// Whoever takes them polls the work that makes them, too: so the work needs no waker when there is room again.
+#[derive(Debug)]
+pub(super) struct Outlet {
+    state: Mutex<State>,
+    /// The work waits while so many bytes are there.
+    limit: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    parts: VecDeque<ReplyBytes>,
+    bytes: usize,
+    /// The last part, not yet complete.
+    open: Vec<u8>,
+    /// No more may be held for the client.
+    is_full: bool,
+}
+
+impl Outlet {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { state: Mutex::default(), limit }
+    }
+
+    /// Waits until there is room.
+    pub(super) async fn room(&self) {
+        poll_fn(|_| match self.is_paused() {
+            false => Poll::Ready(()),
+            true => Poll::Pending,
+        })
+        .await;
+    }
+
+    /// Is there no room?
+    pub(super) fn is_paused(&self) -> bool {
+        let state = self.state.lock();
+        state.bytes + state.open.len() >= self.limit
+    }
+
+    /// Is there a part to be taken before the last?
+    pub(super) fn has_part(&self) -> bool {
+        let state = self.state.lock();
+        !state.parts.is_empty() || (state.is_full && !state.open.is_empty())
+    }
+
+    /// May no more be held for the client?
+    pub(super) fn is_full(&self) -> bool {
+        self.state.lock().is_full
+    }
+
+    /// Adds some bytes to the open part.
+    pub(super) fn write(&self, client: Option<&Client>, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut state = self.state.lock();
+        write(&mut state.open);
+        if state.open.len() >= PART {
+            state.seal(client);
+        }
+    }
+
+    /// Adds a reply after a separator.
+    pub(super) fn push(&self, client: Option<&Client>, separator: u8, reply: ReplyBytes) {
+        if !reply.is_counted() {
+            return self.write(client, |open| {
+                open.push(separator);
+                open.extend_from_slice(&reply);
+            });
+        }
+        let mut state = self.state.lock();
+        state.open.push(separator);
+        state.seal(client);
+        // What was not counted goes before what was.
+        state.close();
+        state.bytes += reply.len();
+        state.parts.push_back(reply);
+    }
+
+    /// All that there is, if it is in one part at most.
+    pub(super) fn take_only(&self) -> Option<ReplyBytes> {
+        let mut state = self.state.lock();
+        match (state.parts.len(), state.open.is_empty()) {
+            (0, _) => state.close(),
+            (1, true) => {}
+            (_, _) => return None,
+        }
+        let part = state.parts.pop_front().unwrap_or_default();
+        state.bytes -= part.len();
+        Some(part)
+    }
+
+    /// The next part; an open one where it is the last.
+    pub(super) fn take(&self, is_last: bool) -> Option<ReplyBytes> {
+        let mut state = self.state.lock();
+        if is_last || state.is_full {
+            state.close();
+        }
+        let part = state.parts.pop_front()?;
+        state.bytes -= part.len();
+        Some(part)
+    }
+}
+
+impl State {
+    /// Completes the open part, counted.
+    fn seal(&mut self, client: Option<&Client>) {
+        if self.is_full || self.open.is_empty() {
+            return;
+        }
+        let open = std::mem::take(&mut self.open);
+        let bytes = open.len();
+        match ReplyBytes::try_counted(open, client, FREE) {
+            Ok(part) => {
+                self.bytes += bytes;
+                self.parts.push_back(part);
+            }
+            Err((_, open)) => {
+                self.open = open;
+                self.is_full = true;
+            }
+        }
+    }
+
+    /// Completes the open part, not counted.
+    fn close(&mut self) {
+        if !self.open.is_empty() {
+            self.bytes += self.open.len();
+            self.parts.push_back(std::mem::take(&mut self.open).into());
+        }
+    }
+}

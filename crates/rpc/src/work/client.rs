@@ -1,0 +1,253 @@
+//! Who asks: one connection, and the address that it comes from.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use esker_primitives::sync::Mutex;
+use tokio::sync::Notify;
+
+use super::memory::{Held, MAX_UNREAD, MemoryError, Share};
+use super::usage::{Usage, micros};
+use super::{Lane, Work};
+
+/// A job is put off by so many times what it is likely to take.
+const LIKELY: u32 = 20;
+/// What a client's first job is likely to take.
+const FIRST_LIKELY: Duration = Duration::from_millis(20);
+/// A job is put off by this part of what its address has used: many may share one.
+const ADDRESS_PART: u32 = 4;
+/// No more than this is a job put off for its client, nor for its address.
+const MOST_PUT_OFF: Duration = Duration::from_secs(4);
+/// Addresses that nobody uses any more are forgotten when so many are known.
+const FORGET_FROM: usize = 1024;
+
+/// One connection of a server, as far as shares of its threads and memory go. Cheap to clone; two clones are the
+/// same connection.
+#[derive(Clone, Debug)]
+pub struct Client(Arc<Account>);
+
+#[derive(Debug)]
+pub(super) struct Account {
+    pub(super) work: Work,
+    address: Arc<Address>,
+    used: [Usage; 2],
+    /// What a job of the client is likely to take, from those before it; microseconds.
+    likely_us: [AtomicU64; 2],
+    /// Jobs of the client that run.
+    pub(super) running: AtomicUsize,
+    level: AtomicUsize,
+    pub(super) held: Held,
+    /// Something that was held has been written.
+    pub(super) written: Notify,
+}
+
+/// Where connections come from. Of IPv6 the first half counts: one client has as many of the other as it likes.
+#[derive(Debug, Default)]
+pub(super) struct Address {
+    used: [Usage; 2],
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Addresses(Mutex<HashMap<IpAddr, Weak<Address>>>);
+
+impl Addresses {
+    pub(super) fn get(&self, address: Option<IpAddr>) -> Arc<Address> {
+        let Some(address) = address else { return Arc::default() };
+        let network = match address.to_canonical() {
+            IpAddr::V6(address) => {
+                let [a, b, c, d, ..] = address.segments();
+                IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+            }
+            v4 @ IpAddr::V4(_) => v4,
+        };
+        let mut known = self.0.lock();
+        if let Some(address) = known.get(&network).and_then(Weak::upgrade) {
+            return address;
+        }
+        if known.len() >= FORGET_FROM {
+            known.retain(|_, address| address.strong_count() > 0);
+        }
+        let address = Arc::new(Address::default());
+        known.insert(network, Arc::downgrade(&address));
+        address
+    }
+}
+
+impl Client {
+    pub(super) fn new(work: &Work, address: Arc<Address>) -> Self {
+        Self(Arc::new(Account {
+            work: work.clone(),
+            address,
+            used: Default::default(),
+            likely_us: [(); 2].map(|()| AtomicU64::new(micros(FIRST_LIKELY))),
+            running: AtomicUsize::new(0),
+            level: AtomicUsize::new(0),
+            held: Held::default(),
+            written: Notify::new(),
+        }))
+    }
+
+    /// The server's threads and memory.
+    #[must_use]
+    pub fn work(&self) -> &Work {
+        &self.0.work
+    }
+
+    pub(super) fn account(&self) -> &Account {
+        &self.0
+    }
+
+    /// By how much a job is put off behind others that come at the same time: by what its client, and its address,
+    /// have used of late, and by what it is likely to take. Each has a limit, so that a job comes at last, however
+    /// many others come after it.
+    pub(super) fn put_off(&self, lane: Lane, period: u64) -> Duration {
+        let lane = lane as usize;
+        let of_client = self.0.used[lane].lately(period) + LIKELY * self.0.likely(lane);
+        let of_address = self.0.address.used[lane].lately(period) / ADDRESS_PART;
+        of_client.min(MOST_PUT_OFF) + of_address.min(MOST_PUT_OFF)
+    }
+
+    /// Counts what a job took.
+    pub(super) fn charge(&self, lane: Lane, took: Duration, period: u64) {
+        let at = lane as usize;
+        self.0.address.used[at].add(took, period);
+        self.0.used[at].add(took, period);
+        self.0.set_likely(at, took);
+    }
+
+    /// Bytes of replies that are on their way to the client.
+    #[must_use]
+    pub fn unread_bytes(&self) -> usize {
+        self.0.held.unread()
+    }
+
+    /// Has the server ended the connection for what it left unread?
+    #[must_use]
+    pub fn is_written_off(&self) -> bool {
+        self.0.held.is_written_off()
+    }
+
+    /// How long the client has not read to the end of any part of a reply that is on its way, in ms; `None`: none is.
+    #[must_use]
+    pub fn unread_for_ms(&self) -> Option<u64> {
+        let since = self.0.held.unread_since_ms()?;
+        Some(self.0.work.memory().clock_ms().saturating_sub(since))
+    }
+
+    /// Counts bytes as held for the connection, until what is returned is dropped.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn hold(&self, bytes: usize) -> Result<Share, MemoryError> {
+        self.0.work.memory().hold(self, bytes)
+    }
+
+    /// Waits until every reply that is on its way to the client has been written.
+    pub async fn written(&self) {
+        while self.unread_bytes() > 0 {
+            let mut written = pin!(self.0.written.notified());
+            // Registered before the second look, so that nothing is missed in between.
+            written.as_mut().enable();
+            if self.unread_bytes() > 0 {
+                written.await;
+            }
+        }
+    }
+}
+
+/// The same connection.
+impl PartialEq for Client {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Client {}
+
+impl Account {
+    /// Does the client leave more unread than work is done for?
+    pub(super) fn is_blocked(&self) -> bool {
+        self.held.unread() > MAX_UNREAD
+    }
+
+    fn likely(&self, lane: usize) -> Duration {
+        Duration::from_micros(self.likely_us[lane].load(Ordering::Relaxed))
+    }
+
+    /// The last jobs count more than those before them. Called under the lock of the queues.
+    fn set_likely(&self, lane: usize, took: Duration) {
+        let likely = (self.likely(lane) + took) / 2;
+        self.likely_us[lane].store(micros(likely), Ordering::Relaxed);
+    }
+
+    pub(super) fn jobs_running(&self) -> usize {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    /// The level at which the client's next job begins, by how long its last one took.
+    pub(super) fn level(&self) -> usize {
+        self.level.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_level(&self, level: usize) {
+        self.level.store(level, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::work::WorkConfig;
+
+    #[test]
+    fn connections_of_one_network_share_an_address() {
+        let addresses = Addresses::default();
+        let get = |text: &str| addresses.get(Some(text.parse().unwrap()));
+        let same = |a: &str, b: &str| {
+            let (a, b) = (get(a), get(b));
+            Arc::ptr_eq(&a, &b)
+        };
+        assert!(same("127.0.0.1", "127.0.0.1"));
+        assert!(same("127.0.0.1", "::ffff:127.0.0.1"));
+        assert!(same("2001:db8::1", "2001:db8::ffff:2"));
+        assert!(!same("127.0.0.1", "127.0.0.2"));
+        assert!(!same("2001:db8::1", "2001:db8:0:1::1"));
+        assert!(!Arc::ptr_eq(&addresses.get(None), &addresses.get(None)));
+    }
+
+    #[test]
+    fn who_uses_more_is_put_off_for_longer_but_not_for_ever() {
+        let ms = Duration::from_millis;
+        let addresses = ["127.0.0.1", "127.0.0.2"].map(|text| text.parse::<IpAddr>().unwrap());
+        let work = Work::new(WorkConfig::default());
+        let [light, new, heavy] = [(); 3].map(|()| work.client(Some(addresses[0])));
+        let other = work.client(Some(addresses[1]));
+        let put_off = |client: &Client, period| client.put_off(Lane::Long, period);
+        assert_eq!(put_off(&new, 0), ms(400), "nothing is known of it");
+        (0..20).for_each(|_| light.charge(Lane::Long, ms(1), 0));
+        (0..20).for_each(|_| heavy.charge(Lane::Long, ms(200), 0));
+        let in_order = [&light, &new, &heavy].map(|client| put_off(client, 0));
+        assert!(in_order.is_sorted(), "{in_order:?}");
+        assert_eq!(put_off(&heavy, 0), MOST_PUT_OFF + ms(4020) / ADDRESS_PART);
+        assert!(put_off(&other, 0) < put_off(&new, 0), "another address has used nothing");
+        assert_eq!(heavy.put_off(Lane::Short, 0), ms(400), "and neither has the other lane");
+        // What was used is forgotten; what a job takes is not.
+        assert!(put_off(&heavy, 50) >= ms(3900) && put_off(&light, 50) < ms(30));
+    }
+
+    #[test]
+    fn unused_addresses_are_forgotten() {
+        let addresses = Addresses::default();
+        let kept = addresses.get(Some([127, 1, 0, 0].into()));
+        for n in 0..u16::try_from(3 * FORGET_FROM).unwrap() {
+            let [a, b] = n.to_be_bytes();
+            let _ = addresses.get(Some([10, 0, a, b].into()));
+        }
+        assert!(addresses.0.lock().len() <= FORGET_FROM);
+        assert!(Arc::ptr_eq(&kept, &addresses.get(Some([127, 1, 0, 0].into()))));
+    }
+}

@@ -1,0 +1,158 @@
+//! Where the work of calls runs, and what its results may hold: fair shares of threads and of memory.
+//!
+//! - [`Work`] is one server's: its threads and its memory for replies. Each connection is a [`Client`] of it.
+//! - Work that takes long runs on threads of its own, never on those that serve connections. There are five levels,
+//!   each with a few threads and a queue: one for short work that others wait for (sends), and four for everything
+//!   else. Calls begin at the first of these and may stay there for some milliseconds; one that takes longer goes on
+//!   at the next level, at a lower priority, if there is a place for it, and otherwise is ended and begun again when
+//!   there is. So a call waits behind others of its own size and shorter ones, and never behind endless ones.
+//! - Of the jobs that wait at a level, the one comes first that came first; but a job is put off for a while by what its
+//!   connection, and its address, have used of late, and by what it is likely to take. Many connections with long
+//!   calls do not delay one with short ones.
+//! - What a call returned is counted from the end of its work until its bytes are written ([`ReplyBytes`]), for its
+//!   connection and for the server. No work begins for a connection that leaves too much unread.
+//!
+//! `queue.rs` chooses, `workers.rs` has the threads, `memory.rs` counts replies.
+
+mod client;
+mod memory;
+mod queue;
+mod turn;
+mod usage;
+mod workers;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use self::client::Addresses;
+pub use self::client::Client;
+use self::memory::ReplyMemory;
+pub use self::memory::{MemoryError, MemoryRelief, ReplyBytes, SMALL_REPLY, Share};
+pub(crate) use self::turn::Turn;
+pub use self::workers::Busy;
+use self::workers::Workers;
+pub(crate) use self::workers::{Progress, panic_text};
+use crate::CallContext;
+
+/// Bytes of replies that are held at once, unless configured otherwise.
+pub const DEFAULT_REPLY_MEMORY: usize = 256 * 1024 * 1024;
+/// Bytes of replies that are held for one connection, unless configured otherwise.
+pub const DEFAULT_CONNECTION_REPLY_MEMORY: usize = 64 * 1024 * 1024;
+/// Jobs that wait for a thread, unless configured otherwise: apart for short ones and for all others.
+pub const DEFAULT_QUEUE: usize = 384;
+
+/// Which kind of work a method does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lane {
+    /// Some milliseconds at most, and others wait for it: a transaction that is sent.
+    Short,
+    /// Anything else: calls, searches, large reads.
+    #[default]
+    Long,
+}
+
+/// Bounds of one server's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkConfig {
+    /// Processors.
+    pub processors: usize,
+    /// Jobs that wait for a thread: apart for short ones and for all others.
+    pub queue: usize,
+    /// Bytes of replies held at once, small ones apart ([`SMALL_REPLY`]).
+    pub reply_memory: usize,
+    /// Bytes of replies held for one connection.
+    pub connection_reply_memory: usize,
+}
+
+impl Default for WorkConfig {
+    fn default() -> Self {
+        Self {
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+            queue: DEFAULT_QUEUE,
+            reply_memory: DEFAULT_REPLY_MEMORY,
+            connection_reply_memory: DEFAULT_CONNECTION_REPLY_MEMORY,
+        }
+    }
+}
+
+/// One server's threads for long work, and its memory for replies. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Work(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    workers: Workers,
+    memory: ReplyMemory,
+    addresses: Addresses,
+}
+
+/// How much work there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkStats {
+    /// Jobs that wait for a thread.
+    pub waiting: usize,
+    /// Jobs that run.
+    pub running: usize,
+    /// Jobs that were refused since the start, because too many waited.
+    pub refused: u64,
+    /// Bytes of replies that are held.
+    pub reply_bytes: usize,
+    /// Replies that were refused since the start, because too many bytes were held.
+    pub replies_refused: u64,
+}
+
+impl Work {
+    /// Threads begin when there is work for them.
+    #[must_use]
+    pub fn new(config: WorkConfig) -> Self {
+        Self(Arc::new(Parts {
+            workers: Workers::new(config.processors, config.queue),
+            memory: ReplyMemory::new(config.reply_memory, config.connection_reply_memory),
+            addresses: Addresses::default(),
+        }))
+    }
+
+    /// A new connection from an address; `None`: an address that nobody knows.
+    #[must_use]
+    pub fn client(&self, address: Option<IpAddr>) -> Client {
+        Client::new(self, self.0.addresses.get(address))
+    }
+
+    /// Who makes room when too many bytes of replies are held. Only the first one counts.
+    pub fn set_relief(&self, relief: Box<dyn MemoryRelief>) {
+        self.0.memory.set_relief(relief);
+    }
+
+    /// How much work there is now.
+    #[must_use]
+    pub fn stats(&self) -> WorkStats {
+        let (waiting, running, refused) = self.0.workers.counts();
+        let (reply_bytes, replies_refused) = self.0.memory.counts();
+        WorkStats { waiting, running, refused, reply_bytes, replies_refused }
+    }
+
+    /// Runs work on a thread when its turn comes; see [`Workers::run`].
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        client: &Client,
+        lane: Lane,
+        can_restart: bool,
+        context: &CallContext,
+        work: impl FnMut(&CallContext) -> Option<T> + Send + 'static,
+    ) -> Result<std::thread::Result<T>, Busy> {
+        self.workers().run(client, lane, can_restart, context, work).await
+    }
+
+    /// Forgets jobs that nobody waits for any more.
+    pub(crate) fn drop_cancelled(&self) {
+        self.workers().drop_cancelled();
+    }
+
+    fn workers(&self) -> &Workers {
+        &self.0.workers
+    }
+
+    fn memory(&self) -> &ReplyMemory {
+        &self.0.memory
+    }
+}

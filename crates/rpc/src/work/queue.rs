@@ -1,0 +1,142 @@
+//! The jobs that wait at one level, and which of them comes next.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{Client, Lane, Progress, Turn};
+
+/// Jobs of one client that run at once.
+const MAX_RUNNING: usize = 4;
+
+/// The work of a job, run until it is done.
+pub(super) type Task = Box<dyn FnMut(&Arc<Turn>) -> Progress + Send>;
+
+/// Work that waits for a thread.
+pub(super) struct Job {
+    pub(super) client: Client,
+    pub(super) lane: Lane,
+    pub(super) can_restart: bool,
+    /// Nobody waits for it any more.
+    pub(super) is_cancelled: Arc<AtomicBool>,
+    /// What comes first has the least: the time when it came, put off by what its client uses ([`Client::put_off`]);
+    /// microseconds since the start.
+    pub(super) rank_us: u64,
+    pub(super) task: Task,
+}
+
+#[derive(Default)]
+pub(super) struct Queue(Vec<Job>);
+
+impl Job {
+    fn can_run(&self) -> bool {
+        let account = self.client.account();
+        account.jobs_running() < MAX_RUNNING && !account.is_blocked()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+}
+
+impl Queue {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn push(&mut self, job: Job) {
+        self.0.push(job);
+    }
+
+    /// Is there a job that can run?
+    pub(super) fn has_next(&self) -> bool {
+        self.0.iter().any(|job| !job.is_cancelled() && job.can_run())
+    }
+
+    /// Takes the job that comes first of those that can run.
+    pub(super) fn next(&mut self) -> Option<Job> {
+        self.drop_cancelled();
+        let can_run = self.0.iter().enumerate().filter(|(_, job)| job.can_run());
+        let (at, _) = can_run.min_by_key(|(_, job)| job.rank_us)?;
+        Some(self.0.remove(at))
+    }
+
+    /// The rank of the job that comes last.
+    pub(super) fn last_rank(&self) -> Option<u64> {
+        self.0.iter().map(|job| job.rank_us).max()
+    }
+
+    /// Takes the job that comes last.
+    pub(super) fn take_last(&mut self) -> Option<Job> {
+        let (at, _) = self.0.iter().enumerate().max_by_key(|(_, job)| job.rank_us)?;
+        Some(self.0.remove(at))
+    }
+
+    pub(super) fn drop_cancelled(&mut self) {
+        self.0.retain(|job| !job.is_cancelled());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::work::memory::{MAX_UNREAD, ReplyBytes};
+    use crate::work::{Work, WorkConfig};
+
+    fn job(client: &Client, rank_us: u64) -> Job {
+        Job {
+            client: client.clone(),
+            lane: Lane::Long,
+            can_restart: true,
+            is_cancelled: Arc::default(),
+            rank_us,
+            task: Box::new(|_| Progress::Done),
+        }
+    }
+
+    fn order(queue: &mut Queue) -> Vec<u64> {
+        std::iter::from_fn(|| queue.next()).map(|job| job.rank_us).collect()
+    }
+
+    #[test]
+    fn jobs_come_by_rank_and_of_equals_the_earlier_one_first() {
+        let work = Work::new(WorkConfig::default());
+        let [a, b] = [(); 2].map(|()| work.client(None));
+        let mut queue = Queue::default();
+        for (client, rank) in [(&a, 5), (&b, 3), (&a, 3), (&b, 9)] {
+            queue.push(job(client, rank));
+        }
+        assert_eq!((queue.len(), queue.last_rank()), (4, Some(9)));
+        assert!(queue.next().is_some_and(|job| job.client == b && job.rank_us == 3));
+        assert_eq!(queue.take_last().map(|job| job.rank_us), Some(9));
+        assert_eq!(order(&mut queue), [3, 5]);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn some_jobs_do_not_run() {
+        let work = Work::new(WorkConfig::default());
+        let [busy, left, deaf, fine] = [(); 4].map(|()| work.client(None));
+        busy.account().running.store(MAX_RUNNING, Ordering::Relaxed);
+        let mut reply = ReplyBytes::counted(vec![0; MAX_UNREAD + 1], Some(&deaf)).unwrap();
+        reply.mark_sent();
+        let mut queue = Queue::default();
+        let of_left = job(&left, 1);
+        let cancel = Arc::clone(&of_left.is_cancelled);
+        queue.push(job(&busy, 0));
+        queue.push(of_left);
+        queue.push(job(&deaf, 2));
+        queue.push(job(&fine, 3));
+        cancel.store(true, Ordering::Relaxed);
+        assert!(queue.has_next());
+        assert_eq!(order(&mut queue), [3]);
+        assert!(!queue.has_next());
+        assert_eq!(queue.len(), 2, "the job of the client that left is gone");
+        drop(reply);
+        busy.account().running.store(MAX_RUNNING - 1, Ordering::Relaxed);
+        assert_eq!(order(&mut queue), [0, 2]);
+    }
+}

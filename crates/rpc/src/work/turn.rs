@@ -1,0 +1,105 @@
+//! One run of a job, as its work and the threads see it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::workers::Shared;
+
+/// Time that went by counts as much as a part of the processor's time.
+const WAITING: u32 = 8;
+
+/// One run of a job on a thread.
+pub(crate) struct Turn {
+    shared: Arc<Shared>,
+    pub(super) begun: Instant,
+    /// What the thread had worked by then.
+    worked_before: Duration,
+    /// The level whose place it takes; only grows. Changed under the lock of the queues.
+    level: AtomicUsize,
+    /// When it is asked next whether it must end; microseconds after `begun`.
+    due_us: AtomicU64,
+    /// Can its work be ended and begun again?
+    pub(super) can_restart: bool,
+    is_interrupted: AtomicBool,
+    pub(super) thread: Option<Pid>,
+}
+
+/// The processor's time of this thread.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn").field("level", &self.level).finish_non_exhaustive()
+    }
+}
+
+impl Turn {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        level: usize,
+        budget: Option<Duration>,
+        can_restart: bool,
+        thread: Option<Pid>,
+    ) -> Self {
+        let turn = Self {
+            shared: Arc::clone(shared),
+            begun: Instant::now(),
+            worked_before: thread_time(),
+            level: AtomicUsize::new(level),
+            due_us: AtomicU64::new(0),
+            can_restart,
+            is_interrupted: AtomicBool::new(false),
+            thread,
+        };
+        turn.set_due(budget);
+        turn
+    }
+
+    pub(super) fn level(&self) -> usize {
+        self.level.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_level(&self, level: usize) {
+        self.level.store(level, Ordering::Relaxed);
+    }
+
+    /// How long the work took so far: the processor's time, so that it does not matter how busy the machine is, but
+    /// also a part of the time that went by, since it holds a place while it waits. To be asked by its own thread.
+    pub(super) fn worked(&self) -> Duration {
+        thread_time().saturating_sub(self.worked_before).max(self.begun.elapsed() / WAITING)
+    }
+
+    /// It is asked again when it has run for so long; `None`: never.
+    pub(super) fn set_due(&self, after: Option<Duration>) {
+        let micros = after.and_then(|after| u64::try_from(after.as_micros()).ok());
+        self.due_us.store(micros.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Must the work end now, to be begun again later? Asked by the work itself, now and then.
+    pub(crate) fn must_end(&self) -> bool {
+        if self.is_interrupted() {
+            return true;
+        }
+        let due_us = self.due_us.load(Ordering::Relaxed);
+        if due_us == u64::MAX || self.begun.elapsed() < Duration::from_micros(due_us) {
+            return false;
+        }
+        if self.shared.must_end(self) {
+            self.is_interrupted.store(true, Ordering::Relaxed);
+        }
+        self.is_interrupted()
+    }
+
+    /// Was the work told to end? What it came to does not count then.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.is_interrupted.load(Ordering::Relaxed)
+    }
+}

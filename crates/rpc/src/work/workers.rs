@@ -1,0 +1,522 @@
+//! The threads, and the levels that they work at.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use esker_primitives::sync::{Condvar, Mutex, MutexGuard};
+use rustix::process::Pid;
+use tokio::sync::oneshot;
+
+use super::queue::{Job, Queue, Task};
+use super::{Client, Lane, Turn, usage};
+use crate::CallContext;
+
+/// How long a thread waits for work before it ends.
+const IDLE: Duration = Duration::from_secs(10);
+/// How often it is looked for jobs that hold a place for too long, while others wait.
+const RELIEF_TICK: Duration = Duration::from_millis(20);
+/// A job is late that has not ended after so many times what its level allows.
+const LATE: u32 = 3;
+/// A job that has run for longer than its level allows is asked again after this time, while nobody waits.
+const ASK_AGAIN: Duration = Duration::from_millis(2);
+/// Least threads of [`SHORT`]: short work may wait for a lock.
+const MIN_SHORT: usize = 4;
+/// Least threads of any other level.
+const MIN_WORKERS: usize = 2;
+/// Most threads of any level.
+const MAX_WORKERS: usize = 16;
+
+/// The level of short work.
+const SHORT: usize = 0;
+/// The first level of everything else.
+const FIRST: usize = 1;
+/// The lowest level at which a job begins: that of a client whose last one took long.
+const LOWEST_START: usize = 3;
+const LEVELS: usize = 5;
+
+/// How long a job may run at each level while others wait there. [`SHORT`] and the last one have no bound.
+const BUDGETS: [Option<Duration>; LEVELS] = [
+    None,
+    Some(Duration::from_millis(5)),
+    Some(Duration::from_millis(50)),
+    Some(Duration::from_secs(1)),
+    None,
+];
+/// The nice value of each level's threads, over that of the process: what is served at once goes before all long
+/// work, and short calls go before long ones.
+const NICE: [i32; LEVELS] = [0, 1, 2, 4, 8];
+
+/// A job was not taken, since too many wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many calls wait")]
+pub struct Busy;
+
+/// How far a job came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    Done,
+    /// It was ended, and has to be begun again.
+    Again,
+}
+
+/// The threads of one server. Dropping it ends those that have nothing to do.
+#[derive(Debug)]
+pub(super) struct Workers(Arc<Shared>);
+
+pub(super) struct Shared {
+    /// Threads of each level that work at once.
+    sizes: [usize; LEVELS],
+    /// Jobs that may wait: short ones, and others.
+    queue: usize,
+    started: Instant,
+    state: Mutex<State>,
+    /// Wakes idle threads of a level.
+    wake: [Condvar; LEVELS],
+    /// Wakes the thread that starts the others.
+    wake_manager: Condvar,
+    waiting: AtomicUsize,
+    refused: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    levels: [Level; LEVELS],
+    has_manager: bool,
+    /// The manager sleeps until it is woken.
+    is_manager_idle: bool,
+    is_closed: bool,
+}
+
+#[derive(Default)]
+struct Level {
+    waiting: Queue,
+    /// The runs that take a place here. More than there are places only where some do not end in time.
+    running: Vec<Arc<Turn>>,
+    /// Jobs that were chosen, for threads that are to take them. Their places are taken already.
+    chosen: Vec<Job>,
+    /// Threads that wait for a job.
+    idle: usize,
+    /// Threads that are being started.
+    starting: usize,
+}
+
+impl Level {
+    fn places_taken(&self) -> usize {
+        self.running.len() + self.chosen.len()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("sizes", &self.sizes).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.0.state.lock().is_closed = true;
+        self.0.wake_manager.notify_all();
+        self.0.wake.iter().for_each(|wake| {
+            wake.notify_all();
+        });
+    }
+}
+
+impl Workers {
+    pub(super) fn new(processors: usize, queue: usize) -> Self {
+        let workers = processors.clamp(MIN_WORKERS, MAX_WORKERS);
+        let mut sizes = [workers; LEVELS];
+        sizes[SHORT] = (2 * workers).max(MIN_SHORT);
+        Self(Arc::new(Shared {
+            sizes,
+            queue: queue.max(1),
+            started: Instant::now(),
+            state: Mutex::new_named("rpc.work", State::default()),
+            wake: Default::default(),
+            wake_manager: Condvar::new(),
+            waiting: AtomicUsize::new(0),
+            refused: AtomicU64::new(0),
+        }))
+    }
+
+    /// Jobs that wait, that run, and that were refused.
+    pub(super) fn counts(&self) -> (usize, usize, u64) {
+        let state = self.0.state.lock();
+        let sum = |count: fn(&Level) -> usize| state.levels.iter().map(count).sum();
+        let waiting = sum(|level| level.waiting.len());
+        (waiting, sum(Level::places_taken), self.0.refused.load(Ordering::Relaxed))
+    }
+
+    /// A client reads again: its jobs may run.
+    pub(super) fn look_again(&self) {
+        if self.0.waiting.load(Ordering::Relaxed) > 0 {
+            self.0.dispatch_all(&mut self.0.state.lock(), None);
+        }
+    }
+
+    /// Jobs may have been cancelled.
+    pub(super) fn drop_cancelled(&self) {
+        if self.0.waiting.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let mut state = self.0.state.lock();
+        state.levels.iter_mut().for_each(|level| level.waiting.drop_cancelled());
+        self.0.count_waiting(&state);
+    }
+
+    /// Runs work on a thread when its turn comes. Where it `can_restart` it may be told to end, by its context; then it
+    /// gives nothing, and is run again later.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        client: &Client,
+        lane: Lane,
+        can_restart: bool,
+        context: &CallContext,
+        mut work: impl FnMut(&CallContext) -> Option<T> + Send + 'static,
+    ) -> Result<std::thread::Result<T>, Busy> {
+        let (sender, receiver) = oneshot::channel();
+        let mut sender = Some(sender);
+        let of_call = context.clone();
+        let task: Task = Box::new(move |turn| {
+            let context = of_call.with_turn(turn);
+            // Unwind safety: as for every handler; see `Method::call`.
+            let done = match catch_unwind(AssertUnwindSafe(|| work(&context))) {
+                Ok(None) if context.must_restart() => return Progress::Again,
+                Ok(None) => return Progress::Done,
+                Ok(Some(done)) => Ok(done),
+                Err(panic) => Err(panic),
+            };
+            if let Some(sender) = sender.take() {
+                // Nobody waits any more, perhaps.
+                let _ = sender.send(done);
+            }
+            Progress::Done
+        });
+        let is_cancelled = context.flag();
+        let job = Job { client: client.clone(), lane, can_restart, is_cancelled, rank_us: 0, task };
+        self.0.submit(job);
+        // A job that is refused is dropped.
+        receiver.await.map_err(|_| Busy)
+    }
+}
+
+impl Shared {
+    fn period(&self) -> u64 {
+        usage::period(self.started.elapsed())
+    }
+
+    /// A job that comes now goes behind those with less.
+    fn rank_us(&self, job: &Job) -> u64 {
+        let now = self.started.elapsed();
+        usage::micros(now + job.client.put_off(job.lane, usage::period(now)))
+    }
+
+    fn submit(self: &Arc<Self>, mut job: Job) {
+        let level = match job.lane {
+            Lane::Short => SHORT,
+            Lane::Long => job.client.account().level().max(FIRST),
+        };
+        let mut state = self.state.lock();
+        self.start_manager(&mut state);
+        job.rank_us = self.rank_us(&job);
+        state.levels[level].waiting.push(job);
+        self.dispatch(&mut state, level, false);
+        let refused = self.refuse(&mut state, level);
+        self.count_waiting(&state);
+        drop(state);
+        drop(refused);
+    }
+
+    /// Takes out the job that comes last, if too many wait.
+    fn refuse(&self, state: &mut State, level: usize) -> Option<Job> {
+        let levels = if level == SHORT { SHORT..FIRST } else { FIRST..LEVELS };
+        let group = &mut state.levels[levels];
+        let waiting =
+            |group: &[Level]| group.iter().map(|level| level.waiting.len()).sum::<usize>();
+        if waiting(group) <= self.queue {
+            return None;
+        }
+        group.iter_mut().for_each(|level| level.waiting.drop_cancelled());
+        if waiting(group) <= self.queue {
+            return None;
+        }
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        group.iter_mut().max_by_key(|level| level.waiting.last_rank())?.waiting.take_last()
+    }
+
+    fn count_waiting(&self, state: &State) {
+        let waiting = state.levels.iter().map(|level| level.waiting.len()).sum();
+        self.waiting.store(waiting, Ordering::Relaxed);
+    }
+
+    /// `own`: the level of the thread that asks, if it takes a job itself next.
+    fn dispatch_all(&self, state: &mut State, own: Option<usize>) {
+        for level in SHORT..LEVELS {
+            self.dispatch(state, level, own == Some(level));
+        }
+        self.count_waiting(state);
+    }
+
+    /// Gives jobs of a level to threads, as long as there is room for them; the first one to the thread that asks, if
+    /// it `takes_one`.
+    fn dispatch(&self, state: &mut State, level: usize, takes_one: bool) {
+        let at = &mut state.levels[level];
+        let mut needs_thread = false;
+        while !at.waiting.is_empty() && at.places_taken() < self.sizes[level] {
+            let Some(job) = at.waiting.next() else { break };
+            job.client.account().running.fetch_add(1, Ordering::Relaxed);
+            at.chosen.push(job);
+            let for_others = at.chosen.len() - usize::from(takes_one);
+            if for_others > at.idle {
+                needs_thread = true;
+            } else if for_others > 0 {
+                self.wake[level].notify_one();
+            }
+        }
+        // While anything waits, the manager looks by itself.
+        if needs_thread || (state.is_manager_idle && !state.levels[level].waiting.is_empty()) {
+            self.wake_manager.notify_one();
+        }
+    }
+
+    /// Begins a chosen job.
+    fn begin(self: &Arc<Self>, at: &mut Level, level: usize, thread: Option<Pid>) -> Option<Run> {
+        // In the order in which they were chosen; there are a few at most.
+        let job = (!at.chosen.is_empty()).then(|| at.chosen.remove(0))?;
+        let turn = Turn::new(self, level, BUDGETS[level], job.can_restart, thread);
+        let turn = Arc::new(turn);
+        at.running.push(Arc::clone(&turn));
+        Some(Run { job, turn })
+    }
+
+    /// Ends a run: counts what it took, and chooses what comes next. Gives the level that its thread is of now.
+    fn ended(self: &Arc<Self>, run: Run, progress: Progress) -> usize {
+        let Run { mut job, turn } = run;
+        let took = turn.worked();
+        let account = job.client.account();
+        let mut state = self.state.lock();
+        let level = turn.level();
+        state.levels[level].running.retain(|other| !Arc::ptr_eq(other, &turn));
+        account.running.fetch_sub(1, Ordering::Relaxed);
+        job.client.charge(job.lane, took, self.period());
+        if job.lane == Lane::Long {
+            let fits = |level: &usize| BUDGETS[*level].is_some_and(|budget| took < budget);
+            account.set_level((FIRST..LOWEST_START).find(fits).unwrap_or(LOWEST_START));
+            if progress == Progress::Again {
+                job.rank_us = self.rank_us(&job);
+                state.levels[(level + 1).min(LEVELS - 1)].waiting.push(job);
+            }
+        }
+        self.dispatch_all(&mut state, Some(level));
+        level
+    }
+
+    /// A run has taken longer than its level allows. It goes on at the next one if there is room, or if nobody
+    /// waits for its place; otherwise it must end.
+    pub(super) fn must_end(&self, turn: &Turn) -> bool {
+        let mut state = self.state.lock();
+        let level = turn.level();
+        let (Some(budget), true) = (BUDGETS[level], level + 1 < LEVELS) else {
+            turn.set_due(None);
+            return false;
+        };
+        let left = budget.saturating_sub(turn.worked());
+        if !left.is_zero() || !state.levels[level].waiting.has_next() {
+            turn.set_due(Some(turn.begun.elapsed() + left.max(ASK_AGAIN)));
+            return false;
+        }
+        if state.levels[level + 1].places_taken() < self.sizes[level + 1] {
+            self.move_down(&mut state, turn);
+            return false;
+        }
+        turn.set_due(Some(turn.begun.elapsed() + ASK_AGAIN));
+        turn.can_restart
+    }
+
+    /// Lets a run go on at the next level, and its place be taken by another.
+    fn move_down(&self, state: &mut State, turn: &Turn) {
+        let level = turn.level();
+        let running = &mut state.levels[level].running;
+        let Some(at) = running.iter().position(|other| std::ptr::eq(&**other, turn)) else {
+            return;
+        };
+        let turn = running.swap_remove(at);
+        turn.set_level(level + 1);
+        turn.set_due(BUDGETS[level + 1]);
+        lower_priority(turn.thread, level + 1);
+        state.levels[level + 1].running.push(turn);
+        self.dispatch(state, level, false);
+    }
+
+    /// Moves runs down that do not end although they should, while others wait: work that can't be ended, or does not
+    /// ask. No more than a level has places, so that threads do not become many.
+    fn relieve(&self, state: &mut State) {
+        for (level, budget) in BUDGETS.iter().enumerate().take(LEVELS - 1).skip(FIRST) {
+            let Some(budget) = *budget else { continue };
+            while state.levels[level].waiting.has_next()
+                && state.levels[level].places_taken() >= self.sizes[level]
+                && state.levels[level + 1].places_taken() < 2 * self.sizes[level + 1]
+            {
+                let running = &state.levels[level].running;
+                let late = running.iter().find(|turn| turn.begun.elapsed() > LATE * budget);
+                let Some(turn) = late.cloned() else { break };
+                self.move_down(state, &turn);
+            }
+        }
+    }
+
+    /// The thread that starts the others: threads inherit the priority of the one that starts them, which must not
+    /// be a lowered one.
+    fn start_manager(self: &Arc<Self>, state: &mut State) {
+        if state.has_manager || state.is_closed {
+            return;
+        }
+        let weak = Arc::downgrade(self);
+        let thread = std::thread::Builder::new().name("esker-work".to_owned());
+        state.has_manager = thread.spawn(move || manage(&weak)).is_ok();
+    }
+
+    /// Starts threads for chosen jobs that no idle one takes.
+    fn start_threads(self: &Arc<Self>, state: &mut State) {
+        for level in SHORT..LEVELS {
+            loop {
+                let at = &mut state.levels[level];
+                if at.chosen.len() <= at.idle + at.starting {
+                    break;
+                }
+                at.starting += 1;
+                let shared = Arc::clone(self);
+                let thread = std::thread::Builder::new().name(format!("esker-work-{level}"));
+                if thread.spawn(move || shared.work(level)).is_err() {
+                    tracing::error!("no thread can be started");
+                    at.starting -= 1;
+                    // Nobody takes the job; its caller is told.
+                    if let Some(job) = at.chosen.pop() {
+                        job.client.account().running.fetch_sub(1, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The life of a thread.
+    fn work(self: Arc<Self>, mut level: usize) {
+        lower_priority(None, level);
+        let thread = Some(rustix::thread::gettid());
+        let mut is_new = true;
+        while let Some(mut run) = self.wait(level, thread, std::mem::take(&mut is_new)) {
+            let progress = (run.job.task)(&run.turn);
+            level = self.ended(run, progress);
+        }
+    }
+
+    /// Waits for a job of a level.
+    fn wait(self: &Arc<Self>, level: usize, thread: Option<Pid>, is_new: bool) -> Option<Run> {
+        let mut state = self.state.lock();
+        if is_new {
+            state.levels[level].starting -= 1;
+        }
+        let deadline = Instant::now() + IDLE;
+        loop {
+            let at = &mut state.levels[level];
+            if let Some(run) = self.begin(at, level, thread) {
+                return Some(run);
+            }
+            // Threads come down from other levels; as many wait as have places, since each keeps memory of its own.
+            if state.is_closed || state.levels[level].idle >= self.sizes[level] {
+                return None;
+            }
+            state.levels[level].idle += 1;
+            let is_late = self.wake[level].wait_until(&mut state, deadline).timed_out();
+            state.levels[level].idle -= 1;
+            if is_late && state.levels[level].chosen.is_empty() {
+                return None;
+            }
+        }
+    }
+}
+
+/// A job and its run.
+struct Run {
+    job: Job,
+    turn: Arc<Turn>,
+}
+
+fn manage(weak: &Weak<Shared>) {
+    while let Some(shared) = weak.upgrade() {
+        let mut state = shared.state.lock();
+        if state.is_closed {
+            return;
+        }
+        shared.start_threads(&mut state);
+        shared.relieve(&mut state);
+        shared.start_threads(&mut state);
+        wait_for_news(&shared, &mut state);
+    }
+}
+
+fn wait_for_news(shared: &Shared, state: &mut MutexGuard<'_, State>) {
+    if state.levels.iter().any(|level| !level.waiting.is_empty()) {
+        shared.wake_manager.wait_for(state, RELIEF_TICK);
+    } else {
+        state.is_manager_idle = true;
+        shared.wake_manager.wait(state);
+        state.is_manager_idle = false;
+    }
+}
+
+/// Puts a thread, by default this one, behind those that do more urgent work. Where the system does not let it, all
+/// are equal.
+fn lower_priority(thread: Option<Pid>, level: usize) {
+    // Elsewhere it would be the priority of the whole process.
+    if cfg!(target_os = "linux") && NICE[level] > 0 {
+        let _ = rustix::process::setpriority_process(thread, NICE[level]);
+    }
+}
+
+/// What was thrown, as text.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::work::{Work, WorkConfig};
+
+    #[test]
+    fn of_too_many_jobs_the_last_one_is_refused() {
+        let work = Work::new(WorkConfig { queue: 3, ..WorkConfig::default() });
+        let client = work.client(None);
+        let shared = &work.workers().0;
+        let mut state = shared.state.lock();
+        let mut add = |level: usize, rank_us| {
+            let is_cancelled = Arc::default();
+            let (client, task) = (client.clone(), Box::new(|_: &_| Progress::Done));
+            let lane = Lane::Long;
+            let job = Job { client, lane, can_restart: false, is_cancelled, rank_us, task };
+            let cancel = Arc::clone(&job.is_cancelled);
+            state.levels[level].waiting.push(job);
+            (cancel, shared.refuse(&mut state, FIRST).map(|job| job.rank_us))
+        };
+        let (cancel, none) = add(FIRST, 10);
+        assert_eq!(none, None);
+        assert_eq!(add(LOWEST_START, 20).1, None);
+        assert_eq!(add(FIRST, 30).1, None);
+        assert_eq!(add(FIRST, 15).1, Some(30), "not the one that came last of all");
+        assert_eq!(add(FIRST, 40).1, Some(40));
+        assert_eq!(add(FIRST, 11).1, Some(20));
+        cancel.store(true, Ordering::Relaxed);
+        assert_eq!(add(FIRST, 50).1, None, "what nobody waits for makes room first");
+        drop(state);
+        assert_eq!(work.stats().refused, 3);
+    }
+}

@@ -1,0 +1,405 @@
+//! Shares of threads and of memory: what a connection gets, whatever the others do.
+
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::Poll;
+use std::time::Duration;
+
+use esker_rpc::evm::{self, BatchAnswer, Limits};
+use esker_rpc::work::{
+    Client, MemoryError, MemoryRelief, ReplyBytes, SMALL_REPLY, Work, WorkConfig,
+};
+use esker_rpc::{CallContext, Caller, GivenUp, MethodTable, NoArgs, RpcError, Service, j2};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+
+/// What no test waits longer for.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Places of all levels of two processors but the one for short work.
+const PLACES: usize = 8;
+/// Replies that are counted.
+const LARGE: usize = 100_000;
+
+fn work() -> Work {
+    with(WorkConfig { processors: 2, ..WorkConfig::default() })
+}
+
+fn with(config: WorkConfig) -> Work {
+    Work::new(WorkConfig { processors: 2, ..config })
+}
+
+fn caller(client: &Client) -> Caller {
+    Caller { client: Some(client.clone()), ..Caller::default() }
+}
+
+fn run<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        tokio::time::timeout(PATIENCE, future).await.expect("still not so after a long time")
+    })
+}
+
+/// Methods that take as long as a test wants.
+#[derive(Default)]
+struct Toy {
+    begun: AtomicUsize,
+    running: AtomicUsize,
+    most: AtomicUsize,
+    go: AtomicBool,
+}
+
+impl Toy {
+    /// Works until it is told to end, or may go.
+    fn spin(&self, is_told: impl Fn() -> bool) -> Result<&'static str, RpcError> {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(running, Ordering::SeqCst);
+        let mut outcome = Ok("done");
+        while !self.go.load(Ordering::SeqCst) {
+            if is_told() {
+                outcome = Err(RpcError::new("told to end"));
+                break;
+            }
+            std::thread::yield_now();
+        }
+        self.running.fetch_sub(1, Ordering::SeqCst);
+        outcome
+    }
+
+    async fn until_begun(&self, jobs: usize) {
+        while self.begun.load(Ordering::SeqCst) < jobs {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    async fn until_none_runs(&self) {
+        while self.running.load(Ordering::SeqCst) > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+fn toy() -> (Arc<Toy>, Service) {
+    let toy = Arc::new(Toy::default());
+    let service = MethodTable::new("toy")
+        .on_blocking_with("endless", |toy: &Toy, _: NoArgs, context: &CallContext| {
+            toy.spin(|| context.is_cancelled())
+        })
+        .on_blocking("deaf", |toy: &Toy, _: NoArgs| toy.spin(|| false))
+        .on_blocking("quick", |_: &Toy, _: NoArgs| Ok("quick"))
+        .on_blocking("large", |_: &Toy, _: NoArgs| Ok("x".repeat(LARGE)))
+        .on_blocking("panics", |_: &Toy, _: NoArgs| -> Result<(), RpcError> { panic!("ouch") })
+        .on_blocking("short", |_: &Toy, _: NoArgs| Ok("short"))
+        .short()
+        .bind(Arc::clone(&toy));
+    (toy, service)
+}
+
+/// The reply to a call over a connection.
+fn call(service: &Service, client: &Client, method: &str) -> BoxFuture<'static, String> {
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"toy.{method}"}}"#);
+    let (service, caller) = (service.clone(), caller(client));
+    async move {
+        let json = Some("application/json");
+        let reply = j2::handle(&service, "POST", json, body.as_bytes(), &caller).await;
+        String::from_utf8(reply.body.into_vec()).unwrap()
+    }
+    .boxed()
+}
+
+fn said(result: &str) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"result\":\"{result}\",\"id\":1}}\n")
+}
+
+fn failed(text: &str) -> String {
+    let error = format!(r#"{{"code":-32000,"message":"{text}","data":null}}"#);
+    format!("{{\"jsonrpc\":\"2.0\",\"error\":{error},\"id\":1}}\n")
+}
+
+#[test]
+fn no_more_jobs_run_than_there_are_places() {
+    let (toy, service) = toy();
+    let work = work();
+    let clients: Vec<_> = (0..8).map(|_| work.client(None)).collect();
+    run(async {
+        let calls =
+            clients.iter().flat_map(|client| (0..4).map(|_| call(&service, client, "deaf")));
+        let calls = tokio::spawn(join_all(calls.collect::<Vec<_>>()));
+        toy.until_begun(2).await;
+        toy.go.store(true, Ordering::SeqCst);
+        for reply in calls.await.unwrap() {
+            assert_eq!(reply, said("done"));
+        }
+        assert!(toy.most.load(Ordering::SeqCst) <= 2 * PLACES);
+        // A place is free a moment after its job has answered.
+        for _ in 0..10_000 {
+            if work.stats().running == 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let stats = work.stats();
+        assert_eq!((stats.waiting, stats.running, stats.refused), (0, 0, 0));
+    });
+}
+
+#[test]
+fn endless_calls_delay_neither_short_ones_nor_sends() {
+    // Work that never asks whether to go on is given other places, as far as there are any.
+    for (endless, attackers) in [("endless", 64), ("deaf", 4)] {
+        let (toy, service) = toy();
+        let work = work();
+        run(async {
+            let attackers: Vec<_> = (0..attackers).map(|_| work.client(None)).collect();
+            let calls = attackers.iter().map(|client| call(&service, client, endless));
+            let calls = tokio::spawn(join_all(calls.collect::<Vec<_>>()));
+            toy.until_begun(2).await;
+            let honest = work.client(None);
+            for _ in 0..20 {
+                // Nothing of the attackers' ends before these do.
+                assert_eq!(call(&service, &honest, "short").await, said("short"));
+                assert_eq!(call(&service, &honest, "quick").await, said("quick"));
+            }
+            toy.go.store(true, Ordering::SeqCst);
+            for reply in calls.await.unwrap() {
+                assert_eq!(reply, said("done"), "also what was ended comes to its end");
+            }
+        });
+    }
+}
+
+#[test]
+fn calls_of_a_client_that_leaves_are_dropped() {
+    let (toy, service) = toy();
+    let work = work();
+    run(async {
+        let clients: Vec<_> = (0..32).map(|_| work.client(None)).collect();
+        let calls = clients.iter().map(|client| call(&service, client, "endless"));
+        let calls = tokio::spawn(join_all(calls.collect::<Vec<_>>()));
+        toy.until_begun(2).await;
+        calls.abort();
+        assert!(calls.await.is_err());
+        let stats = work.stats();
+        assert_eq!(stats.waiting, 0, "what waits is dropped at once");
+        toy.until_none_runs().await;
+        // All places are free again.
+        assert_eq!(call(&service, &clients[0], "quick").await, said("quick"));
+    });
+}
+
+#[test]
+fn of_too_many_calls_some_are_refused_at_once() {
+    let (toy, service) = toy();
+    let work = with(WorkConfig { queue: 3, ..WorkConfig::default() });
+    run(async {
+        let clients: Vec<_> = (0..40).map(|_| work.client(None)).collect();
+        let calls: Vec<_> =
+            clients.iter().map(|client| tokio::spawn(call(&service, client, "deaf"))).collect();
+        // What neither runs nor waits is answered while the others go on.
+        while work.stats().refused < 40 - 2 * PLACES as u64 - 3 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        toy.go.store(true, Ordering::SeqCst);
+        let (mut done, mut refused) = (0, 0);
+        for reply in calls {
+            let reply = reply.await.unwrap();
+            assert!(reply == said("done") || reply == failed("too many calls wait"), "{reply}");
+            if reply == said("done") { done += 1 } else { refused += 1 }
+        }
+        assert_eq!((done + refused, refused), (40, work.stats().refused));
+        assert_eq!(call(&service, &clients[0], "quick").await, said("quick"));
+    });
+}
+
+#[test]
+fn work_off_the_thread_counts_for_its_caller() {
+    let (service, work) = (
+        MethodTable::new("toy")
+            .on_async("off", |_: Arc<()>, _: NoArgs| async {
+                let name = || std::thread::current().name().map(str::to_owned);
+                Ok(esker_rpc::off_thread(name).await.unwrap())
+            })
+            .on_async("panics", |_: Arc<()>, _: NoArgs| async {
+                let done: Result<(), GivenUp> = esker_rpc::off_thread(|| panic!("ouch")).await;
+                done.map_err(|error| RpcError::new(error.to_string()))
+            })
+            .bind(Arc::new(())),
+        work(),
+    );
+    let client = work.client(None);
+    run(async {
+        assert_eq!(call(&service, &client, "off").await, said("esker-work-0"));
+        assert_eq!(call(&service, &client, "panics").await, failed("method handler crashed"));
+    });
+}
+
+#[test]
+fn a_panic_is_answered_and_leaves_its_place() {
+    let (_, service) = toy();
+    let work = work();
+    let client = work.client(None);
+    run(async {
+        for _ in 0..2 * PLACES {
+            assert_eq!(call(&service, &client, "panics").await, failed("method handler crashed"));
+        }
+        assert_eq!(call(&service, &client, "quick").await, said("quick"));
+    });
+}
+
+#[test]
+fn no_work_begins_for_a_client_that_does_not_read() {
+    let (_, service) = toy();
+    let work = work();
+    let (client, other) = (work.client(None), work.client(None));
+    let mut unread = ReplyBytes::counted(vec![1; 1_000_000], Some(&client)).unwrap();
+    unread.mark_sent();
+    run(async {
+        let mut blocked = call(&service, &client, "quick");
+        let pending = poll_fn(|cx| Poll::Ready(blocked.as_mut().poll(cx).is_pending())).await;
+        assert!(pending);
+        assert_eq!(call(&service, &other, "quick").await, said("quick"));
+        assert_eq!(work.stats().waiting, 1);
+        assert!(client.unread_for_ms().is_some());
+        drop(unread);
+        client.written().await;
+        assert_eq!(blocked.await, said("quick"));
+        assert_eq!(client.unread_for_ms(), None);
+    });
+}
+
+#[test]
+fn replies_share_a_memory() {
+    let (_, service) = toy();
+    let limits = WorkConfig {
+        reply_memory: 5 * LARGE / 2,
+        connection_reply_memory: 3 * LARGE / 2,
+        ..WorkConfig::default()
+    };
+    let work = with(limits);
+    let [a, b, c] = [(); 3].map(|()| work.client(None));
+    run(async {
+        let hold = |client: &Client| ReplyBytes::counted(vec![0; LARGE], Some(client));
+        let of_a = hold(&a).unwrap();
+        assert_eq!(hold(&a).unwrap_err(), MemoryError::TooLarge);
+        assert_eq!(call(&service, &a, "large").await, failed("response too large"));
+        let of_b = hold(&b).unwrap();
+        assert_eq!(hold(&c).unwrap_err(), MemoryError::Full);
+        assert_eq!(call(&service, &c, "large").await, failed("too many large replies at once"));
+        assert_eq!(call(&service, &c, "quick").await, said("quick"), "small ones are not counted");
+        assert!(hold(&c).is_err() && ReplyBytes::counted(vec![0; SMALL_REPLY], Some(&c)).is_ok());
+        let stats = work.stats();
+        assert_eq!((stats.reply_bytes, stats.replies_refused), (2 * LARGE, 5));
+        drop(of_a);
+        assert_eq!(call(&service, &c, "large").await, said(&"x".repeat(LARGE)));
+        drop(of_b);
+        assert_eq!(work.stats().reply_bytes, 0);
+    });
+}
+
+#[test]
+fn what_is_left_unread_makes_room() {
+    #[derive(Debug)]
+    struct Close(Client, mpsc::Sender<()>);
+
+    impl MemoryRelief for Close {
+        fn relieve(&self) -> Option<Client> {
+            self.1.send(()).unwrap();
+            Some(self.0.clone())
+        }
+    }
+
+    let work = with(WorkConfig { reply_memory: LARGE, ..WorkConfig::default() });
+    let [deaf, honest] = [(); 2].map(|()| work.client(None));
+    let (told, asked) = mpsc::channel();
+    work.set_relief(Box::new(Close(deaf.clone(), told)));
+    let hold = |client: &Client| ReplyBytes::counted(vec![0; LARGE], Some(client));
+    let unread = hold(&deaf).unwrap();
+    // What the connection holds that is being closed counts no more, although it goes a moment later.
+    let held = hold(&honest).unwrap();
+    assert_eq!(asked.try_iter().count(), 1);
+    assert!(deaf.is_written_off() && !honest.is_written_off());
+    assert_eq!(work.stats().reply_bytes, LARGE);
+    // It is closed once, and holds nothing any more.
+    assert_eq!(hold(&honest).unwrap_err(), MemoryError::Full);
+    drop(unread);
+    assert_eq!(work.stats().reply_bytes, LARGE);
+    drop(held);
+    assert_eq!(hold(&deaf).unwrap_err(), MemoryError::Full);
+    assert_eq!(work.stats().reply_bytes, 0);
+}
+
+#[test]
+fn a_batch_is_made_as_fast_as_it_is_taken() {
+    let made = Arc::new(AtomicUsize::new(0));
+    let service = MethodTable::new("toy")
+        .on_list_blocking("large", |made: &AtomicUsize, ()| {
+            made.fetch_add(1, Ordering::SeqCst);
+            Ok("x".repeat(LARGE))
+        })
+        .bind(Arc::clone(&made));
+    let server = evm::Server::new(service, Limits::default());
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"toy_large"}"#;
+    let body = format!("[{}]", vec![call; 30].join(","));
+    let work = work();
+    let client = work.client(None);
+    let caller = caller(&client);
+    run(async {
+        let mut batch = BatchAnswer::new(&server, &caller, body.clone(), 2 * LARGE);
+        poll_fn(|cx| batch.poll_made(cx)).await;
+        assert_eq!((made.load(Ordering::SeqCst), batch.failed()), (2, None));
+        assert!(batch.take_whole().is_none());
+        let mut answer = Vec::new();
+        while let Some(part) = poll_fn(|cx| batch.poll_part(cx)).await {
+            assert!(work.stats().reply_bytes < 4 * LARGE);
+            answer.extend_from_slice(&part);
+        }
+        assert_eq!((made.load(Ordering::SeqCst), batch.failed()), (30, Some(false)));
+        let whole = server.answer(body.as_bytes(), None, &Caller::default()).await;
+        assert_eq!(answer, whole.into_bytes());
+        assert_eq!(work.stats().reply_bytes, 0);
+    });
+}
+
+#[test]
+fn a_batch_ends_with_errors_where_no_more_can_be_held() {
+    let service = MethodTable::new("toy")
+        .on_list_blocking("large", |(): &(), ()| Ok("x".repeat(LARGE)))
+        .bind(Arc::new(()));
+    let server = evm::Server::new(service, Limits::default());
+    let call = |id: usize| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"toy_large"}}"#);
+    let body = format!("[{},{},{}]", call(0), call(1), call(2));
+    let limits = WorkConfig { connection_reply_memory: 3 * LARGE / 2, ..WorkConfig::default() };
+    let work = with(limits);
+    let client = work.client(None);
+    run(async {
+        let answer = server.answer(body.as_bytes(), None, &caller(&client)).await;
+        let error = |id: usize| {
+            let error = r#"{"code":-32003,"message":"response too large"}"#;
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
+        };
+        let result = format!(r#"{{"jsonrpc":"2.0","id":0,"result":"{}"}}"#, "x".repeat(LARGE));
+        let expected = format!("[{result},{},{}]\n", error(1), error(2));
+        assert_eq!(String::from_utf8(answer.into_bytes()).unwrap(), expected);
+    });
+}
+
+#[test]
+fn a_small_batch_is_whole() {
+    let service = MethodTable::new("toy").on_list("one", |(): &(), ()| Ok(1)).bind(Arc::new(()));
+    let server = evm::Server::new(service, Limits::default());
+    let work = work();
+    let caller = caller(&work.client(None));
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"toy_one"}"#;
+    run(async {
+        for body in [format!("[{call},{call}]"), "[]".to_owned(), "[".to_owned(), "[1]".to_owned()]
+        {
+            let mut batch = BatchAnswer::new(&server, &caller, body.clone(), 0);
+            poll_fn(|cx| batch.poll_made(cx)).await;
+            let whole = server.answer(body.as_bytes(), None, &caller).await;
+            assert_eq!(batch.failed(), Some(whole.failed), "{body}");
+            assert_eq!(batch.take_whole().unwrap().into_vec(), whole.into_bytes(), "{body}");
+        }
+    });
+    assert!(evm::is_batch(b" \n[") && !evm::is_batch(b"{[") && !evm::is_batch(b""));
+}

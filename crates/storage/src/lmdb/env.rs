@@ -1,0 +1,141 @@
+//! An LMDB environment: the file, mapped. The only file with `unsafe`.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use heed::types::Bytes;
+use heed::{Database, Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn, WithoutTls};
+
+use super::room::reserve_reader_table;
+use crate::folder::{Folder, cannot};
+use crate::meta::OpenOptions;
+use crate::readers::Readers;
+use crate::{StorageError, StorageResult, WriteSet};
+
+/// Snapshots that can be open at the same time: more than requests in flight. 64 bytes each, in a file.
+pub(super) const MAX_READERS: u32 = 2048;
+/// Maps are whole pages of the largest kind that systems use.
+const MAP_GRAIN: u64 = 64 << 10;
+
+/// What the store and its snapshots hold together. Fields are dropped in this order: idle transactions, the
+/// environment, the folder's lock, the folder if it is temporary.
+pub(super) struct Environment {
+    pub(super) readers: Readers<RoTxn<'static, WithoutTls>>,
+    pub(super) db: Database<Bytes, Bytes>,
+    pub(super) env: Env<WithoutTls>,
+    map_size: u64,
+    max_readers: u32,
+    /// What an earlier environment of the file wrote last may not be on the disk.
+    unsynced: AtomicBool,
+    _folder: Arc<Folder>,
+}
+
+impl Environment {
+    /// Maps the database of `folder`, which is made if it is missing.
+    pub(super) fn open(folder: &Arc<Folder>, options: &OpenOptions) -> StorageResult<Self> {
+        let path = folder.database();
+        let map_size = options.map_size.next_multiple_of(MAP_GRAIN);
+        reserve_reader_table(&path)?;
+        let env = open_env(&path, map_size, options.durable)?;
+        let max_readers = env.info().maximum_number_of_readers;
+        let in_context = |error| backend(error, map_size, max_readers);
+        let mut txn = env.write_txn().map_err(in_context)?;
+        let db = env.create_database::<Bytes, Bytes>(&mut txn, None).map_err(in_context)?;
+        txn.commit().map_err(in_context)?;
+        let (readers, unsynced) = (Readers::new(), AtomicBool::new(false));
+        let _folder = Arc::clone(folder);
+        Ok(Self { readers, db, env, map_size, max_readers, unsynced, _folder })
+    }
+
+    /// As [`Self::open`], after an environment of the same file that failed ([`Self::is_broken`]). LMDB has put the
+    /// old content of the meta page back, at least in memory: no write may begin before it is on the disk, where the
+    /// new content could otherwise come back with a power cut, naming pages that are overwritten by then.
+    pub(super) fn open_again(folder: &Arc<Folder>, options: &OpenOptions) -> StorageResult<Self> {
+        Ok(Self { unsynced: AtomicBool::new(true), ..Self::open(folder, options)? })
+    }
+
+    /// Writes the set in one transaction. After an error nothing of it is in the store, unless the environment is
+    /// broken: then that shows when the file is opened again.
+    pub(super) fn write(&self, batch: &WriteSet) -> StorageResult<()> {
+        let in_context = |error| self.error(error);
+        if self.unsynced.load(Ordering::Acquire) {
+            self.env.force_sync().map_err(in_context)?;
+            self.unsynced.store(false, Ordering::Release);
+        }
+        let mut txn = self.env.write_txn().map_err(in_context)?;
+        for (key, value) in batch.iter() {
+            match value {
+                Some(value) => self.db.put(&mut txn, key, value).map_err(in_context)?,
+                None => {
+                    self.db.delete(&mut txn, key).map_err(in_context)?;
+                }
+            }
+        }
+        self.readers.commit(|| txn.commit()).map_err(in_context)
+    }
+
+    /// Whether LMDB refuses all further transactions, reads too: it does so for good after it could not write a
+    /// meta page. All other failures end their transaction and nothing else.
+    pub(super) fn is_broken(&self) -> bool {
+        self.env.read_txn().is_err_and(|error| is_panic(&error))
+    }
+
+    pub(super) fn error(&self, error: heed::Error) -> StorageError {
+        backend(error, self.map_size, self.max_readers)
+    }
+}
+
+/// Whether the error is that of a broken environment ([`Environment::is_broken`]).
+pub(super) fn is_panic(error: &heed::Error) -> bool {
+    matches!(error, heed::Error::Mdb(MdbError::Panic))
+}
+
+/// Maps the file.
+#[expect(unsafe_code, reason = "LMDB maps the file into memory and trusts it")]
+fn open_env(path: &Path, map_size: u64, durable: bool) -> StorageResult<Env<WithoutTls>> {
+    let size = usize::try_from(map_size)
+        .map_err(|_| StorageError::Backend(format!("map size {map_size} on this machine")))?;
+    // Never WRITE_MAP: data is written with system calls, which report a full or failing disk, where a write to
+    // mapped memory would end the process.
+    let mut flags = EnvFlags::NO_SUB_DIR;
+    if !durable {
+        flags |= EnvFlags::NO_SYNC;
+    }
+    let mut options = EnvOpenOptions::new().read_txn_without_tls();
+    options.map_size(size).max_readers(MAX_READERS);
+    // SAFETY: of the flags that can break something, only NO_SYNC is ever set, and only for a store that need not
+    // survive a power cut. The map is sound while nothing but LMDB changes the file: the folder's lock keeps other
+    // processes of ours out for as long as the environment lives (the lock is dropped after it), heed refuses a
+    // second environment of the same file in this process, and the file's size and pages were checked before.
+    let opened = unsafe { options.flags(flags).open(path) };
+    opened.map_err(|error| match error {
+        heed::Error::Io(error) if error.kind() == std::io::ErrorKind::OutOfMemory => {
+            let action = format!("cannot map {map_size} bytes of address space for");
+            cannot(action.trim_start_matches("cannot "), path, error)
+        }
+        heed::Error::Io(error) => cannot("open", path, error),
+        error => backend(error, map_size, MAX_READERS),
+    })
+}
+
+fn backend(error: heed::Error, map_size: u64, max_readers: u32) -> StorageError {
+    match error {
+        heed::Error::Mdb(MdbError::MapFull) => StorageError::Full { size: map_size },
+        heed::Error::Mdb(MdbError::ReadersFull) => {
+            StorageError::TooManySnapshots { max: max_readers }
+        }
+        heed::Error::Mdb(
+            kind @ (MdbError::Corrupted
+            | MdbError::PageNotFound
+            | MdbError::Invalid
+            | MdbError::VersionMismatch
+            | MdbError::Incompatible),
+        ) => StorageError::Corrupted(kind.to_string()),
+        heed::Error::Io(error) => StorageError::io("database", error),
+        heed::Error::Mdb(kind @ MdbError::Panic) => {
+            StorageError::io("database", std::io::Error::other(kind.to_string()))
+        }
+        error => StorageError::Backend(error.to_string()),
+    }
+}

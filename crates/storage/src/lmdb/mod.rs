@@ -1,0 +1,265 @@
+//! The store on disk: LMDB through heed.
+//!
+//! One environment with one unnamed database for everything. Read transactions are not bound to their thread. An
+//! environment that LMDB gives up (`env.rs`) is replaced by a new one of the same file.
+
+mod env;
+mod room;
+mod snapshot;
+
+use std::fmt;
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker_primitives::sync::RwLock;
+use heed::{CompactionOption, EnvClosingEvent};
+
+use self::env::{Environment, is_panic};
+use self::room::Room;
+use self::snapshot::LmdbSnapshot;
+use crate::check::{Thoroughness, check_file};
+use crate::folder::{DATABASE_FILE, Folder, cannot, create_private_dir, private_file, sync_dir};
+use crate::meta::OpenOptions;
+use crate::{KvRead, KvStore, StorageResult, WriteSet};
+
+/// How long to wait for the snapshots of a broken environment: they live for milliseconds.
+const CLOSING_WAIT: Duration = Duration::from_secs(1);
+
+/// A store in one LMDB file. Opened through [`crate::meta::open_dir`].
+pub struct LmdbStore {
+    slot: RwLock<Slot>,
+    options: OpenOptions,
+    room: Room,
+    folder: Arc<Folder>,
+}
+
+enum Slot {
+    Open(Arc<Environment>),
+    /// It broke. A file can be opened again only when its old environment is closed, with its last snapshot.
+    Closing(EnvClosingEvent),
+}
+
+impl LmdbStore {
+    /// Opens the database of `folder`, or makes a new one.
+    pub(crate) fn open(folder: Folder, options: &OpenOptions) -> StorageResult<Self> {
+        let path = folder.database();
+        let is_new = match fs::metadata(&path) {
+            Ok(meta) => meta.len() == 0,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
+            Err(error) => return Err(cannot("read", &path, error)),
+        };
+        if !is_new {
+            check_file(&path, Thoroughness::Quick)?;
+        }
+        let folder = Arc::new(folder);
+        let env = Arc::new(Environment::open(&folder, options)?);
+        if is_new && options.durable {
+            sync_dir(folder.path())?;
+        }
+        Ok(Self {
+            slot: RwLock::new_named("store environment", Slot::Open(env)),
+            options: *options,
+            room: Room::new(folder.path(), options.disk_reserve),
+            folder,
+        })
+    }
+
+    /// The folder that holds the database.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The environment; if it broke a moment ago, a new one.
+    fn env(&self) -> StorageResult<Arc<Environment>> {
+        loop {
+            let closing = match &*self.slot.read() {
+                Slot::Open(env) => return Ok(Arc::clone(env)),
+                Slot::Closing(closing) => closing.clone(),
+            };
+            if !closing.wait_timeout(CLOSING_WAIT) {
+                let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
+                return Err(cannot("reopen", &self.folder.database(), error));
+            }
+            let mut slot = self.slot.write();
+            match &*slot {
+                Slot::Open(env) => return Ok(Arc::clone(env)),
+                Slot::Closing(closing) if closing.wait_timeout(Duration::ZERO) => {
+                    let env = Arc::new(Environment::open_again(&self.folder, &self.options)?);
+                    *slot = Slot::Open(Arc::clone(&env));
+                    return Ok(env);
+                }
+                // Opened and broken again meanwhile.
+                Slot::Closing(_) => {}
+            }
+        }
+    }
+
+    /// Gives up a broken environment, unless somebody else has done so.
+    fn give_up(&self, broken: Arc<Environment>) {
+        let mut slot = self.slot.write();
+        if let Slot::Open(env) = &*slot
+            && Arc::ptr_eq(env, &broken)
+        {
+            tracing::warn!(folder = %self.folder().display(), "the database file is opened again");
+            broken.readers.drop_idle();
+            *slot = Slot::Closing(broken.env.clone().prepare_for_closing());
+        }
+    }
+}
+
+impl KvStore for LmdbStore {
+    fn snapshot(&self) -> StorageResult<Box<dyn KvRead>> {
+        let env = self.env()?;
+        match LmdbSnapshot::begin(&env) {
+            Ok(snapshot) => return Ok(Box::new(snapshot)),
+            Err(error) if is_panic(&error) => self.give_up(env),
+            Err(error) => return Err(env.error(error)),
+        }
+        let env = self.env()?;
+        let snapshot = LmdbSnapshot::begin(&env).map_err(|error| env.error(error))?;
+        Ok(Box::new(snapshot))
+    }
+
+    fn write(&self, batch: &WriteSet) -> StorageResult<()> {
+        batch.check()?;
+        self.check_room(batch.size_bytes())?;
+        let env = self.env()?;
+        let written = env.write(batch);
+        if written.is_err() && env.is_broken() {
+            self.give_up(env);
+        }
+        written.map_err(|error| self.room.explain(error, batch.size_bytes()))
+    }
+
+    fn flush(&self) -> StorageResult<()> {
+        let env = self.env()?;
+        env.env.force_sync().map_err(|error| env.error(error))
+    }
+
+    fn check_room(&self, bytes: usize) -> StorageResult<()> {
+        self.room.check(bytes)
+    }
+
+    /// Makes `to` a data folder with a compacted copy; it may exist, but hold no store.
+    fn backup(&self, to: &Path) -> StorageResult<()> {
+        create_private_dir(to)?;
+        let target = to.join(DATABASE_FILE);
+        let partial = to.join(format!("{DATABASE_FILE}.partial"));
+        if target.try_exists().map_err(|error| cannot("read", &target, error))? {
+            let error = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+            return Err(cannot("write the copy", &target, error));
+        }
+        let mut file = private_file()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&partial)
+            .map_err(|error| cannot("create", &partial, error))?;
+        let copied = self.copy_to(&mut file, &partial).and_then(|()| {
+            fs::rename(&partial, &target).map_err(|error| cannot("rename", &partial, error))?;
+            sync_dir(to)
+        });
+        if copied.is_err() {
+            // The copy's own error is what matters.
+            let _ = fs::remove_file(&partial);
+        }
+        copied
+    }
+
+    fn size_on_disk(&self) -> StorageResult<u64> {
+        let env = self.env()?;
+        env.env.real_disk_size().map_err(|error| env.error(error))
+    }
+
+    fn oldest_reader_ms(&self) -> Option<u64> {
+        self.env().ok()?.readers.oldest_ms()
+    }
+}
+
+impl LmdbStore {
+    fn copy_to(&self, file: &mut File, path: &Path) -> StorageResult<()> {
+        let env = self.env()?;
+        // LMDB reads under a transaction of its own, which should show as the open snapshot that it is.
+        let (ticket, idle) = env.readers.enter();
+        let copied = env.env.copy_to_file(file, CompactionOption::Enabled);
+        env.readers.leave(ticket, idle);
+        copied.map_err(|error| env.error(error))?;
+        file.sync_all().map_err(|error| cannot("flush", path, error))
+    }
+}
+
+impl fmt::Debug for LmdbStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LmdbStore({})", self.folder().display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::meta::open_dir;
+
+    fn numbered(number: u32) -> WriteSet {
+        let mut set = WriteSet::new();
+        set.put(b"number", &number.to_be_bytes());
+        set
+    }
+
+    fn number(reader: &dyn KvRead) -> u32 {
+        u32::from_be_bytes(reader.get(b"number").unwrap().unwrap().try_into().unwrap())
+    }
+
+    /// What `write` and `snapshot` do when LMDB says that the environment is broken.
+    fn break_env(store: &LmdbStore) {
+        let env = store.env().unwrap();
+        store.give_up(env);
+    }
+
+    #[test]
+    fn a_broken_environment_is_replaced_under_readers_and_writers() {
+        let place = tempfile::tempdir().unwrap();
+        let store = open_dir(place.path(), &OpenOptions::TEST).unwrap();
+        store.write(&numbered(0)).unwrap();
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let mut last = 0;
+                    while last < 50 {
+                        let now = number(&*store.snapshot().unwrap());
+                        assert!(now >= last, "{now} after {last}");
+                        last = now;
+                    }
+                });
+            }
+            for next in 1..=50 {
+                break_env(&store);
+                store.write(&numbered(next)).unwrap();
+                assert_eq!(number(&*store.snapshot().unwrap()), next);
+            }
+        });
+        assert_eq!(store.oldest_reader_ms(), None);
+    }
+
+    #[test]
+    fn a_snapshot_of_a_broken_environment_stays_good_and_holds_up_the_next() {
+        let place = tempfile::tempdir().unwrap();
+        let store = open_dir(place.path(), &OpenOptions::TEST).unwrap();
+        store.write(&numbered(1)).unwrap();
+        let old = store.snapshot().unwrap();
+        break_env(&store);
+        let error = store.write(&numbered(2)).unwrap_err();
+        assert!(error.is_temporary() && error.to_string().contains("reopen"), "{error}");
+        assert_eq!(number(&*old), 1);
+        drop(old);
+        store.write(&numbered(2)).unwrap();
+        assert_eq!(number(&*store.snapshot().unwrap()), 2);
+        // The folder is free when the store is gone, whatever came before.
+        drop(store);
+        open_dir(place.path(), &OpenOptions::TEST).unwrap();
+    }
+}

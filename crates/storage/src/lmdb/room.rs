@@ -1,0 +1,168 @@
+//! Room on the disk: what must be free before a write begins, and what is taken before it is needed.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use esker_primitives::sync::Mutex;
+use rustix::io::Errno;
+
+use super::env::MAX_READERS;
+use crate::folder::{cannot, private_file};
+use crate::{StorageError, StorageResult};
+
+/// The reserve is at most one part in so many of the whole disk: a small disk is not all reserve.
+const LEAST_PARTS: u64 = 32;
+/// Free space beyond a write's own size below which an input/output error is taken for a full disk: LMDB reports a
+/// write that was cut short so.
+const SHORT_WRITE_ROOM: u64 = 1 << 20;
+/// Bytes of the reader table: a slot each, and a header of less than a page.
+const READER_TABLE_BYTES: u64 = MAX_READERS as u64 * 64 + 4096;
+/// Unit of [`MetadataExt::blocks`].
+const BLOCK_BYTES: u64 = 512;
+
+/// How long what the system told about a disk is used.
+const FRESH: Duration = Duration::from_millis(10);
+
+/// The free space of a folder's disk.
+#[derive(Debug)]
+pub(super) struct Room {
+    path: PathBuf,
+    reserve: u64,
+    last: Mutex<Option<(Instant, Disk)>>,
+}
+
+/// A disk, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Disk {
+    /// Free for this user.
+    available: u64,
+    size: u64,
+}
+
+impl Room {
+    /// That of the disk of `path`, on which `reserve` bytes are to stay free; 0 asks for none.
+    pub(super) fn new(path: &Path, reserve: u64) -> Self {
+        Self { path: path.to_owned(), reserve, last: Mutex::new_named("store room", None) }
+    }
+
+    /// Refuses a write of so many bytes for which there is no room above the reserve.
+    pub(super) fn check(&self, bytes: usize) -> StorageResult<()> {
+        if self.reserve == 0 {
+            return Ok(());
+        }
+        // A system that does not tell is found out by the write itself.
+        let Some(disk) = self.disk() else { return Ok(()) };
+        let reserve = self.reserve.min(disk.size / LEAST_PARTS);
+        if disk.available >= reserve.saturating_add(bytes as u64) {
+            return Ok(());
+        }
+        Err(self.full(disk, reserve))
+    }
+
+    /// The error of a failed write of so many bytes, which may be an unclear form of a full disk.
+    pub(super) fn explain(&self, error: StorageError, bytes: usize) -> StorageError {
+        let StorageError::Io { error: cause, .. } = &error else { return error };
+        let Some(disk) = self.disk_now() else { return error };
+        let is_short = cause.raw_os_error() == Some(Errno::IO.raw_os_error())
+            && disk.available < SHORT_WRITE_ROOM.saturating_add(bytes as u64);
+        if is_short || cause.kind() == io::ErrorKind::StorageFull {
+            return self.full(disk, self.reserve);
+        }
+        error
+    }
+
+    fn full(&self, disk: Disk, reserve: u64) -> StorageError {
+        StorageError::DiskSpace { path: self.path.clone(), available: disk.available, reserve }
+    }
+
+    fn disk(&self) -> Option<Disk> {
+        let now = Instant::now();
+        let last = *self.last.lock();
+        if let Some((at, disk)) = last
+            && now.duration_since(at) < FRESH
+        {
+            return Some(disk);
+        }
+        let disk = self.disk_now()?;
+        *self.last.lock() = Some((now, disk));
+        Some(disk)
+    }
+
+    fn disk_now(&self) -> Option<Disk> {
+        let found = rustix::fs::statvfs(&self.path).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        Some(Disk { available: bytes(found.f_bavail), size: bytes(found.f_blocks) })
+    }
+}
+
+/// Gives LMDB's reader table its place on the disk. LMDB maps it and writes to the mapped memory whenever a snapshot
+/// begins: without a place on a disk that is full by then, that would end the process.
+pub(super) fn reserve_reader_table(database: &Path) -> StorageResult<()> {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-lock");
+    let path = PathBuf::from(path);
+    let take = |mut file: File| -> io::Result<()> {
+        let found = file.metadata()?;
+        if found.len() >= READER_TABLE_BYTES && found.blocks() * BLOCK_BYTES >= found.len() {
+            return Ok(());
+        }
+        let mut content = Vec::new();
+        file.read_to_end(&mut content)?;
+        content.resize(content.len().max(READER_TABLE_BYTES as usize), 0);
+        file.rewind()?;
+        file.write_all(&content)
+    };
+    let mut options = private_file();
+    let file = options.read(true).write(true).create(true).truncate(false).open(&path);
+    file.and_then(take).map_err(|error| cannot("reserve the space of", &path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reserve_stays_free() {
+        let place = tempfile::tempdir().unwrap();
+        Room::new(place.path(), 0).check(usize::MAX).unwrap();
+        Room::new(place.path(), 1).check(1).unwrap();
+        let error = Room::new(place.path(), u64::MAX).check(usize::MAX).unwrap_err();
+        let StorageError::DiskSpace { available, reserve, .. } = error else { panic!("{error}") };
+        assert!(available > 0 && reserve < u64::MAX, "a part of the disk: {reserve}");
+        assert!(error.to_string().starts_with("insufficient disk space: "), "{error}");
+        // Nothing is known of a folder that is gone.
+        Room::new(Path::new("/nothing/there"), u64::MAX).check(1).unwrap();
+    }
+
+    #[test]
+    fn a_short_write_is_a_full_disk() {
+        let place = tempfile::tempdir().unwrap();
+        let room = Room::new(place.path(), 7);
+        let io = |code| StorageError::io("database", io::Error::from_raw_os_error(code));
+        let (short, broken) = (room.explain(io(5), usize::MAX), room.explain(io(5), 0));
+        assert!(matches!(short, StorageError::DiskSpace { reserve: 7, .. }), "{short}");
+        assert!(matches!(broken, StorageError::Io { .. }), "{broken}");
+        assert!(matches!(room.explain(io(28), 0), StorageError::DiskSpace { .. }));
+        assert!(matches!(room.explain(StorageError::Closed, 0), StorageError::Closed));
+    }
+
+    #[test]
+    fn the_reader_table_has_its_place_and_keeps_its_content() {
+        let place = tempfile::tempdir().unwrap();
+        let (database, table) = (place.path().join("x"), place.path().join("x-lock"));
+        std::fs::write(&table, "content").unwrap();
+        reserve_reader_table(&database).unwrap();
+        let content = std::fs::read(&table).unwrap();
+        assert_eq!(content.len() as u64, READER_TABLE_BYTES);
+        assert!(content.starts_with(b"content\0"));
+        // One with holes, as LMDB makes it.
+        File::create(&table).unwrap().set_len(2 * READER_TABLE_BYTES).unwrap();
+        reserve_reader_table(&database).unwrap();
+        let found = std::fs::metadata(&table).unwrap();
+        assert_eq!(found.len(), 2 * READER_TABLE_BYTES);
+        assert!(found.blocks() * BLOCK_BYTES >= found.len());
+    }
+}

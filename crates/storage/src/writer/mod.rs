@@ -1,0 +1,188 @@
+//! The one thread that writes.
+//!
+//! A store can refuse writes for a while: its disk is full, or fails. A writer with a [`RetryPolicy`] then suspends
+//! itself: it refuses what is brought, but for sets that may wait ([`Writer::commit_when_writable`]), and tries again
+//! and again until the store takes a write. [`Writer::ensure_writable`] tells the others.
+
+mod receive;
+mod thread;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use self::receive::block_on;
+use self::thread::WriterThread;
+use crate::{KvStore, StorageError, StorageResult, WriteRefusal, WriteSet};
+
+/// Sets that may wait; who brings more waits.
+const QUEUE_LEN: usize = 256;
+
+/// When a suspended writer tries again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Wait before the first try; each one after it doubles.
+    pub first: Duration,
+    /// Longest wait between two tries.
+    pub longest: Duration,
+    /// How often to look for room while nothing fails, so that writes are refused before one fails.
+    pub check: Duration,
+}
+
+impl RetryPolicy {
+    /// That of a running node.
+    pub const NODE: Self = Self {
+        first: Duration::from_millis(250),
+        longest: Duration::from_secs(2),
+        check: Duration::from_millis(200),
+    };
+
+    /// The wait that follows `wait`.
+    fn after(&self, wait: Duration) -> Duration {
+        wait.saturating_mul(2).min(self.longest)
+    }
+}
+
+/// Handle to the writer thread of a store. Sets are committed in the order in which they were brought; sets that
+/// wait together may share one transaction. Long work brings many small sets, so that others come in between. The
+/// thread ends after [`Writer::close`], or with its last handle.
+#[derive(Clone)]
+pub struct Writer {
+    queue: mpsc::Sender<Job>,
+    refusal: watch::Receiver<Option<WriteRefusal>>,
+}
+
+type AfterCommit = Box<dyn FnOnce() + Send>;
+type Reply = oneshot::Sender<StorageResult<()>>;
+
+/// A set that was brought.
+struct Commit {
+    set: WriteSet,
+    after: Option<AfterCommit>,
+    reply: Reply,
+    /// It waits while the store takes no writes.
+    may_wait: bool,
+}
+
+enum Job {
+    Commit(Commit),
+    StopWaiting,
+    Close { reply: Reply },
+}
+
+impl Writer {
+    /// Starts the writer thread of `store`. It passes every error on and never suspends itself.
+    ///
+    /// # Errors
+    /// The system has no thread to give.
+    pub fn spawn(store: Arc<dyn KvStore>) -> StorageResult<Self> {
+        Self::start(store, None)
+    }
+
+    /// Starts the writer thread of `store`, which suspends itself while the store takes no writes.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`].
+    pub fn spawn_retrying(store: Arc<dyn KvStore>, retry: RetryPolicy) -> StorageResult<Self> {
+        Self::start(store, Some(retry))
+    }
+
+    fn start(store: Arc<dyn KvStore>, retry: Option<RetryPolicy>) -> StorageResult<Self> {
+        let (queue, jobs) = mpsc::channel(QUEUE_LEN);
+        let (sender, refusal) = watch::channel(None);
+        let thread = WriterThread::new(store, jobs, retry, sender);
+        std::thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || thread.run())
+            .map_err(|error| StorageError::io("cannot start the writer thread", error))?;
+        Ok(Self { queue, refusal })
+    }
+
+    /// Commits `set`: atomic, and durable when it returns if the store was opened so. A set that was brought is
+    /// committed even if the caller stops waiting. Refused at once while the writer is suspended.
+    pub async fn commit(&self, set: WriteSet) -> StorageResult<()> {
+        self.submit(set, None, false).await
+    }
+
+    /// As [`Self::commit`]; `after` runs on the writer thread when the set is in the store and before any later set
+    /// is written. It must be quick and is not called if the commit fails.
+    pub async fn commit_with(
+        &self,
+        set: WriteSet,
+        after: impl FnOnce() + Send + 'static,
+    ) -> StorageResult<()> {
+        self.submit(set, Some(Box::new(after)), false).await
+    }
+
+    /// As [`Self::commit`], of a set that has been decided on: while the writer is suspended it waits, and is tried
+    /// again as it is until the store takes it or [`Self::stop_waiting`] is called.
+    pub async fn commit_when_writable(&self, set: WriteSet) -> StorageResult<()> {
+        self.submit(set, None, true).await
+    }
+
+    /// As [`Self::commit`], blocking the calling thread; not for the threads that serve connections.
+    pub fn commit_blocking(&self, set: WriteSet) -> StorageResult<()> {
+        block_on(self.submit(set, None, false))
+    }
+
+    /// Why the writer is suspended, if it is: for whoever takes in what has to be written later.
+    ///
+    /// # Errors
+    /// [`StorageError::Refused`].
+    pub fn ensure_writable(&self) -> StorageResult<()> {
+        match &*self.refusal.borrow() {
+            None => Ok(()),
+            Some(refusal) => Err(refusal.clone().into()),
+        }
+    }
+
+    /// Why the writer is suspended, from now on.
+    #[must_use]
+    pub fn refusal(&self) -> watch::Receiver<Option<WriteRefusal>> {
+        self.refusal.clone()
+    }
+
+    /// From now on no set waits for a suspended writer: those that do, and later ones, are refused. For the end of
+    /// the process.
+    pub async fn stop_waiting(&self) {
+        // A writer that is closed lets nobody wait.
+        let _closed = self.queue.send(Job::StopWaiting).await;
+    }
+
+    /// Commits what was brought before, makes it durable and ends the thread; later sets are refused with
+    /// [`StorageError::Closed`].
+    pub async fn close(&self) -> StorageResult<()> {
+        let (reply, done) = oneshot::channel();
+        if self.queue.send(Job::Close { reply }).await.is_err() {
+            return Ok(());
+        }
+        done.await.unwrap_or(Ok(()))
+    }
+
+    /// As [`Self::close`], blocking the calling thread.
+    pub fn close_blocking(&self) -> StorageResult<()> {
+        block_on(self.close())
+    }
+
+    async fn submit(
+        &self,
+        set: WriteSet,
+        after: Option<AfterCommit>,
+        may_wait: bool,
+    ) -> StorageResult<()> {
+        // Refused here, so that it cannot fail the sets it would be grouped with.
+        set.check()?;
+        let (reply, done) = oneshot::channel();
+        let job = Job::Commit(Commit { set, after, reply, may_wait });
+        self.queue.send(job).await.map_err(|_| StorageError::Closed)?;
+        done.await.map_err(|_| StorageError::Closed)?
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Writer({} queued)", self.queue.max_capacity() - self.queue.capacity())
+    }
+}

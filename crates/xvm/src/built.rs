@@ -1,0 +1,109 @@
+//! Transactions that the node built for a user: they may spend what waits in the pool.
+
+use std::collections::BTreeSet;
+
+use esker_primitives::TxId;
+use esker_storage::{Draft, KvRead, StorageResult};
+
+use crate::execute::{add_utxo, asset_record};
+use crate::issue::IssueError;
+use crate::mempool::{Added, JoinError, MempoolError, Pooled};
+use crate::state::tables::ASSETS;
+use crate::state::{ChainState, View};
+use crate::txs::{Tx, UnsignedTx};
+use crate::verify::{VerifyError, syntactic};
+use crate::vm::Xvm;
+
+/// Why a transaction that was built for a user is not taken in.
+#[derive(Debug)]
+pub(crate) enum BuiltError {
+    /// What it spends was taken, or decided on, after it was chosen: on other coins it may do.
+    Overtaken(IssueError),
+    /// For good.
+    Refused(IssueError),
+}
+
+impl<E: Into<IssueError>> From<E> for BuiltError {
+    fn from(error: E) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+/// A state with what some waiting transactions produce, as far as another one needs it.
+pub(crate) struct AfterParents<'a> {
+    pub(crate) state: Draft<'a>,
+    /// Those transactions.
+    pub(crate) parents: BTreeSet<TxId>,
+}
+
+impl Xvm {
+    /// Takes in a transaction that was built on the coins of `view` and of the pool.
+    pub(crate) fn issue_built(&self, tx: Tx, view: &View<'_>) -> Result<TxId, BuiltError> {
+        self.context().store.ensure_writable()?;
+        let id = tx.id();
+        syntactic::verify(&tx, self.params())?;
+        let Some(AfterParents { state, parents }) = self.after_parents(&tx, view.state())? else {
+            return Err(BuiltError::Overtaken(VerifyError::NotFound.into()));
+        };
+        self.check_tx(&tx, &state, self.context().clock.now_s())??;
+        let consumes_nothing = tx.unsigned().consumed_utxo_ids().next().is_none();
+        match self.join(Pooled::new(tx, true), view.height()?, &parents) {
+            Ok(Added::New) => Ok(id),
+            Ok(Added::Known) if consumes_nothing => Err(VerifyError::AcceptedBefore.into()),
+            // Another user with the same keys gave the same order.
+            Ok(Added::Known) => Err(BuiltError::Overtaken(MempoolError::Conflict(id).into())),
+            Err(JoinError::Pool(error @ MempoolError::Conflict(_))) => {
+                Err(BuiltError::Overtaken(error.into()))
+            }
+            Err(JoinError::Pool(
+                error @ (MempoolError::TooLarge { .. } | MempoolError::Full { .. }),
+            )) => Err(error.into()),
+            Err(JoinError::Spent | JoinError::NoParent | JoinError::Outdated) => {
+                Err(BuiltError::Overtaken(VerifyError::NotFound.into()))
+            }
+        }
+    }
+
+    /// `state` with the outputs of waiting transactions that `tx` spends. `None` where it spends what is neither
+    /// in the state nor waits.
+    pub(crate) fn after_parents<'a>(
+        &self,
+        tx: &Tx,
+        state: ChainState<'a>,
+    ) -> StorageResult<Option<AfterParents<'a>>> {
+        let scope = self.scope();
+        let mut after =
+            AfterParents { state: Draft::new(state.reader()), parents: BTreeSet::new() };
+        for id in tx.unsigned().local_utxo_ids() {
+            if state.utxo_bytes(&id)?.is_some() {
+                continue;
+            }
+            let Some(utxo) = self.mempool.output(&id) else { return Ok(None) };
+            add_utxo(&mut after.state, scope, &self.params().fee_asset_id, &utxo);
+            after.parents.insert(id.tx_id);
+            if state.asset(&utxo.asset_id)?.is_some() {
+                continue;
+            }
+            let Some(created) = self.mempool.get(&utxo.asset_id) else { return Ok(None) };
+            if let UnsignedTx::CreateAsset(asset) = created.tx.unsigned() {
+                ASSETS.put(&mut after.state, scope, &utxo.asset_id, &asset_record(asset));
+                after.parents.insert(utxo.asset_id);
+            }
+        }
+        Ok(Some(after))
+    }
+
+    /// Whether a waiting transaction is valid on the state that `reader` shows, with what those before it produce.
+    pub(crate) fn is_valid_after_pool(
+        &self,
+        tx: &Tx,
+        reader: &dyn KvRead,
+        now_s: u64,
+    ) -> StorageResult<bool> {
+        let state = ChainState::new(reader, self.scope());
+        match self.after_parents(tx, state)? {
+            Some(after) => Ok(self.check_tx(tx, &after.state, now_s)?.is_ok()),
+            None => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What waits across a restart: the mempool, and the wallet's queue.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use esker_chain::ChainVm as _;
+use esker_primitives::TxId;
+
+use crate::built::BuiltError;
+use crate::issue::IssueError;
+use crate::txs::Tx;
+use crate::vm::Xvm;
+
+/// What an entry begins with: a transaction follows that was verified, or one of the wallet's queue.
+const VERIFIED: u8 = 0;
+const WALLET: u8 = 1;
+
+impl Xvm {
+    /// All that waits, in an order in which it can be taken in again.
+    pub(crate) fn journal(&self) -> Vec<Bytes> {
+        let queue = self.wallet_pending();
+        let in_queue: HashSet<TxId> = queue.iter().map(Tx::id).collect();
+        let (pooled, _) = self.mempool.candidates(0, usize::MAX, &in_queue);
+        let entry = |kind, tx: &Tx| Bytes::from([&[kind], tx.bytes().as_ref()].concat());
+        let pooled = pooled.iter().map(|pooled| entry(VERIFIED, &pooled.tx));
+        pooled.chain(queue.iter().map(|tx| entry(WALLET, tx))).collect()
+    }
+
+    /// Takes in an entry of [`Self::journal`]; true if it waits again.
+    pub(crate) fn restore(&self, entry: &[u8]) -> bool {
+        let (is_verified, bytes) = match entry.split_first() {
+            Some((&VERIFIED, bytes)) => (true, bytes),
+            Some((&WALLET, bytes)) => (false, bytes),
+            Some(_) | None => return self.skip("it is of no known kind"),
+        };
+        let Ok(tx) = Tx::parse(bytes) else { return self.skip("it does not decode") };
+        let id = tx.id();
+        let restored = match is_verified {
+            true => self.restore_verified(tx),
+            false => self.issue_unverified_tx(tx).map(|_| ()),
+        };
+        let Err(error) = restored else { return true };
+        // The node may have been killed after it took the journal in, and before it removed it.
+        if !self.is_accepted(&id).unwrap_or(false) {
+            let reason = format!("refused after a restart: {error}");
+            tracing::info!(%id, reason, "transaction rejected");
+            self.reject(id, reason);
+        }
+        false
+    }
+
+    /// It may spend outputs of those before it.
+    fn restore_verified(&self, tx: Tx) -> Result<(), IssueError> {
+        match self.issue_built(tx, &self.view()?) {
+            Ok(_) => Ok(()),
+            Err(BuiltError::Overtaken(error) | BuiltError::Refused(error)) => Err(error),
+        }
+    }
+
+    fn skip(&self, why: &str) -> bool {
+        tracing::error!(chain = self.name(), why, "an entry of the pool journal is skipped");
+        false
+    }
+}

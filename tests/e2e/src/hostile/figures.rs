@@ -1,0 +1,53 @@
+//! What a process takes, and what the node's own figures say.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::Wire;
+use crate::Node;
+
+const MIB: u64 = 1024 * 1024;
+
+/// Resident memory of a process, bytes. `None` where the system does not tell it in `/proc`.
+pub fn resident(pid: u32) -> Option<u64> {
+    status(pid, "VmRSS:")
+}
+
+/// The most that [`resident`] has been.
+pub fn peak(pid: u32) -> Option<u64> {
+    status(pid, "VmHWM:")
+}
+
+fn status(pid: u32, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// Waits until a process takes less than this; what it takes when it does, or when the time is over.
+pub fn until_below(pid: u32, bytes: u64, patience: Duration) -> u64 {
+    let deadline = Instant::now() + patience;
+    loop {
+        let now = resident(pid).unwrap_or_default();
+        if now < bytes || Instant::now() >= deadline {
+            return now;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// One of the node's metrics.
+pub fn metric(node: &Node, name: &str) -> Result<f64> {
+    let mut wire = Wire::open(node.address())?;
+    wire.send(b"GET /ext/metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    let text = String::from_utf8(wire.reply()?.body)?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    Ok(line.with_context(|| format!("no metric {name}"))?.parse()?)
+}
+
+/// Bytes as text.
+pub fn mib(bytes: u64) -> String {
+    format!("{} MiB", bytes / MIB)
+}

@@ -1,0 +1,173 @@
+//! A client that keeps the rules, and measures how long its calls take.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use esker_client::{ChainParams, Wallet, XvmClient};
+use esker_primitives::TxId;
+use esker_primitives::keys::PrivateKey;
+use serde_json::{Value, json};
+
+use super::Wire;
+use super::requests::request;
+use super::wire::RPC;
+
+/// What is waited for until a transaction is accepted.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A call of its own, over and over, by name.
+const CALLS: [&str; 8] = [
+    "sendTransaction",
+    "sendTransaction without gas",
+    "estimateGas",
+    "call",
+    "blockNumber",
+    "getBlockByNumber",
+    "xvm.getBalance",
+    "xvm.issueTx",
+];
+
+/// How long calls took.
+#[derive(Clone, Debug, Default)]
+pub struct Latencies(BTreeMap<&'static str, Vec<Duration>>);
+
+impl Latencies {
+    /// The longest of all.
+    pub fn longest(&self) -> Duration {
+        self.0.values().flatten().max().copied().unwrap_or_default()
+    }
+
+    /// How often each call was made, at least.
+    pub fn rounds(&self) -> usize {
+        CALLS.iter().map(|name| self.0.get(name).map_or(0, Vec::len)).min().unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Latencies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, times) in &self.0 {
+            let mut times = times.clone();
+            times.sort_unstable();
+            let median = times.get(times.len() / 2).copied().unwrap_or_default();
+            let longest = times.last().copied().unwrap_or_default();
+            let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+            let (count, median, longest) = (times.len(), ms(median), ms(longest));
+            writeln!(f, "{name}: {count} calls, median {median:.1} ms, longest {longest:.1} ms")?;
+        }
+        Ok(())
+    }
+}
+
+/// A client at work on a thread of its own.
+#[derive(Debug)]
+pub struct Honest {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Result<Latencies>>,
+}
+
+impl Honest {
+    /// Begins; the node is one of `esker dev`, and the X-Chain's key has funds that nobody else spends.
+    pub fn start(address: SocketAddr, key: PrivateKey, now_s: u64) -> Result<Self> {
+        let mut client = Client::new(address, key, now_s)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                client.round()?;
+            }
+            Ok(client.latencies)
+        });
+        Ok(Self { stop, thread })
+    }
+
+    /// Ends after the round that is under way. An error: a call failed.
+    pub fn stop(self) -> Result<Latencies> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().map_err(|_| anyhow!("the honest client panicked"))?
+    }
+}
+
+struct Client {
+    wire: Wire,
+    x: XvmClient,
+    wallet: Wallet,
+    account: String,
+    /// The last transaction that was issued.
+    issued: Option<TxId>,
+    latencies: Latencies,
+}
+
+impl Client {
+    fn new(address: SocketAddr, key: PrivateKey, now_s: u64) -> Result<Self> {
+        let mut wire = Wire::open(address)?;
+        let accounts = wire.call(RPC, &request("eth_accounts", &json!([])).to_string())?.json()?;
+        let account = accounts["result"][0].as_str().context("no account")?.to_owned();
+        let mut x = XvmClient::new(address, "X");
+        let params = ChainParams::fetch(address, "X", "NAT")?;
+        let mut wallet = Wallet::new(params, key, Vec::new(), now_s);
+        wallet.add_utxos(x.walk_utxos(&[wallet.address()], 1024, None)?);
+        Ok(Self { wire, x, wallet, account, issued: None, latencies: Latencies::default() })
+    }
+
+    /// Every call once.
+    fn round(&mut self) -> Result<()> {
+        let to = "0x00000000000000000000000000000000000000bb";
+        let transfer = json!([{ "from": self.account, "to": to, "value": "0x1" }]);
+        let mut with_gas = transfer.clone();
+        with_gas[0]["gas"] = json!("0x5208");
+        let owner = self.wallet.address();
+        for name in CALLS {
+            let begun = Instant::now();
+            let took = match name {
+                "sendTransaction" => self.evm(name, &with_gas)?,
+                "sendTransaction without gas" => self.evm("sendTransaction", &transfer)?,
+                "estimateGas" => self.evm(name, &transfer)?,
+                "call" => self.evm(name, &json!([{ "to": to }, "latest"]))?,
+                "blockNumber" => self.evm(name, &json!([]))?,
+                "getBlockByNumber" => self.evm(name, &json!(["latest", true]))?,
+                "xvm.getBalance" => {
+                    self.x.get_balance(&owner, "NAT")?;
+                    begun.elapsed()
+                }
+                _ => self.issue()?,
+            };
+            self.latencies.0.entry(name).or_default().push(took);
+        }
+        Ok(())
+    }
+
+    fn evm(&mut self, method: &str, params: &Value) -> Result<Duration> {
+        let body = request(&format!("eth_{method}"), params).to_string();
+        let begun = Instant::now();
+        let reply = self.wire.call(RPC, &body)?;
+        let took = begun.elapsed();
+        let reply = reply.json()?;
+        ensure!(reply.get("error").is_none(), "{method}: {reply}");
+        Ok(took)
+    }
+
+    /// Sends some of the wallet's own to itself; how long that took.
+    fn issue(&mut self) -> Result<Duration> {
+        // What the last one made can be spent when it is in a block.
+        if let Some(last) = self.issued.take() {
+            let deadline = Instant::now() + PATIENCE;
+            while !self.x.get_tx_status(&last)?.is_accepted() {
+                ensure!(Instant::now() < deadline, "{last} is not accepted after {PATIENCE:?}");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        let asset = self.wallet.params().fee_asset_id;
+        let output = Wallet::output(asset, 1_000_000, self.wallet.owner());
+        let tx = self.wallet.base_tx(vec![output], b"")?;
+        self.wallet.apply(&tx);
+        let begun = Instant::now();
+        self.issued = Some(self.x.issue_tx(&tx)?);
+        Ok(begun.elapsed())
+    }
+}

@@ -1,0 +1,14 @@
+//! Hostile clients against a node: what they cost has limits, and others are served meanwhile.
+//!
+//! The tests of this program take turns, so that one does not disturb what another measures. Those named `slow_` are
+//! for a release build on a machine that does nothing else, and are run by name (docs/testing.md).
+
+#![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
+#![expect(clippy::print_stdout, reason = "what was measured is printed")]
+
+mod bodies;
+mod endless;
+mod methods;
+mod sockets;
+mod support;
+mod unread;

@@ -1,0 +1,148 @@
+//! Web pages of other sites against a whole node: what they may read and send, and what they never reach.
+
+use std::collections::BTreeSet;
+
+use esker_client::HttpReply;
+use esker_e2e::Node;
+use esker_e2e::docs::Page;
+use esker_rpc::UNTRUSTED_ORIGIN;
+use serde_json::{Value, json};
+
+use crate::docs::{api_pages, tables};
+use crate::support::local;
+
+const LOCAL: [&str; 3] = ["http://localhost:3000", "http://127.0.0.1:5173", "https://[::1]"];
+const FOREIGN: [&str; 4] = [
+    "https://evil.example",
+    "null",
+    "http://localhost.evil.example",
+    "http://127.0.0.1.nip.example",
+];
+
+fn post(node: &Node, path: &str, origin: &str, body: &str) -> HttpReply {
+    let headers = [("Content-Type", "application/json"), ("Origin", origin)];
+    node.rpc().http().request("POST", path, &headers, body.as_bytes()).unwrap()
+}
+
+fn body(method: &str, params: &Value) -> String {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string()
+}
+
+fn error(reply: &HttpReply) -> Option<String> {
+    let reply: Value = serde_json::from_slice(&reply.body).unwrap();
+    reply["error"]["message"].as_str().map(str::to_owned)
+}
+
+/// Path and body of every documented request that names a password.
+fn requests_with_passwords(pages: &[Page]) -> BTreeSet<(String, String)> {
+    let exchanges =
+        pages.iter().flat_map(|page| &page.sections).flat_map(|section| &section.exchanges);
+    let requests = exchanges.filter_map(|exchange| exchange.request().ok());
+    let with_password = requests.filter(|request| request.body.contains("\"password\""));
+    with_password.map(|request| (request.path, request.body)).collect()
+}
+
+#[test]
+fn every_method_with_a_password_and_every_admin_method_is_for_trusted_callers() {
+    let requests = requests_with_passwords(&api_pages());
+    let mut guarded = 0;
+    for (path, service) in tables() {
+        for info in service.methods() {
+            let name = format!("{}.{}", info.namespace, info.name);
+            let takes_password = requests
+                .iter()
+                .any(|(at, body)| *at == path && body.contains(&format!("\"{name}\"")));
+            let of_node = matches!(info.namespace, "admin" | "keystore" | "personal");
+            // Paths that no page shows, such as aliases, have the same table.
+            if takes_password || of_node {
+                assert!(info.trusted_callers_only, "{path} {name}");
+                guarded += 1;
+            }
+        }
+    }
+    assert!(guarded >= 30, "{guarded}");
+}
+
+#[test]
+fn pages_of_other_sites_reach_no_password_and_no_admin_method() {
+    let node = local().dev().arg("--api-admin-enabled").arg("--api-keystore-enabled");
+    let node = node.start().unwrap();
+    let requests = requests_with_passwords(&api_pages());
+    assert!(requests.len() >= 25, "{}", requests.len());
+    for origin in FOREIGN {
+        for (path, body) in &requests {
+            let reply = post(&node, path, origin, body);
+            if path == "/ext/keystore" {
+                assert_eq!((reply.status, reply.text().as_str()), (403, "origin not allowed\n"));
+            } else {
+                assert_eq!(error(&reply).as_deref(), Some(UNTRUSTED_ORIGIN), "{origin} {body}");
+            }
+        }
+        for (path, method) in [
+            ("/ext/admin", "admin.getLoggerLevel"),
+            ("/ext/keystore", "keystore.listUsers"),
+            ("/ext/keystore", "nothing"),
+        ] {
+            assert_eq!(post(&node, path, origin, &body(method, &json!({}))).status, 403);
+        }
+    }
+    // None of it was carried out, by other names neither.
+    let user = json!({ "username": "alice", "password": "Str0ng-Pass-W0rd!" });
+    for (path, method) in [
+        ("/ext/bc/X", "avm.createAddress"),
+        ("/ext/avm", "xvm.createAddress"),
+        ("/ext/bc/X/wallet", "wallet.send"),
+        ("/ext/bc/C/avax", "avax.importKey"),
+        ("/ext/C/nat", "avax.exportAVAX"),
+    ] {
+        let reply = post(&node, path, FOREIGN[0], &body(method, &user));
+        assert_eq!(error(&reply).as_deref(), Some(UNTRUSTED_ORIGIN), "{method}");
+    }
+    let users: Value = node.rpc().call("/ext/keystore", "keystore.listUsers", json!({})).unwrap();
+    assert_eq!(users["users"], json!([]));
+}
+
+#[test]
+fn pages_of_this_machine_do_and_everybody_reads() {
+    let app = "https://app.example";
+    let node = local().dev().arg(format!("--http-allowed-origins=* {app}"));
+    let node = node.arg("--api-admin-enabled").start().unwrap();
+    let user = |n: usize| json!({ "username": format!("u{n}"), "password": "Str0ng-Pass-W0rd!" });
+    for (n, origin) in LOCAL.into_iter().chain([app]).enumerate() {
+        let reply = post(&node, "/ext/keystore", origin, &body("keystore.createUser", &user(n)));
+        assert_eq!((reply.status, error(&reply)), (200, None), "{origin}");
+        let reply = post(&node, "/ext/bc/X", origin, &body("xvm.createAddress", &user(n)));
+        assert_eq!(error(&reply), None, "{origin}");
+        let reply = post(&node, "/ext/admin", origin, &body("admin.getLoggerLevel", &json!({})));
+        assert_eq!(error(&reply), None, "{origin}");
+    }
+    let reply = post(&node, "/ext/bc/X", FOREIGN[0], &body("xvm.getHeight", &json!({})));
+    assert_eq!(error(&reply), None);
+    assert_eq!(reply.header("access-control-allow-origin").as_deref(), Some("*"));
+    // What the public accounts sign.
+    let accounts = post(&node, "/ext/bc/C/rpc", FOREIGN[0], &body("eth_accounts", &json!([])));
+    let accounts: Value = serde_json::from_slice(&accounts.body).unwrap();
+    let (from, to) = (&accounts["result"][0], &accounts["result"][1]);
+    let send = body("eth_sendTransaction", &json!([{ "from": from, "to": to, "value": "0x1" }]));
+    assert_eq!(error(&post(&node, "/ext/bc/C/rpc", FOREIGN[0], &send)), None);
+}
+
+#[test]
+fn websockets_of_origins_that_are_not_allowed() {
+    let app = "https://app.example";
+    let node = local().dev().arg(format!("--http-allowed-origins={app}")).start().unwrap();
+    let open = |origin: Option<&str>| {
+        let mut headers = vec![
+            ("Connection", "Upgrade"),
+            ("Upgrade", "websocket"),
+            ("Sec-WebSocket-Version", "13"),
+            ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+        ];
+        headers.extend(origin.map(|origin| ("Origin", origin)));
+        node.rpc().http().request("GET", "/ext/bc/C/ws", &headers, b"").unwrap().status
+    };
+    assert_eq!((open(None), open(Some(app))), (101, 101));
+    for origin in FOREIGN.into_iter().chain(LOCAL) {
+        assert_eq!(open(Some(origin)), 403, "{origin}");
+    }
+}
