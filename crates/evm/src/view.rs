@@ -14,7 +14,7 @@ use tokio::sync::broadcast;
 
 use crate::chain::AcceptedBlock;
 use crate::logs::{LogBlocks, LogQuery};
-use crate::pool::{AccountContent, Content, Dropped, PooledTx};
+use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx};
 use crate::rules::Rules;
 use crate::state::{At, StateError, StateView};
 use crate::types::{Block, Header, Receipt};
@@ -198,4 +198,7 @@ pub trait ChainEvents: Send + Sync + fmt::Debug + 'static {
     /// Transactions that became executable in the pool, each when [`PoolReader`] shows it: those that came so,
     /// replacements, and queued ones whose turn it is. Of one account in the order of nonces.
     fn pending_transactions(&self) -> broadcast::Receiver<PooledTx>;
+
+    /// Transactions that left the pool without being mined, with the reason.
+    fn dropped_transactions(&self) -> broadcast::Receiver<DroppedTx>;
 }

@@ -18,7 +18,7 @@ use crate::wire::{Hash, LogReply, NewHead, ReceiptRef, TransactionReply};
 /// Of a block is told in this order: the head, logs, transactions, receipts.
 pub(super) const SECTIONS: usize = 4;
 
-/// The section of transactions, pending ones too.
+/// The section of transactions, those of the pool too.
 const TRANSACTIONS: usize = 2;
 
 /// Bytes of the texts of a head, a log, a transaction and a receipt, their data and topics apart, and of their own
@@ -32,7 +32,8 @@ const RECEIPT_BYTES: usize = 1400;
 #[derive(Debug)]
 pub(super) enum Event {
     Block(BlockEvent),
-    Pending(Vec<PendingTx>),
+    /// Of the pool: [`Source::Pending`] or [`Source::Dropped`].
+    Pool(Source, Vec<PoolTx>),
 }
 
 /// An accepted block.
@@ -51,9 +52,9 @@ pub(super) struct BlockEvent {
     bytes: usize,
 }
 
-/// A transaction that can run now.
+/// A transaction that can run now, or that the pool dropped.
 #[derive(Debug)]
-pub(super) struct PendingTx {
+pub(super) struct PoolTx {
     tx: PooledTx,
     texts: TxTexts,
 }
@@ -112,15 +113,15 @@ impl Event {
         })
     }
 
-    pub(super) fn pending(txs: Vec<PooledTx>) -> Self {
-        let pending = |tx| PendingTx { tx, texts: TxTexts::default() };
-        Self::Pending(txs.into_iter().map(pending).collect())
+    pub(super) fn pool(source: Source, txs: Vec<PooledTx>) -> Self {
+        let item = |tx| PoolTx { tx, texts: TxTexts::default() };
+        Self::Pool(source, txs.into_iter().map(item).collect())
     }
 
     pub(super) fn source(&self) -> Source {
         match self {
             Self::Block(_) => Source::Blocks,
-            Self::Pending(_) => Source::Pool,
+            Self::Pool(source, _) => *source,
         }
     }
 
@@ -128,7 +129,7 @@ impl Event {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Block(event) => event.bytes,
-            Self::Pending(txs) => txs.iter().map(|tx| TX_BYTES + 4 * tx.tx.size()).sum(),
+            Self::Pool(_, txs) => txs.iter().map(|tx| TX_BYTES + 4 * tx.tx.size()).sum(),
         }
     }
 
@@ -137,10 +138,11 @@ impl Event {
         match self {
             Self::Block(event) if event.number() > since => event.look(section, item, kind),
             Self::Block(_) => Look::End,
-            Self::Pending(txs) => match (kind, txs.get(item)) {
-                (Kind::PendingTransactions { full }, Some(PendingTx { tx, texts }))
-                    if section == TRANSACTIONS =>
-                {
+            Self::Pool(source, txs) => match (kind, txs.get(item)) {
+                (
+                    Kind::PendingTransactions { full } | Kind::DroppedTransactions { full },
+                    Some(PoolTx { tx, texts }),
+                ) if section == TRANSACTIONS && kind.source() == *source => {
                     Look::Told(texts.text(*full, || tx.clone()))
                 }
                 _ => Look::End,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use esker_evm::chain::AcceptedBlock;
-use esker_evm::pool::PooledTx;
+use esker_evm::pool::{DroppedTx, PooledTx};
 use esker_evm::view::{ChainEvents, ChainReader};
 use esker_primitives::Randomness;
 use esker_primitives::sync::Mutex;
@@ -33,19 +33,26 @@ pub struct Subscriptions {
     listeners: Mutex<BTreeMap<u64, Weak<Connected>>>,
     numbers: AtomicU64,
     is_running: AtomicBool,
-    pool: Mutex<PoolState>,
-    has_pool: Arc<Notify>,
+    feeds: Mutex<Feeds>,
+    has_feed: Arc<Notify>,
     all: AtomicUsize,
     criteria_bytes: AtomicUsize,
     me: Weak<Self>,
 }
 
-/// The pool tells only while somebody wants to hear.
+/// What comes from the pool.
 #[derive(Debug, Default)]
-struct PoolState {
+struct Feeds {
+    pending: Feed<PooledTx>,
+    dropped: Feed<DroppedTx>,
+}
+
+/// Events of one sort from the pool, which sends them only while there is a subscription.
+#[derive(Debug)]
+struct Feed<T> {
     subscriptions: usize,
     /// On its way to the task.
-    receiver: Option<Receiver<PooledTx>>,
+    receiver: Option<Receiver<T>>,
 }
 
 /// A place among all subscriptions; given back when dropped.
@@ -56,9 +63,61 @@ pub(super) struct Place {
     source: Source,
 }
 
-enum Heard {
-    HasPool,
+/// What the pool reports of a transaction.
+trait PoolItem: Clone {
+    const SOURCE: Source;
+
+    fn feed(feeds: &mut Feeds) -> &mut Feed<Self>;
+
+    fn into_tx(self) -> PooledTx;
+}
+
+impl PoolItem for PooledTx {
+    const SOURCE: Source = Source::Pending;
+
+    fn feed(feeds: &mut Feeds) -> &mut Feed<Self> {
+        &mut feeds.pending
+    }
+
+    fn into_tx(self) -> PooledTx {
+        self
+    }
+}
+
+impl PoolItem for DroppedTx {
+    const SOURCE: Source = Source::Dropped;
+
+    fn feed(feeds: &mut Feeds) -> &mut Feed<Self> {
+        &mut feeds.dropped
+    }
+
+    fn into_tx(self) -> PooledTx {
+        self.tx
+    }
+}
+
+impl<T> Default for Feed<T> {
+    fn default() -> Self {
+        Self { subscriptions: 0, receiver: None }
+    }
+}
+
+impl<T> Feed<T> {
+    /// Counts one more subscription. Is there a receiver for the task now?
+    fn add(&mut self, receiver: impl FnOnce() -> Receiver<T>) -> bool {
+        self.subscriptions += 1;
+        let is_first = self.subscriptions == 1;
+        if is_first {
+            self.receiver = Some(receiver());
+        }
+        is_first
+    }
+}
+
+enum Received {
+    HasFeed,
     Pending(Result<PooledTx, RecvError>),
+    Dropped(Result<DroppedTx, RecvError>),
     Block(Result<Arc<AcceptedBlock>, RecvError>),
 }
 
@@ -76,8 +135,8 @@ impl Subscriptions {
             listeners: Mutex::new_named("evm.subscriptions", BTreeMap::new()),
             numbers: AtomicU64::new(0),
             is_running: AtomicBool::new(false),
-            pool: Mutex::default(),
-            has_pool: Arc::default(),
+            feeds: Mutex::default(),
+            has_feed: Arc::default(),
             all: AtomicUsize::new(0),
             criteria_bytes: AtomicUsize::new(0),
             me: Weak::clone(me),
@@ -102,18 +161,20 @@ impl Subscriptions {
         if place.source != Source::Nothing {
             self.listeners.lock().entry(number).or_insert_with(|| Weak::clone(listener));
             if !self.is_running.swap(true, Ordering::SeqCst) {
-                let (hub, has_pool) = (Weak::clone(&self.me), Arc::clone(&self.has_pool));
-                tokio::spawn(run(hub, has_pool, self.events.accepted_blocks()));
+                let (hub, has_feed) = (Weak::clone(&self.me), Arc::clone(&self.has_feed));
+                tokio::spawn(run(hub, has_feed, self.events.accepted_blocks()));
             }
         }
-        if place.source == Source::Pool {
-            let mut pool = self.pool.lock();
-            pool.subscriptions += 1;
-            if pool.subscriptions == 1 {
-                pool.receiver = Some(self.events.pending_transactions());
-                self.has_pool.notify_one();
-            }
+        let mut feeds = self.feeds.lock();
+        let has_receiver = match place.source {
+            Source::Pending => feeds.pending.add(|| self.events.pending_transactions()),
+            Source::Dropped => feeds.dropped.add(|| self.events.dropped_transactions()),
+            Source::Blocks | Source::Nothing => false,
+        };
+        if has_receiver {
+            self.has_feed.notify_one();
         }
+        drop(feeds);
         Ok(place)
     }
 
@@ -141,25 +202,33 @@ impl Subscriptions {
         self.listeners().iter().for_each(|listener| listener.lose(source));
     }
 
-    /// Tells of this transaction and of all that wait behind it.
-    fn pending(&self, first: PooledTx, pool: &mut Option<Receiver<PooledTx>>) {
-        let mut txs = vec![first];
-        while let Some(next) = pool.as_mut().map(Receiver::try_recv) {
+    /// Takes from a feed what was received first and all that waits behind it.
+    fn drain<T: PoolItem>(&self, first: Option<T>, feed: &mut Option<Receiver<T>>) {
+        let mut txs: Vec<_> = first.map(T::into_tx).into_iter().collect();
+        while let Some(next) = feed.as_mut().map(Receiver::try_recv) {
             match next {
-                Ok(tx) => txs.push(tx),
-                Err(TryRecvError::Lagged(_)) => self.lose(Source::Pool),
+                Ok(item) => txs.push(item.into_tx()),
+                Err(TryRecvError::Lagged(_)) => self.lose(T::SOURCE),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => break,
             }
             if txs.len() == MAX_TXS {
                 let full = std::mem::take(&mut txs);
-                self.tell(|| Event::pending(full));
+                self.tell(|| Event::pool(T::SOURCE, full));
             }
         }
         if !txs.is_empty() {
-            self.tell(|| Event::pending(txs));
+            self.tell(|| Event::pool(T::SOURCE, txs));
         }
-        if self.pool.lock().subscriptions == 0 {
-            *pool = None;
+        if T::feed(&mut self.feeds.lock()).subscriptions == 0 {
+            *feed = None;
+        }
+    }
+
+    fn received<T: PoolItem>(&self, item: Result<T, RecvError>, feed: &mut Option<Receiver<T>>) {
+        match item {
+            Ok(first) => self.drain(Some(first), feed),
+            Err(RecvError::Lagged(_)) => self.lose(T::SOURCE),
+            Err(RecvError::Closed) => *feed = None,
         }
     }
 }
@@ -175,8 +244,10 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.hub.all.fetch_sub(1, Ordering::Relaxed);
         self.hub.criteria_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-        if self.source == Source::Pool {
-            self.hub.pool.lock().subscriptions -= 1;
+        match self.source {
+            Source::Pending => self.hub.feeds.lock().pending.subscriptions -= 1,
+            Source::Dropped => self.hub.feeds.lock().dropped.subscriptions -= 1,
+            Source::Blocks | Source::Nothing => {}
         }
     }
 }
@@ -190,40 +261,44 @@ impl fmt::Debug for Subscriptions {
 /// Tells everybody of everything, until the subscriptions themselves are gone.
 async fn run(
     hub: Weak<Subscriptions>,
-    has_pool: Arc<Notify>,
+    has_feed: Arc<Notify>,
     mut blocks: Receiver<Arc<AcceptedBlock>>,
 ) {
-    let mut pool: Option<Receiver<PooledTx>> = None;
+    let mut pending: Option<Receiver<PooledTx>> = None;
+    let mut dropped: Option<Receiver<DroppedTx>> = None;
     loop {
-        // Of a transaction the pool tells first.
-        let heard = tokio::select! {
+        // The pool reports a transaction before its block does, and that it is pending before it is dropped.
+        let received = tokio::select! {
             biased;
-            () = has_pool.notified() => Heard::HasPool,
-            tx = next(&mut pool) => Heard::Pending(tx),
-            block = blocks.recv() => Heard::Block(block),
+            () = has_feed.notified() => Received::HasFeed,
+            tx = next(&mut pending) => Received::Pending(tx),
+            tx = next(&mut dropped) => Received::Dropped(tx),
+            block = blocks.recv() => Received::Block(block),
         };
         let Some(hub) = hub.upgrade() else { return };
-        match heard {
-            Heard::HasPool => pool = hub.pool.lock().receiver.take().or(pool),
-            Heard::Pending(Ok(first)) => hub.pending(first, &mut pool),
-            Heard::Pending(Err(RecvError::Lagged(_))) => hub.lose(Source::Pool),
-            Heard::Pending(Err(RecvError::Closed)) => pool = None,
-            Heard::Block(Ok(block)) => {
-                // It told before the block came, which may have been a moment ago.
-                if let Some(Ok(first)) = pool.as_mut().map(Receiver::try_recv) {
-                    hub.pending(first, &mut pool);
-                }
+        match received {
+            Received::HasFeed => {
+                let mut feeds = hub.feeds.lock();
+                pending = feeds.pending.receiver.take().or(pending);
+                dropped = feeds.dropped.receiver.take().or(dropped);
+            }
+            Received::Pending(tx) => hub.received(tx, &mut pending),
+            Received::Dropped(tx) => hub.received(tx, &mut dropped),
+            Received::Block(Ok(block)) => {
+                // The pool reported before the block came, which may have been a moment ago.
+                hub.drain(None, &mut pending);
+                hub.drain(None, &mut dropped);
                 hub.tell(|| Event::block(block));
             }
-            Heard::Block(Err(RecvError::Lagged(_))) => hub.lose(Source::Blocks),
-            Heard::Block(Err(RecvError::Closed)) => return,
+            Received::Block(Err(RecvError::Lagged(_))) => hub.lose(Source::Blocks),
+            Received::Block(Err(RecvError::Closed)) => return,
         }
     }
 }
 
-async fn next(pool: &mut Option<Receiver<PooledTx>>) -> Result<PooledTx, RecvError> {
-    match pool {
-        Some(pool) => pool.recv().await,
+async fn next<T: Clone>(feed: &mut Option<Receiver<T>>) -> Result<T, RecvError> {
+    match feed {
+        Some(feed) => feed.recv().await,
         None => std::future::pending().await,
     }
 }

@@ -23,6 +23,10 @@ pub(super) enum Kind {
     PendingTransactions {
         full: bool,
     },
+    /// Those that left the pool without being mined.
+    DroppedTransactions {
+        full: bool,
+    },
     AcceptedTransactions {
         full: bool,
     },
@@ -37,7 +41,10 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Blocks,
-    Pool,
+    /// Transactions that became pending.
+    Pending,
+    /// Transactions that the pool dropped.
+    Dropped,
     Nothing,
 }
 
@@ -58,6 +65,9 @@ impl Kind {
                 Ok(Self::Logs(Box::new(filter)))
             }),
             "newPendingTransactions" => full(params).map(|full| Self::PendingTransactions { full }),
+            "droppedPendingTransactions" => {
+                full(params).map(|full| Self::DroppedTransactions { full })
+            }
             "newAcceptedTransactions" => {
                 full(params).map(|full| Self::AcceptedTransactions { full })
             }
@@ -79,7 +89,8 @@ impl Kind {
             | Self::Logs(_)
             | Self::AcceptedTransactions { .. }
             | Self::TransactionReceipts(_) => Source::Blocks,
-            Self::PendingTransactions { .. } => Source::Pool,
+            Self::PendingTransactions { .. } => Source::Pending,
+            Self::DroppedTransactions { .. } => Source::Dropped,
             Self::Syncing => Source::Nothing,
         }
     }
@@ -93,6 +104,7 @@ impl Kind {
                 .map_or(0, |transactions| transactions.len() * size_of::<B256>()),
             Self::NewHeads
             | Self::PendingTransactions { .. }
+            | Self::DroppedTransactions { .. }
             | Self::AcceptedTransactions { .. }
             | Self::Syncing => 0,
         }
@@ -106,6 +118,7 @@ impl Kind {
             | Self::Logs(_)
             | Self::NewHeads
             | Self::PendingTransactions { .. }
+            | Self::DroppedTransactions { .. }
             | Self::AcceptedTransactions { .. }
             | Self::Syncing => 1,
         }

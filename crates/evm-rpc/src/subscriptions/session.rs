@@ -32,9 +32,10 @@ pub(super) struct Connected {
 #[derive(Default)]
 struct Inbox {
     events: VecDeque<Arc<Event>>,
-    /// Subscriptions to blocks, and to the pool.
+    /// Subscriptions to blocks, to pending transactions and to dropped ones.
     of_blocks: usize,
-    of_pool: usize,
+    of_pending: usize,
+    of_dropped: usize,
     /// Events kept here or in the state; one that is kept for several subscriptions counts for each.
     kept_events: usize,
     kept_bytes: usize,
@@ -148,7 +149,8 @@ impl Inbox {
     /// How many subscriptions there are to this source.
     fn wanting(&mut self, source: Source) -> &mut usize {
         match source {
-            Source::Pool => &mut self.of_pool,
+            Source::Pending => &mut self.of_pending,
+            Source::Dropped => &mut self.of_dropped,
             // Those to nothing at all count here, and do no harm.
             Source::Blocks | Source::Nothing => &mut self.of_blocks,
         }

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use alloy_primitives::{B256, hex};
+use alloy_consensus::{TxLegacy, TypedTransaction};
+use alloy_primitives::{B256, TxKind, hex};
 use bytes::Bytes;
+use esker_evm::accounts::{AccountManager, KeyRing, WELL_KNOWN_KEY, sign_transaction};
 use esker_evm::chain::AcceptedBlock;
-use esker_evm::pool::PooledTx;
+use esker_evm::pool::{DroppedTx, PooledTx};
 use esker_evm::view::{ChainEvents, ChainReader};
 use esker_evm_rpc::subscriptions::{
     MAX_CRITERIA_BYTES, MAX_KEPT_EVENTS, MAX_SUBSCRIPTIONS, Subscriptions,
@@ -265,6 +267,43 @@ async fn pending_transactions_are_told_when_they_can_run_and_before_their_block(
 }
 
 #[tokio::test]
+async fn dropped_transactions_are_reported_after_they_were_pending() {
+    let world = World::new(Setup::ARCHIVE);
+    let client = Client::of(&live(&world));
+    let hashes = client.subscribe("eth_subscribe", json!(["droppedPendingTransactions"])).await;
+    let full = client.subscribe("eth_subscribe", json!(["droppedPendingTransactions", true])).await;
+    let pending = client.subscribe("eth_subscribe", json!(["newPendingTransactions"])).await;
+    let keys = KeyRing::new([WELL_KNOWN_KEY.as_slice()]).unwrap();
+    let sender = keys.accounts()[0];
+    let [cheap, dear] = [300_000_000_000_u128, 600_000_000_000].map(|gas_price| {
+        let tx = TxLegacy {
+            chain_id: Some(43112),
+            gas_price,
+            gas_limit: 21_000,
+            to: TxKind::Call(sender),
+            ..TxLegacy::default()
+        };
+        let tx = sign_transaction(&keys, &sender, TypedTransaction::Legacy(tx)).unwrap();
+        let hash = tx.tx_hash().to_string();
+        world.evm.submit(tx).unwrap();
+        hash
+    });
+    let mut told = client.told(4).await;
+    world.settle().await;
+    assert!(client.is_silent(), "what was mined was not dropped");
+    // Both were pending before one was dropped.
+    let last = told.split_off(2);
+    assert_eq!(
+        told.iter().map(|(_, id, _)| id.clone()).collect::<Vec<_>>(),
+        [pending.clone(), pending]
+    );
+    assert_eq!([&told[0].2, &told[1].2], [&json!(cheap), &json!(dear)]);
+    assert_eq!((&last[0].1, &last[0].2), (&hashes, &json!(cheap)));
+    assert_eq!((&last[1].1, &last[1].2["hash"]), (&full, &json!(cheap)));
+    assert_eq!(last[1].2["blockNumber"], Value::Null);
+}
+
+#[tokio::test]
 async fn until_it_is_released_a_subscription_keeps_what_happens() {
     let world = World::new(Setup::ARCHIVE);
     let client = Client::of(&live(&world));
@@ -338,6 +377,14 @@ async fn subscriptions_are_bounded() {
 struct Sent {
     blocks: broadcast::Sender<Arc<AcceptedBlock>>,
     txs: broadcast::Sender<PooledTx>,
+    dropped: broadcast::Sender<DroppedTx>,
+}
+
+impl Sent {
+    fn new(backlog: usize) -> Self {
+        let (blocks, txs) = (broadcast::channel(backlog).0, broadcast::channel(backlog).0);
+        Self { blocks, txs, dropped: broadcast::channel(backlog).0 }
+    }
 }
 
 impl ChainEvents for Sent {
@@ -347,6 +394,10 @@ impl ChainEvents for Sent {
 
     fn pending_transactions(&self) -> broadcast::Receiver<PooledTx> {
         self.txs.subscribe()
+    }
+
+    fn dropped_transactions(&self) -> broadcast::Receiver<DroppedTx> {
+        self.dropped.subscribe()
     }
 }
 
@@ -367,7 +418,7 @@ fn block(world: &World, number: u64) -> Arc<AcceptedBlock> {
 #[tokio::test]
 async fn who_never_takes_anything_is_given_up_and_the_others_miss_nothing() {
     let world = World::new(Setup::ARCHIVE);
-    let sent = Arc::new(Sent { blocks: broadcast::channel(16).0, txs: broadcast::channel(16).0 });
+    let sent = Arc::new(Sent::new(16));
     let subscriptions = Subscriptions::new(world.evm.clone(), sent.clone(), counting());
     let server = world.server.clone().with_notifier(subscriptions);
     let (lazy, one, two) = (Client::of(&server), Client::of(&server), Client::of(&server));
@@ -388,7 +439,7 @@ async fn who_never_takes_anything_is_given_up_and_the_others_miss_nothing() {
 #[tokio::test]
 async fn who_would_miss_something_is_sent_away() {
     let world = World::new(Setup::ARCHIVE);
-    let sent = Arc::new(Sent { blocks: broadcast::channel(4).0, txs: broadcast::channel(4).0 });
+    let sent = Arc::new(Sent::new(4));
     let subscriptions = Subscriptions::new(world.evm.clone(), sent.clone(), counting());
     let server = world.server.clone().with_notifier(subscriptions);
     let (heads, pool) = (Client::of(&server), Client::of(&server));

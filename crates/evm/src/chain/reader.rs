@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 use super::vm::Evm;
 use super::{AcceptedBlock, ChainReadError, ChainView};
 use crate::logs::{LogBlocks, LogQuery};
-use crate::pool::{AccountContent, Content, Dropped, PooledTx};
+use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx};
 use crate::rules::Rules;
 use crate::state::At;
 use crate::types::Receipt;
@@ -228,5 +228,9 @@ impl ChainEvents for Evm {
 
     fn pending_transactions(&self) -> broadcast::Receiver<PooledTx> {
         self.pool().subscribe()
+    }
+
+    fn dropped_transactions(&self) -> broadcast::Receiver<DroppedTx> {
+        self.pool().subscribe_dropped()
     }
 }

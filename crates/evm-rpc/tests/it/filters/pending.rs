@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker_evm::chain::AcceptedBlock;
 use esker_evm::executor::recover_sender;
-use esker_evm::pool::PooledTx;
+use esker_evm::pool::{DroppedTx, PooledTx};
 use esker_evm::view::ChainEvents;
 use esker_evm_rpc::evm::FilterConfig;
 use serde_json::{Value, json};
@@ -24,6 +24,10 @@ impl ChainEvents for Forgetful {
 
     fn pending_transactions(&self) -> broadcast::Receiver<PooledTx> {
         self.0.subscribe()
+    }
+
+    fn dropped_transactions(&self) -> broadcast::Receiver<DroppedTx> {
+        broadcast::channel(1).1
     }
 }
 
