@@ -1,4 +1,4 @@
-//! What happened, with the texts that tell of it.
+//! What happened, with the texts of its notifications.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::kind::{Kind, Source};
 use crate::wire::{Hash, LogReply, NewHead, ReceiptRef, TransactionReply};
 
-/// Of a block is told in this order: the head, logs, transactions, receipts.
+/// A block is reported in this order: the head, logs, transactions, receipts.
 pub(super) const SECTIONS: usize = 4;
 
 /// The section of transactions, those of the pool too.
@@ -28,7 +28,7 @@ const LOG_BYTES: usize = 800;
 const TX_BYTES: usize = 1200;
 const RECEIPT_BYTES: usize = 1400;
 
-/// Something that subscribers are told of.
+/// Something that subscribers are notified of.
 #[derive(Debug)]
 pub(super) enum Event {
     Block(BlockEvent),
@@ -59,14 +59,14 @@ pub(super) struct PoolTx {
     texts: TxTexts,
 }
 
-/// What an item is to a subscription.
+/// What an item of an event is to a subscription.
 #[derive(Debug)]
-pub(super) enum Look {
-    /// This is told of it.
-    Told(Bytes),
-    /// It is not meant.
-    Nothing,
-    /// There is none, nor any after it.
+pub(super) enum Item {
+    /// The text of the notification.
+    Text(Bytes),
+    /// The item does not match the subscription.
+    Skipped,
+    /// There is no such item, nor any after it.
     End,
 }
 
@@ -96,7 +96,7 @@ impl Event {
         let logs: Vec<_> = places.map(|at| BlockLog { at, text: Text::new() }).collect();
         let txs: Vec<_> = block.block.transactions.iter().map(|_| TxTexts::default()).collect();
         let data = block.receipts.iter().flat_map(|receipt| &receipt.logs);
-        // A log is told by itself and in its receipt.
+        // A log is reported by itself and in its receipt.
         let bytes = HEAD_BYTES
             + 4 * block.bytes.len()
             + 5 * data.map(|log| log.data.data.len()).sum::<usize>()
@@ -133,19 +133,19 @@ impl Event {
         }
     }
 
-    /// Looks at one item of a section for a subscription that was made at height `since`.
-    pub(super) fn look(&self, section: usize, item: usize, kind: &Kind, since: u64) -> Look {
+    /// One item of a section for a subscription that was made at height `since`.
+    pub(super) fn item(&self, section: usize, item: usize, kind: &Kind, since: u64) -> Item {
         match self {
-            Self::Block(event) if event.number() > since => event.look(section, item, kind),
-            Self::Block(_) => Look::End,
+            Self::Block(event) if event.number() > since => event.item(section, item, kind),
+            Self::Block(_) => Item::End,
             Self::Pool(source, txs) => match (kind, txs.get(item)) {
                 (
                     Kind::PendingTransactions { full } | Kind::DroppedTransactions { full },
                     Some(PoolTx { tx, texts }),
                 ) if section == TRANSACTIONS && kind.source() == *source => {
-                    Look::Told(texts.text(*full, || tx.clone()))
+                    Item::Text(texts.text(*full, || tx.clone()))
                 }
-                _ => Look::End,
+                _ => Item::End,
             },
         }
     }
@@ -156,25 +156,25 @@ impl BlockEvent {
         self.block.block.header.number
     }
 
-    fn look(&self, section: usize, item: usize, kind: &Kind) -> Look {
+    fn item(&self, section: usize, item: usize, kind: &Kind) -> Item {
         match (section, kind) {
-            (0, Kind::NewHeads) if item == 0 => Look::Told(self.head()),
+            (0, Kind::NewHeads) if item == 0 => Item::Text(self.head()),
             (1, Kind::Logs(filter)) if filter.watches(self.number()) => {
-                let Some(place) = self.logs.get(item) else { return Look::End };
+                let Some(place) = self.logs.get(item) else { return Item::End };
                 match self.log(place).filter(|log| filter.matches(log)) {
-                    Some(log) => Look::Told(self.log_text(item, place, log)),
-                    None => Look::Nothing,
+                    Some(log) => Item::Text(self.log_text(item, place, log)),
+                    None => Item::Skipped,
                 }
             }
-            // As in the reference it is told as if it had no block.
+            // As in the reference it is reported as if it had no block.
             (TRANSACTIONS, Kind::AcceptedTransactions { full }) => {
                 let tx = self.block.block.transactions.get(item);
                 match (self.txs.get(item), tx, self.block.receipts.get(item)) {
                     (Some(texts), Some(tx), Some(receipt)) => {
                         let pooled = || PooledTx::new(tx.clone(), receipt.from, 0, 0);
-                        Look::Told(texts.text(*full, pooled))
+                        Item::Text(texts.text(*full, pooled))
                     }
-                    _ => Look::End,
+                    _ => Item::End,
                 }
             }
             (3, Kind::TransactionReceipts(wanted)) if item == 0 => {
@@ -182,9 +182,9 @@ impl BlockEvent {
                     None => self.all_receipts(),
                     Some(hashes) => self.receipts_of(hashes),
                 };
-                receipts.map_or(Look::End, Look::Told)
+                receipts.map_or(Item::End, Item::Text)
             }
-            _ => Look::End,
+            _ => Item::End,
         }
     }
 

@@ -55,9 +55,9 @@ struct Feed<T> {
     receiver: Option<Receiver<T>>,
 }
 
-/// A place among all subscriptions; given back when dropped.
+/// A slot among all subscriptions; given back when dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Slot {
     hub: Arc<Subscriptions>,
     pub(super) bytes: usize,
     source: Source,
@@ -143,22 +143,22 @@ impl Subscriptions {
         })
     }
 
-    /// A place for one more subscription. From here on its connection hears of what happens.
-    pub(super) fn place(
+    /// Reserves a slot for one more subscription. From here on its connection gets events.
+    pub(super) fn reserve(
         &self,
         listener: &Weak<Connected>,
         number: u64,
         kind: &Kind,
-    ) -> Result<Place, RpcError> {
+    ) -> Result<Slot, RpcError> {
         let hub = self.me.upgrade().ok_or_else(|| RpcError::new("the node is shutting down"))?;
-        let mut place = Place { hub, bytes: kind.bytes(), source: Source::Nothing };
+        let mut slot = Slot { hub, bytes: kind.bytes(), source: Source::Nothing };
         let before = self.all.fetch_add(1, Ordering::Relaxed);
-        let bytes = self.criteria_bytes.fetch_add(place.bytes, Ordering::Relaxed) + place.bytes;
+        let bytes = self.criteria_bytes.fetch_add(slot.bytes, Ordering::Relaxed) + slot.bytes;
         if before >= MAX_ALL_SUBSCRIPTIONS || bytes > MAX_ALL_CRITERIA_BYTES {
             return Err(RpcError::new("too many subscriptions on this node"));
         }
-        place.source = kind.source();
-        if place.source != Source::Nothing {
+        slot.source = kind.source();
+        if slot.source != Source::Nothing {
             self.listeners.lock().entry(number).or_insert_with(|| Weak::clone(listener));
             if !self.is_running.swap(true, Ordering::SeqCst) {
                 let (hub, has_feed) = (Weak::clone(&self.me), Arc::clone(&self.has_feed));
@@ -166,7 +166,7 @@ impl Subscriptions {
             }
         }
         let mut feeds = self.feeds.lock();
-        let has_receiver = match place.source {
+        let has_receiver = match slot.source {
             Source::Pending => feeds.pending.add(|| self.events.pending_transactions()),
             Source::Dropped => feeds.dropped.add(|| self.events.dropped_transactions()),
             Source::Blocks | Source::Nothing => false,
@@ -175,7 +175,7 @@ impl Subscriptions {
             self.has_feed.notify_one();
         }
         drop(feeds);
-        Ok(place)
+        Ok(slot)
     }
 
     pub(super) fn forget(&self, number: u64) {
@@ -187,19 +187,19 @@ impl Subscriptions {
         self.listeners.lock().values().filter_map(Weak::upgrade).collect()
     }
 
-    fn tell(&self, event: impl FnOnce() -> Event) {
+    fn publish(&self, event: impl FnOnce() -> Event) {
         let listeners = self.listeners();
         if !listeners.is_empty() {
             let event = Arc::new(event());
             let bytes = event.bytes();
-            listeners.iter().for_each(|listener| listener.hear(&event, bytes));
+            listeners.iter().for_each(|listener| listener.push(&event, bytes));
         }
     }
 
-    /// What was to be told got lost on the way here: who goes on as if nothing had happened would miss it.
-    fn lose(&self, source: Source) {
-        tracing::warn!(?source, "subscribers missed events and are sent away");
-        self.listeners().iter().for_each(|listener| listener.lose(source));
+    /// Events were lost before they came here. A subscriber would miss them unseen, so its connection is closed.
+    fn disconnect_lagged(&self, source: Source) {
+        tracing::warn!(?source, "subscribers missed events; their connections are closed");
+        self.listeners().iter().for_each(|listener| listener.mark_lagged(source));
     }
 
     /// Takes from a feed what was received first and all that waits behind it.
@@ -208,16 +208,16 @@ impl Subscriptions {
         while let Some(next) = feed.as_mut().map(Receiver::try_recv) {
             match next {
                 Ok(item) => txs.push(item.into_tx()),
-                Err(TryRecvError::Lagged(_)) => self.lose(T::SOURCE),
+                Err(TryRecvError::Lagged(_)) => self.disconnect_lagged(T::SOURCE),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => break,
             }
             if txs.len() == MAX_TXS {
                 let full = std::mem::take(&mut txs);
-                self.tell(|| Event::pool(T::SOURCE, full));
+                self.publish(|| Event::pool(T::SOURCE, full));
             }
         }
         if !txs.is_empty() {
-            self.tell(|| Event::pool(T::SOURCE, txs));
+            self.publish(|| Event::pool(T::SOURCE, txs));
         }
         if T::feed(&mut self.feeds.lock()).subscriptions == 0 {
             *feed = None;
@@ -227,7 +227,7 @@ impl Subscriptions {
     fn received<T: PoolItem>(&self, item: Result<T, RecvError>, feed: &mut Option<Receiver<T>>) {
         match item {
             Ok(first) => self.drain(Some(first), feed),
-            Err(RecvError::Lagged(_)) => self.lose(T::SOURCE),
+            Err(RecvError::Lagged(_)) => self.disconnect_lagged(T::SOURCE),
             Err(RecvError::Closed) => *feed = None,
         }
     }
@@ -240,7 +240,7 @@ impl Notifier for Subscriptions {
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.hub.all.fetch_sub(1, Ordering::Relaxed);
         self.hub.criteria_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
@@ -258,7 +258,7 @@ impl fmt::Debug for Subscriptions {
     }
 }
 
-/// Tells everybody of everything, until the subscriptions themselves are gone.
+/// Forwards every event to every connection, until the subscriptions themselves are gone.
 async fn run(
     hub: Weak<Subscriptions>,
     has_feed: Arc<Notify>,
@@ -288,9 +288,9 @@ async fn run(
                 // The pool reported before the block came, which may have been a moment ago.
                 hub.drain(None, &mut pending);
                 hub.drain(None, &mut dropped);
-                hub.tell(|| Event::block(block));
+                hub.publish(|| Event::block(block));
             }
-            Received::Block(Err(RecvError::Lagged(_))) => hub.lose(Source::Blocks),
+            Received::Block(Err(RecvError::Lagged(_))) => hub.disconnect_lagged(Source::Blocks),
             Received::Block(Err(RecvError::Closed)) => return,
         }
     }

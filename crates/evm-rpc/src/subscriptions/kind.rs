@@ -11,8 +11,8 @@ use crate::wire::{LogFilter, ReceiptQuery};
 /// The namespaces that have subscriptions; canonical, and as wallets and libraries say.
 const NAMESPACES: [&str; 2] = ["evm", "eth"];
 
-/// Hashes that are looked up in the time that a look at another item takes.
-const HASHES_A_LOOK: usize = 8;
+/// Hashes that are looked up in the time that another item takes.
+const HASHES_AN_ITEM: usize = 8;
 
 /// A kind of subscription, with its arguments.
 #[derive(Debug)]
@@ -32,12 +32,12 @@ pub(super) enum Kind {
     },
     /// The receipts of a block in one notification: of these transactions, or of all.
     TransactionReceipts(Option<BTreeSet<B256>>),
-    /// Tells when syncing begins and ends (docs/decisions.md, "Further standard methods"): a node that is its own
+    /// Reports when syncing begins and ends (docs/decisions.md, "Further standard methods"): a node that is its own
     /// source of blocks never does.
     Syncing,
 }
 
-/// Which events a kind is told of.
+/// The events that a kind reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Blocks,
@@ -110,10 +110,12 @@ impl Kind {
         }
     }
 
-    /// How many items a look at an event costs, about.
-    pub(super) fn looks(&self) -> usize {
+    /// What examining one item costs, in items of the cheapest kind.
+    pub(super) fn item_cost(&self) -> usize {
         match self {
-            Self::TransactionReceipts(Some(transactions)) => 1 + transactions.len() / HASHES_A_LOOK,
+            Self::TransactionReceipts(Some(transactions)) => {
+                1 + transactions.len() / HASHES_AN_ITEM
+            }
             Self::TransactionReceipts(None)
             | Self::Logs(_)
             | Self::NewHeads

@@ -4,7 +4,7 @@
 //! - `hub`: one task a chain makes an event of each accepted block, and of what becomes pending, and gives it to
 //!   every connection that listens. Nothing is done where nobody does.
 //! - `event`: an event, each of whose texts is written once, by the first connection that needs it.
-//! - `session`: one connection: its subscriptions, the events it has still to tell, and how far it is with them.
+//! - `session`: one connection: its subscriptions, the events that it has not yet delivered, and how far it is with them.
 //! - `kind`: what can be subscribed to, and the arguments.
 //!
 //! A connection keeps pointers to events that all share, and puts nothing but its subscription's ID around their
@@ -25,7 +25,7 @@ pub const MAX_ALL_SUBSCRIPTIONS: usize = 65_536;
 pub const MAX_CRITERIA_BYTES: usize = 1024 * 1024;
 /// Addresses and topics of all subscriptions to a chain, bytes.
 pub const MAX_ALL_CRITERIA_BYTES: usize = 32 * 1024 * 1024;
-/// Events that a connection may have to tell.
+/// Events that a connection may have undelivered.
 pub const MAX_KEPT_EVENTS: usize = 4096;
-/// Bytes of the events that a connection may have to tell, with all their texts.
+/// Bytes of the events that a connection may have undelivered, with all their texts.
 pub const MAX_KEPT_BYTES: usize = 64 * 1024 * 1024;

@@ -10,13 +10,13 @@ use esker_primitives::sync::Mutex;
 use esker_rpc::evm::{Notification, Overrun, RpcId, Session, Subscriber};
 use esker_rpc::{Params, RpcError};
 
-use super::event::{Event, Look, SECTIONS};
-use super::hub::{Place, Subscriptions};
+use super::event::{Event, Item, SECTIONS};
+use super::hub::{Slot, Subscriptions};
 use super::kind::{Kind, Source};
 use super::{MAX_CRITERIA_BYTES, MAX_KEPT_BYTES, MAX_KEPT_EVENTS, MAX_SUBSCRIPTIONS};
 
-/// Items that are looked at before other tasks have their turn.
-const MAX_LOOKS: usize = 16_384;
+/// Items that are examined before other tasks have their turn.
+const MAX_ITEMS_A_POLL: usize = 16_384;
 
 /// A connection that can be notified.
 pub(super) struct Connected {
@@ -50,8 +50,8 @@ struct State {
     made: u64,
     /// Events that one subscription has to catch up with, before any new one.
     late: VecDeque<(u64, Arc<Event>)>,
-    /// What is being told.
-    now: Option<Telling>,
+    /// The event that is being delivered.
+    current: Option<Delivery>,
 }
 
 struct Subscription {
@@ -59,24 +59,24 @@ struct Subscription {
     id: String,
     opening: Bytes,
     kind: Kind,
-    /// The height at which it was made: of blocks above it is told.
+    /// The height at which it was made: blocks above it are reported.
     since: u64,
-    silence: Silence,
-    place: Place,
+    activation: Activation,
+    slot: Slot,
 }
 
-/// Until the reply that tells its ID is on its way, a subscription keeps what happens.
-enum Silence {
-    Lasts(Vec<Arc<Event>>),
-    /// Ends before the next event.
-    Ends(Vec<Arc<Event>>),
-    Over,
+/// Until the reply with its ID is on its way, a subscription keeps events.
+enum Activation {
+    Waiting(Vec<Arc<Event>>),
+    /// The reply is out: what was kept is delivered before the next event.
+    Released(Vec<Arc<Event>>),
+    Active,
 }
 
-/// How far an event is told.
-struct Telling {
+/// How far the delivery of an event is.
+struct Delivery {
     event: Arc<Event>,
-    /// To this subscription alone.
+    /// Only this subscription gets it.
     only: Option<u64>,
     section: usize,
     /// The next subscription, and the next of its items.
@@ -84,13 +84,13 @@ struct Telling {
     item: usize,
 }
 
-/// How going on with an event ended.
-enum Going {
+/// One step of a delivery.
+enum DeliveryStep {
     Notification(Notification),
-    /// All is told.
+    /// Every subscription has it.
     Done,
-    /// Others have their turn.
-    Tired,
+    /// Other tasks have their turn first.
+    Yield,
 }
 
 impl Connected {
@@ -104,8 +104,8 @@ impl Connected {
         })
     }
 
-    /// Takes an event of `bytes` in.
-    pub(super) fn hear(&self, event: &Arc<Event>, bytes: usize) {
+    /// Puts an event of `bytes` into the inbox.
+    pub(super) fn push(&self, event: &Arc<Event>, bytes: usize) {
         let mut inbox = self.inbox.lock();
         if *inbox.wanting(event.source()) > 0 && inbox.keep(bytes) {
             inbox.events.push_back(Arc::clone(event));
@@ -113,8 +113,8 @@ impl Connected {
         }
     }
 
-    /// Something of this source was missed.
-    pub(super) fn lose(&self, source: Source) {
+    /// Events of this source were lost.
+    pub(super) fn mark_lagged(&self, source: Source) {
         let mut inbox = self.inbox.lock();
         if *inbox.wanting(source) > 0 {
             inbox.overrun();
@@ -122,23 +122,23 @@ impl Connected {
     }
 
     /// The next event, or what one has to catch up with.
-    fn begin(&self, state: &mut State) -> Option<Telling> {
-        state.end_silences();
+    fn next_delivery(&self, state: &mut State) -> Option<Delivery> {
+        state.activate_released();
         let (event, only) = match state.late.pop_front() {
             Some((number, event)) => (event, Some(number)),
             None => {
                 let event = self.inbox.lock().events.pop_front()?;
                 let bytes = event.bytes();
-                for _ in 0..state.keep_for_the_silent(&event) {
+                for _ in 0..state.keep_for_waiting(&event) {
                     self.inbox.lock().keep(bytes);
                 }
                 (event, None)
             }
         };
-        Some(Telling { event, only, section: 0, number: 0, item: 0 })
+        Some(Delivery { event, only, section: 0, number: 0, item: 0 })
     }
 
-    fn told(&self, event: &Event) {
+    fn release_event(&self, event: &Event) {
         let mut inbox = self.inbox.lock();
         inbox.kept_events = inbox.kept_events.saturating_sub(1);
         inbox.kept_bytes = inbox.kept_bytes.saturating_sub(event.bytes());
@@ -182,21 +182,21 @@ impl Inbox {
 }
 
 impl State {
-    fn end_silences(&mut self) {
+    fn activate_released(&mut self) {
         for subscription in &mut self.subscriptions {
-            if let Silence::Ends(kept) = &mut subscription.silence {
+            if let Activation::Released(kept) = &mut subscription.activation {
                 let number = subscription.number;
                 self.late.extend(kept.drain(..).map(|event| (number, event)));
-                subscription.silence = Silence::Over;
+                subscription.activation = Activation::Active;
             }
         }
     }
 
     /// For how many it is kept.
-    fn keep_for_the_silent(&mut self, event: &Arc<Event>) -> usize {
+    fn keep_for_waiting(&mut self, event: &Arc<Event>) -> usize {
         let mut kept_for = 0;
         for subscription in &mut self.subscriptions {
-            if let Silence::Lasts(kept) = &mut subscription.silence
+            if let Activation::Waiting(kept) = &mut subscription.activation
                 && subscription.kind.source() == event.source()
             {
                 kept.push(Arc::clone(event));
@@ -207,8 +207,9 @@ impl State {
     }
 }
 
-impl Telling {
-    fn go_on(&mut self, subscriptions: &[Subscription], looks: &mut usize) -> Going {
+impl Delivery {
+    /// The next notification; `budget` is how many items may still be examined.
+    fn poll_next(&mut self, subscriptions: &[Subscription], budget: &mut usize) -> DeliveryStep {
         while self.section < SECTIONS {
             let at = subscriptions.partition_point(|known| known.number < self.number);
             let Some(subscription) = subscriptions.get(at) else {
@@ -218,30 +219,30 @@ impl Telling {
             if self.number < subscription.number {
                 (self.number, self.item) = (subscription.number, 0);
             }
-            if *looks == 0 {
-                return Going::Tired;
+            if *budget == 0 {
+                return DeliveryStep::Yield;
             }
-            *looks = looks.saturating_sub(subscription.kind.looks());
-            let Subscription { number, opening, kind, since, silence, .. } = subscription;
-            let is_meant = match self.only {
+            *budget = budget.saturating_sub(subscription.kind.item_cost());
+            let Subscription { number, opening, kind, since, activation, .. } = subscription;
+            let is_recipient = match self.only {
                 Some(only) => only == *number,
-                None => matches!(silence, Silence::Over),
+                None => matches!(activation, Activation::Active),
             };
-            let look = match is_meant {
-                true => self.event.look(self.section, self.item, kind, *since),
-                false => Look::End,
+            let item = match is_recipient {
+                true => self.event.item(self.section, self.item, kind, *since),
+                false => Item::End,
             };
             self.item += 1;
-            match look {
-                Look::Nothing => {}
-                Look::End => (self.number, self.item) = (self.number + 1, 0),
-                Look::Told(result) => {
+            match item {
+                Item::Skipped => {}
+                Item::End => (self.number, self.item) = (self.number + 1, 0),
+                Item::Text(result) => {
                     let opening = opening.clone();
-                    return Going::Notification(Notification { opening, result });
+                    return DeliveryStep::Notification(Notification { opening, result });
                 }
             }
         }
-        Going::Done
+        DeliveryStep::Done
     }
 }
 
@@ -264,8 +265,8 @@ impl Subscriber for Connected {
         let known = state.subscriptions.iter().position(|subscription| subscription.id == id);
         let Some(gone) = known.map(|at| state.subscriptions.remove(at)) else { return false };
         *self.inbox.lock().wanting(gone.kind.source()) -= 1;
-        if let Silence::Lasts(kept) | Silence::Ends(kept) = &gone.silence {
-            kept.iter().for_each(|event| self.told(event));
+        if let Activation::Waiting(kept) | Activation::Released(kept) = &gone.activation {
+            kept.iter().for_each(|event| self.release_event(event));
         }
         true
     }
@@ -275,16 +276,16 @@ impl Connected {
     fn add(&self, namespace: &str, kind: Kind) -> Result<String, RpcError> {
         let gone = || RpcError::new("the node is shutting down");
         let hub = self.hub.as_ref().ok_or_else(gone)?;
-        let place = hub.place(&self.me, self.number, &kind)?;
+        let slot = hub.reserve(&self.me, self.number, &kind)?;
         let id = RpcId::random(&hub.randomness).0;
         let mut state = self.state.lock();
         let mine = &state.subscriptions;
-        let bytes: usize = mine.iter().map(|other| other.place.bytes).sum();
-        if mine.len() >= MAX_SUBSCRIPTIONS || bytes + place.bytes > MAX_CRITERIA_BYTES {
+        let bytes: usize = mine.iter().map(|other| other.slot.bytes).sum();
+        if mine.len() >= MAX_SUBSCRIPTIONS || bytes + slot.bytes > MAX_CRITERIA_BYTES {
             return Err(RpcError::new("too many subscriptions on this connection"));
         }
         state.made += 1;
-        // While the inbox is locked no event comes in: one of a block up to here was heard of before, if at all,
+        // While the inbox is locked no event comes in: one of a block up to here came in before, if at all,
         // and those after it will be.
         let mut inbox = self.inbox.lock();
         *inbox.wanting(kind.source()) += 1;
@@ -296,8 +297,8 @@ impl Connected {
             id: id.clone(),
             kind,
             since,
-            silence: Silence::Lasts(Vec::new()),
-            place,
+            activation: Activation::Waiting(Vec::new()),
+            slot,
         };
         state.subscriptions.push(subscription);
         Ok(id)
@@ -308,10 +309,10 @@ impl Session for Connected {
     fn release(&self, id: &str) {
         let mut state = self.state.lock();
         let known = state.subscriptions.iter_mut().find(|subscription| subscription.id == id);
-        if let Some(Subscription { silence, .. }) = known
-            && let Silence::Lasts(kept) = silence
+        if let Some(Subscription { activation, .. }) = known
+            && let Activation::Waiting(kept) = activation
         {
-            *silence = Silence::Ends(std::mem::take(kept));
+            *activation = Activation::Released(std::mem::take(kept));
             self.inbox.lock().wake();
         }
     }
@@ -323,22 +324,23 @@ impl Session for Connected {
         out: &mut dyn FnMut(Notification),
     ) -> Poll<Result<(), Overrun>> {
         let mut state = self.state.lock();
-        let (mut taken, mut looks) = (0, MAX_LOOKS);
+        let (mut taken, mut budget) = (0, MAX_ITEMS_A_POLL);
         while taken < room {
-            let now = state.now.take();
-            let Some(mut telling) = now.or_else(|| self.begin(&mut state)) else { break };
-            match telling.go_on(&state.subscriptions, &mut looks) {
-                Going::Done => {
-                    self.told(&telling.event);
+            let current = state.current.take();
+            let next = current.or_else(|| self.next_delivery(&mut state));
+            let Some(mut delivery) = next else { break };
+            match delivery.poll_next(&state.subscriptions, &mut budget) {
+                DeliveryStep::Done => {
+                    self.release_event(&delivery.event);
                     continue;
                 }
-                Going::Notification(notification) => {
+                DeliveryStep::Notification(notification) => {
                     taken += notification.len();
                     out(notification);
-                    state.now = Some(telling);
+                    state.current = Some(delivery);
                 }
-                Going::Tired => {
-                    state.now = Some(telling);
+                DeliveryStep::Yield => {
+                    state.current = Some(delivery);
                     cx.waker().wake_by_ref();
                     break;
                 }
