@@ -12,7 +12,7 @@ use esker_primitives::TxId;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::sync::Mutex;
 use esker_storage::audit::{AuditError, Finding};
-use esker_storage::{KvRead, Scope, StorageResult, Store, Table, ValueCodec, WriteSet};
+use esker_storage::{KvRead, Scope, StorageResult, Store, Table, WriteSet};
 
 use crate::audit::AuditSite;
 
@@ -325,23 +325,12 @@ impl Decode for DropRecord {
     }
 }
 
-impl ValueCodec for DropRecord {
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        let mut writer = Writer::new();
-        self.encode(&mut writer);
-        out.extend_from_slice(writer.as_slice());
-    }
-
-    fn decode_value(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader::new(bytes);
-        let value = Self::decode(&mut reader).ok()?;
-        reader.finish().ok().map(|()| value)
-    }
-}
+crate::stored_as_codec!(DropRecord);
 
 #[cfg(test)]
 mod tests {
     use esker_primitives::Id;
+    use esker_storage::ValueCodec;
 
     use super::*;
 

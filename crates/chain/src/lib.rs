@@ -24,6 +24,7 @@ mod error;
 pub mod listing;
 mod machine;
 mod maintenance;
+mod stored;
 pub mod tables;
 mod vm;
 

@@ -4,7 +4,7 @@
 
 use esker_primitives::ChainId;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
-use esker_storage::{Table, ValueCodec};
+use esker_storage::Table;
 
 use crate::BundleId;
 
@@ -85,23 +85,4 @@ impl Decode for Position {
     }
 }
 
-/// Rows are the bytes of the codec, without a version prefix: the store's schema version covers them.
-macro_rules! rows {
-    ($($row:ty),*) => {$(
-        impl ValueCodec for $row {
-            fn encode_value(&self, out: &mut Vec<u8>) {
-                let mut w = Writer::default();
-                self.encode(&mut w);
-                out.extend_from_slice(w.as_slice());
-            }
-
-            fn decode_value(bytes: &[u8]) -> Option<Self> {
-                let mut r = Reader::new(bytes);
-                let row = Self::decode(&mut r).ok()?;
-                r.finish().ok()?;
-                Some(row)
-            }
-        }
-    )*};
-}
-rows!(BundleRecord, Position);
+crate::stored_as_codec!(BundleRecord, Position);

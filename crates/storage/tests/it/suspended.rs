@@ -11,6 +11,7 @@ use esker_storage::{
     FailingStore, KvRead, KvStore, MemoryStore, RetryPolicy, StorageError, StorageResult, Store,
     WriteRefusal, WriteSet,
 };
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::{contents_of, set};
@@ -32,6 +33,12 @@ fn failing() -> (Arc<FailingStore>, Store) {
 
 fn system_error(kind: io::ErrorKind) -> StorageError {
     StorageError::io("database", kind.into())
+}
+
+/// Commits one row when the store takes writes.
+fn decide(store: &Store, key: &str) -> JoinHandle<StorageResult<()>> {
+    let (writer, set) = (store.writer.clone(), set(&[(key, Some("1"))]));
+    tokio::spawn(async move { writer.commit_when_writable(set).await })
 }
 
 /// Waits until the writer is suspended for a reason, or not (`None`).
@@ -117,10 +124,7 @@ async fn the_reason_that_is_shown_is_the_last_one() {
 async fn an_error_that_does_not_pass_ends_the_wait() {
     let (failing, store) = failing();
     failing.refuse_writes(system_error(io::ErrorKind::StorageFull));
-    let waiting = tokio::spawn({
-        let writer = store.writer.clone();
-        async move { writer.commit_when_writable(set(&[("a", Some("1"))])).await }
-    });
+    let waiting = decide(&store, "a");
     until(&store, Some(WriteRefusal::DiskFull)).await;
     failing.refuse_writes(StorageError::Corrupted("a page".to_owned()));
     let error = timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap_err();
@@ -132,15 +136,11 @@ async fn an_error_that_does_not_pass_ends_the_wait() {
 async fn nobody_waits_at_the_end() {
     let (failing, store) = failing();
     failing.refuse_writes(system_error(io::ErrorKind::StorageFull));
-    let decide = |key: &str| {
-        let (writer, set) = (store.writer.clone(), set(&[(key, Some("1"))]));
-        tokio::spawn(async move { writer.commit_when_writable(set).await })
-    };
-    let waiting = decide("a");
+    let waiting = decide(&store, "a");
     until(&store, Some(WriteRefusal::DiskFull)).await;
     store.writer.stop_waiting().await;
     is_refused(timeout(PATIENCE, waiting).await.unwrap().unwrap(), &WriteRefusal::DiskFull);
-    is_refused(decide("b").await.unwrap(), &WriteRefusal::DiskFull);
+    is_refused(decide(&store, "b").await.unwrap(), &WriteRefusal::DiskFull);
     failing.refuse_writes(None);
     until(&store, None).await;
     assert_eq!(contents_of(&*failing), contents_of(&*first_row()));
@@ -151,10 +151,7 @@ async fn nobody_waits_at_the_end() {
 async fn a_writer_that_is_closed_while_it_is_suspended_ends() {
     let (failing, store) = failing();
     failing.refuse_writes(system_error(io::ErrorKind::StorageFull));
-    let waiting = tokio::spawn({
-        let writer = store.writer.clone();
-        async move { writer.commit_when_writable(set(&[("a", Some("1"))])).await }
-    });
+    let waiting = decide(&store, "a");
     until(&store, Some(WriteRefusal::DiskFull)).await;
     timeout(PATIENCE, store.writer.close()).await.unwrap().unwrap();
     assert!(matches!(waiting.await.unwrap(), Err(StorageError::Closed)));

@@ -4,10 +4,10 @@
 
 use std::ops::ControlFlow;
 
-use esker_chain::DropTables;
+use esker_chain::{DropTables, stored_as_codec};
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::{AssetId, BlockId, Id, ShortId, TxId};
-use esker_storage::{KvRead, Scope, StorageResult, Table, ValueCodec};
+use esker_storage::{KvRead, Scope, StorageResult, Table};
 use esker_utxo::UtxoId;
 
 /// The last accepted block; one row.
@@ -120,24 +120,6 @@ pub struct AssetRecord {
     pub symbol: String,
 }
 
-/// Stored forms are those of the codec, without a version.
-macro_rules! stored_as_codec {
-    ($($record:ty),*) => {$(
-        impl ValueCodec for $record {
-            fn encode_value(&self, out: &mut Vec<u8>) {
-                let mut writer = Writer::new();
-                self.encode(&mut writer);
-                out.extend_from_slice(writer.as_slice());
-            }
-
-            fn decode_value(bytes: &[u8]) -> Option<Self> {
-                let mut reader = Reader::new(bytes);
-                let value = Self::decode(&mut reader).ok()?;
-                reader.finish().ok().map(|()| value)
-            }
-        }
-    )*};
-}
 stored_as_codec!(Tip, GenesisRecord, TxRecord, AssetRecord);
 
 impl Encode for Tip {

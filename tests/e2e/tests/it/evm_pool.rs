@@ -62,15 +62,20 @@ fn send(rpc: &mut RpcClient, nonce: u64, gas_price: u64) -> String {
 
 const GWEI: u64 = 1_000_000_000;
 
+/// A node that makes no block for an hour: its first one, which is not held back, holds Alice's nonce 0.
+fn slow_after_one_block(folder: &Path) -> (Node, RpcClient) {
+    let node = slow(folder);
+    let mut rpc = node.rpc();
+    let first = send(&mut rpc, 0, 2 * GWEI);
+    wait_mined(&mut rpc, &first);
+    (node, rpc)
+}
+
 #[test]
 fn what_waits_at_the_end_waits_again_and_is_mined() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("pool.journal");
-    let node = slow(folder.path());
-    let mut rpc = node.rpc();
-    // The first block is not held back.
-    let first = send(&mut rpc, 0, 2 * GWEI);
-    wait_mined(&mut rpc, &first);
+    let (node, mut rpc) = slow_after_one_block(folder.path());
     let waiting: Vec<String> = (1..6).map(|nonce| send(&mut rpc, nonce, 2 * GWEI)).collect();
     let replaced = &waiting[2];
     let dearer = send(&mut rpc, 3, 3 * GWEI);
@@ -115,10 +120,7 @@ fn what_waits_at_the_end_waits_again_and_is_mined() {
 fn what_is_not_valid_any_more_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("pool.journal");
-    let node = slow(folder.path());
-    let mut rpc = node.rpc();
-    let first = send(&mut rpc, 0, 2 * GWEI);
-    wait_mined(&mut rpc, &first);
+    let (node, mut rpc) = slow_after_one_block(folder.path());
     let cheap = send(&mut rpc, 1, 2 * GWEI);
     assert!(node.stop().unwrap().success());
     let old = std::fs::read(&journal).unwrap();

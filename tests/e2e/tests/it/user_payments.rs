@@ -57,13 +57,22 @@ fn id_of(reply: &Value) -> String {
     id.as_str().unwrap().to_owned()
 }
 
-/// Waits until all of them are accepted; they are distinct.
+/// Waits until all of them are accepted on the X-Chain; they are distinct.
 fn check_accepted(rpc: &mut RpcClient, ids: &[String]) {
+    check_statuses(rpc, X, "xvm.getTxStatus", ids);
+}
+
+/// Waits until all atomic transactions are accepted on the C-Chain; they are distinct.
+fn check_atomic(rpc: &mut RpcClient, ids: &[String]) {
+    check_statuses(rpc, NAT, "nat.getAtomicTxStatus", ids);
+}
+
+fn check_statuses(rpc: &mut RpcClient, path: &str, method: &str, ids: &[String]) {
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "distinct");
     for id in ids {
         until(&format!("{id} is accepted"), || {
             let params = json!({ "txID": id, "includeReason": true });
-            let status = call(rpc, X, "xvm.getTxStatus", params).unwrap();
+            let status = call(rpc, path, method, params).unwrap();
             assert!(["Accepted", "Processing"].contains(&status["status"].as_str()?), "{status}");
             (status["status"] == "Accepted").then_some(())
         });
@@ -158,19 +167,6 @@ fn an_asset_is_minted_as_often_as_was_answered() {
     }
     check_accepted(&mut rpc, &ids);
     assert_eq!(node.x().get_balance(&on_x(9), &asset).unwrap().balance, 300);
-}
-
-/// Waits until all atomic transactions are accepted; they are distinct.
-fn check_atomic(rpc: &mut RpcClient, ids: &[String]) {
-    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "distinct");
-    for id in ids {
-        until(&format!("{id} is accepted"), || {
-            let params = json!({ "txID": id, "includeReason": true });
-            let status = call(rpc, NAT, "nat.getAtomicTxStatus", params).unwrap();
-            assert!(["Accepted", "Processing"].contains(&status["status"].as_str()?), "{status}");
-            (status["status"] == "Accepted").then_some(())
-        });
-    }
 }
 
 fn exported_to_x(node: &Node, number: u8) -> u64 {
