@@ -7,5 +7,6 @@
 #![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
 
 mod accounts;
+mod mixed;
 mod support;
 mod users;

@@ -10,27 +10,31 @@ use esker_e2e::{Node, until};
 use esker_primitives::address;
 use serde_json::{Value, json};
 
-use crate::support::{CLIENTS, NAT, X, call, check_distinct, start, stop_and_verify};
+use crate::support::{C, CLIENTS, NAT, X, call, check_distinct, number, start, stop_and_verify};
 
 const WALLET: &str = "/ext/bc/X/wallet";
 const KEYSTORE: &str = "/ext/keystore";
 const PASSWORD: &str = "Str0ng-Pass-W0rd!";
 /// One unit of the native asset, in billionths.
-const ONE: u64 = 1_000_000_000;
+pub(crate) const ONE: u64 = 1_000_000_000;
+/// The fee of a transaction on the X-Chain, in billionths.
+const FEE: u64 = 1_000_000;
+/// Who gets what is imported to the C-Chain: an account that does nothing else.
+const IMPORTER: &str = "0x00000000000000000000000000000000000000aa";
 
 /// What a call asks for, and what it does when it is accepted: amounts of assets that addresses get on the X-Chain.
-struct Order {
+pub(crate) struct Order {
     path: &'static str,
-    method: &'static str,
+    pub(crate) method: &'static str,
     params: Value,
     arrives: Vec<(String, String, u64)>,
 }
 
 /// A transaction whose ID was returned.
-struct Promise {
-    method: &'static str,
+pub(crate) struct Promise {
+    pub(crate) method: &'static str,
     path: &'static str,
-    id: String,
+    pub(crate) id: String,
     arrives: Vec<(String, String, u64)>,
 }
 
@@ -58,13 +62,18 @@ struct Assets {
     stamps: String,
 }
 
-/// A user with the funded key on both chains, and assets to mint and to give away so often.
+/// A user with the funded key on both chains.
+pub(crate) fn create_user(rpc: &mut RpcClient) {
+    call(rpc, KEYSTORE, "keystore.createUser", alice(json!({}))).unwrap();
+    for (path, method) in [(X, "xvm.importKey"), (NAT, "nat.importKey")] {
+        call(rpc, path, method, alice(json!({ "privateKey": FUNDED }))).unwrap();
+    }
+}
+
+/// The user, and assets to mint and to give away so often.
 fn begin(node: &Node, many: usize) -> Assets {
     let mut rpc = node.rpc();
-    call(&mut rpc, KEYSTORE, "keystore.createUser", alice(json!({}))).unwrap();
-    for (path, method) in [(X, "xvm.importKey"), (NAT, "nat.importKey")] {
-        call(&mut rpc, path, method, alice(json!({ "privateKey": FUNDED }))).unwrap();
-    }
+    create_user(&mut rpc);
     let mut create = |method: &str, name: &str, minter_sets: usize| {
         let minters = vec![json!({ "minters": [own("X")], "threshold": 1 }); minter_sets];
         let params = alice(json!({ "name": name, "symbol": "ABC", "minterSets": minters }));
@@ -121,8 +130,68 @@ fn orders(assets: &Assets, tag: u8) -> Vec<Order> {
             &[(&assets.coin, amount)],
         ),
         mint_nft(&assets.pictures),
-        order(X, "xvm.export", json!({ "amount": ONE, "assetID": "NAT", "to": own("C") }), &[]),
+        export_to_c(),
+        export_to_x("nat.export"),
+        export_to_x("nat.exportNative"),
     ]
+}
+
+pub(crate) fn export_to_c() -> Order {
+    let params = json!({ "amount": ONE, "assetID": "NAT", "to": own("C") });
+    Order { path: X, method: "xvm.export", params: alice(params), arrives: Vec::new() }
+}
+
+/// `nat.export`, or its older name for the native asset alone.
+pub(crate) fn export_to_x(method: &'static str) -> Order {
+    let params = json!({ "amount": ONE, "assetID": "NAT", "to": own("X") });
+    Order { path: NAT, method, params: alice(params), arrives: Vec::new() }
+}
+
+/// Takes in all that lies there for the user, on either chain.
+pub(crate) fn import(method: &'static str) -> Order {
+    let (path, source, to) = match method {
+        "xvm.import" => (X, "C", other(150)),
+        _ => (NAT, "X", IMPORTER.to_owned()),
+    };
+    let params = json!({ "sourceChain": source, "to": to });
+    Order { path, method, params: alice(params), arrives: Vec::new() }
+}
+
+/// The imports, and how each says that nothing lies there.
+pub(crate) const IMPORTS: [(&str, &str); 3] = [
+    ("xvm.import", "problem issuing transaction: no import inputs"),
+    ("nat.import", "insufficient AVAX funds to pay transaction fee"),
+    ("nat.importNative", "insufficient AVAX funds to pay transaction fee"),
+];
+
+/// Imports what is left, and compares what arrived in all with what was exported.
+pub(crate) fn check_transfers(node: &Node, mut promises: Vec<Promise>) {
+    let mut rpc = node.rpc();
+    for (method, nothing) in IMPORTS {
+        let refused = loop {
+            match import(method).give(&mut rpc) {
+                Ok(promise) => {
+                    wait_decided(&mut rpc, promise.path, &promise.id).unwrap();
+                    promises.push(promise);
+                }
+                Err(refused) => break refused,
+            }
+        };
+        assert_eq!(refused, nothing, "{method}");
+    }
+    let count = |methods: &[&str]| {
+        let found = promises.iter().filter(|promise| methods.contains(&promise.method));
+        u64::try_from(found.count()).unwrap()
+    };
+    let to_x = count(&["nat.export", "nat.exportNative"]) * ONE - count(&["xvm.import"]) * FEE;
+    assert_eq!(node.x().get_balance(&other(150), "NAT").unwrap().balance, to_x);
+    let to_c = u128::from(count(&["xvm.export"]) * ONE) * u128::from(ONE);
+    let arrived =
+        number(&call(&mut rpc, C, "eth_getBalance", json!([IMPORTER, "latest"])).unwrap());
+    // The fee of an import depends on its size and on the base fee.
+    let fees = u128::from(count(&["nat.import", "nat.importNative"])) * 10_u128.pow(17);
+    assert!(arrived <= to_c && arrived + fees >= to_c, "{arrived} of {to_c}");
+    check(node, &promises);
 }
 
 /// Makes an NFT for the user.
@@ -140,7 +209,7 @@ fn send_stamp(assets: &Assets, group: usize) -> Order {
 }
 
 impl Order {
-    fn give(&self, rpc: &mut RpcClient) -> Result<Promise, String> {
+    pub(crate) fn give(&self, rpc: &mut RpcClient) -> Result<Promise, String> {
         let reply = call(rpc, self.path, self.method, self.params.clone())?;
         let id = reply.get("txID").or_else(|| reply.get("assetID"));
         let id = id.and_then(Value::as_str).unwrap_or_else(|| panic!("{}: {reply}", self.method));
@@ -150,7 +219,7 @@ impl Order {
 }
 
 /// Waits until a transaction is accepted, or given up for a reason.
-fn wait_decided(rpc: &mut RpcClient, path: &str, id: &str) -> Result<(), String> {
+pub(crate) fn wait_decided(rpc: &mut RpcClient, path: &str, id: &str) -> Result<(), String> {
     let (path, method) = match path {
         NAT => (NAT, "nat.getAtomicTxStatus"),
         _ => (X, "xvm.getTxStatus"),
@@ -195,6 +264,7 @@ fn one_method_after_the_other(folder: &Path, many: usize) {
     let node = start(folder);
     let assets = begin(&node, many);
     let mut rpc = node.rpc();
+    let mut exports = Vec::new();
     for order in orders(&assets, 100) {
         let promises = (0..many)
             .map(|n| {
@@ -207,7 +277,9 @@ fn one_method_after_the_other(folder: &Path, many: usize) {
             promise.arrives.clear();
             promise
         };
-        check(&node, &promises.into_iter().map(sole).collect::<Vec<_>>());
+        let promises: Vec<_> = promises.into_iter().map(sole).collect();
+        check(&node, &promises);
+        exports.extend(promises);
     }
     let sent: Vec<_> =
         (0..many).map(|group| send_stamp(&assets, group).give(&mut rpc).unwrap()).collect();
@@ -218,6 +290,7 @@ fn one_method_after_the_other(folder: &Path, many: usize) {
     assert_eq!(paid, all * 6 * 1_100);
     let minted = node.x().get_balance(&other(100), &assets.coin).unwrap().balance;
     assert_eq!(minted, all * 1_100);
+    check_transfers(&node, exports);
     stop_and_verify(node, folder);
 }
 
@@ -238,6 +311,11 @@ fn all_methods_at_once(folder: &Path, rounds: usize) {
                 let given = order.give(&mut rpc);
                 promises.push(given.unwrap_or_else(|why| panic!("{}: {why}", order.method)));
             }
+            let (method, nothing) = IMPORTS[(number + round) % IMPORTS.len()];
+            match import(method).give(&mut rpc) {
+                Ok(promise) => promises.push(promise),
+                Err(refused) => assert_eq!(refused, nothing, "{method}"),
+            }
         }
         promises
     };
@@ -247,8 +325,8 @@ fn all_methods_at_once(folder: &Path, rounds: usize) {
             (0..CLIENTS).map(|number| scope.spawn(move || client(number))).collect();
         clients.into_iter().flat_map(|client| client.join().unwrap()).collect::<Vec<_>>()
     });
-    assert!(promises.len() >= CLIENTS * rounds * 11, "{} answers", promises.len());
-    check(&node, &promises);
+    assert!(promises.len() >= CLIENTS * rounds * 13, "{} answers", promises.len());
+    check_transfers(&node, promises);
     stop_and_verify(node, folder);
 }
 
