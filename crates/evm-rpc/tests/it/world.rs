@@ -10,6 +10,7 @@ use esker_evm::chain::{Evm, EvmConfig, History};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::{BlockExtension, NoExtension};
 use esker_evm::genesis::Genesis;
+use esker_evm::pool::PoolConfig;
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm::types::Transaction;
 use esker_evm::view::{ChainReader, SealedHeader};
@@ -84,6 +85,8 @@ impl Chain {
         let config = EvmConfig {
             history: setup.history,
             allow_unprotected: setup.allow_unprotected,
+            // Calls of one sender run beside each other, so that later nonces may come first.
+            pool: PoolConfig { account_queue: 1024, ..PoolConfig::default() },
             ..EvmConfig::default()
         };
         let evm = Evm::new(context, params.clone(), config, genesis, extension).unwrap();

@@ -1,11 +1,14 @@
 //! Sending and waiting for the receipt in one call.
 
+use std::time::Duration;
+
 use alloy_consensus::{TxLegacy, TypedTransaction};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, Bytes, TxKind, U256, hex};
 use esker_evm::accounts::{AccountManager, KeyRing, WELL_KNOWN_KEY, sign_transaction};
 use esker_evm_rpc::evm::{MAX_RECEIPT_WAITS, TransactConfig};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::world::World;
 
@@ -112,20 +115,31 @@ async fn what_is_no_transaction_is_refused_at_once() {
 
 // In real time: the senders are recovered on threads that a paused clock would not wait for.
 #[tokio::test]
-async fn so_many_may_wait_and_the_others_are_told() {
+async fn so_many_may_wait_and_the_others_are_refused() {
+    const REFUSAL: &str = "too many calls wait for a receipt: use sendRawTransaction";
     let world = world();
-    let waiting = (0..MAX_RECEIPT_WAITS as u64 + 1).map(|nonce| {
-        // No block is made, so that they wait until the end.
+    // No block is made, so that they wait until their clients leave.
+    let waiting = join_all((0..MAX_RECEIPT_WAITS as u64).map(|nonce| {
         let (raw, _) = transfer(nonce);
-        send(&world, json!([raw, 10_000]))
-    });
-    let replies = join_all(waiting).await;
-    let text = "too many calls wait for a receipt: use sendRawTransaction";
-    let too_many: Vec<_> =
-        replies.iter().filter(|reply| reply["error"]["message"] == text).collect();
-    assert_eq!(too_many.len(), 1, "{replies:?}");
-    // Their places are free again.
-    let (raw, hash) = transfer(MAX_RECEIPT_WAITS as u64 + 1);
+        send(&world, json!([raw, 25_000]))
+    }));
+    // Whoever waits has put its transaction into the pool.
+    let all_wait = async {
+        let all = json!(format!("{MAX_RECEIPT_WAITS:#x}"));
+        while world.call("txpool_status", "[]").await["result"]["pending"] != all {
+            tokio::task::yield_now().await;
+        }
+    };
+    let (raw, hash) = transfer(MAX_RECEIPT_WAITS as u64);
+    tokio::select! {
+        replies = waiting => panic!("nobody waited: {replies:?}"),
+        waited = timeout(Duration::from_secs(60), async {
+            all_wait.await;
+            let refused = send(&world, json!([raw, 25_000])).await;
+            assert_eq!(refused["error"]["message"], REFUSAL);
+        }) => waited.expect("all places are taken"),
+    }
+    // The places of clients that left are free.
     assert_eq!(send(&world, json!([raw, 1])).await["error"], timed_out(&hash, "1ms"));
 }
 
