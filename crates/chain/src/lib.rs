@@ -36,7 +36,7 @@ pub use engine::{
     Stage, Verdict,
 };
 pub use error::{BlockError, ChainError, FinalizeError};
-pub use machine::{AcceptedEvent, Machine, MachineConfig};
+pub use machine::{AcceptedEvent, GenesisBundle, Machine, MachineConfig};
 pub use maintenance::{Maintenance, Wakeup};
 pub use vm::{
     BuildContext, Built, ChainStats, ChainVm, Dialect, ExecutedBlock, PoolFigures, Route,

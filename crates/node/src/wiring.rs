@@ -8,6 +8,7 @@ mod error;
 mod first_start;
 mod keystore;
 mod listen;
+mod parameters;
 mod running;
 mod versions;
 

@@ -7,7 +7,7 @@ use esker_primitives::ids::{ChainId, Id};
 
 use crate::check::{Thoroughness, check_file};
 use crate::folder::{DATABASE_FILE, Folder};
-use crate::{KvStore, LmdbStore, Scope, StorageError, StorageResult, Table, WriteSet};
+use crate::{KvRead, KvStore, LmdbStore, Scope, StorageError, StorageResult, Table, WriteSet};
 
 pub use crate::folder::TempFolder;
 
@@ -19,6 +19,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 const FACTS: Table<[u8], Vec<u8>> = Table::new(0x00, "meta");
 /// Scope of each chain that was ever started on this folder.
 const SCOPES: Table<ChainId, u16> = Table::new(0x01, "scopes");
+/// Names and values that the data depends on, a list for each owner.
+const PARAMETERS: Table<[u8], Vec<u8>> = Table::new(0x02, "parameters");
 
 const SCHEMA: &[u8] = b"schema";
 const NETWORK: &[u8] = b"network";
@@ -137,6 +139,48 @@ pub fn bind(kv: &dyn KvStore, wanted: &Identity) -> StorageResult<bool> {
         return Ok(false);
     }
     Err(StorageError::OtherNetwork { found: found.to_string(), wanted: wanted.to_string() })
+}
+
+/// Names with values, in an order that their owner decides.
+pub type Parameters = Vec<(String, String)>;
+
+/// The parameters that were recorded for an owner, such as a chain; `None` if there are none yet.
+///
+/// # Errors
+/// The store can't be read, or the record is damaged.
+pub fn parameters(reader: &dyn KvRead, owner: &[u8]) -> StorageResult<Option<Parameters>> {
+    let Some(bytes) = PARAMETERS.get(reader, Scope::NODE, owner)? else { return Ok(None) };
+    let damaged = || StorageError::Corrupted("recorded parameters do not decode".to_owned());
+    let mut rest = bytes.as_slice();
+    let mut text = || {
+        let (len, tail) = rest.split_first_chunk().ok_or_else(damaged)?;
+        let len = u32::from_be_bytes(*len) as usize;
+        let (text, tail) = tail.split_at_checked(len).ok_or_else(damaged)?;
+        rest = tail;
+        let text = String::from_utf8(text.to_vec()).map_err(|_| damaged())?;
+        Ok::<_, StorageError>((text, rest.is_empty()))
+    };
+    let mut parameters = Parameters::new();
+    let mut is_whole = bytes.is_empty();
+    while !is_whole {
+        let (name, _) = text()?;
+        let (value, is_last) = text()?;
+        parameters.push((name, value));
+        is_whole = is_last;
+    }
+    Ok(Some(parameters))
+}
+
+/// Records the parameters of an owner.
+pub fn put_parameters(out: &mut WriteSet, owner: &[u8], parameters: &Parameters) {
+    let texts = parameters.iter().flat_map(|(name, value)| [name, value]);
+    let mut bytes = Vec::new();
+    for text in texts {
+        let len = u32::try_from(text.len()).expect("a parameter is short");
+        bytes.extend_from_slice(&len.to_be_bytes());
+        bytes.extend_from_slice(text.as_bytes());
+    }
+    PARAMETERS.put_bytes(out, Scope::NODE, owner, &bytes);
 }
 
 /// The scope of a chain's tables: the one that the chain got when it was first started, or the next free one.

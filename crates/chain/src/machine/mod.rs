@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use esker_primitives::ChainId;
 use esker_primitives::clock::Clock;
 use esker_primitives::sync::Mutex;
+use esker_primitives::{ChainId, Id};
 use esker_storage::{Overlay, Scope, Store, WriteSet};
 use tokio::sync::{Notify, Semaphore, broadcast};
 use tracing::{debug, warn};
@@ -40,11 +40,33 @@ pub struct MachineConfig {
     /// Wait with a block that is ahead of the clock. Otherwise it is refused: who brings blocks of the past
     /// brings none of the future (docs/decisions.md, "Time in a block").
     pub wait_for_time: bool,
+    /// The first bundle of a new store.
+    pub genesis: GenesisBundle,
 }
 
 impl Default for MachineConfig {
     fn default() -> Self {
-        Self { check_proposals: cfg!(debug_assertions), wait_for_time: true }
+        Self {
+            check_proposals: cfg!(debug_assertions),
+            wait_for_time: true,
+            genesis: GenesisBundle::default(),
+        }
+    }
+}
+
+/// What the bundle of height 0 follows from: it is the same for all members of a network.
+#[derive(Clone, Copy, Debug)]
+pub struct GenesisBundle {
+    /// Hash of what the members agreed on besides the genesis of the chains. It stands in the place of a parent.
+    pub agreement: Id,
+    /// How many of the chains, the first ones, have their genesis block in it. Further ones join a running network.
+    pub founders: usize,
+}
+
+impl Default for GenesisBundle {
+    /// All chains, and nothing agreed on.
+    fn default() -> Self {
+        Self { agreement: Id::ZERO, founders: usize::MAX }
     }
 }
 

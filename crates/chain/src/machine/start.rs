@@ -9,7 +9,7 @@ use esker_storage::{KvRead, Scope, Store, WriteSet};
 use tokio::sync::{Notify, Semaphore, broadcast};
 
 use super::pending::Pending;
-use super::{EVENT_BACKLOG, Machine, MachineConfig};
+use super::{EVENT_BACKLOG, GenesisBundle, Machine, MachineConfig};
 use crate::tables::{BUNDLES, BundleRecord, CHAINS, POSITION, Position};
 use crate::{Bundle, ChainError, ChainVm};
 
@@ -37,7 +37,7 @@ impl Machine {
         }
         let last = match POSITION.get(reader, Scope::NODE, &())? {
             Some(position) => position,
-            None => write_first_bundle(&chains, &store, reader)?,
+            None => write_first_bundle(&chains, &config.genesis, &store, reader)?,
         };
         let machine = Self {
             chains,
@@ -78,15 +78,17 @@ fn write_missing_genesis(chains: &[Arc<dyn ChainVm>], store: &Store) -> Result<(
     if out.is_empty() { Ok(()) } else { Ok(store.writer.commit_blocking(out)?) }
 }
 
-/// The bundle of height 0: the genesis blocks of the chains that the store starts with.
+/// The bundle of height 0: the genesis blocks of the founding chains. It is the same for all members of a network,
+/// whichever further chains each of them runs.
 fn write_first_bundle(
     chains: &[Arc<dyn ChainVm>],
+    genesis: &GenesisBundle,
     store: &Store,
     reader: &dyn KvRead,
 ) -> Result<Position, ChainError> {
     let mut blocks = Vec::with_capacity(chains.len());
     let mut heights = Vec::with_capacity(chains.len());
-    for chain in chains {
+    for chain in chains.iter().take(genesis.founders) {
         let id = chain.context().chain_id;
         let block = chain
             .block_at(reader, 0)?
@@ -94,8 +96,8 @@ fn write_first_bundle(
         blocks.push((id, block));
         heights.push((id, 0));
     }
-    let bundle =
-        Bundle { version: Bundle::VERSION, parent: Id::ZERO, height: 0, timestamp_ms: 0, blocks };
+    let parent = genesis.agreement;
+    let bundle = Bundle { version: Bundle::VERSION, parent, height: 0, timestamp_ms: 0, blocks };
     let position = Position { height: 0, id: bundle.id(), timestamp_ms: 0 };
     let record = BundleRecord {
         version: bundle.version,

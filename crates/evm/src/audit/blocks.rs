@@ -150,6 +150,7 @@ impl Auditing<'_> {
         let block = self
             .evm
             .genesis_definition()
+            .map_err(|error| StorageError::Backend(error.to_string()))?
             .build(rules, self.scope(), Default::default(), &mut nowhere)
             .map_err(|error| StorageError::Backend(error.to_string()))?;
         Ok(rules.block_hash(&block.header))

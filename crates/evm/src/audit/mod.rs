@@ -11,8 +11,8 @@ mod trie;
 use alloy_primitives::U256;
 use esker_chain::ChainVm as _;
 use esker_chain::audit::{Audit, AuditSite, Ledger};
-use esker_storage::Scope;
 use esker_storage::audit::{AuditError, Finding};
+use esker_storage::{Scope, StorageError};
 
 use crate::chain::Evm;
 use crate::pool::DROPPED;
@@ -24,7 +24,9 @@ impl Audit for Evm {
     fn audit(&self, site: &mut AuditSite<'_>) -> Result<Option<Ledger>, AuditError> {
         let mut audit =
             Auditing { evm: self, name: self.name(), ledger: Ledger::default(), tip: None };
-        for account in self.genesis_definition().alloc.values() {
+        let genesis = self.genesis_definition();
+        let genesis = genesis.map_err(|error| StorageError::Backend(error.to_string()))?;
+        for account in genesis.alloc.values() {
             add(&mut audit.ledger.genesis, account.balance);
         }
         audit.look_at_blocks(site)?;

@@ -5,6 +5,7 @@
 mod builder;
 mod cache;
 mod config;
+mod genesis_source;
 mod journal;
 mod maintenance;
 mod nonces;
@@ -18,6 +19,7 @@ use esker_storage::StorageError;
 use thiserror::Error;
 
 pub use config::{BuildMode, EvmConfig, PRUNED_WINDOW};
+pub use genesis_source::GenesisSource;
 pub use rows::History;
 pub use view::{Ancestors, ChainView};
 pub use vm::{AcceptedBlock, Evm};

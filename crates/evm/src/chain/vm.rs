@@ -20,6 +20,7 @@ use tokio::sync::broadcast;
 use super::builder::{Draught, fill};
 use super::cache::BlockCache;
 use super::config::{BuildMode, EvmConfig};
+use super::genesis_source::GenesisSource;
 use super::rows::{History, write_block};
 use super::tables::DESTROYED;
 use super::view::{Ancestors, ChainView};
@@ -68,7 +69,7 @@ pub struct Evm {
     context: ChainContext,
     params: ChainParams,
     config: EvmConfig,
-    genesis: Genesis,
+    genesis: GenesisSource,
     extension: Arc<dyn BlockExtension>,
     pool: Pool,
     head: RwLock<Arc<SealedHeader>>,
@@ -83,23 +84,30 @@ pub struct Evm {
 }
 
 impl Evm {
-    /// A chain over its context's store. Nothing is read or written before the machine opens it.
+    /// A chain over its context's store. Nothing is written before the machine opens it.
     ///
     /// # Errors
-    /// The genesis can't be used.
+    /// The genesis can't be used, or the store can't be read.
     pub fn new(
         context: ChainContext,
         params: ChainParams,
         config: EvmConfig,
-        genesis: Genesis,
+        genesis: impl Into<GenesisSource>,
         extension: Arc<dyn BlockExtension>,
     ) -> Result<Arc<Self>, ChainError> {
-        let mut scratch = WriteSet::default();
-        let block = genesis
-            .build(params.rules.as_ref(), context.scope, ApplyOptions::default(), &mut scratch)
-            .map_err(|error| ChainError::Genesis(error.to_string()))?;
-        let hash = params.rules.block_hash(&block.header);
-        let head = Arc::new(SealedHeader { header: block.header, hash });
+        let genesis = genesis.into();
+        let rules = params.rules.as_ref();
+        let head = Arc::new(match genesis.stored_header(&context, rules)? {
+            Some(header) => header,
+            None => {
+                let mut scratch = WriteSet::default();
+                let options = ApplyOptions::default();
+                let built =
+                    genesis.definition()?.build(rules, context.scope, options, &mut scratch);
+                let block = built.map_err(|error| ChainError::Genesis(error.to_string()))?;
+                SealedHeader { hash: rules.block_hash(&block.header), header: block.header }
+            }
+        });
         Ok(Arc::new(Self {
             pool: Pool::new(config.pool),
             head: RwLock::new_named("evm.head", head),
@@ -141,8 +149,11 @@ impl Evm {
     }
 
     /// The genesis that the chain started from.
-    pub fn genesis_definition(&self) -> &Genesis {
-        &self.genesis
+    ///
+    /// # Errors
+    /// The JSON is no genesis.
+    pub fn genesis_definition(&self) -> Result<Arc<Genesis>, ChainError> {
+        self.genesis.definition()
     }
 
     /// The pool.
@@ -403,6 +414,7 @@ impl ChainVm for Evm {
         let options = ApplyOptions { preimages: self.config.preimages };
         let block = self
             .genesis
+            .definition()?
             .build(rules, self.context.scope, options, out)
             .map_err(|error| ChainError::Genesis(error.to_string()))?;
         let bytes = rules.encode_block(&block);
@@ -415,6 +427,7 @@ impl ChainVm for Evm {
     }
 
     fn check(&self, reader: &dyn KvRead) -> Result<(), ChainError> {
+        self.genesis.forget();
         let view = self.view(reader);
         let (stored, own) = (view.hash_of(0)?, self.head.read().hash);
         let is_own = self.head.read().header.number > 0 || stored == Some(own);

@@ -21,14 +21,12 @@ pub struct GenesisConfig {
     pub phases: [Option<u64>; 9],
 }
 
-const HISTORY: [&str; 4] = [
+/// Names of the beginnings in a genesis: those of Apricot 1 to 4, then those of [`Phase::ALL`].
+pub const FORK_NAMES: [&str; 13] = [
     "apricotPhase1BlockTimestamp",
     "apricotPhase2BlockTimestamp",
     "apricotPhase3BlockTimestamp",
     "apricotPhase4BlockTimestamp",
-];
-
-const PHASES: [&str; 9] = [
     "apricotPhase5BlockTimestamp",
     "apricotPhasePre6BlockTimestamp",
     "apricotPhase6BlockTimestamp",
@@ -41,6 +39,22 @@ const PHASES: [&str; 9] = [
 ];
 
 impl GenesisConfig {
+    /// Reads the `config` of a genesis and nothing else of it.
+    ///
+    /// # Errors
+    /// The JSON is no object with a `config` of the right form.
+    pub fn parse(json: &[u8]) -> Result<Self, GenesisError> {
+        let mut found = None;
+        members(document(json)?, |name, value| {
+            if name.eq_ignore_ascii_case("config") {
+                found = Some(config(value)?);
+            }
+            Ok(())
+        })
+        .map_err(GenesisError::Json)?;
+        found.ok_or(GenesisError::NoConfig)
+    }
+
     /// When phases begin on a network that is not known: as the config says, as on the local network where
     /// it says nothing.
     pub fn schedule(&self) -> Result<ForkSchedule, GenesisError> {
@@ -76,14 +90,19 @@ type Read<T> = Result<T, String>;
 
 const STRUCT: &str = "Genesis";
 
-pub(super) fn parse(json: &[u8]) -> Result<Genesis, GenesisError> {
+/// The object of a genesis.
+fn document(json: &[u8]) -> Result<Document<'_>, GenesisError> {
     let document = Document::whole(json).map_err(|error| GenesisError::Json(error.to_string()))?;
     if document.kind() != Kind::Object {
         let kind = forms::kind_name(document.kind());
         let text = format!("json: cannot unmarshal {kind} into Go value of type core.Genesis");
         return Err(GenesisError::Json(text));
     }
-    let fields = Fields::read(document).map_err(GenesisError::Json)?;
+    Ok(document)
+}
+
+pub(super) fn parse(json: &[u8]) -> Result<Genesis, GenesisError> {
+    let fields = Fields::read(document(json)?).map_err(GenesisError::Json)?;
     let missing =
         |field| GenesisError::Json(format!("missing required field '{field}' for {STRUCT}"));
     Ok(Genesis {
@@ -188,7 +207,7 @@ fn config(value: Document<'_>) -> Read<GenesisConfig> {
                 u64::try_from(id).map_err(|_| place.mismatch(&format!("number {id}"), "uint64"))?;
         }
         let times = config.history.iter_mut().chain(&mut config.phases);
-        for (time, field) in times.zip(HISTORY.into_iter().chain(PHASES)) {
+        for (time, field) in times.zip(FORK_NAMES) {
             if name.eq_ignore_ascii_case(field) {
                 *time = Some(forms::time(value, place(field))?);
             }

@@ -22,7 +22,7 @@ use crate::state::{
 use crate::types::{Block, EMPTY_OMMERS_HASH, Header};
 
 pub use config::{ChainConfig, check_schedule};
-pub use json::GenesisConfig;
+pub use json::{FORK_NAMES, GenesisConfig};
 
 /// Gas limit where the JSON gives 0.
 const DEFAULT_GAS_LIMIT: u64 = 4_712_388;

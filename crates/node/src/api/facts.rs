@@ -1,15 +1,13 @@
 //! The network as the node's APIs show it.
 
-use alloy_primitives::U256;
 use esker_primitives::{AssetId, ChainId, Id, SubnetId, network};
 use esker_utxo::Utxo;
 
 use super::info::{TxFees, UpgradeTimes};
 use super::platform::{FeeConfig, MinStake};
+use super::supply::NativeSupply;
 use crate::networks::Network;
 
-/// Wei in the smallest unit of the X-Chain.
-const WEI_IN_NANO: u64 = 1_000_000_000;
 /// From when on every rule holds on networks that begin with all of them: 2020-12-05T05:00Z.
 const INITIALLY_ACTIVE: u64 = 1_607_144_400;
 /// The last vertices of the X-Chains that were graphs (docs/protocol/x-chain-genesis.md, "Genesis block").
@@ -40,8 +38,8 @@ pub struct NetworkFacts {
     /// Every blockchain that the network's genesis creates, run by this node or not; the P-Chain is none of them.
     /// In the order in which `platform.getBlockchains` lists them: the last created first.
     pub blockchains: Vec<Blockchain>,
-    /// The native asset in the genesis of the chains, and what P exported at the beginning, in its smallest unit.
-    pub native_supply: u64,
+    /// How much of the native asset the network began with.
+    pub native_supply: NativeSupply,
     /// Outputs on the P-Chain itself. What it exported lies in the shared memory of the destinations.
     pub platform_utxos: Vec<Utxo>,
 }
@@ -66,7 +64,7 @@ impl NetworkFacts {
             id: chain.id,
             name: chain.name.clone(),
             subnet_id: SubnetId::ZERO,
-            vm_id: chain.vm.id(),
+            vm_id: chain.parameters.vm().id(),
         };
         Self {
             id: network.id,
@@ -75,41 +73,18 @@ impl NetworkFacts {
             native_asset_id: network.native_asset_id,
             start_time_s: network.start_time_s,
             fees: TxFees {
-                tx: network.x_chain().fees.tx_fee,
-                create_asset: network.x_chain().fees.create_asset_tx_fee,
+                tx: network.x_fees().tx_fee,
+                create_asset: network.x_fees().create_asset_tx_fee,
                 ..TxFees::of_network(network.id)
             },
             upgrades: UpgradeTimes::of_network(network.id),
             fee_config: FeeConfig::DEFAULT,
             min_stake: MinStake::of_network(network.id),
             blockchains: network.chains.iter().rev().map(blockchain).collect(),
-            native_supply: native_supply(network),
+            native_supply: NativeSupply::of(network),
             platform_utxos: Vec::new(),
         }
     }
-}
-
-/// Sums what the definition of a network gives to anybody, burnt or not since; most of what its P-Chain stakes is
-/// defined nowhere here.
-fn native_supply(network: &Network) -> u64 {
-    let native = network.native_asset_id;
-    let nano = |utxos: &mut dyn Iterator<Item = Utxo>| {
-        let amounts = utxos
-            .filter(|utxo| utxo.asset_id == native)
-            .filter_map(|utxo| utxo.output.as_transfer().map(|out| out.amount));
-        amounts.fold(0u64, u64::saturating_add)
-    };
-    let x_assets = esker_xvm::genesis::Genesis::parse(&network.x_chain().genesis);
-    let x_assets = x_assets.map(|genesis| genesis.assets).unwrap_or_default();
-    let on_x = nano(
-        &mut x_assets.iter().flat_map(|asset| asset.to_tx().produced_utxos().collect::<Vec<_>>()),
-    );
-    let alloc = esker_evm::genesis::Genesis::parse(&network.c_chain().genesis);
-    let alloc = alloc.map(|genesis| genesis.alloc).unwrap_or_default();
-    let on_c = alloc.values().fold(U256::ZERO, |sum, account| sum.saturating_add(account.balance));
-    let on_c: u64 = (on_c / U256::from(WEI_IN_NANO)).saturating_to();
-    let from_p = nano(&mut network.exported.iter().map(|exported| exported.utxo.clone()));
-    on_x.saturating_add(on_c).saturating_add(from_p)
 }
 
 impl TxFees {

@@ -11,6 +11,7 @@ pub mod health;
 pub mod index;
 pub mod info;
 pub mod platform;
+mod supply;
 mod time;
 
 use std::net::SocketAddr;

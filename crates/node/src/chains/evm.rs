@@ -6,13 +6,12 @@ use std::time::Duration;
 use alloy_primitives::{B256, U256};
 use esker_chain::{ChainContext, ChainError, Route};
 use esker_evm::accounts::{AccountManager, KeyRing, NoAccounts};
-use esker_evm::chain::{BuildMode, Evm, EvmConfig, History, PRUNED_WINDOW};
+use esker_evm::chain::{BuildMode, Evm, EvmConfig, GenesisSource, History, PRUNED_WINDOW};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::{BlockExtension, ExtDataView, NoExtension};
-use esker_evm::genesis::Genesis;
 use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
 use esker_evm::pool::PoolConfig;
-use esker_evm::rules::{CChainRules, ForkSchedule, Rules};
+use esker_evm::rules::{CChainRules, Rules};
 use esker_evm_rpc::evm::{
     FilterConfig, Filters, ReceiptWaits, Transact, TransactConfig, filter_methods, reading_methods,
     transacting_methods,
@@ -24,12 +23,12 @@ use esker_evm_rpc::{
 use esker_keystore::Keystore;
 use esker_nat::service::NatService;
 use esker_nat::{AtomicExtension, Nat};
-use esker_primitives::network::{LOCAL_ID, MAIN_ID, TEST_ID};
+use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_rpc::evm::{Limits, Server};
 
 use crate::config::value::Switch;
 use crate::config::{ChainSettings, Config, Mode};
-use crate::networks::ChainSpec;
+use crate::networks::{ChainSpec, EvmParameters};
 use crate::wiring::randomness;
 
 /// Where the methods are answered, below the chain's name.
@@ -54,30 +53,18 @@ const DEV_APIS: [&str; 10] = [
 
 /// The chain of a specification, with its endpoints.
 pub(super) fn build(
-    spec: &ChainSpec,
+    (spec, parameters): (&ChainSpec, &EvmParameters),
     context: ChainContext,
     config: &Config,
     keystore: &Arc<Keystore>,
+    is_known: bool,
 ) -> Result<Arc<Evm>, ChainError> {
     let fault = |error: &dyn std::fmt::Display| {
         ChainError::Genesis(format!("chain {}: {error}", spec.primary_alias()))
     };
     let settings = config.chain(&spec.id);
-    let genesis = Genesis::parse(&spec.genesis).map_err(|error| fault(&error))?;
-    let schedule = match context.network_id {
-        MAIN_ID => ForkSchedule::MAIN,
-        TEST_ID => ForkSchedule::TEST,
-        LOCAL_ID => ForkSchedule::LOCAL,
-        _ => genesis.config.schedule().map_err(|error| fault(&error))?,
-    };
-    let chain_id = config.settings.chain_id.unwrap_or(match context.network_id {
-        MAIN_ID => 43114,
-        TEST_ID => 43113,
-        LOCAL_ID => 43112,
-        _ => genesis.config.chain_id,
-    });
-    let rules: Arc<dyn Rules> =
-        Arc::new(CChainRules::new(chain_id, schedule, config.fee_overrides()));
+    let EvmParameters { chain_id, schedule, fees } = parameters.clone();
+    let rules: Arc<dyn Rules> = Arc::new(CChainRules::new(chain_id, schedule, fees));
     let params = ChainParams {
         rules: Arc::clone(&rules),
         network_id: context.network_id,
@@ -100,6 +87,7 @@ pub(super) fn build(
         Some(atomic) => Arc::clone(atomic) as _,
         None => Arc::new(NoExtension),
     };
+    let genesis = GenesisSource::json(spec.genesis.clone(), is_known);
     let evm = Evm::new(context, params.clone(), evm_config, genesis, extension)?;
 
     let apis = apis(settings, config.mode).map_err(|error| fault(&error))?;

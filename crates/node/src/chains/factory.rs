@@ -14,7 +14,7 @@ use esker_xvm::{Xvm, XvmConfig};
 use super::{EvmIndex, XvmIndex, evm};
 use crate::api::IndexSource;
 use crate::config::Config;
-use crate::networks::{ChainSpec, Vm};
+use crate::networks::{ChainParameters, ChainSpec, Fees};
 
 /// A chain that this node runs. The machine sees all of them through [`ChainVm`]; what a kind has beside it
 /// (threads of its own, an index) the wiring takes from here.
@@ -65,21 +65,25 @@ impl Chain {
     }
 }
 
-/// The chain of a specification.
+/// The chain of a specification. `is_known`: what the store holds of it was made with the same parameters.
 pub fn build(
     spec: &ChainSpec,
     context: ChainContext,
     config: &Config,
     keystore: &Arc<Keystore>,
+    is_known: bool,
 ) -> Result<Chain, ChainError> {
-    match spec.vm {
-        Vm::Xvm => xvm(spec, context, config, keystore).map(Chain::Xvm),
-        Vm::Evm => evm::build(spec, context, config, keystore).map(Chain::Evm),
+    match &spec.parameters {
+        ChainParameters::Xvm(fees) => xvm(spec, fees, context, config, keystore).map(Chain::Xvm),
+        ChainParameters::Evm(parameters) => {
+            evm::build((spec, parameters), context, config, keystore, is_known).map(Chain::Evm)
+        }
     }
 }
 
 fn xvm(
     spec: &ChainSpec,
+    fees: &Fees,
     context: ChainContext,
     config: &Config,
     keystore: &Arc<Keystore>,
@@ -96,8 +100,8 @@ fn xvm(
         false => primary::fresh_genesis_block(spec.id),
     };
     let xvm_config = XvmConfig {
-        tx_fee: spec.fees.tx_fee,
-        create_asset_tx_fee: spec.fees.create_asset_tx_fee,
+        tx_fee: fees.tx_fee,
+        create_asset_tx_fee: fees.create_asset_tx_fee,
         index_transactions: config.index_transactions(&spec.id),
         keystore: Arc::clone(keystore),
         ..XvmConfig::default()

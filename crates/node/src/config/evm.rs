@@ -39,15 +39,19 @@ pub(super) fn check(settings: &Settings, network: &Network) -> Result<(), (&'sta
     Ok(())
 }
 
-impl Config {
-    /// What takes the place of the C-Chain's fee constants: the network's, the gas limit of the settings, and
-    /// nothing else on the development network when it is to be exact.
-    pub fn fee_overrides(&self) -> FeeOverrides {
-        let is_exact = self.settings.real_fees && self.network.name == Preset::Dev.name();
-        let network = if is_exact { FeeOverrides::default() } else { self.network.fee_overrides };
-        FeeOverrides { gas_limit: self.settings.gas_limit.or(network.gas_limit), ..network }
+/// Puts the settings in the place of the C-Chain's own parameters: its number, the gas limit of blocks, and on the
+/// development network exact fees.
+pub(super) fn apply(settings: &Settings, network: &mut Network) {
+    let is_exact = settings.real_fees && network.name == Preset::Dev.name();
+    let parameters = network.c_parameters_mut();
+    if is_exact {
+        parameters.fees = FeeOverrides::default();
     }
+    parameters.chain_id = settings.chain_id.unwrap_or(parameters.chain_id);
+    parameters.fees.gas_limit = settings.gas_limit.or(parameters.fees.gas_limit);
+}
 
+impl Config {
     /// What `web3_clientVersion` answers. On a development node it begins with the name of one that tools know
     /// (docs/decisions.md, "Tools made for anvil").
     pub fn client_version(&self) -> String {

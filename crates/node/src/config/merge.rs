@@ -200,7 +200,7 @@ pub(super) fn declare_chain(
         .ok_or_else(|| fault("genesis", "a declared chain needs its genesis file".to_owned()))?;
     let genesis = read_genesis(network.id, &path)
         .map_err(|reason| fault("genesis", format!("{}: {reason}", path.display())))?;
-    let usual = network.x_chain().fees;
+    let usual = network.x_fees();
     let fees = Fees {
         tx_fee: settings.tx_fee.unwrap_or(usual.tx_fee),
         create_asset_tx_fee: settings.create_asset_tx_fee.unwrap_or(usual.create_asset_tx_fee),

@@ -80,6 +80,7 @@ impl Config {
         }
         evm::check(&settings, &network)
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
+        evm::apply(&settings, &mut network);
         let chains = chains(&layers.file, &mut network, mode)?;
         let data_dir = data_dir(mode, &settings, &network, home)?;
         let (values, mut warnings) = (layers.values(), layers.warnings.clone());

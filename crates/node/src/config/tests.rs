@@ -230,7 +230,10 @@ fn tables_of_chains() {
     let config = load(&Given { file, ..NOTHING }).unwrap();
     let (x, second) = (config.network.x_chain(), config.network.chain("Y").unwrap());
     assert_eq!(second.name, "Second");
-    assert_eq!(second.fees, Fees { tx_fee: 3, create_asset_tx_fee: 1_000_000 });
+    assert_eq!(
+        *second.parameters.xvm().unwrap(),
+        Fees { tx_fee: 3, create_asset_tx_fee: 1_000_000 }
+    );
     assert!(config.index_transactions(&x.id));
     assert!(!config.index_transactions(&second.id));
     let levels = config.log().chains;
@@ -306,8 +309,8 @@ fn settings_of_the_c_chain() {
     let dev = load(&Given { mode: Mode::Dev, ..NOTHING }).unwrap();
     assert_eq!(dev.settings.evm_port, Some(8545));
     assert!(!dev.is_evm_port_asked_for());
-    assert_eq!(dev.fee_overrides(), Preset::Dev.network().fee_overrides);
-    assert_eq!(dev.fee_overrides().block_gas_cost_step, Some(0));
+    assert_eq!(dev.network.c_parameters(), Preset::Dev.network().c_parameters());
+    assert_eq!(dev.network.c_parameters().fees.block_gas_cost_step, Some(0));
     let flags = [
         ("real-fees", "true"),
         ("gas-limit", "30000000"),
@@ -317,8 +320,8 @@ fn settings_of_the_c_chain() {
     ];
     let exact = load(&Given { mode: Mode::Dev, flags: &flags, ..NOTHING }).unwrap();
     let only_gas = FeeOverrides { gas_limit: Some(30_000_000), ..FeeOverrides::default() };
-    assert_eq!(exact.fee_overrides(), only_gas);
-    assert_eq!(exact.settings.chain_id, Some(31337));
+    assert_eq!(exact.network.c_parameters().fees, only_gas);
+    assert_eq!(exact.network.c_parameters().chain_id, 31337);
     assert_eq!(exact.settings.block_time.0, Duration::from_secs(2));
     for given in [
         Given { flags: &[("block-time", "1")], ..NOTHING },
@@ -334,7 +337,7 @@ fn settings_of_the_c_chain() {
 
     let node = load(&NOTHING).unwrap();
     assert_eq!(node.settings.evm_port, None);
-    assert_eq!(node.fee_overrides(), FeeOverrides::default());
+    assert_eq!(node.network.c_parameters().fees, FeeOverrides::default());
     check_error(
         &Given { flags: &[("network", "main"), ("chain-id", "7")], ..NOTHING },
         expect!["--chain-id: chain-id: network main has its own, which can't be changed"],

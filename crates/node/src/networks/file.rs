@@ -1,7 +1,6 @@
 //! A network of one's own: a file in the reference's genesis form with a section of ours (docs/networks.md).
 //! Total on any bytes; every error names the member.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use esker_evm::rules::FeeOverrides;
@@ -14,7 +13,8 @@ use serde::de::IgnoredAny;
 use thiserror::Error;
 
 use super::assets::{self, GenesisData, hex_bytes, short_id};
-use super::presets::primary_network;
+use super::parameters::EvmParameters;
+use super::presets::{Preset, primary_network};
 use super::spec::{AddChainError, ChainDeclaration, ExportedUtxo, Fees, GAS_LIMITS, Network, Vm};
 
 /// Why a network file can't be used.
@@ -176,16 +176,21 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
         })
         .collect::<Result<Vec<_>, _>>()?;
     check_supply(&allocations)?;
-    check_c_genesis(&file.c_chain_genesis)?;
+    let c = file.c_chain_genesis.into_bytes();
+    let mut c_parameters =
+        EvmParameters::of_genesis(&c).map_err(|error| fault("cChainGenesis", error.to_string()))?;
+    // The file of a network that is known by name, too, gives that network.
+    if let Some(preset) = Preset::with_c_chain(id, &c) {
+        c_parameters = preset.c_parameters();
+    }
+    c_parameters.fees = read_evm(&file.esker.evm)?;
     let x = primary::x_chain_genesis(id, &allocations)
         .map_err(|error| fault("allocations", error.to_string()))?;
     let fees = file.esker.fees.over(Fees::of_network(id));
-    let c = file.c_chain_genesis.into_bytes();
-    let mut network =
-        primary_network(&network::name(id), id, Cow::Owned(x.to_bytes()), Cow::Owned(c), fees)
-            .map_err(|reason| fault("allocations", reason))?;
+    let (x, c) = ((x.to_bytes().into(), fees), (c.into(), c_parameters));
+    let mut network = primary_network(&network::name(id), id, x, c)
+        .map_err(|reason| fault("allocations", reason))?;
     network.start_time_s = file.start_time;
-    network.fee_overrides = read_evm(&file.esker.evm)?;
     for (index, chain) in file.esker.chains.into_iter().enumerate() {
         let declared = read_chain(chain, id, fees)
             .map_err(|reason| fault(format!("esker.chains[{index}]"), reason))?;
@@ -232,13 +237,6 @@ fn check_supply(allocations: &[Allocation]) -> Result<(), FileError> {
         Some(0) => Err(fault("allocations", "at least one initialAmount must be above 0")),
         Some(_) => Ok(()),
     }
-}
-
-/// The text is kept byte for byte, since the C-Chain's ID follows from it; it must at least be an object.
-fn check_c_genesis(text: &str) -> Result<(), FileError> {
-    serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text)
-        .map(|_| ())
-        .map_err(|error| fault("cChainGenesis", error.to_string()))
 }
 
 fn read_evm(json: &JsonEvm) -> Result<FeeOverrides, FileError> {
@@ -370,7 +368,7 @@ mod tests {
         assert_eq!(got.chains, preset.chains);
         assert_eq!(got.native_asset_id, preset.native_asset_id);
         assert_eq!((got.name.as_str(), got.hrp), ("local", "local"));
-        assert_eq!(got.fee_overrides, FeeOverrides::default());
+        assert_eq!(got.c_parameters().fees, FeeOverrides::default());
     }
 
     fn second() -> Value {
@@ -401,9 +399,9 @@ mod tests {
         })
         .unwrap();
         assert_eq!((network.name.as_str(), network.hrp), ("network-7", "custom"));
-        assert_eq!(network.x_chain().fees, Fees { tx_fee: 1, create_asset_tx_fee: 2 });
+        assert_eq!(network.x_fees(), Fees { tx_fee: 1, create_asset_tx_fee: 2 });
         let second = network.chain("Y").unwrap();
-        assert_eq!(second.fees, Fees { tx_fee: 5, create_asset_tx_fee: 2 });
+        assert_eq!(*second.parameters.xvm().unwrap(), Fees { tx_fee: 5, create_asset_tx_fee: 2 });
         assert_eq!(second.id, primary::xvm_chain_id(7, "Second", &second.genesis));
         let [first, other] = network.exported.as_slice() else { panic!("two UTXOs") };
         assert_eq!(first.destination, network.x_chain().id);
@@ -426,7 +424,7 @@ mod tests {
             min_base_fee: None,
             block_gas_cost_step: Some(0),
         };
-        assert_eq!(network.fee_overrides, expected);
+        assert_eq!(network.c_parameters().fees, expected);
         let evm = |evm: Value| move |json: &mut Value| json["esker"] = json!({"evm": evm});
         check(
             evm(json!({"gasLimit": 20999})),
@@ -469,7 +467,7 @@ mod tests {
         );
         check(
             |json| json["cChainGenesis"] = json!(""),
-            expect!["cChainGenesis: EOF while parsing a value at line 1 column 0"],
+            expect!["cChainGenesis: unexpected end of JSON input"],
         );
         check(
             |json| json["esker"] = json!({"chains": [{"name": "Second", "vm": "xvm"}]}),
@@ -538,7 +536,7 @@ mod tests {
         let example = page.split("```json\n").nth(2).unwrap();
         let (example, _) = example.split_once("```").unwrap();
         let network = parse(example.as_bytes()).unwrap();
-        assert_eq!(network.fee_overrides.gas_limit, Some(3_000_000_000));
+        assert_eq!(network.c_parameters().fees.gas_limit, Some(3_000_000_000));
         let genesis = esker_evm::genesis::Genesis::parse(&network.c_chain().genesis).unwrap();
         assert_eq!(genesis.config.chain_id, 1337);
     }

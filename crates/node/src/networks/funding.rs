@@ -30,7 +30,7 @@ pub fn dev_funding_tx(network: &Network) -> Tx {
         output: TransferOutput { amount, owners: OutputOwners::single(owner) },
     };
     let balance = DEV_BALANCE * NANO;
-    let given = balance * DEV_ACCOUNTS.len() as u64 + x.fees.tx_fee;
+    let given = balance * DEV_ACCOUNTS.len() as u64 + network.x_fees().tx_fee;
     let mut outputs: Vec<_> =
         DEV_ACCOUNTS.iter().map(|account| output(balance, account.address())).collect();
     outputs.push(output(WELL_KNOWN_AMOUNT - given, key.address()));
@@ -69,7 +69,7 @@ mod tests {
         for account in DEV_ACCOUNTS {
             assert_eq!(amount(account.address()), 10_000 * NANO);
         }
-        let rest = 300_000_000 * NANO - 100_000 * NANO - network.x_chain().fees.tx_fee;
+        let rest = 300_000_000 * NANO - 100_000 * NANO - network.x_fees().tx_fee;
         assert_eq!(amount(WELL_KNOWN.address()), rest);
     }
 }

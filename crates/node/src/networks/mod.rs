@@ -8,10 +8,12 @@ pub mod accounts;
 mod assets;
 pub mod file;
 mod funding;
+mod parameters;
 mod presets;
 mod spec;
 
 pub use funding::dev_funding_tx;
+pub use parameters::{ChainParameters, EvmParameters};
 pub use presets::Preset;
 pub use spec::{
     AddChainError, ChainDeclaration, ChainSpec, ExportedUtxo, Fees, GAS_LIMITS, MAX_CHAINS,

@@ -1,13 +1,13 @@
 //! The networks that are known by name. Their genesis bytes are data (`crates/node/genesis`), produced by the
 //! reference's own genesis builder; `dev-c.json` is ours.
 
-use std::borrow::Cow;
-
-use esker_evm::rules::FeeOverrides;
+use bytes::Bytes;
+use esker_evm::rules::{FeeOverrides, ForkSchedule};
 use esker_primitives::network::{self, LOCAL_ID, MAIN_ID, TEST_ID};
 use esker_xvm::genesis::{Genesis, primary};
 
-use super::spec::{ChainSpec, Fees, Network, Vm};
+use super::parameters::{ChainParameters, EvmParameters};
+use super::spec::{ChainSpec, Fees, Network};
 
 /// Names of the X-Chain. The primary one is the prefix of its addresses; the reference's `avm` is kept, as
 /// clients find it in the list of aliases.
@@ -102,15 +102,26 @@ impl Preset {
     /// The network.
     pub fn network(self) -> Network {
         let (x, c) = self.genesis();
-        let fees = Fees::of_network(self.id());
-        let (x, c) = (Cow::Borrowed(x), Cow::Borrowed(c));
-        let network = primary_network(self.name(), self.id(), x, c, fees)
+        let x = (Bytes::from_static(x), Fees::of_network(self.id()));
+        let c = (Bytes::from_static(c), self.c_parameters());
+        let network = primary_network(self.name(), self.id(), x, c)
             .expect("the embedded genesis bytes are valid");
-        Network {
-            start_time_s: self.start_time_s(),
-            fee_overrides: self.fee_overrides(),
-            ..network
-        }
+        Network { start_time_s: self.start_time_s(), ..network }
+    }
+
+    /// The preset with this number and this genesis of the C-Chain.
+    pub(super) fn with_c_chain(id: u32, genesis: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|preset| preset.id() == id && preset.genesis().1 == genesis)
+    }
+
+    /// Chain ID and fork times are those of the reference's code, whatever the genesis says.
+    pub(super) fn c_parameters(self) -> EvmParameters {
+        let (chain_id, schedule) = match self {
+            Self::Main => (43114, ForkSchedule::MAIN),
+            Self::Test => (43113, ForkSchedule::TEST),
+            Self::Local | Self::Dev => (43112, ForkSchedule::LOCAL),
+        };
+        EvmParameters { chain_id, schedule, fees: self.fee_overrides() }
     }
 
     /// The development network's fees stay where they are, and blocks in quick succession cost nothing.
@@ -131,18 +142,16 @@ impl Preset {
 pub(super) fn primary_network(
     name: &str,
     id: u32,
-    x: Cow<'static, [u8]>,
-    c: Cow<'static, [u8]>,
-    fees: Fees,
+    (x, x_fees): (Bytes, Fees),
+    (c, c_parameters): (Bytes, EvmParameters),
 ) -> Result<Network, String> {
     let native = Genesis::parse(&x).map_err(|error| error.to_string())?.fee_asset_id();
-    let chain = |id, name: &str, vm, aliases: [&str; 2], genesis| ChainSpec {
+    let chain = |id, name: &str, aliases: [&str; 2], genesis, parameters| ChainSpec {
         id,
         name: name.to_owned(),
-        vm,
         aliases: aliases.map(str::to_owned).to_vec(),
         genesis,
-        fees,
+        parameters,
     };
     let (x_id, c_id) = (primary::x_chain_id(id, &x), primary::c_chain_id(id, &c));
     Ok(Network {
@@ -152,11 +161,10 @@ pub(super) fn primary_network(
         start_time_s: 0,
         native_asset_id: native.ok_or("the genesis has no asset")?,
         chains: vec![
-            chain(x_id, "X-Chain", Vm::Xvm, X_ALIASES, x),
-            chain(c_id, "C-Chain", Vm::Evm, C_ALIASES, c),
+            chain(x_id, "X-Chain", X_ALIASES, x, ChainParameters::Xvm(x_fees)),
+            chain(c_id, "C-Chain", C_ALIASES, c, ChainParameters::Evm(c_parameters)),
         ],
         exported: Vec::new(),
-        fee_overrides: FeeOverrides::default(),
     })
 }
 
@@ -266,7 +274,7 @@ mod tests {
 
     #[test]
     fn fees_of_networks() {
-        assert_eq!(Preset::Main.network().x_chain().fees.create_asset_tx_fee, 10_000_000);
-        assert_eq!(Preset::Local.network().x_chain().fees.create_asset_tx_fee, 1_000_000);
+        assert_eq!(Preset::Main.network().x_fees().create_asset_tx_fee, 10_000_000);
+        assert_eq!(Preset::Local.network().x_fees().create_asset_tx_fee, 1_000_000);
     }
 }

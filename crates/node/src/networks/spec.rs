@@ -1,16 +1,16 @@
 //! A network as a value.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use esker_evm::rules::FeeOverrides;
+use bytes::Bytes;
 use esker_primitives::{AssetId, ChainId, Id, network};
 use esker_utxo::Utxo;
 use esker_xvm::genesis::{Genesis, primary};
 use thiserror::Error;
 
+use super::{ChainParameters, EvmParameters};
 use crate::chains::MAX_ALIAS_BYTES;
 
 /// The P-Chain: the zero ID. Here it is a peer in shared memory and a few reads, not a running chain.
@@ -99,14 +99,12 @@ pub struct ChainSpec {
     pub id: ChainId,
     /// Its name in the transaction that created it: `X-Chain`.
     pub name: String,
-    /// What runs it.
-    pub vm: Vm,
     /// Its aliases, the primary one first; may be empty.
     pub aliases: Vec<String>,
     /// What it begins with, in the form of its virtual machine.
-    pub genesis: Cow<'static, [u8]>,
-    /// Its fees; of no meaning on an EVM chain.
-    pub fees: Fees,
+    pub genesis: Bytes,
+    /// What decides besides the genesis which blocks are valid.
+    pub parameters: ChainParameters,
 }
 
 impl ChainSpec {
@@ -162,8 +160,6 @@ pub struct Network {
     pub chains: Vec<ChainSpec>,
     /// What the P-Chain exported before the beginning.
     pub exported: Vec<ExportedUtxo>,
-    /// What takes the place of fee constants of the C-Chain.
-    pub fee_overrides: FeeOverrides,
 }
 
 /// Why a chain can't be a network's.
@@ -214,6 +210,29 @@ impl Network {
         &self.chains[1]
     }
 
+    /// The fees of the X-Chain.
+    pub fn x_fees(&self) -> Fees {
+        *self.x_chain().parameters.xvm().expect("the X-Chain is one of the asset VM")
+    }
+
+    /// The parameters of the C-Chain.
+    pub fn c_parameters(&self) -> &EvmParameters {
+        self.c_chain().parameters.evm().expect("the C-Chain is one of the EVM")
+    }
+
+    /// The parameters of the C-Chain, to be changed before the node begins.
+    pub fn c_parameters_mut(&mut self) -> &mut EvmParameters {
+        match &mut self.chains[1].parameters {
+            ChainParameters::Evm(parameters) => parameters,
+            ChainParameters::Xvm(_) => unreachable!("the C-Chain is one of the EVM"),
+        }
+    }
+
+    /// The chains that the network began with: X and C. Others join it.
+    pub fn founders(&self) -> &[ChainSpec] {
+        &self.chains[..2]
+    }
+
     /// IDs of all chains of the primary network, the P-Chain first.
     pub fn primary_chains(&self) -> Vec<ChainId> {
         std::iter::once(P_CHAIN_ID).chain(self.chains.iter().map(|chain| chain.id)).collect()
@@ -258,7 +277,8 @@ impl Network {
                 return Err(AddChainError::Taken { chain: name, name: text });
             }
         }
-        self.chains.push(ChainSpec { id, name, vm, aliases, genesis: genesis.into(), fees });
+        let parameters = ChainParameters::Xvm(fees);
+        self.chains.push(ChainSpec { id, name, aliases, genesis: genesis.into(), parameters });
         Ok(self.chains.last().expect("one was pushed"))
     }
 

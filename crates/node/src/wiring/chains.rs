@@ -9,6 +9,7 @@ use esker_storage::{Store, meta};
 use tokio::sync::Notify;
 
 use super::data::DataFolder;
+use super::parameters::{self, Unrecorded};
 use super::{StartError, first_start};
 use crate::chains::{AliasTable, Chain, factory};
 use crate::config::Config;
@@ -35,10 +36,14 @@ pub(super) fn open(
     clock: &Arc<dyn Clock>,
     machine: MachineConfig,
 ) -> Result<OpenChains, StartError> {
-    let (aliases, chains, work) = build(config, store, keystore, clock)?;
+    let unrecorded = parameters::compare(&config.network, store)?;
+    let (aliases, chains, work) = build(config, store, keystore, clock, &unrecorded)?;
     first_start::write_exports(&config.network, store)?;
     let vms = chains.iter().map(|(_, chain)| chain.vm()).collect();
+    let genesis = parameters::genesis_bundle(&config.network);
+    let machine = MachineConfig { genesis, ..machine };
     let machine = Machine::open(vms, store.clone(), Arc::clone(clock), work, machine)?;
+    unrecorded.record(store)?;
     Ok(OpenChains { aliases, chains, machine })
 }
 
@@ -50,10 +55,12 @@ fn build(
     store: &Store,
     keystore: &Arc<Keystore>,
     clock: &Arc<dyn Clock>,
+    unrecorded: &Unrecorded,
 ) -> Result<Built, StartError> {
     let aliases = Arc::new(alias_table(config)?);
     let work = Arc::new(Notify::new());
-    let parts = Parts { config, aliases: &aliases, clock, store, keystore, work: &work };
+    let parts =
+        Parts { config, aliases: &aliases, clock, store, keystore, work: &work, unrecorded };
     let chains = parts.build()?;
     Ok((aliases, chains, work))
 }
@@ -64,7 +71,8 @@ pub(crate) fn open_unchecked(
     clock: &Arc<dyn Clock>,
 ) -> Result<(Store, Vec<(ChainSpec, Chain)>), StartError> {
     let store = DataFolder::of(config)?.open_offline_store(config)?;
-    let (_, chains, _) = build(config, &store, &Keystore::disabled(), clock)?;
+    let unrecorded = parameters::compare(&config.network, &store)?;
+    let (_, chains, _) = build(config, &store, &Keystore::disabled(), clock, &unrecorded)?;
     Ok((store, chains))
 }
 
@@ -98,6 +106,7 @@ struct Parts<'a> {
     store: &'a Store,
     keystore: &'a Arc<Keystore>,
     work: &'a Arc<Notify>,
+    unrecorded: &'a Unrecorded,
 }
 
 impl Parts<'_> {
@@ -120,7 +129,8 @@ impl Parts<'_> {
                 primary_chains: Arc::clone(&primary_chains),
                 work: Arc::clone(self.work),
             };
-            let chain = factory::build(spec, context, self.config, self.keystore)?;
+            let is_known = !self.unrecorded.lacks(spec);
+            let chain = factory::build(spec, context, self.config, self.keystore, is_known)?;
             chains.push((spec.clone(), chain));
         }
         Ok(chains)

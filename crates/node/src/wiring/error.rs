@@ -7,6 +7,7 @@ use esker_chain::{ChainError, EngineError, FinalizeError};
 use esker_storage::StorageError;
 use thiserror::Error;
 
+use super::parameters::ParameterError;
 use crate::chains::AliasError;
 use crate::http::RouteError;
 use crate::identity::IdentityError;
@@ -37,6 +38,9 @@ pub enum StartError {
     /// The node's own keys can't be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    /// The data folder was made with other parameters.
+    #[error(transparent)]
+    Parameters(#[from] ParameterError),
     /// Two chains want one name.
     #[error(transparent)]
     Alias(#[from] AliasError),
@@ -98,9 +102,11 @@ impl StartError {
             Self::Storage(error) => of_storage(error),
             Self::Identity(IdentityError::Damaged { .. }) => exit_code::DAMAGED,
             Self::PortInUse { .. } => exit_code::PORT_IN_USE,
-            Self::Alias(_) | Self::Route(_) | Self::Listen { .. } | Self::Logs { .. } => {
-                exit_code::CONFIG
-            }
+            Self::Parameters(_)
+            | Self::Alias(_)
+            | Self::Route(_)
+            | Self::Listen { .. }
+            | Self::Logs { .. } => exit_code::CONFIG,
             Self::Chain(error)
             | Self::Engine(
                 EngineError::Chain(error) | EngineError::Finalize(FinalizeError::Chain(error)),

@@ -65,7 +65,7 @@ pub(super) fn network_file(bytes: &[u8]) -> bool {
     let Some(network) = told(networks::file::parse(bytes)) else { return false };
     for chain in &network.chains {
         assert_eq!(network.chain(&chain.id.to_string()).map(|found| found.id), Some(chain.id));
-        if chain.vm == Vm::Xvm {
+        if chain.parameters.vm() == Vm::Xvm {
             told(Genesis::parse(&chain.genesis)).expect("a chain's genesis was looked at");
         }
     }

@@ -23,6 +23,7 @@ mod methods;
 mod nat;
 mod origins;
 mod paging;
+mod parameters;
 mod quoting;
 mod replay;
 mod start;

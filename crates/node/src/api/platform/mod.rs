@@ -108,7 +108,7 @@ pub(crate) fn methods() -> MethodTable<PlatformApi> {
         .on("getSubnets", PlatformApi::get_subnets)
         .on("getTxStatus", PlatformApi::get_tx_status)
         .on("getCurrentValidators", PlatformApi::get_current_validators)
-        .on("getCurrentSupply", PlatformApi::get_current_supply)
+        .on_blocking("getCurrentSupply", PlatformApi::get_current_supply)
         .on("getValidatorsAt", PlatformApi::get_validators_at)
         .on_blocking("issueTx", PlatformApi::issue_tx)
         .on("getBalance", PlatformApi::get_balance)

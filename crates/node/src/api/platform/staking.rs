@@ -85,7 +85,7 @@ impl PlatformApi {
         if args.subnet_id != PRIMARY {
             return Err(RpcError::new("fetching current supply failed: not found"));
         }
-        let supply = JsonU64(self.network.native_supply);
+        let supply = JsonU64(self.network.native_supply.nano());
         Ok(SupplyReply { supply, height: JsonU64(HEIGHT) })
     }
 

@@ -123,7 +123,9 @@ impl Node {
             vms: network
                 .chains
                 .iter()
-                .map(|chain| (chain.vm.id(), vec![chain.vm.name().to_owned()]))
+                .map(|chain| {
+                    (chain.parameters.vm().id(), vec![chain.parameters.vm().name().to_owned()])
+                })
                 .collect(),
             fxs: Vec::new(),
             aliases,

@@ -1,0 +1,77 @@
+//! Where a chain gets its genesis from.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use esker_chain::{ChainContext, ChainError};
+use esker_primitives::sync::Mutex;
+
+use super::{ChainReadError, ChainView};
+use crate::genesis::Genesis;
+use crate::rules::Rules;
+use crate::view::SealedHeader;
+
+/// The genesis of a chain: its JSON, which is read when it is needed, or its definition.
+///
+/// A genesis may hold many accounts. A chain that has begun does not need them: its first block is in the store.
+#[derive(Debug)]
+pub struct GenesisSource {
+    json: Option<Bytes>,
+    trusts_store: bool,
+    definition: Mutex<Option<Arc<Genesis>>>,
+}
+
+impl From<Genesis> for GenesisSource {
+    fn from(definition: Genesis) -> Self {
+        Self {
+            json: None,
+            trusts_store: false,
+            definition: Mutex::new_named("evm.genesis", Some(Arc::new(definition))),
+        }
+    }
+}
+
+impl GenesisSource {
+    /// A genesis in JSON. With `trusts_store` a first block that is stored counts as made from this genesis under
+    /// these rules; without, it is made again and compared.
+    pub fn json(json: Bytes, trusts_store: bool) -> Self {
+        Self { json: Some(json), trusts_store, definition: Mutex::new_named("evm.genesis", None) }
+    }
+
+    /// The definition. It is kept until [`Self::forget`].
+    pub(super) fn definition(&self) -> Result<Arc<Genesis>, ChainError> {
+        let mut definition = self.definition.lock();
+        if let Some(definition) = &*definition {
+            return Ok(Arc::clone(definition));
+        }
+        let json = self.json.as_deref().unwrap_or_default();
+        let read = Genesis::parse(json).map_err(|error| ChainError::Genesis(error.to_string()))?;
+        Ok(Arc::clone(definition.insert(Arc::new(read))))
+    }
+
+    /// Gives the memory of a definition back that can be read again.
+    pub(super) fn forget(&self) {
+        if self.json.is_some() {
+            *self.definition.lock() = None;
+        }
+    }
+
+    /// The stored header of the first block, if it counts.
+    pub(super) fn stored_header(
+        &self,
+        context: &ChainContext,
+        rules: &dyn Rules,
+    ) -> Result<Option<SealedHeader>, ChainError> {
+        if !self.trusts_store {
+            return Ok(None);
+        }
+        let reader = context.store.snapshot()?;
+        let view = ChainView::new(&*reader, context.scope, rules);
+        let damaged = |error: ChainReadError| match error {
+            ChainReadError::Storage(error) => ChainError::Storage(error),
+            error => ChainError::Corrupted(error.to_string()),
+        };
+        let header = view.header(0).map_err(damaged)?;
+        Ok(header.map(|header| SealedHeader { hash: rules.block_hash(&header), header }))
+    }
+}

@@ -1,0 +1,62 @@
+//! How much of the native asset a network began with.
+
+use std::sync::OnceLock;
+
+use alloy_primitives::U256;
+use bytes::Bytes;
+use esker_primitives::AssetId;
+use esker_utxo::Utxo;
+
+use crate::networks::Network;
+
+/// Wei in the smallest unit of the X-Chain.
+const WEI_IN_NANO: u64 = 1_000_000_000;
+
+/// The native asset in the genesis of the chains, and what P exported at the beginning. The sum is made when it is first
+/// asked for: a genesis may hold many accounts.
+#[derive(Clone, Debug)]
+pub struct NativeSupply {
+    native: AssetId,
+    x_genesis: Bytes,
+    c_genesis: Bytes,
+    exported: u64,
+    sum: OnceLock<u64>,
+}
+
+impl NativeSupply {
+    /// That of a network.
+    pub fn of(network: &Network) -> Self {
+        let native = network.native_asset_id;
+        Self {
+            native,
+            x_genesis: network.x_chain().genesis.clone(),
+            c_genesis: network.c_chain().genesis.clone(),
+            exported: sum_of(native, network.exported.iter().map(|exported| exported.utxo.clone())),
+            sum: OnceLock::new(),
+        }
+    }
+
+    /// What the definition of the network gives to anybody, burnt or not since, in the asset's smallest unit; most of what
+    /// the main network's P-Chain stakes is defined nowhere here. The first call may take a second.
+    pub fn nano(&self) -> u64 {
+        *self.sum.get_or_init(|| {
+            let x = esker_xvm::genesis::Genesis::parse(&self.x_genesis);
+            let assets = x.map(|genesis| genesis.assets).unwrap_or_default();
+            let utxos =
+                assets.iter().flat_map(|asset| asset.to_tx().produced_utxos().collect::<Vec<_>>());
+            let on_x = sum_of(self.native, utxos);
+            let c = esker_evm::genesis::Genesis::parse(&self.c_genesis);
+            let alloc = c.map(|genesis| genesis.alloc).unwrap_or_default();
+            let wei = alloc.values().fold(U256::ZERO, |sum, one| sum.saturating_add(one.balance));
+            let on_c: u64 = (wei / U256::from(WEI_IN_NANO)).saturating_to();
+            on_x.saturating_add(on_c).saturating_add(self.exported)
+        })
+    }
+}
+
+fn sum_of(asset: AssetId, utxos: impl Iterator<Item = Utxo>) -> u64 {
+    utxos
+        .filter(|utxo| utxo.asset_id == asset)
+        .filter_map(|utxo| utxo.output.as_transfer().map(|out| out.amount))
+        .fold(0, u64::saturating_add)
+}

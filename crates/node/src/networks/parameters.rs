@@ -1,0 +1,126 @@
+//! What the members of a network agreed on about a chain, besides its genesis: other values make other blocks valid.
+
+use esker_evm::genesis::{FORK_NAMES, GenesisConfig, GenesisError};
+use esker_evm::rules::{FeeOverrides, ForkSchedule};
+
+use super::{Fees, Vm};
+
+/// What decides, together with the genesis, which blocks of a chain are valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChainParameters {
+    /// Of an asset-VM chain.
+    Xvm(Fees),
+    /// Of an EVM chain.
+    Evm(EvmParameters),
+}
+
+/// What decides which blocks of an EVM chain are valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvmParameters {
+    /// Number that transactions are signed for (EIP-155).
+    pub chain_id: u64,
+    /// When the phases of the rules begin.
+    pub schedule: ForkSchedule,
+    /// What takes the place of fee constants.
+    pub fees: FeeOverrides,
+}
+
+impl EvmParameters {
+    /// Those that a genesis in JSON names, with the usual fees.
+    ///
+    /// # Errors
+    /// The JSON is no genesis.
+    pub fn of_genesis(json: &[u8]) -> Result<Self, GenesisError> {
+        let config = GenesisConfig::parse(json)?;
+        let (chain_id, schedule) = (config.chain_id, config.schedule()?);
+        Ok(Self { chain_id, schedule, fees: FeeOverrides::default() })
+    }
+
+    fn values(&self) -> Vec<(&'static str, String)> {
+        // Destructured, so that a new field is not forgotten here.
+        let FeeOverrides { gas_limit, target_gas, min_base_fee, block_gas_cost_step } = self.fees;
+        let fee =
+            |value: Option<u64>| value.map_or_else(|| "default".to_owned(), |n| n.to_string());
+        let mut values = vec![
+            ("chain-id", self.chain_id.to_string()),
+            ("gas-limit", fee(gas_limit)),
+            ("target-gas", fee(target_gas)),
+            ("min-base-fee", fee(min_base_fee)),
+            ("block-gas-cost-step", fee(block_gas_cost_step)),
+        ];
+        let ForkSchedule { history, phases } = self.schedule;
+        let times = history.into_iter().chain(phases).map(|time| time.to_string());
+        values.extend(FORK_NAMES.into_iter().zip(times));
+        values
+    }
+}
+
+impl ChainParameters {
+    /// What runs the chain.
+    pub const fn vm(&self) -> Vm {
+        match self {
+            Self::Xvm(_) => Vm::Xvm,
+            Self::Evm(_) => Vm::Evm,
+        }
+    }
+
+    /// The fees of an asset-VM chain.
+    pub const fn xvm(&self) -> Option<&Fees> {
+        match self {
+            Self::Xvm(fees) => Some(fees),
+            Self::Evm(_) => None,
+        }
+    }
+
+    /// The parameters of an EVM chain.
+    pub const fn evm(&self) -> Option<&EvmParameters> {
+        match self {
+            Self::Xvm(_) => None,
+            Self::Evm(parameters) => Some(parameters),
+        }
+    }
+
+    /// Each by the name of its setting or of its member of the genesis, in an order that stays.
+    pub fn values(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Xvm(Fees { tx_fee, create_asset_tx_fee }) => vec![
+                ("tx-fee", tx_fee.to_string()),
+                ("create-asset-tx-fee", create_asset_tx_fee.to_string()),
+            ],
+            Self::Evm(parameters) => parameters.values(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_parameter_has_a_name_of_its_own() {
+        let evm = EvmParameters {
+            chain_id: 7,
+            schedule: ForkSchedule::MAIN,
+            fees: FeeOverrides { gas_limit: Some(8), ..FeeOverrides::default() },
+        };
+        let values = ChainParameters::Evm(evm).values();
+        let names: std::collections::BTreeSet<_> = values.iter().map(|(name, _)| name).collect();
+        assert_eq!((values.len(), names.len()), (18, 18));
+        assert_eq!(values[0], ("chain-id", "7".to_owned()));
+        assert_eq!(values[1], ("gas-limit", "8".to_owned()));
+        assert_eq!(values[2], ("target-gas", "default".to_owned()));
+        assert_eq!(values[17], ("fortunaTimestamp", "1744124400".to_owned()));
+    }
+
+    #[test]
+    fn a_genesis_names_its_own() {
+        let json = br#"{"config":{"chainId":9,"fortunaTimestamp":11e11}}"#;
+        EvmParameters::of_genesis(json).unwrap_err();
+        let json = br#"{"config":{"chainId":9,"fortunaTimestamp":2000000000},"alloc":{"ab":7}}"#;
+        let parameters = EvmParameters::of_genesis(json).unwrap();
+        assert_eq!(parameters.chain_id, 9);
+        assert_eq!(parameters.schedule.phases[8], 2_000_000_000);
+        assert_eq!(parameters.schedule.phases[7], ForkSchedule::LOCAL.phases[7]);
+        EvmParameters::of_genesis(b"{}").unwrap_err();
+    }
+}

@@ -1,0 +1,174 @@
+//! What the members of a network agreed on, against what the data folder was made with.
+
+use esker_chain::GenesisBundle;
+use esker_primitives::{ChainId, Id};
+use esker_storage::meta::{self, Parameters};
+use esker_storage::{StorageResult, Store, WriteSet};
+use thiserror::Error;
+
+use super::StartError;
+use crate::networks::{ChainSpec, Network};
+
+/// Who the network's own parameters belong to in the store.
+const NETWORK: &str = "network";
+/// Not compared: what the network was called.
+const NAME: &str = "name";
+
+/// A start with other parameters than those that the data folder was made with.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParameterError {
+    /// The chains of another network.
+    #[error(
+        "the data folder belongs to network \"{found}\", this start is of network \"{wanted}\" (they differ in \
+         {name}): choose the other network, or another --data-dir"
+    )]
+    Network {
+        /// What the folder's network was called.
+        found: String,
+        /// What this one is called.
+        wanted: String,
+        /// What differs.
+        name: String,
+    },
+    /// A chain with other rules.
+    #[error(
+        "{name} of chain {chain}: the data folder was made with {found}, this start has {wanted}: start with \
+         {found}{hint}, or choose another --data-dir"
+    )]
+    Chain {
+        /// What the chain is called.
+        chain: String,
+        /// What differs: a setting, or a member of the chain's genesis.
+        name: String,
+        /// The value in the folder.
+        found: String,
+        /// The value of this start.
+        wanted: String,
+        /// How to get the folder's value.
+        hint: &'static str,
+    },
+}
+
+/// Who parameters belong to, as keys in the store, with the parameters.
+type Owners = Vec<(Vec<u8>, Parameters)>;
+
+/// The parameters of a start that the data folder does not have on record yet.
+#[derive(Debug)]
+pub(super) struct Unrecorded(Owners);
+
+/// The network's, then those of the chains in their order.
+fn of_network(network: &Network) -> Owners {
+    let mut own: Parameters = vec![(NAME.to_owned(), network.name.clone())];
+    for chain in network.founders() {
+        own.push((format!("genesis of {}", chain.name), chain.id.to_string()));
+    }
+    let mut owners = vec![(NETWORK.as_bytes().to_vec(), own)];
+    owners.extend(network.chains.iter().map(|chain| (owner(chain), of_chain(chain))));
+    owners
+}
+
+fn owner(chain: &ChainSpec) -> Vec<u8> {
+    chain.id.as_bytes().to_vec()
+}
+
+fn of_chain(chain: &ChainSpec) -> Parameters {
+    let values = chain.parameters.values().into_iter();
+    values.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The first bundle of the network: it follows from all that its members agreed on.
+pub(super) fn genesis_bundle(network: &Network) -> GenesisBundle {
+    let founders = network.founders();
+    let mut text = format!("network {}\n", network.id);
+    for chain in founders {
+        text.push_str(&format!("chain {}\n", chain.id));
+        for (name, value) in chain.parameters.values() {
+            text.push_str(&format!("{name} {value}\n"));
+        }
+    }
+    GenesisBundle { agreement: Id::sha256(text.as_bytes()), founders: founders.len() }
+}
+
+/// Compares the parameters of a start with those on record, before anything is written.
+///
+/// # Errors
+/// They differ, or the store can't be read.
+pub(super) fn compare(network: &Network, store: &Store) -> Result<Unrecorded, StartError> {
+    let reader = store.snapshot()?;
+    // Chains that have begun here, also in a folder of an earlier version, which has no record.
+    let begun: Vec<ChainId> =
+        meta::scopes(store.kv.as_ref())?.into_iter().map(|(chain, _)| chain).collect();
+    if let Some(missing) = network.founders().iter().find(|chain| !begun.contains(&chain.id))
+        && !begun.is_empty()
+    {
+        let own = meta::parameters(reader.as_ref(), NETWORK.as_bytes())?.unwrap_or_default();
+        let name = format!("genesis of {}", missing.name);
+        return Err(refusal(network, NETWORK.as_bytes(), &name, &own, ("", "")).into());
+    }
+    let mut unrecorded = Vec::new();
+    for (owner, wanted) in of_network(network) {
+        let Some(found) = meta::parameters(reader.as_ref(), &owner)? else {
+            unrecorded.push((owner, wanted));
+            continue;
+        };
+        let differs = wanted.iter().find_map(|(name, wanted)| {
+            let found = found.iter().find(|(found, _)| found == name).map(|(_, found)| found);
+            (name != NAME && found != Some(wanted)).then(|| (name, found, wanted))
+        });
+        if let Some((name, value, wanted)) = differs {
+            let value = value.map_or("none", String::as_str);
+            return Err(refusal(network, &owner, name, &found, (value, wanted)).into());
+        }
+    }
+    Ok(Unrecorded(unrecorded))
+}
+
+fn refusal(
+    network: &Network,
+    owner: &[u8],
+    name: &str,
+    found: &Parameters,
+    (value, wanted): (&str, &str),
+) -> ParameterError {
+    let chain = network.chains.iter().find(|chain| chain.id.as_bytes() == owner);
+    let Some(chain) = chain else {
+        let found = found.iter().find(|(name, _)| name == NAME).map(|(_, name)| name.as_str());
+        return ParameterError::Network {
+            found: found.unwrap_or("unknown").to_owned(),
+            wanted: network.name.clone(),
+            name: name.to_owned(),
+        };
+    };
+    let hint = match name {
+        "chain-id" => " (--chain-id)",
+        "gas-limit" => " (--gas-limit)",
+        "target-gas" | "min-base-fee" | "block-gas-cost-step" => {
+            " (--real-fees, or the network's file)"
+        }
+        "tx-fee" | "create-asset-tx-fee" => " (the network's file, or the chain's table)",
+        _ => " (the chain's genesis)",
+    };
+    ParameterError::Chain {
+        chain: chain.primary_alias(),
+        name: name.to_owned(),
+        found: value.to_owned(),
+        wanted: wanted.to_owned(),
+        hint,
+    }
+}
+
+impl Unrecorded {
+    /// Are the parameters of a chain on record, so that its rows were made under them?
+    pub(super) fn lacks(&self, chain: &ChainSpec) -> bool {
+        self.0.iter().any(|(owner, _)| *owner == chain.id.as_bytes())
+    }
+
+    /// Puts them on record, once the chains are open.
+    pub(super) fn record(self, store: &Store) -> StorageResult<()> {
+        let mut out = WriteSet::new();
+        for (owner, parameters) in &self.0 {
+            meta::put_parameters(&mut out, owner, parameters);
+        }
+        if out.is_empty() { Ok(()) } else { store.writer.commit_blocking(out) }
+    }
+}
