@@ -1,5 +1,6 @@
 //! Runs costly hashes, a few at a time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -29,8 +30,8 @@ const MOST: usize = 1 << 20;
 /// The gate before the hashes.
 #[derive(Debug)]
 pub(crate) struct Hasher {
-    turns: Semaphore,
-    places: Semaphore,
+    turns: Arc<Semaphore>,
+    places: Arc<Semaphore>,
     max_wait: Duration,
 }
 
@@ -38,26 +39,36 @@ impl Hasher {
     pub(crate) fn new(limits: HashLimits) -> Self {
         let at_once = limits.at_once.clamp(1, MOST);
         Self {
-            turns: Semaphore::new(at_once),
-            places: Semaphore::new(at_once + limits.queue.min(MOST)),
+            turns: Arc::new(Semaphore::new(at_once)),
+            places: Arc::new(Semaphore::new(at_once + limits.queue.min(MOST))),
             max_wait: limits.max_wait,
         }
     }
 
-    /// Runs a hash on the blocking pool when its turn comes.
+    /// Runs a hash on the blocking pool when its turn comes. One that has begun keeps its turn to its end, whether
+    /// or not anybody waits for it.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         hash: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, KeystoreError> {
-        let _place = self.places.try_acquire().map_err(|_| KeystoreError::Busy)?;
-        let turn = tokio::time::timeout(self.max_wait, self.turns.acquire()).await;
-        let Ok(Ok(_turn)) = turn else { return Err(KeystoreError::Busy) };
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        let place = place.map_err(|_| KeystoreError::Busy)?;
+        let turn = Arc::clone(&self.turns).acquire_owned();
+        let Ok(Ok(turn)) = tokio::time::timeout(self.max_wait, turn).await else {
+            return Err(KeystoreError::Busy);
+        };
+        let hash = move || {
+            let _held = (place, turn);
+            hash()
+        };
         tokio::task::spawn_blocking(hash).await.map_err(|_| KeystoreError::Busy)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     #[tokio::test]
@@ -75,6 +86,21 @@ mod tests {
         let (first, second, third) = tokio::join!(first, second, third);
         assert!(first.unwrap() && second.unwrap());
         assert!(matches!(third, Err(KeystoreError::Busy)));
+    }
+
+    #[tokio::test]
+    async fn a_hash_that_nobody_waits_for_any_more_keeps_its_turn() {
+        let limits = HashLimits { at_once: 1, queue: 1, max_wait: Duration::from_secs(20) };
+        let hasher = Hasher::new(limits);
+        let (release, hold) = std::sync::mpsc::channel::<()>();
+        let left = hasher.run(move || hold.recv().is_ok()).now_or_never();
+        assert!(left.is_none(), "it has begun");
+        let mut second = Box::pin(hasher.run(|| true));
+        assert!((&mut second).now_or_never().is_none());
+        assert_eq!(hasher.turns.available_permits(), 0);
+        assert!(matches!(hasher.run(|| true).await, Err(KeystoreError::Busy)));
+        release.send(()).unwrap();
+        assert!(second.await.unwrap());
     }
 
     #[tokio::test]
