@@ -34,6 +34,25 @@ pub enum KeystoreError {
     /// The password is wrong, or, where the two must not be told apart, there is no such user.
     #[error("incorrect password: user {}", go::quote(.0))]
     WrongPassword(String),
+    /// The pair of user and address has to wait (docs/protocol/keystore.md, "Wrong passwords").
+    #[error(
+        "too many wrong passwords for user {} from this address: try again in {wait_s} s",
+        go::quote(name)
+    )]
+    TooManyWrong {
+        /// The user, or a name that nobody has.
+        name: String,
+        /// How long.
+        wait_s: u64,
+    },
+    /// The address gave wrong passwords for too many users.
+    #[error(
+        "too many wrong passwords for different users from this address: try again in {wait_s} s"
+    )]
+    TooManyUsers {
+        /// How long until it may try one more.
+        wait_s: u64,
+    },
     /// An export blob can't be read.
     #[error(transparent)]
     Blob(#[from] CodecError),

@@ -10,9 +10,11 @@
 //! - [`methods`] is the `keystore` namespace.
 //!
 //! It never logs, shows or stores a key or password in the clear, and wipes both from memory after use.
-//! Costly hashes are bounded ([`HashLimits`]), so that logins can't starve the node.
+//! Costly hashes are bounded ([`HashLimits`]), so that logins can't starve the node, and so are wrong passwords for a
+//! user from an address ([`KeystoreError::TooManyWrong`]).
 
 mod args;
+mod attempts;
 pub mod blob;
 mod cache;
 mod cipher;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_rpc::wire::Encoding;
-use esker_rpc::{MethodTable, NoArgs, RpcError};
+use esker_rpc::{ClientAddress, MethodTable, NoArgs, RpcError};
 use serde::{Deserialize, Serialize};
 
 use crate::{Credentials, Keystore, Password};
@@ -54,9 +54,9 @@ pub fn methods() -> MethodTable<KeystoreService> {
     MethodTable::new("keystore").trusted_callers_only(|table| {
         table
             .on_async("createUser", KeystoreService::create_user)
-            .deprecated_async("deleteUser", DEPRECATED_SINCE, KeystoreService::delete_user)
-            .deprecated_async("exportUser", DEPRECATED_SINCE, KeystoreService::export_user)
-            .deprecated_async("importUser", DEPRECATED_SINCE, KeystoreService::import_user)
+            .deprecated_async_from("deleteUser", DEPRECATED_SINCE, KeystoreService::delete_user)
+            .deprecated_async_from("exportUser", DEPRECATED_SINCE, KeystoreService::export_user)
+            .deprecated_async_from("importUser", DEPRECATED_SINCE, KeystoreService::import_user)
             .deprecated("listUsers", DEPRECATED_SINCE, KeystoreService::list_users)
     })
 }
@@ -74,14 +74,22 @@ impl KeystoreService {
     }
 
     /// Removes a user and its keys.
-    async fn delete_user(self: Arc<Self>, args: Credentials) -> Result<Empty, RpcError> {
-        self.keystore.delete_user(&args.username, &args.password).await?;
+    async fn delete_user(
+        self: Arc<Self>,
+        args: Credentials,
+        client: ClientAddress,
+    ) -> Result<Empty, RpcError> {
+        self.keystore.delete_user(&args.username, &args.password, client).await?;
         Ok(Empty {})
     }
 
     /// A user as text; its keys stay encrypted with the password.
-    async fn export_user(self: Arc<Self>, args: ExportArgs) -> Result<ExportUserReply, RpcError> {
-        let bytes = self.keystore.export_user(&args.username, &args.password).await?;
+    async fn export_user(
+        self: Arc<Self>,
+        args: ExportArgs,
+        client: ClientAddress,
+    ) -> Result<ExportUserReply, RpcError> {
+        let bytes = self.keystore.export_user(&args.username, &args.password, client).await?;
         let user = args
             .encoding
             .encode(&bytes)
@@ -90,12 +98,16 @@ impl KeystoreService {
     }
 
     /// Takes an exported user under a name of the caller's choice.
-    async fn import_user(self: Arc<Self>, args: ImportArgs) -> Result<Empty, RpcError> {
+    async fn import_user(
+        self: Arc<Self>,
+        args: ImportArgs,
+        client: ClientAddress,
+    ) -> Result<Empty, RpcError> {
         let bytes = args
             .encoding
             .decode(&args.user)
             .map_err(|error| RpcError::new(format!("couldn't decode 'user' to bytes: {error}")))?;
-        self.keystore.import_user(&args.username, &args.password, &bytes).await?;
+        self.keystore.import_user(&args.username, &args.password, &bytes, client).await?;
         Ok(Empty {})
     }
 

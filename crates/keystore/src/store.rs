@@ -4,13 +4,16 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use esker_primitives::Randomness;
+use esker_primitives::clock::ManualClock;
 use esker_primitives::hash::sha256;
 use esker_primitives::keys::PrivateKey;
+use esker_primitives::{Clock, Randomness};
+use esker_rpc::ClientAddress;
 use esker_storage::{KvRead, Scope, Store, WriteSet};
 use tokio::sync::Semaphore;
 use zeroize::Zeroizing;
 
+use crate::attempts::Attempts;
 use crate::blob::{ExportedUser, PlainEntries};
 use crate::cache::Cache;
 use crate::cipher::{self, KEY_LEN, NONCE_LEN, SALT_LEN, SecretKey};
@@ -23,6 +26,7 @@ pub struct Keystore {
     store: Option<Store>,
     randomness: Randomness,
     hasher: Hasher,
+    attempts: Arc<Attempts>,
     cache: Cache,
     /// One change at a time: what a change was decided on is still so when it is written.
     changes: Semaphore,
@@ -51,23 +55,35 @@ impl fmt::Debug for User {
 }
 
 impl Keystore {
-    /// The keystore of a node.
-    pub fn new(store: Store, randomness: Randomness, limits: HashLimits) -> Arc<Self> {
-        Self::with(Some(store), randomness, limits)
+    /// The keystore of a node. By the clock it knows how long a client that guessed wrong has to wait.
+    pub fn new(
+        store: Store,
+        randomness: Randomness,
+        clock: Arc<dyn Clock>,
+        limits: HashLimits,
+    ) -> Arc<Self> {
+        Self::with(Some(store), randomness, clock, limits)
     }
 
     /// A keystore that is switched off: methods that take a user find none.
     pub fn disabled() -> Arc<Self> {
-        Self::with(None, Arc::new(|_: &mut [u8]| {}), HashLimits::default())
+        let clock = Arc::new(ManualClock::default());
+        Self::with(None, Arc::new(|_: &mut [u8]| {}), clock, HashLimits::default())
     }
 
-    fn with(store: Option<Store>, randomness: Randomness, limits: HashLimits) -> Arc<Self> {
+    fn with(
+        store: Option<Store>,
+        randomness: Randomness,
+        clock: Arc<dyn Clock>,
+        limits: HashLimits,
+    ) -> Arc<Self> {
         let mut process_key = SecretKey::default();
         randomness(process_key.as_mut_slice());
         Arc::new(Self {
             store,
             randomness,
             hasher: Hasher::new(limits),
+            attempts: Attempts::new(clock, limits.max_wait),
             cache: Cache::new(process_key),
             changes: Semaphore::new(1),
         })
@@ -150,11 +166,13 @@ impl Keystore {
         VALUES.put(out, Scope::NODE, &(*user, entry.to_vec()), &value);
     }
 
-    /// Opens a user. An unknown name and a wrong password cost the same and are told the same way.
+    /// Opens a user. An unknown name and a wrong password cost the same and are told the same way; both count
+    /// against this name from this address (docs/protocol/keystore.md, "Wrong passwords").
     pub async fn unlock(
         self: &Arc<Self>,
         name: &str,
         password: &Password,
+        client: ClientAddress,
     ) -> Result<User, KeystoreError> {
         // As in the reference: a name that is too long is one that nobody has.
         if name.is_empty() {
@@ -164,7 +182,10 @@ impl Keystore {
         if self.store.is_none() {
             return Err(wrong());
         }
-        let Some(record) = self.record(name)? else {
+        let record = self.record(name)?;
+        // From here on the password may be compared, so that a call without an outcome counts as a wrong one.
+        let attempt = self.attempts.begin(client, name).await?;
+        let Some(record) = record else {
             self.hash(password, [0; SALT_LEN]).await?;
             return Err(wrong());
         };
@@ -184,6 +205,7 @@ impl Keystore {
                 data_key
             }
         };
+        attempt.right();
         Ok(User { keystore: Arc::clone(self), name: name.into(), key, salt: record.salt, data_key })
     }
 
@@ -192,12 +214,13 @@ impl Keystore {
         self: &Arc<Self>,
         name: &str,
         password: &Password,
+        client: ClientAddress,
     ) -> Result<(), KeystoreError> {
         check_name(name)?;
         if self.record(name)?.is_none() {
             return Err(KeystoreError::Unknown(name.into()));
         }
-        let user = self.unlock(name, password).await?;
+        let user = self.unlock(name, password, client).await?;
         let _turn = self.changes.acquire().await.map_err(|_| KeystoreError::Busy)?;
         let reader = self.store()?.snapshot()?;
         user.check_alive(reader.as_ref())?;
@@ -243,9 +266,10 @@ impl Keystore {
         self: &Arc<Self>,
         name: &str,
         password: &Password,
+        client: ClientAddress,
     ) -> Result<Vec<u8>, KeystoreError> {
         check_name(name)?;
-        let user = self.unlock(name, password).await?;
+        let user = self.unlock(name, password, client).await?;
         let entries = user.entries()?;
         let (keystore, password) = (Arc::clone(self), password.clone());
         let seal = move || {
@@ -256,22 +280,25 @@ impl Keystore {
     }
 
     /// Takes a user exported by this or another node, under a name of the caller's choice. The password
-    /// must be the exported user's; its strength is not checked again.
+    /// must be the exported user's; its strength is not checked again. A wrong one counts as in [`Keystore::unlock`].
     pub async fn import_user(
         &self,
         name: &str,
         password: &Password,
         exported: &[u8],
+        client: ClientAddress,
     ) -> Result<(), KeystoreError> {
         check_name(name)?;
         if self.record(name)?.is_some() {
             return Err(KeystoreError::Exists(name.into()));
         }
         let exported = ExportedUser::parse(exported)?;
+        let attempt = self.attempts.begin(client, name).await?;
         let tried = password.clone();
         let opened = self.hasher.run(move || exported.open(tried.text())).await?;
-        let entries = opened.ok_or_else(|| KeystoreError::WrongPassword(name.into()))??;
-        self.add(name, password, &entries).await
+        let entries = opened.ok_or_else(|| KeystoreError::WrongPassword(name.into()))?;
+        attempt.right();
+        self.add(name, password, &entries?).await
     }
 }
 

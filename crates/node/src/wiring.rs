@@ -65,7 +65,7 @@ impl Node {
         logging::check_files(&config.log())
             .map_err(|(path, error)| StartError::Logs { path, error })?;
         let identity = Arc::new(folder.identity()?);
-        let keystore = keystore::open(&config, &store);
+        let keystore = keystore::open(&config, &store, &clock);
 
         // The chains, and the machine that commits all of them in one write.
         let opened = chains::open(&config, &store, &keystore, &clock, MachineConfig::default())?;

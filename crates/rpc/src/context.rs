@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use crate::ClientAddress;
 use crate::work::{Client, Turn};
 
 /// Who sent a request, as far as the server can tell. The default is a program, which may call every method.
@@ -48,6 +49,12 @@ impl CallContext {
     #[must_use]
     pub fn client(&self) -> Option<&Client> {
         self.caller.client.as_ref()
+    }
+
+    /// Where the call comes from.
+    #[must_use]
+    pub fn address(&self) -> ClientAddress {
+        self.client().map(Client::address).unwrap_or_default()
     }
 
     /// Whether the work is to end now: nobody waits for the answer any more, or others wait for the thread, and the

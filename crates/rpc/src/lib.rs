@@ -23,6 +23,7 @@
 //! scan (on [`go_json::Document`]), chooses the variant of [`Params`] for its calls, and has its texts for
 //! each variant of [`ParamsError`]; it changes nothing of the core.
 
+mod address;
 pub mod args;
 mod context;
 mod error;
@@ -36,6 +37,7 @@ mod table;
 pub mod wire;
 pub mod work;
 
+pub use address::ClientAddress;
 pub use context::{CallContext, Caller};
 pub use error::RpcError;
 pub use off_thread::{GivenUp, off_thread};

@@ -5,7 +5,7 @@ use std::{fmt, future::Future, sync::Arc};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    CallContext, Params, ParamsError, RpcError, Service,
+    CallContext, ClientAddress, Params, ParamsError, RpcError, Service,
     args::FromParams,
     go_json,
     service::{Blocking, Erased, Method, MethodInfo, Outcome, Step},
@@ -94,6 +94,23 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         F: Fn(Arc<S>, P) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
+        self.waiting(
+            name,
+            |params| params.named(),
+            write,
+            move |service, arguments, _| handler(service, arguments),
+        )
+    }
+
+    /// As [`MethodTable::on_async`], for handlers that ask where the call comes from.
+    #[must_use]
+    pub fn on_async_from<P, R, F, Fut>(self, name: &'static str, handler: F) -> Self
+    where
+        P: DeserializeOwned + 'static,
+        R: Serialize + 'static,
+        F: Fn(Arc<S>, P, ClientAddress) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
+    {
         self.waiting(name, |params| params.named(), write, handler)
     }
 
@@ -142,7 +159,9 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         F: Fn(Arc<S>, P) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
-        self.waiting(name, P::from_params, write_list, handler)
+        self.waiting(name, P::from_params, write_list, move |service, arguments, _| {
+            handler(service, arguments)
+        })
     }
 
     /// [`MethodTable::on_list`] of a method that computes, or reads the disk, for long: it runs on a thread for
@@ -207,9 +226,9 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.on(name, handler).since(since)
     }
 
-    /// [`MethodTable::on_async`] of a deprecated method.
+    /// [`MethodTable::on_async_from`] of a deprecated method.
     #[must_use]
-    pub fn deprecated_async<P, R, F, Fut>(
+    pub fn deprecated_async_from<P, R, F, Fut>(
         self,
         name: &'static str,
         since: &'static str,
@@ -218,10 +237,10 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     where
         P: DeserializeOwned + 'static,
         R: Serialize + 'static,
-        F: Fn(Arc<S>, P) -> Fut + Send + Sync + 'static,
+        F: Fn(Arc<S>, P, ClientAddress) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
-        self.on_async(name, handler).since(since)
+        self.on_async_from(name, handler).since(since)
     }
 
     /// [`MethodTable::on_blocking`] of a deprecated method.
@@ -332,12 +351,12 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     where
         P: 'static,
         R: 'static,
-        F: Fn(Arc<S>, P) -> Fut + Send + Sync + 'static,
+        F: Fn(Arc<S>, P, ClientAddress) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
         self.row(name, move |service| {
-            Box::new(move |params, _, out| {
-                let answer = handler(Arc::clone(&service), read(params)?);
+            Box::new(move |params, context, out| {
+                let answer = handler(Arc::clone(&service), read(params)?, context.address());
                 Ok(Step::Later(Box::pin(async move { write(&answer.await?, out) })))
             })
         })

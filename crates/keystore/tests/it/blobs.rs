@@ -12,7 +12,7 @@ use esker_primitives::hexfmt;
 use esker_primitives::keys::PrivateKey;
 use proptest::prelude::*;
 
-use crate::{STRONG, in_memory, password};
+use crate::{IN_PROCESS, STRONG, in_memory, password};
 
 /// The blob of the recorded exchange in which a user of the reference is imported.
 fn foreign() -> Vec<u8> {
@@ -67,18 +67,19 @@ async fn entries_of_any_kind_travel_on() {
     let keystore = crate::on(crate::disk_store(folder.path()));
     for len in [MAX_ENTRY_KEY + 1, 10_000] {
         let blob = with_entry(&vec![7; len], b"x");
-        let refused = keystore.import_user("x", &password(STRONG), &blob).await.unwrap_err();
+        let refused =
+            keystore.import_user("x", &password(STRONG), &blob, IN_PROCESS).await.unwrap_err();
         assert!(matches!(refused, KeystoreError::DamagedBlob), "{len}: {refused}");
     }
     assert!(keystore.list_users().unwrap().is_empty());
     for len in [0, 1, 53, MAX_ENTRY_KEY] {
         let blob = with_entry(&vec![7; len], b"x");
         let name = len.to_string();
-        keystore.import_user(&name, &password(STRONG), &blob).await.unwrap();
-        let exported = keystore.export_user(&name, &password(STRONG)).await.unwrap();
+        keystore.import_user(&name, &password(STRONG), &blob, IN_PROCESS).await.unwrap();
+        let exported = keystore.export_user(&name, &password(STRONG), IN_PROCESS).await.unwrap();
         let lengths = |blob: &[u8]| ExportedUser::parse(blob).unwrap().to_bytes().len();
         assert_eq!(lengths(&exported), lengths(&blob));
-        keystore.delete_user(&name, &password(STRONG)).await.unwrap();
+        keystore.delete_user(&name, &password(STRONG), IN_PROCESS).await.unwrap();
     }
 }
 
@@ -86,11 +87,12 @@ async fn entries_of_any_kind_travel_on() {
 async fn a_user_of_the_reference_is_read() {
     let keystore = in_memory();
     let blob = foreign();
-    let wrong = keystore.import_user("lit", &password("wrong"), &blob).await.unwrap_err();
+    let wrong =
+        keystore.import_user("lit", &password("wrong"), &blob, IN_PROCESS).await.unwrap_err();
     assert_eq!(wrong.to_string(), "incorrect password: user \"lit\"");
     assert!(keystore.list_users().unwrap().is_empty());
-    keystore.import_user("lit", &password(STRONG), &blob).await.unwrap();
-    let user = keystore.unlock("lit", &password(STRONG)).await.unwrap();
+    keystore.import_user("lit", &password(STRONG), &blob, IN_PROCESS).await.unwrap();
+    let user = keystore.unlock("lit", &password(STRONG), IN_PROCESS).await.unwrap();
     let x = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed".parse::<Id>().unwrap();
     let keys = Keyring::new(&user, &x).keys().unwrap();
     let texts: Vec<_> = keys.iter().map(|(_, key)| key.to_text()).collect();
@@ -110,22 +112,23 @@ async fn a_user_of_the_reference_is_read() {
 async fn an_exported_user_comes_back_whole_under_another_name() {
     let keystore = in_memory();
     keystore.create_user("bob", &password(STRONG)).await.unwrap();
-    let user = keystore.unlock("bob", &password(STRONG)).await.unwrap();
+    let user = keystore.unlock("bob", &password(STRONG), IN_PROCESS).await.unwrap();
     let key = PrivateKey::from_slice(&[7; 32]).unwrap();
     let address = Keyring::new(&user, &Id::ZERO).add(&key).await.unwrap();
-    let blob = keystore.export_user("bob", &password(STRONG)).await.unwrap();
+    let blob = keystore.export_user("bob", &password(STRONG), IN_PROCESS).await.unwrap();
 
     let other = in_memory();
-    let taken = keystore.import_user("bob", &password(STRONG), &blob).await.unwrap_err();
+    let taken =
+        keystore.import_user("bob", &password(STRONG), &blob, IN_PROCESS).await.unwrap_err();
     assert_eq!(taken.to_string(), "user already exists: bob");
-    let empty = other.import_user("", &password(STRONG), &blob).await.unwrap_err();
+    let empty = other.import_user("", &password(STRONG), &blob, IN_PROCESS).await.unwrap_err();
     assert_eq!(empty.to_string(), "empty username");
-    other.import_user("rob", &password(STRONG), &blob).await.unwrap();
-    let user = other.unlock("rob", &password(STRONG)).await.unwrap();
+    other.import_user("rob", &password(STRONG), &blob, IN_PROCESS).await.unwrap();
+    let user = other.unlock("rob", &password(STRONG), IN_PROCESS).await.unwrap();
     assert_eq!(Keyring::new(&user, &Id::ZERO).key(&address).unwrap().as_bytes(), key.as_bytes());
-    let wrong = keystore.export_user("bob", &password("x")).await.unwrap_err();
+    let wrong = keystore.export_user("bob", &password("x"), IN_PROCESS).await.unwrap_err();
     assert_eq!(wrong.to_string(), "incorrect password: user \"bob\"");
-    let unknown = keystore.export_user("eve", &password("x")).await.unwrap_err();
+    let unknown = keystore.export_user("eve", &password("x"), IN_PROCESS).await.unwrap_err();
     assert_eq!(unknown.to_string(), "incorrect password: user \"eve\"");
 }
 
@@ -133,17 +136,19 @@ async fn an_exported_user_comes_back_whole_under_another_name() {
 async fn damaged_blobs_leave_nothing_behind() {
     let keystore = in_memory();
     let blob = foreign();
-    let cut = keystore.import_user("x", &password(STRONG), &blob[..blob.len() - 1]).await;
+    let cut =
+        keystore.import_user("x", &password(STRONG), &blob[..blob.len() - 1], IN_PROCESS).await;
     assert!(matches!(cut, Err(KeystoreError::Blob(_))), "{cut:?}");
-    let empty = keystore.import_user("x", &password(STRONG), &[]).await.unwrap_err();
+    let empty = keystore.import_user("x", &password(STRONG), &[], IN_PROCESS).await.unwrap_err();
     assert_eq!(empty.to_string(), "couldn't unpack codec version");
     let long = [blob.as_slice(), b"!"].concat();
-    let long = keystore.import_user("x", &password(STRONG), &long).await.unwrap_err();
+    let long = keystore.import_user("x", &password(STRONG), &long, IN_PROCESS).await.unwrap_err();
     assert!(long.to_string().starts_with("trailing buffer space"), "{long}");
     // The last byte belongs to the last value's nonce.
     let mut altered = blob.clone();
     *altered.last_mut().unwrap() ^= 1;
-    let altered = keystore.import_user("x", &password(STRONG), &altered).await.unwrap_err();
+    let altered =
+        keystore.import_user("x", &password(STRONG), &altered, IN_PROCESS).await.unwrap_err();
     assert!(matches!(altered, KeystoreError::DamagedBlob), "{altered}");
     assert!(keystore.list_users().unwrap().is_empty());
 }

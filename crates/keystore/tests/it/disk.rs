@@ -8,7 +8,7 @@ use esker_primitives::Id;
 use esker_primitives::keys::PrivateKey;
 use esker_storage::{FailPoint, FailingStore, KvStore, MemoryStore, Store};
 
-use crate::{STRONG, on, password};
+use crate::{IN_PROCESS, STRONG, on, password};
 
 fn holds(folder: &Path, needle: &[u8]) -> bool {
     std::fs::read_dir(folder).unwrap().any(|entry| {
@@ -23,7 +23,7 @@ async fn neither_key_nor_password_lies_on_disk() {
     let store = crate::disk_store(folder.path());
     let keystore = on(store);
     keystore.create_user("visible-name", &password(STRONG)).await.unwrap();
-    let user = keystore.unlock("visible-name", &password(STRONG)).await.unwrap();
+    let user = keystore.unlock("visible-name", &password(STRONG), IN_PROCESS).await.unwrap();
     let key = PrivateKey::from_slice(&[0x5a; 32]).unwrap();
     Keyring::new(&user, &Id::ZERO).add(&key).await.unwrap();
     assert!(holds(folder.path(), b"visible-name"), "the scan reads what is there");
@@ -42,12 +42,12 @@ async fn a_failed_import_leaves_no_user_or_the_whole_user() {
         let point = if after { FailPoint::After } else { FailPoint::Before };
         failing.fail_nth_write(1, point);
         let blob = crate::blobs::with_addresses(3);
-        keystore.import_user("bob", &password(STRONG), &blob).await.unwrap_err();
+        keystore.import_user("bob", &password(STRONG), &blob, IN_PROCESS).await.unwrap_err();
 
         let keystore = on(Store::new(disk).unwrap());
         assert_eq!(keystore.list_users().unwrap().len(), found);
         if after {
-            let user = keystore.unlock("bob", &password(STRONG)).await.unwrap();
+            let user = keystore.unlock("bob", &password(STRONG), IN_PROCESS).await.unwrap();
             assert_eq!(Keyring::new(&user, &Id::ZERO).addresses().unwrap().len(), 3);
         }
     }

@@ -4,6 +4,7 @@
 
 mod blobs;
 mod disk;
+mod guesses;
 mod users;
 
 use std::sync::Arc;
@@ -11,10 +12,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_keystore::{HashLimits, Keystore, Password};
 use esker_primitives::Randomness;
+use esker_primitives::clock::ManualClock;
 use esker_primitives::hash::sha256;
+use esker_rpc::ClientAddress;
 use esker_storage::Store;
 
 pub(crate) const STRONG: &str = "Str0ng-Pass-W0rd!";
+
+pub(crate) const IN_PROCESS: ClientAddress = ClientAddress::IN_PROCESS;
 
 /// Bytes that differ at each call and are the same at each run.
 pub(crate) fn seeded() -> Randomness {
@@ -28,7 +33,7 @@ pub(crate) fn seeded() -> Randomness {
 }
 
 pub(crate) fn on(store: Store) -> Arc<Keystore> {
-    Keystore::new(store, seeded(), HashLimits::default())
+    Keystore::new(store, seeded(), Arc::new(ManualClock::default()), HashLimits::default())
 }
 
 pub(crate) fn in_memory() -> Arc<Keystore> {

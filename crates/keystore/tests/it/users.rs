@@ -5,7 +5,7 @@ use esker_primitives::Id;
 use esker_primitives::keys::PrivateKey;
 use std::sync::Arc;
 
-use crate::{STRONG, in_memory, password};
+use crate::{IN_PROCESS, STRONG, in_memory, password};
 
 async fn create(keystore: &Keystore, name: &str, secret: &str) -> String {
     let outcome = keystore.create_user(name, &password(secret)).await;
@@ -13,7 +13,7 @@ async fn create(keystore: &Keystore, name: &str, secret: &str) -> String {
 }
 
 async fn unlock(keystore: &Arc<Keystore>, name: &str, secret: &str) -> String {
-    let outcome = keystore.unlock(name, &password(secret)).await;
+    let outcome = keystore.unlock(name, &password(secret), IN_PROCESS).await;
     outcome.map_or_else(|error| error.to_string(), |user| user.name().to_owned())
 }
 
@@ -53,7 +53,7 @@ async fn an_unknown_user_and_a_wrong_password_are_told_alike() {
 async fn keys_live_and_go_with_their_user() {
     let keystore = in_memory();
     create(&keystore, "bob", STRONG).await;
-    let user = keystore.unlock("bob", &password(STRONG)).await.unwrap();
+    let user = keystore.unlock("bob", &password(STRONG), IN_PROCESS).await.unwrap();
     let (x, c) = (Id::sha256(b"X"), Id::sha256(b"C"));
     let key = PrivateKey::from_slice(&[7; 32]).unwrap();
     let address = Keyring::new(&user, &x).add(&key).await.unwrap();
@@ -66,10 +66,10 @@ async fn keys_live_and_go_with_their_user() {
     let missing = Keyring::new(&user, &c).key(&address).unwrap_err();
     assert_eq!(missing.to_string(), "not found");
 
-    let refused = keystore.delete_user("bob", &password("wrong")).await.unwrap_err();
+    let refused = keystore.delete_user("bob", &password("wrong"), IN_PROCESS).await.unwrap_err();
     assert_eq!(refused.to_string(), "incorrect password: user \"bob\"");
-    keystore.delete_user("bob", &password(STRONG)).await.unwrap();
-    let gone = keystore.delete_user("bob", &password(STRONG)).await.unwrap_err();
+    keystore.delete_user("bob", &password(STRONG), IN_PROCESS).await.unwrap();
+    let gone = keystore.delete_user("bob", &password(STRONG), IN_PROCESS).await.unwrap_err();
     assert_eq!(gone.to_string(), "user doesn't exist: bob");
     let late = Keyring::new(&user, &x).create().await.unwrap_err();
     assert_eq!(late.to_string(), "user doesn't exist: bob", "deleted while in use");
@@ -77,7 +77,7 @@ async fn keys_live_and_go_with_their_user() {
     create(&keystore, "bob", STRONG).await;
     let late = Keyring::new(&user, &x).create().await.unwrap_err();
     assert_eq!(late.to_string(), "user doesn't exist: bob", "a new user of the same name");
-    let again = keystore.unlock("bob", &password(STRONG)).await.unwrap();
+    let again = keystore.unlock("bob", &password(STRONG), IN_PROCESS).await.unwrap();
     assert!(Keyring::new(&again, &x).addresses().unwrap().is_empty());
 }
 
@@ -97,7 +97,7 @@ async fn one_of_many_concurrent_creations_wins_and_no_key_is_lost() {
     }
     assert_eq!(won, 1);
 
-    let user = Arc::new(keystore.unlock("bob", &password(STRONG)).await.unwrap());
+    let user = Arc::new(keystore.unlock("bob", &password(STRONG), IN_PROCESS).await.unwrap());
     let adding = (0..20).map(|_| {
         let user = Arc::clone(&user);
         tokio::spawn(async move { Keyring::new(&user, &Id::ZERO).create().await.unwrap() })
@@ -114,8 +114,8 @@ async fn a_user_has_at_most_5000_addresses() {
     let keystore = in_memory();
     create(&keystore, "bob", STRONG).await;
     let exported = crate::blobs::with_addresses(MAX_ADDRESSES - 1);
-    keystore.import_user("full", &password(STRONG), &exported).await.unwrap();
-    let user = keystore.unlock("full", &password(STRONG)).await.unwrap();
+    keystore.import_user("full", &password(STRONG), &exported, IN_PROCESS).await.unwrap();
+    let user = keystore.unlock("full", &password(STRONG), IN_PROCESS).await.unwrap();
     Keyring::new(&user, &Id::ZERO).create().await.unwrap();
     let refused = Keyring::new(&user, &Id::ZERO).create().await.unwrap_err();
     assert_eq!(refused.to_string(), "keystore user has reached its limit of 5000 addresses");

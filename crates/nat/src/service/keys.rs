@@ -6,7 +6,7 @@ use esker_evm::accounts::address_of_key;
 use esker_keystore::{Credentials, KeyArgument, KeyText, Keyring, Password, User};
 use esker_primitives::ids::{ChainId, ShortId};
 use esker_primitives::keys::PrivateKey;
-use esker_rpc::RpcError;
+use esker_rpc::{ClientAddress, RpcError};
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{Account, parse_account};
@@ -53,14 +53,20 @@ fn account_bytes(key: &PrivateKey) -> ShortId {
 pub(super) async fn import_key(
     nat: Arc<NatService>,
     args: ImportKeyArgs,
+    client: ClientAddress,
 ) -> Result<AddressReply, RpcError> {
-    Ok(import(&nat, args).await?)
+    Ok(import(&nat, args, client).await?)
 }
 
-async fn import(nat: &NatService, args: ImportKeyArgs) -> Reply<AddressReply> {
+async fn import(
+    nat: &NatService,
+    args: ImportKeyArgs,
+    client: ClientAddress,
+) -> Reply<AddressReply> {
     let ImportKeyArgs { username, password, private_key } = args;
     let KeyArgument(key) = private_key.ok_or(ServiceError::NoPrivateKey)?;
-    let user = nat.keystore.unlock(&username, &password).await.map_err(ServiceError::UserData)?;
+    let user =
+        nat.keystore.unlock(&username, &password, client).await.map_err(ServiceError::UserData)?;
     let keyring = keyring(&user, &nat.context().chain_id);
     keyring.add(&key).await.map_err(ServiceError::SaveKey)?;
     Ok(AddressReply { address: Account(address_of_key(&key.public_key())) })
@@ -70,14 +76,15 @@ async fn import(nat: &NatService, args: ImportKeyArgs) -> Reply<AddressReply> {
 pub(super) async fn export_key(
     nat: Arc<NatService>,
     args: ExportKeyArgs,
+    client: ClientAddress,
 ) -> Result<KeyReply, RpcError> {
-    Ok(export(&nat, args).await?)
+    Ok(export(&nat, args, client).await?)
 }
 
-async fn export(nat: &NatService, args: ExportKeyArgs) -> Reply<KeyReply> {
+async fn export(nat: &NatService, args: ExportKeyArgs, client: ClientAddress) -> Reply<KeyReply> {
     let ExportKeyArgs { username, password, address } = args;
     let account = parse_account(&address).ok_or(ServiceError::KeyAddress(address))?;
-    let user = unlock(nat, Credentials { username, password }).await?;
+    let user = unlock(nat, Credentials { username, password }, client).await?;
     let keyring = keyring(&user, &nat.context().chain_id);
     let key = keyring.key(&ShortId::new(account.into_array()));
     let key = key.map_err(ServiceError::RetrieveKey)?;
@@ -85,8 +92,12 @@ async fn export(nat: &NatService, args: ExportKeyArgs) -> Reply<KeyReply> {
 }
 
 /// Opens the user of a call.
-pub(super) async fn unlock(nat: &NatService, credentials: Credentials) -> Reply<User> {
+pub(super) async fn unlock(
+    nat: &NatService,
+    credentials: Credentials,
+    client: ClientAddress,
+) -> Reply<User> {
     let Credentials { username, password } = credentials;
-    let user = nat.keystore.unlock(&username, &password).await;
+    let user = nat.keystore.unlock(&username, &password, client).await;
     user.map_err(|cause| ServiceError::User { name: username, cause })
 }

@@ -91,20 +91,20 @@ pub fn methods() -> MethodTable<NatService> {
         .alias("avax")
         .trusted_callers_only(|table| {
             table
-                .on_async("export", transfers::export)
-                .deprecated_async("exportNative", DEPRECATED_SINCE, transfers::export_native)
+                .on_async_from("export", transfers::export)
+                .deprecated_async_from("exportNative", DEPRECATED_SINCE, transfers::export_native)
                 .also_named("exportAVAX")
-                .on_async("exportKey", keys::export_key)
+                .on_async_from("exportKey", keys::export_key)
         })
         .on_blocking("getAtomicTx", served(txs::get_atomic_tx))
         .on_blocking("getAtomicTxStatus", served(txs::get_atomic_tx_status))
         .on_blocking("getUTXOs", served(utxos::get_utxos))
         .trusted_callers_only(|table| {
             table
-                .on_async("import", transfers::import)
-                .deprecated_async("importNative", DEPRECATED_SINCE, transfers::import)
+                .on_async_from("import", transfers::import)
+                .deprecated_async_from("importNative", DEPRECATED_SINCE, transfers::import)
                 .also_named("importAVAX")
-                .on_async("importKey", keys::import_key)
+                .on_async_from("importKey", keys::import_key)
         })
         .on_blocking("issueTx", served(txs::issue_tx))
         .short()

@@ -12,7 +12,7 @@ use esker_primitives::codec::{Decode as _, MAX_SIZE};
 use esker_primitives::ids::{AssetId, ChainId, Id, ShortId, TxId};
 use esker_primitives::keys::PrivateKey;
 use esker_rpc::wire::JsonU64;
-use esker_rpc::{RpcError, off_thread};
+use esker_rpc::{ClientAddress, RpcError, off_thread};
 use esker_shared_memory::PageStart;
 use esker_utxo::{Keychain, Utxo};
 use serde::Deserialize;
@@ -57,16 +57,24 @@ pub(super) struct ExportArgs {
 
 /// Imports what another chain exported to the user: all that its keys can spend, as far as it goes into one
 /// transaction.
-pub(super) async fn import(nat: Arc<NatService>, args: ImportArgs) -> Result<TxIdReply, RpcError> {
-    Ok(import_checked(nat, args).await?)
+pub(super) async fn import(
+    nat: Arc<NatService>,
+    args: ImportArgs,
+    client: ClientAddress,
+) -> Result<TxIdReply, RpcError> {
+    Ok(import_checked(nat, args, client).await?)
 }
 
-async fn import_checked(nat: Arc<NatService>, args: ImportArgs) -> Reply<TxIdReply> {
+async fn import_checked(
+    nat: Arc<NatService>,
+    args: ImportArgs,
+    client: ClientAddress,
+) -> Reply<TxIdReply> {
     let ImportArgs { username, password, source_chain, to, base_fee } = args;
     let source = nat.context().aliases.lookup(&source_chain);
     let source = source.ok_or(ServiceError::SourceChain(source_chain))?;
     let Account(to) = to.ok_or(ServiceError::NoTo)?;
-    let user = nat.keystore.unlock(&username, &password).await;
+    let user = nat.keystore.unlock(&username, &password, client).await;
     let user = user.map_err(|cause| ServiceError::ImportUser { name: username, cause })?;
     in_turn(nat, user, move |nat, user| {
         let keys = keyring(user, &nat.context().chain_id).keys();
@@ -154,24 +162,30 @@ fn offer_all(
 }
 
 /// Exports an amount of an asset to an address of another chain, where it has to be imported.
-pub(super) async fn export(nat: Arc<NatService>, args: ExportArgs) -> Result<TxIdReply, RpcError> {
+pub(super) async fn export(
+    nat: Arc<NatService>,
+    args: ExportArgs,
+    client: ClientAddress,
+) -> Result<TxIdReply, RpcError> {
     let asset_id = parse_asset(&nat, &args.asset_id)?;
-    Ok(export_checked(nat, args, asset_id).await?)
+    Ok(export_checked(nat, args, asset_id, client).await?)
 }
 
 /// [`export`] of the native asset.
 pub(super) async fn export_native(
     nat: Arc<NatService>,
     args: ExportArgs,
+    client: ClientAddress,
 ) -> Result<TxIdReply, RpcError> {
     let asset_id = nat.context().native_asset_id;
-    Ok(export_checked(nat, args, asset_id).await?)
+    Ok(export_checked(nat, args, asset_id, client).await?)
 }
 
 async fn export_checked(
     nat: Arc<NatService>,
     args: ExportArgs,
     asset_id: AssetId,
+    client: ClientAddress,
 ) -> Reply<TxIdReply> {
     let ExportArgs { username, password, base_fee, amount: JsonU64(amount), .. } = args;
     if amount == 0 {
@@ -183,7 +197,7 @@ async fn export_checked(
     if !args.change_addr.is_empty() && parse_account(&args.change_addr).is_none() {
         return Err(ServiceError::ChangeAddress(args.change_addr));
     }
-    let user = unlock(&nat, Credentials { username, password }).await?;
+    let user = unlock(&nat, Credentials { username, password }, client).await?;
     in_turn(nat, user, move |nat, user| {
         let keys = keys_of(nat, user, &from)?;
         let terms = Terms::new(nat.context(), nat.base_fee(base_fee)?);

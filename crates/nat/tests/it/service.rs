@@ -8,6 +8,7 @@ use esker_evm::rules::{Phase, UNSCHEDULED};
 use esker_keystore::{HashLimits, Keystore};
 use esker_nat::service::NatService;
 use esker_nat::txs::AtomicTx;
+use esker_primitives::clock::ManualClock;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{Id, address, hexfmt};
 use esker_rpc::{CallError, Service};
@@ -31,7 +32,8 @@ impl Endpoint {
     pub(crate) fn new(world: &World) -> Self {
         let fill = Arc::new(|bytes: &mut [u8]| bytes.fill(7));
         let store = Store::memory().unwrap();
-        Self::with(world, Keystore::new(store, fill, HashLimits::default()))
+        let clock = Arc::new(ManualClock::default());
+        Self::with(world, Keystore::new(store, fill, clock, HashLimits::default()))
     }
 
     fn with(world: &World, keystore: Arc<Keystore>) -> Self {

@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use esker_keystore::{HashLimits, Keystore, blob};
 use esker_primitives::{go, hexfmt};
+use esker_rpc::ClientAddress;
 use esker_storage::{Store, meta};
 use zeroize::Zeroizing;
 
 use super::{UserCommand, UserError, password};
+use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::networks::read_bounded;
 use crate::wiring::randomness;
@@ -25,7 +27,8 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 /// Nothing is changed then.
 pub fn run(command: &UserCommand, config: &Config) -> Result<String, UserError> {
     let store = open(config)?;
-    let keystore = Keystore::new(store.clone(), randomness(), HashLimits::default());
+    let (clock, limits) = (Arc::new(SystemClock), HashLimits::default());
+    let keystore = Keystore::new(store.clone(), randomness(), clock, limits);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -48,6 +51,7 @@ fn open(config: &Config) -> Result<Store, UserError> {
 }
 
 async fn carry_out(command: &UserCommand, keystore: &Arc<Keystore>) -> Result<String, UserError> {
+    let caller = ClientAddress::IN_PROCESS;
     match command {
         UserCommand::Create(login) => {
             keystore.create_user(&login.name, &password::chosen(login)?).await?;
@@ -57,17 +61,18 @@ async fn carry_out(command: &UserCommand, keystore: &Arc<Keystore>) -> Result<St
             Ok(keystore.list_users()?.iter().map(|name| shown(name) + "\n").collect())
         }
         UserCommand::Export(login, file) => {
-            let exported = keystore.export_user(&login.name, &password::given(login)?).await?;
+            let exported =
+                keystore.export_user(&login.name, &password::given(login)?, caller).await?;
             write(file, &hexfmt::encode_checked(&exported))?;
             Ok(format!("user {} exported to {}\n", shown(&login.name), file.display()))
         }
         UserCommand::Import(login, file) => {
             let exported = read(file)?;
-            keystore.import_user(&login.name, &password::given(login)?, &exported).await?;
+            keystore.import_user(&login.name, &password::given(login)?, &exported, caller).await?;
             Ok(format!("user {} imported\n", shown(&login.name)))
         }
         UserCommand::Delete(login) => {
-            keystore.delete_user(&login.name, &password::given(login)?).await?;
+            keystore.delete_user(&login.name, &password::given(login)?, caller).await?;
             Ok(format!("user {} deleted\n", shown(&login.name)))
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_keystore::{Keystore, KeystoreService, methods};
-use esker_primitives::Randomness;
+use esker_primitives::{Clock, Randomness};
 use esker_storage::Store;
 
 use crate::config::Config;
@@ -18,9 +18,9 @@ pub(crate) fn randomness() -> Randomness {
 }
 
 /// The users of this node; without any where the keystore is off.
-pub(super) fn open(config: &Config, store: &Store) -> Arc<Keystore> {
+pub(super) fn open(config: &Config, store: &Store, clock: &Arc<dyn Clock>) -> Arc<Keystore> {
     match config.keystore_enabled() {
-        true => Keystore::new(store.clone(), randomness(), config.hash_limits()),
+        true => Keystore::new(store.clone(), randomness(), Arc::clone(clock), config.hash_limits()),
         false => Keystore::disabled(),
     }
 }

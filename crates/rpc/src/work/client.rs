@@ -1,7 +1,7 @@
 //! Who asks: one connection, and the address that it comes from.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use super::memory::{Held, MAX_UNREAD, MemoryError, Share};
 use super::usage::{Usage, micros};
 use super::{Lane, Work};
+use crate::ClientAddress;
 
 /// A job is put off by so many times what it is likely to take.
 const LIKELY: u32 = 20;
@@ -45,35 +46,32 @@ pub(super) struct Account {
     pub(super) written: Notify,
 }
 
-/// Where connections come from. Of IPv6 the first half counts: one client has as many of the other as it likes.
+/// Where connections come from.
 #[derive(Debug, Default)]
 pub(super) struct Address {
+    address: ClientAddress,
     used: [Usage; 2],
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Addresses(Mutex<HashMap<IpAddr, Weak<Address>>>);
+pub(super) struct Addresses(Mutex<HashMap<ClientAddress, Weak<Address>>>);
 
 impl Addresses {
     pub(super) fn get(&self, address: Option<IpAddr>) -> Arc<Address> {
-        let Some(address) = address else { return Arc::default() };
-        let network = match address.to_canonical() {
-            IpAddr::V6(address) => {
-                let [a, b, c, d, ..] = address.segments();
-                IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-            }
-            v4 @ IpAddr::V4(_) => v4,
-        };
+        let address = ClientAddress::of_peer(address);
+        if address == ClientAddress::IN_PROCESS {
+            return Arc::default();
+        }
         let mut known = self.0.lock();
-        if let Some(address) = known.get(&network).and_then(Weak::upgrade) {
-            return address;
+        if let Some(shared) = known.get(&address).and_then(Weak::upgrade) {
+            return shared;
         }
         if known.len() >= FORGET_FROM {
             known.retain(|_, address| address.strong_count() > 0);
         }
-        let address = Arc::new(Address::default());
-        known.insert(network, Arc::downgrade(&address));
-        address
+        let shared = Arc::new(Address { address, ..Address::default() });
+        known.insert(address, Arc::downgrade(&shared));
+        shared
     }
 }
 
@@ -95,6 +93,12 @@ impl Client {
     #[must_use]
     pub fn work(&self) -> &Work {
         &self.0.work
+    }
+
+    /// Where the connection comes from.
+    #[must_use]
+    pub fn address(&self) -> ClientAddress {
+        self.0.address.address
     }
 
     pub(super) fn account(&self) -> &Account {

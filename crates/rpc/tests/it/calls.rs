@@ -12,10 +12,11 @@ use std::{
 };
 
 use esker_rpc::{
-    CallContext, CallError, Caller, Lookup, MethodTable, NoArgs, Params, ParamsError, RpcError,
-    Service,
+    CallContext, CallError, Caller, ClientAddress, Lookup, MethodTable, NoArgs, Params,
+    ParamsError, RpcError, Service,
     go_json::Document,
     j2::{self, DeprecationNote, INVALID_ARGUMENT},
+    work::{Work, WorkConfig},
 };
 use serde::Serialize;
 
@@ -173,7 +174,7 @@ fn deprecation_is_noted() {
     let table = MethodTable::new("wallet")
         .on("issueTx", |(): &(), _: NoArgs| Ok(()))
         .deprecated("send", "v1.5.0", |(): &(), _: NoArgs| Ok(()))
-        .deprecated_async("sendAsync", "v1.5.0", |_, _: NoArgs| async { Ok(()) })
+        .deprecated_async_from("sendAsync", "v1.5.0", |_, _: NoArgs, _| async { Ok(()) })
         .deprecated_blocking("sendMultiple", "v1.5.0", |(): &(), _: NoArgs| Ok(()))
         .deprecate_all("v1.9.12")
         .on("later", |(): &(), _: NoArgs| Ok(()));
@@ -182,6 +183,29 @@ fn deprecation_is_noted() {
     let releases = ["v1.9.12", "v1.5.0", "v1.5.0", "v1.5.0"].map(Some);
     assert_eq!(since[..4], releases);
     assert_eq!(since[4], None);
+}
+
+#[test]
+fn a_handler_may_ask_where_its_call_comes_from() {
+    let service = MethodTable::new("test")
+        .on_async_from("where", |_, _: NoArgs, client: ClientAddress| async move {
+            Ok(format!("{client:?}"))
+        })
+        .bind(Arc::new(()));
+    let Lookup::Found(method) = service.find("test", "where") else { panic!("it is there") };
+    let called_by = |caller: Caller| {
+        let context = CallContext::of(&caller);
+        let reply = block_on(method.call(Params::Absent, &context, Vec::new())).unwrap();
+        String::from_utf8(reply.to_vec()).unwrap()
+    };
+    let work = Work::new(WorkConfig::default());
+    for peer in [Some("127.0.0.2"), Some("::1"), None] {
+        let peer = peer.map(|text| text.parse().unwrap());
+        let caller = Caller { client: Some(work.client(peer)), ..Caller::default() };
+        let expected = format!("\"{:?}\"", ClientAddress::of_peer(peer));
+        assert_eq!(called_by(caller), expected);
+    }
+    assert_eq!(called_by(Caller::default()), format!("\"{:?}\"", ClientAddress::IN_PROCESS));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_keystore::{Credentials, KeyArgument, KeyText, Keyring, Password};
-use esker_rpc::RpcError;
+use esker_rpc::{ClientAddress, RpcError};
 use serde::{Deserialize, Serialize};
 
 use super::super::{Reply, format_address, off_thread, parse_address};
@@ -47,9 +47,10 @@ pub(super) struct KeyReply {
 pub(super) async fn create_address(
     vm: Arc<Xvm>,
     args: Credentials,
+    client: ClientAddress,
 ) -> Result<AddressReply, RpcError> {
     let create = async || -> Reply<_> {
-        let user = unlock(&vm, &args).await?;
+        let user = unlock(&vm, &args, client).await?;
         let keyring = Keyring::new(&user, &vm.context().chain_id);
         Ok(keyring.create().await.map_err(KeysError::from)?)
     };
@@ -61,8 +62,9 @@ pub(super) async fn create_address(
 pub(super) async fn list_addresses(
     vm: Arc<Xvm>,
     args: Credentials,
+    client: ClientAddress,
 ) -> Result<AddressesReply, RpcError> {
-    let user = unlock(&vm, &args).await?;
+    let user = unlock(&vm, &args, client).await?;
     let list = move || {
         let keyring = Keyring::new(&user, &vm.context().chain_id);
         let addresses = keyring.addresses().map_err(KeysError::from)?;
@@ -75,11 +77,12 @@ pub(super) async fn list_addresses(
 pub(super) async fn import_key(
     vm: Arc<Xvm>,
     args: ImportKeyArgs,
+    client: ClientAddress,
 ) -> Result<AddressReply, RpcError> {
     let ImportKeyArgs { username, password, private_key } = args;
     let import = async || -> Reply<_> {
         let KeyArgument(key) = private_key.ok_or(KeysError::NoPrivateKey)?;
-        let user = unlock(&vm, &Credentials { username, password }).await?;
+        let user = unlock(&vm, &Credentials { username, password }, client).await?;
         let keyring = Keyring::new(&user, &vm.context().chain_id);
         Ok(keyring.add(&key).await.map_err(KeysError::SaveKey)?)
     };
@@ -88,12 +91,16 @@ pub(super) async fn import_key(
 }
 
 /// The key of an address.
-pub(super) async fn export_key(vm: Arc<Xvm>, args: ExportKeyArgs) -> Result<KeyReply, RpcError> {
+pub(super) async fn export_key(
+    vm: Arc<Xvm>,
+    args: ExportKeyArgs,
+    client: ClientAddress,
+) -> Result<KeyReply, RpcError> {
     let ExportKeyArgs { username, password, address: text } = args;
     let export = async || -> Reply<_> {
         let address = parse_address(&vm, &text)
             .map_err(|cause| KeysError::KeyAddress { text: text.clone(), cause })?;
-        let user = unlock(&vm, &Credentials { username, password }).await?;
+        let user = unlock(&vm, &Credentials { username, password }, client).await?;
         let keyring = Keyring::new(&user, &vm.context().chain_id);
         Ok(keyring.key(&address).map_err(KeysError::RetrieveKey)?)
     };

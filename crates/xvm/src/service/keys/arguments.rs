@@ -3,6 +3,7 @@
 use esker_chain::address::ServiceAddressError;
 use esker_keystore::Credentials;
 use esker_primitives::{ShortId, TxId};
+use esker_rpc::ClientAddress;
 use serde::Serialize;
 
 use super::super::{Reply, parse_address};
@@ -13,6 +14,8 @@ use crate::vm::Xvm;
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) credentials: Credentials,
+    /// Where the call comes from.
+    pub(super) client: ClientAddress,
     /// Whose keys are used; empty: all of the user's.
     pub(super) from: Vec<String>,
     /// Empty: the address of the first key.
@@ -35,12 +38,16 @@ macro_rules! spending_arguments {
         }
 
         impl $name {
-            fn header(&mut self) -> $crate::service::keys::arguments::Header {
+            fn header(
+                &mut self,
+                client: esker_rpc::ClientAddress,
+            ) -> $crate::service::keys::arguments::Header {
                 $crate::service::keys::arguments::Header {
                     credentials: esker_keystore::Credentials {
                         username: std::mem::take(&mut self.username),
                         password: std::mem::take(&mut self.password),
                     },
+                    client,
                     from: std::mem::take(&mut self.from),
                     change_addr: std::mem::take(&mut self.change_addr),
                 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_primitives::{AssetId, ShortId};
-use esker_rpc::RpcError;
 use esker_rpc::wire::{JsonU32, JsonU64};
+use esker_rpc::{ClientAddress, RpcError};
 use esker_utxo::{FxKind, NftMintOutput, Output, OutputOwners, TransferOutput};
 use serde::{Deserialize, Serialize};
 
@@ -82,8 +82,9 @@ impl Minters {
 pub(super) async fn create_asset(
     vm: Arc<Xvm>,
     mut args: CreateAssetArgs,
+    client: ClientAddress,
 ) -> Result<AssetReply, RpcError> {
-    let header = args.header();
+    let header = args.header(client);
     let checked = if args.initial_holders.is_empty() && args.minter_sets.is_empty() {
         Err(KeysError::NoHoldersOrMinters.into())
     } else {
@@ -107,8 +108,9 @@ pub(super) async fn create_asset(
 pub(super) async fn create_nft_asset(
     vm: Arc<Xvm>,
     mut args: CreateNftAssetArgs,
+    client: ClientAddress,
 ) -> Result<AssetReply, RpcError> {
-    let header = args.header();
+    let header = args.header(client);
     let checked =
         if args.minter_sets.is_empty() { Err(KeysError::NoMinters.into()) } else { Ok(header) };
     let outputs = move |vm: &Xvm| {

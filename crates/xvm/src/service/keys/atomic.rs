@@ -5,8 +5,8 @@ use std::sync::Arc;
 use esker_chain::address::parse_destination;
 use esker_keystore::{Credentials, Password};
 use esker_primitives::{ChainId, ShortId};
-use esker_rpc::RpcError;
 use esker_rpc::wire::JsonU64;
+use esker_rpc::{ClientAddress, RpcError};
 use esker_utxo::{FxKind, Keychain};
 use serde::Deserialize;
 
@@ -43,11 +43,19 @@ pub(super) struct ImportArgs {
 }
 
 /// Exports units to another chain, where they have to be imported.
-pub(super) async fn export(vm: Arc<Xvm>, args: ExportArgs) -> Result<ChangeReply, RpcError> {
-    Ok(export_checked(vm, args).await?)
+pub(super) async fn export(
+    vm: Arc<Xvm>,
+    args: ExportArgs,
+    client: ClientAddress,
+) -> Result<ChangeReply, RpcError> {
+    Ok(export_checked(vm, args, client).await?)
 }
 
-async fn export_checked(vm: Arc<Xvm>, mut args: ExportArgs) -> Reply<ChangeReply> {
+async fn export_checked(
+    vm: Arc<Xvm>,
+    mut args: ExportArgs,
+    client: ClientAddress,
+) -> Reply<ChangeReply> {
     let asset = lookup_asset(&vm, &args.asset_id)?;
     let context = vm.context();
     let (aliases, hrp) = (context.aliases.as_ref(), &context.hrp);
@@ -57,7 +65,7 @@ async fn export_checked(vm: Arc<Xvm>, mut args: ExportArgs) -> Reply<ChangeReply
     if amount == 0 {
         return Err(KeysError::ZeroAmount.into());
     }
-    spend(vm, args.header(), move |session| {
+    spend(vm, args.header(client), move |session| {
         Ok(session.payer().export(chain, (asset, amount), to)?)
     })
     .await
@@ -65,16 +73,20 @@ async fn export_checked(vm: Arc<Xvm>, mut args: ExportArgs) -> Reply<ChangeReply
 
 /// Imports what another chain exported to the user: all that its keys can spend, as far as it goes into one
 /// transaction.
-pub(super) async fn import(vm: Arc<Xvm>, args: ImportArgs) -> Result<TxIdReply, RpcError> {
-    Ok(import_checked(vm, args).await?)
+pub(super) async fn import(
+    vm: Arc<Xvm>,
+    args: ImportArgs,
+    client: ClientAddress,
+) -> Result<TxIdReply, RpcError> {
+    Ok(import_checked(vm, args, client).await?)
 }
 
-async fn import_checked(vm: Arc<Xvm>, args: ImportArgs) -> Reply<TxIdReply> {
+async fn import_checked(vm: Arc<Xvm>, args: ImportArgs, client: ClientAddress) -> Reply<TxIdReply> {
     let ImportArgs { username, password, source_chain, to } = args;
     let source = vm.context().aliases.lookup(&source_chain);
     let source = source.ok_or(KeysError::SourceChain(source_chain))?;
     let to = parse_to(&vm, &to)?;
-    in_turn(vm, Credentials { username, password }, move |vm, user| {
+    in_turn(vm, Credentials { username, password }, client, move |vm, user| {
         let keys = keychain(vm, user, &[])?;
         let build = |view: &View<'_>, coins: &AfterPool<'_>| {
             build_import((vm, view), coins, &keys, source, to)

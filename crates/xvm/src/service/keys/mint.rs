@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use esker_rpc::RpcError;
 use esker_rpc::wire::{Encoding, JsonU32, JsonU64};
+use esker_rpc::{ClientAddress, RpcError};
 
 use super::super::{Reply, lookup_asset};
 use super::KeysError;
@@ -45,18 +45,26 @@ spending_arguments! {
 }
 
 /// Mints units. `from` limits only who pays the fee.
-pub(super) async fn mint(vm: Arc<Xvm>, args: MintArgs) -> Result<ChangeReply, RpcError> {
-    Ok(mint_checked(vm, args).await?)
+pub(super) async fn mint(
+    vm: Arc<Xvm>,
+    args: MintArgs,
+    client: ClientAddress,
+) -> Result<ChangeReply, RpcError> {
+    Ok(mint_checked(vm, args, client).await?)
 }
 
-async fn mint_checked(vm: Arc<Xvm>, mut args: MintArgs) -> Reply<ChangeReply> {
+async fn mint_checked(
+    vm: Arc<Xvm>,
+    mut args: MintArgs,
+    client: ClientAddress,
+) -> Reply<ChangeReply> {
     let JsonU64(amount) = args.amount;
     if amount == 0 {
         return Err(KeysError::ZeroMinted.into());
     }
     let asset = lookup_asset(&vm, &args.asset_id)?;
     let to = parse_to(&vm, &args.to)?;
-    operate(vm, args.header(), move |session| {
+    operate(vm, args.header(client), move |session| {
         let keys = session.every_key()?;
         Ok(spend::mint(session.coins(), &keys, (asset, amount), to, session.now_s)?)
     })
@@ -64,15 +72,23 @@ async fn mint_checked(vm: Arc<Xvm>, mut args: MintArgs) -> Reply<ChangeReply> {
 }
 
 /// Mints an NFT. `from` limits only who pays the fee.
-pub(super) async fn mint_nft(vm: Arc<Xvm>, args: MintNftArgs) -> Result<ChangeReply, RpcError> {
-    Ok(mint_nft_checked(vm, args).await?)
+pub(super) async fn mint_nft(
+    vm: Arc<Xvm>,
+    args: MintNftArgs,
+    client: ClientAddress,
+) -> Result<ChangeReply, RpcError> {
+    Ok(mint_nft_checked(vm, args, client).await?)
 }
 
-async fn mint_nft_checked(vm: Arc<Xvm>, mut args: MintNftArgs) -> Reply<ChangeReply> {
+async fn mint_nft_checked(
+    vm: Arc<Xvm>,
+    mut args: MintNftArgs,
+    client: ClientAddress,
+) -> Reply<ChangeReply> {
     let asset = lookup_asset(&vm, &args.asset_id)?;
     let to = parse_to(&vm, &args.to)?;
     let payload = args.encoding.decode(&args.payload).map_err(KeysError::Payload)?;
-    operate(vm, args.header(), move |session| {
+    operate(vm, args.header(client), move |session| {
         let keys = session.every_key()?;
         let payload = payload.clone();
         Ok(spend::mint_nft(session.coins(), &keys, &asset, payload, to, session.now_s)?)
@@ -81,15 +97,23 @@ async fn mint_nft_checked(vm: Arc<Xvm>, mut args: MintNftArgs) -> Reply<ChangeRe
 }
 
 /// Gives an NFT to another owner. Unlike minting it takes the NFTs of `from` only.
-pub(super) async fn send_nft(vm: Arc<Xvm>, args: SendNftArgs) -> Result<ChangeReply, RpcError> {
-    Ok(send_nft_checked(vm, args).await?)
+pub(super) async fn send_nft(
+    vm: Arc<Xvm>,
+    args: SendNftArgs,
+    client: ClientAddress,
+) -> Result<ChangeReply, RpcError> {
+    Ok(send_nft_checked(vm, args, client).await?)
 }
 
-async fn send_nft_checked(vm: Arc<Xvm>, mut args: SendNftArgs) -> Reply<ChangeReply> {
+async fn send_nft_checked(
+    vm: Arc<Xvm>,
+    mut args: SendNftArgs,
+    client: ClientAddress,
+) -> Reply<ChangeReply> {
     let asset = lookup_asset(&vm, &args.asset_id)?;
     let to = parse_to(&vm, &args.to)?;
     let JsonU32(group) = args.group_id;
-    operate(vm, args.header(), move |session| {
+    operate(vm, args.header(client), move |session| {
         Ok(spend::send_nft(session.coins(), session.keys, (asset, group), to, session.now_s)?)
     })
     .await

@@ -25,24 +25,26 @@ const DEPRECATED_SINCE: &str = "v1.9.12";
 /// Adds the methods to the `xvm` namespace.
 pub(super) fn methods(table: MethodTable<Xvm>) -> MethodTable<Xvm> {
     table
-        .deprecated_async("createAddress", DEPRECATED_SINCE, addresses::create_address)
-        .deprecated_async("createAsset", DEPRECATED_SINCE, assets::create_asset)
-        .deprecated_async("createFixedCapAsset", DEPRECATED_SINCE, assets::create_asset)
-        .deprecated_async("createNFTAsset", DEPRECATED_SINCE, assets::create_nft_asset)
-        .deprecated_async("createVariableCapAsset", DEPRECATED_SINCE, assets::create_asset)
-        .deprecated_async("export", DEPRECATED_SINCE, atomic::export)
-        .deprecated_async("exportKey", DEPRECATED_SINCE, addresses::export_key)
-        .deprecated_async("import", DEPRECATED_SINCE, atomic::import)
-        .deprecated_async("importKey", DEPRECATED_SINCE, addresses::import_key)
-        .deprecated_async("listAddresses", DEPRECATED_SINCE, addresses::list_addresses)
-        .deprecated_async("mint", DEPRECATED_SINCE, mint::mint)
-        .deprecated_async("mintNFT", DEPRECATED_SINCE, mint::mint_nft)
-        .deprecated_async("send", DEPRECATED_SINCE, send::send)
-        .deprecated_async("sendMultiple", DEPRECATED_SINCE, send::send_multiple)
-        .deprecated_async("sendNFT", DEPRECATED_SINCE, mint::send_nft)
+        .deprecated_async_from("createAddress", DEPRECATED_SINCE, addresses::create_address)
+        .deprecated_async_from("createAsset", DEPRECATED_SINCE, assets::create_asset)
+        .deprecated_async_from("createFixedCapAsset", DEPRECATED_SINCE, assets::create_asset)
+        .deprecated_async_from("createNFTAsset", DEPRECATED_SINCE, assets::create_nft_asset)
+        .deprecated_async_from("createVariableCapAsset", DEPRECATED_SINCE, assets::create_asset)
+        .deprecated_async_from("export", DEPRECATED_SINCE, atomic::export)
+        .deprecated_async_from("exportKey", DEPRECATED_SINCE, addresses::export_key)
+        .deprecated_async_from("import", DEPRECATED_SINCE, atomic::import)
+        .deprecated_async_from("importKey", DEPRECATED_SINCE, addresses::import_key)
+        .deprecated_async_from("listAddresses", DEPRECATED_SINCE, addresses::list_addresses)
+        .deprecated_async_from("mint", DEPRECATED_SINCE, mint::mint)
+        .deprecated_async_from("mintNFT", DEPRECATED_SINCE, mint::mint_nft)
+        .deprecated_async_from("send", DEPRECATED_SINCE, send::send)
+        .deprecated_async_from("sendMultiple", DEPRECATED_SINCE, send::send_multiple)
+        .deprecated_async_from("sendNFT", DEPRECATED_SINCE, mint::send_nft)
 }
 
 /// Adds those of the `wallet` namespace.
 pub(super) fn wallet_methods(table: MethodTable<Xvm>) -> MethodTable<Xvm> {
-    table.on_async("send", send::wallet_send).on_async("sendMultiple", send::wallet_send_multiple)
+    table
+        .on_async_from("send", send::wallet_send)
+        .on_async_from("sendMultiple", send::wallet_send_multiple)
 }

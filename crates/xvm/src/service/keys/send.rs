@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use esker_primitives::{AssetId, ShortId};
-use esker_rpc::RpcError;
 use esker_rpc::wire::JsonU64;
+use esker_rpc::{ClientAddress, RpcError};
 use serde::Deserialize;
 
 use super::super::Reply;
@@ -80,16 +80,16 @@ impl Order {
 }
 
 impl SendArgs {
-    fn split(mut self) -> Reply<(Header, Order)> {
-        let header = self.header();
+    fn split(mut self, client: ClientAddress) -> Reply<(Header, Order)> {
+        let header = self.header(client);
         let output = SendOutput { amount: self.amount, asset_id: self.asset_id, to: self.to };
         Ok((header, Order::new(vec![output], self.memo)?))
     }
 }
 
 impl SendMultipleArgs {
-    fn split(mut self) -> Reply<(Header, Order)> {
-        let header = self.header();
+    fn split(mut self, client: ClientAddress) -> Reply<(Header, Order)> {
+        let header = self.header(client);
         Ok((header, Order::new(self.outputs, self.memo)?))
     }
 }
@@ -105,27 +105,37 @@ async fn issue_pending(vm: Arc<Xvm>, split: Reply<(Header, Order)>) -> Reply<Cha
 }
 
 /// Sends units of one asset to one address.
-pub(super) async fn send(vm: Arc<Xvm>, args: SendArgs) -> Result<ChangeReply, RpcError> {
-    Ok(issue(vm, args.split()).await?)
+pub(super) async fn send(
+    vm: Arc<Xvm>,
+    args: SendArgs,
+    client: ClientAddress,
+) -> Result<ChangeReply, RpcError> {
+    Ok(issue(vm, args.split(client)).await?)
 }
 
 /// Sends to any number of addresses in one transaction.
 pub(super) async fn send_multiple(
     vm: Arc<Xvm>,
     args: SendMultipleArgs,
+    client: ClientAddress,
 ) -> Result<ChangeReply, RpcError> {
-    Ok(issue(vm, args.split()).await?)
+    Ok(issue(vm, args.split(client)).await?)
 }
 
 /// As [`send`], on top of the wallet's pending transactions.
-pub(super) async fn wallet_send(vm: Arc<Xvm>, args: SendArgs) -> Result<ChangeReply, RpcError> {
-    Ok(issue_pending(vm, args.split()).await?)
+pub(super) async fn wallet_send(
+    vm: Arc<Xvm>,
+    args: SendArgs,
+    client: ClientAddress,
+) -> Result<ChangeReply, RpcError> {
+    Ok(issue_pending(vm, args.split(client)).await?)
 }
 
 /// As [`send_multiple`], on top of the wallet's pending transactions.
 pub(super) async fn wallet_send_multiple(
     vm: Arc<Xvm>,
     args: SendMultipleArgs,
+    client: ClientAddress,
 ) -> Result<ChangeReply, RpcError> {
-    Ok(issue_pending(vm, args.split()).await?)
+    Ok(issue_pending(vm, args.split(client)).await?)
 }

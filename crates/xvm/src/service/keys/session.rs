@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use esker_keystore::{Credentials, Keyring, KeystoreError, User};
 use esker_primitives::ShortId;
+use esker_rpc::ClientAddress;
 use esker_utxo::Keychain;
 
 use super::super::{Reply, ServiceError, format_address, now_s, off_thread, parse_address};
@@ -86,9 +87,10 @@ impl Session<'_> {
 pub(super) async fn in_turn<T: Send + 'static>(
     vm: Arc<Xvm>,
     credentials: Credentials,
+    client: ClientAddress,
     work: impl FnOnce(&Xvm, &User) -> Reply<T> + Send + 'static,
 ) -> Reply<T> {
-    let user = unlock(&vm, &credentials).await?;
+    let user = unlock(&vm, &credentials, client).await?;
     let turn = vm.turns.take(user.name()).await.map_err(KeysError::from)?;
     off_thread(move || {
         let _turn = turn;
@@ -98,9 +100,13 @@ pub(super) async fn in_turn<T: Send + 'static>(
 }
 
 /// Opens the user of a call.
-pub(super) async fn unlock(vm: &Xvm, credentials: &Credentials) -> Reply<User> {
+pub(super) async fn unlock(
+    vm: &Xvm,
+    credentials: &Credentials,
+    client: ClientAddress,
+) -> Reply<User> {
     let Credentials { username, password } = credentials;
-    let unlocked = vm.keystore.unlock(username, password).await;
+    let unlocked = vm.keystore.unlock(username, password, client).await;
     Ok(unlocked.map_err(|cause| KeysError::User { name: username.clone(), cause })?)
 }
 
@@ -130,7 +136,7 @@ pub(super) async fn spend(
     build: impl Fn(&Session<'_>) -> Reply<Tx> + Send + 'static,
 ) -> Reply<ChangeReply> {
     let from = header.parse_from(&vm)?;
-    in_turn(vm, header.credentials, move |vm, user| {
+    in_turn(vm, header.credentials, header.client, move |vm, user| {
         let spender = Spender::new(vm, user, &from, &header.change_addr)?;
         let tx_id = issue_on_pool(vm, &|_, coins| build(&spender.session(coins)))?;
         Ok(ChangeReply { tx_id, change_addr: format_address(vm, &spender.change) })
@@ -146,7 +152,7 @@ pub(super) async fn spend_pending(
     build: impl Fn(&Session<'_>) -> Reply<Tx> + Send + 'static,
 ) -> Reply<ChangeReply> {
     let from = header.parse_from(&vm).map_err(KeysError::WalletFrom)?;
-    in_turn(vm, header.credentials, move |vm, user| {
+    in_turn(vm, header.credentials, header.client, move |vm, user| {
         let spender = Spender::new(vm, user, &from, &header.change_addr)?;
         let build = |coins: &dyn Coins| build(&spender.session(coins));
         let tx_id = match issue_on_pool(vm, &|_, coins| build(coins)) {

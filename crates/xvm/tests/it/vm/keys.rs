@@ -5,6 +5,7 @@ use std::sync::Arc;
 use esker_chain::{ChainVm, Dialect};
 use esker_keystore::{HashLimits, Keystore};
 use esker_primitives::address::format;
+use esker_primitives::clock::ManualClock;
 use esker_primitives::{AssetId, Randomness, TxId};
 use esker_rpc::go_json::Document;
 use esker_rpc::{CallContext, Lookup, Params, Service};
@@ -42,7 +43,8 @@ pub(super) async fn world_with_keystore() -> (World, Api, Arc<Keystore>) {
         }
     });
     let store = Store::new(Arc::new(MemoryStore::new())).unwrap();
-    let keystore = Keystore::new(store, randomness, HashLimits::default());
+    let clock = Arc::new(ManualClock::default());
+    let keystore = Keystore::new(store, randomness, clock, HashLimits::default());
     keystore.create_user("alice", &PASSWORD.to_owned().into()).await.unwrap();
     let config = XvmConfig { keystore: Arc::clone(&keystore), ..Setup::default().config };
     let world = World::with(Setup { config, ..Setup::default() });

@@ -307,7 +307,8 @@ async fn vm_keystore(_: &Api) -> std::sync::Arc<esker_keystore::Keystore> {
     let store = esker_storage::Store::memory().unwrap();
     let randomness = std::sync::Arc::new(|bytes: &mut [u8]| bytes.fill(7));
     let limits = esker_keystore::HashLimits::default();
-    let keystore = esker_keystore::Keystore::new(store, randomness, limits);
+    let clock = std::sync::Arc::new(esker_primitives::clock::ManualClock::default());
+    let keystore = esker_keystore::Keystore::new(store, randomness, clock, limits);
     keystore.create_user("alice", &PASSWORD.to_owned().into()).await.unwrap();
     keystore
 }
@@ -331,7 +332,8 @@ async fn free_world() -> (World, Api) {
     let store = esker_storage::Store::memory().unwrap();
     let randomness = std::sync::Arc::new(|bytes: &mut [u8]| bytes.fill(7));
     let limits = esker_keystore::HashLimits::default();
-    let keystore = esker_keystore::Keystore::new(store, randomness, limits);
+    let clock = std::sync::Arc::new(esker_primitives::clock::ManualClock::default());
+    let keystore = esker_keystore::Keystore::new(store, randomness, clock, limits);
     keystore.create_user("alice", &PASSWORD.to_owned().into()).await.unwrap();
     let config = esker_xvm::XvmConfig {
         keystore,

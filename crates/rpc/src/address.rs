@@ -1,0 +1,40 @@
+//! Where calls come from, as far as limits go.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+/// The address that a limit counts a call for: of IPv4 all of it, of IPv6 the first half, since one client has as
+/// many of the other as it likes. It is the connection's own; headers that name another one are not read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientAddress(Option<IpAddr>);
+
+impl ClientAddress {
+    /// No connection: a program inside the process.
+    pub const IN_PROCESS: Self = Self(None);
+
+    /// The address of a connection's other end, if it has one.
+    #[must_use]
+    pub fn of_peer(peer: Option<IpAddr>) -> Self {
+        Self(peer.map(|peer| match peer.to_canonical() {
+            IpAddr::V6(address) => {
+                let [a, b, c, d, ..] = address.segments();
+                IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+            }
+            v4 @ IpAddr::V4(_) => v4,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_an_ipv6_address_counts() {
+        let of = |text: &str| ClientAddress::of_peer(Some(text.parse().unwrap()));
+        assert_eq!(of("127.0.0.1"), of("::ffff:127.0.0.1"));
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:2"));
+        assert_ne!(of("127.0.0.1"), of("127.0.0.2"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_eq!(ClientAddress::of_peer(None), ClientAddress::IN_PROCESS);
+    }
+}
