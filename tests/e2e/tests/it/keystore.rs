@@ -1,16 +1,20 @@
-//! The keystore of a whole node: logins under load, users deleted while they are used, kills during an import, what
-//! is on disk, and where there is no keystore.
+//! The keystore of a whole node: logins under load, passwords that are guessed, users deleted while they are used, kills
+//! during an import, what is on disk, and where there is no keystore.
 
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use esker_client::{CallError, RpcClient};
 use esker_e2e::Node;
 use esker_e2e::files::{profile, tests_path};
 use esker_e2e::funds::FUNDED;
 use serde_json::{Value, json};
+use socket2::{Domain, Socket, Type};
 
 use crate::support::local;
 
@@ -61,8 +65,9 @@ fn other_methods_answer_while_many_log_in() {
             let (node, done, start) = (&node, &done, &start);
             scope.spawn(move || {
                 let mut rpc = node.rpc();
-                // Every other user is unknown, all passwords are wrong: each costs a hash, none is remembered.
-                let name = if n % 2 == 0 { "alice" } else { "nobody" };
+                // Most users are unknown, all passwords are wrong: each costs a hash, none is remembered. No user has
+                // so many that its client has to wait.
+                let name = ["alice", "nobody", "no one", "none"][n % 4];
                 start.wait();
                 let wrong = user(name, &format!("wrong {n}"));
                 let refused = call(&mut rpc, X, "xvm.listAddresses", wrong).unwrap_err();
@@ -93,12 +98,15 @@ fn more_logins_than_the_queue_holds_are_told_so() {
             scope.spawn(move || {
                 let mut rpc = node.rpc();
                 start.wait();
-                let wrong = user("nobody", &format!("wrong {n}"));
-                let refused = call(&mut rpc, X, "xvm.createAddress", wrong).unwrap_err();
+                // Each a user of its own: no client has to wait for what it did wrong.
+                let name = format!("nobody {n}");
+                let refused = call(&mut rpc, X, "xvm.createAddress", user(&name, "wrong"));
+                let refused = refused.unwrap_err();
                 if refused.contains("keystore is busy") {
                     busy.fetch_add(1, Ordering::SeqCst);
                 } else {
-                    assert!(refused.ends_with("incorrect password: user \"nobody\""), "{refused}");
+                    let told = format!("incorrect password: user \"{name}\"");
+                    assert!(refused.ends_with(&told), "{refused}");
                 }
             });
         }
@@ -107,6 +115,186 @@ fn more_logins_than_the_queue_holds_are_told_so() {
     assert!(busy > 0 && busy < LOGINS, "{busy} of {LOGINS} were refused as too many");
     // Afterwards there is room again.
     create(&node, "alice");
+}
+
+const OWN: &str = "X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u";
+const ACCOUNT: &str = "0x8db97c7cece249c2b98bdc0226cc4c2a57bf52fc";
+
+/// Every method that checks a password, with arguments that are in order but for it.
+fn methods_with_passwords() -> Vec<(&'static str, &'static str, Value)> {
+    const WALLET: &str = "/ext/bc/X/wallet";
+    const NAT: &str = "/ext/bc/C/nat";
+    let (key, output) = (json!({ "privateKey": FUNDED }), json!({ "assetID": "NAT", "amount": 1 }));
+    let sent = with(output.clone(), "to", OWN);
+    let outputs = json!({ "outputs": [sent] });
+    let holders = json!([{ "amount": 1, "address": OWN }]);
+    let asset = json!({ "name": "Coin", "symbol": "COIN", "initialHolders": holders });
+    let minters = json!([{ "threshold": 1, "minters": [OWN] }]);
+    let picture = json!({ "name": "Picture", "symbol": "PIC", "minterSets": minters });
+    let payload = with(with(sent.clone(), "payload", "0x00"), "encoding", "hexnc");
+    let to_c = with(with(output, "targetChain", "C"), "to", &OWN.replace('X', "C"));
+    let from_c = json!({ "sourceChain": "C", "to": OWN });
+    let from_x = json!({ "sourceChain": "X", "to": ACCOUNT });
+    vec![
+        (KEYSTORE, "keystore.deleteUser", json!({})),
+        (KEYSTORE, "keystore.exportUser", json!({})),
+        (X, "xvm.createAddress", json!({})),
+        (X, "xvm.createAsset", asset.clone()),
+        (X, "xvm.createFixedCapAsset", asset.clone()),
+        (X, "xvm.createNFTAsset", picture),
+        (X, "xvm.createVariableCapAsset", asset),
+        (X, "xvm.export", to_c),
+        (X, "xvm.exportKey", json!({ "address": OWN })),
+        (X, "xvm.import", from_c),
+        (X, "xvm.importKey", key.clone()),
+        (X, "xvm.listAddresses", json!({})),
+        (X, "xvm.mint", sent.clone()),
+        (X, "xvm.mintNFT", payload),
+        (X, "xvm.send", sent.clone()),
+        (X, "xvm.sendMultiple", outputs.clone()),
+        (X, "xvm.sendNFT", sent.clone()),
+        (WALLET, "wallet.send", sent.clone()),
+        (WALLET, "wallet.sendMultiple", outputs),
+        (NAT, "nat.export", sent.clone()),
+        (NAT, "nat.exportNative", sent),
+        (NAT, "nat.exportKey", json!({ "address": ACCOUNT })),
+        (NAT, "nat.import", from_x.clone()),
+        (NAT, "nat.importNative", from_x),
+        (NAT, "nat.importKey", key),
+    ]
+}
+
+fn incorrect(name: &str) -> String {
+    format!("incorrect password: user \"{name}\"")
+}
+
+/// The seconds of an answer that tells to wait.
+fn told_to_wait(answer: &str, name: &str) -> Option<u64> {
+    let told =
+        format!("too many wrong passwords for user \"{name}\" from this address: try again in ");
+    answer.split_once(&told)?.1.strip_suffix(" s")?.parse().ok()
+}
+
+/// A client that guesses, and how long it may have to wait.
+struct Guesser<'a> {
+    rpc: RpcClient,
+    name: &'a str,
+    wrong: u32,
+    /// Before the first wrong password was sent.
+    first: Instant,
+    /// Before the last one was sent, and after it was answered.
+    last: (Instant, Instant),
+    /// The quickest answers of either kind.
+    hashed: Duration,
+    refused: Duration,
+}
+
+impl<'a> Guesser<'a> {
+    fn new(node: &Node, name: &'a str) -> Self {
+        let (first, hashed, refused) = (Instant::now(), Duration::MAX, Duration::MAX);
+        Self { rpc: node.rpc(), name, wrong: 0, first, last: (first, first), hashed, refused }
+    }
+
+    /// What the client has to wait after the last wrong password at most, in seconds.
+    fn most_s(&self) -> u64 {
+        self.wrong.checked_sub(16).map_or(0, |more| 1 << more)
+    }
+
+    /// The same at least: one is forgotten each minute.
+    fn least_s(&self) -> u64 {
+        self.most_s() >> ((self.last.1 - self.first).as_secs() / 60)
+    }
+
+    /// A wrong password: refused exactly while the client has to wait. Tells whether it was checked.
+    fn guess(&mut self, (path, method, params): &(&str, &str, Value)) -> bool {
+        let [least, most] = [self.least_s(), self.most_s()].map(Duration::from_secs);
+        let params = with(with(params.clone(), "username", self.name), "password", "wrong");
+        let sent = Instant::now();
+        let answer = call(&mut self.rpc, path, method, params).unwrap_err();
+        let answered = Instant::now();
+        if let Some(wait_s) = told_to_wait(&answer, self.name) {
+            assert!(
+                sent < self.last.1 + most,
+                "{method}: {answer}, {:?} after",
+                sent - self.last.1
+            );
+            assert!((1..=self.most_s()).contains(&wait_s), "{method}: {answer}");
+            self.refused = self.refused.min(answered - sent);
+            return false;
+        }
+        assert!(answer.ends_with(&incorrect(self.name)), "{method}: {answer}");
+        assert!(answered >= self.last.0 + least, "{method}, number {}: checked", self.wrong + 1);
+        self.hashed = self.hashed.min(answered - sent);
+        self.last = (sent, answered);
+        self.wrong += 1;
+        true
+    }
+}
+
+/// The answer of xvm.listAddresses to a client at this address of this machine.
+fn list_addresses_from(client: Ipv4Addr, node: &Node, name: &str) -> Value {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from((client, 0)).into()).unwrap();
+    socket.connect_timeout(&node.address().into(), Duration::from_secs(10)).unwrap();
+    let mut stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let params = user(name, PASSWORD);
+    let body =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "xvm.listAddresses", "params": params });
+    let body = body.to_string();
+    let head = format!(
+        "POST {X} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n",
+        node.address(),
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    serde_json::from_str(reply.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+#[test]
+fn a_client_that_guesses_has_to_wait_and_nobody_else() {
+    let node = local().start().unwrap();
+    create(&node, "bob");
+    create(&node, "eve");
+    let methods = methods_with_passwords();
+    // The first sixteen methods for one user and the last for another; then none of all is checked.
+    let mut bob = Guesser::new(&node, "bob");
+    let mut nobody = Guesser::new(&node, "nobody");
+    for (guesser, counted) in [(&mut bob, &methods[..16]), (&mut nobody, &methods[9..])] {
+        assert_eq!(counted.len(), 16);
+        assert!(counted.iter().all(|method| guesser.guess(method)), "sixteen are free");
+        // To an unknown user deleteUser says something else.
+        methods[1..].iter().for_each(|method| {
+            guesser.guess(method);
+        });
+        assert!(guesser.refused < guesser.hashed, "{:?}", (guesser.refused, guesser.hashed));
+    }
+
+    // Long enough for what follows.
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while bob.least_s() < 8 {
+        bob.guess(&methods[11]);
+        assert!(Instant::now() < deadline);
+    }
+    let mut rpc = node.rpc();
+    assert_eq!(addresses(&mut rpc, "eve"), Ok(Vec::new()), "another user");
+    let (two, here) = (Ipv4Addr::new(127, 0, 0, 2), Ipv4Addr::LOCALHOST);
+    let other = list_addresses_from(two, &node, "bob");
+    assert_eq!(other["result"]["addresses"], json!([]), "another address: {other}");
+    // Nor is the right password taken before its time, which is remembered by now.
+    let same = list_addresses_from(here, &node, "bob");
+    let message = same["error"]["message"].as_str().unwrap_or_default();
+    assert!(told_to_wait(message, "bob").is_some(), "{same}");
+    while addresses(&mut rpc, "bob").is_err() {
+        assert!(Instant::now() < deadline);
+    }
+    assert!(Instant::now() >= bob.last.0 + Duration::from_secs(bob.least_s()));
+    // It cleared the count.
+    bob.wrong = 0;
+    assert!(bob.guess(&methods[11]) && bob.guess(&methods[11]));
 }
 
 #[test]
