@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use esker_primitives::BlockId;
 use esker_rpc::Service;
-use esker_rpc::evm::Server;
+use esker_rpc::positional::Server;
 use esker_storage::{KvRead, WriteSet};
 
 use crate::{BlockError, ChainContext, ChainError, Stage};

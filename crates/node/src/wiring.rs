@@ -199,7 +199,7 @@ async fn fund_dev_accounts(
 /// `/ext/vm/xvm` and the reference's names for it.
 fn add_static_endpoints(routes: &Routes) -> Result<(), StartError> {
     use esker_xvm::genesis::primary::XVM_ID;
-    routes.node("vm/xvm", Endpoint::J2(esker_xvm::service::genesis::service()))?;
+    routes.node("vm/xvm", Endpoint::Object(esker_xvm::service::genesis::service()))?;
     routes.alias("vm/xvm", "vm/avm")?;
     routes.alias("vm/xvm", &format!("vm/{XVM_ID}"))?;
     Ok(())

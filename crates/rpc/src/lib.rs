@@ -3,15 +3,15 @@
 //!
 //! Three layers, each usable alone:
 //!
-//! - [`go_json`] reads and writes JSON the way Go's `encoding/json` does (error texts, member
+//! - [`esker_go_json`] reads and writes JSON the way Go's `encoding/json` does (error texts, member
 //!   names, escapes), because clients compare those bytes. [`wire`] adds the scalars of services.
 //! - [`MethodTable`] lists the methods of one namespace over a service type; bound to a service it
 //!   becomes a type-erased [`Service`], and several of those merge into one endpoint. This core
 //!   knows no dialect: it finds a [`Method`] by namespace and name, hands it [`Params`], and gets
 //!   the serialised result or a [`CallError`].
-//! - [`j2`] is the object dialect (`service.method`, one object of named arguments, no batches):
+//! - [`object`] is the object dialect (`service.method`, one object of named arguments, no batches):
 //!   bytes of a request in, bytes of the reply out.
-//! - [`evm`] is the positional dialect (`namespace_method`, a list of arguments that [`args`] decodes,
+//! - [`positional`] is the positional dialect (`namespace_method`, a list of arguments that [`args`] decodes,
 //!   batches, notifications, subscriptions where the connection has any).
 //!
 //! What this crate never does: open a socket, read a header other than those that a dialect's errors are
@@ -20,18 +20,17 @@
 //! # How a dialect joins
 //!
 //! A dialect is a function from request bytes to reply bytes over a `&Service`. It brings its own envelope
-//! scan (on [`go_json::Document`]), chooses the variant of [`Params`] for its calls, and has its texts for
+//! scan (on [`esker_go_json::Document`]), chooses the variant of [`Params`] for its calls, and has its texts for
 //! each variant of [`ParamsError`]; it changes nothing of the core.
 
 mod address;
 pub mod args;
 mod context;
 mod error;
-pub mod evm;
-pub mod go_json;
-pub mod j2;
+pub mod object;
 mod off_thread;
 mod params;
+pub mod positional;
 mod service;
 mod table;
 pub mod wire;

@@ -7,7 +7,7 @@ use serde::{
     de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor},
 };
 
-use crate::go_json::{self, Document};
+use esker_go_json::Document;
 
 /// The arguments of one call, still as text. A dialect chooses the variant, a method decodes it.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,9 @@ impl Params<'_> {
             Self::Named(object) => object,
             Self::List(_) => return Err(ParamsError::Form),
         };
-        object.decode().map_err(|error: go_json::DecodeError| ParamsError::Named(error.to_string()))
+        object
+            .decode()
+            .map_err(|error: esker_go_json::DecodeError| ParamsError::Named(error.to_string()))
     }
 }
 

@@ -7,7 +7,6 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     CallContext, ClientAddress, Params, ParamsError, RpcError, Service,
     args::FromParams,
-    go_json,
     service::{Blocking, Erased, Method, MethodInfo, Outcome, Step},
     work::Lane,
 };
@@ -456,13 +455,13 @@ fn ran_twice() -> RpcError {
 }
 
 fn write<R: Serialize>(reply: &R, mut out: Vec<u8>) -> Outcome {
-    go_json::write(reply, &mut out).map_err(|error| RpcError::new(error.to_string()))?;
+    esker_go_json::write(reply, &mut out).map_err(|error| RpcError::new(error.to_string()))?;
     Ok(out)
 }
 
 /// [`write`] for the positional dialect, which has a code for a result that has no JSON form.
 fn write_list<R: Serialize>(reply: &R, mut out: Vec<u8>) -> Outcome {
-    match go_json::write(reply, &mut out) {
+    match esker_go_json::write(reply, &mut out) {
         Ok(()) => Ok(out),
         Err(error) => Err(RpcError::with_code(RpcError::INTERNAL, error.to_string())),
     }

@@ -10,7 +10,8 @@ use crate::workspace;
 const ARROWS: &[(&str, &[&str])] = &[
     ("esker-primitives", &[]),
     ("esker-storage", &["esker-primitives"]),
-    ("esker-rpc", &["esker-primitives"]),
+    ("esker-go-json", &["esker-primitives"]),
+    ("esker-rpc", &["esker-go-json"]),
     ("esker-utxo", &["esker-storage"]),
     ("esker-shared-memory", &["esker-storage"]),
     ("esker-chain", &["esker-storage", "esker-rpc"]),

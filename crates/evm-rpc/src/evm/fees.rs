@@ -6,9 +6,9 @@ use alloy_primitives::U256;
 use esker_evm::oracle::{
     FeeHistory, HistoryError, NewestBlock, PriceOption, PriceOptions, fee_history, price_options,
 };
+use esker_go_json::Document;
 use esker_primitives::go;
 use esker_rpc::args::{Argument, ArgumentError};
-use esker_rpc::go_json::Document;
 use esker_rpc::{MethodTable, RpcError};
 use serde::Serialize;
 

@@ -9,7 +9,6 @@ use esker_evm::chain::AcceptedBlock;
 use esker_evm::pool::PooledTx;
 use esker_evm::types::{Receipt, Transaction};
 use esker_evm::view::SealedHeader;
-use esker_rpc::go_json;
 use serde::Serialize;
 
 use super::kind::{Kind, Source};
@@ -265,5 +264,5 @@ impl TxTexts {
 }
 
 fn json(value: &impl Serialize) -> Bytes {
-    go_json::to_go_vec(value).expect("these forms are made of texts and lists").into()
+    esker_go_json::to_go_vec(value).expect("these forms are made of texts and lists").into()
 }

@@ -11,7 +11,7 @@ use esker_evm::view::{ChainEvents, ChainReader};
 use esker_primitives::Randomness;
 use esker_primitives::sync::Mutex;
 use esker_rpc::RpcError;
-use esker_rpc::evm::{Notifier, Session};
+use esker_rpc::positional::{Notifier, Session};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use esker_primitives::sync::Mutex;
-use esker_rpc::evm::{Notification, Overrun, RpcId, Session, Subscriber};
+use esker_rpc::positional::{Notification, Overrun, RpcId, Session, Subscriber};
 use esker_rpc::{Params, RpcError};
 
 use super::event::{Event, Item, SECTIONS};

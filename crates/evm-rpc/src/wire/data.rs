@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use alloy_primitives::{Address, B256, Bytes, hex};
+use esker_go_json::{Document, Kind};
 use esker_primitives::Id;
 use esker_rpc::args::{Argument, ArgumentError};
-use esker_rpc::go_json::{Document, Kind};
 use serde::{Serialize, Serializer};
 
 use super::hexutil::{self, FixedFault};

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use alloy_primitives::U256;
+use esker_go_json::Document;
 use esker_rpc::args::{Argument, ArgumentError};
-use esker_rpc::go_json::Document;
 use serde::{Serialize, Serializer};
 
 use super::data::between_quotes;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use alloy_primitives::B256;
+use esker_go_json::Document;
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};
-use esker_rpc::go_json::Document;
 
 use super::Hash;
 

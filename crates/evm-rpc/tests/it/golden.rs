@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use esker_rpc::go_json::{Document, Kind};
+use esker_go_json::{Document, Kind};
 use serde_json::Value;
 
 /// Values that answers bound to names.

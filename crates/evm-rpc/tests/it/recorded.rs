@@ -7,7 +7,7 @@ use esker_chain::{BuildContext, ChainVm};
 use esker_evm::extension::{ExtDataView, NoExtension};
 use esker_evm::types::Block;
 use esker_evm_rpc::{Apis, Reads, evm};
-use esker_rpc::evm::{Limits, Server};
+use esker_rpc::positional::{Limits, Server};
 use serde_json::Value;
 use serde_json::value::RawValue;
 

@@ -20,7 +20,7 @@ use esker_evm_rpc::wire::MAX_RECEIPT_HASHES;
 use esker_primitives::Randomness;
 use esker_primitives::sync::Mutex;
 use esker_rpc::Caller;
-use esker_rpc::evm::{Notification, Overrun, Server, Session};
+use esker_rpc::positional::{Notification, Overrun, Server, Session};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 

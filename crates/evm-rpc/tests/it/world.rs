@@ -18,7 +18,7 @@ use esker_evm_rpc::{Apis, ProofWindow, ReadConfig, Reads, evm};
 use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
 use esker_rpc::Caller;
-use esker_rpc::evm::{Limits, Server};
+use esker_rpc::positional::{Limits, Server};
 use esker_storage::{MemoryStore, Scope, Store};
 use tokio::sync::Notify;
 

@@ -1,8 +1,8 @@
 //! Values as Go's Ethereum packages read them from JSON, with their texts.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
+use esker_go_json::{Document, Kind};
 use esker_primitives::go::quote;
-use esker_rpc::go_json::{Document, Kind};
 
 /// Where a value stands, for the texts: the Go struct and the field.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, U256};
-use esker_rpc::go_json::{Document, Kind};
+use esker_go_json::{Document, Kind};
 
 use super::forms::{self, Place};
 use super::{Genesis, GenesisAccount, GenesisError};

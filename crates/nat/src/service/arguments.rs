@@ -1,7 +1,7 @@
 //! Arguments in forms of this namespace's own.
 
 use alloy_primitives::{Address, U256};
-use esker_rpc::wire::{RawText, deserialize_raw};
+use esker_go_json::{RawText, deserialize_raw};
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -116,7 +116,7 @@ pub(super) fn parse_account(text: &str) -> Option<Address> {
 
 #[cfg(test)]
 mod tests {
-    use esker_rpc::go_json::decode;
+    use esker_go_json::decode;
 
     use super::*;
 

@@ -49,7 +49,7 @@ impl Endpoint {
         let json = Some("application/json");
         let caller = esker_rpc::Caller::default();
         let reply =
-            esker_rpc::j2::handle(&self.service, "POST", json, body.as_bytes(), &caller).await;
+            esker_rpc::object::handle(&self.service, "POST", json, body.as_bytes(), &caller).await;
         let reply: Value = serde_json::from_slice(&reply.body).unwrap();
         match reply.get("result") {
             Some(result) => Ok(result.clone()),
@@ -253,7 +253,7 @@ async fn base_fees_in_all_their_forms() {
         let fee: Value = serde_json::from_str(fee).unwrap();
         let import = as_user(json!({ "sourceChain": "X", "to": account(&key(1)), "baseFee": fee }));
         let refused = endpoint.call("nat.import", import).await.unwrap_err();
-        assert_eq!(refused, esker_rpc::j2::INVALID_ARGUMENT);
+        assert_eq!(refused, esker_rpc::object::INVALID_ARGUMENT);
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) fn install(
     }
     for (name, listed) in indexes {
         let service = IndexApi { listed, range_bytes: MAX_RANGE_BYTES }.service();
-        routes.node(&format!("index/{chain}/{name}"), Endpoint::J2(service))?;
+        routes.node(&format!("index/{chain}/{name}"), Endpoint::Object(service))?;
     }
     Ok(())
 }

@@ -164,7 +164,7 @@ pub(super) fn install(deps: ApiDeps, routes: &Routes) -> Result<(), RouteError> 
         aliases: deps.aliases,
         engine: deps.engine,
     };
-    routes.node("info", Endpoint::J2(api.service()))
+    routes.node("info", Endpoint::Object(api.service()))
 }
 
 /// The `info` namespace.

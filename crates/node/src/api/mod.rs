@@ -111,7 +111,7 @@ pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, Route
     }
     if let Some(levels) = &deps.admin {
         let admin = AdminApi::new(Arc::clone(&deps.aliases), routes, levels.clone());
-        routes.node("admin", Endpoint::J2(admin.service()))?;
+        routes.node("admin", Endpoint::Object(admin.service()))?;
     }
     platform::install(&deps, routes)?;
     info::install(deps, routes)?;

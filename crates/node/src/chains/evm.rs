@@ -24,7 +24,7 @@ use esker_keystore::Keystore;
 use esker_nat::service::NatService;
 use esker_nat::{AtomicExtension, Nat};
 use esker_primitives::network::{MAIN_ID, TEST_ID};
-use esker_rpc::evm::{Limits, Server};
+use esker_rpc::positional::{Limits, Server};
 
 use crate::config::value::Switch;
 use crate::config::{ChainSettings, Config, Mode};

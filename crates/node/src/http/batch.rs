@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use esker_rpc::Caller;
-use esker_rpc::evm::{self, BatchAnswer};
+use esker_rpc::positional::{self, BatchAnswer};
 
 use super::body::ReadBody;
 use super::connections::{Connection, Phase};
@@ -30,7 +30,7 @@ pub(super) struct BatchBody {
 /// Answers a batch: wholly if its answer is small, and otherwise as far as it is made when it is known to be large.
 /// Also tells whether it failed, as far as that is known.
 pub(super) async fn answer(
-    server: &evm::Server,
+    server: &positional::Server,
     caller: &Caller,
     body: ReadBody,
     connection: &Arc<Connection>,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use esker_rpc::go_json::Document;
+use esker_go_json::Document;
 use esker_rpc::work::{MemoryError, ReplyBytes};
-use esker_rpc::{Caller, Lookup, Service, evm, j2};
+use esker_rpc::{Caller, Lookup, Service, object, positional};
 use http::header::{CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
@@ -32,14 +32,16 @@ impl HttpState {
         headers: &mut HeaderMap,
     ) -> Answer {
         match &target.endpoint {
-            Endpoint::J2(service) => self.j2(connection, service, &parts, body, headers).await,
-            Endpoint::EvmSocket(server) => {
+            Endpoint::Object(service) => {
+                self.object(connection, service, &parts, body, headers).await
+            }
+            Endpoint::PositionalSocket(server) => {
                 self.socket(connection, server, target, &mut parts, headers)
             }
-            Endpoint::EvmBoth(server) if socket::is_asked_for(&parts) => {
+            Endpoint::PositionalBoth(server) if socket::is_asked_for(&parts) => {
                 self.socket(connection, server, target, &mut parts, headers)
             }
-            Endpoint::Evm(server) | Endpoint::EvmBoth(server) => {
+            Endpoint::Positional(server) | Endpoint::PositionalBoth(server) => {
                 self.evm(connection, server, &parts, body, headers).await
             }
             Endpoint::Health(health) => {
@@ -50,7 +52,9 @@ impl HttpState {
                         Answer::new(status, ReplyBody::full(report))
                     }
                     None => match health.service() {
-                        Some(service) => self.j2(connection, service, &parts, body, headers).await,
+                        Some(service) => {
+                            self.object(connection, service, &parts, body, headers).await
+                        }
                         None => {
                             Answer::error(StatusCode::NOT_FOUND, "404 page not found\n", headers)
                         }
@@ -69,7 +73,7 @@ impl HttpState {
         }
     }
 
-    async fn j2(
+    async fn object(
         &self,
         connection: &Arc<Connection>,
         service: &Service,
@@ -95,7 +99,7 @@ impl HttpState {
         connection.enter(Phase::Handling);
         let caller = self.caller(connection, parts);
         let reply =
-            j2::handle(service, parts.method.as_str(), content_type.as_deref(), bytes, &caller)
+            object::handle(service, parts.method.as_str(), content_type.as_deref(), bytes, &caller)
                 .await;
         let method = if read.is_some() { called(service, bytes) } else { None };
         if let Some(kind) = reply.content_type {
@@ -121,20 +125,20 @@ impl HttpState {
     async fn evm(
         &self,
         connection: &Arc<Connection>,
-        server: &evm::Server,
+        server: &positional::Server,
         parts: &Parts,
         body: &mut Option<Incoming>,
         headers: &mut HeaderMap,
     ) -> Answer {
         let content_type = parts.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         let content_type = content_type.map(String::from_utf8_lossy);
-        let head = evm::http::Head {
+        let head = positional::http::Head {
             method: parts.method.as_str(),
             content_type: content_type.as_deref(),
             content_length: body.as_ref().and_then(|body| body.size_hint().exact()),
             has_query: parts.uri.query().is_some_and(|query| !query.is_empty()),
         };
-        let (reply, body) = match evm::http::admit(server, &head) {
+        let (reply, body) = match positional::http::admit(server, &head) {
             Some(reply) => (reply, None),
             None => {
                 // A longer body that did not tell is cut, so that it is most likely no JSON.
@@ -148,15 +152,15 @@ impl HttpState {
                 };
                 connection.enter(Phase::Handling);
                 let caller = self.caller(connection, parts);
-                if evm::is_batch(&read.bytes) {
+                if positional::is_batch(&read.bytes) {
                     let metrics = &self.metrics;
                     let (body, failed) =
                         batch::answer(server, &caller, read, connection, metrics, in_flight).await;
                     let failed = failed == Some(true);
-                    let answer = evm::Answer { failed, ..evm::Answer::default() };
-                    (evm::http::Reply::of(answer), Some(body))
+                    let answer = positional::Answer { failed, ..positional::Answer::default() };
+                    (positional::http::Reply::of(answer), Some(body))
                 } else {
-                    (evm::http::answer(server, &read.bytes, &caller).await, None)
+                    (positional::http::answer(server, &read.bytes, &caller).await, None)
                 }
             }
         };
@@ -236,7 +240,7 @@ impl HttpState {
     fn socket(
         &self,
         connection: &Arc<Connection>,
-        server: &evm::Server,
+        server: &positional::Server,
         target: &Arc<Target>,
         parts: &mut Parts,
         headers: &mut HeaderMap,
@@ -250,7 +254,7 @@ impl HttpState {
     }
 
     /// What a websocket at `target` has of this server.
-    fn site(&self, server: &evm::Server, target: &Arc<Target>, caller: Caller) -> Site {
+    fn site(&self, server: &positional::Server, target: &Arc<Target>, caller: Caller) -> Site {
         Site {
             server: server.clone(),
             caller,

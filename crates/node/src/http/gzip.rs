@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use esker_rpc::evm::BatchAnswer;
+use esker_rpc::positional::BatchAnswer;
 use esker_rpc::work::{Client, Lane, ReplyBytes, Share};
 use flate2::{Compression, write::GzEncoder};
 use futures_util::FutureExt;
@@ -224,7 +224,8 @@ mod tests {
         let service = esker_rpc::MethodTable::new("toy")
             .on_list("long", |text: &String, (): ()| Ok(text.clone()))
             .bind(Arc::new(long.clone()));
-        let server = esker_rpc::evm::Server::new(service, esker_rpc::evm::Limits::default());
+        let server =
+            esker_rpc::positional::Server::new(service, esker_rpc::positional::Limits::default());
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"toy_long"}"#;
         let none = r#"{"jsonrpc":"2.0","id":2,"method":"toy_none"}"#;
         let client = client();

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use esker_chain::{Dialect, Route};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, excerpt};
-use esker_rpc::{Service, evm};
+use esker_rpc::{Service, positional};
 use thiserror::Error;
 
 use crate::api::health::HealthEndpoint;
@@ -28,13 +28,13 @@ pub const MAX_PATHS: usize = 65_536;
 #[derive(Clone, Debug)]
 pub enum Endpoint {
     /// The object dialect of JSON-RPC.
-    J2(Service),
+    Object(Service),
     /// The positional dialect of JSON-RPC, that of an EVM.
-    Evm(evm::Server),
+    Positional(positional::Server),
     /// Its websockets; plain HTTP is refused.
-    EvmSocket(evm::Server),
+    PositionalSocket(positional::Server),
     /// Both, told apart by what the request asks for.
-    EvmBoth(evm::Server),
+    PositionalBoth(positional::Server),
     /// Health: the reply to GET beside a JSON-RPC service.
     Health(HealthEndpoint),
     /// The metrics in Prometheus' text form.
@@ -160,10 +160,10 @@ impl Routes {
             routes.into_iter().map(|Route { suffix, dialect }| (suffix, dialect.into())).collect();
         let [rpc, ws] = RPC_AND_WS;
         let of_rpc = endpoints.iter().find_map(|(suffix, endpoint)| match endpoint {
-            Endpoint::Evm(server) if *suffix == rpc => Some(server.clone()),
+            Endpoint::Positional(server) if *suffix == rpc => Some(server.clone()),
             _ => None,
         });
-        endpoints.extend(of_rpc.map(|server| (ws, Endpoint::EvmSocket(server))));
+        endpoints.extend(of_rpc.map(|server| (ws, Endpoint::PositionalSocket(server))));
         let targets = endpoints
             .into_iter()
             .map(|(suffix, endpoint)| {
@@ -203,8 +203,9 @@ impl Routes {
     /// dialect, websockets are opened there too. `None` if `path` is nowhere.
     pub fn rooted_at(&self, path: &str) -> Option<Self> {
         let mut target = self.find(path)?;
-        if let Endpoint::Evm(server) = &target.endpoint {
-            let (endpoint, ready) = (Endpoint::EvmBoth(server.clone()), target.ready.clone());
+        if let Endpoint::Positional(server) = &target.endpoint {
+            let (endpoint, ready) =
+                (Endpoint::PositionalBoth(server.clone()), target.ready.clone());
             let metrics = Arc::clone(&target.metrics);
             let trusted_callers_only = target.trusted_callers_only;
             target = Arc::new(Target { endpoint, trusted_callers_only, ready, metrics });
@@ -232,7 +233,7 @@ impl Routes {
         let table = self.table.load();
         let services = table.iter().filter_map(|(path, target)| match &target.endpoint {
             // What `/rpc` beside it has.
-            Endpoint::EvmSocket(_) => None,
+            Endpoint::PositionalSocket(_) => None,
             endpoint => Some((path.to_string(), endpoint.service()?.clone())),
         });
         let mut services: Vec<_> = services.collect();
@@ -321,10 +322,10 @@ impl Endpoint {
 
     fn service(&self) -> Option<&Service> {
         match self {
-            Self::J2(service) => Some(service),
-            Self::Evm(server) | Self::EvmSocket(server) | Self::EvmBoth(server) => {
-                Some(server.service())
-            }
+            Self::Object(service) => Some(service),
+            Self::Positional(server)
+            | Self::PositionalSocket(server)
+            | Self::PositionalBoth(server) => Some(server.service()),
             Self::Health(endpoint) => endpoint.service(),
             Self::Metrics(_) | Self::Axum(_) => None,
         }
@@ -334,8 +335,8 @@ impl Endpoint {
 impl From<Dialect> for Endpoint {
     fn from(dialect: Dialect) -> Self {
         match dialect {
-            Dialect::Object(service) => Self::J2(service),
-            Dialect::Positional(server) => Self::Evm(server),
+            Dialect::Object(service) => Self::Object(service),
+            Dialect::Positional(server) => Self::Positional(server),
         }
     }
 }

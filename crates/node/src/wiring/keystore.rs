@@ -35,7 +35,7 @@ pub(super) fn add_endpoint(
         Some(reason) => routes.switched_off("keystore", reason),
         None => {
             let service = methods().bind(KeystoreService::new(keystore));
-            routes.node("keystore", Endpoint::J2(service))?;
+            routes.node("keystore", Endpoint::Object(service))?;
         }
     }
     Ok(())

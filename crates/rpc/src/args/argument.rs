@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use esker_primitives::excerpt;
 
 use super::ArgumentError;
-use crate::go_json::{Document, Kind};
+use esker_go_json::{Document, Kind};
 
 /// A type that an argument decodes into.
 pub trait Argument: Sized {

@@ -34,7 +34,7 @@ pub struct FieldPath {
 
 impl ArgumentError {
     /// A value of the wrong kind.
-    pub fn kind(found: crate::go_json::Kind, wanted: impl Into<Cow<'static, str>>) -> Self {
+    pub fn kind(found: esker_go_json::Kind, wanted: impl Into<Cow<'static, str>>) -> Self {
         let found = Cow::Owned(found.to_string());
         Self::Type { found, wanted: wanted.into(), field: None, deferred: true }
     }

@@ -1,7 +1,7 @@
 //! Go structs: members found by the names of their fields.
 
 use super::{Argument, ArgumentError};
-use crate::go_json::{Document, Kind, Name};
+use esker_go_json::{Document, Kind, Name};
 
 /// Where a member's value goes.
 pub trait Slot {
@@ -23,7 +23,7 @@ impl<T: Argument> Slot for T {
 /// `go_type` is the struct's name in Go with its package; texts about a field show it without.
 ///
 /// ```
-/// use esker_rpc::{args::{Argument, ArgumentError, decode_struct}, go_json::Document};
+/// use esker_rpc::{args::{Argument, ArgumentError, decode_struct}, esker_go_json::Document};
 ///
 /// let (mut name, mut deep) = (String::new(), None::<bool>);
 /// let decode = |text: &'static str, name: &mut String, deep: &mut Option<bool>| {

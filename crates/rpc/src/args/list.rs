@@ -1,7 +1,9 @@
 //! Lists of arguments.
 
 use super::Argument;
-use crate::{Params, ParamsError, go_json::Document};
+use esker_go_json::Document;
+
+use crate::{Params, ParamsError};
 
 /// All arguments of a method: `()` for none, otherwise a tuple of [`Argument`]s.
 pub trait FromParams: Sized {

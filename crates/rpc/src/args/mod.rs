@@ -6,7 +6,7 @@
 //! [`Argument`]; one that is a Go struct there lists its members in [`decode_struct`].
 //!
 //! ```
-//! use esker_rpc::{Params, args::FromParams, go_json::Document};
+//! use esker_rpc::{Params, args::FromParams, esker_go_json::Document};
 //!
 //! let list = Document::first(br#"["a", null]"#)?;
 //! let (text, flag): (String, Option<bool>) = FromParams::from_params(Params::List(list)).unwrap();
@@ -16,7 +16,7 @@
 //! let error = <(String, Option<bool>)>::from_params(Params::List(list)).unwrap_err();
 //! let text = "invalid argument 1: json: cannot unmarshal number into Go value of type bool";
 //! assert_eq!(error.to_string(), text);
-//! # Ok::<(), esker_rpc::go_json::SyntaxError>(())
+//! # Ok::<(), esker_go_json::SyntaxError>(())
 //! ```
 
 mod argument;

@@ -3,8 +3,8 @@
 use esker_primitives::hexfmt::{self, HexError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::raw::{RawText, deserialize_raw};
 use crate::RpcError;
+use esker_go_json::{RawText, deserialize_raw};
 
 /// How a reply shows bytes, and how arguments give them. Named in any letter case; `hex` unless
 /// told otherwise.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::raw::{RawText, deserialize_raw};
+use esker_go_json::{RawText, deserialize_raw};
 
 /// Defines an integer of services: written as a decimal string, read as a JSON integer, a decimal
 /// string or a `0x` hex string; `null` is zero.
@@ -50,11 +50,11 @@ json_integer! {
     /// A `u64` of the service layer.
     ///
     /// ```
-    /// use esker_rpc::{go_json, wire::JsonU64};
+    /// use esker_rpc::{wire::JsonU64};
     /// for text in ["12", "\"12\"", "\"0xc\""] {
-    ///     assert_eq!(go_json::decode::<JsonU64>(text.as_bytes()).unwrap(), JsonU64(12));
+    ///     assert_eq!(esker_go_json::decode::<JsonU64>(text.as_bytes()).unwrap(), JsonU64(12));
     /// }
-    /// assert_eq!(go_json::to_go_vec(&JsonU64(12)).unwrap(), b"\"12\"");
+    /// assert_eq!(esker_go_json::to_go_vec(&JsonU64(12)).unwrap(), b"\"12\"");
     /// ```
     JsonU64, u64, "an unsigned 64-bit integer"
 }

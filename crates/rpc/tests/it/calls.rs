@@ -1,5 +1,6 @@
 //! Methods: how they are found, run and answered.
 
+use esker_go_json::Document;
 use std::{
     future::poll_fn,
     panic::catch_unwind,
@@ -14,8 +15,7 @@ use std::{
 use esker_rpc::{
     CallContext, CallError, Caller, ClientAddress, Lookup, MethodTable, NoArgs, Params,
     ParamsError, RpcError, Service,
-    go_json::Document,
-    j2::{self, DeprecationNote, INVALID_ARGUMENT},
+    object::{self, DeprecationNote, INVALID_ARGUMENT},
     work::{Work, WorkConfig},
 };
 use serde::Serialize;
@@ -326,7 +326,7 @@ fn a_blocking_call_sees_its_client_go() {
     let body = request("toy.waits", "{}");
     let caller = Caller::default();
     block_on(async {
-        let mut call = Box::pin(j2::handle(&service, "POST", JSON, body.as_bytes(), &caller));
+        let mut call = Box::pin(object::handle(&service, "POST", JSON, body.as_bytes(), &caller));
         let begun = poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending())).await;
         assert!(begun);
         started.wait();

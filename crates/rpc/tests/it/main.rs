@@ -3,11 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
 
 mod calls;
-mod decoding;
-mod evm;
+mod positional;
 mod properties;
 mod recorded;
-mod syntax;
 mod toy;
 mod wire;
 mod work;

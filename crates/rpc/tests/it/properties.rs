@@ -1,9 +1,7 @@
 //! What holds for any bytes and any value.
 
-use esker_rpc::{
-    go_json::{Document, GoValue, decode, to_go_vec},
-    wire::{CappedLimit, Encoding, JsonU64},
-};
+use esker_go_json::{Document, GoValue, decode, to_go_vec};
+use esker_rpc::wire::{CappedLimit, Encoding, JsonU64};
 use proptest::{collection::vec, prelude::*};
 use serde::de::IgnoredAny;
 use serde_json::Value;

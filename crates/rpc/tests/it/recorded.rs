@@ -1,6 +1,6 @@
 //! The recorded exchanges of the reference that concern the envelope, without HTTP.
 
-use esker_rpc::{Caller, j2};
+use esker_rpc::{Caller, object};
 
 use crate::toy;
 
@@ -43,7 +43,8 @@ fn replay(file: &str, wanted: impl Fn(&Exchange) -> bool) -> usize {
         let method = exchange.method.as_deref().unwrap_or("POST");
         let json = Some("application/json".to_owned());
         let content_type = exchange.content_type.clone().unwrap_or(json);
-        let call = j2::handle(&service, method, content_type.as_deref(), &exchange.body, &caller);
+        let call =
+            object::handle(&service, method, content_type.as_deref(), &exchange.body, &caller);
         let reply = toy::block_on(call);
         let context = format!("{file}: {}", String::from_utf8_lossy(&exchange.body));
         // The server sends no body in answer to HEAD.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use esker_primitives::go;
 use esker_rpc::{
     Caller, MethodTable, NoArgs, RpcError, Service,
-    j2::{self, J2Reply},
+    object::{self, J2Reply},
     wire::JsonU64,
 };
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 pub(crate) fn post(service: &Service, body: &[u8]) -> J2Reply {
-    block_on(j2::handle(service, "POST", Some("application/json"), body, &Caller::default()))
+    block_on(object::handle(service, "POST", Some("application/json"), body, &Caller::default()))
 }
 
 /// The body of the answer to this call.

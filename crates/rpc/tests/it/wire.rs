@@ -1,9 +1,7 @@
 //! Scalars on the wire.
 
-use esker_rpc::{
-    go_json::{decode, to_go_vec},
-    wire::{CappedLimit, Encoding, JsonU8, JsonU32, JsonU64},
-};
+use esker_go_json::{decode, to_go_vec};
+use esker_rpc::wire::{CappedLimit, Encoding, JsonU8, JsonU32, JsonU64};
 
 fn integer(text: &str) -> Option<u64> {
     decode::<JsonU64>(text.as_bytes()).ok().map(u64::from)

@@ -6,11 +6,11 @@ use std::sync::{Arc, mpsc};
 use std::task::Poll;
 use std::time::Duration;
 
-use esker_rpc::evm::{self, BatchAnswer, Limits};
+use esker_rpc::positional::{self, BatchAnswer, Limits};
 use esker_rpc::work::{
     Client, MemoryError, MemoryRelief, ReplyBytes, SMALL_REPLY, Work, WorkConfig,
 };
-use esker_rpc::{CallContext, Caller, GivenUp, MethodTable, NoArgs, RpcError, Service, j2};
+use esker_rpc::{CallContext, Caller, GivenUp, MethodTable, NoArgs, RpcError, Service, object};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 
@@ -102,7 +102,7 @@ fn call(service: &Service, client: &Client, method: &str) -> BoxFuture<'static, 
     let (service, caller) = (service.clone(), caller(client));
     async move {
         let json = Some("application/json");
-        let reply = j2::handle(&service, "POST", json, body.as_bytes(), &caller).await;
+        let reply = object::handle(&service, "POST", json, body.as_bytes(), &caller).await;
         String::from_utf8(reply.body.into_vec()).unwrap()
     }
     .boxed()
@@ -338,7 +338,7 @@ fn a_batch_is_made_as_fast_as_it_is_taken() {
             Ok("x".repeat(LARGE))
         })
         .bind(Arc::clone(&made));
-    let server = evm::Server::new(service, Limits::default());
+    let server = positional::Server::new(service, Limits::default());
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"toy_large"}"#;
     let body = format!("[{}]", vec![call; 30].join(","));
     let work = work();
@@ -366,7 +366,7 @@ fn a_batch_ends_with_errors_where_no_more_can_be_held() {
     let service = MethodTable::new("toy")
         .on_list_blocking("large", |(): &(), ()| Ok("x".repeat(LARGE)))
         .bind(Arc::new(()));
-    let server = evm::Server::new(service, Limits::default());
+    let server = positional::Server::new(service, Limits::default());
     let call = |id: usize| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"toy_large"}}"#);
     let body = format!("[{},{},{}]", call(0), call(1), call(2));
     let limits = WorkConfig { connection_reply_memory: 3 * LARGE / 2, ..WorkConfig::default() };
@@ -387,7 +387,7 @@ fn a_batch_ends_with_errors_where_no_more_can_be_held() {
 #[test]
 fn a_small_batch_is_whole() {
     let service = MethodTable::new("toy").on_list("one", |(): &(), ()| Ok(1)).bind(Arc::new(()));
-    let server = evm::Server::new(service, Limits::default());
+    let server = positional::Server::new(service, Limits::default());
     let work = work();
     let caller = caller(&work.client(None));
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"toy_one"}"#;
@@ -401,5 +401,7 @@ fn a_small_batch_is_whole() {
             assert_eq!(batch.take_whole().unwrap().into_vec(), whole.into_bytes(), "{body}");
         }
     });
-    assert!(evm::is_batch(b" \n[") && !evm::is_batch(b"{[") && !evm::is_batch(b""));
+    assert!(
+        positional::is_batch(b" \n[") && !positional::is_batch(b"{[") && !positional::is_batch(b"")
+    );
 }

@@ -12,7 +12,7 @@ use esker_primitives::clock::ManualClock;
 use esker_primitives::codec::{Decode, Encode, Reader};
 use esker_primitives::network::LOCAL_ID;
 use esker_primitives::{ChainId, Id};
-use esker_rpc::{Caller, Service, j2};
+use esker_rpc::{Caller, Service, object};
 use esker_shared_memory::Requests;
 use esker_storage::{Draft, KvStore, MemoryStore, Scope, Store};
 use esker_utxo::{CredentialSlot, Output, TransferableOutput, Utxo, UtxoId};
@@ -233,7 +233,8 @@ async fn recorded_blocks_are_accepted_and_answered_as_by_the_reference() {
         } else if let (true, Some(reply)) = (x, line.strip_prefix("<< ")) {
             let json = Some("application/json");
             let got =
-                j2::handle(&service, "POST", json, request.as_bytes(), &Caller::default()).await;
+                object::handle(&service, "POST", json, request.as_bytes(), &Caller::default())
+                    .await;
             let got: Value = serde_json::from_slice(&got.body).unwrap();
             let expected: Value = serde_json::from_str(reply).unwrap();
             if !same(&got, &expected) {

@@ -6,9 +6,9 @@ use esker_evm_rpc::wire::call::{AccessListArg, BlockOverrides, StateOverrides, T
 use esker_evm_rpc::wire::{
     Addr, AssetId, Big, BlockNumber, BlockNumberOrHash, Data, Hash, StorageKey, Uint, Uint64,
 };
+use esker_go_json::{Document, Kind, to_go_vec};
 use esker_rpc::args::Argument;
-use esker_rpc::evm::{Answer, Limits, Server};
-use esker_rpc::go_json::{Document, Kind, to_go_vec};
+use esker_rpc::positional::{Answer, Limits, Server};
 use esker_rpc::{Caller, MethodTable, RpcError};
 use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};

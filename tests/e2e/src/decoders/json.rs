@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, LazyLock};
 
+use esker_go_json::{Document, GoValue, Name};
 use esker_primitives::Id;
-use esker_rpc::go_json::{Document, GoValue, Name};
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU8, JsonU32, JsonU64};
-use esker_rpc::{Caller, MethodTable, NoArgs, RpcError, Service, go_json, j2};
+use esker_rpc::{Caller, MethodTable, NoArgs, RpcError, Service, object};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -29,9 +29,9 @@ pub(super) fn json(bytes: &[u8]) -> bool {
     assert_eq!(self::compact(again), compact);
     told(document.decode::<Everything>());
     if let Some(value) = told(document.decode::<Value>()) {
-        let text = told(go_json::to_go_vec(&value)).expect("a value can be written");
+        let text = told(esker_go_json::to_go_vec(&value)).expect("a value can be written");
         // Not compared: a float may lose its last bit on the way.
-        told(go_json::decode::<Value>(&text)).expect("what was written can be read");
+        told(esker_go_json::decode::<Value>(&text)).expect("what was written can be read");
     }
     true
 }
@@ -85,9 +85,9 @@ static SERVICE: LazyLock<(Service, Runtime)> = LazyLock::new(|| {
 });
 
 /// A request's body. Its answer is nothing or one JSON value and a newline.
-pub(super) fn j2(bytes: &[u8]) -> bool {
+pub(super) fn object_dialect(bytes: &[u8]) -> bool {
     let (service, runtime) = &*SERVICE;
-    let reply = runtime.block_on(j2::handle(
+    let reply = runtime.block_on(object::handle(
         service,
         "POST",
         Some("application/json"),

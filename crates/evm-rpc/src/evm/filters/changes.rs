@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_evm::view::ViewError;
-use esker_rpc::evm::RpcId;
+use esker_rpc::positional::RpcId;
 use esker_rpc::{CallContext, RpcError};
 use serde::Serialize;
 use tokio::sync::broadcast::error::TryRecvError;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_evm::pool::PooledTx;
 use esker_primitives::sync::Mutex;
 use esker_rpc::RpcError;
-use esker_rpc::evm::RpcId;
+use esker_rpc::positional::RpcId;
 use tokio::sync::broadcast;
 
 use super::FilterConfig;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use esker_evm::view::ChainEvents;
 use esker_primitives::Randomness;
 use esker_primitives::clock::Clock;
-use esker_rpc::evm::RpcId;
+use esker_rpc::positional::RpcId;
 use esker_rpc::{CallContext, RpcError, Service};
 
 use self::changes::Changes;

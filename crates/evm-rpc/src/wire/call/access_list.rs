@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use alloy_eips::eip2930::{AccessList, AccessListItem};
+use esker_go_json::Document;
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};
-use esker_rpc::go_json::Document;
 
 use crate::wire::{Addr, Hash};
 

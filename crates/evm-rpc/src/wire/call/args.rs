@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use alloy_primitives::Bytes;
+use esker_go_json::Document;
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};
-use esker_rpc::go_json::Document;
 
 use super::AccessListArg;
 use crate::wire::{Addr, Big, Data, Hash, Uint64};

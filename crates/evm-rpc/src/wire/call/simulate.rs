@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use alloy_primitives::Address;
+use esker_go_json::Document;
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};
-use esker_rpc::go_json::Document;
 
 use super::overrides::decode_map;
 use super::{AccountOverride, StateOverrides, TransactionArgs};

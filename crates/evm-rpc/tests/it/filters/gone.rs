@@ -9,7 +9,7 @@ use esker_evm_rpc::evm::{FilterConfig, Filters, filter_methods};
 use esker_primitives::clock::{Clock, Sleep};
 use esker_primitives::sync::Mutex;
 use esker_rpc::Caller;
-use esker_rpc::evm::{Limits, Server};
+use esker_rpc::positional::{Limits, Server};
 use tokio::sync::oneshot;
 
 use super::world::blocks;

@@ -14,7 +14,7 @@ use esker_evm_rpc::Apis;
 use esker_evm_rpc::evm::{FilterConfig, Filters, filter_methods};
 use esker_primitives::Randomness;
 use esker_primitives::clock::ManualClock;
-use esker_rpc::evm::{Limits, Server};
+use esker_rpc::positional::{Limits, Server};
 use serde_json::Value;
 
 use crate::golden;

@@ -11,7 +11,7 @@ use esker_evm::oracle::{FeeOracle, OracleConfig};
 use esker_evm_rpc::Apis;
 use esker_evm_rpc::evm::{self, ReceiptWaits, Transact, TransactConfig};
 use esker_primitives::clock::{Clock, ManualClock};
-use esker_rpc::evm::{Limits, Server};
+use esker_rpc::positional::{Limits, Server};
 
 use crate::world::{Chain, Setup, answer, make_block};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_rpc::{MethodTable, RpcError, Service, go_json};
+use esker_rpc::{MethodTable, RpcError, Service};
 use http::{Method, StatusCode};
 use serde::Deserialize;
 
@@ -93,7 +93,7 @@ impl HealthEndpoint {
         let report = self.health.told(self.report, &tags(query.unwrap_or_default())).await;
         let status =
             if report.is_healthy() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        let mut body = go_json::to_go_vec(&report).unwrap_or_default();
+        let mut body = esker_go_json::to_go_vec(&report).unwrap_or_default();
         body.push(b'\n');
         Some((status, body))
     }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use esker_go_json::{RawText, deserialize_raw};
 use esker_primitives::{NodeId, SubnetId};
 use esker_rpc::RpcError;
-use esker_rpc::wire::{Encoding, JsonU64, RawText, deserialize_raw};
+use esker_rpc::wire::{Encoding, JsonU64};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{PRIMARY, PlatformApi, SubnetArgs};

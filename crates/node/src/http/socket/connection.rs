@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
-use esker_rpc::evm::{Answer, Notification, Session};
+use esker_rpc::positional::{Answer, Notification, Session};
 use esker_rpc::work::ReplyBytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_rpc::Caller;
-use esker_rpc::evm::Server;
+use esker_rpc::positional::Server;
 use http::HeaderMap;
 use http::header::SEC_WEBSOCKET_VERSION;
 use http::request::Parts;

@@ -8,7 +8,7 @@ use esker_chain::Route;
 use esker_node::http::{Endpoint, HttpConfig, Readiness};
 use esker_primitives::ChainId;
 use esker_rpc::RpcError;
-use esker_rpc::evm::{self, Limits};
+use esker_rpc::positional::{self, Limits};
 use tokio::sync::Semaphore;
 
 use super::{CALL, CALLED, Client, Reply, Server, positional};
@@ -33,7 +33,7 @@ impl Drop for Ends {
     }
 }
 
-fn methods(shared: &Arc<Shared>, limits: Limits) -> evm::Server {
+fn methods(shared: &Arc<Shared>, limits: Limits) -> positional::Server {
     let service = positional()
         .on_list_async("hangs", |shared: Arc<Shared>, ()| async move {
             let _ends = shared.ended.clone().map(Ends);
@@ -43,7 +43,7 @@ fn methods(shared: &Arc<Shared>, limits: Limits) -> evm::Server {
             std::future::pending::<Result<(), RpcError>>().await
         })
         .bind(Arc::clone(shared));
-    evm::Server::new(service, limits)
+    positional::Server::new(service, limits)
 }
 
 async fn server(limits: Limits) -> (Server, Arc<Shared>) {
@@ -51,7 +51,7 @@ async fn server(limits: Limits) -> (Server, Arc<Shared>) {
         begun: Some(Semaphore::new(0)),
         ended: Some(Arc::new(Semaphore::new(0))),
     });
-    let endpoint = Endpoint::Evm(methods(&shared, limits));
+    let endpoint = Endpoint::Positional(methods(&shared, limits));
     (Server::with_endpoints(HttpConfig::default(), &[("evm", endpoint)]).await, shared)
 }
 

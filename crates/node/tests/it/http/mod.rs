@@ -123,7 +123,7 @@ impl Server {
         let service: Service = methods().bind(Arc::clone(&toy));
         let metrics = Arc::new(Metrics::new());
         let routes = Arc::new(Routes::new(Arc::clone(&metrics)));
-        routes.node("toy", Endpoint::J2(service.clone())).unwrap();
+        routes.node("toy", Endpoint::Object(service.clone())).unwrap();
         routes.node("metrics", Endpoint::Metrics(Arc::clone(&metrics))).unwrap();
         for (path, endpoint) in further {
             routes.node(path, endpoint.clone()).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_node::http::{Endpoint, HttpConfig};
-use esker_rpc::evm::{self, Limits};
+use esker_rpc::positional::{self, Limits};
 use esker_rpc::{MethodTable, NoArgs, RpcError, UNTRUSTED_ORIGIN};
 
 use super::sockets::HANDSHAKE;
@@ -25,14 +25,14 @@ const FOREIGN: [&str; 6] = [
 async fn server(origins: &[&str]) -> Server {
     let guarded = MethodTable::new("guarded")
         .trusted_callers_only(|table| table.on("ping", |(), _: NoArgs| Ok::<_, RpcError>("pong")));
-    let rpc = evm::Server::new(positional().bind(Arc::new(())), Limits::default());
+    let rpc = positional::Server::new(positional().bind(Arc::new(())), Limits::default());
     let allowed_origins = origins.iter().map(ToString::to_string).collect();
     let config = HttpConfig { allowed_origins, ..HttpConfig::default() };
-    let guarded = Endpoint::J2(guarded.bind(Arc::new(())));
+    let guarded = Endpoint::Object(guarded.bind(Arc::new(())));
     let endpoints = [
         ("guarded", guarded),
-        ("evm", Endpoint::Evm(rpc.clone())),
-        ("ws", Endpoint::EvmSocket(rpc)),
+        ("evm", Endpoint::Positional(rpc.clone())),
+        ("ws", Endpoint::PositionalSocket(rpc)),
     ];
     Server::with_endpoints(config, &endpoints).await
 }
@@ -43,7 +43,7 @@ async fn post(client: &mut Client, path: &str, origin: Option<&str>, body: &str)
     client.send(&Client::post(path, body).replace("Host:", &format!("{origin}Host:"))).await
 }
 
-fn j2(method: &str) -> String {
+fn object(method: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#)
 }
 
@@ -51,7 +51,7 @@ fn j2(method: &str) -> String {
 async fn a_method_for_trusted_callers() {
     let server = server(&["*"]).await;
     let mut client = server.client().await;
-    let secret = j2("toy.secret");
+    let secret = object("toy.secret");
     for origin in LOCAL.map(Some).into_iter().chain([None]) {
         let reply = post(&mut client, "/ext/bc/X", origin, &secret).await;
         assert_eq!(reply.json()["result"]["said"], "secret", "{origin:?}");
@@ -63,12 +63,12 @@ async fn a_method_for_trusted_callers() {
             assert_eq!(reply.json()["error"]["message"], UNTRUSTED_ORIGIN, "{origin} {path}");
             assert_eq!(reply.json()["error"]["code"], -32000);
             // Aliases, and notifications, which have no answer.
-            let alias = post(&mut client, path, Some(origin), &j2("play.secret")).await;
+            let alias = post(&mut client, path, Some(origin), &object("play.secret")).await;
             assert_eq!(alias.json()["error"]["message"], UNTRUSTED_ORIGIN);
             let notification = r#"{"jsonrpc":"2.0","method":"toy.secret"}"#;
             assert_eq!(post(&mut client, path, Some(origin), notification).await.text(), "");
         }
-        let reply = post(&mut client, "/ext/bc/X", Some(origin), &j2("toy.ping")).await;
+        let reply = post(&mut client, "/ext/bc/X", Some(origin), &object("toy.ping")).await;
         assert_eq!(reply.json()["result"]["said"], "pong", "the others are for all: {origin}");
     }
     assert_eq!(server.toy.secrets.load(Ordering::SeqCst), LOCAL.len() + 1, "none ran");
@@ -100,12 +100,12 @@ async fn a_path_for_trusted_callers() {
     server.routes.alias("guarded", "mine").unwrap();
     for path in ["/ext/guarded", "/ext/mine"] {
         for origin in LOCAL {
-            let reply = post(&mut client, path, Some(origin), &j2("guarded.ping")).await;
+            let reply = post(&mut client, path, Some(origin), &object("guarded.ping")).await;
             assert_eq!(reply.json()["result"], "pong", "{origin}");
             assert_eq!(reply.header("access-control-allow-origin"), Some(origin));
         }
         for origin in FOREIGN {
-            for request in [j2("guarded.ping"), j2("guarded.nothing"), "{".to_owned()] {
+            for request in [object("guarded.ping"), object("guarded.nothing"), "{".to_owned()] {
                 let reply = post(&mut client, path, Some(origin), &request).await;
                 assert_eq!((reply.status, reply.text()), (403, "origin not allowed\n"), "{origin}");
                 assert_eq!(reply.header("access-control-allow-origin"), None);
@@ -113,7 +113,7 @@ async fn a_path_for_trusted_callers() {
         }
         // Two origins: both count.
         let both = format!("{}\r\nOrigin: {}", LOCAL[0], FOREIGN[0]);
-        let reply = post(&mut client, path, Some(&both), &j2("guarded.ping")).await;
+        let reply = post(&mut client, path, Some(&both), &object("guarded.ping")).await;
         assert_eq!(reply.status, 403);
         let reply = client.call(path, "guarded.ping").await;
         assert_eq!(reply.json()["result"], "pong", "a program");

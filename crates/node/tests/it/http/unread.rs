@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use esker_node::http::{Endpoint, HttpConfig};
-use esker_rpc::evm::{self, Limits};
+use esker_rpc::positional::{self, Limits};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
@@ -21,8 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(200);
 
 async fn server(config: HttpConfig) -> Server {
-    let rpc = evm::Server::new(positional().bind(().into()), Limits::default());
-    let endpoints = [("evm", Endpoint::Evm(rpc.clone())), ("ws", Endpoint::EvmSocket(rpc))];
+    let rpc = positional::Server::new(positional().bind(().into()), Limits::default());
+    let endpoints =
+        [("evm", Endpoint::Positional(rpc.clone())), ("ws", Endpoint::PositionalSocket(rpc))];
     Server::with_endpoints(config, &endpoints).await
 }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use esker_chain::{ChainVm, Dialect};
+use esker_go_json::Document;
 use esker_keystore::{HashLimits, Keystore};
 use esker_primitives::address::format;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::{AssetId, Randomness, TxId};
-use esker_rpc::go_json::Document;
 use esker_rpc::{CallContext, Lookup, Params, Service};
 use esker_storage::{MemoryStore, Store};
 use esker_utxo::Output;

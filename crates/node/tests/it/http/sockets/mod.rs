@@ -13,7 +13,7 @@ use std::sync::Arc;
 use esker_chain::Route;
 use esker_node::http::{HttpConfig, Readiness};
 use esker_primitives::ChainId;
-use esker_rpc::evm::{self, Limits};
+use esker_rpc::positional::{self, Limits};
 use tokio::sync::Semaphore;
 
 use self::client::Socket;
@@ -52,7 +52,7 @@ impl World {
             })
             .bind(Arc::clone(&shared));
         let bell = Arc::new(Bell::default());
-        let rpc = evm::Server::new(service, Limits::default()).with_notifier(bell.clone());
+        let rpc = positional::Server::new(service, Limits::default()).with_notifier(bell.clone());
         let server = Server::with(config).await;
         let route = Route::positional("/rpc", rpc);
         let chain = ChainId::new([8; 32]);

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use esker_primitives::sync::Mutex;
-use esker_rpc::evm::{Notification, Notifier, Overrun, Session, Subscriber};
+use esker_rpc::positional::{Notification, Notifier, Overrun, Session, Subscriber};
 use esker_rpc::{Params, RpcError};
 
 /// Rings that a connection may have waiting.

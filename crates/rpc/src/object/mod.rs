@@ -5,7 +5,7 @@
 //!
 //! ```
 //! # use std::sync::Arc;
-//! use esker_rpc::{Caller, MethodTable, NoArgs, RpcError, j2};
+//! use esker_rpc::{Caller, MethodTable, NoArgs, RpcError, object};
 //!
 //! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
 //! # runtime.block_on(async {
@@ -14,7 +14,7 @@
 //!     .bind(Arc::new(()));
 //! let body = br#"{"jsonrpc": "2.0", "id": 1.50, "method": "toy.ping"}"#;
 //! let caller = Caller::default();
-//! let reply = j2::handle(&service, "POST", Some("application/json"), body, &caller).await;
+//! let reply = object::handle(&service, "POST", Some("application/json"), body, &caller).await;
 //! assert_eq!(reply.body, b"{\"jsonrpc\":\"2.0\",\"result\":\"pong\",\"id\":1.50}\n");
 //! # });
 //! ```
@@ -23,14 +23,12 @@ mod envelope;
 mod names;
 mod reply;
 
+use esker_go_json::{Document, Kind};
 use esker_primitives::excerpt;
 
 use self::envelope::Envelope;
 pub use self::reply::{DeprecationNote, J2Reply};
-use crate::{
-    CallContext, CallError, Caller, Method, Params, ParamsError, RpcError, Service,
-    go_json::{Document, Kind},
-};
+use crate::{CallContext, CallError, Caller, Method, Params, ParamsError, RpcError, Service};
 
 /// The text for arguments that do not fit, whatever is wrong with them.
 pub const INVALID_ARGUMENT: &str = "couldn't unmarshal an argument. Ensure arguments are valid and \

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use esker_primitives::sync::Mutex;
 
 use super::Subscriber;
-use crate::{Params, RpcError, go_json};
+use crate::{Params, RpcError};
 
 /// Lets the connections of a server be notified.
 pub trait Notifier: fmt::Debug + Send + Sync + 'static {
@@ -54,9 +54,9 @@ impl Notification {
     #[must_use]
     pub fn opening(namespace: &str, id: &str) -> Bytes {
         let mut out = br#"{"jsonrpc":"2.0","method":"#.to_vec();
-        go_json::write_str(&format!("{namespace}_subscription"), &mut out);
+        esker_go_json::write_str(&format!("{namespace}_subscription"), &mut out);
         out.extend_from_slice(br#","params":{"subscription":"#);
-        go_json::write_str(id, &mut out);
+        esker_go_json::write_str(id, &mut out);
         out.extend_from_slice(br#","result":"#);
         out.into()
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use esker_primitives::excerpt;
 
-use crate::go_json::{Document, Kind, Name};
+use esker_go_json::{Document, Kind, Name};
 
 /// Longest params and ID that the `data` of an error repeat, in bytes as they were sent.
 const MAX_REPEATED_BYTES: usize = 1000;
@@ -65,9 +65,9 @@ impl<'a> Envelope<'a> {
     /// Appends the structure as the reference shows it in the `data` of its errors, what is long cut or left out.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"jsonrpc\":");
-        crate::go_json::write_str(&excerpt(&self.jsonrpc), out);
+        esker_go_json::write_str(&excerpt(&self.jsonrpc), out);
         out.extend_from_slice(b",\"method\":");
-        crate::go_json::write_str(&excerpt(&self.method), out);
+        esker_go_json::write_str(&excerpt(&self.method), out);
         out.extend_from_slice(b",\"params\":");
         write_or_null(self.params.filter(is_repeated), out);
         out.extend_from_slice(b",\"id\":");

@@ -1,7 +1,7 @@
 //! The recorded exchanges of the reference that concern the envelope, without HTTP's outer layers.
 
 use esker_rpc::Caller;
-use esker_rpc::evm::http::{self, Head, Reply};
+use esker_rpc::positional::http::{self, Head, Reply};
 use serde_json::Value;
 
 use super::{block_on, server};

@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    esker_e2e::decoders::run("j2", bytes);
+    esker_e2e::decoders::run("object_dialect", bytes);
 });

@@ -10,7 +10,7 @@ use super::{
     scan::{self, first_value, is_space},
     text,
 };
-use crate::wire::{RawText, deserialize_raw};
+use crate::raw::{RawText, deserialize_raw};
 
 /// What a JSON value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,12 +59,12 @@ impl fmt::Display for Kind {
 /// One JSON value, as it was written, without white space around it.
 ///
 /// ```
-/// use esker_rpc::go_json::{Document, Kind};
+/// use esker_go_json::{Document, Kind};
 ///
 /// let document = Document::first(br#" {"id": 1.50} trailing"#)?;
 /// assert_eq!(document.kind(), Kind::Object);
 /// assert_eq!(document.as_bytes(), br#"{"id": 1.50}"#);
-/// # Ok::<(), esker_rpc::go_json::SyntaxError>(())
+/// # Ok::<(), esker_go_json::SyntaxError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Document<'a>(&'a [u8]);

@@ -1,9 +1,9 @@
 //! Arguments by position: how they decode, and what is said of those that do not.
 
+use esker_go_json::Document;
 use esker_rpc::{
     Params,
     args::{Argument, ArgumentError, FromParams, decode_struct},
-    go_json::Document,
 };
 
 use super::{error, request, said, server};

@@ -3,7 +3,7 @@
 use esker_rpc::{
     Caller, Params, RpcError,
     args::FromParams,
-    evm::{Notification, Server, Subscriber},
+    positional::{Notification, Server, Subscriber},
 };
 
 use super::{block_on, error, request, result, server};

@@ -19,12 +19,14 @@
 
 mod de;
 mod document;
+mod raw;
 mod scan;
 mod ser;
 mod text;
 
 pub use de::{DecodeError, MAX_DECODE_NESTING, decode};
 pub use document::{Document, GoValue, Kind, Name};
+pub use raw::{RawText, deserialize_raw};
 pub use scan::{MAX_NESTING, SyntaxError};
 pub use ser::{to_go_vec, write, write_str};
 pub(crate) use text::lossy;

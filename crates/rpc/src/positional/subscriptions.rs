@@ -5,11 +5,8 @@ use super::{
     call::{misfit, no_list},
     message::{Message, NoList},
 };
-use crate::{
-    Params, RpcError,
-    args::FromParams,
-    go_json::{self, Document, Kind},
-};
+use crate::{Params, RpcError, args::FromParams};
+use esker_go_json::{Document, Kind};
 
 /// What a connection that can be notified adds to a server: it keeps the subscriptions made over it.
 ///
@@ -51,7 +48,7 @@ pub(super) fn subscribe(
     // The namespace ends at the first separator, however many there are.
     let namespace = namespace.split('_').next().unwrap_or_default();
     match subscriber.subscribe(namespace, &kind, Params::List(list)) {
-        Some(id) => go_json::write_str(&id?, out),
+        Some(id) => esker_go_json::write_str(&id?, out),
         None => {
             let kind = esker_primitives::go::quote(&kind);
             let namespace = esker_primitives::excerpt(namespace);

@@ -9,7 +9,7 @@ use std::{
 
 use esker_rpc::{
     Caller, MethodTable, RpcError,
-    evm::{Limits, Server},
+    positional::{Limits, Server},
 };
 
 use super::{block_on, error, request, result, said, server_with};

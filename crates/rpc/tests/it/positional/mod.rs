@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use esker_rpc::{
     Caller, MethodTable, RpcError,
-    evm::{Answer, Limits, Server},
+    positional::{Answer, Limits, Server},
 };
 
 /// The names of the recorded exchanges, and a method for every way to end.

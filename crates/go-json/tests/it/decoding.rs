@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use esker_rpc::go_json::{DecodeError, GoValue, Kind, MAX_DECODE_NESTING, decode, to_go_vec};
+use esker_go_json::{DecodeError, GoValue, Kind, MAX_DECODE_NESTING, decode, to_go_vec};
 use serde::Deserialize;
 
 #[derive(Debug, Default, PartialEq, Deserialize)]

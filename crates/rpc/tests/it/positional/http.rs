@@ -1,7 +1,7 @@
 //! What HTTP adds: which requests are refused before their body is looked at.
 
 use esker_rpc::Caller;
-use esker_rpc::evm::http::{self, Head, Reply};
+use esker_rpc::positional::http::{self, Head, Reply};
 
 use super::{block_on, error, result, server};
 

@@ -1,11 +1,8 @@
 //! Answers as the HTTP layer sends them.
 
 use super::envelope::write_or_null;
-use crate::{
-    RpcError,
-    go_json::{self, Document},
-    work::ReplyBytes,
-};
+use crate::{RpcError, work::ReplyBytes};
+use esker_go_json::Document;
 
 const JSON: &str = "application/json; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -40,7 +37,7 @@ impl DeprecationNote {
     /// The value of the `Deprecation` header.
     ///
     /// ```
-    /// let note = esker_rpc::j2::DeprecationNote {
+    /// let note = esker_rpc::object::DeprecationNote {
     ///     namespace: "xvm",
     ///     method: "getBalance",
     ///     since: "v1.9.12",
@@ -88,7 +85,7 @@ pub(super) fn result(mut out: ReplyBytes, id: Document<'_>) -> J2Reply {
 
 /// An error of a service.
 pub(super) fn rpc_error(error: &RpcError, id: Option<Document<'_>>) -> J2Reply {
-    let data = error.data.as_ref().and_then(|data| go_json::to_go_vec(data).ok());
+    let data = error.data.as_ref().and_then(|data| esker_go_json::to_go_vec(data).ok());
     self::error(error.code, &error.message, data.as_deref(), id)
 }
 
@@ -103,7 +100,7 @@ pub(super) fn error(
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":");
     out.extend_from_slice(code.to_string().as_bytes());
     out.extend_from_slice(b",\"message\":");
-    go_json::write_str(message, &mut out);
+    esker_go_json::write_str(message, &mut out);
     out.extend_from_slice(b",\"data\":");
     out.extend_from_slice(data.unwrap_or(b"null"));
     out.push(b'}');

@@ -1,6 +1,6 @@
 //! Error texts of broken JSON.
 
-use esker_rpc::go_json::{Document, MAX_NESTING, SyntaxError};
+use esker_go_json::{Document, MAX_NESTING, SyntaxError};
 
 #[track_caller]
 fn check(text: &str, error: &str) {

@@ -16,7 +16,7 @@ use super::{
     scan::{is_space, skip_string, skip_value},
     text,
 };
-use crate::wire::RAW_TEXT;
+use crate::raw::RAW_TEXT;
 
 /// Levels of nesting that decoding follows; what lies deeper can be skipped or kept as
 /// [`super::GoValue`], not decoded. It bounds the stack that a request can take.
@@ -46,11 +46,11 @@ impl de::Error for DecodeError {
 /// #[serde(rename_all = "camelCase", default)]
 /// struct Arguments { tx_id: String, limit: u32 }
 ///
-/// let arguments: Arguments = esker_rpc::go_json::decode(
+/// let arguments: Arguments = esker_go_json::decode(
 ///     br#"{"TXID": "first", "txid": "last", "limit": null, "unknown": {}}"#,
 /// )?;
 /// assert_eq!(arguments, Arguments { tx_id: "last".into(), limit: 0 });
-/// # Ok::<(), esker_rpc::go_json::DecodeError>(())
+/// # Ok::<(), esker_go_json::DecodeError>(())
 /// ```
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     Document::first(bytes)?.decode()

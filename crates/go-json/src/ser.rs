@@ -12,7 +12,7 @@ use super::{scan::is_space, text::find_escaped};
 /// a map whose keys are no strings.
 ///
 /// ```
-/// let text = esker_rpc::go_json::to_go_vec(&("<é>", 1e21, 0.5))?;
+/// let text = esker_go_json::to_go_vec(&("<é>", 1e21, 0.5))?;
 /// assert_eq!(text, "[\"\\u003cé\\u003e\",1e+21,0.5]".as_bytes());
 /// # Ok::<(), serde_json::Error>(())
 /// ```

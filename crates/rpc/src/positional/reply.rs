@@ -1,9 +1,7 @@
 //! Replies, without what surrounds or ends them.
 
-use crate::{
-    RpcError,
-    go_json::{self, Document},
-};
+use crate::RpcError;
+use esker_go_json::Document;
 
 /// The start of a reply with a result, which is to be appended, and then [`END`].
 pub(super) fn start_result(id: Option<Document<'_>>) -> Vec<u8> {
@@ -22,11 +20,11 @@ pub(super) fn error(error: &RpcError, id: Option<Document<'_>>, out: &mut Vec<u8
     out.extend_from_slice(b",\"error\":{\"code\":");
     out.extend_from_slice(error.code.to_string().as_bytes());
     out.extend_from_slice(b",\"message\":");
-    go_json::write_str(&error.message, out);
+    esker_go_json::write_str(&error.message, out);
     if let Some(data) = &error.data {
         out.extend_from_slice(b",\"data\":");
         // It was written by `to_raw_value`, so it has a form.
-        let _ = go_json::write(data, out);
+        let _ = esker_go_json::write(data, out);
     }
     out.extend_from_slice(b"}}");
 }

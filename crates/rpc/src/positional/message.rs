@@ -1,12 +1,9 @@
 //! Messages: what a body holds, and what each message is.
 
+use esker_go_json::{Document, Kind, Name, SyntaxError};
 use std::borrow::Cow;
 
-use crate::{
-    Params,
-    args::ArgumentError,
-    go_json::{Document, Kind, Name, SyntaxError},
-};
+use crate::{Params, args::ArgumentError};
 
 /// What a body holds.
 pub(super) enum Incoming<'a> {

@@ -7,10 +7,8 @@ use serde::{
     de::{Error, Visitor},
 };
 
-use crate::go_json;
-
-/// Name under which the deserialisers of [`crate::go_json`] hand out the raw text of a value.
-pub(crate) const RAW_TEXT: &str = "$esker_rpc::RawText";
+/// Name under which the deserialisers of this crate hand out the raw text of a value.
+pub(crate) const RAW_TEXT: &str = "$esker_go_json::RawText";
 
 /// A type that reads the JSON text of its value itself.
 pub trait RawText: Sized {
@@ -40,7 +38,7 @@ impl<'de, T: RawText> Visitor<'de> for RawVisitor<T> {
     }
 
     fn visit_bytes<E: Error>(self, text: &[u8]) -> Result<T, E> {
-        let text = go_json::lossy(text);
+        let text = crate::lossy(text);
         T::from_raw_text(&text).ok_or_else(|| E::custom(format_args!("not {}", T::WANTED)))
     }
 
@@ -56,7 +54,7 @@ impl<'de, T: RawText> Visitor<'de> for RawVisitor<T> {
 
     fn visit_str<E: Error>(self, value: &str) -> Result<T, E> {
         let mut quoted = Vec::with_capacity(value.len() + 2);
-        go_json::write_str(value, &mut quoted);
+        crate::write_str(value, &mut quoted);
         self.visit_bytes(&quoted)
     }
 }

@@ -6,7 +6,7 @@ use esker_primitives::Randomness;
 use serde::Serialize;
 
 use crate::args::{Argument, ArgumentError};
-use crate::go_json::{Document, Kind};
+use esker_go_json::{Document, Kind};
 
 /// Go's `rpc.ID`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]

@@ -1,5 +1,6 @@
 //! Batches: answered one after the other, in the order in which they were asked.
 
+use esker_go_json::Document;
 use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,7 +17,6 @@ use super::{
 };
 use crate::{
     Caller, RpcError,
-    go_json::Document,
     work::{Client, ReplyBytes},
 };
 
