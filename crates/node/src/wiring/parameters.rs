@@ -113,7 +113,7 @@ pub(super) fn compare(network: &Network, store: &Store) -> Result<Unrecorded, St
         };
         let differs = wanted.iter().find_map(|(name, wanted)| {
             let found = found.iter().find(|(found, _)| found == name).map(|(_, found)| found);
-            (name != NAME && found != Some(wanted)).then(|| (name, found, wanted))
+            (name != NAME && found != Some(wanted)).then_some((name, found, wanted))
         });
         if let Some((name, value, wanted)) = differs {
             let value = value.map_or("none", String::as_str);

@@ -13,6 +13,9 @@ use crate::support::local;
 const RPC: &str = "/ext/bc/C/rpc";
 const ALICE: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 
+/// Changes a network file.
+type Change = fn(&mut Value);
+
 fn dev(folder: &Path, args: &[&str]) -> NodeBuilder {
     args.iter().fold(local().dev().data_dir(folder), |node, arg| node.arg(*arg))
 }
@@ -38,7 +41,8 @@ fn made(folder: &Path, args: &[&str]) {
 fn refused(folder: &Path, node: NodeBuilder) -> String {
     let data = || fs::read(folder.join("esker.mdb")).unwrap();
     let before = data();
-    let error = node.start().err().expect("the start is refused").to_string();
+    let Err(error) = node.start() else { panic!("the start was not refused") };
+    let error = error.to_string();
     assert!(error.contains("exit status: 2"), "{error}");
     assert!(before == data(), "the refused start wrote into the folder");
     error
@@ -108,7 +112,7 @@ fn fees_and_forks_of_a_network_file_stay() {
     let data = folder.path().join("data");
     let network = fs::read(tests_path("networks/two-chains.json")).unwrap();
     let network: Value = serde_json::from_slice(&network).unwrap();
-    let start = |change: fn(&mut Value)| {
+    let start = |change: Change| {
         let mut network = network.clone();
         change(&mut network);
         fs::write(&file, network.to_string()).unwrap();
@@ -116,7 +120,7 @@ fn fees_and_forks_of_a_network_file_stay() {
     };
     let node = start(|_| ()).start().unwrap();
     assert!(node.stop().unwrap().success());
-    let cases: [(fn(&mut Value), &str); 2] = [
+    let cases: [(Change, &str); 2] = [
         (
             |file| file["esker"]["fees"]["txFee"] = json!(77),
             "tx-fee of chain X: the data folder was made with",
