@@ -24,6 +24,8 @@ pub struct CallContext {
     abandoned: Arc<AtomicBool>,
     caller: Caller,
     turn: Option<Arc<Turn>>,
+    /// The call is made briefly; true: that was not enough.
+    brief: Option<Arc<AtomicBool>>,
 }
 
 impl CallContext {
@@ -72,6 +74,25 @@ impl CallContext {
         }
     }
 
+    /// Whether the work runs among short work, for some milliseconds at most. Where it would take longer it says so by
+    /// [`Self::end_brief`] and ends; it is then begun again among long work, and what it returned does not matter.
+    #[must_use]
+    pub fn is_brief(&self) -> bool {
+        self.brief.is_some()
+    }
+
+    /// Says that the work takes longer than brief work may.
+    pub fn end_brief(&self) {
+        if let Some(brief) = &self.brief {
+            brief.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Has brief work said that it takes longer?
+    pub(crate) fn brief_has_ended(&self) -> bool {
+        self.brief.as_ref().is_some_and(|ended| ended.load(Ordering::Relaxed))
+    }
+
     /// Was the work told to end, to be begun again?
     pub(crate) fn must_restart(&self) -> bool {
         !self.is_abandoned() && self.turn.as_ref().is_some_and(|turn| turn.is_interrupted())
@@ -87,6 +108,11 @@ impl CallContext {
 
     pub(crate) fn with_turn(&self, turn: &Arc<Turn>) -> Self {
         Self { turn: Some(Arc::clone(turn)), ..self.clone() }
+    }
+
+    /// The same for brief work, or for work that is not.
+    pub(crate) fn with_brief(self, is_brief: bool) -> Self {
+        Self { brief: is_brief.then(Arc::default), ..self }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Work that takes long, from a method that waits for something else too.
 
-use crate::work::{Client, Lane};
+use crate::work::{Client, JobKind, Lane};
 use crate::{CallContext, Caller, context::CancelOnDrop};
 
 tokio::task_local! {
@@ -59,7 +59,8 @@ impl Client {
         let mut work = Some(work);
         // It is not begun again, so that it runs once.
         let once = move |_: &CallContext| work.take().map(|work| work());
-        let done = self.work().run(self, lane, false, &context, once).await;
+        let kind = JobKind { lane, can_restart: false, is_brief_first: false };
+        let done = self.work().run(self, kind, &context, once).await;
         leaving.disarm();
         match done.map_err(|_| GivenUp::Busy)? {
             Ok(result) => Ok(result),

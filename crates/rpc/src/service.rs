@@ -17,7 +17,7 @@ use crate::{
     CallContext, Params, ParamsError, RpcError,
     context::CancelOnDrop,
     off_thread::CALLER,
-    work::{Lane, MemoryError, ReplyBytes, panic_text},
+    work::{JobKind, Lane, MemoryError, ReplyBytes, panic_text},
 };
 
 /// The outcome of a handler: the buffer it was given with the serialised result appended.
@@ -32,8 +32,6 @@ pub(crate) enum Step {
 
 /// Work for a thread.
 pub(crate) struct Blocking {
-    /// Where it runs, if that is not the method's own.
-    pub(crate) lane: Option<Lane>,
     /// It may be ended and run again, as often as one likes.
     pub(crate) can_restart: bool,
     pub(crate) work: Box<dyn FnMut(&CallContext) -> Outcome + Send>,
@@ -43,10 +41,22 @@ pub(crate) struct Blocking {
 pub(crate) type Erased =
     Box<dyn Fn(Params<'_>, &CallContext, Vec<u8>) -> Result<Step, ParamsError> + Send + Sync>;
 
+/// Where the work of a method runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Among short work.
+    Short,
+    /// Among short work, and among long work where it says that it takes longer.
+    ShortFirst,
+    /// Among long work.
+    #[default]
+    Long,
+}
+
 /// One method of an endpoint.
 pub struct Method {
     info: MethodInfo,
-    lane: Lane,
+    place: Place,
     run: Erased,
     told: AtomicBool,
 }
@@ -93,8 +103,8 @@ pub const UNTRUSTED_ORIGIN: &str = "origin not allowed: this method answers web 
     from origins that http-allowed-origins names";
 
 impl Method {
-    pub(crate) fn new(info: MethodInfo, lane: Lane, run: Erased) -> Self {
-        Self { info, lane, run, told: AtomicBool::new(false) }
+    pub(crate) fn new(info: MethodInfo, place: Place, run: Erased) -> Self {
+        Self { info, place, run, told: AtomicBool::new(false) }
     }
 
     /// What is known about the method.
@@ -141,21 +151,26 @@ impl Method {
         blocking: Blocking,
         context: &CallContext,
     ) -> Result<ReplyBytes, CallError> {
-        let Blocking { lane, can_restart, mut work } = blocking;
-        let lane = lane.unwrap_or(self.lane);
+        let Blocking { can_restart, mut work } = blocking;
+        let kind = JobKind {
+            lane: if self.place == Place::Short { Lane::Short } else { Lane::Long },
+            can_restart,
+            is_brief_first: can_restart && self.place == Place::ShortFirst,
+        };
         // Counted on the thread: the result may wait for a connection that takes nothing.
         let mut counted = move |context: &CallContext| -> Result<ReplyBytes, CallError> {
             Ok(ReplyBytes::counted(work(context)?, context.client())?)
         };
         let mut unless_told_to_end = move |context: &CallContext| {
             let done = counted(context);
-            (done.is_ok() || !context.must_restart()).then_some(done)
+            let must_begin_again = context.must_restart() || context.brief_has_ended();
+            (done.is_ok() || !must_begin_again).then_some(done)
         };
         let leaving = CancelOnDrop::new(context);
         let done = match context.client() {
             Some(client) => {
                 let work = unless_told_to_end;
-                let done = client.work().run(client, lane, can_restart, context, work).await;
+                let done = client.work().run(client, kind, context, work).await;
                 done.map_err(|_| CallError::Busy)?
             }
             None => {

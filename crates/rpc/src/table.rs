@@ -7,8 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     CallContext, ClientAddress, Params, ParamsError, RpcError, Service,
     args::FromParams,
-    service::{Blocking, Erased, Method, MethodInfo, Outcome, Step},
-    work::Lane,
+    service::{Blocking, Erased, Method, MethodInfo, Outcome, Place, Step},
 };
 
 /// The methods of one namespace over a service type `S`, in the order of the documentation.
@@ -55,7 +54,7 @@ struct Row<S> {
     aliases: Vec<&'static str>,
     deprecated_since: Option<&'static str>,
     trusted_callers_only: bool,
-    lane: Lane,
+    place: Place,
     bind: Box<dyn FnOnce(Arc<S>) -> Erased>,
 }
 
@@ -134,7 +133,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         R: Serialize + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.again(name, |params| params.named(), write, |_, _| None, |_| None, handler)
+        self.again(name, |params| params.named(), write, |_, _| None, handler)
     }
 
     /// A quick method that takes its arguments by position: `P` is `()` or a tuple of
@@ -184,20 +183,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         R: Serialize + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.again(name, P::from_params, write_list, |_, _| None, |_| None, handler)
-    }
-
-    /// As [`MethodTable::on_list_blocking_with`], where the arguments tell how long the work takes.
-    #[must_use]
-    pub fn on_list_lane<P, R, L, F>(self, name: &'static str, lane: L, handler: F) -> Self
-    where
-        P: FromParams + Clone + Send + 'static,
-        R: Serialize + 'static,
-        L: Fn(&P) -> Lane + Send + Sync + 'static,
-        F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
-    {
-        let lane = move |arguments: &P| Some(lane(arguments));
-        self.again(name, P::from_params, write_list, |_, _| None, lane, handler)
+        self.again(name, P::from_params, write_list, |_, _| None, handler)
     }
 
     /// As [`MethodTable::on_list_blocking_with`], for a method that is mostly quick: `try_first` runs in
@@ -211,7 +197,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         T: Fn(&S, &P) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.again(name, P::from_params, write_list, try_first, |_| None, handler)
+        self.again(name, P::from_params, write_list, try_first, handler)
     }
 
     /// A quick method that is deprecated since that release: served, and told to the client.
@@ -300,7 +286,21 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     #[must_use]
     pub fn short(mut self) -> Self {
         let row = self.rows.last_mut().expect("a method is registered before it is called short");
-        row.lane = Lane::Short;
+        row.place = Place::Short;
+        self
+    }
+
+    /// The work of the method registered last mostly takes some milliseconds at most: it runs where short work runs, and
+    /// is told so by its context ([`CallContext::is_brief`]). Only where it says that it takes longer is it begun again
+    /// where long work runs.
+    ///
+    /// # Panics
+    ///
+    /// If there is none yet.
+    #[must_use]
+    pub fn short_first(mut self) -> Self {
+        let row = self.rows.last_mut().expect("a method is registered before it is called short");
+        row.place = Place::ShortFirst;
         self
     }
 
@@ -321,7 +321,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                 deprecated_since: row.deprecated_since,
                 trusted_callers_only: row.trusted_callers_only,
             };
-            Method::new(info, row.lane, (row.bind)(Arc::clone(&service)))
+            Method::new(info, row.place, (row.bind)(Arc::clone(&service)))
         };
         Service::new(self.rows.into_iter().map(method).collect())
     }
@@ -378,26 +378,24 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                     handler(&service, arguments).and_then(|reply| write(&reply, out))
                 };
                 let work = Box::new(work);
-                Ok(Step::Blocking(Blocking { lane: None, can_restart: false, work }))
+                Ok(Step::Blocking(Blocking { can_restart: false, work }))
             })
         })
     }
 
     /// Work that may be ended and run again.
-    fn again<P, R, T, L, F>(
+    fn again<P, R, T, F>(
         self,
         name: &'static str,
         read: Read<P>,
         write: Write<R>,
         try_first: T,
-        lane: L,
         handler: F,
     ) -> Self
     where
         P: Clone + Send + 'static,
         R: 'static,
         T: Fn(&S, &P) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
-        L: Fn(&P) -> Option<Lane> + Send + Sync + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
         self.row(name, move |service| {
@@ -407,13 +405,12 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                 if let Some(answer) = try_first(&service, &arguments) {
                     return Ok(Step::Done(answer.and_then(|reply| write(&reply, out))));
                 }
-                let lane = lane(&arguments);
                 let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
                 let work = move |context: &CallContext| {
                     let reply = handler(&service, arguments.clone(), context)?;
                     write(&reply, out.clone())
                 };
-                Ok(Step::Blocking(Blocking { lane, can_restart: true, work: Box::new(work) }))
+                Ok(Step::Blocking(Blocking { can_restart: true, work: Box::new(work) }))
             })
         })
     }
@@ -425,7 +422,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
             aliases: Vec::new(),
             deprecated_since: None,
             trusted_callers_only: false,
-            lane: Lane::default(),
+            place: Place::default(),
             bind,
         });
         self

@@ -202,21 +202,45 @@ impl Transact {
     ) -> Result<u64, RpcError> {
         let place = self.place(at)?;
         self.at(&place, request, context, |site, limits| {
-            if !place.is_next {
-                return call::estimate_gas(site, request, state, limits);
-            }
-            let later = self.next_block(&place.header, request, site.block.time + 1);
-            call::estimate_gas_for_next(site, &later, request, state, limits)
+            self.estimate_at(&place, site, request, state, limits)
         })
     }
 
-    /// Gas that a transaction needs which is sent now.
+    fn estimate_at(
+        &self,
+        place: &Place,
+        site: &CallSite<'_>,
+        request: &CallRequest,
+        state: &StateOverrides,
+        limits: &CallLimits<'_>,
+    ) -> Result<u64, CallError> {
+        if !place.is_next {
+            return call::estimate_gas(site, request, state, limits);
+        }
+        let later = self.next_block(&place.header, request, site.block.time + 1);
+        call::estimate_gas_for_next(site, &later, request, state, limits)
+    }
+
+    /// Gas that a transaction needs which is sent now. Brief work gets it where code runs for a moment at most, such
+    /// as for a plain transfer.
     pub(super) fn estimate_for_next(
         &self,
         request: &CallRequest,
         context: &CallContext,
     ) -> Result<u64, RpcError> {
-        self.estimate(request, PENDING, &StateOverrides::default(), context)
+        let state = StateOverrides::default();
+        if !context.is_brief() {
+            return self.estimate(request, PENDING, &state, context);
+        }
+        let place = self.place(PENDING)?;
+        let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
+        self.run(&place, request, bounds, |site, limits| {
+            let tried = self.estimate_at(&place, site, request, &state, limits);
+            if matches!(tried, Err(CallError::TryEnded)) {
+                context.end_brief();
+            }
+            tried
+        })
     }
 
     /// Runs `work` on the state after a block, within the limits of calls.

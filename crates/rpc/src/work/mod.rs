@@ -51,6 +51,16 @@ pub enum Lane {
     Long,
 }
 
+/// What a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct JobKind {
+    pub(crate) lane: Lane,
+    /// It may be told to end, and is run again later.
+    pub(crate) can_restart: bool,
+    /// Of a long job: it runs as a short one first, and may say that it is none ([`CallContext::end_brief`]).
+    pub(crate) is_brief_first: bool,
+}
+
 /// Bounds of one server's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkConfig {
@@ -135,12 +145,11 @@ impl Work {
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         client: &Client,
-        lane: Lane,
-        can_restart: bool,
+        kind: JobKind,
         context: &CallContext,
         work: impl FnMut(&CallContext) -> Option<T> + Send + 'static,
     ) -> Result<std::thread::Result<T>, Busy> {
-        self.workers().run(client, lane, can_restart, context, work).await
+        self.workers().run(client, kind, context, work).await
     }
 
     /// Forgets jobs that nobody waits for any more.

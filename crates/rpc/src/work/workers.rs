@@ -12,7 +12,7 @@ use rustix::process::Pid;
 use tokio::sync::oneshot;
 
 use super::queue::{Job, Queue, Task};
-use super::{Client, Lane, Turn, usage};
+use super::{Client, JobKind, Lane, Turn, usage};
 use crate::CallContext;
 
 /// How long a thread waits for work before it ends.
@@ -61,6 +61,8 @@ pub(crate) enum Progress {
     Done,
     /// It was ended, and has to be begun again.
     Again,
+    /// It is not the short work that it was taken for, and has to be begun again as long work.
+    Longer,
 }
 
 /// The threads of one server. Dropping it ends those that have nothing to do.
@@ -169,22 +171,27 @@ impl Workers {
     }
 
     /// Runs work on a thread when its turn comes. Where it `can_restart` it may be told to end, by its context; then it
-    /// gives nothing, and is run again later.
+    /// gives nothing, and is run again later. So it is, as long work, where it was brief and says that it is not.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         client: &Client,
-        lane: Lane,
-        can_restart: bool,
+        kind: JobKind,
         context: &CallContext,
         mut work: impl FnMut(&CallContext) -> Option<T> + Send + 'static,
     ) -> Result<std::thread::Result<T>, Busy> {
         let (sender, receiver) = oneshot::channel();
         let mut sender = Some(sender);
         let of_call = context.clone();
+        let JobKind { lane, can_restart, mut is_brief_first } = kind;
+        let lane = if is_brief_first { Lane::Short } else { lane };
         let task: Task = Box::new(move |turn| {
-            let context = of_call.with_turn(turn);
+            let context = of_call.with_turn(turn).with_brief(is_brief_first);
             // Unwind safety: as for every handler; see `Method::call`.
             let done = match catch_unwind(AssertUnwindSafe(|| work(&context))) {
+                Ok(None) if context.brief_has_ended() => {
+                    is_brief_first = false;
+                    return Progress::Longer;
+                }
                 Ok(None) if context.must_restart() => return Progress::Again,
                 Ok(None) => return Progress::Done,
                 Ok(Some(done)) => Ok(done),
@@ -303,7 +310,14 @@ impl Shared {
         state.levels[level].running.retain(|other| !Arc::ptr_eq(other, &turn));
         account.running.fetch_sub(1, Ordering::Relaxed);
         job.client.charge(job.lane, took, self.period());
-        if job.lane == Lane::Long {
+        let mut refused = None;
+        if progress == Progress::Longer {
+            job.lane = Lane::Long;
+            job.rank_us = self.rank_us(&job);
+            let level = job.client.account().level().max(FIRST);
+            state.levels[level].waiting.push(job);
+            refused = self.refuse(&mut state, level);
+        } else if job.lane == Lane::Long {
             let fits = |level: &usize| BUDGETS[*level].is_some_and(|budget| took < budget);
             account.set_level((FIRST..LOWEST_START).find(fits).unwrap_or(LOWEST_START));
             if progress == Progress::Again {
@@ -312,6 +326,8 @@ impl Shared {
             }
         }
         self.dispatch_all(&mut state, Some(level));
+        drop(state);
+        drop(refused);
         level
     }
 

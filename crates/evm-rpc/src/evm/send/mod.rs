@@ -15,7 +15,6 @@ use alloy_consensus::SignableTransaction;
 use alloy_primitives::{Address, B256, U256};
 use esker_evm::accounts::{AccountError, sign_transaction, text_hash};
 use esker_evm::types::Transaction;
-use esker_rpc::work::Lane;
 use esker_rpc::{CallContext, MethodTable, RpcError};
 
 use self::fee_cap::check_fee;
@@ -48,8 +47,10 @@ pub(super) fn methods() -> MethodTable<Transact> {
         .on_list_blocking("sendRawTransaction", send_raw_transaction)
         .short()
         .on_list_async("sendRawTransactionSync", sync::send_raw_transaction_sync)
-        .on_list_lane("sendTransaction", |(args,)| lane_of(args), send_transaction)
-        .on_list_lane("fillTransaction", |(args,)| lane_of(args), fill_transaction)
+        .on_list_blocking_with("sendTransaction", send_transaction)
+        .short_first()
+        .on_list_blocking_with("fillTransaction", fill_transaction)
+        .short_first()
         .on_list_blocking("signTransaction", sign_transaction_method)
         .short()
         .on_list_blocking("sign", sign)
@@ -59,12 +60,8 @@ pub(super) fn methods() -> MethodTable<Transact> {
         // As EIP-712 itself calls it.
         .also_named("signTypedData")
         .on_list_blocking("pendingTransactions", pending_transactions)
-        .on_list_lane("resend", |(args, _, _)| lane_of(args), resend)
-}
-
-/// Code runs only where gas is estimated.
-fn lane_of(args: &TransactionArgs) -> Lane {
-    if args.gas.is_some() { Lane::Short } else { Lane::Long }
+        .on_list_blocking_with("resend", resend)
+        .short_first()
 }
 
 fn refused(error: impl std::fmt::Display) -> RpcError {
