@@ -170,9 +170,6 @@ pub trait PoolReader: Send + Sync + fmt::Debug + 'static {
     /// How many are pending, and how many queued.
     fn counts(&self) -> (usize, usize);
 
-    /// Bytes of all.
-    fn bytes(&self) -> usize;
-
     /// Why a transaction left the pool without being mined; `None` of one that waits, was mined, or is not
     /// remembered.
     fn dropped(&self, hash: B256) -> Result<Option<Dropped>, ViewError>;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use esker_evm::executor::recover_sender;
 use esker_evm::genesis::ChainConfig;
 use esker_evm::rules::Rules;
-use esker_evm::view::{BadBlock, SealedBlock};
-use esker_rpc::RpcError;
+use esker_evm::view::{BadBlock, SealedBlock, SealedHeader};
+use esker_rpc::{CallContext, RpcError};
 use serde::Serialize;
 
 use super::chain::config_of;
@@ -31,9 +31,35 @@ pub(super) fn get_header_by_hash(
     Ok(reads.header_by_hash(hash)?.map(HeaderReply))
 }
 
+/// A block of no more gas is read and shown in a moment, whatever is in it.
+const SMALL_BLOCK_GAS: u64 = 500_000;
+
+/// The block, if it is a small one.
+pub(super) fn try_block_by_number(
+    reads: &Reads,
+    args: &(BlockNumber, bool),
+) -> Option<Result<Option<BlockReply>, RpcError>> {
+    let header = reads.header_by_number(args.0).ok()??;
+    is_small(&header).then(|| get_block_by_number(reads, args.clone(), &CallContext::new()))
+}
+
+/// The same by its hash.
+pub(super) fn try_block_by_hash(
+    reads: &Reads,
+    args: &(Hash, bool),
+) -> Option<Result<Option<BlockReply>, RpcError>> {
+    let header = reads.header_by_hash(args.0.0).ok()??;
+    is_small(&header).then(|| get_block_by_hash(reads, args.clone(), &CallContext::new()))
+}
+
+fn is_small(header: &SealedHeader) -> bool {
+    header.header.gas_used <= SMALL_BLOCK_GAS
+}
+
 pub(super) fn get_block_by_number(
     reads: &Reads,
     (number, full): (BlockNumber, bool),
+    _: &CallContext,
 ) -> Result<Option<BlockReply>, RpcError> {
     reads.block_by_number(number)?.map(|block| reply(reads, block, full)).transpose()
 }
@@ -41,6 +67,7 @@ pub(super) fn get_block_by_number(
 pub(super) fn get_block_by_hash(
     reads: &Reads,
     (Hash(hash), full): (Hash, bool),
+    _: &CallContext,
 ) -> Result<Option<BlockReply>, RpcError> {
     reads.block_by_hash(hash)?.map(|block| reply(reads, block, full)).transpose()
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_eips::eip2930::AccessListItem;
-use alloy_primitives::{B256, U256};
+use alloy_primitives::{B256, KECCAK256_EMPTY, U256};
 use esker_evm::call::{
     self, AccountOverride, BlockOverrides, CallError, CallLimits, CallOutcome, CallRequest,
     CallSite, StateOverrides,
@@ -43,7 +43,7 @@ pub(super) fn methods() -> MethodTable<Transact> {
     let table = table()
         .on_list_tried("call", try_call, call)
         .on_list_blocking_with("callDetailed", call_detailed)
-        .on_list_blocking_with("estimateGas", estimate_gas)
+        .on_list_tried("estimateGas", try_estimate_gas, estimate_gas)
         .on_list_blocking_with("createAccessList", create_access_list);
     simulate::methods(table)
 }
@@ -110,9 +110,21 @@ fn call_detailed(
     })
 }
 
+type EstimateArgs = (TransactionArgs, Option<BlockNumberOrHash>, Option<args::StateOverrides>);
+
+/// The estimate of a plain transfer.
+fn try_estimate_gas(
+    transact: &Transact,
+    estimate: &EstimateArgs,
+) -> Option<Result<Uint64, RpcError>> {
+    let (args, at, None) = estimate else { return None };
+    let estimated = transact.estimate_of_transfer(&request(args), at.unwrap_or(PENDING));
+    Some(estimated.transpose()?.map(Uint64))
+}
+
 fn estimate_gas(
     transact: &Transact,
-    (args, at, state): (TransactionArgs, Option<BlockNumberOrHash>, Option<args::StateOverrides>),
+    (args, at, state): EstimateArgs,
     context: &CallContext,
 ) -> Result<Uint64, RpcError> {
     let at = at.unwrap_or(PENDING);
@@ -232,15 +244,37 @@ impl Transact {
         if !context.is_brief() {
             return self.estimate(request, PENDING, &state, context);
         }
-        let place = self.place(PENDING)?;
-        let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
-        self.run(&place, request, bounds, |site, limits| {
-            let tried = self.estimate_at(&place, site, request, &state, limits);
-            if matches!(tried, Err(CallError::TryEnded)) {
-                context.end_brief();
-            }
-            tried
+        self.try_estimate(&self.place(PENDING)?, request)?.ok_or_else(|| {
+            context.end_brief();
+            refusal(CallError::TryEnded)
         })
+    }
+
+    /// The estimate, where code runs for a moment at most.
+    fn try_estimate(&self, place: &Place, request: &CallRequest) -> Result<Option<u64>, RpcError> {
+        let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
+        self.run(place, request, bounds, |site, limits| {
+            match self.estimate_at(place, site, request, &StateOverrides::default(), limits) {
+                Err(CallError::TryEnded) => Ok(None),
+                told => told.map(Some),
+            }
+        })
+    }
+
+    /// The estimate of a transfer to somebody without code; `None` of anything else.
+    fn estimate_of_transfer(
+        &self,
+        request: &CallRequest,
+        at: BlockNumberOrHash,
+    ) -> Result<Option<u64>, RpcError> {
+        let Some(to) = request.to.filter(|_| request.input.is_empty()) else { return Ok(None) };
+        let place = self.place(at)?;
+        let state = self.reads.chain.state_after(&place.header).map_err(unreadable)?;
+        let account = state.view().account(&to).map_err(unreadable)?.unwrap_or_default();
+        if account.code_hash != KECCAK256_EMPTY {
+            return Ok(None);
+        }
+        self.try_estimate(&place, request)
     }
 
     /// Runs `work` on the state after a block, within the limits of calls.

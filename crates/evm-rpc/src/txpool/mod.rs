@@ -8,15 +8,22 @@ use alloy_consensus::Transaction as _;
 use alloy_primitives::Address;
 use esker_evm::pool::{AccountContent, Content, Dropped, PooledTx};
 use esker_rpc::{MethodTable, RpcError, Service};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::Reads;
 use crate::error::unreadable;
 use crate::wire::{Addr, Hash, TransactionReply, Uint, Uint64};
 
-/// Most bytes of transactions that one answer shows. The reference has no limit; a pool full of the longest
-/// transactions would be an answer of several hundred megabytes.
-const MAX_SHOWN_BYTES: usize = 12_000_000;
+/// Most bytes of an answer. The reference has no limit; a full pool would be an answer of several hundred megabytes.
+const MAX_SHOWN_BYTES: usize = 25_000_000;
+/// Most bytes of a transaction as JSON, its nonce as a name with it, but for its input and access list.
+const SHOWN_TX: usize = 820;
+/// Least bytes of a transaction as JSON.
+const MIN_SHOWN_TX: usize = 500;
+/// Bytes of an entry of an access list as JSON, and of a storage key.
+const SHOWN_ENTRY: (usize, usize) = (80, 70);
+/// Bytes of a usual transaction in a line.
+const SHOWN_LINE: usize = 128;
 
 /// The methods of the service `internal-tx-pool`.
 pub fn service(reads: &Arc<Reads>) -> Service {
@@ -41,8 +48,10 @@ struct Views<T> {
 type Members<T> = BTreeMap<String, T>;
 
 fn content(reads: &Reads, (): ()) -> Result<Views<Members<Members<TransactionReply>>>, RpcError> {
-    must_fit(reads.pool.bytes())?;
+    // Before all of them are copied.
+    must_fit(transactions(reads).saturating_mul(MIN_SHOWN_TX))?;
     let Content { pending, queued } = reads.pool.content();
+    must_show(pending.values().chain(queued.values()).flat_map(BTreeMap::values))?;
     let show = |accounts: BTreeMap<Address, BTreeMap<u64, PooledTx>>| {
         by_account(accounts, TransactionReply::pooled)
     };
@@ -54,14 +63,15 @@ fn content_from(
     (Addr(account),): (Addr,),
 ) -> Result<Views<Members<TransactionReply>>, RpcError> {
     let AccountContent { pending, queued } = reads.pool.content_of(account);
-    must_fit(pending.values().chain(queued.values()).map(PooledTx::size).sum())?;
+    must_show(pending.values().chain(queued.values()))?;
     let show = |transactions| by_nonce(transactions, &TransactionReply::pooled);
     Ok(Views { pending: show(pending), queued: show(queued) })
 }
 
-fn inspect(reads: &Reads, (): ()) -> Result<Views<Members<Members<String>>>, RpcError> {
+fn inspect(reads: &Reads, (): ()) -> Result<Views<Members<Members<Line>>>, RpcError> {
+    must_fit(transactions(reads).saturating_mul(SHOWN_LINE))?;
     let Content { pending, queued } = reads.pool.content();
-    Ok(Views { pending: by_account(pending, summary), queued: by_account(queued, summary) })
+    Ok(Views { pending: by_account(pending, Line), queued: by_account(queued, Line) })
 }
 
 fn status(reads: &Reads, (): ()) -> Result<Views<Uint>, RpcError> {
@@ -97,18 +107,44 @@ fn by_nonce<T>(transactions: BTreeMap<u64, PooledTx>, show: &impl Fn(PooledTx) -
     transactions.into_iter().map(|(nonce, tx)| (nonce.to_string(), show(tx))).collect()
 }
 
-/// A transaction in a line.
-fn summary(pooled: PooledTx) -> String {
-    let tx = pooled.tx();
-    let (value, gas, price) = (tx.value(), tx.gas_limit(), pooled.fee_cap());
-    match tx.to() {
-        Some(to) => format!("{}: {value} wei + {gas} gas × {price} wei", to.to_checksum(None)),
-        None => format!("contract creation: {value} wei + {gas} gas × {price} wei"),
+/// A transaction in a line. Written out where it is shown, so that the lines of a full pool are in memory once.
+#[derive(Debug)]
+struct Line(PooledTx);
+
+impl Serialize for Line {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let tx = self.0.tx();
+        let (value, gas, price) = (tx.value(), tx.gas_limit(), self.0.fee_cap());
+        let to = tx.to().map(|to| to.to_checksum(None));
+        let to = to.as_deref().unwrap_or("contract creation");
+        serializer.collect_str(&format_args!("{to}: {value} wei + {gas} gas × {price} wei"))
     }
 }
 
+/// How many transactions wait.
+fn transactions(reads: &Reads) -> usize {
+    let (pending, queued) = reads.pool.counts();
+    pending + queued
+}
+
+/// Refuses to show transactions that are more than [`MAX_SHOWN_BYTES`] as JSON.
+pub(crate) fn must_show<'a>(
+    transactions: impl Iterator<Item = &'a PooledTx>,
+) -> Result<(), RpcError> {
+    must_fit(transactions.map(shown_bytes).sum())
+}
+
+/// Bytes of a transaction as JSON, at most.
+fn shown_bytes(pooled: &PooledTx) -> usize {
+    let tx = pooled.tx();
+    let entries = tx.access_list().map_or(&[][..], |list| &list.0);
+    let (entry, key) = SHOWN_ENTRY;
+    let entries = entries.iter().map(|item| entry + key * item.storage_keys.len());
+    SHOWN_TX + 2 * tx.input().len() + entries.sum::<usize>()
+}
+
 /// Refuses to show more than [`MAX_SHOWN_BYTES`].
-pub(crate) fn must_fit(bytes: usize) -> Result<(), RpcError> {
+fn must_fit(bytes: usize) -> Result<(), RpcError> {
     if bytes <= MAX_SHOWN_BYTES {
         return Ok(());
     }

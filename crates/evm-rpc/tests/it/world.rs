@@ -19,6 +19,7 @@ use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
 use esker_rpc::Caller;
 use esker_rpc::positional::{Limits, Server};
+use esker_rpc::work::Client;
 use esker_storage::{MemoryStore, Scope, Store};
 use tokio::sync::Notify;
 
@@ -120,6 +121,13 @@ pub(crate) async fn make_block(machine: &Machine, clock: &ManualClock, after_ms:
 /// The answer to a message.
 pub(crate) async fn answer(server: &Server, body: &str) -> String {
     let answer = server.answer(body.as_bytes(), None, &Caller::default()).await;
+    String::from_utf8(answer.into_bytes()).unwrap()
+}
+
+/// The answer to a message of a connection, whose work waits for its turn.
+pub(crate) async fn answer_client(server: &Server, client: &Client, body: &str) -> String {
+    let caller = Caller { client: Some(client.clone()), ..Caller::default() };
+    let answer = server.answer(body.as_bytes(), None, &caller).await;
     String::from_utf8(answer.into_bytes()).unwrap()
 }
 

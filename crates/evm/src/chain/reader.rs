@@ -191,10 +191,6 @@ impl PoolReader for Evm {
         self.pool().counts()
     }
 
-    fn bytes(&self) -> usize {
-        self.pool().bytes()
-    }
-
     fn dropped(&self, hash: B256) -> Result<Option<Dropped>, ViewError> {
         // In this order: what leaves the pool as mined is in the store by then.
         if self.pool().contains(&hash) {

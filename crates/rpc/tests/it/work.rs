@@ -18,6 +18,9 @@ use futures_util::future::{BoxFuture, join_all};
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Places of all levels of two processors but the one for short work.
 const PLACES: usize = 8;
+/// The most jobs that run while those of the first level do not end: two of it, and twice two that went on at the next.
+/// No long job begins then.
+const BEGINNING: usize = 6;
 /// Replies that are counted.
 const LARGE: usize = 100_000;
 
@@ -92,6 +95,22 @@ fn toy() -> (Arc<Toy>, Service) {
         .on_blocking("panics", |_: &Toy, _: NoArgs| -> Result<(), RpcError> { panic!("ouch") })
         .on_blocking("short", |_: &Toy, _: NoArgs| Ok("short"))
         .short()
+        .on_blocking_with("brief", |_: &Toy, _: NoArgs, context: &CallContext| {
+            Ok(if context.is_brief() { "brief" } else { "long" })
+        })
+        .short_first()
+        .on_blocking_with("notBrief", |toy: &Toy, _: NoArgs, context: &CallContext| {
+            if context.is_brief() {
+                context.end_brief();
+                return Err(RpcError::new("not that brief"));
+            }
+            toy.spin(|| context.is_cancelled())
+        })
+        .short_first()
+        .on_blocking_with("fails", |_: &Toy, _: NoArgs, _: &CallContext| -> Result<(), RpcError> {
+            Err(RpcError::new("failed"))
+        })
+        .short_first()
         .bind(Arc::clone(&toy));
     (toy, service)
 }
@@ -167,6 +186,64 @@ fn endless_calls_delay_neither_short_ones_nor_sends() {
             }
         });
     }
+}
+
+#[test]
+fn work_that_is_mostly_short_runs_among_short_work_first() {
+    let (toy, service) = toy();
+    let work = work();
+    run(async {
+        let attackers: Vec<_> = (0..8).map(|_| work.client(None)).collect();
+        let calls = attackers.iter().flat_map(|client| {
+            let call = || call(&service, client, "deaf");
+            [call(), call(), call(), call()]
+        });
+        let calls = tokio::spawn(join_all(calls.collect::<Vec<_>>()));
+        while work.stats().running < BEGINNING {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let honest = work.client(None);
+        assert_eq!(call(&service, &honest, "brief").await, said("brief"));
+        assert_eq!(call(&service, &honest, "fails").await, failed("failed"));
+        let others = work.stats();
+        let long = tokio::spawn(call(&service, &honest, "notBrief"));
+        // It waits where long work does.
+        while work.stats().waiting + work.stats().running == others.waiting + others.running {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(call(&service, &honest, "brief").await, said("brief"));
+        assert!(!long.is_finished());
+        toy.go.store(true, Ordering::SeqCst);
+        assert_eq!(long.await.unwrap(), said("done"));
+        calls.await.unwrap();
+    });
+}
+
+#[test]
+fn long_work_that_was_brief_first_is_refused_where_too_much_waits() {
+    let (toy, service) = toy();
+    let work = with(WorkConfig { queue: 1, ..WorkConfig::default() });
+    run(async {
+        let clients: Vec<_> = (0..40).map(|_| work.client(None)).collect();
+        let calls: Vec<_> =
+            clients.iter().map(|client| tokio::spawn(call(&service, client, "deaf"))).collect();
+        while work.stats().refused < 40 - 2 * PLACES as u64 - 1 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let mut long = Vec::new();
+        for _ in 0..3 * PLACES {
+            long.push(tokio::spawn(call(&service, &work.client(None), "notBrief")));
+        }
+        while work.stats().refused < 40 + PLACES as u64 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        toy.go.store(true, Ordering::SeqCst);
+        for reply in long.into_iter().chain(calls) {
+            let reply = reply.await.unwrap();
+            assert!(reply == said("done") || reply == failed("too many calls wait"), "{reply}");
+        }
+        assert_eq!(call(&service, &clients[0], "quick").await, said("quick"));
+    });
 }
 
 #[test]

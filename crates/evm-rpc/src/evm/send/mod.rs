@@ -24,7 +24,7 @@ use self::unsigned::{RawReply, fee_cap, typed_transaction, unsigned_hash};
 use super::defaults::{GasDefault, sender};
 use super::table;
 use super::transact::Transact;
-use crate::txpool::must_fit;
+use crate::txpool::must_show;
 use crate::wire::call::TransactionArgs;
 use crate::wire::{Addr, Big, Data, Hash, TransactionReply, Uint64};
 
@@ -162,7 +162,7 @@ fn sign_typed_data(
 
 fn pending_transactions(transact: &Transact, (): ()) -> Result<Vec<TransactionReply>, RpcError> {
     let pending = transact.reads.pool.pending_of(&transact.accounts.accounts());
-    must_fit(pending.iter().map(|tx| tx.size()).sum())?;
+    must_show(pending.iter())?;
     Ok(pending.into_iter().map(TransactionReply::pooled).collect())
 }
 

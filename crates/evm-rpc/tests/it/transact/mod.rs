@@ -1,6 +1,7 @@
 //! Methods that run code or send transactions, against the reference's recorded answers.
 
 mod bad_input;
+mod crowd;
 mod large_values;
 mod matching;
 mod next_block;
@@ -10,4 +11,5 @@ mod running;
 mod signing;
 mod simulate;
 mod sync;
+mod turns;
 mod world;

@@ -8,12 +8,14 @@ use esker_evm::accounts::{KeyRing, WELL_KNOWN_KEY};
 use esker_evm::chain::Evm;
 use esker_evm::extension::NoExtension;
 use esker_evm::oracle::{FeeOracle, OracleConfig};
-use esker_evm_rpc::Apis;
+use esker_evm::view::PoolReader;
 use esker_evm_rpc::evm::{self, ReceiptWaits, Transact, TransactConfig};
+use esker_evm_rpc::{Apis, Reads};
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_rpc::positional::{Limits, Server};
+use esker_rpc::work::Client;
 
-use crate::world::{Chain, Setup, answer, make_block};
+use crate::world::{Chain, Setup, answer, answer_client, make_block};
 
 /// Between two blocks, so long that tips need not pay for speed.
 const BLOCK_MS: u64 = 2_000;
@@ -27,6 +29,15 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(config: TransactConfig, allow_unfinalized_queries: bool) -> Self {
+        Self::with_pool(config, allow_unfinalized_queries, None)
+    }
+
+    /// A world that shows another pool than its own.
+    pub(super) fn with_pool(
+        config: TransactConfig,
+        allow_unfinalized_queries: bool,
+        pool: Option<Arc<dyn PoolReader>>,
+    ) -> Self {
         let setup = Setup {
             allow_unfinalized_queries,
             allow_unprotected: config.allow_unprotected_txs,
@@ -34,6 +45,15 @@ impl World {
         };
         let Chain { evm, machine, clock, params, reads } =
             Chain::open(setup, Arc::new(NoExtension));
+        let reads = match pool {
+            None => reads,
+            Some(pool) => Arc::new(Reads {
+                chain: Arc::clone(&reads.chain),
+                pool,
+                ext_data: None,
+                config: reads.config.clone(),
+            }),
+        };
         let transact = Arc::new(Transact {
             reads: Arc::clone(&reads),
             oracle: FeeOracle::new(OracleConfig::default(), Arc::clone(&params.rules)),
@@ -66,6 +86,17 @@ impl World {
     /// The answer to a message.
     pub(super) async fn ask(&self, body: &str) -> String {
         answer(&self.server, body).await
+    }
+
+    /// The reply to a call of a connection.
+    pub(super) async fn call_as(
+        &self,
+        client: &Client,
+        method: &str,
+        params: &str,
+    ) -> serde_json::Value {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        serde_json::from_str(&answer_client(&self.server, client, &body).await).unwrap()
     }
 
     /// The reply to a call.
