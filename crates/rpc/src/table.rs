@@ -10,6 +10,9 @@ use crate::{
     service::{Blocking, Erased, Method, MethodInfo, Outcome, Place, Step},
 };
 
+/// A reply of more bytes is not written on the task that serves the connection, if its size is known before.
+const LARGE_REPLY: usize = 64 * 1024;
+
 /// The methods of one namespace over a service type `S`, in the order of the documentation.
 ///
 /// ```
@@ -146,6 +149,36 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
         self.quick(name, P::from_params, write_list, handler)
+    }
+
+    /// [`MethodTable::on_list`] of a method that finds its reply at once, but whose reply may be large: `bytes` says how
+    /// large about. A large one is written on a thread for long work.
+    #[must_use]
+    pub fn on_list_sized<P, R, B, F>(self, name: &'static str, bytes: B, handler: F) -> Self
+    where
+        P: FromParams + 'static,
+        R: Serialize + Send + 'static,
+        B: Fn(&R) -> usize + Send + Sync + 'static,
+        F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.row(name, move |service| {
+            Box::new(move |params, _, out| {
+                let found = handler(&service, P::from_params(params)?);
+                let reply = match found {
+                    Ok(reply) if bytes(&reply) > LARGE_REPLY => reply,
+                    found => {
+                        let written = found.and_then(|reply| write_list(&reply, out));
+                        return Ok(Step::Done(written));
+                    }
+                };
+                let mut work = Some((reply, out));
+                let work = move |_: &CallContext| {
+                    let (reply, out) = work.take().ok_or_else(ran_twice)?;
+                    write_list(&reply, out)
+                };
+                Ok(Step::Blocking(Blocking { can_restart: false, work: Box::new(work) }))
+            })
+        })
     }
 
     /// [`MethodTable::on_list`] of a method that waits.

@@ -20,16 +20,32 @@ pub(super) fn service(reads: &Arc<Reads>) -> Service {
     table::<Reads>()
         .on_list("getBlockTransactionCountByNumber", count_by_number)
         .on_list("getBlockTransactionCountByHash", count_by_hash)
-        .on_list("getTransactionByBlockNumberAndIndex", by_number_and_index)
-        .on_list("getTransactionByBlockHashAndIndex", by_hash_and_index)
-        .on_list("getRawTransactionByBlockNumberAndIndex", raw_by_number_and_index)
-        .on_list("getRawTransactionByBlockHashAndIndex", raw_by_hash_and_index)
+        .on_list_sized("getTransactionByBlockNumberAndIndex", size_of, by_number_and_index)
+        .on_list_sized("getTransactionByBlockHashAndIndex", size_of, by_hash_and_index)
+        .on_list_sized(
+            "getRawTransactionByBlockNumberAndIndex",
+            size_of_data,
+            raw_by_number_and_index,
+        )
+        .on_list_sized("getRawTransactionByBlockHashAndIndex", size_of_data, raw_by_hash_and_index)
         .on_list("getTransactionCount", get_transaction_count)
-        .on_list("getTransactionByHash", get_transaction_by_hash)
-        .on_list("getTransactionBySenderAndNonce", by_sender_and_nonce)
-        .on_list("getRawTransactionByHash", get_raw_transaction_by_hash)
-        .on_list("getTransactionReceipt", get_transaction_receipt)
+        .on_list_sized("getTransactionByHash", size_of, get_transaction_by_hash)
+        .on_list_sized("getTransactionBySenderAndNonce", size_of, by_sender_and_nonce)
+        .on_list_sized("getRawTransactionByHash", size_of_data, get_raw_transaction_by_hash)
+        .on_list_sized("getTransactionReceipt", size_of_receipt, get_transaction_receipt)
         .bind(Arc::clone(reads))
+}
+
+fn size_of_data(reply: &Data) -> usize {
+    2 * reply.0.len()
+}
+
+fn size_of(reply: &Option<TransactionReply>) -> usize {
+    reply.as_ref().map_or(0, TransactionReply::size)
+}
+
+fn size_of_receipt(reply: &Option<ReceiptReply>) -> usize {
+    reply.as_ref().map_or(0, ReceiptReply::size)
 }
 
 fn count_by_number(reads: &Reads, (number,): (BlockNumber,)) -> Result<Option<Uint>, RpcError> {

@@ -12,16 +12,12 @@ use serde::{Serialize, Serializer};
 
 use crate::Reads;
 use crate::error::unreadable;
-use crate::wire::{Addr, Hash, TransactionReply, Uint, Uint64};
+use crate::wire::{Addr, Hash, TransactionReply, Uint, Uint64, size_of_transaction};
 
 /// Most bytes of an answer. The reference has no limit; a full pool would be an answer of several hundred megabytes.
 const MAX_SHOWN_BYTES: usize = 25_000_000;
-/// Most bytes of a transaction as JSON, its nonce as a name with it, but for its input and access list.
-const SHOWN_TX: usize = 820;
 /// Least bytes of a transaction as JSON.
 const MIN_SHOWN_TX: usize = 500;
-/// Bytes of an entry of an access list as JSON, and of a storage key.
-const SHOWN_ENTRY: (usize, usize) = (80, 70);
 /// Bytes of a usual transaction in a line.
 const SHOWN_LINE: usize = 128;
 
@@ -131,16 +127,7 @@ fn transactions(reads: &Reads) -> usize {
 pub(crate) fn must_show<'a>(
     transactions: impl Iterator<Item = &'a PooledTx>,
 ) -> Result<(), RpcError> {
-    must_fit(transactions.map(shown_bytes).sum())
-}
-
-/// Bytes of a transaction as JSON, at most.
-fn shown_bytes(pooled: &PooledTx) -> usize {
-    let tx = pooled.tx();
-    let entries = tx.access_list().map_or(&[][..], |list| &list.0);
-    let (entry, key) = SHOWN_ENTRY;
-    let entries = entries.iter().map(|item| entry + key * item.storage_keys.len());
-    SHOWN_TX + 2 * tx.input().len() + entries.sum::<usize>()
+    must_fit(transactions.map(|pooled| size_of_transaction(pooled.tx())).sum())
 }
 
 /// Refuses to show more than [`MAX_SHOWN_BYTES`].

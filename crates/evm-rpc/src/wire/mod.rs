@@ -32,4 +32,4 @@ pub use receipt::{LogReply, ReceiptRef, ReceiptReply, receipts_of};
 pub use receipt_query::{MAX_RECEIPT_HASHES, ReceiptQuery};
 pub use simulated::SimulatedBlockReply;
 pub use storage_key::{KeyError, StorageKey};
-pub use transaction::{AccessTuple, TransactionReply};
+pub use transaction::{AccessTuple, TransactionReply, size_of_transaction};

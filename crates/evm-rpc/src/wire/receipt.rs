@@ -57,6 +57,19 @@ pub struct ReceiptRef<'a> {
     pub first_log: usize,
 }
 
+/// Bytes of a receipt as JSON without its logs, of a log without its data, and of a topic, about.
+const SIZES: (usize, usize, usize) = (1_400, 450, 70);
+
+impl ReceiptReply {
+    /// Bytes of it as JSON, about.
+    pub fn size(&self) -> usize {
+        let (receipt, log, topic) = SIZES;
+        let logs = self.receipts.get(self.index).map_or(&[][..], |receipt| &receipt.logs);
+        let of = |one: &Log| log + topic * one.topics().len() + 2 * one.data.data.len();
+        receipt + logs.iter().map(of).sum::<usize>()
+    }
+}
+
 /// A log, where it was written.
 #[derive(Clone, Copy, Debug)]
 pub struct LogReply<'a> {

@@ -32,6 +32,28 @@ impl TransactionReply {
     pub const fn pooled(tx: PooledTx) -> Self {
         Self(Source::Pooled(tx))
     }
+
+    /// Bytes of it as JSON, about.
+    pub fn size(&self) -> usize {
+        let tx = match &self.0 {
+            Source::Pooled(pooled) => Some(pooled.tx()),
+            Source::Accepted { block, index, .. } => block.block.transactions.get(*index),
+        };
+        tx.map_or(0, size_of_transaction)
+    }
+}
+
+/// Most bytes of a transaction as JSON, but for its input and access list.
+const TRANSACTION: usize = 900;
+/// Bytes of an entry of an access list as JSON, and of a storage key.
+const ENTRY: (usize, usize) = (80, 70);
+
+/// Bytes of a transaction as JSON, at most.
+pub fn size_of_transaction(tx: &Transaction) -> usize {
+    let entries = tx.access_list().map_or(&[][..], |list| &list.0);
+    let (entry, key) = ENTRY;
+    let entries = entries.iter().map(|item| entry + key * item.storage_keys.len());
+    TRANSACTION + 2 * tx.input().len() + entries.sum::<usize>()
 }
 
 /// An entry of an access list.

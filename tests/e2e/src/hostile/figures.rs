@@ -1,5 +1,8 @@
 //! What a process takes, and what the node's own figures say.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -8,6 +11,8 @@ use super::Wire;
 use crate::Node;
 
 const MIB: u64 = 1024 * 1024;
+/// How often memory is looked at.
+const WATCH_TICK: Duration = Duration::from_millis(3);
 
 /// Resident memory of a process, bytes. `None` where the system does not tell it in `/proc`.
 pub fn resident(pid: u32) -> Option<u64> {
@@ -24,6 +29,39 @@ fn status(pid: u32, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
+}
+
+/// Memory of a process that is no file's, bytes.
+pub fn anonymous(pid: u32) -> Option<u64> {
+    status(pid, "RssAnon:")
+}
+
+/// Watches [`anonymous`] memory of a process from a thread of its own, until it is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    most: Arc<AtomicU64>,
+    /// Ends the thread when dropped.
+    _stop: Sender<()>,
+}
+
+impl Watch {
+    /// Begins.
+    pub fn start(pid: u32) -> Self {
+        let most = Arc::new(AtomicU64::new(0));
+        let (stop, stopped) = std::sync::mpsc::channel();
+        let watched = Arc::clone(&most);
+        std::thread::spawn(move || {
+            while stopped.recv_timeout(WATCH_TICK) == Err(RecvTimeoutError::Timeout) {
+                watched.fetch_max(anonymous(pid).unwrap_or_default(), Ordering::Relaxed);
+            }
+        });
+        Self { most, _stop: stop }
+    }
+
+    /// The most since this was asked for the last time, bytes.
+    pub fn take_most(&self) -> u64 {
+        self.most.swap(0, Ordering::Relaxed)
+    }
 }
 
 /// Waits until a process takes less than this; what it takes when it does, or when the time is over.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -68,6 +68,8 @@ impl fmt::Display for Latencies {
 #[derive(Debug)]
 pub struct Honest {
     stop: Arc<AtomicBool>,
+    /// The longest call since it was asked for the last time, microseconds.
+    longest_us: Arc<AtomicU64>,
     thread: JoinHandle<Result<Latencies>>,
 }
 
@@ -77,13 +79,24 @@ impl Honest {
         let mut client = Client::new(address, key, now_s)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
+        let longest_us = Arc::clone(&client.longest_us);
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
                 client.round()?;
             }
             Ok(client.latencies)
         });
-        Ok(Self { stop, thread })
+        Ok(Self { stop, longest_us, thread })
+    }
+
+    /// The longest call that ended since this was asked for the last time.
+    pub fn take_longest(&self) -> Duration {
+        Duration::from_micros(self.longest_us.swap(0, Ordering::Relaxed))
+    }
+
+    /// Whether it still works; if not, [`Self::stop`] says why.
+    pub fn is_working(&self) -> bool {
+        !self.thread.is_finished()
     }
 
     /// Ends after the round that is under way. An error: a call failed.
@@ -101,6 +114,7 @@ struct Client {
     /// The last transaction that was issued.
     issued: Option<TxId>,
     latencies: Latencies,
+    longest_us: Arc<AtomicU64>,
 }
 
 impl Client {
@@ -112,7 +126,15 @@ impl Client {
         let params = ChainParams::fetch(address, "X", "NAT")?;
         let mut wallet = Wallet::new(params, key, Vec::new(), now_s);
         wallet.add_utxos(x.walk_utxos(&[wallet.address()], 1024, None)?);
-        Ok(Self { wire, x, wallet, account, issued: None, latencies: Latencies::default() })
+        Ok(Self {
+            wire,
+            x,
+            wallet,
+            account,
+            issued: None,
+            latencies: Latencies::default(),
+            longest_us: Arc::default(),
+        })
     }
 
     /// Every call once.
@@ -137,6 +159,8 @@ impl Client {
                 }
                 _ => self.issue()?,
             };
+            let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+            self.longest_us.fetch_max(micros, Ordering::Relaxed);
             self.latencies.0.entry(name).or_default().push(took);
         }
         Ok(())

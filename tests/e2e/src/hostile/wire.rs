@@ -96,6 +96,15 @@ impl Wire {
         Ok(self.stream.shutdown(Shutdown::Write)?)
     }
 
+    /// What ends the connection from another thread, whatever is waited for on it.
+    pub fn closer(&self) -> Result<impl FnOnce() + Send + use<>> {
+        let stream = self.stream.try_clone()?;
+        Ok(move || {
+            // Closed already, perhaps.
+            let _closed = stream.shutdown(Shutdown::Both);
+        })
+    }
+
     /// Reads until the node closes the connection; how long that took.
     pub fn until_closed(&mut self) -> Result<Duration> {
         let begun = Instant::now();

@@ -7,8 +7,10 @@
 #![expect(clippy::print_stdout, reason = "what was measured is printed")]
 
 mod bodies;
+mod demands;
 mod endless;
 mod methods;
 mod sockets;
+mod stock;
 mod support;
 mod unread;

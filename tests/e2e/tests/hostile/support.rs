@@ -43,6 +43,6 @@ pub(crate) fn assert_served(attack: &str, latencies: &Latencies) {
 
 /// Unix seconds, for wallets.
 #[expect(clippy::disallowed_methods, reason = "tests see the clock that the node under test sees")]
-fn now_s() -> u64 {
+pub(crate) fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }

@@ -9,15 +9,11 @@ use std::time::Duration;
 
 use esker_e2e::docs::{Page, Session, layout};
 use esker_e2e::files::tests_path;
-use esker_node::Config;
-use esker_node::config::cli::{self, Invocation};
+use esker_e2e::tables::{SWITCHES, full_name, separator, tables};
 use esker_primitives::sync::Mutex;
 use esker_rpc::{MethodInfo, Service};
 
 use crate::support::local;
-
-/// Everything that can be switched on: what the pages ask their readers for.
-const SWITCHES: [&str; 3] = ["--api-admin-enabled", "--api-keystore-enabled", "--index-enabled"];
 
 /// A page may be written by one test while another reads it.
 static PAGES: Mutex<()> = Mutex::new(());
@@ -28,9 +24,6 @@ const WITHOUT_RESULT: [(&str, &str); 3] = [
     ("xvm.import", "exports from another chain"),
     ("evm_resend", "a transaction that waits for its block"),
 ];
-
-/// How the endpoints of the positional dialect end.
-const POSITIONAL: &str = "/rpc";
 
 #[test]
 fn every_answer_is_the_documented_one() {
@@ -71,7 +64,7 @@ fn every_answer_is_the_documented_one() {
 #[test]
 fn every_method_is_documented() {
     let _alone = PAGES.lock();
-    let (tables, pages) = (tables(), api_pages());
+    let (tables, pages) = (tables().unwrap(), api_pages());
     let mut wrong = Vec::new();
     let mut documented = BTreeMap::new();
     for (page, section) in
@@ -156,7 +149,7 @@ fn the_list_of_methods_is_current() {
         ("<!-- methods: written by `cargo xtask docs` -->\n", "<!-- end of methods -->\n");
     let (before, rest) = page.split_once(begin).unwrap();
     let (_, after) = rest.split_once(end).unwrap();
-    let current = format!("{before}{begin}{}{end}{after}", list(&tables(), &api_pages()));
+    let current = format!("{before}{begin}{}{end}{after}", list(&tables().unwrap(), &api_pages()));
     if updates() {
         std::fs::write(&file, current).unwrap();
     } else {
@@ -219,25 +212,6 @@ fn places(method: &str, pages: &[Page]) -> (String, String) {
     (String::new(), String::new())
 }
 
-/// The method tables of a node with everything switched on, by path.
-pub(crate) fn tables() -> Vec<(String, Service)> {
-    let folder = tempfile::tempdir().unwrap();
-    let mut args: Vec<_> = ["esker", "dev", "--http-port", "0", "--evm-port", "0", "--data-dir"]
-        .map(Into::into)
-        .to_vec();
-    args.push(folder.path().as_os_str().to_owned());
-    args.extend(SWITCHES.map(Into::into));
-    let Ok(Invocation::Run(mode, flags)) = cli::parse(args) else { panic!("a command") };
-    let config = Config::load(mode, flags, []).unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let node = esker_node::Node::start(config).await.unwrap();
-        let services = node.routes().services();
-        node.stop().await.unwrap();
-        services
-    })
-}
-
 /// The pages of the APIs.
 pub(crate) fn api_pages() -> Vec<Page> {
     let files = files().into_iter().filter(|file| file.parent().unwrap().ends_with("docs/api"));
@@ -262,15 +236,6 @@ fn files() -> Vec<PathBuf> {
 fn name(file: &Path) -> String {
     let root = tests_path("..");
     file.strip_prefix(root).unwrap_or(file).display().to_string()
-}
-
-/// The name by which clients call a method at a path.
-fn full_name(path: &str, info: &MethodInfo) -> String {
-    format!("{}{}{}", info.namespace, separator(path), info.name)
-}
-
-fn separator(path: &str) -> char {
-    if path.ends_with(POSITIONAL) { '_' } else { '.' }
 }
 
 /// Whether a heading names a method.

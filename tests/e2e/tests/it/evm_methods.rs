@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use esker_e2e::tables::tables;
 use esker_e2e::{Socket, until};
 use serde_json::{Value, json};
 
-use crate::docs::tables;
 use crate::support::local;
 
 const RPC: &str = "/ext/bc/C/rpc";
@@ -47,7 +47,7 @@ fn walk(ask: &mut dyn FnMut(&str) -> String, account: &str) -> BTreeMap<String, 
     let values = prepare(ask, account);
     let cases = cases();
     let mut errors = BTreeMap::new();
-    for (path, service) in tables() {
+    for (path, service) in tables().unwrap() {
         for info in
             service.methods().filter(|info| path == RPC && NAMESPACES.contains(&info.namespace))
         {

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use esker_client::HttpReply;
 use esker_e2e::Node;
 use esker_e2e::docs::Page;
+use esker_e2e::tables::tables;
 use esker_rpc::UNTRUSTED_ORIGIN;
 use serde_json::{Value, json};
 
-use crate::docs::{api_pages, tables};
+use crate::docs::api_pages;
 use crate::support::local;
 
 const LOCAL: [&str; 3] = ["http://localhost:3000", "http://127.0.0.1:5173", "https://[::1]"];
@@ -46,7 +47,7 @@ fn requests_with_passwords(pages: &[Page]) -> BTreeSet<(String, String)> {
 fn every_method_with_a_password_and_every_admin_method_is_for_trusted_callers() {
     let requests = requests_with_passwords(&api_pages());
     let mut guarded = 0;
-    for (path, service) in tables() {
+    for (path, service) in tables().unwrap() {
         for info in service.methods() {
             let name = format!("{}.{}", info.namespace, info.name);
             let takes_password = requests

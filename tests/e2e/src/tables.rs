@@ -1,0 +1,47 @@
+//! The method tables of a node, as its own code has them.
+
+use anyhow::{Context, Result, bail};
+use esker_node::Config;
+use esker_node::config::cli::{self, Invocation};
+use esker_rpc::{MethodInfo, Service};
+
+/// Everything that can be switched on.
+pub const SWITCHES: [&str; 3] =
+    ["--api-admin-enabled", "--api-keystore-enabled", "--index-enabled"];
+
+/// How the endpoints of the positional dialect end.
+const POSITIONAL: &str = "/rpc";
+
+/// The method tables of a development node with everything switched on, by path.
+pub fn tables() -> Result<Vec<(String, Service)>> {
+    let folder = tempfile::tempdir()?;
+    let mut args: Vec<_> = ["esker", "dev", "--http-port", "0", "--evm-port", "0", "--data-dir"]
+        .map(Into::into)
+        .to_vec();
+    args.push(folder.path().as_os_str().to_owned());
+    args.extend(SWITCHES.map(Into::into));
+    let Ok(Invocation::Run(mode, flags)) = cli::parse(args) else { bail!("no command that runs") };
+    let config = Config::load(mode, flags, []).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let node = esker_node::Node::start(config).await.context("the node does not start")?;
+        let services = node.routes().services();
+        node.stop().await.context("the node does not stop")?;
+        Ok(services)
+    })
+}
+
+/// The name by which clients call a method at a path.
+pub fn full_name(path: &str, info: &MethodInfo) -> String {
+    format!("{}{}{}", info.namespace, separator(path), info.name)
+}
+
+/// What stands between a namespace and a method at a path.
+pub fn separator(path: &str) -> char {
+    if is_positional(path) { '_' } else { '.' }
+}
+
+/// Whether methods at a path take lists of arguments.
+pub fn is_positional(path: &str) -> bool {
+    path.ends_with(POSITIONAL)
+}

@@ -1,0 +1,321 @@
+//! For each method what a request of a kilobyte can ask for: the largest answer, and the longest call.
+
+use esker_e2e::hostile::requests::ENDLESS;
+use serde_json::{Value, json};
+
+use super::stock::{Stock, USER};
+
+/// Where code of overrides lies.
+const CONTRACT: &str = "0x00000000000000000000000000000000000000aa";
+/// Returns 5,000,000 bytes of memory, about as much as there is gas for: an answer of 10 MB. PUSH4, PUSH1 0, RETURN.
+const RETURNS: &str = "0x63004c4b406000f3";
+/// Reverts with as many.
+const REVERTS: &str = "0x63004c4b406000fd";
+/// Returns 2,000,000, of which a simulation may return 12,000,000.
+const RETURNS_LESS: &str = "0x63001e84806000f3";
+/// Looks at the account that has the number of the gas left, over and over: JUMPDEST, GAS, BALANCE, POP, PUSH1 0, JUMP.
+const BALANCES: &str = "0x5b5a3150600056";
+/// Loads the slot that has the number of the gas left, over and over.
+const SLOTS: &str = "0x5b5a5450600056";
+
+/// The arguments of the method's demands; `None`: no row is there for it.
+pub(super) fn demands(method: &str, stock: &Stock) -> Option<Vec<Value>> {
+    let evm = || of_evm(method, stock);
+    let x = || of_x(method, stock);
+    evm().or_else(x).or_else(|| of_node(method, stock))
+}
+
+fn code(code: &str) -> Value {
+    json!({ CONTRACT: { "code": code } })
+}
+
+fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
+    let Stock { account, other, long, many, logs, .. } = stock;
+    let to = json!({ "to": CONTRACT });
+    let tx = json!({ "from": account, "to": other, "value": "0x1", "gas": "0x5208", "gasPrice": "0x77359400" });
+    let no_gas = json!({ "from": account, "data": "0x5b600056" });
+    let text = format!("0x{}", "ab".repeat(400));
+    let many_blocks: Vec<Value> = (0..6)
+        .map(|_| json!({ "stateOverrides": code(ENDLESS), "calls": [{ "to": CONTRACT }] }))
+        .collect();
+    let mut large_blocks = vec![json!({ "calls": [{ "to": CONTRACT }] }); 5];
+    large_blocks[0]["stateOverrides"] = code(RETURNS_LESS);
+    let keys: Vec<String> = (0..12).map(|n| format!("0x{n:064x}")).collect();
+    let far = json!({ "blockStateCalls": [{ "blockOverrides": { "number": "0x100" } }], "returnFullTransactions": true });
+    let rows = match method {
+        "evm_etherbase"
+        | "evm_coinbase"
+        | "evm_chainId"
+        | "evm_blockNumber"
+        | "evm_getChainConfig"
+        | "evm_blobBaseFee"
+        | "evm_config"
+        | "evm_getBadBlocks"
+        | "evm_gasPrice"
+        | "evm_baseFee"
+        | "evm_maxPriorityFeePerGas"
+        | "evm_suggestPriceOptions"
+        | "evm_syncing"
+        | "evm_accounts"
+        | "evm_requestAccounts"
+        | "evm_pendingTransactions"
+        | "evm_newPendingTransactionFilter"
+        | "evm_newBlockFilter"
+        | "net_listening"
+        | "net_peerCount"
+        | "net_version"
+        | "rpc_modules"
+        | "txpool_content"
+        | "txpool_inspect"
+        | "txpool_status"
+        | "web3_clientVersion"
+        | "anvil_getAutomine"
+        | "anvil_nodeInfo"
+        | "anvil_metadata"
+        | "hardhat_getAutomine"
+        | "hardhat_metadata" => vec![json!([])],
+        "evm_getBalance" | "evm_getAccount" | "evm_getAccountInfo" | "evm_getTransactionCount" => {
+            vec![json!([account, "latest"]), json!([account, "0x1"])]
+        }
+        "evm_getAssetBalance" => vec![json!([account, "latest", stock.asset])],
+        "evm_getCode" => vec![json!([stock.long_code, "latest"])],
+        "evm_getStorageAt" => vec![json!([stock.long_code, "0x0", "latest"])],
+        "evm_getProof" => vec![json!([stock.long_code, keys, "latest"])],
+        "evm_getHeaderByNumber" => vec![json!([long.number])],
+        "evm_getHeaderByHash" => vec![json!([long.hash])],
+        "evm_getBlockByNumber" => {
+            vec![json!([long.number, true]), json!([many.number, true]), json!([logs.number, true])]
+        }
+        "evm_getBlockByHash" => {
+            vec![json!([long.hash, true]), json!([many.hash, true]), json!([logs.hash, true])]
+        }
+        "evm_getBlockReceipts" => vec![json!([logs.number]), json!([many.hash])],
+        "evm_getUncleByBlockNumberAndIndex"
+        | "evm_getTransactionByBlockNumberAndIndex"
+        | "evm_getRawTransactionByBlockNumberAndIndex" => vec![json!([long.number, "0x0"])],
+        "evm_getUncleByBlockHashAndIndex"
+        | "evm_getTransactionByBlockHashAndIndex"
+        | "evm_getRawTransactionByBlockHashAndIndex" => vec![json!([long.hash, "0x0"])],
+        "evm_getUncleCountByBlockNumber" | "evm_getBlockTransactionCountByNumber" => {
+            vec![json!([many.number])]
+        }
+        "evm_getUncleCountByBlockHash" | "evm_getBlockTransactionCountByHash" => {
+            vec![json!([many.hash])]
+        }
+        "evm_getTransactionByHash" | "evm_getRawTransactionByHash" => {
+            vec![json!([long.tx]), json!([stock.waiting])]
+        }
+        "evm_getTransactionBySenderAndNonce" => {
+            vec![json!([account, "0x0"]), json!([account, "0xffff"])]
+        }
+        "evm_getTransactionReceipt" => vec![json!([logs.tx])],
+        "evm_newFilter" => vec![json!([{ "fromBlock": "0x0" }])],
+        "evm_uninstallFilter" => vec![json!(["0x1"])],
+        "evm_getFilterChanges" => stock.filters.iter().map(|id| json!([id])).collect(),
+        "evm_getFilterLogs" => vec![json!([stock.filters[0]])],
+        "evm_getLogs" => vec![
+            json!([{ "fromBlock": logs.number, "toBlock": logs.number }]),
+            json!([{ "fromBlock": "0x0" }]),
+        ],
+        "evm_feeHistory" => vec![json!(["0x800", "latest", (0..100).collect::<Vec<_>>()])],
+        "evm_call" => vec![
+            json!([to, "latest", code(RETURNS)]),
+            json!([to, "latest", code(REVERTS)]),
+            json!([to, "latest", code(ENDLESS)]),
+            json!([to, "latest", code(BALANCES)]),
+            json!([to, "latest", code(SLOTS)]),
+        ],
+        "evm_callDetailed" => vec![
+            json!([to, "latest", code(RETURNS)]),
+            json!([to, "latest", code(REVERTS)]),
+            json!([to, "latest", code(ENDLESS)]),
+        ],
+        "evm_estimateGas" => vec![
+            json!([to, "latest", code(ENDLESS)]),
+            json!([to, "latest", code(REVERTS)]),
+            json!([{ "data": BALANCES }]),
+        ],
+        "evm_createAccessList" => [BALANCES, SLOTS]
+            .map(|code| json!([{ "from": account, "data": code, "gas": "0xe00000" }]))
+            .into(),
+        "evm_simulateV1" => vec![
+            json!([{ "blockStateCalls": many_blocks }, "latest"]),
+            json!([{ "blockStateCalls": large_blocks }, "latest"]),
+            json!([far, "earliest"]),
+        ],
+        "evm_sendRawTransaction" => vec![json!([text])],
+        "evm_sendRawTransactionSync" => vec![json!([text, 1000])],
+        "evm_sendTransaction" => vec![json!([tx]), json!([no_gas])],
+        "evm_fillTransaction" => vec![json!([tx]), json!([no_gas])],
+        "evm_signTransaction" => {
+            let mut tx = tx;
+            tx["nonce"] = json!("0x1");
+            vec![json!([tx])]
+        }
+        "evm_resend" => {
+            let mut tx = tx;
+            tx["nonce"] = json!("0xf0000000");
+            vec![json!([tx, null, null])]
+        }
+        "evm_sign" => vec![json!([account, text])],
+        "personal_sign" => vec![json!([text, account])],
+        "evm_signTypedData_v4" => vec![json!([account, {
+            "types": {
+                "EIP712Domain": [{ "name": "name", "type": "string" }],
+                "M": [{ "name": "c", "type": "uint256[]" }],
+            },
+            "primaryType": "M",
+            "domain": { "name": "n" },
+            "message": { "c": vec![0; 250] },
+        }])],
+        "txpool_contentFrom" => vec![json!([stock.sender])],
+        "txpool_dropReason" => vec![json!([long.tx])],
+        "web3_sha3" => vec![json!([text])],
+        _ => return None,
+    };
+    Some(rows)
+}
+
+fn of_x(method: &str, stock: &Stock) -> Option<Vec<Value>> {
+    let Stock { owner, asset, x_tx, x_bytes, .. } = stock;
+    let (name, password) = USER;
+    let user = |more: Value| {
+        let mut user = json!({ "username": name, "password": password });
+        user.as_object_mut()?.extend(more.as_object()?.clone());
+        Some(user)
+    };
+    let to = &stock.user_address;
+    let holders = json!([{ "amount": 1, "address": to }]);
+    let minters = json!([{ "minters": [to], "threshold": 1 }]);
+    let payment = json!({ "amount": 1, "assetID": "NAT", "to": to });
+    let payments: Vec<_> = (0..6).map(|_| payment.clone()).collect();
+    let genesis = json!({ "asset": {
+        "name": "n", "symbol": "S", "denomination": 0,
+        "initialState": { "fixedCap": [{ "amount": 1, "address": "local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u" }] },
+    } });
+    let rows = match method {
+        "xvm.buildGenesis" => vec![json!({ "networkID": 12345, "genesisData": genesis })],
+        "xvm.getAddressTxs" => {
+            vec![json!({ "address": owner, "assetID": "NAT", "pageSize": 1024 })]
+        }
+        "xvm.getAllBalances" => vec![json!({ "address": owner, "includePartial": true })],
+        "xvm.getBalance" => {
+            vec![json!({ "address": owner, "assetID": "NAT", "includePartial": true })]
+        }
+        "xvm.getAssetDescription" => vec![json!({ "assetID": asset })],
+        "xvm.getBlock" => ["json", "hex"]
+            .map(|encoding| json!({ "blockID": stock.x_block, "encoding": encoding }))
+            .into(),
+        "xvm.getBlockByHeight" => {
+            ["json", "hex"].map(|encoding| json!({ "height": "2", "encoding": encoding })).into()
+        }
+        "xvm.getHeight" | "xvm.getTxFee" => vec![json!({})],
+        "xvm.getTx" => {
+            ["json", "hex"].map(|encoding| json!({ "txID": x_tx, "encoding": encoding })).into()
+        }
+        "xvm.getTxStatus" => vec![json!({ "txID": x_tx, "includeReason": true })],
+        "xvm.getUTXOs" => vec![json!({ "addresses": [owner], "limit": 1024 })],
+        "xvm.issueTx" | "wallet.issueTx" => vec![json!({ "tx": &x_bytes[..800] })],
+        "xvm.createAddress" | "xvm.listAddresses" => vec![user(json!({}))?],
+        "xvm.createAsset" | "xvm.createFixedCapAsset" => {
+            vec![user(json!({ "name": "N", "symbol": "S", "initialHolders": holders }))?]
+        }
+        "xvm.createNFTAsset" | "xvm.createVariableCapAsset" => {
+            vec![user(json!({ "name": "N", "symbol": "S", "minterSets": minters }))?]
+        }
+        "xvm.export" => vec![user(json!({ "amount": 1, "assetID": "NAT", "to": owner }))?],
+        "xvm.exportKey" => vec![user(json!({ "address": to }))?],
+        "xvm.import" => vec![user(json!({ "sourceChain": "C", "to": to }))?],
+        "xvm.importKey" => vec![user(json!({ "privateKey": esker_e2e::funds::FUNDED }))?],
+        "xvm.mint" => vec![user(json!({ "amount": 1, "assetID": asset, "to": to }))?],
+        "xvm.mintNFT" => vec![user(json!({ "assetID": asset, "payload": "0x00", "to": to }))?],
+        "xvm.send" | "wallet.send" => vec![user(payment)?],
+        "xvm.sendMultiple" | "wallet.sendMultiple" => vec![user(json!({ "outputs": payments }))?],
+        "xvm.sendNFT" => vec![user(json!({ "assetID": asset, "groupID": 0, "to": to }))?],
+        "nat.export" | "nat.exportNative" => {
+            vec![user(json!({ "amount": 1, "assetID": "NAT", "to": owner }))?]
+        }
+        "nat.exportKey" => vec![user(json!({ "address": stock.account }))?],
+        "nat.getAtomicTx" | "nat.getAtomicTxStatus" => vec![json!({ "txID": x_tx })],
+        "nat.getUTXOs" => {
+            vec![
+                json!({ "addresses": [owner.replace("X-", "C-")], "sourceChain": "X", "limit": 1024 }),
+            ]
+        }
+        "nat.import" | "nat.importNative" => {
+            vec![user(json!({ "sourceChain": "X", "to": stock.account }))?]
+        }
+        "nat.importKey" => vec![user(json!({ "privateKey": esker_e2e::funds::FUNDED }))?],
+        "nat.issueTx" => vec![json!({ "tx": &x_bytes[..800] })],
+        "nat.version" => vec![json!({})],
+        "keystore.createUser" => vec![json!({ "username": name, "password": password })],
+        "keystore.deleteUser" => vec![json!({ "username": name, "password": "a wrong one" })],
+        "keystore.exportUser" => vec![user(json!({}))?],
+        "keystore.importUser" => {
+            let bytes = stock.exported.get(..700).unwrap_or(&stock.exported);
+            vec![user(json!({ "user": bytes }))?]
+        }
+        "keystore.listUsers" => vec![json!({})],
+        _ => return None,
+    };
+    Some(rows)
+}
+
+fn of_node(method: &str, stock: &Stock) -> Option<Vec<Value>> {
+    let p_owner = stock.owner.replace("X-", "P-");
+    let rows = match method {
+        "health.health"
+        | "health.readiness"
+        | "health.liveness"
+        | "info.getNetworkID"
+        | "info.getNetworkName"
+        | "info.getNodeVersion"
+        | "info.getNodeID"
+        | "info.getNodeIP"
+        | "info.peers"
+        | "info.uptime"
+        | "info.getVMs"
+        | "info.getTxFee"
+        | "info.upgrades"
+        | "info.acps"
+        | "platform.getHeight"
+        | "platform.getTimestamp"
+        | "platform.getFeeConfig"
+        | "platform.getFeeState"
+        | "platform.getMinStake"
+        | "platform.getStakingAssetID"
+        | "platform.getBlockchains"
+        | "platform.getSubnets"
+        | "platform.getCurrentValidators"
+        | "platform.getCurrentSupply"
+        | "platform.validates" => vec![json!({})],
+        "info.getBlockchainID" => vec![json!({ "alias": "X" })],
+        "info.isBootstrapped" => vec![json!({ "chain": "X" })],
+        "platform.getBlockchainStatus" | "platform.validatedBy" => {
+            vec![json!({ "blockchainID": stock.asset })]
+        }
+        "platform.getTxStatus" => vec![json!({ "txID": stock.x_tx })],
+        "platform.getValidatorsAt" => vec![json!({ "height": "0" })],
+        "platform.issueTx" => vec![json!({ "tx": &stock.x_bytes[..800] })],
+        "platform.getBalance" => vec![json!({ "addresses": [p_owner] })],
+        "platform.getUTXOs" => {
+            vec![json!({ "addresses": [p_owner], "sourceChain": "X", "limit": 1024 })]
+        }
+        "index.getLastAccepted" => vec![json!({ "encoding": "hex" })],
+        "index.getContainerByIndex" => vec![json!({ "index": "1", "encoding": "hex" })],
+        "index.getContainerByID" | "index.getIndex" | "index.isAccepted" => {
+            vec![json!({ "id": stock.x_block, "encoding": "hex" })]
+        }
+        "index.getContainerRange" => {
+            vec![json!({ "startIndex": "0", "numToFetch": 1024, "encoding": "hex" })]
+        }
+        // What they change belongs to whoever runs the node.
+        "admin.alias" => vec![json!({ "endpoint": "bc/X", "alias": "x".repeat(400) })],
+        "admin.aliasChain" => vec![json!({ "chain": "X", "alias": "y".repeat(400) })],
+        "admin.getChainAliases" => vec![json!({ "chain": stock.asset })],
+        "admin.getLoggerLevel" => vec![json!({})],
+        "admin.setLoggerLevel" => vec![json!({ "loggerName": "X", "logLevel": "info" })],
+        _ => return None,
+    };
+    Some(rows)
+}
