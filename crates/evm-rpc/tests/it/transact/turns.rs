@@ -14,6 +14,8 @@ use super::world::World;
 const HELD: Address = address!("0x8db97c7cece249c2b98bdc0226cc4c2a57bf52fc");
 /// A place of nobody.
 const NOBODY: &str = "0x00000000000000000000000000000000000000bb";
+/// Jobs that do not end.
+const JOBS: usize = 48;
 /// The most jobs that run on two processors while those of the first level do not end: two of it, and twice two that
 /// went on at the next. No long job begins then.
 const BEGINNING: usize = 6;
@@ -37,8 +39,8 @@ impl Deaf {
         let work = Work::new(WorkConfig { processors: 2, ..WorkConfig::default() });
         let go = Arc::new(AtomicBool::new(false));
         let mut jobs = Vec::new();
-        for n in 0..48 {
-            let client = work.client(Some([10, 0, 0, n].into()));
+        for _ in 0..JOBS {
+            let client = work.client(None);
             let go = Arc::clone(&go);
             jobs.push(tokio::spawn(async move {
                 let wait = move || {
@@ -49,7 +51,7 @@ impl Deaf {
                 client.run(Lane::Long, wait).await.unwrap();
             }));
         }
-        while work.stats().running < BEGINNING {
+        while work.stats().waiting < JOBS - BEGINNING || work.stats().running < BEGINNING {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         Self { go, work, jobs }
