@@ -13,6 +13,7 @@ use esker_rpc::work::{
 use esker_rpc::{CallContext, Caller, GivenUp, MethodTable, NoArgs, RpcError, Service, object};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
+use serde::{Serialize, Serializer};
 
 /// What no test waits longer for.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -308,6 +309,48 @@ fn work_off_the_thread_counts_for_its_caller() {
     run(async {
         assert_eq!(call(&service, &client, "off").await, said("esker-work-0"));
         assert_eq!(call(&service, &client, "panics").await, failed("method handler crashed"));
+    });
+}
+
+#[test]
+fn a_large_reply_is_written_among_long_work() {
+    /// Writes where it is written, and so many letters.
+    struct Place(usize);
+
+    impl Serialize for Place {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let thread = std::thread::current();
+            let name = thread.name().unwrap_or_default();
+            let is_worker = name.starts_with("esker-work");
+            serializer.collect_str(&format_args!("{is_worker} {}", "x".repeat(self.0)))
+        }
+    }
+
+    let service = MethodTable::new("toy")
+        .on_list_sized(
+            "found",
+            |place: &Place| place.0,
+            |(): &(), (bytes,): (u64,)| {
+                if bytes == 0 { Err(RpcError::new("none")) } else { Ok(Place(bytes as usize)) }
+            },
+        )
+        .bind(Arc::new(()));
+    let server = positional::Server::new(service, Limits::default());
+    let work = work();
+    let caller = caller(&work.client(None));
+    run(async {
+        for (bytes, answer) in [
+            (0, r#""error":{"code":-32000,"message":"none"}"#),
+            (1, r#""result":"false x""#),
+            (64 * 1024, r#""result":"false x"#),
+            (64 * 1024 + 1, r#""result":"true x"#),
+        ] {
+            let body =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"toy_found","params":[{bytes}]}}"#);
+            let reply = server.answer(body.as_bytes(), None, &caller).await.into_bytes();
+            let reply = String::from_utf8(reply).unwrap();
+            assert!(reply.contains(answer) && reply.len() > bytes, "{bytes}: {reply:.200}");
+        }
     });
 }
 
