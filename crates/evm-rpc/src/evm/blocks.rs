@@ -40,7 +40,7 @@ pub(super) fn try_block_by_number(
     args: &(BlockNumber, bool),
 ) -> Option<Result<Option<BlockReply>, RpcError>> {
     let header = reads.header_by_number(args.0).ok()??;
-    is_small(&header).then(|| get_block_by_number(reads, args.clone(), &CallContext::new()))
+    is_small(&header).then(|| get_block_by_number(reads, *args, &CallContext::new()))
 }
 
 /// The same by its hash.
@@ -49,7 +49,7 @@ pub(super) fn try_block_by_hash(
     args: &(Hash, bool),
 ) -> Option<Result<Option<BlockReply>, RpcError>> {
     let header = reads.header_by_hash(args.0.0).ok()??;
-    is_small(&header).then(|| get_block_by_hash(reads, args.clone(), &CallContext::new()))
+    is_small(&header).then(|| get_block_by_hash(reads, *args, &CallContext::new()))
 }
 
 fn is_small(header: &SealedHeader) -> bool {

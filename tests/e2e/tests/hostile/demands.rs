@@ -143,10 +143,9 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
             json!([{ "blockStateCalls": large_blocks }, "latest"]),
             json!([far, "earliest"]),
         ],
-        "evm_sendRawTransaction" => vec![json!([text])],
+        "evm_sendRawTransaction" | "web3_sha3" => vec![json!([text])],
         "evm_sendRawTransactionSync" => vec![json!([text, 1000])],
-        "evm_sendTransaction" => vec![json!([tx]), json!([no_gas])],
-        "evm_fillTransaction" => vec![json!([tx]), json!([no_gas])],
+        "evm_sendTransaction" | "evm_fillTransaction" => vec![json!([tx]), json!([no_gas])],
         "evm_signTransaction" => {
             let mut tx = tx;
             tx["nonce"] = json!("0x1");
@@ -170,7 +169,6 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         }])],
         "txpool_contentFrom" => vec![json!([stock.sender])],
         "txpool_dropReason" => vec![json!([long.tx])],
-        "web3_sha3" => vec![json!([text])],
         _ => return None,
     };
     Some(rows)
@@ -209,14 +207,14 @@ fn of_x(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "xvm.getBlockByHeight" => {
             ["json", "hex"].map(|encoding| json!({ "height": "2", "encoding": encoding })).into()
         }
-        "xvm.getHeight" | "xvm.getTxFee" => vec![json!({})],
+        "xvm.getHeight" | "xvm.getTxFee" | "nat.version" | "keystore.listUsers" => vec![json!({})],
         "xvm.getTx" => {
             ["json", "hex"].map(|encoding| json!({ "txID": x_tx, "encoding": encoding })).into()
         }
         "xvm.getTxStatus" => vec![json!({ "txID": x_tx, "includeReason": true })],
         "xvm.getUTXOs" => vec![json!({ "addresses": [owner], "limit": 1024 })],
-        "xvm.issueTx" | "wallet.issueTx" => vec![json!({ "tx": &x_bytes[..800] })],
-        "xvm.createAddress" | "xvm.listAddresses" => vec![user(json!({}))?],
+        "xvm.issueTx" | "wallet.issueTx" | "nat.issueTx" => vec![json!({ "tx": &x_bytes[..800] })],
+        "xvm.createAddress" | "xvm.listAddresses" | "keystore.exportUser" => vec![user(json!({}))?],
         "xvm.createAsset" | "xvm.createFixedCapAsset" => {
             vec![user(json!({ "name": "N", "symbol": "S", "initialHolders": holders }))?]
         }
@@ -226,7 +224,9 @@ fn of_x(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "xvm.export" => vec![user(json!({ "amount": 1, "assetID": "NAT", "to": owner }))?],
         "xvm.exportKey" => vec![user(json!({ "address": to }))?],
         "xvm.import" => vec![user(json!({ "sourceChain": "C", "to": to }))?],
-        "xvm.importKey" => vec![user(json!({ "privateKey": esker_e2e::funds::FUNDED }))?],
+        "xvm.importKey" | "nat.importKey" => {
+            vec![user(json!({ "privateKey": esker_e2e::funds::key(7).to_text() }))?]
+        }
         "xvm.mint" => vec![user(json!({ "amount": 1, "assetID": asset, "to": to }))?],
         "xvm.mintNFT" => vec![user(json!({ "assetID": asset, "payload": "0x00", "to": to }))?],
         "xvm.send" | "wallet.send" => vec![user(payment)?],
@@ -245,17 +245,12 @@ fn of_x(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "nat.import" | "nat.importNative" => {
             vec![user(json!({ "sourceChain": "X", "to": stock.account }))?]
         }
-        "nat.importKey" => vec![user(json!({ "privateKey": esker_e2e::funds::FUNDED }))?],
-        "nat.issueTx" => vec![json!({ "tx": &x_bytes[..800] })],
-        "nat.version" => vec![json!({})],
         "keystore.createUser" => vec![json!({ "username": name, "password": password })],
         "keystore.deleteUser" => vec![json!({ "username": name, "password": "a wrong one" })],
-        "keystore.exportUser" => vec![user(json!({}))?],
         "keystore.importUser" => {
             let bytes = stock.exported.get(..700).unwrap_or(&stock.exported);
             vec![user(json!({ "user": bytes }))?]
         }
-        "keystore.listUsers" => vec![json!({})],
         _ => return None,
     };
     Some(rows)
@@ -264,7 +259,8 @@ fn of_x(method: &str, stock: &Stock) -> Option<Vec<Value>> {
 fn of_node(method: &str, stock: &Stock) -> Option<Vec<Value>> {
     let p_owner = stock.owner.replace("X-", "P-");
     let rows = match method {
-        "health.health"
+        "admin.getLoggerLevel"
+        | "health.health"
         | "health.readiness"
         | "health.liveness"
         | "info.getNetworkID"
@@ -313,7 +309,6 @@ fn of_node(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "admin.alias" => vec![json!({ "endpoint": "bc/X", "alias": "x".repeat(400) })],
         "admin.aliasChain" => vec![json!({ "chain": "X", "alias": "y".repeat(400) })],
         "admin.getChainAliases" => vec![json!({ "chain": stock.asset })],
-        "admin.getLoggerLevel" => vec![json!({})],
         "admin.setLoggerLevel" => vec![json!({ "loggerName": "X", "logLevel": "info" })],
         _ => return None,
     };

@@ -151,7 +151,8 @@ fn sweep(amounts: &Amounts, lasts: Duration) -> Vec<Figures> {
             errors: Vec::new(),
         };
         let bodies: Vec<_> = rows.iter().map(|params| body(&path, &method, params)).collect();
-        (watch.take_most(), honest.take_longest());
+        watch.take_most();
+        honest.take_longest();
         for body in &bodies {
             let mut wire = Wire::open(node.address()).unwrap();
             let begun = Instant::now();
