@@ -163,8 +163,8 @@ impl Method {
         };
         let mut unless_told_to_end = move |context: &CallContext| {
             let done = counted(context);
-            let must_begin_again = context.must_restart() || context.brief_has_ended();
-            (done.is_ok() || !must_begin_again).then_some(done)
+            let is_done = !context.brief_has_ended() && (done.is_ok() || !context.must_restart());
+            is_done.then_some(done)
         };
         let leaving = CancelOnDrop::new(context);
         let done = match context.client() {

@@ -277,6 +277,22 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.on_blocking(name, handler).since(since)
     }
 
+    /// [`MethodTable::on_blocking_with`] of a deprecated method.
+    #[must_use]
+    pub fn deprecated_blocking_with<P, R, F>(
+        self,
+        name: &'static str,
+        since: &'static str,
+        handler: F,
+    ) -> Self
+    where
+        P: DeserializeOwned + Clone + Send + 'static,
+        R: Serialize + 'static,
+        F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.on_blocking_with(name, handler).since(since)
+    }
+
     /// Every method registered so far is deprecated since that release, unless it already is.
     #[must_use]
     pub fn deprecate_all(mut self, since: &'static str) -> Self {

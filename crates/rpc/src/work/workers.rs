@@ -15,8 +15,8 @@ use super::queue::{Job, Queue, Task};
 use super::{Client, JobKind, Lane, Turn, usage};
 use crate::CallContext;
 
-/// How long a thread waits for work before it ends.
-const IDLE: Duration = Duration::from_secs(10);
+/// How long a thread waits for work before it ends. Not for long: what it allocated goes back to the system then.
+const IDLE: Duration = Duration::from_secs(2);
 /// How often it is looked for jobs that hold a place for too long, while others wait.
 const RELIEF_TICK: Duration = Duration::from_millis(20);
 /// A job is late that has not ended after so many times what its level allows.

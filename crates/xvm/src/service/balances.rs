@@ -1,6 +1,7 @@
 //! getBalance, getAllBalances.
 
 use esker_primitives::TxId;
+use esker_rpc::CallContext;
 use esker_rpc::wire::JsonU64;
 use esker_utxo::UtxoId;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::{Reply, lookup_asset, now_s, parse_balance_address};
 use crate::vm::Xvm;
 
-#[derive(Debug, Default, Deserialize)]
+/// UTXOs of an address that are added up among short work, at most.
+const MAX_BRIEF: usize = 512;
+
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct BalanceArgs {
     address: String,
@@ -17,7 +21,7 @@ pub(super) struct BalanceArgs {
     include_partial: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct BalanceReply {
     balance: JsonU64,
     #[serde(rename = "utxoIDs")]
@@ -52,10 +56,19 @@ pub(super) struct AssetBalance {
 }
 
 /// Units of one asset that an address holds, and the outputs that hold them.
-pub(super) fn get_balance(vm: &Xvm, args: BalanceArgs) -> Reply<BalanceReply> {
+pub(super) fn get_balance(
+    vm: &Xvm,
+    args: BalanceArgs,
+    context: &CallContext,
+) -> Reply<BalanceReply> {
     let address = parse_balance_address(vm, &args.address)?;
     let asset = lookup_asset(vm, &args.asset_id)?;
-    let balance = vm.view()?.balance(&address, &asset, args.include_partial, now_s(vm))?;
+    let view = vm.view()?;
+    if context.is_brief() && view.has_more_utxos(&address, MAX_BRIEF)? {
+        context.end_brief();
+        return Ok(BalanceReply::default());
+    }
+    let balance = view.balance(&address, &asset, args.include_partial, now_s(vm))?;
     let utxo_ids = balance.utxo_ids.into_iter().map(UtxoRef::from).collect();
     Ok(BalanceReply { balance: JsonU64(balance.amount), utxo_ids })
 }

@@ -48,7 +48,10 @@ pub fn methods() -> MethodTable<Xvm> {
         .deprecated_blocking("getAddressTxs", "v1.9.12", served(address_txs::get_address_txs))
         .deprecated_blocking("getAllBalances", "v1.9.12", served(balances::get_all_balances))
         .on("getAssetDescription", served(assets::get_asset_description))
-        .deprecated_blocking("getBalance", "v1.9.12", served(balances::get_balance))
+        .deprecated_blocking_with("getBalance", "v1.9.12", |vm, args, context| {
+            Ok(balances::get_balance(vm, args, context)?)
+        })
+        .short_first()
         .on_blocking("getBlock", served(blocks::get_block))
         .on_blocking("getBlockByHeight", served(blocks::get_block_by_height))
         .on("getHeight", served(blocks::get_height))

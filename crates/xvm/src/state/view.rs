@@ -215,6 +215,16 @@ impl<'a> View<'a> {
         balance.ok_or(BalanceError::Overflow)
     }
 
+    /// Has an address more UTXOs than that? No more of them are looked at.
+    pub fn has_more_utxos(&self, address: &ShortId, than: usize) -> Result<bool, BalanceError> {
+        let mut seen = 0;
+        self.visit_utxos_of(address, |_, _| {
+            seen = usize::saturating_add(seen, 1);
+            if seen > than { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(seen > than)
+    }
+
     /// The sums of an address's UTXOs by asset, counted as in [`Self::balance`]. Assets of which nothing is counted
     /// are left out.
     pub fn all_balances(
