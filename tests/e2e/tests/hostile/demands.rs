@@ -3,7 +3,7 @@
 use esker_e2e::hostile::requests::ENDLESS;
 use serde_json::{Value, json};
 
-use super::stock::{Stock, USER};
+use super::stock::{OTHER_USER, Stock, USER};
 
 /// Where code of overrides lies.
 const CONTRACT: &str = "0x00000000000000000000000000000000000000aa";
@@ -246,7 +246,7 @@ fn of_x(method: &str, stock: &Stock) -> Option<Vec<Value>> {
             vec![user(json!({ "sourceChain": "X", "to": stock.account }))?]
         }
         "keystore.createUser" => vec![json!({ "username": name, "password": password })],
-        "keystore.deleteUser" => vec![json!({ "username": name, "password": "a wrong one" })],
+        "keystore.deleteUser" => vec![json!({ "username": OTHER_USER, "password": "a wrong one" })],
         "keystore.importUser" => {
             let bytes = stock.exported.get(..700).unwrap_or(&stock.exported);
             vec![user(json!({ "user": bytes }))?]

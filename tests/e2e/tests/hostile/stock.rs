@@ -15,6 +15,9 @@ use crate::support::now_s;
 /// Name and password of the user.
 pub(super) const USER: (&str, &str) = ("alice", "Str0ng-Pass-W0rd!");
 
+/// A user whose password is guessed; who guesses has to wait then, also with the right one.
+pub(super) const OTHER_USER: &str = "bob";
+
 /// Init code of a contract that logs nothing 9,500 times: PUSH2, JUMPDEST, PUSH1 0, PUSH1 0, LOG0, PUSH1 1, SWAP1, SUB,
 /// DUP1, PUSH1 3, JUMPI, STOP.
 const LOGS: &str = "0x6012600c60003960126000f361251c5b60006000a0600190038060035700";
@@ -179,6 +182,8 @@ fn add_user(node: &Node, amounts: &Amounts) -> (String, String) {
     let user = json!({ "username": USER.0, "password": USER.1 });
     let mut rpc = node.rpc();
     let _: Value = rpc.call("/ext/keystore", "keystore.createUser", user.clone()).unwrap();
+    let other = json!({ "username": OTHER_USER, "password": USER.1 });
+    let _: Value = rpc.call("/ext/keystore", "keystore.createUser", other).unwrap();
     // The outputs of the X-Chain are the user's, too.
     let mut with_key = user.clone();
     with_key["privateKey"] = json!(key(7).to_text());
