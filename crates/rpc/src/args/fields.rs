@@ -23,7 +23,8 @@ impl<T: Argument> Slot for T {
 /// `go_type` is the struct's name in Go with its package; texts about a field show it without.
 ///
 /// ```
-/// use esker_rpc::{args::{Argument, ArgumentError, decode_struct}, esker_go_json::Document};
+/// use esker_go_json::Document;
+/// use esker_rpc::args::{Argument, ArgumentError, decode_struct};
 ///
 /// let (mut name, mut deep) = (String::new(), None::<bool>);
 /// let decode = |text: &'static str, name: &mut String, deep: &mut Option<bool>| {

@@ -6,7 +6,8 @@
 //! [`Argument`]; one that is a Go struct there lists its members in [`decode_struct`].
 //!
 //! ```
-//! use esker_rpc::{Params, args::FromParams, esker_go_json::Document};
+//! use esker_go_json::Document;
+//! use esker_rpc::{Params, args::FromParams};
 //!
 //! let list = Document::first(br#"["a", null]"#)?;
 //! let (text, flag): (String, Option<bool>) = FromParams::from_params(Params::List(list)).unwrap();

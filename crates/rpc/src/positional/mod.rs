@@ -11,7 +11,7 @@
 //!
 //! ```
 //! # use std::sync::Arc;
-//! use esker_rpc::{Caller, MethodTable, evm::{Limits, Server}};
+//! use esker_rpc::{Caller, MethodTable, positional::{Limits, Server}};
 //!
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
 //! # runtime.block_on(async {
