@@ -55,7 +55,7 @@ impl Node {
     pub async fn start(config: Config) -> Result<RunningNode, StartError> {
         let begun = Instant::now();
         let logs = logging::install(&config.log());
-        tell_what_is_odd(&config);
+        log_warnings(&config);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let metrics = Arc::new(Metrics::new());
 
@@ -165,7 +165,7 @@ impl Node {
 /// Port at which peers would reach the node; nobody listens there.
 const STAKING_PORT: u16 = 9651;
 
-fn tell_what_is_odd(config: &Config) {
+fn log_warnings(config: &Config) {
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }

@@ -32,7 +32,7 @@ const PENDING: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Pendin
 
 /// Where code runs that nobody signed: on the state after an accepted block.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct CallBlock {
     /// That block.
     pub(super) header: Arc<SealedHeader>,
     /// Does code see the block that would be built on it now, rather than this one?
@@ -169,9 +169,9 @@ fn create_access_list(
 
 impl Transact {
     /// The place of a block parameter: `pending` is the next block, on the state of the last one.
-    pub(super) fn place(&self, at: BlockNumberOrHash) -> Result<Place, RpcError> {
+    pub(super) fn place(&self, at: BlockNumberOrHash) -> Result<CallBlock, RpcError> {
         let header = self.reads.header_of_state(at)?;
-        Ok(Place { header, is_next: at == PENDING })
+        Ok(CallBlock { header, is_next: at == PENDING })
     }
 
     fn call(
@@ -220,7 +220,7 @@ impl Transact {
 
     fn estimate_at(
         &self,
-        place: &Place,
+        place: &CallBlock,
         site: &CallSite<'_>,
         request: &CallRequest,
         state: &StateOverrides,
@@ -251,7 +251,11 @@ impl Transact {
     }
 
     /// The estimate, where code runs for a moment at most.
-    fn try_estimate(&self, place: &Place, request: &CallRequest) -> Result<Option<u64>, RpcError> {
+    fn try_estimate(
+        &self,
+        place: &CallBlock,
+        request: &CallRequest,
+    ) -> Result<Option<u64>, RpcError> {
         let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
         self.run(place, request, bounds, |site, limits| {
             match self.estimate_at(place, site, request, &StateOverrides::default(), limits) {
@@ -280,7 +284,7 @@ impl Transact {
     /// Runs `work` on the state after a block, within the limits of calls.
     pub(super) fn at<R>(
         &self,
-        place: &Place,
+        place: &CallBlock,
         request: &CallRequest,
         context: &CallContext,
         work: impl FnOnce(&CallSite<'_>, &CallLimits<'_>) -> Result<R, CallError>,
@@ -303,7 +307,7 @@ impl Transact {
     /// Runs `work` on the state after a block, with no more memory than calls may have.
     fn run<R>(
         &self,
-        place: &Place,
+        place: &CallBlock,
         request: &CallRequest,
         bounds: Bounds<'_>,
         work: impl FnOnce(&CallSite<'_>, &CallLimits<'_>) -> Result<R, CallError>,

@@ -113,7 +113,7 @@ struct Members<'a> {
 }
 
 /// Where a transaction is, as far as it is anywhere.
-struct Place {
+struct Inclusion {
     block_hash: B256,
     number: u64,
     index: usize,
@@ -126,7 +126,7 @@ impl Serialize for TransactionReply {
             Source::Pooled(pooled) => members(pooled.tx(), pooled.sender(), None),
             Source::Accepted { block, index, from } => {
                 let header = &block.block.header;
-                let place = Place {
+                let place = Inclusion {
                     block_hash: block.hash,
                     number: header.number,
                     index: *index,
@@ -141,7 +141,7 @@ impl Serialize for TransactionReply {
     }
 }
 
-fn members<'a>(tx: &'a Transaction, from: Address, place: Option<&Place>) -> Members<'a> {
+fn members<'a>(tx: &'a Transaction, from: Address, place: Option<&Inclusion>) -> Members<'a> {
     let is_legacy = tx.is_legacy();
     let parity = u64::from(tx.signature().v());
     let chain_id = tx.chain_id().filter(|id| *id != 0);

@@ -48,7 +48,7 @@ pub struct Checkpoint(usize);
 
 /// An account as it was before and as it is now.
 #[derive(Clone, Debug, Default)]
-struct Held {
+struct CachedAccount {
     before: Option<AccountParts>,
     now: Option<AccountParts>,
     /// Is there storage in the view that still counts? Else slots not listed are zero.
@@ -57,24 +57,24 @@ struct Held {
     wiped: bool,
     /// Code that the view may not know.
     code: Option<(B256, Bytes)>,
-    slots: HashMap<U256, HeldSlot>,
+    slots: HashMap<U256, CachedSlot>,
     /// Slots set since the changes were taken last, where they are tracked.
     recent_slots: Vec<U256>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct HeldSlot {
+struct CachedSlot {
     /// What the view holds; zero in a wiped account.
     before: U256,
     now: U256,
 }
 
-impl Held {
+impl CachedAccount {
     fn change(&self) -> Option<AccountChange> {
         if self.now.is_none() && self.before.is_none() {
             return None;
         }
-        let changed = |slot: &HeldSlot| match self.wiped {
+        let changed = |slot: &CachedSlot| match self.wiped {
             true => !slot.now.is_zero(),
             false => slot.now != slot.before,
         };
@@ -124,8 +124,8 @@ impl Held {
 #[derive(Debug)]
 enum Undo {
     Account(Address, Option<AccountParts>, Option<(B256, Bytes)>),
-    Slot(Address, U256, Option<HeldSlot>),
-    Whole(Address, Box<Held>),
+    Slot(Address, U256, Option<CachedSlot>),
+    Whole(Address, Box<CachedAccount>),
 }
 
 /// Changes over a view of the state. Slots are those that the rules map storage keys to
@@ -134,7 +134,7 @@ pub struct StateOverlay<'a> {
     view: StateView<'a>,
     hashes: &'a dyn BlockHashes,
     codes: Arc<CodeCache>,
-    accounts: AddressMap<Held>,
+    accounts: AddressMap<CachedAccount>,
     new_codes: B256Map<Bytecode>,
     undo: Vec<Undo>,
     destroyed: U256,
@@ -194,7 +194,7 @@ impl<'a> StateOverlay<'a> {
         let recent = self.recent.as_mut().map(std::mem::take).unwrap_or_default();
         let mut changes = StateChanges::new();
         for address in recent {
-            let change = self.accounts.get_mut(&address).and_then(Held::take_change);
+            let change = self.accounts.get_mut(&address).and_then(CachedAccount::take_change);
             changes.extend(change.map(|change| (address, change)));
         }
         changes
@@ -206,7 +206,7 @@ impl<'a> StateOverlay<'a> {
         }
     }
 
-    fn held(&mut self, address: Address) -> Result<&mut Held, StateError> {
+    fn held(&mut self, address: Address) -> Result<&mut CachedAccount, StateError> {
         match self.accounts.entry(address) {
             Entry::Occupied(held) => Ok(held.into_mut()),
             Entry::Vacant(vacant) => {
@@ -218,7 +218,12 @@ impl<'a> StateOverlay<'a> {
                     is_multi_coin: account.is_multi_coin,
                 });
                 let stored = account.is_some_and(|a| a.storage_root != EMPTY_ROOT_HASH);
-                Ok(vacant.insert(Held { before, now: before, stored, ..Held::default() }))
+                Ok(vacant.insert(CachedAccount {
+                    before,
+                    now: before,
+                    stored,
+                    ..CachedAccount::default()
+                }))
             }
         }
     }
@@ -249,7 +254,7 @@ impl<'a> StateOverlay<'a> {
             return Ok(U256::ZERO);
         }
         let before = view.storage(&address, slot)?;
-        held.slots.insert(slot, HeldSlot { before, now: before });
+        held.slots.insert(slot, CachedSlot { before, now: before });
         Ok(before)
     }
 
@@ -325,7 +330,7 @@ impl<'a> StateOverlay<'a> {
             held.recent_slots.push(slot);
         }
         let was = held.slots.get(&slot).copied();
-        held.slots.entry(slot).or_insert(HeldSlot { before, now: value }).now = value;
+        held.slots.entry(slot).or_insert(CachedSlot { before, now: value }).now = value;
         self.undo.push(Undo::Slot(address, slot, was));
         Ok(())
     }
@@ -336,7 +341,7 @@ impl<'a> StateOverlay<'a> {
         let held = self.held(address)?;
         let whole = std::mem::take(held);
         let (before, now, code) = (whole.before, whole.now, whole.code.clone());
-        *held = Held { before, now, code, wiped: true, ..Held::default() };
+        *held = CachedAccount { before, now, code, wiped: true, ..CachedAccount::default() };
         self.undo.push(Undo::Whole(address, Box::new(whole)));
         Ok(())
     }
@@ -447,7 +452,7 @@ impl<'a> StateOverlay<'a> {
                 }
                 let held = held.slots.entry(key);
                 let original = slot.original_value();
-                held.or_insert(HeldSlot { before: original, now: original }).now =
+                held.or_insert(CachedSlot { before: original, now: original }).now =
                     slot.present_value();
             }
             let code_hash = if info.code_hash.is_zero() { KECCAK_EMPTY } else { info.code_hash };

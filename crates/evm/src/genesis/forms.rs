@@ -6,12 +6,12 @@ use esker_primitives::go::quote;
 
 /// Where a value stands, for the texts: the Go struct and the field.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct FieldPath {
     pub(super) struct_name: &'static str,
     pub(super) field: &'static str,
 }
 
-impl Place {
+impl FieldPath {
     pub(super) fn mismatch(self, value: &str, go_type: &str) -> String {
         let Self { struct_name, field } = self;
         format!(
@@ -43,7 +43,7 @@ pub(super) fn big_number(value: Document<'_>) -> Result<U256, String> {
 }
 
 /// `*big.Int`, as far as 256 bits: a JSON integer.
-pub(super) fn integer(value: Document<'_>, place: Place) -> Result<U256, String> {
+pub(super) fn integer(value: Document<'_>, place: FieldPath) -> Result<U256, String> {
     let text = String::from_utf8_lossy(value.as_bytes());
     let parsed = digits(&text, 10).and_then(|_| U256::from_str_radix(&text, 10).ok());
     parsed.ok_or_else(|| match value.kind() {
@@ -53,7 +53,7 @@ pub(super) fn integer(value: Document<'_>, place: Place) -> Result<U256, String>
 }
 
 /// `*uint64`: a JSON integer.
-pub(super) fn time(value: Document<'_>, place: Place) -> Result<u64, String> {
+pub(super) fn time(value: Document<'_>, place: FieldPath) -> Result<u64, String> {
     let text = String::from_utf8_lossy(value.as_bytes());
     digits(&text, 10).and_then(|_| text.parse().ok()).ok_or_else(|| match value.kind() {
         Kind::Number => place.mismatch(&format!("number {text}"), "uint64"),
@@ -62,25 +62,25 @@ pub(super) fn time(value: Document<'_>, place: Place) -> Result<u64, String> {
 }
 
 /// `hexutil.Bytes`.
-pub(super) fn bytes(value: Document<'_>, place: Place) -> Result<Bytes, String> {
+pub(super) fn bytes(value: Document<'_>, place: FieldPath) -> Result<Bytes, String> {
     const TYPE: &str = "hexutil.Bytes";
     let text = value.as_str().ok_or_else(|| place.mismatch("non-string", TYPE))?;
     prefixed(&text).map(Bytes::from).map_err(|fault| place.mismatch(fault, TYPE))
 }
 
 /// `common.Hash`.
-pub(super) fn hash(value: Document<'_>, place: Place) -> Result<B256, String> {
+pub(super) fn hash(value: Document<'_>, place: FieldPath) -> Result<B256, String> {
     fixed(value, place, "common.Hash").map(B256::new)
 }
 
 /// `common.Address`.
-pub(super) fn address(value: Document<'_>, place: Place) -> Result<Address, String> {
+pub(super) fn address(value: Document<'_>, place: FieldPath) -> Result<Address, String> {
     fixed(value, place, "common.Address").map(Address::new)
 }
 
 fn fixed<const N: usize>(
     value: Document<'_>,
-    place: Place,
+    place: FieldPath,
     go_type: &str,
 ) -> Result<[u8; N], String> {
     let text = value.as_str().ok_or_else(|| place.mismatch("non-string", go_type))?;

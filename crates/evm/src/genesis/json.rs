@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use alloy_primitives::{Address, B256, U256};
 use esker_go_json::{Document, Kind};
 
-use super::forms::{self, Place};
+use super::forms::{self, FieldPath};
 use super::{Genesis, GenesisAccount, GenesisError};
 use crate::rules::{ForkSchedule, Phase};
 
@@ -162,7 +162,7 @@ impl Fields {
     fn read(document: Document<'_>) -> Read<Self> {
         let mut fields = Self::default();
         members(document, |name, value| {
-            let place = |field| Place { struct_name: STRUCT, field };
+            let place = |field| FieldPath { struct_name: STRUCT, field };
             match name.to_ascii_lowercase().as_str() {
                 "config" => fields.config = Some(config(value)?),
                 "nonce" => fields.nonce = forms::number(value)?,
@@ -187,7 +187,7 @@ impl Fields {
     }
 }
 
-fn object(value: Document<'_>, place: Place, go_type: &str) -> Read<()> {
+fn object(value: Document<'_>, place: FieldPath, go_type: &str) -> Read<()> {
     match value.kind() {
         Kind::Object => Ok(()),
         kind => Err(place.mismatch(forms::kind_name(kind), go_type)),
@@ -196,10 +196,10 @@ fn object(value: Document<'_>, place: Place, go_type: &str) -> Read<()> {
 
 fn config(value: Document<'_>) -> Read<GenesisConfig> {
     const CONFIG: &str = "ChainConfig";
-    object(value, Place { struct_name: STRUCT, field: "config" }, "params.ChainConfig")?;
+    object(value, FieldPath { struct_name: STRUCT, field: "config" }, "params.ChainConfig")?;
     let mut config = GenesisConfig::default();
     members(value, |name, value| {
-        let place = |field| Place { struct_name: CONFIG, field };
+        let place = |field| FieldPath { struct_name: CONFIG, field };
         if name.eq_ignore_ascii_case("chainId") {
             let place = place("chainId");
             let id = forms::integer(value, place)?;
@@ -219,7 +219,7 @@ fn config(value: Document<'_>) -> Read<GenesisConfig> {
 
 fn alloc(value: Document<'_>) -> Read<BTreeMap<Address, GenesisAccount>> {
     let go_type = "map[common.UnprefixedAddress]core.GenesisAccount";
-    object(value, Place { struct_name: STRUCT, field: "alloc" }, go_type)?;
+    object(value, FieldPath { struct_name: STRUCT, field: "alloc" }, go_type)?;
     let mut accounts = BTreeMap::new();
     members(value, |name, value| {
         let address = forms::key(name, "UnprefixedAddress", false).map(Address::new)?;
@@ -231,10 +231,10 @@ fn alloc(value: Document<'_>) -> Read<BTreeMap<Address, GenesisAccount>> {
 
 fn account(value: Document<'_>) -> Read<GenesisAccount> {
     const ACCOUNT: &str = "GenesisAccount";
-    object(value, Place { struct_name: STRUCT, field: "alloc" }, "core.GenesisAccount")?;
+    object(value, FieldPath { struct_name: STRUCT, field: "alloc" }, "core.GenesisAccount")?;
     let (mut account, mut balance) = (GenesisAccount::default(), None);
     members(value, |name, value| {
-        let place = |field| Place { struct_name: ACCOUNT, field };
+        let place = |field| FieldPath { struct_name: ACCOUNT, field };
         match name.to_ascii_lowercase().as_str() {
             "balance" => balance = Some(forms::big_number(value)?),
             "nonce" => account.nonce = forms::number(value)?,

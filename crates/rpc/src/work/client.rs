@@ -10,7 +10,7 @@ use std::time::Duration;
 use esker_primitives::sync::Mutex;
 use tokio::sync::Notify;
 
-use super::memory::{Held, MAX_UNREAD, MemoryError, Share};
+use super::memory::{ConnectionReplies, MAX_UNREAD, MemoryError, Share};
 use super::usage::{Usage, micros};
 use super::{Lane, Work};
 use crate::ClientAddress;
@@ -41,7 +41,7 @@ pub(super) struct Account {
     /// Jobs of the client that run.
     pub(super) running: AtomicUsize,
     level: AtomicUsize,
-    pub(super) held: Held,
+    pub(super) held: ConnectionReplies,
     /// Something that was held has been written.
     pub(super) written: Notify,
 }
@@ -84,7 +84,7 @@ impl Client {
             likely_us: [(); 2].map(|()| AtomicU64::new(micros(FIRST_LIKELY))),
             running: AtomicUsize::new(0),
             level: AtomicUsize::new(0),
-            held: Held::default(),
+            held: ConnectionReplies::default(),
             written: Notify::new(),
         }))
     }

@@ -49,7 +49,7 @@ pub(super) struct ReplyMemory {
 
 /// The bytes of one connection's replies. Changed under the lock of the memory.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct ConnectionReplies {
     bytes: AtomicUsize,
     /// Those of them that are on their way to the client.
     unread: AtomicUsize,
@@ -74,7 +74,7 @@ pub struct ReplyBytes {
     share: Option<Share>,
 }
 
-impl Held {
+impl ConnectionReplies {
     pub(super) fn unread(&self) -> usize {
         self.unread.load(Ordering::Relaxed)
     }
