@@ -13,6 +13,12 @@ pub const MAX_BUNDLE_BLOCKS: usize = 1024;
 /// Most bytes of an encoded bundle.
 pub const MAX_BUNDLE_SIZE: usize = 64 * 1024 * 1024;
 
+/// The latest time of a bundle, Unix ms: the last moment of the year 9999.
+pub const MAX_BUNDLE_TIME_MS: u64 = 253_402_300_799_999;
+
+/// How far a bundle may be ahead of the clock of the node that verifies it, unless its parent is as far, in ms.
+pub const MAX_BUNDLE_AHEAD_MS: u64 = 10_000;
+
 /// At most one block of each chain, in the order in which the chains are declared. Blocks of one bundle
 /// never depend on each other: each sees shared memory as the parent bundle left it. A bundle without
 /// blocks is a heartbeat; it changes no chain.
@@ -40,6 +46,14 @@ impl Bundle {
     /// sha256 of the encoding.
     pub fn id(&self) -> BundleId {
         Id::sha256(&self.to_versioned_bytes())
+    }
+
+    /// Bytes of the encoding.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        const HEAD: usize = 2 + 2 + Id::LEN + 8 + 8 + 4;
+        let blocks = self.blocks.iter().map(|(_, block)| ChainId::LEN + 4 + block.len());
+        blocks.fold(HEAD, usize::saturating_add)
     }
 
     /// Reads a bundle; total on any bytes.

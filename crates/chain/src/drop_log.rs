@@ -2,7 +2,7 @@
 //! across restarts.
 //!
 //! [`DropLog::add`] only touches memory. What was added reaches the store with the commit of the next block
-//! ([`DropLog::seal`], [`DropLog::sealed`]) or with one of its own ([`DropLog::save`]).
+//! ([`DropLog::extend_commit`], [`DropLog::on_committed`]) or with one of its own ([`DropLog::save`]).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use esker_primitives::TxId;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::sync::Mutex;
 use esker_storage::audit::{AuditError, Finding};
-use esker_storage::{KvRead, Scope, StorageResult, Store, Table, WriteSet};
+use esker_storage::{Draft, KvRead, Scope, StorageResult, Store, Table, WriteSet};
 
 use crate::audit::AuditSite;
 
@@ -110,8 +110,8 @@ pub struct Dropped {
 pub struct DropLog {
     tables: &'static DropTables,
     unsaved: Mutex<Unsaved>,
-    /// Number of the last record that a block's commit carries; 0 for none, else one more.
-    sealed: AtomicU64,
+    /// Number of the last record that the commit of blocks carries; 0 for none, else one more.
+    committing: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -125,7 +125,7 @@ impl DropLog {
     /// An empty log over these tables. `name` is that of its lock.
     pub fn new(tables: &'static DropTables, name: &'static str) -> Self {
         let unsaved = Mutex::new_named(name, Unsaved::default());
-        Self { tables, unsaved, sealed: AtomicU64::new(0) }
+        Self { tables, unsaved, committing: AtomicU64::new(0) }
     }
 
     /// Continues the numbers that the store has. Call it before anything is saved.
@@ -169,22 +169,23 @@ impl DropLog {
         !self.unsaved.lock().queue.is_empty()
     }
 
-    /// Adds what waits to the commit of a block, and makes room. [`Self::sealed`] says that it succeeded.
-    pub fn seal(
+    /// Adds what waits to the commit of blocks, and makes room. [`Self::on_committed`] says that it succeeded.
+    pub fn extend_commit(
         &self,
-        reader: &dyn KvRead,
         scope: Scope,
         now_ms: u64,
-        out: &mut WriteSet,
+        commit: &mut Draft<'_>,
     ) -> StorageResult<()> {
-        let last = self.write(reader, scope, now_ms, out)?;
-        self.sealed.store(last.map_or(0, |last| last.saturating_add(1)), Ordering::Release);
+        let mut out = WriteSet::new();
+        let last = self.write(&*commit, scope, now_ms, &mut out)?;
+        commit.writes.merge(&out);
+        self.committing.store(last.map_or(0, |last| last.saturating_add(1)), Ordering::Release);
         Ok(())
     }
 
-    /// The block of the last [`Self::seal`] is in the store.
-    pub fn sealed(&self) {
-        if let Some(last) = self.sealed.swap(0, Ordering::AcqRel).checked_sub(1) {
+    /// The commit of the last [`Self::extend_commit`] is in the store.
+    pub fn on_committed(&self) {
+        if let Some(last) = self.committing.swap(0, Ordering::AcqRel).checked_sub(1) {
             self.saved(last);
         }
     }
@@ -384,16 +385,17 @@ mod tests {
         let store = Store::memory().unwrap();
         let log = log();
         log.add(id(1), "no".into(), 1);
-        let mut out = WriteSet::new();
-        log.seal(store.snapshot().unwrap().as_ref(), SCOPE, 1, &mut out).unwrap();
+        let reader = store.snapshot().unwrap();
+        let mut failed = Draft::new(reader.as_ref());
+        log.extend_commit(SCOPE, 1, &mut failed).unwrap();
         log.add(id(2), "no".into(), 1);
         assert!(log.has_unsaved(), "still waits: the commit may fail");
-        let mut out = WriteSet::new();
-        log.seal(store.snapshot().unwrap().as_ref(), SCOPE, 1, &mut out).unwrap();
-        store.writer.commit_blocking(out).unwrap();
+        let mut commit = Draft::new(reader.as_ref());
+        log.extend_commit(SCOPE, 1, &mut commit).unwrap();
+        store.writer.commit_blocking(commit.into_writes()).unwrap();
         log.add(id(3), "later".into(), 1);
-        log.sealed();
-        log.sealed();
+        log.on_committed();
+        log.on_committed();
         assert_eq!(rows(&store), 2);
         assert!(log.has_unsaved(), "the third came after the block");
         for number in 1..=3 {

@@ -3,6 +3,8 @@
 use esker_storage::StorageError;
 use thiserror::Error;
 
+use crate::{BundleId, Verdict};
+
 /// A chain failed for a reason that lies in the node, not in a block or a request.
 #[derive(Debug, Error)]
 pub enum ChainError {
@@ -18,6 +20,29 @@ pub enum ChainError {
     /// The store belongs to another genesis or configuration.
     #[error("{0}")]
     Mismatch(String),
+    /// The machine takes no further bundle until one is made final or abandoned.
+    #[error("too many undecided bundles: {bundles} of {bytes} bytes")]
+    TooManyUndecided {
+        /// Undecided bundles.
+        bundles: usize,
+        /// Their bytes, and those of their write sets.
+        bytes: usize,
+    },
+    /// The machine was closed, or its thread has panicked.
+    #[error("the machine has stopped")]
+    Stopped,
+}
+
+impl ChainError {
+    /// Whether the same call may succeed later, without a restart.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Storage(error) => error.is_temporary(),
+            Self::TooManyUndecided { .. } => true,
+            Self::Corrupted(_) | Self::Genesis(_) | Self::Mismatch(_) | Self::Stopped => false,
+        }
+    }
 }
 
 /// Why a block was not taken.
@@ -45,8 +70,32 @@ impl From<StorageError> for BlockError {
     }
 }
 
-/// Why a bundle was not made final. Nothing was written unless the store itself failed half-way through
-/// its answer; a restart then shows the state before or after, never between.
+/// Why no bundle was built.
+#[derive(Debug, Error)]
+pub enum ProposeError {
+    /// The parent can't be built on.
+    #[error("cannot build on bundle {id}: {verdict}")]
+    Parent {
+        /// The parent.
+        id: BundleId,
+        /// What it is; never [`Verdict::Valid`].
+        verdict: Verdict,
+    },
+    /// The bundle was to have another height than follows from its parent.
+    #[error("a bundle of height {wanted} was asked for, its parent has {parent}")]
+    Height {
+        /// The height that was asked for.
+        wanted: u64,
+        /// The parent's.
+        parent: u64,
+    },
+    /// A chain or the store failed.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+}
+
+/// Why a bundle was not made final. Nothing of it was written unless the store itself failed half-way
+/// through its answer; a restart then shows the state before or after, never between.
 #[derive(Debug, Error)]
 pub enum FinalizeError {
     /// Another bundle is final at this height.
@@ -70,6 +119,14 @@ pub enum FinalizeError {
     /// The bundle is not valid on the final state.
     #[error("bundle is invalid: {0}")]
     Invalid(String),
+    /// The bundle was not verified yet and is ahead of the clock: the same call later may succeed.
+    #[error("bundle is ahead of the clock: {reason}")]
+    NotYet {
+        /// Unix time in ms to wait for.
+        until_ms: u64,
+        /// What is waited for.
+        reason: String,
+    },
     /// A chain or the store failed.
     #[error(transparent)]
     Chain(#[from] ChainError),

@@ -28,14 +28,16 @@ mod stored;
 pub mod tables;
 mod vm;
 
-pub use bundle::{Bundle, BundleId, MAX_BUNDLE_BLOCKS, MAX_BUNDLE_SIZE};
+pub use bundle::{
+    Bundle, BundleId, MAX_BUNDLE_AHEAD_MS, MAX_BUNDLE_BLOCKS, MAX_BUNDLE_SIZE, MAX_BUNDLE_TIME_MS,
+};
 pub use context::{Aliases, ChainContext, FixedAliases};
 pub use drop_log::{DropLog, DropRecord, DropTables, Dropped, MAX_AGE_MS, MAX_RECORDS};
 pub use engine::{
     ChainMachine, Engine, EngineError, EngineStatus, ProposeCtx, Role, Shutdown, ShutdownTrigger,
-    Stage, Verdict,
+    Verdict,
 };
-pub use error::{BlockError, ChainError, FinalizeError};
+pub use error::{BlockError, ChainError, FinalizeError, ProposeError};
 pub use machine::{AcceptedEvent, GenesisBundle, Machine, MachineConfig};
 pub use maintenance::{Maintenance, Wakeup};
 pub use vm::{

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use esker_primitives::BlockId;
 use esker_rpc::Service;
 use esker_rpc::positional::Server;
-use esker_storage::{KvRead, WriteSet};
+use esker_storage::{Draft, KvRead, WriteSet};
 
-use crate::{BlockError, ChainContext, ChainError, Stage};
+use crate::{BlockError, ChainContext, ChainError};
 
 /// A block with everything that accepting it changes.
 #[derive(Clone)]
@@ -26,7 +26,7 @@ pub struct ExecutedBlock {
     /// The block's bytes, as they travel and as they are stored.
     pub bytes: Bytes,
     /// What the block changes in the chain's state, its indexes and shared memory.
-    pub writes: WriteSet,
+    pub writes: Arc<WriteSet>,
     /// The chain's own form of the block, so that nothing is parsed twice.
     pub payload: Arc<dyn Any + Send + Sync>,
 }
@@ -147,18 +147,31 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
         at: &BuildContext,
     ) -> Result<ExecutedBlock, BlockError>;
 
-    /// Adds to the commit of a block what is no part of its validity: the time of acceptance (Unix ms),
-    /// the fate of transactions that it made impossible.
-    fn seal(&self, block: &ExecutedBlock, accepted_ms: u64, out: &mut WriteSet);
+    /// Adds to the commit of blocks what is no part of their validity: the time of acceptance (Unix ms), the fate of
+    /// transactions that they make impossible. The blocks follow each other; `commit` shows the accepted state before
+    /// the first of them, and what was added. The commit may still fail: nobody is to learn of it here.
+    fn extend_commit(
+        &self,
+        blocks: &[Arc<ExecutedBlock>],
+        accepted_ms: u64,
+        commit: &mut Draft<'_>,
+    );
 
-    /// The block is durable: caches, mempool and subscribers follow. `accepted_ms` is Unix ms.
-    fn accepted(&self, block: &Arc<ExecutedBlock>, accepted_ms: u64);
+    /// The block was executed and is being decided on. Called once for each bundle that holds it; for the same
+    /// bundle one call of [`Self::on_accepted`] or [`Self::on_rejected`] follows.
+    fn on_verified(&self, block: &Arc<ExecutedBlock>);
 
-    /// The block will never be accepted: its transactions return to the mempool.
-    fn dropped(&self, block: &Arc<ExecutedBlock>);
+    /// A quorum voted for a bundle that holds the block. Called once a bundle, if at all, after
+    /// [`Self::on_verified`].
+    fn on_notarized(&self, _block: &Arc<ExecutedBlock>) {}
 
-    /// The block was executed and is being decided on.
-    fn seen(&self, block: &Arc<ExecutedBlock>, stage: Stage);
+    /// The block is durable: caches, mempool and subscribers follow. `accepted_ms` is Unix ms. The store may show
+    /// later blocks of the same commit.
+    fn on_accepted(&self, block: &Arc<ExecutedBlock>, accepted_ms: u64);
+
+    /// A bundle that holds the block will never be final: its transactions return to the mempool, unless the
+    /// block was accepted with another bundle.
+    fn on_rejected(&self, block: &Arc<ExecutedBlock>);
 
     /// Bytes of the accepted block at a height.
     fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError>;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use esker_chain::{ChainMachine, Engine, EngineError, EngineStatus, Role, Shutdown, Stage};
+use esker_chain::{ChainMachine, Engine, EngineError, EngineStatus, Role, Shutdown};
 use tokio::sync::{Semaphore, watch};
 
 use crate::next::next_bundle;
@@ -52,7 +52,7 @@ impl Engine for Holding {
         mut stop: Shutdown,
     ) -> Result<(), EngineError> {
         while let Some(bundle) = next_bundle(machine.as_ref(), &mut stop).await? {
-            machine.seen(&bundle, Stage::Notarized);
+            machine.notarized(&bundle.id()).await?;
             self.held.send_replace(bundle.height);
             tokio::select! {
                 pass = self.passes.acquire() => pass

@@ -10,9 +10,9 @@ pub(crate) async fn next_bundle(
     let (height, parent) = machine.last_final();
     let at = ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
     let proposal = tokio::select! {
-        proposal = machine.propose(at) => proposal,
+        proposal = machine.propose(at) => proposal?,
         () = stop.wait() => return Ok(None),
     };
-    let none = || EngineError::Protocol("no bundle could be built".into());
+    let none = || EngineError::Protocol("there was no work at the end of time".into());
     proposal.map(Some).ok_or_else(none)
 }

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_primitives::sync::Mutex;
 
+use crate::kv::{Entry, Visitor};
 use crate::{KvRead, KvStore, StorageError, StorageResult, WriteSet};
 
 /// When a write fails: in both cases its caller gets an error.
@@ -20,6 +22,7 @@ pub enum FailPoint {
 #[derive(Debug)]
 pub struct FailingStore {
     inner: Arc<dyn KvStore>,
+    reads: Arc<Reads>,
     plan: Mutex<Plan>,
     reads_fail: Mutex<Option<StorageError>>,
     writes_fail: Mutex<Option<StorageError>>,
@@ -34,12 +37,56 @@ struct Plan {
     crashed: bool,
 }
 
+/// Reads of all snapshots, and which of them fails.
+#[derive(Debug, Default)]
+struct Reads {
+    count: AtomicU64,
+    /// 0 for none.
+    fails_at: AtomicU64,
+}
+
+impl Reads {
+    fn next(&self) -> StorageResult<()> {
+        let read = self.count.fetch_add(1, Ordering::SeqCst) + 1;
+        let fails = self.fails_at.compare_exchange(read, 0, Ordering::SeqCst, Ordering::SeqCst);
+        if fails.is_ok() { Err(StorageError::Injected) } else { Ok(()) }
+    }
+}
+
+/// A snapshot whose reads are counted, and one of which may fail.
+struct FailingReader {
+    inner: Box<dyn KvRead>,
+    reads: Arc<Reads>,
+}
+
+impl KvRead for FailingReader {
+    fn get_with(&self, key: &[u8], f: &mut dyn FnMut(&[u8])) -> StorageResult<bool> {
+        self.reads.next()?;
+        self.inner.get_with(key, f)
+    }
+
+    fn seek_back(&self, key: &[u8]) -> StorageResult<Option<Entry>> {
+        self.reads.next()?;
+        self.inner.seek_back(key)
+    }
+
+    fn scan(
+        &self,
+        prefix: &[u8],
+        from: Option<&[u8]>,
+        visit: &mut Visitor<'_>,
+    ) -> StorageResult<()> {
+        self.reads.next()?;
+        self.inner.scan(prefix, from, visit)
+    }
+}
+
 impl FailingStore {
     /// Passes everything on to `inner`, which can be used directly to see what a restart would find.
     #[must_use]
     pub fn new(inner: Arc<dyn KvStore>) -> Self {
         let (reads_fail, writes_fail) = (Mutex::default(), Mutex::default());
-        Self { inner, plan: Mutex::default(), reads_fail, writes_fail }
+        Self { inner, reads: Arc::default(), plan: Mutex::default(), reads_fail, writes_fail }
     }
 
     /// The `nth` write from now on (1 is the next) fails once.
@@ -50,6 +97,17 @@ impl FailingStore {
     /// The `nth` write from now on (1 is the next) fails, and so does everything after it until [`Self::revive`].
     pub fn crash_at_nth_write(&self, nth: u64, point: FailPoint) {
         self.arm(nth, point, true);
+    }
+
+    /// The `nth` read from now on (1 is the next) fails once. A snapshot is a read, and each look into one.
+    pub fn fail_nth_read(&self, nth: u64) {
+        self.reads.fails_at.store(self.reads() + nth, Ordering::SeqCst);
+    }
+
+    /// Reads so far, failed ones included.
+    #[must_use]
+    pub fn reads(&self) -> u64 {
+        self.reads.count.load(Ordering::SeqCst)
     }
 
     /// Every snapshot fails with this error until it is taken back.
@@ -67,6 +125,7 @@ impl FailingStore {
         let mut plan = self.plan.lock();
         plan.fails_at = None;
         plan.crashed = false;
+        self.reads.fails_at.store(0, Ordering::SeqCst);
         self.refuse_writes(None);
         self.refuse_reads(None);
     }
@@ -105,11 +164,15 @@ impl KvStore for FailingStore {
         self.refuse_after_crash()?;
         match self.reads_fail.lock().clone() {
             Some(error) => Err(error),
-            None => self.inner.snapshot(),
+            None => {
+                self.reads.next()?;
+                let reads = Arc::clone(&self.reads);
+                Ok(Box::new(FailingReader { inner: self.inner.snapshot()?, reads }))
+            }
         }
     }
 
-    fn write(&self, batch: &WriteSet) -> StorageResult<()> {
+    fn write_all(&self, sets: &[&WriteSet]) -> StorageResult<()> {
         self.refuse_after_crash()?;
         let fails = {
             let mut plan = self.plan.lock();
@@ -123,10 +186,10 @@ impl KvStore for FailingStore {
             return Err(error);
         }
         match fails {
-            None => self.inner.write(batch),
+            None => self.inner.write_all(sets),
             Some(FailPoint::Before) => Err(StorageError::Injected),
             Some(FailPoint::After) => {
-                self.inner.write(batch)?;
+                self.inner.write_all(sets)?;
                 Err(StorageError::Injected)
             }
         }
@@ -216,6 +279,24 @@ mod tests {
         store.refuse_reads(StorageError::Injected);
         assert!(store.snapshot().is_err());
         store.refuse_reads(None);
+        store.snapshot().unwrap();
+    }
+
+    #[test]
+    fn one_read_fails_once() {
+        let store = FailingStore::new(Arc::new(MemoryStore::new()));
+        store.write(&set(b"1")).unwrap();
+        store.fail_nth_read(3);
+        let reader = store.snapshot().unwrap();
+        assert!(reader.contains(b"1").unwrap());
+        assert!(reader.contains(b"1").is_err());
+        assert!(reader.contains(b"1").unwrap());
+        assert!(reader.seek_back(b"2").unwrap().is_some());
+        assert_eq!(store.reads(), 5);
+        store.fail_nth_read(1);
+        assert!(store.snapshot().is_err());
+        store.fail_nth_read(1);
+        store.revive();
         store.snapshot().unwrap();
     }
 }

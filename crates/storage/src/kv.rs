@@ -73,7 +73,12 @@ pub trait KvStore: Send + Sync + Debug + 'static {
     fn snapshot(&self) -> StorageResult<Box<dyn KvRead>>;
 
     /// Applies the whole set or nothing. Durable before it returns if the store was opened so.
-    fn write(&self, batch: &WriteSet) -> StorageResult<()>;
+    fn write(&self, set: &WriteSet) -> StorageResult<()> {
+        self.write_all(&[set])
+    }
+
+    /// As [`Self::write`], of several sets in one transaction; the later ones win.
+    fn write_all(&self, sets: &[&WriteSet]) -> StorageResult<()>;
 
     /// Makes every write so far durable, whatever the store's mode.
     fn flush(&self) -> StorageResult<()> {

@@ -43,11 +43,11 @@ impl KvStore for MemoryStore {
         Ok(Box::new(MemorySnapshot(Arc::clone(&self.map.read()))))
     }
 
-    fn write(&self, batch: &WriteSet) -> StorageResult<()> {
-        batch.check()?;
+    fn write_all(&self, sets: &[&WriteSet]) -> StorageResult<()> {
+        sets.iter().try_for_each(|set| set.check())?;
         let mut shared = self.map.write();
         let map = Arc::make_mut(&mut shared);
-        for (key, value) in batch.iter() {
+        for (key, value) in sets.iter().flat_map(|set| set.iter()) {
             match value {
                 Some(value) => map.insert(key.into(), value.into()),
                 None => map.remove(key),

@@ -91,10 +91,10 @@ pub(crate) fn build(vm: &Xvm, parent: &dyn KvRead, at: &BuildContext) -> Result<
         place = next;
         for pooled in candidates {
             let Some(left) = room.checked_sub(pooled.tx.bytes().len()) else { break 'filling };
-            match apply(vm, &mut execution, &pooled) {
-                Ok(()) => room = left,
-                Err(Refused::Because(reason)) => refuse(vm, at, &pooled, reason, tip.height)?,
-                Err(Refused::Failed(error)) => return Err(error),
+            if apply(vm, &mut execution, &pooled)? {
+                room = left;
+            } else {
+                refuse(vm, at, &pooled)?;
             }
         }
     }
@@ -104,40 +104,34 @@ pub(crate) fn build(vm: &Xvm, parent: &dyn KvRead, at: &BuildContext) -> Result<
     Ok(Built::Block(Box::new(execution.build()?)))
 }
 
-/// Why the builder can't use a transaction.
-enum Refused {
-    Because(String),
-    Failed(ChainError),
-}
-
-fn apply(vm: &Xvm, execution: &mut BlockExecution<'_>, pooled: &Pooled) -> Result<(), Refused> {
-    if !pooled.well_formed {
-        syntactic::verify(&pooled.tx, vm.params())
-            .map_err(|error| Refused::Because(error.to_string()))?;
-    }
-    execution.apply(&pooled.tx).map_err(|error| match error {
-        ApplyError::Storage(error) => Refused::Failed(error.into()),
-        ApplyError::Rule(_) | ApplyError::ImportedTwice | ApplyError::ImportedByAncestor => {
-            Refused::Because(error.to_string())
-        }
-    })
-}
-
-/// Drops a transaction that can't follow, unless it is still valid on the accepted state and what waits: then
-/// undecided blocks are in its way, and may be abandoned.
-fn refuse(
+/// Adds a transaction to the block; false if it can't follow there.
+fn apply(
     vm: &Xvm,
-    at: &BuildContext,
+    execution: &mut BlockExecution<'_>,
     pooled: &Pooled,
-    reason: String,
-    height: u64,
-) -> Result<(), ChainError> {
-    if !at.ancestors.is_empty() {
-        let accepted = vm.context().store.snapshot()?;
-        if vm.is_valid_after_pool(&pooled.tx, accepted.as_ref(), at.now_ms / 1000)? {
-            return Ok(());
-        }
+) -> Result<bool, ChainError> {
+    if !pooled.well_formed && syntactic::verify(&pooled.tx, vm.params()).is_err() {
+        return Ok(false);
     }
+    match execution.apply(&pooled.tx) {
+        Ok(()) => Ok(true),
+        Err(ApplyError::Rule(_) | ApplyError::ImportedTwice | ApplyError::ImportedByAncestor) => {
+            Ok(false)
+        }
+        Err(ApplyError::Storage(error)) => Err(error.into()),
+    }
+}
+
+/// Rejects a transaction that can't follow, if it is invalid on the accepted state of now with what waits. Otherwise
+/// undecided blocks are in its way, or the block under construction, and may be abandoned.
+fn refuse(vm: &Xvm, at: &BuildContext, pooled: &Pooled) -> Result<(), ChainError> {
+    let accepted = vm.context().store.snapshot()?;
+    let now_s = at.now_ms / 1000;
+    let Some(reason) = vm.refusal_after_pool(pooled, accepted.as_ref(), now_s)? else {
+        return Ok(());
+    };
+    let height = ChainState::new(accepted.as_ref(), vm.scope()).tip()?.height;
+    drop(accepted);
     vm.reject_pooled(&pooled.tx, reason, height)
 }
 

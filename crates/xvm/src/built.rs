@@ -93,17 +93,24 @@ impl Xvm {
         Ok(Some(after))
     }
 
-    /// Whether a waiting transaction is valid on the state that `reader` shows, with what those before it produce.
-    pub(crate) fn is_valid_after_pool(
+    /// Why a waiting transaction is not valid on the state that `reader` shows, with what other waiting ones produce.
+    pub(crate) fn refusal_after_pool(
         &self,
-        tx: &Tx,
+        pooled: &Pooled,
         reader: &dyn KvRead,
         now_s: u64,
-    ) -> StorageResult<bool> {
-        let state = ChainState::new(reader, self.scope());
-        match self.after_parents(tx, state)? {
-            Some(after) => Ok(self.check_tx(tx, &after.state, now_s)?.is_ok()),
-            None => Ok(false),
+    ) -> StorageResult<Option<String>> {
+        let tx = &pooled.tx;
+        if !pooled.well_formed
+            && let Err(error) = syntactic::verify(tx, self.params())
+        {
+            return Ok(Some(error.to_string()));
         }
+        let state = ChainState::new(reader, self.scope());
+        let checked = match self.after_parents(tx, state)? {
+            Some(after) => self.check_tx(tx, &after.state, now_s)?,
+            None => self.check_tx(tx, reader, now_s)?,
+        };
+        Ok(checked.err().map(|error| error.to_string()))
     }
 }

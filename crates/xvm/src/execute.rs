@@ -10,7 +10,7 @@ use std::sync::Arc;
 use esker_chain::{BuildContext, ChainContext, ChainError, ExecutedBlock};
 use esker_primitives::codec::{Encode, VERSION_LEN};
 use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId};
-use esker_shared_memory::{Element, Requests};
+use esker_shared_memory::{Element, Requests, SharedMemoryError};
 use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageError, StorageResult};
 use esker_utxo::Utxo;
 
@@ -220,14 +220,20 @@ impl<'a> BlockExecution<'a> {
         let scope = self.rules.context.scope;
         write_block(&mut self.draft, scope, block)?;
         esker_shared_memory::apply(&mut self.draft, &self.rules.context.chain_id, &self.shared)
-            .map_err(|error| ChainError::Corrupted(error.to_string()))?;
+            .map_err(|error| match error {
+                SharedMemoryError::Storage(error) => error.into(),
+                SharedMemoryError::NotFound
+                | SharedMemoryError::DuplicatePut { .. }
+                | SharedMemoryError::DuplicateRemove { .. }
+                | SharedMemoryError::Length { .. } => ChainError::Corrupted(error.to_string()),
+            })?;
         Ok(ExecutedBlock {
             id: block.id(),
             parent_id: block.parent_id(),
             height: block.height(),
             timestamp_ms: block.time_s().saturating_mul(1000),
             bytes: block.bytes().clone(),
-            writes: self.draft.into_writes(),
+            writes: Arc::new(self.draft.into_writes()),
             payload: Arc::new(self.payload),
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! While it is complete, a block's rows go into the same commit as the block. When it is switched on over
 //! existing blocks, [`AddressIndex::step`] works them off in small commits of their own while the chain goes on;
-//! blocks accepted meanwhile are left to it, and the last step hands over under the lock that sealing takes.
+//! blocks accepted meanwhile are left to it, and the last step hands over under the lock that extending a commit takes.
 //! Positions of an address are so always those of the order of acceptance.
 
 use std::collections::{BTreeSet, HashMap};
@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use esker_chain::{ChainContext, ChainError, ExecutedBlock};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{AssetId, ShortId, TxId};
-use esker_storage::{KvRead, KvWrite, Scope, StorageResult, WriteSet};
+use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageResult, WriteSet};
 use lru::LruCache;
 
 use crate::block::Block;
@@ -53,7 +53,7 @@ pub(crate) struct AddressIndex {
 struct Live {
     /// Blocks add their own rows.
     complete: bool,
-    /// Height of the last block that was sealed without rows.
+    /// Height of the last block whose commit has no rows.
     skipped: Option<u64>,
     /// For the report of progress.
     indexed: u64,
@@ -102,13 +102,12 @@ impl AddressIndex {
         }
     }
 
-    /// Adds the rows of a block to its commit. `reader` shows the state before it.
-    pub(crate) fn seal(
+    /// Adds the rows of a block to its commit, which shows those of the blocks before it.
+    pub(crate) fn extend_commit(
         &self,
-        reader: &dyn KvRead,
         scope: Scope,
         block: &ExecutedBlock,
-        out: &mut WriteSet,
+        commit: &mut Draft<'_>,
     ) -> StorageResult<()> {
         if !self.on {
             return Ok(());
@@ -118,9 +117,9 @@ impl AddressIndex {
             live.skipped = Some(block.height);
             return Ok(());
         }
-        match block_rows(reader, scope, block) {
+        match block_rows(&*commit, scope, block) {
             Ok(rows) => {
-                out.merge(&rows);
+                commit.writes.merge(&rows);
                 Ok(())
             }
             Err(error) => {
@@ -144,10 +143,10 @@ impl AddressIndex {
         if self.copy_blocks(context, &mut cache)? {
             return Ok(true);
         }
-        // At the tip: finish while no block can be sealed. What was accepted since is little.
+        // At the tip: finish while no commit can be extended. What was accepted since is little.
         let mut live = self.live.lock();
         while self.copy_some(context, &mut cache, &mut live)? {}
-        // Sealed without rows, and not committed yet: come back when it is.
+        // In a commit without rows that is not done yet: come back when it is.
         if live.skipped.is_some_and(|skipped| skipped > live.indexed) {
             return Ok(false);
         }

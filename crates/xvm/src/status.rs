@@ -32,8 +32,9 @@ pub(crate) struct Undecided(Mutex<UndecidedBlocks>);
 
 #[derive(Debug, Default)]
 struct UndecidedBlocks {
-    blocks: HashMap<BlockId, Arc<ExecutedBlock>>,
-    /// How many of them hold a transaction.
+    /// Each with the number of undecided bundles that hold it.
+    blocks: HashMap<BlockId, (Arc<ExecutedBlock>, usize)>,
+    /// How many of the blocks hold a transaction.
     txs: HashMap<TxId, usize>,
 }
 
@@ -44,7 +45,9 @@ impl Undecided {
 
     pub(crate) fn add(&self, block: &Arc<ExecutedBlock>) {
         let mut inner = self.0.lock();
-        if inner.blocks.insert(block.id, Arc::clone(block)).is_none() {
+        let (_, bundles) = inner.blocks.entry(block.id).or_insert_with(|| (Arc::clone(block), 0));
+        *bundles = bundles.saturating_add(1);
+        if *bundles == 1 {
             for tx in BlockPayload::of(block).into_iter().flat_map(|payload| &payload.txs) {
                 let count = inner.txs.entry(tx.id()).or_default();
                 *count = count.saturating_add(1);
@@ -54,9 +57,12 @@ impl Undecided {
 
     pub(crate) fn remove(&self, block: &ExecutedBlock) {
         let mut inner = self.0.lock();
-        if inner.blocks.remove(&block.id).is_none() {
+        let Some((_, bundles)) = inner.blocks.get_mut(&block.id) else { return };
+        *bundles = bundles.saturating_sub(1);
+        if *bundles > 0 {
             return;
         }
+        inner.blocks.remove(&block.id);
         for tx in BlockPayload::of(block).into_iter().flat_map(|payload| &payload.txs) {
             if let Some(count) = inner.txs.get_mut(&tx.id()) {
                 *count = count.saturating_sub(1);
@@ -68,7 +74,7 @@ impl Undecided {
     }
 
     pub(crate) fn block(&self, id: &BlockId) -> Option<Arc<ExecutedBlock>> {
-        self.0.lock().blocks.get(id).cloned()
+        self.0.lock().blocks.get(id).map(|(block, _)| Arc::clone(block))
     }
 
     pub(crate) fn has_tx(&self, id: &TxId) -> bool {

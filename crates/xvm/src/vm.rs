@@ -6,11 +6,11 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use esker_chain::{
     BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, DropLog,
-    ExecutedBlock, Route, Stage, Wakeup,
+    ExecutedBlock, Route, Wakeup,
 };
 use esker_keystore::{Keystore, UserTurns};
 use esker_primitives::{Id, TxId};
-use esker_storage::{KvRead, Scope, StorageError, StorageResult, WriteSet};
+use esker_storage::{Draft, KvRead, Scope, StorageError, StorageResult, WriteSet};
 use esker_utxo::FxKind;
 
 use crate::assets::GenesisAssets;
@@ -210,22 +210,21 @@ impl Xvm {
         conflicts.into_iter().flat_map(lost).collect()
     }
 
-    fn seal_into(
+    fn add_index_rows(
         &self,
-        block: &ExecutedBlock,
+        blocks: &[Arc<ExecutedBlock>],
         accepted_ms: u64,
-        out: &mut WriteSet,
+        commit: &mut Draft<'_>,
     ) -> StorageResult<()> {
-        ACCEPTED_AT.put(out, self.scope(), &block.height, &accepted_ms);
-        // The state before this block is final, and no other block of this chain is being committed.
-        let reader = self.context.store.snapshot()?;
-        self.index.seal(reader.as_ref(), self.scope(), block, out)?;
-        if let Some(payload) = BlockPayload::of(block) {
-            for (id, reason) in self.made_impossible(payload) {
+        for block in blocks {
+            self.index.extend_commit(self.scope(), block, commit)?;
+            for (id, reason) in BlockPayload::of(block).iter().flat_map(|p| self.made_impossible(p))
+            {
+                // Unseen until the commit is done: the pool still has the transaction.
                 self.rejections.add(id, reason, accepted_ms);
             }
         }
-        self.rejections.seal(reader.as_ref(), self.scope(), accepted_ms, out)
+        self.rejections.extend_commit(self.scope(), accepted_ms, commit)
     }
 }
 
@@ -291,14 +290,23 @@ impl ChainVm for Xvm {
         builder::verify(self, parent, block, at)
     }
 
-    fn seal(&self, block: &ExecutedBlock, accepted_ms: u64, out: &mut WriteSet) {
+    fn extend_commit(
+        &self,
+        blocks: &[Arc<ExecutedBlock>],
+        accepted_ms: u64,
+        commit: &mut Draft<'_>,
+    ) {
+        for block in blocks {
+            ACCEPTED_AT.put(commit, self.scope(), &block.height, &accepted_ms);
+        }
         // What is missing here is no part of validity; the store itself will tell of its failure.
-        if let Err(error) = self.seal_into(block, accepted_ms, out) {
-            tracing::error!(%error, height = block.height, "a block is committed without its index rows");
+        if let Err(error) = self.add_index_rows(blocks, accepted_ms, commit) {
+            let height = blocks.last().map(|block| block.height);
+            tracing::error!(%error, height, "blocks are committed without their index rows");
         }
     }
 
-    fn accepted(&self, block: &Arc<ExecutedBlock>, accepted_ms: u64) {
+    fn on_accepted(&self, block: &Arc<ExecutedBlock>, accepted_ms: u64) {
         self.accepted_height.store(block.height, Ordering::Release);
         let Some(payload) = BlockPayload::of(block) else { return };
         let ids: Vec<TxId> = payload.txs.iter().map(Tx::id).collect();
@@ -308,12 +316,12 @@ impl ChainVm for Xvm {
         self.mempool.accepted(block.height, &ids, &payload.consumed);
         let impossible = self.made_impossible(payload);
         for (id, reason) in impossible {
-            // Those that came after sealing are new here, and saved with the next commit.
+            // Those that came after the commit was extended are new here, and saved with the next commit.
             self.rejections.add_once(id, reason, accepted_ms);
             self.mempool.remove([&id]);
             self.wallet_decided(&id);
         }
-        self.rejections.sealed();
+        self.rejections.on_committed();
         self.undecided.remove(block);
         for id in &ids {
             self.wallet_decided(id);
@@ -321,13 +329,11 @@ impl ChainVm for Xvm {
         self.maintenance.wake();
     }
 
-    fn dropped(&self, block: &Arc<ExecutedBlock>) {
+    fn on_rejected(&self, block: &Arc<ExecutedBlock>) {
         self.undecided.remove(block);
-        let Ok(reader) = self.context.store.snapshot() else { return };
-        let state = ChainState::new(reader.as_ref(), self.scope());
         for tx in BlockPayload::of(block).into_iter().flat_map(|payload| &payload.txs) {
-            // In the accepted block as well.
-            if state.has_tx(&tx.id()).unwrap_or(false) {
+            // In the accepted block as well. The builder asks again, should the store fail here.
+            if self.is_accepted(&tx.id()).unwrap_or(false) {
                 continue;
             }
             // Most never left the pool; those of other nodes' blocks are new to it. One that has become
@@ -339,7 +345,7 @@ impl ChainVm for Xvm {
         self.context.work.notify_one();
     }
 
-    fn seen(&self, block: &Arc<ExecutedBlock>, _stage: Stage) {
+    fn on_verified(&self, block: &Arc<ExecutedBlock>) {
         self.undecided.add(block);
     }
 

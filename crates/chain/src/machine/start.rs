@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use esker_primitives::Id;
 use esker_primitives::clock::Clock;
-use esker_primitives::sync::Mutex;
 use esker_storage::{KvRead, Scope, Store, WriteSet};
-use tokio::sync::{Notify, Semaphore, broadcast};
+use tokio::sync::Notify;
 
-use super::pending::Pending;
-use super::{EVENT_BACKLOG, GenesisBundle, Machine, MachineConfig};
+use super::core::Core;
+use super::owner::Owner;
+use super::tree::Tree;
+use super::{GenesisBundle, Machine, MachineConfig, Shared};
 use crate::tables::{BUNDLES, BundleRecord, CHAINS, POSITION, Position};
-use crate::{Bundle, ChainError, ChainVm};
+use crate::{Bundle, ChainError, ChainVm, Shutdown};
 
 impl Machine {
     /// Puts the chains together over a store. A chain that the store does not hold yet starts from its
@@ -30,8 +30,8 @@ impl Machine {
         config: MachineConfig,
     ) -> Result<Arc<Self>, ChainError> {
         write_missing_genesis(&chains, &store)?;
-        let reader = store.snapshot()?;
-        let reader = reader.as_ref();
+        let snapshot = store.snapshot()?;
+        let reader = snapshot.as_ref();
         for chain in &chains {
             chain.check(reader)?;
         }
@@ -39,27 +39,32 @@ impl Machine {
             Some(position) => position,
             None => write_first_bundle(&chains, &config.genesis, &store, reader)?,
         };
-        let machine = Self {
-            chains,
-            store: store.clone(),
-            clock,
-            work,
-            config,
-            genesis: Bundle {
-                version: Bundle::VERSION,
-                parent: Id::ZERO,
-                height: 0,
-                timestamp_ms: 0,
-                blocks: Vec::new(),
-            },
-            pending: Mutex::new_named("machine.pending", Pending::new(last)),
-            finalizing: Semaphore::new(1),
-            events: broadcast::channel(EVENT_BACKLOG).0,
-        };
-        let genesis = crate::ChainMachine::bundle_at(&machine, 0)?
+        drop(snapshot);
+        let genesis = super::bundle_at(&chains, &store, 0)?
             .ok_or_else(|| ChainError::Corrupted("the first bundle is missing".into()))?
             .0;
-        Ok(Arc::new(Self { genesis, ..machine }))
+        let shared = Arc::new(Shared::new(last));
+        let (trigger, closing) = Shutdown::new();
+        let core = Core {
+            chains: chains.clone(),
+            store: store.clone(),
+            clock: Arc::clone(&clock),
+            config,
+            tree: Tree::new(last),
+            shared: Arc::clone(&shared),
+            closing,
+        };
+        let owner = Owner::spawn(core, trigger)?;
+        Ok(Arc::new(Self {
+            chains,
+            store,
+            clock,
+            genesis,
+            work,
+            proposals: Notify::new(),
+            shared,
+            owner,
+        }))
     }
 }
 

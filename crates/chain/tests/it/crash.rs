@@ -19,7 +19,7 @@ async fn crash(fail: impl FnOnce(&FailingStore)) -> (Option<u64>, Option<u64>, u
     toys[1].set(1, 20);
     let (_, parent) = machine.last_final();
     let at = ProposeCtx { height: 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
-    let bundle = machine.propose(at).await.unwrap();
+    let bundle = machine.propose(at).await.unwrap().unwrap();
     fail(&failing);
     machine.finalize(&bundle, None).await.unwrap_err();
     assert_eq!(machine.last_final().0, 0, "a failed write moves nothing in memory");

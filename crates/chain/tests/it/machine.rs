@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use esker_chain::{
-    Bundle, ChainMachine, ChainVm, FinalizeError, Machine, MachineConfig, ProposeCtx, Stage,
-    Verdict,
+    Bundle, ChainMachine, ChainVm, FinalizeError, MAX_BUNDLE_AHEAD_MS, MAX_BUNDLE_TIME_MS, Machine,
+    MachineConfig, ProposeCtx, Verdict,
 };
 use esker_primitives::{ChainId, Id};
 use esker_storage::MemoryStore;
@@ -15,31 +15,31 @@ pub(crate) fn open(world: &World, toys: &[Arc<Toy>]) -> Arc<Machine> {
     open_with(world, toys, MachineConfig { check_proposals: true, ..MachineConfig::default() })
 }
 
-fn open_with(world: &World, toys: &[Arc<Toy>], config: MachineConfig) -> Arc<Machine> {
+pub(crate) fn open_with(world: &World, toys: &[Arc<Toy>], config: MachineConfig) -> Arc<Machine> {
     let chains = toys.iter().map(|toy| Arc::clone(toy) as Arc<dyn ChainVm>).collect();
     Machine::open(chains, world.store.clone(), world.clock.clone(), world.work.clone(), config)
         .unwrap()
 }
 
-fn world(chains: u16) -> (World, Vec<Arc<Toy>>, Arc<Machine>) {
+pub(crate) fn world(chains: u16) -> (World, Vec<Arc<Toy>>, Arc<Machine>) {
     let world = World::on(Arc::new(MemoryStore::new()));
     let toys: Vec<_> = (1..=chains).map(|number| world.toy(number)).collect();
     let machine = open(&world, &toys);
     (world, toys, machine)
 }
 
-async fn propose(machine: &Machine) -> Bundle {
+pub(crate) async fn propose(machine: &Machine) -> Bundle {
     let (height, parent) = machine.last_final();
     propose_on(machine, parent, height + 1).await
 }
 
-async fn propose_on(machine: &Machine, parent: Id, height: u64) -> Bundle {
+pub(crate) async fn propose_on(machine: &Machine, parent: Id, height: u64) -> Bundle {
     let at = ProposeCtx { height, parent, ancestry: &[], wait_until_ms: u64::MAX };
-    machine.propose(at).await.unwrap()
+    machine.propose(at).await.unwrap().unwrap()
 }
 
 /// A bundle of one block that another node might have made.
-fn foreign(toy: &Toy, machine: &Machine, register: u64) -> Bundle {
+pub(crate) fn foreign(toy: &Toy, machine: &Machine, register: u64) -> Bundle {
     let (height, parent) = machine.last_final();
     let (last, _) = machine.bundle_at(height).unwrap().unwrap();
     let tip = Id::sha256(&last.blocks[0].1);
@@ -63,7 +63,7 @@ async fn a_proposal_becomes_final_and_is_found_again() {
     assert_eq!(machine.last_final(), (1, bundle.id()));
     let (found, proof) = machine.bundle_at(1).unwrap().unwrap();
     assert_eq!((found, proof.unwrap().as_ref()), (bundle, b"proof".as_slice()));
-    assert_eq!(toys[0].told(), [Told::Seen(1, Stage::Verified), Told::Accepted(1)]);
+    assert_eq!(toys[0].told(), [Told::Verified(1), Told::Accepted(1)]);
     assert!(machine.bundle_at(2).unwrap().is_none());
 }
 
@@ -96,7 +96,7 @@ async fn a_dropped_sibling_returns_its_work() {
     machine.finalize(&theirs, None).await.unwrap();
     assert_eq!((toys[0].get(1), toys[0].get(2)), (None, Some(7)));
     assert_eq!(machine.undecided(), 0, "the sibling's overlay is gone");
-    assert!(toys[0].told().ends_with(&[Told::Accepted(1), Told::Dropped(1)]));
+    assert!(toys[0].told().ends_with(&[Told::Accepted(1), Told::Rejected(1)]));
     let again = propose(&machine).await;
     machine.finalize(&again, None).await.unwrap();
     assert_eq!(toys[0].get(1), Some(10), "the dropped work is done in the next bundle");
@@ -139,7 +139,7 @@ async fn ancestry_is_executed_where_it_is_missing() {
     let second = propose_on(&maker, first.id(), 2).await;
 
     let (_world, _toys, machine) = world(1);
-    assert!(matches!(machine.verify(&[], &second).await.unwrap(), Verdict::Invalid(_)));
+    assert_eq!(machine.verify(&[], &second).await.unwrap(), Verdict::ParentMissing);
     let ancestry = [first.clone()];
     assert_eq!(machine.verify(&ancestry, &second).await.unwrap(), Verdict::Valid);
     machine.finalize(&first, None).await.unwrap();
@@ -154,13 +154,14 @@ async fn the_form_of_a_bundle_is_checked() {
     let check = async |bundle: Bundle, text: &str| match machine.verify(&[], &bundle).await.unwrap()
     {
         Verdict::Invalid(reason) => assert!(reason.contains(text), "{reason}"),
-        Verdict::Valid => panic!("valid, not: {text}"),
+        other => panic!("{other:?}, not: {text}"),
     };
     let block = good.blocks[0].1.clone();
     let blocks = |ids: &[ChainId]| ids.iter().map(|id| (*id, block.clone())).collect();
     check(Bundle { version: 1, ..good.clone() }, "unknown bundle version 1").await;
     check(Bundle { height: 2, ..good.clone() }, "its parent has 0").await;
-    check(Bundle { parent: Id::sha256(b"x"), ..good.clone() }, "unknown parent bundle").await;
+    let never = Bundle { timestamp_ms: MAX_BUNDLE_TIME_MS + 1, ..good.clone() };
+    check(never, "after the year 9999").await;
     check(Bundle { blocks: blocks(&[Id::ZERO]), ..good.clone() }, "unknown chain").await;
     let (a, b) = (toys[0].id(), toys[1].id());
     check(Bundle { blocks: blocks(&[b, a]), ..good.clone() }, "order of the chains").await;
@@ -196,29 +197,53 @@ fn early(toy: &Toy, machine: &Machine) -> Bundle {
 }
 
 #[tokio::test]
-async fn an_early_block_is_waited_for() {
+async fn an_early_block_is_not_valid_yet_and_nobody_waits() {
     let (world, toys, machine) = world(1);
     let bundle = early(&toys[0], &machine);
-    let verifying = {
-        let (machine, bundle) = (Arc::clone(&machine), bundle.clone());
-        tokio::spawn(async move { machine.verify(&[], &bundle).await.unwrap() })
-    };
-    tokio::task::yield_now().await;
-    assert!(!verifying.is_finished());
+    let reason = "an op is early".to_owned();
+    let not_yet = Verdict::NotYet { until_ms: 1_005_000, reason };
+    assert_eq!(machine.verify(&[], &bundle).await.unwrap(), not_yet);
+    let refused = machine.finalize(&bundle, None).await;
+    assert!(
+        matches!(refused, Err(FinalizeError::NotYet { until_ms: 1_005_000, .. })),
+        "{refused:?}"
+    );
+    assert_eq!(machine.undecided(), 0);
     world.clock.advance(5_000);
-    assert_eq!(verifying.await.unwrap(), Verdict::Valid);
+    assert_eq!(machine.verify(&[], &bundle).await.unwrap(), Verdict::Valid);
 }
 
 #[tokio::test]
-async fn an_early_block_is_refused_where_nobody_waits() {
-    let (world, toys, _) = world(1);
-    let config = MachineConfig { wait_for_time: false, ..MachineConfig::default() };
-    let machine = open_with(&world, &toys, config);
-    let bundle = early(&toys[0], &machine);
-    let refused = Verdict::Invalid("an op is early".into());
-    assert_eq!(machine.verify(&[], &bundle).await.unwrap(), refused);
-    world.clock.advance(5_000);
-    assert_eq!(machine.verify(&[], &bundle).await.unwrap(), Verdict::Valid);
+async fn a_bundle_far_ahead_of_the_clock_is_not_valid_yet() {
+    let (world, toys, machine) = world(1);
+    let at = |timestamp_ms| Bundle { timestamp_ms, ..foreign(&toys[0], &machine, 1) };
+    let latest = 1_000_000 + MAX_BUNDLE_AHEAD_MS;
+    assert_eq!(machine.verify(&[], &at(latest)).await.unwrap(), Verdict::Valid);
+    for (time_ms, until_ms) in
+        [(latest + 1, 1_000_001), (MAX_BUNDLE_TIME_MS, MAX_BUNDLE_TIME_MS - MAX_BUNDLE_AHEAD_MS)]
+    {
+        let verdict = machine.verify(&[], &at(time_ms)).await.unwrap();
+        assert!(
+            matches!(verdict, Verdict::NotYet { until_ms: u, .. } if u == until_ms),
+            "{verdict:?}"
+        );
+    }
+    machine.finalize(&at(latest), None).await.unwrap();
+    // The clock is set back: a bundle as late as its parent is as good.
+    world.clock.set(500_000);
+    let (height, parent) = machine.last_final();
+    let beat = |timestamp_ms| Bundle {
+        version: 0,
+        parent,
+        height: height + 1,
+        timestamp_ms,
+        blocks: Vec::new(),
+    };
+    assert_eq!(machine.verify(&[], &beat(latest)).await.unwrap(), Verdict::Valid);
+    let later = machine.verify(&[], &beat(latest + 1)).await.unwrap();
+    assert!(matches!(later, Verdict::NotYet { .. }), "{later:?}");
+    let never = machine.verify(&[], &beat(u64::MAX)).await.unwrap();
+    assert!(matches!(never, Verdict::Invalid(_)), "{never:?}");
 }
 
 #[tokio::test]
@@ -228,7 +253,7 @@ async fn propose_waits_for_work_for_its_time_and_no_longer_than_told() {
     let at = ProposeCtx { height: 1, parent, ancestry: &[], wait_until_ms: 1_000_100 };
     let idle = {
         let machine = Arc::clone(&machine);
-        tokio::spawn(async move { machine.propose(at).await })
+        tokio::spawn(async move { machine.propose(at).await.unwrap() })
     };
     tokio::task::yield_now().await;
     world.clock.advance(100);

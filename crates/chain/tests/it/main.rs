@@ -4,6 +4,7 @@
 
 mod addresses;
 mod bundles;
+mod calls;
 mod crash;
 mod machine;
 mod toy;

@@ -1,22 +1,25 @@
 //! A chain that is small enough to see through: a block sets numbered registers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use esker_chain::{
     BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, ExecutedBlock,
-    FixedAliases, Route, Stage,
+    FixedAliases, Route,
 };
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::codec::{Reader, Writer};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, Id};
-use esker_storage::{KvRead, KvStore, Scope, Store, Table, WriteSet};
+use esker_storage::{Draft, KvRead, KvStore, Scope, Store, Table, WriteSet};
 use tokio::sync::Notify;
 
 /// Register number to value.
 pub(crate) const REGISTERS: Table<u64, u64> = Table::new(0x80, "register");
 const BLOCKS: Table<u64, Vec<u8>> = Table::new(0x81, "block");
+/// Ops of all accepted blocks: no part of validity, added to their commit.
+const TOTAL: Table<(), u64> = Table::new(0x83, "total");
 const TIP: Table<(), [u8; Id::LEN]> = Table::new(0x82, "tip");
 
 /// Sets a register, no earlier than a time. A register can't be set twice.
@@ -30,9 +33,10 @@ pub(crate) struct Op {
 /// What happened to the chain, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    Seen(u64, Stage),
+    Verified(u64),
+    Notarized(u64),
     Accepted(u64),
-    Dropped(u64),
+    Rejected(u64),
 }
 
 #[derive(Debug)]
@@ -40,6 +44,8 @@ pub(crate) struct Toy {
     context: ChainContext,
     pub(crate) queue: Mutex<Vec<Op>>,
     pub(crate) told: Mutex<Vec<Told>>,
+    /// How often it was asked for a block.
+    pub(crate) looks: AtomicU64,
 }
 
 /// What the chains of a test share.
@@ -78,6 +84,7 @@ impl World {
             context,
             queue: Mutex::new_named("toy.queue", Vec::new()),
             told: Mutex::new_named("toy.told", Vec::new()),
+            looks: AtomicU64::new(0),
         })
     }
 }
@@ -96,6 +103,9 @@ pub(crate) fn block_bytes(parent: &Id, height: u64, ops: &[Op]) -> Bytes {
 }
 
 impl Toy {
+    /// A block that the chain can't stand.
+    pub(crate) const PANICS: &[u8] = b"panic";
+
     pub(crate) fn id(&self) -> ChainId {
         self.context.chain_id
     }
@@ -113,6 +123,12 @@ impl Toy {
     pub(crate) fn get(&self, register: u64) -> Option<u64> {
         let reader = self.context.store.snapshot().unwrap();
         REGISTERS.get(reader.as_ref(), self.context.scope, &register).unwrap()
+    }
+
+    /// Ops of all accepted blocks.
+    pub(crate) fn total(&self) -> u64 {
+        let reader = self.context.store.snapshot().unwrap();
+        TOTAL.get(reader.as_ref(), self.context.scope, &()).unwrap().unwrap_or(0)
     }
 
     pub(crate) fn told(&self) -> Vec<Told> {
@@ -155,7 +171,15 @@ impl Toy {
         BLOCKS.put(&mut writes, scope, &height, &bytes.to_vec());
         TIP.put(&mut writes, scope, &(), id.as_bytes());
         let payload = Arc::new(ops);
-        Ok(ExecutedBlock { id, parent_id, height, timestamp_ms: 0, bytes, writes, payload })
+        Ok(ExecutedBlock {
+            id,
+            parent_id,
+            height,
+            timestamp_ms: 0,
+            bytes,
+            writes: Arc::new(writes),
+            payload,
+        })
     }
 }
 
@@ -179,6 +203,7 @@ impl ChainVm for Toy {
     }
 
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {
+        self.looks.fetch_add(1, Ordering::SeqCst);
         let mut queue = self.queue.lock();
         let (ready, wait): (Vec<Op>, Vec<Op>) =
             queue.iter().partition(|op| op.not_before_ms <= at.now_ms);
@@ -189,9 +214,13 @@ impl ChainVm for Toy {
         *queue = wait;
         let (tip, height) = self.tip(parent, at);
         let bytes = block_bytes(&tip, height + 1, &ready);
-        match self.execute(parent, bytes, ready, (tip, height + 1)) {
+        match self.execute(parent, bytes, ready.clone(), (tip, height + 1)) {
             Ok(block) => Ok(Built::Block(Box::new(block))),
-            Err(BlockError::Invalid(_)) => Ok(Built::Nothing),
+            Err(BlockError::Invalid(_)) => {
+                // On another parent they may do.
+                queue.extend(ready);
+                Ok(Built::Nothing)
+            }
             Err(error) => Err(ChainError::Corrupted(error.to_string())),
         }
     }
@@ -203,6 +232,7 @@ impl ChainVm for Toy {
         at: &BuildContext,
     ) -> Result<ExecutedBlock, BlockError> {
         let bad = |e: esker_primitives::codec::CodecError| BlockError::Invalid(e.to_string());
+        assert_ne!(block, Self::PANICS, "asked to");
         let mut r = Reader::new(block);
         let (parent_id, height) = (r.id().map_err(bad)?, r.u64().map_err(bad)?);
         let mut ops = Vec::new();
@@ -221,20 +251,28 @@ impl ChainVm for Toy {
         self.execute(parent, Bytes::copy_from_slice(block), ops, (parent_id, height))
     }
 
-    fn seal(&self, _: &ExecutedBlock, _: u64, _: &mut WriteSet) {}
+    fn extend_commit(&self, blocks: &[Arc<ExecutedBlock>], _: u64, commit: &mut Draft<'_>) {
+        let before = TOTAL.get(&*commit, self.context.scope, &()).unwrap().unwrap_or(0);
+        let ops = blocks.iter().map(|block| Self::ops(block).len() as u64).sum::<u64>();
+        TOTAL.put(commit, self.context.scope, &(), &(before + ops));
+    }
 
-    fn accepted(&self, block: &Arc<ExecutedBlock>, _: u64) {
+    fn on_accepted(&self, block: &Arc<ExecutedBlock>, _: u64) {
         self.told.lock().push(Told::Accepted(block.height));
     }
 
-    fn dropped(&self, block: &Arc<ExecutedBlock>) {
-        self.told.lock().push(Told::Dropped(block.height));
+    fn on_rejected(&self, block: &Arc<ExecutedBlock>) {
+        self.told.lock().push(Told::Rejected(block.height));
         self.queue.lock().extend(Self::ops(block));
         self.context.work.notify_one();
     }
 
-    fn seen(&self, block: &Arc<ExecutedBlock>, stage: Stage) {
-        self.told.lock().push(Told::Seen(block.height, stage));
+    fn on_verified(&self, block: &Arc<ExecutedBlock>) {
+        self.told.lock().push(Told::Verified(block.height));
+    }
+
+    fn on_notarized(&self, block: &Arc<ExecutedBlock>) {
+        self.told.lock().push(Told::Notarized(block.height));
     }
 
     fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use esker_chain::{
     ChainError, ChainMachine, ChainVm, Engine, EngineError, FinalizeError, Machine, MachineConfig,
-    Shutdown, Stage,
+    Shutdown,
 };
 use esker_engine::{Holding, Solo};
 use esker_storage::{FailingStore, MemoryStore, RetryPolicy, StorageError, Store};
@@ -87,7 +87,7 @@ async fn a_held_bundle_is_undecided_until_the_gate_opens() {
     toy.set(1, 10);
     gate.wait_for_held(1).await;
     assert_eq!((toy.get(1), machine.undecided()), (None, 1));
-    let seen = [Told::Seen(1, Stage::Verified), Told::Seen(1, Stage::Notarized)];
+    let seen = [Told::Verified(1), Told::Notarized(1)];
     assert_eq!(toy.told(), seen);
     gate.open_once();
     events.recv().await.unwrap();

@@ -8,6 +8,7 @@ use esker_evm::extension::{ExtDataView, NoExtension};
 use esker_evm::types::Block;
 use esker_evm_rpc::{Apis, Reads, evm};
 use esker_rpc::positional::{Limits, Server};
+use esker_storage::Draft;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -26,15 +27,21 @@ fn blocks() -> Vec<Vec<u8>> {
 /// Takes a block of someone else.
 async fn accept(world: &World, bytes: &[u8]) {
     let store = world.evm.context().store.clone();
-    let mut executed = {
+    let executed = {
         let reader = store.snapshot().unwrap();
         let at = BuildContext { now_ms: u64::MAX, ..BuildContext::default() };
         world.evm.verify(reader.as_ref(), bytes, &at).unwrap()
     };
-    let mut sealed = std::mem::take(&mut executed.writes);
-    world.evm.seal(&executed, 0, &mut sealed);
-    store.writer.commit(sealed).await.unwrap();
-    world.evm.accepted(&Arc::new(executed), 0);
+    let executed = Arc::new(executed);
+    let extension = {
+        let reader = store.snapshot().unwrap();
+        let mut commit = Draft::new(reader.as_ref());
+        world.evm.extend_commit(std::slice::from_ref(&executed), 0, &mut commit);
+        Arc::new(commit.into_writes())
+    };
+    let sets = vec![Arc::clone(&executed.writes), extension];
+    store.writer.commit_all_when_writable(sets).await.unwrap();
+    world.evm.on_accepted(&executed, 0);
 }
 
 #[tokio::test]

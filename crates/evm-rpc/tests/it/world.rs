@@ -114,7 +114,7 @@ pub(crate) async fn make_block(machine: &Machine, clock: &ManualClock, after_ms:
     clock.advance(after_ms);
     let (height, parent) = machine.last_final();
     let at = ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
-    let bundle = machine.propose(at).await.unwrap();
+    let bundle = machine.propose(at).await.unwrap().unwrap();
     machine.finalize(&bundle, None).await.unwrap();
 }
 

@@ -1,6 +1,7 @@
 //! Making a block from the pool.
 
 use alloy_primitives::{B256, Bytes, U256};
+use esker_chain::ChainError;
 use esker_storage::{Draft, WriteSet};
 
 use crate::executor::{BlockExecutor, Processed, TxError};
@@ -45,6 +46,20 @@ pub(super) enum BuildError {
     Extension(#[from] ExtError),
     #[error("the block that was made is invalid: {0}")]
     Invalid(Box<VerifyError>),
+}
+
+impl From<BuildError> for ChainError {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Execution(TxError::State(error))
+            | BuildError::Extension(ExtError::State(error)) => error.into(),
+            BuildError::Invalid(error) => match error.internal() {
+                Ok(error) => error.into(),
+                Err(error) => Self::Corrupted(BuildError::Invalid(Box::new(error)).to_string()),
+            },
+            other => Self::Corrupted(other.to_string()),
+        }
+    }
 }
 
 /// Fills a block at `time` (Unix s) on its parent.

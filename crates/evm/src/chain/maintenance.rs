@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_chain::{ChainVm as _, Maintenance, Wakeup};
-use esker_storage::{StorageResult, WriteSet};
+use esker_storage::{Draft, StorageResult};
 
 use super::Evm;
 
@@ -40,13 +40,10 @@ impl Evm {
         }
     }
 
-    /// Lets a block's commit take the reasons along.
-    pub(super) fn seal_drops(&self, now_ms: u64, out: &mut WriteSet) -> StorageResult<()> {
-        let context = self.context();
-        if !self.drop_logs().any(esker_chain::DropLog::has_unsaved) {
-            return Ok(());
-        }
-        let reader = context.store.snapshot()?;
-        self.drop_logs().try_for_each(|log| log.seal(reader.as_ref(), context.scope, now_ms, out))
+    /// Lets the commit of blocks take the reasons along.
+    pub(super) fn save_drops_with(&self, now_ms: u64, commit: &mut Draft<'_>) -> StorageResult<()> {
+        let scope = self.context().scope;
+        let mut unsaved = self.drop_logs().filter(|log| log.has_unsaved());
+        unsaved.try_for_each(|log| log.extend_commit(scope, now_ms, commit))
     }
 }

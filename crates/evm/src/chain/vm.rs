@@ -10,11 +10,11 @@ use alloy_primitives::{Address, B256, U512};
 use bytes::Bytes;
 use esker_chain::{
     BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, DropLog,
-    ExecutedBlock, PoolFigures, Route, Stage,
+    ExecutedBlock, PoolFigures, Route,
 };
 use esker_primitives::Id;
 use esker_primitives::sync::{Mutex, RwLock};
-use esker_storage::{KvRead, WriteSet};
+use esker_storage::{Draft, KvRead, WriteSet};
 use tokio::sync::broadcast;
 
 use super::builder::{Draught, fill};
@@ -35,6 +35,7 @@ use crate::pool::{
     refuse_value,
 };
 use crate::state::{AccountChange, ApplyOptions, StateError, StoredSlot};
+use crate::trie::TrieError;
 use crate::types::{Block, Header, Receipt, Transaction};
 use crate::verify::{BlockSite, VerifyError, verify_block};
 use crate::view::{BadBlock, SealedBlock, SealedHeader};
@@ -319,7 +320,7 @@ impl Evm {
             height: number,
             timestamp_ms: time.saturating_mul(1000),
             bytes,
-            writes,
+            writes: Arc::new(writes),
             payload: Arc::new(sealed),
         })
     }
@@ -404,6 +405,17 @@ impl From<ChainReadError> for ChainError {
     }
 }
 
+impl From<StateError> for ChainError {
+    fn from(error: StateError) -> Self {
+        match error {
+            StateError::Storage(error) | StateError::Trie(TrieError::Storage(error)) => {
+                error.into()
+            }
+            other => Self::Corrupted(other.to_string()),
+        }
+    }
+}
+
 impl ChainVm for Evm {
     fn context(&self) -> &ChainContext {
         &self.context
@@ -480,7 +492,7 @@ impl ChainVm for Evm {
         }
         let time = (at.now_ms / 1000).max(head.header.time);
         let filled = self.with_site(parent, &head, at, |site| fill(site, &self.pool, time));
-        match filled.map_err(|error| ChainError::Corrupted(error.to_string()))? {
+        match filled? {
             Draught::Block(filled) => {
                 let (block, processed, writes) = *filled;
                 let bytes = Bytes::from(self.params.rules.encode_block(&block));
@@ -516,10 +528,10 @@ impl ChainVm for Evm {
         let verified = self.with_site(parent, &head, at, |site| {
             verify_block(site, &block, None, &known, &mut writes)
         });
-        let processed = match verified {
+        let processed = match verified.map_err(VerifyError::internal) {
             Ok(processed) => processed,
-            Err(VerifyError::State(StateError::Storage(error))) => return Err(error.into()),
-            Err(error) => {
+            Err(Ok(error)) => return Err(ChainError::from(error).into()),
+            Err(Err(error)) => {
                 let refused = invalid(&error);
                 self.remember_refused(block, bytes.len(), error.to_string());
                 return Err(refused);
@@ -528,20 +540,26 @@ impl ChainVm for Evm {
         Ok(self.seal_block(parent, block, bytes, processed, writes)?)
     }
 
-    fn seal(&self, block: &ExecutedBlock, accepted_ms: u64, out: &mut WriteSet) {
-        if let Some(sealed) = sealed(block) {
-            self.logs.seal(block.height, &sealed.block.header.bloom, out);
-        }
+    fn extend_commit(
+        &self,
+        blocks: &[Arc<ExecutedBlock>],
+        accepted_ms: u64,
+        commit: &mut Draft<'_>,
+    ) {
+        let blooms = blocks.iter().filter_map(|block| sealed(block));
+        let blooms = blooms.map(|sealed| (sealed.block.header.number, sealed.block.header.bloom));
+        self.logs.extend_commit(&blooms.collect::<Vec<_>>(), commit);
         // What is missing here is no part of validity; the store itself will tell of its failure.
-        if let Err(error) = self.seal_drops(accepted_ms, out) {
-            tracing::error!(%error, height = block.height, "a block is committed without reasons of drops");
+        if let Err(error) = self.save_drops_with(accepted_ms, commit) {
+            let height = blocks.last().map(|block| block.height);
+            tracing::error!(%error, height, "blocks are committed without reasons of drops");
         }
     }
 
-    fn accepted(&self, block: &Arc<ExecutedBlock>, _: u64) {
+    fn on_accepted(&self, block: &Arc<ExecutedBlock>, _: u64) {
         let Ok(sealed) = Arc::clone(&block.payload).downcast::<AcceptedBlock>() else { return };
         self.logs.accepted(block.height, &sealed.block.header.bloom);
-        self.drop_logs().for_each(DropLog::sealed);
+        self.drop_logs().for_each(DropLog::on_committed);
         let head = SealedHeader { header: sealed.block.header.clone(), hash: sealed.hash };
         *self.head.write() = Arc::new(head);
         self.extension.accepted(block.height, &sealed.block.ext_data);
@@ -554,7 +572,7 @@ impl ChainVm for Evm {
         }
     }
 
-    fn dropped(&self, block: &Arc<ExecutedBlock>) {
+    fn on_rejected(&self, block: &Arc<ExecutedBlock>) {
         let Some(sealed) = sealed(block) else { return };
         for tx in &sealed.block.transactions {
             // Those made here never left the pool; of the others, those that are still valid join it.
@@ -564,10 +582,9 @@ impl ChainVm for Evm {
         self.context.work.notify_one();
     }
 
-    fn seen(&self, block: &Arc<ExecutedBlock>, stage: Stage) {
-        match (stage, sealed(block)) {
-            (Stage::Verified, Some(sealed)) => self.extension.undecided(&sealed.block.ext_data),
-            (Stage::Verified, None) | (Stage::Notarized, _) => {}
+    fn on_verified(&self, block: &Arc<ExecutedBlock>) {
+        if let Some(sealed) = sealed(block) {
+            self.extension.undecided(&sealed.block.ext_data);
         }
     }
 

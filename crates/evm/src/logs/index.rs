@@ -81,15 +81,18 @@ impl LogIndex {
         Ok(())
     }
 
-    /// Adds the rows of a section to the commit of the block that completes it.
-    pub fn seal(&self, height: u64, bloom: &Bloom, out: &mut WriteSet) {
-        if !completes(height) {
-            return;
-        }
+    /// Adds the rows of sections to the commit of the blocks that complete them: heights with blooms, the next after
+    /// the last accepted block first.
+    pub fn extend_commit(&self, blocks: &[(u64, Bloom)], out: &mut impl KvWrite) {
         let tail = Arc::clone(&self.tail.read());
-        debug_assert_eq!(tail.first, height / SECTION * SECTION, "blocks come one after the other");
-        let blooms = tail.blooms.iter().map(|(at, bloom)| (*at, bloom));
-        self.write(height / SECTION, blooms.chain([(height, bloom)]), out);
+        for (last, _) in blocks.iter().filter(|(height, _)| completes(*height)) {
+            let section = last / SECTION;
+            let is_in = |height: u64| height / SECTION == section && height <= *last;
+            let before = tail.blooms.iter().filter(|(height, _)| is_in(*height));
+            let here = blocks.iter().filter(|(height, _)| is_in(*height));
+            let blooms = before.map(|(at, bloom)| (*at, bloom));
+            self.write(section, blooms.chain(here.map(|(at, bloom)| (*at, bloom))), out);
+        }
     }
 
     /// The block at this height, with this bloom, is in the store.

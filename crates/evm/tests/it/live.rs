@@ -113,7 +113,7 @@ fn signed(tx: TxEip1559) -> Transaction {
 async fn propose(world: &World) -> Bundle {
     let (height, parent) = world.machine.last_final();
     let at = ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
-    world.machine.propose(at).await.unwrap()
+    world.machine.propose(at).await.unwrap().unwrap()
 }
 
 async fn accept(world: &World) -> Bundle {
@@ -179,7 +179,7 @@ async fn a_block_is_shown_once_it_is_the_head() {
     assert_eq!(evm.height_of(block_hash).unwrap(), None);
     assert!(stored(&world, 1).is_none());
     assert_eq!(balance(&world, Address::repeat_byte(7)), U256::ZERO);
-    evm.accepted(&block, START_MS);
+    evm.on_accepted(&block, START_MS);
     assert!(evm.location(hash).unwrap().is_some());
     assert_eq!(evm.height_of(block_hash).unwrap(), Some(1));
     assert_eq!(stored(&world, 1).unwrap().hash, block_hash);
@@ -198,7 +198,7 @@ async fn blocks_in_quick_succession_wait_until_their_tips_pay() {
         tokio::spawn(async move {
             let at =
                 ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
-            machine.propose(at).await.unwrap()
+            machine.propose(at).await.unwrap().unwrap()
         })
     };
     tokio::task::yield_now().await;

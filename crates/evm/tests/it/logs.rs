@@ -33,7 +33,7 @@ impl Chain {
 
     fn accept(&mut self, bloom: Bloom) {
         let (height, mut out) = (self.blooms.len() as u64, WriteSet::new());
-        self.index.seal(height, &bloom, &mut out);
+        self.index.extend_commit(&[(height, bloom)], &mut out);
         self.store.writer.commit_blocking(out).unwrap();
         self.index.accepted(height, &bloom);
         self.blooms.push(bloom);

@@ -160,7 +160,7 @@ fn altered(world: &World, bundle: &Bundle, ext_data: Vec<u8>, gas: u64) -> Bundl
 async fn refused(world: &World, bundle: &Bundle) -> String {
     match world.machine.verify(&[], bundle).await.unwrap() {
         Verdict::Invalid(reason) => reason,
-        Verdict::Valid => panic!("it is valid"),
+        other => panic!("{other:?}"),
     }
 }
 

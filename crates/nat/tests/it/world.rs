@@ -126,11 +126,7 @@ impl World {
         let evm =
             Evm::new(c, params, EvmConfig::default(), evm_genesis, extension.clone()).unwrap();
         let nat = Nat::new(evm.clone(), extension);
-        let config = MachineConfig {
-            check_proposals: true,
-            wait_for_time: false,
-            ..MachineConfig::default()
-        };
+        let config = MachineConfig { check_proposals: true, ..MachineConfig::default() };
         let chains: Vec<Arc<dyn ChainVm>> = vec![x.clone(), evm];
         let machine = Machine::open(chains, store.clone(), clock.clone(), work, config).unwrap();
         Self { store, clock, machine, x, nat }
@@ -168,7 +164,7 @@ impl World {
                 self.machine.finalize(&bundle, None).await.unwrap();
                 Ok(())
             }
-            Verdict::Invalid(reason) => Err(reason),
+            other => Err(other.to_string()),
         }
     }
 
@@ -180,7 +176,7 @@ impl World {
             ancestry: &[],
             wait_until_ms: self.clock.now_ms(),
         };
-        self.machine.propose(at).await
+        self.machine.propose(at).await.unwrap()
     }
 
     pub(crate) fn last(&self) -> Bundle {

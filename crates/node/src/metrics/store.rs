@@ -28,9 +28,9 @@ impl KvStore for MeteredStore {
         self.store.snapshot()
     }
 
-    fn write(&self, batch: &WriteSet) -> StorageResult<()> {
+    fn write_all(&self, sets: &[&WriteSet]) -> StorageResult<()> {
         let start = Instant::now();
-        let written = self.store.write(batch);
+        let written = self.store.write_all(sets);
         self.metrics.commit_seconds.observe(start.elapsed().as_secs_f64());
         let outcome = if written.is_ok() { "ok" } else { "failed" };
         self.metrics.commits.with_label_values(&[outcome]).inc();

@@ -35,8 +35,7 @@ impl Offline {
             return Err(OfflineError::NoFolder);
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        // Blocks come from elsewhere: those of the future are refused.
-        let machine = MachineConfig { wait_for_time: false, ..MachineConfig::default() };
+        let machine = MachineConfig::default();
         let (store, chains) = open_offline(config, &Keystore::disabled(), &clock, machine)?;
         Ok(Self { store, clock, chains })
     }

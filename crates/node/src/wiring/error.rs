@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use esker_chain::{ChainError, EngineError, FinalizeError};
+use esker_chain::{ChainError, EngineError, FinalizeError, ProposeError};
 use esker_storage::StorageError;
 use thiserror::Error;
 
@@ -109,7 +109,9 @@ impl StartError {
             | Self::Logs { .. } => exit_code::CONFIG,
             Self::Chain(error)
             | Self::Engine(
-                EngineError::Chain(error) | EngineError::Finalize(FinalizeError::Chain(error)),
+                EngineError::Chain(error)
+                | EngineError::Propose(ProposeError::Chain(error))
+                | EngineError::Finalize(FinalizeError::Chain(error)),
             ) => of_chain(error),
             Self::Identity(_)
             | Self::Write { .. }
@@ -142,6 +144,7 @@ const fn of_chain(error: &ChainError) -> u8 {
         ChainError::Storage(error) => of_storage(error),
         ChainError::Corrupted(_) => exit_code::DAMAGED,
         ChainError::Genesis(_) | ChainError::Mismatch(_) => exit_code::CONFIG,
+        ChainError::TooManyUndecided { .. } | ChainError::Stopped => exit_code::FAILURE,
     }
 }
 

@@ -57,14 +57,14 @@ impl Environment {
 
     /// Writes the set in one transaction. After an error nothing of it is in the store, unless the environment is
     /// broken: then that shows when the file is opened again.
-    pub(super) fn write(&self, batch: &WriteSet) -> StorageResult<()> {
+    pub(super) fn write(&self, sets: &[&WriteSet]) -> StorageResult<()> {
         let in_context = |error| self.error(error);
         if self.unsynced.load(Ordering::Acquire) {
             self.env.force_sync().map_err(in_context)?;
             self.unsynced.store(false, Ordering::Release);
         }
         let mut txn = self.env.write_txn().map_err(in_context)?;
-        for (key, value) in batch.iter() {
+        for (key, value) in sets.iter().flat_map(|set| set.iter()) {
             match value {
                 Some(value) => self.db.put(&mut txn, key, value).map_err(in_context)?,
                 None => {

@@ -123,15 +123,16 @@ impl KvStore for LmdbStore {
         Ok(Box::new(snapshot))
     }
 
-    fn write(&self, batch: &WriteSet) -> StorageResult<()> {
-        batch.check()?;
-        self.check_room(batch.size_bytes())?;
+    fn write_all(&self, sets: &[&WriteSet]) -> StorageResult<()> {
+        sets.iter().try_for_each(|set| set.check())?;
+        let bytes = sets.iter().map(|set| set.size_bytes()).sum();
+        self.check_room(bytes)?;
         let env = self.env()?;
-        let written = env.write(batch);
+        let written = env.write(sets);
         if written.is_err() && env.is_broken() {
             self.give_up(env);
         }
-        written.map_err(|error| self.room.explain(error, batch.size_bytes()))
+        written.map_err(|error| self.room.explain(error, bytes))
     }
 
     fn flush(&self) -> StorageResult<()> {

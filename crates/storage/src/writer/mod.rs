@@ -57,9 +57,9 @@ pub struct Writer {
 type AfterCommit = Box<dyn FnOnce() + Send>;
 type Reply = oneshot::Sender<StorageResult<()>>;
 
-/// A set that was brought.
+/// What was brought: sets that are written together, the later ones over the earlier ones.
 struct Commit {
-    set: WriteSet,
+    sets: Vec<Arc<WriteSet>>,
     after: Option<AfterCommit>,
     reply: Reply,
     /// It waits while the store takes no writes.
@@ -103,7 +103,7 @@ impl Writer {
     /// Commits `set`: atomic, and durable when it returns if the store was opened so. A set that was brought is
     /// committed even if the caller stops waiting. Refused at once while the writer is suspended.
     pub async fn commit(&self, set: WriteSet) -> StorageResult<()> {
-        self.submit(set, None, false).await
+        self.submit(one(set), None, false).await
     }
 
     /// As [`Self::commit`]; `after` runs on the writer thread when the set is in the store and before any later set
@@ -113,18 +113,24 @@ impl Writer {
         set: WriteSet,
         after: impl FnOnce() + Send + 'static,
     ) -> StorageResult<()> {
-        self.submit(set, Some(Box::new(after)), false).await
+        self.submit(one(set), Some(Box::new(after)), false).await
     }
 
     /// As [`Self::commit`], of a set that has been decided on: while the writer is suspended it waits, and is tried
     /// again as it is until the store takes it or [`Self::stop_waiting`] is called.
     pub async fn commit_when_writable(&self, set: WriteSet) -> StorageResult<()> {
-        self.submit(set, None, true).await
+        self.submit(one(set), None, true).await
+    }
+
+    /// As [`Self::commit_when_writable`], of several sets in one transaction, the later ones over the earlier ones.
+    /// Nothing of them is copied.
+    pub async fn commit_all_when_writable(&self, sets: Vec<Arc<WriteSet>>) -> StorageResult<()> {
+        self.submit(sets, None, true).await
     }
 
     /// As [`Self::commit`], blocking the calling thread; not for the threads that serve connections.
     pub fn commit_blocking(&self, set: WriteSet) -> StorageResult<()> {
-        block_on(self.submit(set, None, false))
+        block_on(self.submit(one(set), None, false))
     }
 
     /// Why the writer is suspended, if it is: for whoever takes in what has to be written later.
@@ -168,16 +174,26 @@ impl Writer {
 
     async fn submit(
         &self,
-        set: WriteSet,
+        sets: Vec<Arc<WriteSet>>,
         after: Option<AfterCommit>,
         may_wait: bool,
     ) -> StorageResult<()> {
         // Refused here, so that it cannot fail the sets it would be grouped with.
-        set.check()?;
+        sets.iter().try_for_each(|set| set.check())?;
         let (reply, done) = oneshot::channel();
-        let job = Job::Commit(Commit { set, after, reply, may_wait });
+        let job = Job::Commit(Commit { sets, after, reply, may_wait });
         self.queue.send(job).await.map_err(|_| StorageError::Closed)?;
         done.await.map_err(|_| StorageError::Closed)?
+    }
+}
+
+fn one(set: WriteSet) -> Vec<Arc<WriteSet>> {
+    vec![Arc::new(set)]
+}
+
+impl Commit {
+    fn size_bytes(&self) -> usize {
+        self.sets.iter().map(|set| set.size_bytes()).sum()
     }
 }
 

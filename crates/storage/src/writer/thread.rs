@@ -112,12 +112,12 @@ impl WriterThread {
 
     /// The set with those that wait behind it, as far as they fit.
     fn gather(&mut self, first: Commit) -> Vec<Commit> {
-        let mut bytes = first.set.size_bytes();
+        let mut bytes = first.size_bytes();
         let mut group = vec![first];
         while group.len() < GROUP_LEN && bytes < GROUP_BYTES {
             match self.jobs.try_recv() {
                 Ok(Job::Commit(commit)) => {
-                    bytes += commit.set.size_bytes();
+                    bytes += commit.size_bytes();
                     group.push(commit);
                 }
                 Ok(Job::StopWaiting) => self.stop_waiting(),
@@ -243,16 +243,8 @@ impl WriterThread {
 
 /// Writes the sets in one transaction, the later ones over the earlier ones.
 fn write_all(store: &dyn KvStore, group: &[Commit]) -> StorageResult<()> {
-    match group {
-        [one] => guarded(|| store.write(&one.set)),
-        several => {
-            let mut merged = WriteSet::default();
-            for commit in several {
-                merged.merge(&commit.set);
-            }
-            guarded(|| store.write(&merged))
-        }
-    }
+    let sets: Vec<&WriteSet> = group.iter().flat_map(|commit| &commit.sets).map(|s| &**s).collect();
+    guarded(|| store.write_all(&sets))
 }
 
 /// Tells those who wait for their sets how the write ended.

@@ -180,10 +180,10 @@ impl KvStore for Crowded {
         self.inner.snapshot()
     }
 
-    fn write(&self, batch: &WriteSet) -> StorageResult<()> {
-        self.check_room(batch.size_bytes())?;
+    fn write_all(&self, sets: &[&WriteSet]) -> StorageResult<()> {
+        self.check_room(sets.iter().map(|set| set.size_bytes()).sum())?;
         self.writes.fetch_add(1, Ordering::SeqCst);
-        self.inner.write(batch)
+        self.inner.write_all(sets)
     }
 
     fn check_room(&self, _: usize) -> StorageResult<()> {

@@ -38,14 +38,14 @@ impl KvStore for GateStore {
         self.inner.snapshot()
     }
 
-    fn write(&self, batch: &WriteSet) -> StorageResult<()> {
+    fn write_all(&self, sets: &[&WriteSet]) -> StorageResult<()> {
         self.entered.fetch_add(1, Ordering::SeqCst);
         let mut closed = self.closed.lock();
         while *closed {
             self.opened.wait(&mut closed);
         }
-        assert!(batch.get(b"panic").is_none(), "asked to");
-        self.inner.write(batch)
+        assert!(sets.iter().all(|set| set.get(b"panic").is_none()), "asked to");
+        self.inner.write_all(sets)
     }
 
     fn flush(&self) -> StorageResult<()> {

@@ -72,7 +72,7 @@ impl KvStore for Figures {
         Err(StorageError::Closed)
     }
 
-    fn write(&self, _: &WriteSet) -> StorageResult<()> {
+    fn write_all(&self, _: &[&WriteSet]) -> StorageResult<()> {
         Err(StorageError::Closed)
     }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use esker_chain::{
     Aliases, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
-    ExecutedBlock, PoolFigures, Route, Stage,
+    ExecutedBlock, PoolFigures, Route,
 };
 use esker_node::api::{Container, IndexSource};
 use esker_primitives::clock::Clock;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{AssetId, ChainId, Id};
 use esker_rpc::{MethodTable, NoArgs, RpcError};
-use esker_storage::{KvRead, Scope, Store, WriteSet};
+use esker_storage::{Draft, KvRead, Scope, Store, WriteSet};
 use tokio::sync::Notify;
 
 /// What a test changes.
@@ -105,13 +105,13 @@ impl ChainVm for ToyVm {
         Err(BlockError::Invalid("there are none".to_owned()))
     }
 
-    fn seal(&self, _: &ExecutedBlock, _: u64, _: &mut WriteSet) {}
+    fn extend_commit(&self, _: &[Arc<ExecutedBlock>], _: u64, _: &mut Draft<'_>) {}
 
-    fn accepted(&self, _: &Arc<ExecutedBlock>, _: u64) {}
+    fn on_accepted(&self, _: &Arc<ExecutedBlock>, _: u64) {}
 
-    fn dropped(&self, _: &Arc<ExecutedBlock>) {}
+    fn on_rejected(&self, _: &Arc<ExecutedBlock>) {}
 
-    fn seen(&self, _: &Arc<ExecutedBlock>, _: Stage) {}
+    fn on_verified(&self, _: &Arc<ExecutedBlock>) {}
 
     fn block_at(&self, _: &dyn KvRead, _: u64) -> Result<Option<Bytes>, ChainError> {
         Ok(None)

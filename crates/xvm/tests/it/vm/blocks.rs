@@ -1,6 +1,6 @@
 //! Blocks: what is refused in them, siblings, overlays.
 
-use esker_chain::{BlockError, BuildContext, ChainMachine, ChainVm, Stage, Verdict};
+use esker_chain::{BlockError, BuildContext, ChainMachine, ChainVm, Verdict};
 use esker_primitives::Id;
 use esker_xvm::block::Block;
 use esker_xvm::txs::{Tx, UnsignedTx};
@@ -156,7 +156,7 @@ async fn blocks_stand_on_undecided_blocks() {
     vm.issue(other.bytes()).unwrap();
     let third = world.propose_on(&second).await.unwrap();
     assert_eq!(Block::parse(&third.blocks[0].1).unwrap().txs(), std::slice::from_ref(&other));
-    world.machine.seen(&third, Stage::Notarized);
+    world.machine.notarized(&third.id()).await.unwrap();
     assert_eq!(world.machine.undecided(), 3);
     assert_eq!(vm.view().unwrap().height().unwrap(), 0);
     for bundle in [&first, &second, &third] {

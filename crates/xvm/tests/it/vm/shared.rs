@@ -190,7 +190,7 @@ fn execute(
     ancestors: &[Arc<ExecutedBlock>],
 ) -> Result<ExecutedBlock, String> {
     let base = vm.context().store.snapshot().unwrap();
-    let layers = ancestors.iter().map(|block| Arc::new(block.writes.clone())).collect();
+    let layers = ancestors.iter().map(|block| Arc::clone(&block.writes)).collect();
     let at = BuildContext { now_ms: START_MS, ancestors: ancestors.to_vec() };
     vm.verify(&Overlay::new(base, layers), block.bytes(), &at).map_err(|error| match error {
         BlockError::Invalid(reason) => reason,

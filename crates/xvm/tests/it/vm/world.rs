@@ -150,7 +150,7 @@ impl World {
             ancestry: &[],
             wait_until_ms: 0,
         };
-        self.machine.propose(at).await
+        self.machine.propose(at).await.unwrap()
     }
 
     /// The last final bundle.

@@ -1,0 +1,442 @@
+//! What the machine's thread owns and does: build, verify, finalize, drop.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use esker_primitives::clock::Clock;
+use esker_storage::{Draft, KvWrite, Overlay, Scope, Store, WriteSet};
+use tracing::debug;
+
+use super::tree::{Node, Tree};
+use super::{AcceptedEvent, MachineConfig, Shared, form};
+use crate::tables::{BUNDLES, BundleRecord, POSITION, Position};
+use crate::{
+    BlockError, BuildContext, Built, Bundle, BundleId, ChainError, ChainVm, ExecutedBlock,
+    FinalizeError, ProposeError, Shutdown, Verdict,
+};
+
+/// Bytes of bundles and write sets from which on a commit takes no further bundle.
+const MAX_COMMIT_BYTES: usize = 32 << 20;
+
+/// What building on a parent came to.
+#[derive(Debug)]
+pub(super) enum Attempt {
+    /// A bundle, and whether it was not there before.
+    Bundle(Bundle, bool),
+    /// There is no work.
+    Nothing,
+    /// There is work that no block may hold before this Unix time in ms.
+    Later(u64),
+}
+
+/// The state of a build or verify: the parent's.
+struct Parent {
+    state: Overlay,
+    /// The undecided bundles that lead to it, newest first.
+    path: Vec<Arc<Node>>,
+    now_ms: u64,
+}
+
+impl Parent {
+    fn context(&self, chain: usize) -> BuildContext {
+        let blocks = self.path.iter().filter_map(|node| node.block_of(chain));
+        BuildContext { now_ms: self.now_ms, ancestors: blocks.cloned().collect() }
+    }
+}
+
+/// A bundle that is about to be made final, with its proof.
+type Deciding = (Arc<Node>, Option<Bytes>);
+
+/// Chains, store and the tree of undecided bundles. One thread has it, so that nothing happens between two steps of
+/// one job.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) chains: Vec<Arc<dyn ChainVm>>,
+    pub(super) store: Store,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) config: MachineConfig,
+    pub(super) tree: Tree,
+    pub(super) shared: Arc<Shared>,
+    /// Triggered when the machine is closed.
+    pub(super) closing: Shutdown,
+}
+
+impl Core {
+    /// The state after a known bundle.
+    fn state_after(&self, id: &BundleId) -> Result<Option<Parent>, ChainError> {
+        let Some(path) = self.tree.path_to(id) else { return Ok(None) };
+        let layers = path.iter().flat_map(|node| node.writes().rev()).collect();
+        let state = Overlay::new(self.store.snapshot()?, layers);
+        Ok(Some(Parent { state, path, now_ms: self.clock.now_ms() }))
+    }
+
+    /// Builds one block of each chain that has work, on the state after `parent`.
+    pub(super) fn build(
+        &mut self,
+        id: &BundleId,
+        ancestry: &[Bundle],
+        height: u64,
+    ) -> Result<Attempt, ProposeError> {
+        let verdict = self.reach(id, ancestry)?;
+        let place = self.tree.place_of(id).filter(|_| verdict == Verdict::Valid);
+        let Some((parent_height, parent_ms)) = place else {
+            return Err(ProposeError::Parent { id: *id, verdict });
+        };
+        if parent_height.checked_add(1) != Some(height) {
+            return Err(ProposeError::Height { wanted: height, parent: parent_height });
+        }
+        self.ensure_room(0)?;
+        let Some(parent) = self.state_after(id)? else {
+            return Err(ProposeError::Parent { id: *id, verdict: Verdict::ParentMissing });
+        };
+        let (executed, later_ms) = self.build_blocks(&parent)?;
+        if executed.is_empty() {
+            return Ok(later_ms.map_or(Attempt::Nothing, Attempt::Later));
+        }
+        let block = |(index, block): &(usize, Arc<ExecutedBlock>)| {
+            (self.chains[*index].context().chain_id, block.bytes.clone())
+        };
+        let bundle = Bundle {
+            version: Bundle::VERSION,
+            parent: *id,
+            height,
+            timestamp_ms: parent.now_ms.max(parent_ms),
+            blocks: executed.iter().map(block).collect(),
+        };
+        drop(parent);
+        let node = Arc::new(Node::new(bundle.id(), bundle.clone(), executed));
+        self.ensure_room(node.bytes)?;
+        let is_new = self.keep(node);
+        Ok(Attempt::Bundle(bundle, is_new))
+    }
+
+    /// The blocks of the chains that have work; the time from which on a chain without a block has some.
+    #[expect(clippy::type_complexity, reason = "blocks by chain, as in a node of the tree")]
+    fn build_blocks(
+        &self,
+        parent: &Parent,
+    ) -> Result<(Vec<(usize, Arc<ExecutedBlock>)>, Option<u64>), ChainError> {
+        let mut executed = Vec::new();
+        let mut later_ms = None::<u64>;
+        for (index, chain) in self.chains.iter().enumerate() {
+            let context = parent.context(index);
+            match chain.build(&parent.state, &context)? {
+                Built::Block(block) => {
+                    if self.config.check_proposals {
+                        check_proposal(chain.as_ref(), &parent.state, &block, &context)?;
+                    }
+                    executed.push((index, Arc::new(*block)));
+                }
+                Built::Nothing => {}
+                Built::Later(at_ms) => {
+                    later_ms = Some(later_ms.map_or(at_ms, |ms| ms.min(at_ms)));
+                }
+            }
+        }
+        Ok((executed, later_ms))
+    }
+
+    /// Executes a bundle, and what leads to it, unless that is done.
+    pub(super) fn verify(
+        &mut self,
+        ancestry: &[Bundle],
+        bundle: &Bundle,
+    ) -> Result<Verdict, ChainError> {
+        let id = bundle.id();
+        if self.tree.node(&id).is_some() {
+            return Ok(Verdict::Valid);
+        }
+        if self.final_id_at(bundle.height)? == Some(id) {
+            return Ok(Verdict::AlreadyFinal);
+        }
+        if !self.tree.knows(&bundle.parent) && self.is_too_low(bundle) {
+            return Ok(Verdict::Abandoned);
+        }
+        match self.reach(&bundle.parent, ancestry)? {
+            Verdict::Valid => self.execute(id, bundle, false),
+            other => Ok(other),
+        }
+    }
+
+    /// The ID of the final bundle at a height.
+    fn final_id_at(&self, height: u64) -> Result<Option<BundleId>, ChainError> {
+        let last = self.tree.last();
+        if height >= last.height {
+            return Ok((height == last.height).then_some(last.id));
+        }
+        let reader = self.store.snapshot()?;
+        let next = BUNDLES.get(reader.as_ref(), Scope::NODE, &(height + 1))?;
+        let missing = || ChainError::Corrupted(format!("bundle {} is missing", height + 1));
+        next.map(|record| Some(record.parent)).ok_or_else(missing)
+    }
+
+    /// Whether a bundle on an unknown parent is so low that its parent would have to be final, and is not.
+    fn is_too_low(&self, bundle: &Bundle) -> bool {
+        bundle.height <= self.tree.last().height.saturating_add(1)
+    }
+
+    /// Makes sure that the state after `id` is known, executing what `ancestry` (newest first) offers. The verdict is
+    /// that of the lowest bundle that is not valid.
+    fn reach(&mut self, id: &BundleId, ancestry: &[Bundle]) -> Result<Verdict, ChainError> {
+        let mut missing = Vec::new();
+        let mut wanted = *id;
+        let mut rest = ancestry.iter();
+        while !self.tree.knows(&wanted) {
+            let Some(bundle) = rest.find(|bundle| bundle.id() == wanted) else {
+                return Ok(Verdict::ParentMissing);
+            };
+            missing.push((wanted, bundle));
+            if !self.tree.knows(&bundle.parent) && self.is_too_low(bundle) {
+                return Ok(Verdict::Abandoned);
+            }
+            wanted = bundle.parent;
+        }
+        for (id, bundle) in missing.into_iter().rev() {
+            let verdict = self.execute(id, bundle, false)?;
+            if verdict != Verdict::Valid {
+                debug!(height = bundle.height, %verdict, "an ancestor is not valid");
+                return Ok(verdict);
+            }
+        }
+        Ok(Verdict::Valid)
+    }
+
+    /// Executes a bundle whose parent's state is known, and keeps it. One that is decided is kept whether or not there
+    /// is room.
+    fn execute(
+        &mut self,
+        id: BundleId,
+        bundle: &Bundle,
+        is_decided: bool,
+    ) -> Result<Verdict, ChainError> {
+        let (Some(place), Some(parent)) =
+            (self.tree.place_of(&bundle.parent), self.state_after(&bundle.parent)?)
+        else {
+            return Ok(Verdict::ParentMissing);
+        };
+        let order = match form::check(bundle, place, parent.now_ms, |id| self.chain_index(id)) {
+            Ok(order) => order,
+            Err(verdict) => return Ok(verdict),
+        };
+        if !is_decided {
+            self.ensure_room(bundle.encoded_len())?;
+        }
+        let mut executed = Vec::with_capacity(order.len());
+        for (index, (_, bytes)) in order.into_iter().zip(&bundle.blocks) {
+            match self.chains[index].verify(&parent.state, bytes, &parent.context(index)) {
+                Ok(block) => executed.push((index, Arc::new(block))),
+                Err(BlockError::Invalid(reason)) => return Ok(Verdict::Invalid(reason)),
+                Err(BlockError::NotYet { until_ms, reason }) => {
+                    return Ok(Verdict::NotYet { until_ms, reason });
+                }
+                Err(BlockError::Chain(error)) => return Err(error),
+            }
+        }
+        let node = Arc::new(Node::new(id, bundle.clone(), executed));
+        if !is_decided {
+            self.ensure_room(node.bytes)?;
+        }
+        self.keep(node);
+        Ok(Verdict::Valid)
+    }
+
+    fn chain_index(&self, id: &esker_primitives::ChainId) -> Option<usize> {
+        self.chains.iter().position(|chain| chain.context().chain_id == *id)
+    }
+
+    fn ensure_room(&self, bytes: usize) -> Result<(), ChainError> {
+        if self.tree.has_room(bytes, &self.config) {
+            return Ok(());
+        }
+        Err(ChainError::TooManyUndecided { bundles: self.tree.len(), bytes: self.tree.bytes() })
+    }
+
+    /// Keeps an executed bundle; false if it was kept before, so that chains hear of it once.
+    fn keep(&mut self, node: Arc<Node>) -> bool {
+        if !self.tree.insert(Arc::clone(&node)) {
+            return false;
+        }
+        self.shared.set_undecided(self.tree.len());
+        for (index, block) in &node.executed {
+            self.chains[*index].on_verified(block);
+        }
+        true
+    }
+
+    pub(super) fn notarize(&mut self, id: &BundleId) {
+        let node = self.tree.notarize(id);
+        for (index, block) in node.iter().flat_map(|node| &node.executed) {
+            self.chains[*index].on_notarized(block);
+        }
+    }
+
+    /// Drops an undecided bundle and what follows it.
+    pub(super) fn abandon(&mut self, id: &BundleId) -> usize {
+        let dropped = self.tree.abandon(id);
+        self.reject(&dropped);
+        dropped.len()
+    }
+
+    /// Tells the chains of bundles that left the tree, lowest first: the transactions of a child follow its parent's.
+    fn reject(&self, dropped: &[Arc<Node>]) {
+        self.shared.set_undecided(self.tree.len());
+        for (index, block) in dropped.iter().flat_map(|node| &node.executed) {
+            self.chains[*index].on_rejected(block);
+        }
+    }
+
+    /// Makes bundles final that follow each other. Those before one that can't be are committed.
+    pub(super) async fn finalize_all(
+        &mut self,
+        bundles: Vec<(Bundle, Option<Bytes>)>,
+    ) -> Result<(), FinalizeError> {
+        let mut group: Vec<Deciding> = Vec::new();
+        let mut bytes = 0usize;
+        let mut outcome = Ok(());
+        for (bundle, proof) in bundles {
+            match self.decide(&bundle, &group) {
+                Ok(None) => continue,
+                Ok(Some(node)) => {
+                    bytes = bytes.saturating_add(node.bytes);
+                    group.push((node, proof));
+                }
+                Err(error) => {
+                    outcome = Err(error);
+                    break;
+                }
+            }
+            if bytes >= MAX_COMMIT_BYTES {
+                bytes = 0;
+                self.commit(std::mem::take(&mut group)).await?;
+            }
+        }
+        if !group.is_empty() {
+            self.commit(group).await?;
+        }
+        outcome
+    }
+
+    /// The node of a bundle that is to follow the last final one and `before`, executed now if it has not been.
+    /// `None`: it is among them, or final already.
+    fn decide(
+        &mut self,
+        bundle: &Bundle,
+        before: &[Deciding],
+    ) -> Result<Option<Arc<Node>>, FinalizeError> {
+        let (id, height) = (bundle.id(), bundle.height);
+        if before.iter().any(|(node, _)| node.id == id) || self.final_id_at(height)? == Some(id) {
+            return Ok(None);
+        }
+        let final_tip = self.tree.last();
+        let tip = before.last().map(|(node, _)| (node.bundle.height, node.id));
+        let (last, last_id) = tip.unwrap_or((final_tip.height, final_tip.id));
+        if height <= last {
+            return Err(FinalizeError::Conflict { id, height });
+        }
+        if bundle.parent != last_id {
+            return Err(FinalizeError::OutOfOrder { id, height, last });
+        }
+        if let Some(node) = self.tree.node(&id) {
+            return Ok(Some(Arc::clone(node)));
+        }
+        match self.execute(id, bundle, true)? {
+            Verdict::Valid => {}
+            Verdict::NotYet { until_ms, reason } => {
+                return Err(FinalizeError::NotYet { until_ms, reason });
+            }
+            other => return Err(FinalizeError::Invalid(other.to_string())),
+        }
+        let vanished = || FinalizeError::Invalid("the bundle vanished".into());
+        self.tree.node(&id).cloned().map(Some).ok_or_else(vanished)
+    }
+
+    /// Writes bundles that follow each other and the last final one, and lets the chains follow.
+    async fn commit(&mut self, group: Vec<Deciding>) -> Result<(), FinalizeError> {
+        let accepted_ms = self.clock.now_ms();
+        let extension = self.extension(&group, accepted_ms)?;
+        let written = group.iter().flat_map(|(node, _)| node.writes());
+        let sets = written.chain([Arc::new(extension)]).collect();
+        let mut closing = self.closing.clone();
+        // Decided: while the store takes no writes, it waits for it.
+        tokio::select! {
+            biased;
+            written = self.store.writer.commit_all_when_writable(sets) => written?,
+            () = closing.wait() => return Err(ChainError::Stopped.into()),
+        }
+        self.follow(&group, accepted_ms);
+        Ok(())
+    }
+
+    /// What a commit holds beside what the blocks write: what chains add, the bundles, the position.
+    fn extension(&self, group: &[Deciding], accepted_ms: u64) -> Result<WriteSet, ChainError> {
+        let base = self.store.snapshot()?;
+        let mut commit = Draft::new(base.as_ref());
+        for (index, chain) in self.chains.iter().enumerate() {
+            let blocks = group.iter().filter_map(|(node, _)| node.block_of(index));
+            let blocks: Vec<_> = blocks.cloned().collect();
+            if !blocks.is_empty() {
+                chain.extend_commit(&blocks, accepted_ms, &mut commit);
+            }
+        }
+        for (node, proof) in group {
+            self.put_record(node, proof.as_ref(), &mut commit);
+        }
+        Ok(commit.into_writes())
+    }
+
+    fn put_record(&self, node: &Node, proof: Option<&Bytes>, out: &mut impl KvWrite) {
+        let Bundle { version, parent, height, timestamp_ms, .. } = node.bundle;
+        let height_of = |(index, block): &(usize, Arc<ExecutedBlock>)| {
+            (self.chains[*index].context().chain_id, block.height)
+        };
+        let blocks = node.executed.iter().map(height_of).collect();
+        let proof = proof.map(|p| p.to_vec()).unwrap_or_default();
+        let record = BundleRecord { version, parent, timestamp_ms, blocks, proof };
+        BUNDLES.put(out, Scope::NODE, &height, &record);
+        POSITION.put(out, Scope::NODE, &(), &Position { height, id: node.id, timestamp_ms });
+    }
+
+    /// The group is in the store: memory, chains and subscribers follow.
+    fn follow(&mut self, group: &[Deciding], accepted_ms: u64) {
+        let mut abandoned = Vec::new();
+        for (node, _) in group {
+            abandoned.extend(self.tree.advance(node));
+        }
+        self.shared.set_last(self.tree.last());
+        for (index, block) in group.iter().flat_map(|(node, _)| &node.executed) {
+            self.chains[*index].on_accepted(block, accepted_ms);
+        }
+        self.reject(&abandoned);
+        for (node, _) in group {
+            let block = |(index, block): &(usize, Arc<ExecutedBlock>)| {
+                (self.chains[*index].context().chain_id, Arc::clone(block))
+            };
+            self.shared.send(AcceptedEvent {
+                bundle_id: node.id,
+                height: node.bundle.height,
+                accepted_ms,
+                blocks: node.executed.iter().map(block).collect(),
+            });
+        }
+    }
+}
+
+/// Building and verifying must agree to the byte; a difference is a defect of the chain.
+fn check_proposal(
+    chain: &dyn ChainVm,
+    state: &Overlay,
+    block: &ExecutedBlock,
+    context: &BuildContext,
+) -> Result<(), ChainError> {
+    let differs = match chain.verify(state, &block.bytes, context) {
+        Ok(again) if again.writes == block.writes && again.id == block.id => return Ok(()),
+        Ok(_) => "its writes differ".to_owned(),
+        Err(BlockError::Chain(error)) => return Err(error),
+        Err(error) => error.to_string(),
+    };
+    Err(ChainError::Corrupted(format!(
+        "chain {} built block {} that does not verify: {differs}",
+        chain.name(),
+        block.id
+    )))
+}

@@ -1,0 +1,61 @@
+//! The rules of a bundle itself (docs/protocol/bundles.md, "Bundle rules").
+
+use esker_primitives::ChainId;
+
+use crate::{
+    Bundle, MAX_BUNDLE_AHEAD_MS, MAX_BUNDLE_BLOCKS, MAX_BUNDLE_SIZE, MAX_BUNDLE_TIME_MS, Verdict,
+};
+
+/// Checks a bundle on a parent of that height and time (Unix ms). Returns the indexes of its blocks' chains.
+pub(super) fn check(
+    bundle: &Bundle,
+    (parent_height, parent_ms): (u64, u64),
+    now_ms: u64,
+    chain_index: impl Fn(&ChainId) -> Option<usize>,
+) -> Result<Vec<usize>, Verdict> {
+    let order = check_bundle(bundle, parent_height, parent_ms, chain_index);
+    let order = order.map_err(Verdict::Invalid)?;
+    let time_ms = bundle.timestamp_ms;
+    // A clock that was set back must not stop the chain: as late as the parent is never too late.
+    if time_ms > parent_ms && time_ms > now_ms.saturating_add(MAX_BUNDLE_AHEAD_MS) {
+        let until_ms = time_ms - MAX_BUNDLE_AHEAD_MS;
+        let reason = format!("bundle has time {time_ms}, the clock shows {now_ms}");
+        return Err(Verdict::NotYet { until_ms, reason });
+    }
+    Ok(order)
+}
+
+fn check_bundle(
+    bundle: &Bundle,
+    parent_height: u64,
+    parent_ms: u64,
+    chain_index: impl Fn(&ChainId) -> Option<usize>,
+) -> Result<Vec<usize>, String> {
+    if bundle.version != Bundle::VERSION {
+        return Err(format!("unknown bundle version {}", bundle.version));
+    }
+    if parent_height.checked_add(1) != Some(bundle.height) {
+        let height = bundle.height;
+        return Err(format!("bundle has height {height}, its parent has {parent_height}"));
+    }
+    if bundle.timestamp_ms < parent_ms {
+        return Err("bundle is older than its parent".into());
+    }
+    if bundle.timestamp_ms > MAX_BUNDLE_TIME_MS {
+        return Err(format!("bundle has time {}, after the year 9999", bundle.timestamp_ms));
+    }
+    if bundle.blocks.len() > MAX_BUNDLE_BLOCKS || bundle.encoded_len() > MAX_BUNDLE_SIZE {
+        let (blocks, bytes) = (bundle.blocks.len(), bundle.encoded_len());
+        return Err(format!("bundle is too large: {blocks} blocks, {bytes} bytes"));
+    }
+    let mut order = Vec::with_capacity(bundle.blocks.len());
+    for (chain, _) in &bundle.blocks {
+        let index =
+            chain_index(chain).ok_or_else(|| format!("bundle names unknown chain {chain}"))?;
+        if order.last().is_some_and(|last| *last >= index) {
+            return Err("blocks of a bundle are not in the order of the chains".into());
+        }
+        order.push(index);
+    }
+    Ok(order)
+}

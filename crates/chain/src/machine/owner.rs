@@ -1,0 +1,132 @@
+//! The thread that owns the machine's state, and its mailbox.
+
+use std::fmt;
+use std::thread::{self, JoinHandle};
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+
+use super::core::{Attempt, Core};
+use crate::{Bundle, BundleId, ChainError, FinalizeError, ProposeError, ShutdownTrigger, Verdict};
+
+/// Calls that may wait; who makes more waits until there is room.
+const MAILBOX_LEN: usize = 64;
+
+/// Where the answer to a call goes.
+pub(super) type Reply<T> = oneshot::Sender<T>;
+
+/// A call.
+pub(super) enum Job {
+    Build {
+        parent: BundleId,
+        ancestry: Vec<Bundle>,
+        height: u64,
+        reply: Reply<Result<Attempt, ProposeError>>,
+    },
+    Verify {
+        ancestry: Vec<Bundle>,
+        bundle: Bundle,
+        reply: Reply<Result<Verdict, ChainError>>,
+    },
+    Finalize {
+        bundles: Vec<(Bundle, Option<Bytes>)>,
+        reply: Reply<Result<(), FinalizeError>>,
+    },
+    Abandon {
+        id: BundleId,
+        reply: Reply<usize>,
+    },
+    Notarize {
+        id: BundleId,
+        reply: Reply<()>,
+    },
+}
+
+/// The mailbox's entrance. Dropping it ends the thread: what is being done is done, but for a commit that waits for
+/// the disk, and what waits in the mailbox is not begun.
+pub(super) struct Owner {
+    mailbox: mpsc::Sender<Job>,
+    closing: ShutdownTrigger,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Owner {
+    /// Starts the thread. `closing` is what `core` hears.
+    pub(super) fn spawn(core: Core, closing: ShutdownTrigger) -> Result<Self, ChainError> {
+        let failed = |error| esker_storage::StorageError::io("cannot start the machine", error);
+        // Without timers or sockets: it drives the futures of one thread.
+        let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(failed)?;
+        let (mailbox, jobs) = mpsc::channel(MAILBOX_LEN);
+        let thread = thread::Builder::new()
+            .name("machine".to_owned())
+            .spawn(move || runtime.block_on(run(core, jobs)))
+            .map_err(failed)?;
+        Ok(Self { mailbox, closing, thread: Some(thread) })
+    }
+
+    /// Makes a call and waits for its answer.
+    pub(super) async fn call<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, ChainError> {
+        let (reply, answer) = oneshot::channel();
+        self.mailbox.send(job(reply)).await.map_err(|_| ChainError::Stopped)?;
+        answer.await.map_err(|_| ChainError::Stopped)
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let waiting = self.mailbox.max_capacity() - self.mailbox.capacity();
+        write!(f, "Owner({waiting} waiting)")
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.closing.trigger();
+        let Some(thread) = self.thread.take() else { return };
+        // The last holder of a machine may be something that a chain drops.
+        if thread.thread().id() != thread::current().id() && thread.join().is_err() {
+            tracing::error!("the machine's thread had panicked");
+        }
+    }
+}
+
+async fn run(mut core: Core, mut jobs: mpsc::Receiver<Job>) {
+    let mut closing = core.closing.clone();
+    loop {
+        let job = tokio::select! {
+            biased;
+            () = closing.wait() => return,
+            job = jobs.recv() => job,
+        };
+        let Some(job) = job else { return };
+        work(&mut core, job).await;
+    }
+}
+
+/// A reply that is not wanted any more says that the caller stopped waiting.
+async fn work(core: &mut Core, job: Job) {
+    match job {
+        // Not begun when nobody waits for the result: it can be asked for again.
+        Job::Build { reply, .. } if reply.is_closed() => {}
+        Job::Verify { reply, .. } if reply.is_closed() => {}
+        Job::Build { parent, ancestry, height, reply } => {
+            let attempt = core.build(&parent, &ancestry, height);
+            if let Err(Ok(Attempt::Bundle(bundle, true))) = reply.send(attempt) {
+                core.abandon(&bundle.id());
+            }
+        }
+        Job::Verify { ancestry, bundle, reply } => {
+            let _unwanted = reply.send(core.verify(&ancestry, &bundle));
+        }
+        Job::Finalize { bundles, reply } => {
+            let _unwanted = reply.send(core.finalize_all(bundles).await);
+        }
+        Job::Abandon { id, reply } => {
+            let _unwanted = reply.send(core.abandon(&id));
+        }
+        Job::Notarize { id, reply } => {
+            core.notarize(&id);
+            let _unwanted = reply.send(());
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The tree of executed bundles that are not decided, over the last final one. It is bounded in number and bytes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use esker_storage::WriteSet;
+
+use super::MachineConfig;
+use crate::tables::Position;
+use crate::{Bundle, BundleId, ExecutedBlock};
+
+/// An executed, undecided bundle.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) id: BundleId,
+    pub(super) bundle: Bundle,
+    /// Its blocks with the index of their chain, ascending.
+    pub(super) executed: Vec<(usize, Arc<ExecutedBlock>)>,
+    /// Bytes of its blocks and of what they write.
+    pub(super) bytes: usize,
+}
+
+impl Node {
+    pub(super) fn new(
+        id: BundleId,
+        bundle: Bundle,
+        executed: Vec<(usize, Arc<ExecutedBlock>)>,
+    ) -> Self {
+        let written = executed.iter().map(|(_, block)| block.writes.size_bytes());
+        let bytes = written.fold(bundle.encoded_len(), usize::saturating_add);
+        Self { id, bundle, executed, bytes }
+    }
+
+    /// This bundle's block of a chain.
+    pub(super) fn block_of(&self, chain: usize) -> Option<&Arc<ExecutedBlock>> {
+        self.executed.iter().find(|(index, _)| *index == chain).map(|(_, block)| block)
+    }
+
+    /// What its blocks write, in the order of the chains: a later set wins.
+    pub(super) fn writes(&self) -> impl DoubleEndedIterator<Item = Arc<WriteSet>> {
+        self.executed.iter().map(|(_, block)| Arc::clone(&block.writes))
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    node: Arc<Node>,
+    is_notarized: bool,
+}
+
+/// The tree. Every node's parent is in it, or is the last final bundle.
+#[derive(Debug)]
+pub(super) struct Tree {
+    last: Position,
+    entries: HashMap<BundleId, Entry>,
+    bytes: usize,
+}
+
+impl Tree {
+    pub(super) fn new(last: Position) -> Self {
+        Self { last, entries: HashMap::new(), bytes: 0 }
+    }
+
+    pub(super) fn last(&self) -> Position {
+        self.last
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether one more bundle, of so many bytes, fits.
+    pub(super) fn has_room(&self, bytes: usize, config: &MachineConfig) -> bool {
+        self.len() < config.max_undecided
+            && self.bytes.saturating_add(bytes) <= config.max_undecided_bytes
+    }
+
+    /// Whether the state after a bundle is known.
+    pub(super) fn knows(&self, id: &BundleId) -> bool {
+        *id == self.last.id || self.entries.contains_key(id)
+    }
+
+    /// An undecided bundle.
+    pub(super) fn node(&self, id: &BundleId) -> Option<&Arc<Node>> {
+        self.entries.get(id).map(|entry| &entry.node)
+    }
+
+    /// Height and time (Unix ms) of a known bundle.
+    pub(super) fn place_of(&self, id: &BundleId) -> Option<(u64, u64)> {
+        if *id == self.last.id {
+            return Some((self.last.height, self.last.timestamp_ms));
+        }
+        self.node(id).map(|node| (node.bundle.height, node.bundle.timestamp_ms))
+    }
+
+    /// The undecided bundles from `id` down to the final one, newest first; `None` if it is unknown.
+    pub(super) fn path_to(&self, id: &BundleId) -> Option<Vec<Arc<Node>>> {
+        let mut path = Vec::new();
+        let mut at = *id;
+        while at != self.last.id {
+            let node = self.node(&at)?;
+            at = node.bundle.parent;
+            path.push(Arc::clone(node));
+        }
+        Some(path)
+    }
+
+    /// Adds a node whose parent is known; false if it is there already.
+    pub(super) fn insert(&mut self, node: Arc<Node>) -> bool {
+        if self.entries.contains_key(&node.id) {
+            return false;
+        }
+        self.bytes = self.bytes.saturating_add(node.bytes);
+        self.entries.insert(node.id, Entry { node, is_notarized: false });
+        true
+    }
+
+    /// Marks a bundle as notarized. Returns it the first time.
+    pub(super) fn notarize(&mut self, id: &BundleId) -> Option<Arc<Node>> {
+        let entry = self.entries.get_mut(id)?;
+        let is_news = !std::mem::replace(&mut entry.is_notarized, true);
+        is_news.then(|| Arc::clone(&entry.node))
+    }
+
+    /// Makes a child of the final bundle the final one. Returns the nodes that can't become final any more, lowest
+    /// first.
+    pub(super) fn advance(&mut self, node: &Node) -> Vec<Arc<Node>> {
+        let Bundle { height, timestamp_ms, .. } = node.bundle;
+        self.last = Position { height, id: node.id, timestamp_ms };
+        self.remove(&node.id);
+        self.remove_detached()
+    }
+
+    /// Removes an undecided bundle with all that follow it. Returns them, lowest first.
+    pub(super) fn abandon(&mut self, id: &BundleId) -> Vec<Arc<Node>> {
+        let Some(dead) = self.remove(id) else { return Vec::new() };
+        let mut removed = vec![dead];
+        removed.extend(self.remove_detached());
+        removed
+    }
+
+    fn remove(&mut self, id: &BundleId) -> Option<Arc<Node>> {
+        let node = self.entries.remove(id)?.node;
+        self.bytes = self.bytes.saturating_sub(node.bytes);
+        Some(node)
+    }
+
+    /// Removes all nodes that no path connects with the final bundle.
+    fn remove_detached(&mut self) -> Vec<Arc<Node>> {
+        let nodes = self.entries.values().map(|entry| &entry.node);
+        let mut detached: Vec<_> =
+            nodes.filter(|node| self.path_to(&node.id).is_none()).cloned().collect();
+        // The ID breaks ties, so that a hash map's order reaches nobody.
+        detached.sort_by_key(|node| (node.bundle.height, node.id));
+        for node in &detached {
+            self.remove(&node.id);
+        }
+        detached
+    }
+}
