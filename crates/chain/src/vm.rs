@@ -49,6 +49,8 @@ pub struct BuildContext {
     pub now_ms: u64,
     /// This chain's blocks between the final state and the block in question, newest first.
     pub ancestors: Vec<Arc<ExecutedBlock>>,
+    /// Something is undecided, here or beside: what is missing in the accepted state may yet come.
+    pub has_undecided: bool,
 }
 
 /// What [`ChainVm::build`] came to.

@@ -31,6 +31,8 @@ pub struct ExtBlock<'a> {
     pub ext_data: &'a [u8],
     /// What this chain's undecided blocks below it carry, newest first. The state includes it.
     pub undecided: &'a [Bytes],
+    /// Something is undecided, of this chain or of others: what is missing in the accepted state may yet come.
+    pub has_undecided: bool,
 }
 
 /// What ext data holds, without looking at any state.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use alloy_primitives::{Address, Bytes, U256};
 use esker_chain::{ChainContext, DropLog};
 use esker_evm::chain::Evm;
-use esker_evm::executor::StateOverlay;
+use esker_evm::executor::{NoHashes, StateOverlay};
 use esker_evm::extension::{
     BlockExtension, ExtBlock, ExtDataView, ExtError, ExtOutcome, ExtSummary, ExtensionAudit,
 };
@@ -148,14 +148,45 @@ impl AtomicExtension {
                     taken.push(tx);
                 }
                 Err(TransferError::State(error)) => return Err(error.into()),
-                // On a block that may yet be abandoned it may be valid again.
-                Err(TransferError::Rule(_)) if !block.undecided.is_empty() => {}
-                Err(TransferError::Rule(error)) => {
-                    self.pool.give_up(&tx.id(), drop_reason(&tx, &error, state)?);
+                // What is in its way here may be abandoned: the block under construction, and those below.
+                Err(TransferError::Rule(_)) => {
+                    if let Some(reason) = self.refusal_on_accepted(block, &tx)? {
+                        self.pool.give_up(&tx.id(), reason);
+                    }
                 }
             }
         }
         Ok(early)
+    }
+
+    /// Why a transaction is not valid on the accepted state of now. `None` if it is, or if what it misses may come.
+    fn refusal_on_accepted(
+        &self,
+        block: &ExtBlock<'_>,
+        tx: &AtomicTx,
+    ) -> Result<Option<String>, ExtError> {
+        let Some(evm) = self.evm.get().and_then(Weak::upgrade) else { return Ok(None) };
+        let reader = self.context.store.snapshot().map_err(internal)?;
+        let codes = Arc::clone(&evm.params().codes);
+        let latest = evm.view(reader.as_ref()).latest_state();
+        let mut state = StateOverlay::new(latest, &NoHashes, codes);
+        if first_early_nonce(tx, &mut state)?.is_some() {
+            return Ok(None);
+        }
+        let place = Place { undecided: &[], ..self.place(block, reader.as_ref()) };
+        let verified = match place.verify(tx) {
+            Ok(()) => transfer(tx.unsigned(), &mut state, &self.context.native_asset_id),
+            Err(CheckError::Storage(error)) => return Err(internal(error)),
+            Err(CheckError::Rule(error)) => Err(error.into()),
+        };
+        match verified {
+            Ok(()) => Ok(None),
+            Err(TransferError::State(error)) => Err(error.into()),
+            Err(TransferError::Rule(VerifyError::UtxosNotFound(_))) if block.has_undecided => {
+                Ok(None)
+            }
+            Err(TransferError::Rule(error)) => Ok(Some(drop_reason(tx, &error, &mut state)?)),
+        }
     }
 
     /// Gives up exports whose nonces can't come, because nothing waits that uses the nonce before.
@@ -165,8 +196,8 @@ impl AtomicExtension {
         state: &mut StateOverlay<'_>,
         early: &[AtomicTx],
     ) -> Result<(), ExtError> {
-        // On a block that may yet be abandoned they may be reached again.
-        if !block.undecided.is_empty() {
+        // Undecided blocks may use the nonces between, or give them back.
+        if block.has_undecided {
             return Ok(());
         }
         let evm = self.evm.get().and_then(Weak::upgrade);

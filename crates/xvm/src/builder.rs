@@ -122,14 +122,18 @@ fn apply(
     }
 }
 
-/// Rejects a transaction that can't follow, if it is invalid on the accepted state of now with what waits. Otherwise
-/// undecided blocks are in its way, or the block under construction, and may be abandoned.
+/// Rejects a transaction that can't follow, if it is invalid on the accepted state of now with what waits, and nothing
+/// undecided may bring what it misses. Otherwise undecided blocks are in its way, or the block under construction,
+/// and may be abandoned.
 fn refuse(vm: &Xvm, at: &BuildContext, pooled: &Pooled) -> Result<(), ChainError> {
     let accepted = vm.context().store.snapshot()?;
     let now_s = at.now_ms / 1000;
     let Some(reason) = vm.refusal_after_pool(pooled, accepted.as_ref(), now_s)? else {
         return Ok(());
     };
+    if at.has_undecided && vm.undecided.may_bring(&pooled.tx) {
+        return Ok(());
+    }
     let height = ChainState::new(accepted.as_ref(), vm.scope()).tip()?.height;
     drop(accepted);
     vm.reject_pooled(&pooled.tx, reason, height)

@@ -9,6 +9,7 @@ use esker_primitives::sync::Mutex;
 use esker_primitives::{BlockId, TxId};
 
 use crate::execute::BlockPayload;
+use crate::txs::Tx;
 
 /// What became of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +76,15 @@ impl Undecided {
 
     pub(crate) fn block(&self, id: &BlockId) -> Option<Arc<ExecutedBlock>> {
         self.0.lock().blocks.get(id).map(|(block, _)| Arc::clone(block))
+    }
+
+    /// Whether undecided blocks hold a transaction, or may hold what it misses: its parents, or exports of other chains.
+    pub(crate) fn may_bring(&self, tx: &Tx) -> bool {
+        let inner = self.0.lock();
+        let mut parents = tx.unsigned().local_utxo_ids().map(|id| id.tx_id);
+        inner.txs.contains_key(&tx.id())
+            || parents.any(|parent| inner.txs.contains_key(&parent))
+            || !tx.unsigned().imported_inputs().is_empty()
     }
 
     pub(crate) fn has_tx(&self, id: &TxId) -> bool {

@@ -210,6 +210,29 @@ impl Xvm {
         conflicts.into_iter().flat_map(lost).collect()
     }
 
+    /// Whether a transaction of an abandoned block may still be accepted. One that can't is rejected.
+    fn is_possible(&self, tx: &Tx) -> StorageResult<bool> {
+        let id = tx.id();
+        let reader = self.context.store.snapshot()?;
+        if ChainState::new(reader.as_ref(), self.scope()).has_tx(&id)? {
+            return Ok(false);
+        }
+        let now_s = self.context.clock.now_s();
+        let pooled = Pooled::new(tx.clone(), true);
+        let Some(reason) = self.refusal_after_pool(&pooled, reader.as_ref(), now_s)? else {
+            return Ok(true);
+        };
+        // Rejected already, for the transaction that was accepted in its place.
+        if self.rejections.get(reader.as_ref(), self.scope(), &id)?.is_some() {
+            return Ok(false);
+        }
+        if self.undecided.may_bring(tx) {
+            return Ok(true);
+        }
+        self.reject(id, reason);
+        Ok(false)
+    }
+
     fn add_index_rows(
         &self,
         blocks: &[Arc<ExecutedBlock>],
@@ -332,12 +355,11 @@ impl ChainVm for Xvm {
     fn on_rejected(&self, block: &Arc<ExecutedBlock>) {
         self.undecided.remove(block);
         for tx in BlockPayload::of(block).into_iter().flat_map(|payload| &payload.txs) {
-            // In the accepted block as well. The builder asks again, should the store fail here.
-            if self.is_accepted(&tx.id()).unwrap_or(false) {
+            // Most never left the pool; those of other nodes' blocks are new to it. Where the store fails, the builder
+            // finds out.
+            if self.mempool.contains(&tx.id()) || !self.is_possible(tx).unwrap_or(true) {
                 continue;
             }
-            // Most never left the pool; those of other nodes' blocks are new to it. One that has become
-            // impossible is thrown out by the builder.
             if let Err(error) = self.pool(Pooled::new(tx.clone(), true)) {
                 tracing::debug!(id = %tx.id(), %error, "a transaction of an abandoned block is lost");
             }

@@ -35,12 +35,14 @@ struct Parent {
     /// The undecided bundles that lead to it, newest first.
     path: Vec<Arc<Node>>,
     now_ms: u64,
+    has_undecided: bool,
 }
 
 impl Parent {
     fn context(&self, chain: usize) -> BuildContext {
         let blocks = self.path.iter().filter_map(|node| node.block_of(chain));
-        BuildContext { now_ms: self.now_ms, ancestors: blocks.cloned().collect() }
+        let Self { now_ms, has_undecided, .. } = *self;
+        BuildContext { now_ms, ancestors: blocks.cloned().collect(), has_undecided }
     }
 }
 
@@ -67,7 +69,8 @@ impl Core {
         let Some(path) = self.tree.path_to(id) else { return Ok(None) };
         let layers = path.iter().flat_map(|node| node.writes().rev()).collect();
         let state = Overlay::new(self.store.snapshot()?, layers);
-        Ok(Some(Parent { state, path, now_ms: self.clock.now_ms() }))
+        let (now_ms, has_undecided) = (self.clock.now_ms(), self.tree.len() > 0);
+        Ok(Some(Parent { state, path, now_ms, has_undecided }))
     }
 
     /// Builds one block of each chain that has work, on the state after `parent`.

@@ -114,6 +114,7 @@ impl Auditing<'_> {
                 hash,
                 ext_data: &block.ext_data,
                 undecided: &[],
+                has_undecided: false,
             };
             let moved = walk.extension.block(&ext, site)?;
             for (sum, wei) in [

@@ -135,6 +135,7 @@ fn take_ext_data(
         hash: B256::ZERO,
         ext_data: &[],
         undecided: site.undecided,
+        has_undecided: site.has_undecided,
     };
     Ok(site.extension.build(&block, executor.state(), rows)?.unwrap_or_default())
 }

@@ -284,6 +284,7 @@ impl Evm {
             hashes: &hashes,
             extension: self.extension.as_ref(),
             undecided: &undecided,
+            has_undecided: at.has_undecided,
         })
     }
 

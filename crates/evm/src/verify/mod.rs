@@ -44,6 +44,8 @@ pub struct BlockSite<'a> {
     pub extension: &'a dyn BlockExtension,
     /// Ext data of the chain's undecided blocks down to the final one, newest first.
     pub undecided: &'a [Bytes],
+    /// Something is undecided, of this chain or of others.
+    pub has_undecided: bool,
 }
 
 impl std::fmt::Debug for BlockSite<'_> {
@@ -94,6 +96,7 @@ pub fn verify_block(
         hash: site.chain.rules.block_hash(header),
         ext_data: &block.ext_data,
         undecided: site.undecided,
+        has_undecided: site.has_undecided,
     };
     let summary = site.extension.parse(&ext)?;
     syntactic::check(&*site.chain.rules, &phase, block, &summary, now_s)?;

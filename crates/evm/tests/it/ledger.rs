@@ -85,6 +85,7 @@ impl Ledger {
             hashes: &self.hashes,
             extension,
             undecided: &[],
+            has_undecided: false,
         })
     }
 

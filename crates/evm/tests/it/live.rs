@@ -169,7 +169,7 @@ async fn a_block_is_shown_once_it_is_the_head() {
     let evm = world.evm.as_ref();
     let store = &evm.context().store;
     let parent = store.snapshot().unwrap();
-    let at = BuildContext { now_ms: START_MS, ancestors: Vec::new() };
+    let at = BuildContext { now_ms: START_MS, ..BuildContext::default() };
     let Built::Block(block) = evm.build(parent.as_ref(), &at).unwrap() else { panic!("a block") };
     let block_hash = B256::new(*block.id.as_bytes());
     let block = Arc::new(*block);

@@ -274,9 +274,12 @@ impl AtomicPool {
         waiting.filter_map(|entry| payable_base_fee(&entry.tx, &self.native)).max()
     }
 
-    /// Gives up a transaction, and remembers why.
+    /// Gives up a transaction that waits, and remembers why. One that an undecided block holds stays.
     pub fn give_up(&self, id: &TxId, reason: String) {
-        self.drop_from(&mut self.inner.lock(), id, reason);
+        let mut inner = self.inner.lock();
+        if inner.entries.get(id).is_some_and(|entry| entry.blocks == 0) {
+            self.drop_from(&mut inner, id, reason);
+        }
     }
 
     fn drop_from(&self, inner: &mut Inner, id: &TxId, reason: String) {

@@ -120,7 +120,7 @@ fn import_on_x(world: &World, owner: &PrivateKey) -> Option<Tx> {
     Some(Tx::sign(UnsignedTx::Import(import), &signers))
 }
 
-fn signed(
+pub(crate) fn signed(
     world: &World,
     by: &PrivateKey,
     to: TxKind,
@@ -163,7 +163,7 @@ fn scratch() -> Scratch {
 }
 
 /// Looks at all rows, and adds up.
-fn audit(world: &World) -> [Ledger; 2] {
+pub(crate) fn audit(world: &World) -> [Ledger; 2] {
     let stored = world.store.snapshot().unwrap();
     let vms: Vec<Arc<dyn ChainVm>> = vec![world.x.clone(), world.evm().clone()];
     audit_bundles(&vms, stored.as_ref(), &mut NoFindings).unwrap();

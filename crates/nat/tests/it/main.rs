@@ -4,12 +4,15 @@
 
 mod blocks;
 mod conservation;
+mod failing_reads;
+mod funded;
 mod json;
 mod pool;
 mod recorded;
 mod restart;
 mod rules;
 mod service;
+mod tree;
 mod txs;
 mod user_transfers;
 mod vectors;

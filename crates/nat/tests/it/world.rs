@@ -43,6 +43,13 @@ pub(crate) const X_FEE: u64 = 1_000_000;
 /// One unit of the native asset, in billionths.
 pub(crate) const ONE: u64 = 1_000_000_000;
 
+const EASY: FeeOverrides = FeeOverrides {
+    min_base_fee: Some(ONE),
+    target_gas: Some(u64::MAX),
+    block_gas_cost_step: Some(0),
+    gas_limit: None,
+};
+
 pub(crate) fn test_file(name: &str) -> Vec<u8> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/");
     std::fs::read(format!("{folder}{name}")).unwrap()
@@ -78,13 +85,7 @@ impl World {
 
     /// A base fee of 1 gwei and no block gas cost, as on the development network.
     pub(crate) fn easy() -> Self {
-        let overrides = FeeOverrides {
-            min_base_fee: Some(ONE),
-            target_gas: Some(u64::MAX),
-            block_gas_cost_step: Some(0),
-            gas_limit: None,
-        };
-        Self::with(Arc::new(MemoryStore::new()), ForkSchedule::LOCAL, overrides)
+        Self::with(Arc::new(MemoryStore::new()), ForkSchedule::LOCAL, EASY)
     }
 
     pub(crate) fn with(
@@ -92,12 +93,26 @@ impl World {
         schedule: ForkSchedule,
         overrides: FeeOverrides,
     ) -> Self {
+        Self::at(kv, schedule, overrides, Arc::new(ManualClock::new(NOW_MS)))
+    }
+
+    /// As [`Self::easy`], over a store, by a clock that others share.
+    pub(crate) fn easy_at(kv: Arc<dyn KvStore>, clock: &Arc<ManualClock>) -> Self {
+        Self::at(kv, ForkSchedule::LOCAL, EASY, Arc::clone(clock))
+    }
+
+    fn at(
+        kv: Arc<dyn KvStore>,
+        schedule: ForkSchedule,
+        overrides: FeeOverrides,
+        clock: Arc<ManualClock>,
+    ) -> Self {
         let encoded = test_file("vectors/genesis/local-x.bin");
         let genesis = Genesis::parse(&encoded).unwrap();
         let x_id = primary::x_chain_id(LOCAL_ID, &encoded);
         let c_id = "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC".parse().unwrap();
         let store = Store::new(kv).unwrap();
-        let (clock, work) = (Arc::new(ManualClock::new(NOW_MS)), Arc::new(Notify::new()));
+        let work = Arc::new(Notify::new());
         let names = Arc::new(FixedAliases(vec![("X", x_id), ("C", c_id), ("P", ChainId::ZERO)]));
         let context = |scope, chain_id| ChainContext {
             network_id: LOCAL_ID,

@@ -252,7 +252,7 @@ async fn altered_blocks_are_refused_and_change_nothing() {
     let altered: Vec<Value> =
         serde_json::from_slice(&test_file("vectors/chain/local-1-altered.json")).unwrap();
     let local = Local::new();
-    let at = BuildContext { now_ms: NOW_MS, ancestors: Vec::new() };
+    let at = BuildContext { now_ms: NOW_MS, ..BuildContext::default() };
     let mut refused = 0;
     for (chain, height, bytes) in blocks() {
         if chain == "C" {

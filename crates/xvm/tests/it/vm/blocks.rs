@@ -15,7 +15,7 @@ const START_S: u64 = START_MS / 1000;
 
 fn verify(vm: &Xvm, block: &[u8]) -> Result<Id, BlockError> {
     let reader = vm.context().store.snapshot().unwrap();
-    let at = BuildContext { now_ms: START_MS, ancestors: Vec::new() };
+    let at = BuildContext { now_ms: START_MS, ..BuildContext::default() };
     vm.verify(reader.as_ref(), block, &at).map(|block| block.id)
 }
 

@@ -31,7 +31,7 @@ async fn what_consumes_nothing_is_accepted_once() {
         let tip = vm.view().unwrap().tip().unwrap();
         let block = Block::new(tip.id, tip.height + 1, START_MS / 1000, txs);
         let reader = vm.context().store.snapshot().unwrap();
-        let at = BuildContext { now_ms: START_MS, ancestors: Vec::new() };
+        let at = BuildContext { now_ms: START_MS, ..BuildContext::default() };
         match vm.verify(reader.as_ref(), block.bytes(), &at) {
             Ok(_) => Ok(()),
             Err(BlockError::Invalid(reason)) => Err(reason),

@@ -191,7 +191,7 @@ fn execute(
 ) -> Result<ExecutedBlock, String> {
     let base = vm.context().store.snapshot().unwrap();
     let layers = ancestors.iter().map(|block| Arc::clone(&block.writes)).collect();
-    let at = BuildContext { now_ms: START_MS, ancestors: ancestors.to_vec() };
+    let at = BuildContext { now_ms: START_MS, ancestors: ancestors.to_vec(), has_undecided: true };
     vm.verify(&Overlay::new(base, layers), block.bytes(), &at).map_err(|error| match error {
         BlockError::Invalid(reason) => reason,
         other => panic!("{other}"),
