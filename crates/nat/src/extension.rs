@@ -451,7 +451,8 @@ impl BlockExtension for AtomicExtension {
     }
 
     fn waiting_txs(&self) -> Vec<Bytes> {
-        self.pool.candidates().iter().map(|tx| Bytes::copy_from_slice(tx.bytes())).collect()
+        let txs = self.pool.first_spenders();
+        txs.iter().map(|tx| Bytes::copy_from_slice(tx.bytes())).collect()
     }
 
     fn restore_tx(&self, bytes: &[u8]) -> bool {

@@ -267,6 +267,18 @@ impl AtomicPool {
         inner.queue.values().filter_map(|id| inner.entries.get(id)).map(|e| e.tx.clone()).collect()
     }
 
+    /// As [`Self::candidates`], without those of undecided blocks that consume what another one consumes: that one was
+    /// here before.
+    pub fn first_spenders(&self) -> Vec<AtomicTx> {
+        let mut found = self.candidates();
+        let inner = self.inner.lock();
+        found.retain(|tx| {
+            let mut keys = tx.conflict_keys().iter();
+            keys.all(|key| inner.spenders.get(key) == Some(&tx.id()))
+        });
+        found
+    }
+
     /// The highest base fee, in wei a gas, that one of the transactions which are in no undecided block pays.
     pub fn highest_payable_base_fee(&self) -> Option<U256> {
         let inner = self.inner.lock();

@@ -183,7 +183,7 @@ fn the_model_meets_its_cases() {
         }
         assert_eq!((network.bundles(), network.undecided(0), network.undecided(1)), (4, 4, 3));
         for step in [
-            Step::Decide { bundle: 3 },
+            Step::Decide { bundle: 4 },
             Step::FailCatchUp { who: 0, count: 2, dies: false },
             Step::CatchUp { who: 0, count: 2 },
             Step::FailCatchUp { who: 1, count: 1, dies: true },
@@ -192,7 +192,7 @@ fn the_model_meets_its_cases() {
             run(&mut network, &step).await;
         }
         assert_eq!((network.undecided(0), network.undecided(1), network.decided()), (0, 0, 2));
-        assert_eq!(network.lost_to_conflicts(1), 3);
+        assert_eq!(network.lost_to_conflicts(0), 3);
         network.drain().await;
     });
 }

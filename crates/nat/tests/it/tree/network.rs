@@ -130,7 +130,9 @@ impl Network {
     pub(super) fn submit(&mut self, who: Who, what: What, by: u8, choice: u8) {
         let node = &mut self.nodes[who];
         let Some(tx) = AnyTx::make(&node.world, what, by, choice) else { return };
-        if tx.submit(&node.world) {
+        // One that it knows from a block of the other node only is that node's to keep.
+        let is_news = tx.status(&node.world) != Status::Processing;
+        if tx.submit(&node.world) && is_news {
             node.follower.taken.insert(tx.id());
             self.model.txs.insert(tx.id(), tx);
         }
@@ -440,7 +442,7 @@ impl Network {
 
     /// Holds both nodes against the model.
     pub(super) fn check(&self) {
-        for node in &self.nodes {
+        for (who, node) in self.nodes.iter().enumerate() {
             let Node { world, follower, .. } = node;
             let last = self.model.last(follower);
             assert_eq!(world.machine.last_final(), (last.height, last.id()));
@@ -452,7 +454,8 @@ impl Network {
                 if self.model.is_accepted(follower, id) {
                     assert_eq!(status, Status::Accepted, "{tx:?}");
                 } else if !self.model.is_impossible(follower, id) {
-                    assert_eq!(status, Status::Processing, "{tx:?}");
+                    let why = world.nat.status(id).unwrap();
+                    assert_eq!(status, Status::Processing, "node {who}: {why:?} {tx:?}");
                 } else if tx.is_lost_at_once() {
                     assert_eq!(status, Status::Lost, "{tx:?}");
                 } else {
