@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 
 use crate::executor::StateOverlay;
+use crate::pool::AccountState;
 use crate::rules::PhaseRules;
 use crate::state::StateError;
 
@@ -34,6 +35,9 @@ pub struct ExtBlock<'a> {
     /// Something is undecided, of this chain or of others: what is missing in the accepted state may yet come.
     pub has_undecided: bool,
 }
+
+/// An account that a block changed, as it is after it.
+pub type ChangedAccount = (Address, AccountState);
 
 /// What ext data holds, without looking at any state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,8 +113,12 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
     /// A block that carries this was executed and is being decided on.
     fn undecided(&self, _ext_data: &Bytes) {}
 
-    /// A block that carries this was accepted and is durable.
-    fn accepted(&self, _number: u64, _ext_data: &Bytes) {}
+    /// A block that carries this, and leaves accounts so, is about to be committed. What it makes impossible goes to
+    /// [`Self::drop_log`], which is saved with it. The commit may fail: nobody is to learn of it here.
+    fn before_commit(&self, _ext_data: &Bytes, _accounts: &[ChangedAccount], _accepted_ms: u64) {}
+
+    /// A block that carries this, and leaves accounts so, was accepted and is durable.
+    fn accepted(&self, _number: u64, _ext_data: &Bytes, _accounts: &[ChangedAccount]) {}
 
     /// A block that carries this will never be accepted.
     fn abandoned(&self, _ext_data: &Bytes) {}

@@ -8,7 +8,8 @@ use esker_chain::{ChainContext, DropLog};
 use esker_evm::chain::Evm;
 use esker_evm::executor::{NoHashes, StateOverlay};
 use esker_evm::extension::{
-    BlockExtension, ExtBlock, ExtDataView, ExtError, ExtOutcome, ExtSummary, ExtensionAudit,
+    BlockExtension, ChangedAccount, ExtBlock, ExtDataView, ExtError, ExtOutcome, ExtSummary,
+    ExtensionAudit,
 };
 use esker_evm::state::StateError;
 use esker_evm::verify::MAX_ATOMIC_GAS;
@@ -22,7 +23,7 @@ use crate::audit::AtomicAudit;
 use crate::json::shown;
 use crate::log;
 use crate::money::Wei;
-use crate::pool::{AccountNonce, AtomicPool};
+use crate::pool::{AccountNonce, AtomicPool, used_nonce};
 use crate::restore;
 use crate::tables::AcceptedTx;
 use crate::transfer::{TransferError, add_requests, transfer};
@@ -244,8 +245,7 @@ fn drop_reason(
     if *error == VerifyError::InvalidNonce {
         for AccountNonce { account, nonce } in tx.unsigned().account_nonces() {
             if nonce < state.nonce(account)? {
-                let by = "was used by another transaction";
-                return Ok(format!("{error}: nonce {nonce} of {account} {by}"));
+                return Ok(used_nonce(&account, nonce));
             }
         }
     }
@@ -262,6 +262,13 @@ fn decode(block: &ExtBlock<'_>) -> Result<Vec<AtomicTx>, ExtError> {
 fn decode_executed(ext_data: &Bytes) -> Vec<AtomicTx> {
     // What was executed decodes.
     decode_ext_data(ext_data, ExtDataForm::Batch).unwrap_or_default()
+}
+
+/// The nonces that a block leaves.
+fn nonces(accounts: &[ChangedAccount]) -> Vec<AccountNonce> {
+    let nonce =
+        |(account, state): &ChangedAccount| AccountNonce { account: *account, nonce: state.nonce };
+    accounts.iter().map(nonce).collect()
 }
 
 fn internal(error: esker_storage::StorageError) -> ExtError {
@@ -430,12 +437,20 @@ impl BlockExtension for AtomicExtension {
         self.pool.issued(decode_executed(ext_data));
     }
 
-    fn accepted(&self, number: u64, ext_data: &Bytes) {
+    fn before_commit(&self, ext_data: &Bytes, accounts: &[ChangedAccount], accepted_ms: u64) {
+        let conflicting = self.pool.conflicting_txs(&decode_executed(ext_data), &nonces(accounts));
+        for (id, reason) in conflicting {
+            // Unseen until the commit is done: the pool still has the transaction.
+            self.pool.drop_log().add(id, reason, accepted_ms);
+        }
+    }
+
+    fn accepted(&self, number: u64, ext_data: &Bytes, accounts: &[ChangedAccount]) {
         let txs = decode_executed(ext_data);
         for tx in &txs {
             log::accepted(tx, number, &self.context);
         }
-        self.pool.accepted(number, &txs);
+        self.pool.accepted(number, &txs, &nonces(accounts));
     }
 
     fn abandoned(&self, ext_data: &Bytes) {

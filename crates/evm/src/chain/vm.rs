@@ -550,6 +550,10 @@ impl ChainVm for Evm {
         let blooms = blocks.iter().filter_map(|block| sealed(block));
         let blooms = blooms.map(|sealed| (sealed.block.header.number, sealed.block.header.bloom));
         self.logs.extend_commit(&blooms.collect::<Vec<_>>(), commit);
+        for AcceptedBlock { block, touched, .. } in blocks.iter().filter_map(|block| sealed(block))
+        {
+            self.extension.before_commit(&block.ext_data, touched, accepted_ms);
+        }
         // What is missing here is no part of validity; the store itself will tell of its failure.
         if let Err(error) = self.save_drops_with(accepted_ms, commit) {
             let height = blocks.last().map(|block| block.height);
@@ -560,10 +564,10 @@ impl ChainVm for Evm {
     fn on_accepted(&self, block: &Arc<ExecutedBlock>, _: u64) {
         let Ok(sealed) = Arc::clone(&block.payload).downcast::<AcceptedBlock>() else { return };
         self.logs.accepted(block.height, &sealed.block.header.bloom);
-        self.drop_logs().for_each(DropLog::on_committed);
         let head = SealedHeader { header: sealed.block.header.clone(), hash: sealed.hash };
         *self.head.write() = Arc::new(head);
-        self.extension.accepted(block.height, &sealed.block.ext_data);
+        self.extension.accepted(block.height, &sealed.block.ext_data, &sealed.touched);
+        self.drop_logs().for_each(DropLog::on_committed);
         self.accepted_txs.fetch_add(sealed.receipts.len() as u64, Ordering::Relaxed);
         self.settle_pool(&sealed);
         // Nobody listening is no error.

@@ -23,6 +23,7 @@ use lru::LruCache;
 use crate::money::Wei;
 use crate::tables::DROPPED;
 use crate::txs::{AmountError, AtomicTx, nonce_key};
+use crate::verify::VerifyError;
 use nonces::WaitingNonces;
 
 pub use nonces::AccountNonce;
@@ -57,7 +58,7 @@ pub enum PoolError {
     },
     /// What it consumes is consumed by an undecided block.
     #[error(transparent)]
-    Undecided(crate::verify::VerifyError),
+    Undecided(VerifyError),
     /// The pool is full, and it pays no more than the one that pays least.
     #[error("atomic tx fee too low for atomic mempool currentMin={min} provided={provided}")]
     FeeTooLow {
@@ -357,24 +358,42 @@ impl AtomicPool {
         }
     }
 
-    /// The block of that height, with these transactions, was accepted: they leave, and what consumes the same is
-    /// given up. Gives those.
-    pub fn accepted(&self, height: u64, txs: &[AtomicTx]) -> Vec<TxId> {
+    /// Transactions here that a block makes impossible, with the reasons: it holds `txs`, and leaves accounts with these
+    /// nonces.
+    pub fn conflicting_txs(
+        &self,
+        txs: &[AtomicTx],
+        nonces: &[AccountNonce],
+    ) -> BTreeMap<TxId, String> {
+        self.inner.lock().conflicting_txs(txs, nonces)
+    }
+
+    /// The block of that height, with these transactions, was accepted and left accounts with these nonces: they leave,
+    /// and what it made impossible is given up. Returns those.
+    pub fn accepted(&self, height: u64, txs: &[AtomicTx], nonces: &[AccountNonce]) -> Vec<TxId> {
         let mut inner = self.inner.lock();
         inner.tip = height;
-        let mut given_up = Vec::new();
+        let conflicting = inner.conflicting_txs(txs, nonces);
         for tx in txs {
-            let id = tx.id();
-            inner.remove(&id);
-            inner.dropped.pop(&id);
-            for rival in inner.rivals(tx) {
-                let reason = format!("transaction {id}, which consumes the same, was accepted");
-                self.drop_from(&mut inner, &rival, reason);
-                given_up.push(rival);
-            }
+            inner.remove(&tx.id());
+            inner.dropped.pop(&tx.id());
+        }
+        let given_up = conflicting.keys().copied().collect();
+        for (id, reason) in conflicting {
+            let Some(entry) = inner.remove(&id) else { continue };
+            tracing::info!(txID = %id, reason, "atomic transaction dropped");
+            // The block's commit may have it already.
+            self.drops.add_once(id, reason.clone(), self.clock.now_ms());
+            inner.dropped.put(id, (entry.tx, reason));
         }
         given_up
     }
+}
+
+/// Why an export is given up whose nonce was used.
+pub(crate) fn used_nonce(account: &Address, nonce: u64) -> String {
+    let error = VerifyError::InvalidNonce;
+    format!("{error}: nonce {nonce} of {account} was used by another transaction")
 }
 
 /// The highest base fee, in wei a gas, at which what a transaction burns covers its gas.
@@ -388,6 +407,24 @@ impl Inner {
     fn rivals(&self, tx: &AtomicTx) -> BTreeSet<TxId> {
         let spenders = tx.conflict_keys().iter().filter_map(|key| self.spenders.get(key));
         spenders.filter(|spender| **spender != tx.id()).copied().collect()
+    }
+
+    fn conflicting_txs(&self, txs: &[AtomicTx], nonces: &[AccountNonce]) -> BTreeMap<TxId, String> {
+        let mut found = BTreeMap::new();
+        for tx in txs {
+            let id = tx.id();
+            let reason = || format!("transaction {id}, which consumes the same, was accepted");
+            found.extend(self.rivals(tx).into_iter().map(|rival| (rival, reason())));
+        }
+        for AccountNonce { account, nonce: next } in nonces {
+            for nonce in self.nonces.of(account).into_iter().take_while(|nonce| nonce < next) {
+                if let Some(id) = self.spenders.get(&nonce_key(account, nonce)) {
+                    found.entry(*id).or_insert_with(|| used_nonce(account, nonce));
+                }
+            }
+        }
+        txs.iter().for_each(|tx| drop(found.remove(&tx.id())));
+        found
     }
 
     /// The rivals, if `price` is above that of each.

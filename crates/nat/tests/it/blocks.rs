@@ -379,9 +379,11 @@ async fn exports_come_after_the_evms_own_transactions() {
     let bundle = world.propose_on(&world.last()).await.unwrap();
     assert!(carried(&world, &bundle).is_empty());
     let account = account(&from);
+    // The block may yet be abandoned.
+    assert_eq!(status(&world, &stale), Some(AtomicStatus::Processing));
+    world.machine.finalize(&bundle, None).await.unwrap();
     let reason = format!("invalid nonce: nonce 0 of {account} was used by another transaction");
     assert_eq!(status(&world, &stale), Some(AtomicStatus::Dropped(reason)));
-    world.machine.finalize(&bundle, None).await.unwrap();
     // With the later nonce both are in one block; the atomic pool asks for the state's nonce, not the pool's.
     let early = world.export(&from, 2, ONE, ONE / 10, key(2).address());
     assert_eq!(world.nat.submit(early.clone()).unwrap_err().to_string(), "invalid nonce");

@@ -167,7 +167,7 @@ fn a_transaction_follows_its_blocks() {
     assert_eq!(status(&pool, &foreign), Some(PoolStatus::Pending));
     let rival = tx(&[1, 3], 7);
     pool.add(rival.clone()).unwrap();
-    assert_eq!(pool.accepted(1, std::slice::from_ref(&own)), [rival.id()]);
+    assert_eq!(pool.accepted(1, std::slice::from_ref(&own), &[]), [rival.id()]);
     assert_eq!(status(&pool, &own), None);
     let reason = format!("transaction {}, which consumes the same, was accepted", own.id());
     assert_eq!(status(&pool, &rival), dropped(reason));
@@ -321,7 +321,7 @@ proptest! {
                 // The others of the same parent are abandoned then.
                 Event::Accepted => {
                     if let Some(block) = blocks.pop() {
-                        pool.accepted(1, &block);
+                        pool.accepted(1, &block, &[]);
                         check_invariants(&pool);
                         blocks.drain(..).for_each(|block| pool.returned(&block));
                     }

@@ -456,10 +456,8 @@ impl Network {
                 } else if !self.model.is_impossible(follower, id) {
                     let why = world.nat.status(id).unwrap();
                     assert_eq!(status, Status::Processing, "node {who}: {why:?} {tx:?}");
-                } else if tx.is_lost_at_once() {
-                    assert_eq!(status, Status::Lost, "{tx:?}");
                 } else {
-                    assert!(matches!(status, Status::Lost | Status::Processing), "{tx:?}");
+                    assert_eq!(status, Status::Lost, "node {who}: {tx:?}");
                 }
             }
             let rows = shared_rows(world);

@@ -169,15 +169,6 @@ impl AnyTx {
             }
         }
     }
-
-    /// Whether the pool gives one up as soon as another that consumes the same is accepted: an export of C learns of a
-    /// nonce that was used at the next build.
-    pub(super) fn is_lost_at_once(&self) -> bool {
-        match &self.form {
-            Form::X(_) | Form::Evm(_) => true,
-            Form::Atomic(tx) => matches!(tx.unsigned(), UnsignedAtomicTx::Import(_)),
-        }
-    }
 }
 
 /// IDs of all transactions in a bundle.
