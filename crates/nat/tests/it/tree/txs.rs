@@ -47,7 +47,7 @@ pub(super) enum Consumed {
 enum Form {
     X(Tx),
     Atomic(AtomicTx),
-    Evm(Transaction),
+    Evm(Box<Transaction>),
 }
 
 /// A transaction.
@@ -98,7 +98,7 @@ impl AnyTx {
                 let pool = world.evm().pool();
                 let mut free = nonce..;
                 let nonce = free.find(|n| pool.get_by_nonce(&account(&owner), *n).is_none())?;
-                Form::Evm(evm_transfer(&owner, nonce, account(&to)))
+                Form::Evm(Box::new(evm_transfer(&owner, nonce, account(&to))))
             }
         };
         let consumes = match &form {
@@ -139,7 +139,7 @@ impl AnyTx {
         match &self.form {
             Form::X(tx) => world.x.issue(tx.bytes()).is_ok(),
             Form::Atomic(tx) => world.nat.submit(tx.clone()).is_ok(),
-            Form::Evm(tx) => world.evm().submit(tx.clone()).is_ok(),
+            Form::Evm(tx) => world.evm().submit(Transaction::clone(tx)).is_ok(),
         }
     }
 
