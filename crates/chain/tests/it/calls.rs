@@ -218,8 +218,7 @@ async fn the_tree_is_bounded_and_what_is_decided_always_fits() {
     let toys = [world.toy(1)];
     let machine = open_with(&world, &toys, config);
     let siblings = (1..).map(|register| foreign(&toys[0], &machine, register));
-    let mut taken = 0;
-    for bundle in siblings {
+    for (taken, bundle) in siblings.enumerate() {
         match machine.verify(&[], &bundle).await {
             Ok(verdict) => assert_eq!(verdict, Verdict::Valid),
             Err(ChainError::TooManyUndecided { bundles, bytes }) => {
@@ -228,7 +227,6 @@ async fn the_tree_is_bounded_and_what_is_decided_always_fits() {
             }
             Err(error) => panic!("{error}"),
         }
-        taken += 1;
     }
 }
 
