@@ -53,7 +53,12 @@ impl Xvm {
     /// As [`Self::issue`], of a transaction that is decoded.
     pub fn issue_tx(&self, tx: Tx) -> Result<TxId, IssueError> {
         let id = tx.id();
-        if (self.mempool.contains(&id) || self.undecided.has_tx(&id)) && !self.is_accepted(&id)? {
+        let waits = self.mempool.contains(&id);
+        if (waits || self.undecided.has_tx(&id)) && !self.is_accepted(&id)? {
+            if !waits && let Err(error) = self.pool(Pooled::new(tx, false)) {
+                // It is only in an undecided block, and another that waits here consumes the same.
+                tracing::debug!(%id, %error, "a transaction of an undecided block does not wait here");
+            }
             return Ok(id);
         }
         self.context().store.ensure_writable()?;

@@ -122,7 +122,7 @@ async fn run(network: &mut Network, step: &Step) {
     network.check();
 }
 
-/// Runs on several threads, so that callers and machines overlap. A case that hangs is a failure.
+/// The machines have threads of their own, so that callers and machines overlap. A case that hangs is a failure.
 fn in_time<F: Future<Output = ()>>(test: F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let patience = std::time::Duration::from_secs(120);

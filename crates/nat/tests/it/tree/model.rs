@@ -28,6 +28,8 @@ pub(super) struct Follower {
     pub(super) height: usize,
     /// Undecided bundles that it has executed.
     pub(super) tree: BTreeSet<Id>,
+    /// A proposal was given up. Its bundle may have been kept: the caller went away with the answer in hand.
+    pub(super) may_hold_more: bool,
     /// Transactions that it has taken in and must not lose.
     pub(super) taken: BTreeSet<Id>,
 }

@@ -1,6 +1,6 @@
 //! Two nodes, the reference, and the model that they are held against.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_chain::{
@@ -262,7 +262,7 @@ impl Network {
         let mut after = Follower {
             height: node.follower.height,
             tree: node.follower.tree.clone(),
-            taken: BTreeSet::new(),
+            ..Follower::default()
         };
         self.model.followed(&mut after, next.len());
         std::mem::swap(&mut self.nodes[who].follower, &mut after);
@@ -287,6 +287,7 @@ impl Network {
             Some(proposed) => self.proposed(who, &on, proposed, &[expected]),
             None => {
                 node.is_idle().await;
+                self.nodes[who].follower.may_hold_more = true;
                 // The ancestry may have been executed: from here on it has.
                 self.settle(who, &on).await;
             }
@@ -428,6 +429,7 @@ impl Network {
         let waiting = chains(&node.world).map(|chain| chain.waiting_txs());
         node.world = funded::world(node.disk.clone(), &self.clock);
         node.follower.tree.clear();
+        node.follower.may_hold_more = false;
         let (model, height) = (&self.model, node.follower.height);
         let follower = Follower { height, ..Follower::default() };
         node.follower.taken.retain(|id| {
@@ -446,8 +448,12 @@ impl Network {
             let Node { world, follower, .. } = node;
             let last = self.model.last(follower);
             assert_eq!(world.machine.last_final(), (last.height, last.id()));
-            // A proposal that was given up may have been kept: its caller went away with the answer in hand.
-            assert!(world.machine.undecided() >= follower.tree.len());
+            let undecided = world.machine.undecided();
+            let known = follower.tree.len();
+            assert!(
+                undecided == known || follower.may_hold_more && undecided > known,
+                "{undecided}"
+            );
             for id in &follower.taken {
                 let tx = &self.model.txs[id];
                 let status = tx.status(world);
