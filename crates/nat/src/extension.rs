@@ -123,7 +123,7 @@ impl AtomicExtension {
         let mut early = Vec::new();
         for tx in candidates {
             // One that consumes what another takes is given up when that one is accepted.
-            if !batch.has_none_of(&tx) {
+            if !batch.is_disjoint(&tx) {
                 continue;
             }
             if first_early_nonce(&tx, state)?.is_some() {
@@ -315,7 +315,7 @@ impl Payment {
 
 impl Batch {
     /// Whether a transaction shares nothing with those before it.
-    fn has_none_of(&self, tx: &AtomicTx) -> bool {
+    fn is_disjoint(&self, tx: &AtomicTx) -> bool {
         self.consumed.is_disjoint(tx.conflict_keys())
     }
 
@@ -373,7 +373,7 @@ impl BlockExtension for AtomicExtension {
                     )));
                 }
             }
-            if !batch.has_none_of(tx) {
+            if !batch.is_disjoint(tx) {
                 return Err(ExtError::Invalid(VerifyError::ConflictingInputs.to_string()));
             }
             batch.consume(tx);

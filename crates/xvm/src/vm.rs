@@ -203,7 +203,7 @@ impl Xvm {
     }
 
     /// Waiting transactions that a block makes impossible, with the reason.
-    fn made_impossible(&self, payload: &BlockPayload) -> Vec<(TxId, String)> {
+    fn conflicting_txs(&self, payload: &BlockPayload) -> Vec<(TxId, String)> {
         let conflicts = self.mempool.conflicts(&payload.consumed);
         let reason = |winner| format!("conflicts with accepted transaction {winner}");
         let lost = |(loser, winner)| self.with_descendants(loser, reason(winner));
@@ -241,7 +241,7 @@ impl Xvm {
     ) -> StorageResult<()> {
         for block in blocks {
             self.index.extend_commit(self.scope(), block, commit)?;
-            for (id, reason) in BlockPayload::of(block).iter().flat_map(|p| self.made_impossible(p))
+            for (id, reason) in BlockPayload::of(block).iter().flat_map(|p| self.conflicting_txs(p))
             {
                 // Unseen until the commit is done: the pool still has the transaction.
                 self.rejections.add(id, reason, accepted_ms);
@@ -337,7 +337,7 @@ impl ChainVm for Xvm {
         self.accepted_txs.fetch_add(count, Ordering::Relaxed);
         self.spacing.accepted(count, accepted_ms);
         self.mempool.accepted(block.height, &ids, &payload.consumed);
-        let impossible = self.made_impossible(payload);
+        let impossible = self.conflicting_txs(payload);
         for (id, reason) in impossible {
             // Those that came after the commit was extended are new here, and saved with the next commit.
             self.rejections.add_once(id, reason, accepted_ms);
