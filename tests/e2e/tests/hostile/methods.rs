@@ -227,7 +227,7 @@ fn the_most_of_each_method() {
         ("txpool_content", 2_000_000),
         ("xvm.getUTXOs", 100_000),
         // Of all the outputs, which are more than are added up briefly.
-        ("xvm.getBalance", 100_000),
+        ("xvm.getBalance", 90_000),
         ("xvm.getTx", 100_000),
     ] {
         assert!(of(method).bytes > least, "{:?}", of(method));

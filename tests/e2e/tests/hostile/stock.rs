@@ -224,7 +224,13 @@ impl CChain {
 
     /// A block with so many of these transactions: all but the first wait for the first one.
     fn block(&mut self, tx: &Value, count: u64) -> Block {
-        let next = self.call("eth_getTransactionCount", json!([tx["from"], "latest"]));
+        let mut count_at =
+            |tag: &str| self.call("eth_getTransactionCount", json!([tx["from"], tag]));
+        // The block before may have left some for one after it.
+        let next = until("nothing of the sender waits", || {
+            let next = count_at("latest");
+            (next == count_at("pending")).then_some(next)
+        });
         let next = u64::from_str_radix(&next.as_str().unwrap()[2..], 16).unwrap();
         let mut hash = Value::Null;
         for nonce in (next..next + count).rev() {
