@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
 
 use esker_node::config::{Invocation, Mode, cli, show};
 use esker_node::signals::{Request, Signals};
@@ -12,6 +14,29 @@ use mimalloc::MiMalloc;
 /// Gives memory back to the system when a storm of large replies is over, which the C library's does not.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// Between two times at which free memory goes back to the system.
+const COLLECT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Gives free memory back to the system as time passes. The allocator by itself does so only when it is called, so that
+/// what a storm has left would stay for as long as nobody calls.
+fn collect_memory() {
+    let collect = || {
+        loop {
+            thread::sleep(COLLECT_INTERVAL);
+            #[expect(
+                unsafe_code,
+                reason = "a function of C that takes a flag and may be called from any thread"
+            )]
+            // SAFETY: it has no precondition; it touches free memory only.
+            unsafe {
+                libmimalloc_sys::mi_collect(true);
+            }
+        }
+    };
+    // Without the thread the node works as well.
+    let _thread = thread::Builder::new().name("memory".to_owned()).spawn(collect);
+}
 
 fn main() -> ExitCode {
     let invocation = match cli::parse(std::env::args_os()) {
@@ -60,6 +85,7 @@ fn main() -> ExitCode {
 
 /// Runs a node until a signal or a failure ends it.
 fn run(config: Config) -> Result<(), StartError> {
+    collect_memory();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_name("esker")
         .enable_all()

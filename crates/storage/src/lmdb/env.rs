@@ -1,4 +1,4 @@
-//! An LMDB environment: the file, mapped. The only file with `unsafe`.
+//! An LMDB environment: the file, mapped. Below `crates` the only file with `unsafe`.
 
 use std::path::Path;
 use std::sync::Arc;
