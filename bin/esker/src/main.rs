@@ -58,15 +58,15 @@ fn main() -> ExitCode {
             ExitCode::from(exit_code::OK)
         }
         Invocation::User(command, _) => match users::run(&command, &config) {
-            Ok(told) => {
-                print(&told);
+            Ok(output) => {
+                print(&output);
                 ExitCode::from(exit_code::OK)
             }
             Err(error) => fail(&error, error.exit_code()),
         },
         Invocation::Replay(_, command, _) => match replay::run(&command, &config) {
-            Ok(told) => {
-                print(&told);
+            Ok(output) => {
+                print(&output);
                 ExitCode::from(exit_code::OK)
             }
             Err(error) => fail(&error, error.exit_code()),
@@ -94,10 +94,10 @@ fn run(config: Config) -> Result<(), StartError> {
     let ended = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(StartError::Thread)?;
         let node = Node::start(config).await?;
-        let told = tell(&node);
+        let announced = announce(&node);
         let failed = node.failed();
         tokio::pin!(failed);
-        while told.is_ok() {
+        while announced.is_ok() {
             tokio::select! {
                 () = &mut failed => break,
                 request = signals.next() => match request {
@@ -107,7 +107,7 @@ fn run(config: Config) -> Result<(), StartError> {
             }
         }
         tokio::select! {
-            stopped = node.stop() => told.and(stopped),
+            stopped = node.stop() => announced.and(stopped),
             // Asked a second time: whoever waits does not want to.
             () = signals.stop() => std::process::exit(exit_code::FAILURE.into()),
         }
@@ -117,8 +117,8 @@ fn run(config: Config) -> Result<(), StartError> {
     ended
 }
 
-/// Tells that the node answers: the ready file, then the line or the screen.
-fn tell(node: &RunningNode) -> Result<(), StartError> {
+/// Announces that the node answers: the ready file, then the line or the screen.
+fn announce(node: &RunningNode) -> Result<(), StartError> {
     node.write_ready_file()?;
     let ready = node.ready();
     if node.config().settings.json {

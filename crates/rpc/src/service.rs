@@ -127,7 +127,7 @@ impl Method {
         if self.info.trusted_callers_only && context.caller().is_untrusted_page {
             return Err(RpcError::new(UNTRUSTED_ORIGIN).into());
         }
-        self.tell_deprecation();
+        self.log_deprecation();
         // Unwind safety: services keep their state behind snapshots and poison-free locks, and the
         // buffer is lost with the panic.
         let started = catch_unwind(AssertUnwindSafe(|| (self.run)(params, context, out)));
@@ -190,7 +190,7 @@ impl Method {
         done.map_err(|panic| self.crashed(&*panic))?
     }
 
-    fn tell_deprecation(&self) {
+    fn log_deprecation(&self) {
         let Some(since) = self.info.deprecated_since else { return };
         if !self.told.swap(true, Ordering::Relaxed) {
             let MethodInfo { namespace, name, .. } = self.info;

@@ -23,7 +23,7 @@ use crate::state::{ChainState, listed};
 use crate::txs::{CreateAssetTx, Tx, UnsignedTx};
 use crate::verify::VerifyError;
 use crate::verify::semantic::{
-    AssetCache, CheckError, Consumed, FxBits, Semantic, Surroundings, fx_bit,
+    AssetCache, CheckError, Consumed, FxBits, Semantic, VerifyContext, fx_bit,
 };
 use crate::verify::syntactic::Params;
 
@@ -60,8 +60,8 @@ pub(crate) struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
-    pub(crate) fn around(&self) -> Surroundings<'a> {
-        Surroundings {
+    pub(crate) fn verify_context(&self) -> VerifyContext<'a> {
+        VerifyContext {
             chain_id: &self.context.chain_id,
             primary_chains: &self.context.primary_chains,
             fx_count: self.params.fx_count,
@@ -140,7 +140,7 @@ impl<'a> BlockExecution<'a> {
     pub(crate) fn apply(&mut self, tx: &Tx) -> Result<(), ApplyError> {
         let scope = self.rules.context.scope;
         let checked = Semantic {
-            around: self.rules.around(),
+            context: self.rules.verify_context(),
             state: ChainState::new(&self.draft, scope),
             now_s: self.time_s,
             assets: &mut self.assets,

@@ -201,7 +201,7 @@ impl Xvm {
     ) -> Result<Result<(), VerifyError>, StorageError> {
         let rules = self.rules();
         let outcome = Semantic {
-            around: rules.around(),
+            context: rules.verify_context(),
             state: ChainState::new(reader, self.scope()),
             now_s,
             assets: &mut AssetCache::new(rules.genesis_assets),

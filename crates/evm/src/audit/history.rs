@@ -8,7 +8,7 @@ use esker_chain::audit::AuditSite;
 use esker_storage::audit::{AuditError, shown};
 use esker_storage::{KeyCodec, KvRead, Table, ValueCodec};
 
-use super::{Auditing, told};
+use super::{Auditing, damage_text};
 use crate::chain::ChainView;
 use crate::chain::tables::TIP;
 use crate::state::tables::{
@@ -51,7 +51,7 @@ impl Auditing<'_> {
             for key in &keys {
                 let checked = match earlier.check(key) {
                     Ok(checked) => checked,
-                    Err(error) => Err(told(error)?),
+                    Err(error) => Err(damage_text(error)?),
                 };
                 if let Err(found) = checked {
                     let what = format!("{place}: row {}", shown(key.get(2..).unwrap_or(key)));

@@ -72,7 +72,7 @@ fn add(sum: &mut u128, wei: U256) {
 }
 
 /// A store that fails ends the audit; anything else is a finding, in words.
-fn told(error: StateError) -> Result<String, AuditError> {
+fn damage_text(error: StateError) -> Result<String, AuditError> {
     match error {
         StateError::Storage(error) | StateError::Trie(TrieError::Storage(error))
             if !error.is_corruption() =>

@@ -9,7 +9,7 @@ use esker_storage::audit::{AuditError, shown};
 use esker_storage::{KeyCodec, Table, ValueCodec};
 
 use super::trie::{Walked, walk};
-use super::{Auditing, add, told};
+use super::{Auditing, add, damage_text};
 use crate::state::tables::{ACCOUNTS, CODE, NODES, PREIMAGES, SLOTS, STORAGE_NODES};
 use crate::state::{
     AccountNodes, At, StateError, StateView, StorageNodes, StoredAccount, StoredSlot,
@@ -187,7 +187,7 @@ impl Auditing<'_> {
                 Ok(walked)
             }
             Err(error) => {
-                let error = told(error)?;
+                let error = damage_text(error)?;
                 self.wrong(site, place, "a trie", error);
                 Ok(Walked::default())
             }

@@ -26,7 +26,7 @@ const MAX_FEE_WAIT_S: u64 = 600;
 
 /// What building came to.
 #[derive(Debug)]
-pub(super) enum Draught {
+pub(super) enum BuildOutcome {
     /// A block, what its transactions did, and all rows but those of the block itself.
     Block(Box<(Block, Processed, WriteSet)>),
     /// Nothing can be included.
@@ -63,7 +63,11 @@ impl From<BuildError> for ChainError {
 }
 
 /// Fills a block at `time` (Unix s) on its parent.
-pub(super) fn fill(site: &BlockSite<'_>, pool: &Pool, time: u64) -> Result<Draught, BuildError> {
+pub(super) fn fill(
+    site: &BlockSite<'_>,
+    pool: &Pool,
+    time: u64,
+) -> Result<BuildOutcome, BuildError> {
     let terms = site.chain.rules.child_terms(site.parent, time)?;
     let mut executor = child_executor(site, &terms, time)?;
     let transactions = take_transactions(&mut executor, pool, &terms)?;
@@ -71,16 +75,16 @@ pub(super) fn fill(site: &BlockSite<'_>, pool: &Pool, time: u64) -> Result<Draug
     let (ext_data, outcome) = take_ext_data(site, &mut executor, &terms, &mut rows, time)?;
     if transactions.is_empty() && ext_data.is_empty() {
         return Ok(match affordable_at(site, pool, &terms, time) {
-            Some(at) => Draught::NotBefore(at),
-            None => Draught::Nothing,
+            Some(at) => BuildOutcome::NotBefore(at),
+            None => BuildOutcome::Nothing,
         });
     }
     let processed = executor.finish(outcome);
     let mut out = rows.into_writes();
     match assemble(site, &terms, time, transactions, ext_data, &processed, &mut out) {
-        Ok(block) => Ok(Draught::Block(Box::new((block, processed, out)))),
+        Ok(block) => Ok(BuildOutcome::Block(Box::new((block, processed, out)))),
         Err(VerifyError::BlockFee { .. }) => {
-            Ok(Draught::NotBefore(paid_at(&terms, site.parent, time, processed.block_fee)))
+            Ok(BuildOutcome::NotBefore(paid_at(&terms, site.parent, time, processed.block_fee)))
         }
         Err(error) => Err(BuildError::Invalid(Box::new(error))),
     }

@@ -17,7 +17,7 @@ use esker_primitives::sync::{Mutex, RwLock};
 use esker_storage::{Draft, KvRead, WriteSet};
 use tokio::sync::broadcast;
 
-use super::builder::{Draught, fill};
+use super::builder::{BuildOutcome, fill};
 use super::cache::BlockCache;
 use super::config::{BuildMode, EvmConfig};
 use super::genesis_source::GenesisSource;
@@ -494,14 +494,14 @@ impl ChainVm for Evm {
         let time = (at.now_ms / 1000).max(head.header.time);
         let filled = self.with_site(parent, &head, at, |site| fill(site, &self.pool, time));
         match filled? {
-            Draught::Block(filled) => {
+            BuildOutcome::Block(filled) => {
                 let (block, processed, writes) = *filled;
                 let bytes = Bytes::from(self.params.rules.encode_block(&block));
                 let sealed = self.seal_block(parent, block, bytes, processed, writes)?;
                 Ok(Built::Block(Box::new(sealed)))
             }
-            Draught::Nothing => Ok(Built::Nothing),
-            Draught::NotBefore(seconds) => Ok(Built::Later(seconds.saturating_mul(1000))),
+            BuildOutcome::Nothing => Ok(Built::Nothing),
+            BuildOutcome::NotBefore(seconds) => Ok(Built::Later(seconds.saturating_mul(1000))),
         }
     }
 

@@ -243,7 +243,7 @@ impl HttpState {
             return Answer::error(StatusCode::METHOD_NOT_ALLOWED, text, headers);
         }
         match resolved {
-            Resolved::Path(path) if target.is_none() => self.routes.tell_why_not(&path),
+            Resolved::Path(path) if target.is_none() => self.routes.log_unserved(&path),
             Resolved::Path(_) | Resolved::Nowhere => {}
             Resolved::Redirect(location) => {
                 if let Ok(location) = HeaderValue::try_from(location) {

@@ -138,7 +138,7 @@ impl Routes {
     }
 
     /// Tells, once, why nothing answers at a path.
-    pub(crate) fn tell_why_not(&self, path: &str) {
+    pub(crate) fn log_unserved(&self, path: &str) {
         if let Some(reason) = self.off.lock().remove(path) {
             tracing::warn!(path, "404: this endpoint is switched off: {reason}");
         }

@@ -29,7 +29,7 @@ pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
         .map_err(ReplayError::Runtime)?;
     let mut importer = Importer::new(&node)?;
     let taken = runtime.block_on(importer.take_all(read(input), path, length, &stop));
-    let done = importer.told();
+    let done = importer.summary();
     node.close()?;
     match taken {
         Ok(true) => Ok(format!("{done}\n")),
@@ -123,8 +123,8 @@ impl<'a> Importer<'a> {
             };
             self.take(line, block).await?;
             progress.show(|| match length {
-                Some(length) => format!("importing: {}, {}%", self.told(), read * 100 / length),
-                None => format!("importing: {}", self.told()),
+                Some(length) => format!("importing: {}, {}%", self.summary(), read * 100 / length),
+                None => format!("importing: {}", self.summary()),
             });
         }
     }
@@ -175,7 +175,7 @@ impl<'a> Importer<'a> {
     }
 
     /// What was done so far.
-    fn told(&self) -> String {
+    fn summary(&self) -> String {
         let heights: Vec<String> = self
             .node
             .machine()

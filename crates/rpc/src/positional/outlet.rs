@@ -72,7 +72,7 @@ impl Outlet {
         let mut state = self.state.lock();
         write(&mut state.open);
         if state.open.len() >= PART {
-            state.seal(client);
+            state.close_chunk(client);
         }
     }
 
@@ -86,7 +86,7 @@ impl Outlet {
         }
         let mut state = self.state.lock();
         state.open.push(separator);
-        state.seal(client);
+        state.close_chunk(client);
         // What was not counted goes before what was.
         state.close();
         state.bytes += reply.len();
@@ -120,7 +120,7 @@ impl Outlet {
 
 impl State {
     /// Completes the open part, counted.
-    fn seal(&mut self, client: Option<&Client>) {
+    fn close_chunk(&mut self, client: Option<&Client>) {
         if self.is_full || self.open.is_empty() {
             return;
         }

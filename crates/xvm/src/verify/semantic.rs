@@ -49,7 +49,7 @@ impl From<FxError> for CheckError {
 
 /// What the rules know of the chain beside its state.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct VerifyContext<'a> {
     /// This chain.
     pub(crate) chain_id: &'a ChainId,
     /// The chains with which assets can be exchanged.
@@ -82,7 +82,7 @@ impl<'a> AssetCache<'a> {
 /// Checks transactions against one state.
 #[derive(Debug)]
 pub(crate) struct Semantic<'a, 'c> {
-    pub(crate) around: Surroundings<'a>,
+    pub(crate) context: VerifyContext<'a>,
     pub(crate) state: ChainState<'a>,
     /// Unix seconds, for locktimes.
     pub(crate) now_s: u64,
@@ -222,7 +222,7 @@ impl Semantic<'_, '_> {
             consumed.imported.iter().map(|id| id.as_bytes().to_vec()).collect();
         let values = esker_shared_memory::get(
             self.state.reader(),
-            self.around.chain_id,
+            self.context.chain_id,
             &unsigned.source_chain,
             &keys,
         )
@@ -244,9 +244,9 @@ impl Semantic<'_, '_> {
 
     /// The other chain of an import or export: another one of the primary network.
     fn same_network(&self, peer: &ChainId) -> Result<(), VerifyError> {
-        if peer == self.around.chain_id {
+        if peer == self.context.chain_id {
             Err(VerifyError::SameChain)
-        } else if self.around.primary_chains.contains(peer) {
+        } else if self.context.primary_chains.contains(peer) {
             Ok(())
         } else {
             Err(VerifyError::UnknownChain(*peer))
@@ -255,7 +255,7 @@ impl Semantic<'_, '_> {
 
     /// Whether a feature extension may be used on an asset: its creating transaction lists it.
     fn fx_usage(&mut self, fx: FxKind, asset_id: &AssetId) -> Result<(), CheckError> {
-        if fx.index() >= self.around.fx_count {
+        if fx.index() >= self.context.fx_count {
             return Err(VerifyError::UnknownFx.into());
         }
         let bits = match self.assets.get(asset_id) {

@@ -84,7 +84,7 @@ fn replay_with(
                     session.say(&text).err().map(|error| error.to_string()),
                 )
             }
-            Step::Hear(hear) => (hear.line, excerpt(&hear.want), session.hear(hear)),
+            Step::Hear(receive) => (receive.line, excerpt(&receive.want), session.receive(receive)),
             Step::Request(request) => {
                 let what =
                     format!("{} {} {}", request.method, session.path, excerpt(&request.body));
@@ -129,14 +129,14 @@ impl Session {
     }
 
     /// The next message of the websocket; what is wrong with it.
-    fn hear(&mut self, hear: &Hear) -> Option<String> {
+    fn receive(&mut self, receive: &Hear) -> Option<String> {
         let Some(socket) = &mut self.socket else { return Some("no websocket is open".to_owned()) };
         let text = match socket.read() {
             Ok(text) => text,
             Err(error) => return Some(error.to_string()),
         };
-        let unbound = self.bind(&hear.lets, &text);
-        self.compare_json(&hear.want, 200, &text).or(unbound)
+        let unbound = self.bind(&receive.lets, &text);
+        self.compare_json(&receive.want, 200, &text).or(unbound)
     }
 
     /// Binds members of a reply; the one that it has not.

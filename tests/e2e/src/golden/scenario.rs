@@ -221,13 +221,13 @@ mod tests {
         )
         .unwrap();
         assert_eq!((scenario.profile.as_str(), scenario.steps.len()), ("plain", 6));
-        let [Step::Open(open), Step::Say(say), Step::Hear(hear)] = &scenario.steps[3..] else {
+        let [Step::Open(open), Step::Say(say), Step::Hear(receive)] = &scenario.steps[3..] else {
             panic!("a websocket with two messages")
         };
         assert_eq!((open.number, open.text.as_str()), (14, "/w"));
         assert_eq!((say.number, say.text.as_str()), (15, "{}"));
-        assert_eq!((hear.line, hear.want.as_str()), (17, "{}"));
-        assert_eq!(hear.lets, [("S".to_owned(), "result".to_owned())]);
+        assert_eq!((receive.line, receive.want.as_str()), (17, "{}"));
+        assert_eq!(receive.lets, [("S".to_owned(), "result".to_owned())]);
         let Step::Request(first) = &scenario.steps[1] else { panic!("a request") };
         assert_eq!((first.line, first.method.as_str(), first.body.as_str()), (7, "GET", "{}"));
         assert_eq!(first.headers, [("Host".to_owned(), "x:1".to_owned())]);

@@ -76,17 +76,17 @@ impl Filters {
             Kind::Blocks(Progress { told, .. }) => {
                 let last = height.min(told.saturating_add(MAX_HASHES));
                 let hashes = self.hashes(told.saturating_add(1), last, context)?;
-                turn.told(last.max(told));
+                turn.advance_to(last.max(told));
                 Ok(Changes::Hashes(hashes))
             }
             Kind::Logs(filter, Progress { told, .. }) => {
                 let (from, to) = watched(&filter, told.saturating_add(1), height);
                 if from > to {
-                    turn.told(height.max(told));
+                    turn.advance_to(height.max(told));
                     return Ok(Changes::Logs(FoundLogs::default()));
                 }
                 let found = self.search(&filter.logs, from..=to, context)?;
-                turn.told(found.stopped.map_or(height, |stopped| stopped.at - 1));
+                turn.advance_to(found.stopped.map_or(height, |stopped| stopped.at - 1));
                 Ok(Changes::Logs(found.logs))
             }
         }

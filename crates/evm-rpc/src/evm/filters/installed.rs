@@ -210,7 +210,7 @@ pub(super) struct Turn<'a> {
 
 impl Turn<'_> {
     /// Everything up to this height is told.
-    pub(super) fn told(&mut self, height: u64) {
+    pub(super) fn advance_to(&mut self, height: u64) {
         self.told = Some(height);
     }
 }

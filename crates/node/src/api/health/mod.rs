@@ -263,7 +263,7 @@ impl Health {
         for (check, (outcome, duration)) in self.checks.iter().zip(outcomes) {
             let before = last.results.get(&check.name);
             let result = CheckResult::new(outcome, duration, now, before);
-            tell_change(&check.name, before, &result);
+            log_change(&check.name, before, &result);
             last.results.insert(check.name.clone(), result);
         }
         last.at = Some(Instant::now());
@@ -295,7 +295,7 @@ impl CheckResult {
     }
 }
 
-fn tell_change(name: &str, before: Option<&CheckResult>, now: &CheckResult) {
+fn log_change(name: &str, before: Option<&CheckResult>, now: &CheckResult) {
     let failed_before = before.is_some_and(|before| before.error.is_some());
     match &now.error {
         Some(error) if !failed_before => tracing::warn!(check = name, error, "health check failed"),
