@@ -252,10 +252,13 @@ fn check(node: &Node, promises: &[Promise]) {
     for ((to, asset), amount) in expected {
         assert_eq!(node.x().get_balance(to, asset).unwrap().balance, amount, "{asset} of {to}");
     }
-    let metrics = rpc.http().request("GET", "/ext/metrics", &[], b"").unwrap().text();
+    // A pool follows a block a moment after it is shown.
     for chain in ["X", "C"] {
         let line = format!("esker_chain_mempool_transactions{{chain=\"{chain}\"}} 0");
-        assert!(metrics.lines().any(|found| found == line), "something waits on {chain}");
+        until(&format!("nothing waits on {chain}"), || {
+            let metrics = rpc.http().request("GET", "/ext/metrics", &[], b"").unwrap().text();
+            metrics.lines().any(|found| found == line).then_some(())
+        });
     }
 }
 
