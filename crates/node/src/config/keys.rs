@@ -141,7 +141,7 @@ settings! {
     /// Most bytes of answers held at a time until their clients have read them, small ones apart. Above it the
     /// connection is closed that has left an answer unread for the longest, at least a second; where there is
     /// none, the call gets an error.
-    http_reply_memory: Positive = "http-reply-memory", "268435456";
+    http_reply_memory: Positive = "http-reply-memory", "201326592";
     /// Most bytes of answers held for one connection; a call above it gets the error `response too large`.
     http_connection_reply_memory: Positive = "http-connection-reply-memory", "67108864";
     /// How long a client may take to send the head of a request.

@@ -35,7 +35,7 @@ pub(crate) use self::workers::{Progress, panic_text};
 use crate::CallContext;
 
 /// Bytes of replies that are held at once, unless configured otherwise.
-pub const DEFAULT_REPLY_MEMORY: usize = 256 * 1024 * 1024;
+pub const DEFAULT_REPLY_MEMORY: usize = 192 * 1024 * 1024;
 /// Bytes of replies that are held for one connection, unless configured otherwise.
 pub const DEFAULT_CONNECTION_REPLY_MEMORY: usize = 64 * 1024 * 1024;
 /// Jobs that wait for a thread, unless configured otherwise: apart for short ones and for all others.
