@@ -167,6 +167,10 @@ pub(crate) const IMPORTS: [(&str, &str); 3] = [
 /// Imports what is left, and compares what arrived in all with what was exported.
 pub(crate) fn check_transfers(node: &Node, mut promises: Vec<Promise>) {
     let mut rpc = node.rpc();
+    // What is exported can be imported once it is accepted.
+    for Promise { method, path, id, .. } in &promises {
+        wait_decided(&mut rpc, path, id).unwrap_or_else(|why| panic!("{method} {id}: {why}"));
+    }
     for (method, nothing) in IMPORTS {
         let refused = loop {
             match import(method).give(&mut rpc) {
