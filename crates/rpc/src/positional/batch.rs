@@ -4,6 +4,7 @@ use esker_go_json::Document;
 use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -19,6 +20,10 @@ use crate::{
     Caller, RpcError,
     work::{Client, ReplyBytes},
 };
+
+/// How long a batch works before other connections come in between. Quick calls are answered in place, and to pause
+/// after each costs as much as the call.
+const LONGEST_STRETCH: Duration = Duration::from_micros(100);
 
 /// The answers so far, an open array.
 struct Replies<'a> {
@@ -87,6 +92,7 @@ pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, outlet: &Outle
         return true;
     }
     let mut total_bytes = 0;
+    let mut stretch_began = Instant::now();
     while let Some(message) = messages.next() {
         let class = message.class();
         if class == Class::Response {
@@ -114,8 +120,10 @@ pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, outlet: &Outle
             replies.finish(true);
             return true;
         }
-        // Quick methods run in place, but a thousand of them take long: others come in between.
-        tokio::task::yield_now().await;
+        if stretch_began.elapsed() >= LONGEST_STRETCH {
+            tokio::task::yield_now().await;
+            stretch_began = Instant::now();
+        }
     }
     replies.finish(false);
     false

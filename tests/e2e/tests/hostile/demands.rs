@@ -18,6 +18,12 @@ const BALANCES: &str = "0x5b5a3150600056";
 /// Loads the slot that has the number of the gas left, over and over.
 const SLOTS: &str = "0x5b5a5450600056";
 
+/// The slowest instruction for its gas, over and over: `(N - 1) * (N - 1) mod N` of 256 bits, 16 times a round. PUSH1, NOT
+/// (N), PUSH1, NOT (N - 1), DUP1; JUMPDEST, 16 times DUP3, DUP3, DUP3, MULMOD, POP; PUSH1 7, JUMP.
+fn products() -> String {
+    format!("0x60bc1960bd19805b{}600756", "8282820950".repeat(16))
+}
+
 /// The arguments of the method's demands; `None`: no row is there for it.
 pub(super) fn demands(method: &str, stock: &Stock) -> Option<Vec<Value>> {
     let evm = || of_evm(method, stock);
@@ -40,6 +46,8 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         .collect();
     let mut large_blocks = vec![json!({ "calls": [{ "to": CONTRACT }] }); 5];
     large_blocks[0]["stateOverrides"] = code(RETURNS_LESS);
+    let products_block =
+        json!([{ "stateOverrides": code(&products()), "calls": [{ "to": CONTRACT }] }]);
     let keys: Vec<String> = (0..12).map(|n| format!("0x{n:064x}")).collect();
     let far = json!({ "blockStateCalls": [{ "blockOverrides": { "number": "0x100" } }], "returnFullTransactions": true });
     let rows = match method {
@@ -122,6 +130,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
             json!([to, "latest", code(RETURNS)]),
             json!([to, "latest", code(REVERTS)]),
             json!([to, "latest", code(ENDLESS)]),
+            json!([to, "latest", code(&products())]),
             json!([to, "latest", code(BALANCES)]),
             json!([to, "latest", code(SLOTS)]),
         ],
@@ -129,9 +138,11 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
             json!([to, "latest", code(RETURNS)]),
             json!([to, "latest", code(REVERTS)]),
             json!([to, "latest", code(ENDLESS)]),
+            json!([to, "latest", code(&products())]),
         ],
         "evm_estimateGas" => vec![
             json!([to, "latest", code(ENDLESS)]),
+            json!([to, "latest", code(&products())]),
             json!([to, "latest", code(REVERTS)]),
             json!([{ "data": BALANCES }]),
         ],
@@ -140,6 +151,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
             .into(),
         "evm_simulateV1" => vec![
             json!([{ "blockStateCalls": many_blocks }, "latest"]),
+            json!([{ "blockStateCalls": products_block }, "latest"]),
             json!([{ "blockStateCalls": large_blocks }, "latest"]),
             json!([far, "earliest"]),
         ],

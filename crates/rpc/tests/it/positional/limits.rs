@@ -4,7 +4,7 @@ use std::{
     future::poll_fn,
     sync::{Arc, Barrier, mpsc},
     task::Poll,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use esker_rpc::{
@@ -43,6 +43,37 @@ fn a_batch_has_so_many_messages_at_most() {
     assert_eq!(said(&default, &batch(&[chain_id; 1001])), refused("0"));
     let endless = server_with(Limits { batch_items: 0, ..Limits::default() });
     assert!(said(&endless, &batch(&[chain_id; 1001])).ends_with("}]\n"));
+}
+
+#[test]
+fn a_batch_lets_others_in_between_as_its_calls_take_time() {
+    const CALLS: usize = 40;
+    let spin = |time: Duration| {
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            std::hint::spin_loop();
+        }
+    };
+    let methods = MethodTable::new("evm").on_list("spins", move |(), (micros,): (u64,)| {
+        spin(Duration::from_micros(micros));
+        Ok(micros)
+    });
+    let server = Server::new(methods.bind(Arc::new(())), Limits::default());
+    let pauses = |micros: u64| {
+        let body = batch(&[("evm_spins", format!("[{micros}]").as_str()); CALLS]);
+        let caller = Caller::default();
+        let mut answer = Box::pin(server.answer(body.as_bytes(), None, &caller));
+        let mut pauses = 0;
+        block_on(poll_fn(|cx| {
+            let poll = answer.as_mut().poll(cx);
+            pauses += usize::from(poll.is_pending());
+            poll.map(|answer| assert!(answer.into_bytes().ends_with(b"]\n")))
+        }));
+        pauses
+    };
+    // After each call of more than a stretch, and at least after every second of more than a half.
+    assert_eq!(pauses(150), CALLS);
+    assert!(pauses(60) >= CALLS / 2);
 }
 
 #[test]
