@@ -1,7 +1,6 @@
 //! Building and verifying blocks (docs/protocol/x-chain-blocks.md, "X-Chain blocks").
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_chain::{BlockError, BuildContext, Built, ChainError, ExecutedBlock};
 use esker_primitives::TxId;
@@ -20,58 +19,9 @@ pub const TARGET_BLOCK_BYTES: usize = 128 << 10;
 /// How far a block may be ahead of the clock, in seconds.
 pub const MAX_FUTURE_S: u64 = 10;
 
-/// Transactions of a block from which on the next one keeps its distance ([`crate::XvmConfig::block_spacing_ms`]).
-const BUSY_BLOCK_TXS: u64 = 8;
-
-/// Keeps blocks apart while there is much to do, since each costs a commit: a full block costs a third per
-/// transaction of what small ones do. A transaction that comes alone never waits.
-#[derive(Debug)]
-pub(crate) struct Spacing {
-    spacing_ms: u64,
-    /// Unix ms before which no block is built, unless it is full.
-    not_before_ms: AtomicU64,
-    /// Until when the builder said it would wait, Unix ms; 0 if it did not.
-    waiting_until_ms: AtomicU64,
-}
-
-impl Spacing {
-    pub(crate) const fn new(spacing_ms: u64) -> Self {
-        Self { spacing_ms, not_before_ms: AtomicU64::new(0), waiting_until_ms: AtomicU64::new(0) }
-    }
-
-    /// A block of so many transactions was accepted.
-    pub(crate) fn accepted(&self, txs: u64, accepted_ms: u64) {
-        let wait_ms = if txs < BUSY_BLOCK_TXS { 0 } else { self.spacing_ms };
-        self.not_before_ms.store(accepted_ms.saturating_add(wait_ms), Ordering::SeqCst);
-    }
-
-    /// When the next block may come, if that is later than now. The builder keeps to it, and asks before it looks
-    /// at the pool, whose `bytes` are given by a call: what is added after that look must be told to the machine.
-    fn wait(&self, now_ms: u64, bytes: impl FnOnce() -> usize) -> Option<u64> {
-        self.waiting_until_ms.store(0, Ordering::SeqCst);
-        let until_ms = self.not_before_ms.load(Ordering::SeqCst);
-        // A clock that was set back must not stop the chain.
-        let far = until_ms > now_ms.saturating_add(self.spacing_ms);
-        let bytes = bytes();
-        if now_ms >= until_ms || far || bytes == 0 || bytes >= TARGET_BLOCK_BYTES {
-            return None;
-        }
-        self.waiting_until_ms.store(until_ms, Ordering::SeqCst);
-        Some(until_ms)
-    }
-
-    /// Whether the builder wakes by itself for what waits: `bytes` are the pool's, the newcomer included.
-    pub(crate) fn is_waiting(&self, now_ms: u64, bytes: usize) -> bool {
-        now_ms < self.waiting_until_ms.load(Ordering::SeqCst) && bytes < TARGET_BLOCK_BYTES
-    }
-}
-
 /// Builds a block from the pool on the state that `parent` shows. Transactions that can't follow there are
 /// rejected, unless another outcome of the undecided blocks may still make them valid.
 pub(crate) fn build(vm: &Xvm, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {
-    if let Some(until_ms) = vm.spacing.wait(at.now_ms, || vm.mempool.size().1) {
-        return Ok(Built::Later(until_ms));
-    }
     let tip = ChainState::new(parent, vm.scope()).tip()?;
     let time_s = (at.now_ms / 1000).max(tip.time_s);
     let taken: HashSet<TxId> = at

@@ -186,8 +186,7 @@ impl Xvm {
     }
 
     fn ask_for_block(&self, added: Added) {
-        let now_ms = self.context().clock.now_ms();
-        if added == Added::New && !self.spacing.is_waiting(now_ms, self.mempool.size().1) {
+        if added == Added::New {
             self.context().work.notify_one();
         }
     }

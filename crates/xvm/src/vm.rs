@@ -15,7 +15,6 @@ use esker_utxo::FxKind;
 
 use crate::assets::GenesisAssets;
 use crate::block::Block;
-use crate::builder::Spacing;
 use crate::execute::{BlockPayload, Rules, add_utxo, asset_record, write_block};
 use crate::genesis::{Genesis, GenesisError};
 use crate::index::{AddressIndex, IndexProgress};
@@ -44,15 +43,6 @@ pub struct XvmConfig {
     pub mempool: MempoolLimits,
     /// Users whose keys the methods that sign use; without it they know no user.
     pub keystore: Arc<Keystore>,
-    /// Least distance between blocks while many transactions come, in ms; 0 for none. A transaction that comes
-    /// alone is not held back. It is no part of validity.
-    pub block_spacing_ms: u64,
-}
-
-impl XvmConfig {
-    /// A distance for nodes: unnoticed by clients, and enough for blocks that fill. Not the default, since under
-    /// a clock that stands still a chain would wait for ever.
-    pub const BLOCK_SPACING_MS: u64 = 20;
 }
 
 impl Default for XvmConfig {
@@ -64,7 +54,6 @@ impl Default for XvmConfig {
             index_transactions: true,
             mempool: MempoolLimits::default(),
             keystore: Keystore::disabled(),
-            block_spacing_ms: 0,
         }
     }
 }
@@ -90,7 +79,6 @@ pub struct Xvm {
     pub(crate) keystore: Arc<Keystore>,
     pub(crate) index: AddressIndex,
     pub(crate) maintenance: Arc<Wakeup>,
-    pub(crate) spacing: Spacing,
 }
 
 impl Xvm {
@@ -139,7 +127,6 @@ impl Xvm {
             keystore: config.keystore,
             index: AddressIndex::new(config.index_transactions),
             maintenance: Arc::default(),
-            spacing: Spacing::new(config.block_spacing_ms),
         }))
     }
 
@@ -335,7 +322,6 @@ impl ChainVm for Xvm {
         let ids: Vec<TxId> = payload.txs.iter().map(Tx::id).collect();
         let count = ids.len() as u64;
         self.accepted_txs.fetch_add(count, Ordering::Relaxed);
-        self.spacing.accepted(count, accepted_ms);
         self.mempool.accepted(block.height, &ids, &payload.consumed);
         let impossible = self.conflicting_txs(payload);
         for (id, reason) in impossible {
