@@ -31,7 +31,7 @@ pub use running::RunningNode;
 use self::data::DataFolder;
 use self::engine::EngineThread;
 use crate::api::{self, ApiDeps, NetworkFacts, RunningChain};
-use crate::chains::Chain;
+use crate::chains::{Chain, endpoints};
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::http::{self, Endpoint, HttpState, Readiness, Routes};
@@ -88,13 +88,13 @@ impl Node {
         }
 
         // The paths: chains under all their names, the node's own APIs.
-        let routes = Arc::new(Routes::new(Arc::clone(&metrics)));
+        let routes = Arc::new(Routes::new(metrics.clone()));
         let ready = Readiness::ready();
         for (_, chain) in &chains {
             let vm = chain.vm();
             let id = vm.context().chain_id;
             tracing::info!(chain = vm.name(), %id, height = vm.stats().height, "chain opened");
-            routes.chain(&id, &aliases.aliases(&id), vm.routes(), &ready)?;
+            routes.chain(&id, &aliases.aliases(&id), endpoints(vm.routes()), &ready)?;
         }
         add_static_endpoints(&routes)?;
         keystore::add_endpoint(&config, keystore, &routes)?;
@@ -127,12 +127,16 @@ impl Node {
         let mut tasks = Vec::new();
         let evm_addr = evm.map(|evm| {
             let state = Arc::new(state.with_routes(Arc::new(evm.routes)));
-            tasks.push(tokio::spawn(http::serve(vec![evm.listener], state, stopped.clone())));
+            tasks.push(tokio::spawn(http::serve(
+                vec![evm.listener],
+                state,
+                triggered(stopped.clone()),
+            )));
             tracing::info!(address = %evm.addr, "the C-Chain's JSON-RPC at /");
             evm.addr
         });
         let state = Arc::new(state);
-        tasks.push(tokio::spawn(http::serve(vec![listener], state, stopped.clone())));
+        tasks.push(tokio::spawn(http::serve(vec![listener], state, triggered(stopped.clone()))));
         tasks.push(tokio::spawn(health.run(stopped)));
         let ready_after = begun.elapsed();
         tracing::info!(
@@ -194,6 +198,11 @@ async fn fund_dev_accounts(
         }
     }
     Ok(())
+}
+
+/// Is ready when the node stops.
+async fn triggered(mut stop: Shutdown) {
+    stop.wait().await;
 }
 
 /// `/ext/vm/xvm` and the reference's names for it.

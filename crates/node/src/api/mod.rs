@@ -99,7 +99,7 @@ pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, Route
     }
     let health = health::standard(&deps, routes);
     health::install(&health, routes)?;
-    routes.node("metrics", Endpoint::Metrics(Arc::clone(&deps.metrics)))?;
+    routes.node("metrics", Endpoint::Page(deps.metrics.clone()))?;
     for chain in &deps.chains {
         if let Some(source) = &chain.index {
             let blocks = index::Listed::Blocks(Arc::clone(source));

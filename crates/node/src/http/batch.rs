@@ -13,8 +13,8 @@ use super::body::ReadBody;
 use super::connections::{Connection, Phase};
 use super::gzip::Packer;
 use super::in_flight::InFlight;
+use super::metrics::HttpMetrics;
 use super::reply::ReplyBody;
-use crate::metrics::Metrics;
 
 /// Bytes of a batch's answer that wait at most for a client to take them.
 const PENDING: usize = 256 * 1024;
@@ -23,7 +23,7 @@ const PENDING: usize = 256 * 1024;
 pub(super) struct BatchBody {
     answer: BatchAnswer,
     connection: Arc<Connection>,
-    metrics: Arc<Metrics>,
+    metrics: Arc<dyn HttpMetrics>,
     packer: Option<Packer>,
 }
 
@@ -34,7 +34,7 @@ pub(super) async fn answer(
     caller: &Caller,
     body: ReadBody,
     connection: &Arc<Connection>,
-    metrics: &Arc<Metrics>,
+    metrics: &Arc<dyn HttpMetrics>,
     in_flight: InFlight,
 ) -> (ReplyBody, Option<bool>) {
     let mut answer = BatchAnswer::new(server, caller, body, PENDING);
@@ -74,7 +74,7 @@ impl BatchBody {
         };
         Poll::Ready(Some(part.map(|mut part| {
             self.connection.enter(Phase::Part);
-            self.metrics.sent_bytes.inc_by(part.len() as u64);
+            self.metrics.sent(part.len());
             part.mark_sent();
             Bytes::from_owner(part)
         })))

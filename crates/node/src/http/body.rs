@@ -3,12 +3,13 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Incoming};
-use prometheus::IntGauge;
 
 use super::config::SMALL_BODY;
+use super::metrics::HttpMetrics;
 
 /// Why a body was not read.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +35,8 @@ pub(super) enum Excess {
 #[derive(Debug)]
 pub(super) struct BodyMemory {
     limit: i64,
-    used: IntGauge,
+    used: AtomicI64,
+    metrics: Arc<dyn HttpMetrics>,
 }
 
 /// A body that was read, and its share of the memory while it lives.
@@ -58,9 +60,22 @@ pub(super) struct Share {
 }
 
 impl BodyMemory {
-    /// `used` shows the bytes held.
-    pub(super) fn new(limit: usize, used: IntGauge) -> Arc<Self> {
-        Arc::new(Self { limit: i64::try_from(limit).unwrap_or(i64::MAX), used })
+    /// `metrics` shows the bytes held.
+    pub(super) fn new(limit: usize, metrics: Arc<dyn HttpMetrics>) -> Arc<Self> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        Arc::new(Self { limit, used: AtomicI64::new(0), metrics })
+    }
+
+    /// Bytes held.
+    #[cfg(test)]
+    pub(super) fn used(&self) -> i64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Counts so many bytes more, or less; the bytes held now.
+    fn count(&self, change: i64) -> i64 {
+        self.metrics.body_memory(change);
+        self.used.fetch_add(change, Ordering::Relaxed).saturating_add(change)
     }
 
     /// Reads a body of at most `limit` bytes. Memory is counted as bytes arrive, never by what a request claims.
@@ -119,16 +134,18 @@ impl Share {
             return Ok(());
         }
         let memory = &self.memory;
-        memory.used.add(signed(bytes - self.bytes));
+        let used = memory.count(signed(bytes - self.bytes));
         // What was taken too much goes back when the share is dropped.
         self.bytes = bytes;
-        if memory.used.get() > memory.limit { Err(BodyError::NoMemory) } else { Ok(()) }
+        if used > memory.limit { Err(BodyError::NoMemory) } else { Ok(()) }
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.memory.used.sub(signed(self.bytes));
+        if self.bytes > 0 {
+            self.memory.count(-signed(self.bytes));
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use tokio::task::AbortHandle;
 
 use super::config::HttpConfig;
 use super::descriptors;
-use crate::metrics::{Closed, Metrics};
+use super::metrics::{Closed, HttpMetrics};
 
 /// How long a connection that is being closed takes in what its client still sends, so that the client sees the
 /// reply and no reset.
@@ -199,12 +199,16 @@ pub(super) struct Connections {
     next_warning: AtomicU64,
     drain_limit: u64,
     timeouts: [Option<(Duration, Closed)>; Phase::ALL.len()],
-    metrics: Arc<Metrics>,
+    metrics: Arc<dyn HttpMetrics>,
     work: Work,
 }
 
 impl Connections {
-    pub(super) fn new(config: &HttpConfig, work: &Work, metrics: Arc<Metrics>) -> Arc<Self> {
+    pub(super) fn new(
+        config: &HttpConfig,
+        work: &Work,
+        metrics: Arc<dyn HttpMetrics>,
+    ) -> Arc<Self> {
         let timeouts = Phase::ALL.map(|phase| match phase {
             Phase::Head => Some((config.header_timeout, Closed::Header)),
             Phase::Body => Some((config.body_timeout, Closed::Body)),
@@ -264,8 +268,7 @@ impl Connections {
         });
         connection.enter(Phase::Head);
         self.open.lock().insert(connection.number, Arc::clone(&connection));
-        self.metrics.connections.inc();
-        self.metrics.connections_opened.inc();
+        self.metrics.connection_opened();
         self.opened.notify_one();
         let io = Io { stream, connection: Arc::clone(&connection), drained: 0, shut: false };
         (io, connection)
@@ -424,7 +427,7 @@ impl Drop for Io {
     fn drop(&mut self) {
         let all = &self.connection.all;
         all.open.lock().remove(&self.connection.number);
-        all.metrics.connections.dec();
+        all.metrics.connection_ended();
         all.closed.notify_waiters();
     }
 }

@@ -24,11 +24,11 @@ use super::cors::{Access, Cors};
 use super::gzip;
 use super::hosts::Hosts;
 use super::in_flight::Handlers;
+use super::metrics::{EndpointMetrics, HttpMetrics, MethodName, Outcome};
 use super::path::{self, Resolved};
 use super::reply::ReplyBody;
 use super::routes::{Routes, Target};
 use super::unread;
-use crate::metrics::{EndpointMetrics, MethodName, Metrics, Outcome};
 
 const NODE_ID: HeaderName = HeaderName::from_static("node-id");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -44,7 +44,7 @@ const QUEUED_OF_IN_FLIGHT: (usize, usize) = (3, 8);
 pub struct HttpState {
     config: HttpConfig,
     routes: Arc<Routes>,
-    pub(super) metrics: Arc<Metrics>,
+    pub(super) metrics: Arc<dyn HttpMetrics>,
     node_id: HeaderValue,
     pub(super) cors: Cors,
     hosts: Hosts,
@@ -53,7 +53,7 @@ pub struct HttpState {
     connections: Arc<Connections>,
     work: Work,
     /// Counts what leads nowhere.
-    nowhere: EndpointMetrics,
+    nowhere: Arc<dyn EndpointMetrics>,
 }
 
 /// A handler's part of a reply; headers are written where they belong at once.
@@ -96,7 +96,7 @@ impl HttpState {
         config: HttpConfig,
         routes: Arc<Routes>,
         node_id: &NodeId,
-        metrics: Arc<Metrics>,
+        metrics: Arc<dyn HttpMetrics>,
     ) -> Self {
         let work = Work::new(WorkConfig {
             queue: config.max_in_flight.saturating_mul(QUEUED_OF_IN_FLIGHT.0)
@@ -110,8 +110,8 @@ impl HttpState {
         Self {
             cors: Cors::new(&config.allowed_origins),
             hosts: Hosts::new(&config.allowed_hosts),
-            bodies: BodyMemory::new(config.body_memory, metrics.body_memory.clone()),
-            handlers: Handlers::new(config.max_in_flight, metrics.in_flight.clone()),
+            bodies: BodyMemory::new(config.body_memory, Arc::clone(&metrics)),
+            handlers: Handlers::new(config.max_in_flight, Arc::clone(&metrics)),
             connections,
             work,
             node_id: HeaderValue::try_from(node_id.to_string())
@@ -196,7 +196,7 @@ impl HttpState {
         }
         if let Some(bytes) = answer.body.whole() {
             connection.enter(Phase::Reply);
-            self.metrics.sent_bytes.inc_by(bytes.len() as u64);
+            self.metrics.sent(bytes.len());
         }
         let metrics = target.as_ref().map_or(&self.nowhere, |target: &Arc<Target>| &target.metrics);
         metrics.record(answer.method, answer.outcome(), start.elapsed().as_secs_f64());

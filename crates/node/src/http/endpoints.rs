@@ -15,10 +15,11 @@ use super::batch;
 use super::body::{BodyError, Excess, ReadBody};
 use super::connections::{Connection, Phase, StreamGuard};
 use super::dispatch::{Answer, HttpState, NOSNIFF, origin_refused};
+use super::metrics::{MethodName, Outcome};
+use super::page::PageReply;
 use super::reply::ReplyBody;
 use super::routes::{Endpoint, Target};
 use super::socket::{self, Site};
-use crate::metrics::{MethodName, Outcome};
 
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 
@@ -44,14 +45,14 @@ impl HttpState {
             Endpoint::Positional(server) | Endpoint::PositionalBoth(server) => {
                 self.evm(connection, server, &parts, body, headers).await
             }
-            Endpoint::Health(health) => {
+            Endpoint::Page(page) => {
                 connection.enter(Phase::Handling);
-                match health.answer(&parts.method, parts.uri.query()).await {
-                    Some((status, report)) => {
-                        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                        Answer::new(status, ReplyBody::full(report))
+                match page.answer(&parts.method, parts.uri.query()).await {
+                    Some(PageReply { status, content_type, body }) => {
+                        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+                        Answer::new(status, ReplyBody::full(body))
                     }
-                    None => match health.service() {
+                    None => match page.service() {
                         Some(service) => {
                             self.object(connection, service, &parts, body, headers).await
                         }
@@ -60,12 +61,6 @@ impl HttpState {
                         }
                     },
                 }
-            }
-            Endpoint::Metrics(metrics) => {
-                connection.enter(Phase::Handling);
-                let kind = HeaderValue::from_static(crate::metrics::CONTENT_TYPE);
-                headers.insert(CONTENT_TYPE, kind);
-                Answer::new(StatusCode::OK, ReplyBody::full(metrics.render()))
             }
             Endpoint::Axum(router) => {
                 self.axum(connection, router.clone(), parts, body, headers).await
@@ -216,7 +211,7 @@ impl HttpState {
     ) -> Result<ReadBody, BodyError> {
         let body = body.as_mut().ok_or(BodyError::Broken)?;
         let read = self.bodies.read(body, limit, excess).await?;
-        self.metrics.received_bytes.inc_by(read.bytes.len() as u64);
+        self.metrics.received(read.bytes.len());
         Ok(read)
     }
 

@@ -2,27 +2,28 @@
 
 use std::sync::Arc;
 
-use prometheus::IntGauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::metrics::HttpMetrics;
 
 /// Bounds the requests in handlers.
 #[derive(Clone, Debug)]
 pub(super) struct Handlers {
     places: Arc<Semaphore>,
-    gauge: IntGauge,
+    metrics: Arc<dyn HttpMetrics>,
 }
 
 /// A request in a handler; ends when dropped.
 #[derive(Debug)]
 pub(super) struct InFlight {
     _place: OwnedSemaphorePermit,
-    gauge: IntGauge,
+    metrics: Arc<dyn HttpMetrics>,
 }
 
 impl Handlers {
-    /// At most `most` at once, which `gauge` shows.
-    pub(super) fn new(most: usize, gauge: IntGauge) -> Self {
-        Self { places: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))), gauge }
+    /// At most `most` at once, which `metrics` shows.
+    pub(super) fn new(most: usize, metrics: Arc<dyn HttpMetrics>) -> Self {
+        Self { places: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))), metrics }
     }
 
     /// `None` if there are as many as there may be.
@@ -38,13 +39,13 @@ impl Handlers {
     }
 
     fn started(&self, place: OwnedSemaphorePermit) -> InFlight {
-        self.gauge.inc();
-        InFlight { _place: place, gauge: self.gauge.clone() }
+        self.metrics.in_flight(1);
+        InFlight { _place: place, metrics: Arc::clone(&self.metrics) }
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.gauge.dec();
+        self.metrics.in_flight(-1);
     }
 }

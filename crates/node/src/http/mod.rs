@@ -21,7 +21,9 @@ mod endpoints;
 mod gzip;
 mod hosts;
 mod in_flight;
+mod metrics;
 mod origin;
+mod page;
 mod path;
 mod reply;
 mod routes;
@@ -37,5 +39,7 @@ pub use config::{
     SMALL_BODY,
 };
 pub use dispatch::HttpState;
+pub use metrics::{Closed, EndpointMetrics, HttpMetrics, MethodName, NoMetrics, Outcome};
+pub use page::{Page, PageReply};
 pub use routes::{Endpoint, MAX_PATHS, Readiness, RouteError, Routes};
 pub use server::serve;

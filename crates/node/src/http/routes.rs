@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
-use esker_chain::{Dialect, Route};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, excerpt};
 use esker_rpc::{Service, positional};
 use thiserror::Error;
 
-use crate::api::health::HealthEndpoint;
-use crate::metrics::{EndpointMetrics, Metrics};
+use super::metrics::{EndpointMetrics, HttpMetrics};
+use super::page::Page;
 
 /// All paths of the node begin with it.
 const ROOT: &str = "/ext/";
@@ -35,10 +34,8 @@ pub enum Endpoint {
     PositionalSocket(positional::Server),
     /// Both, told apart by what the request asks for.
     PositionalBoth(positional::Server),
-    /// Health: the reply to GET beside a JSON-RPC service.
-    Health(HealthEndpoint),
-    /// The metrics in Prometheus' text form.
-    Metrics(Arc<Metrics>),
+    /// What answers by itself, beside a JSON-RPC service or without one.
+    Page(Arc<dyn Page>),
     /// Anything that axum serves: streams, connections that become websockets. Its limits are its own.
     Axum(axum::Router),
 }
@@ -79,7 +76,7 @@ pub(crate) struct Target {
     pub(crate) trusted_callers_only: bool,
     /// `None` for what belongs to no chain.
     pub(crate) ready: Option<Readiness>,
-    pub(crate) metrics: Arc<EndpointMetrics>,
+    pub(crate) metrics: Arc<dyn EndpointMetrics>,
 }
 
 /// Why a path was not added.
@@ -111,12 +108,12 @@ pub struct Routes {
     /// Paths where nothing answers on purpose, with the reason, until that was told.
     off: Mutex<BTreeMap<String, String>>,
     table: ArcSwap<HashMap<Box<str>, Arc<Target>>>,
-    metrics: Arc<Metrics>,
+    metrics: Arc<dyn HttpMetrics>,
 }
 
 impl Routes {
     /// No paths.
-    pub fn new(metrics: Arc<Metrics>) -> Self {
+    pub fn new(metrics: Arc<dyn HttpMetrics>) -> Self {
         Self {
             plan: Mutex::new_named("routes", Plan::default()),
             off: Mutex::new_named("routes.off", BTreeMap::new()),
@@ -145,19 +142,17 @@ impl Routes {
     }
 
     /// Adds a chain's endpoints, at `/ext/bc/<ID>`, and for each alias at `/ext/bc/<alias>` and `/ext/<alias>`,
-    /// each with the routes' suffixes; beside `/rpc` of the positional dialect there is `/ws`. Until the chain
+    /// each with the endpoints' suffixes; beside `/rpc` of the positional dialect there is `/ws`. Until the chain
     /// is ready they answer 503.
     pub fn chain<S: AsRef<str>>(
         &self,
         chain: &ChainId,
         aliases: &[S],
-        routes: Vec<Route>,
+        mut endpoints: Vec<(&'static str, Endpoint)>,
         ready: &Readiness,
     ) -> Result<(), RouteError> {
         let id = chain.to_string();
         let name = aliases.first().map_or(id.as_str(), AsRef::as_ref);
-        let mut endpoints: Vec<(&str, Endpoint)> =
-            routes.into_iter().map(|Route { suffix, dialect }| (suffix, dialect.into())).collect();
         let [rpc, ws] = RPC_AND_WS;
         let of_rpc = endpoints.iter().find_map(|(suffix, endpoint)| match endpoint {
             Endpoint::Positional(server) if *suffix == rpc => Some(server.clone()),
@@ -246,7 +241,7 @@ impl Routes {
     }
 
     fn target(&self, label: &str, endpoint: Endpoint, ready: Option<Readiness>) -> Arc<Target> {
-        let metrics = Arc::new(self.metrics.endpoint(label, endpoint.service()));
+        let metrics = self.metrics.endpoint(label, endpoint.service());
         let trusted_callers_only = endpoint.is_for_trusted_callers();
         Arc::new(Target { endpoint, trusted_callers_only, ready, metrics })
     }
@@ -326,17 +321,8 @@ impl Endpoint {
             Self::Positional(server)
             | Self::PositionalSocket(server)
             | Self::PositionalBoth(server) => Some(server.service()),
-            Self::Health(endpoint) => endpoint.service(),
-            Self::Metrics(_) | Self::Axum(_) => None,
-        }
-    }
-}
-
-impl From<Dialect> for Endpoint {
-    fn from(dialect: Dialect) -> Self {
-        match dialect {
-            Dialect::Object(service) => Self::Object(service),
-            Dialect::Positional(server) => Self::Positional(server),
+            Self::Page(page) => page.service(),
+            Self::Axum(_) => None,
         }
     }
 }

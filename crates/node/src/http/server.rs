@@ -5,7 +5,6 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_chain::Shutdown;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -20,10 +19,14 @@ const LEAST_BUFFER: usize = 8192;
 /// How long accepting rests after the system refused a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves these listeners until `stop`, then ends: listeners at once, waiting connections at once, running requests
+/// Serves these listeners until `stop` is ready, then ends: listeners at once, waiting connections at once, running requests
 /// with their reply or after the configured grace. Nothing of the server runs when it returns, upgraded
 /// connections apart.
-pub async fn serve(listeners: Vec<TcpListener>, state: Arc<HttpState>, mut stop: Shutdown) {
+pub async fn serve(
+    listeners: Vec<TcpListener>,
+    state: Arc<HttpState>,
+    stop: impl Future<Output = ()>,
+) {
     let accepting = async {
         let accepts = listeners.iter().map(|listener| accept(listener, &state));
         futures_util::future::join_all(accepts).await;
@@ -33,7 +36,7 @@ pub async fn serve(listeners: Vec<TcpListener>, state: Arc<HttpState>, mut stop:
     tokio::select! {
         () = accepting => {}
         () = connections.watch() => {}
-        () = stop.wait() => {}
+        () = stop => {}
     }
     drop(listeners);
     connections.stop(state.config().shutdown_grace).await;

@@ -1,45 +1,24 @@
-//! Counters of one endpoint, found without a lock.
+//! The port of the HTTP server, filled: its figures. Those of an endpoint are found without a lock.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use esker_rpc::Service;
-use prometheus::{Histogram, IntCounter};
+use esker_rpc::work::Work;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, ready};
+use http::{Method, StatusCode};
+use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec};
 
-use super::Metrics;
-
-/// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// With a result, or with the empty answer to a notification.
-    Ok,
-    /// With an error in the reply.
-    Error,
-    /// With a redirect or a fault of the request.
-    Refused,
-    /// With a fault of the node.
-    Failed,
-}
-
-impl Outcome {
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Error => "error",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-/// A method's namespace and name, both canonical.
-pub(crate) type MethodName = (&'static str, &'static str);
+use super::{CONTENT_TYPE, Metrics};
+use crate::http::{Closed, EndpointMetrics, HttpMetrics, MethodName, Outcome, Page, PageReply};
 
 /// Counters of one endpoint. A series comes into being when it is first moved.
 #[derive(Debug)]
-pub(crate) struct EndpointMetrics {
+struct EndpointSeries {
     label: String,
-    metrics: Arc<Metrics>,
+    requests: IntCounterVec,
+    request_seconds: HistogramVec,
     methods: HashMap<MethodName, Series>,
     other: Series,
 }
@@ -52,40 +31,76 @@ struct Series {
     seconds: OnceLock<Histogram>,
 }
 
-impl Metrics {
-    /// Counters of an endpoint with these methods.
-    pub(crate) fn endpoint(
-        self: &Arc<Self>,
-        label: &str,
-        service: Option<&Service>,
-    ) -> EndpointMetrics {
+impl HttpMetrics for Metrics {
+    fn endpoint(&self, label: &str, service: Option<&Service>) -> Arc<dyn EndpointMetrics> {
         let series = |name: MethodName| {
             let text = format!("{}.{}", name.0, name.1);
             (name, Series { name: text, ..Series::default() })
         };
         let methods = service.into_iter().flat_map(Service::methods);
-        EndpointMetrics {
+        Arc::new(EndpointSeries {
             label: label.to_owned(),
-            metrics: Arc::clone(self),
+            requests: self.requests.clone(),
+            request_seconds: self.request_seconds.clone(),
             methods: methods.map(|method| series((method.namespace, method.name))).collect(),
             other: Series::default(),
-        }
+        })
+    }
+
+    fn watch_work(&self, work: &Work) {
+        self.sources.lock().work = Some(work.clone());
+    }
+
+    fn connection_opened(&self) {
+        self.connections.inc();
+        self.connections_opened.inc();
+    }
+
+    fn connection_ended(&self) {
+        self.connections.dec();
+    }
+
+    fn connection_closed(&self, why: Closed) {
+        self.connections_closed.with_label_values(&[why.label()]).inc();
+    }
+
+    fn received(&self, bytes: usize) {
+        self.received_bytes.inc_by(bytes as u64);
+    }
+
+    fn sent(&self, bytes: usize) {
+        self.sent_bytes.inc_by(bytes as u64);
+    }
+
+    fn in_flight(&self, change: i64) {
+        self.in_flight.add(change);
+    }
+
+    fn body_memory(&self, change: i64) {
+        self.body_memory.add(change);
     }
 }
 
-impl EndpointMetrics {
-    /// Counts one request.
-    pub(crate) fn record(&self, method: Option<MethodName>, outcome: Outcome, seconds: f64) {
+impl EndpointMetrics for EndpointSeries {
+    fn record(&self, method: Option<MethodName>, outcome: Outcome, seconds: f64) {
         let series = method.and_then(|name| self.methods.get(&name)).unwrap_or(&self.other);
         let counter = series.outcomes[outcome as usize].get_or_init(|| {
             let labels = &[self.label.as_str(), series.name.as_str(), outcome.label()];
-            self.metrics.requests.with_label_values(labels)
+            self.requests.with_label_values(labels)
         });
         counter.inc();
         let histogram = series.seconds.get_or_init(|| {
             let labels = &[self.label.as_str(), series.name.as_str()];
-            self.metrics.request_seconds.with_label_values(labels)
+            self.request_seconds.with_label_values(labels)
         });
         histogram.observe(seconds);
+    }
+}
+
+/// The figures as a page, whatever the request's method.
+impl Page for Metrics {
+    fn answer<'a>(&'a self, _: &'a Method, _: Option<&'a str>) -> BoxFuture<'a, Option<PageReply>> {
+        let body = self.render().into();
+        ready(Some(PageReply { status: StatusCode::OK, content_type: CONTENT_TYPE, body })).boxed()
     }
 }

@@ -22,57 +22,28 @@ use prometheus::{
 use tokio::sync::watch;
 
 pub use families::{Family, Kind, render_docs};
-pub(crate) use http::{EndpointMetrics, MethodName, Outcome};
 pub use store::MeteredStore;
 
 /// The `Content-Type` of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Why a connection was closed by this side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Closed {
-    Header,
-    Body,
-    Write,
-    Idle,
-    Room,
-    Pong,
-    Overrun,
-    Unread,
-}
-
-impl Closed {
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Header => "header",
-            Self::Body => "body",
-            Self::Write => "write",
-            Self::Idle => "idle",
-            Self::Room => "room",
-            Self::Pong => "pong",
-            Self::Overrun => "overrun",
-            Self::Unread => "unread",
-        }
-    }
-}
-
 /// All figures of one node.
 pub struct Metrics {
     registry: Registry,
-    pub(crate) requests: IntCounterVec,
-    pub(crate) request_seconds: HistogramVec,
-    pub(crate) in_flight: IntGauge,
-    pub(crate) body_memory: IntGauge,
+    requests: IntCounterVec,
+    request_seconds: HistogramVec,
+    in_flight: IntGauge,
+    body_memory: IntGauge,
     reply_memory: IntGauge,
     replies_refused: IntCounter,
     work_waiting: IntGauge,
     work_running: IntGauge,
     work_refused: IntCounter,
-    pub(crate) connections: IntGauge,
-    pub(crate) connections_opened: IntCounter,
+    connections: IntGauge,
+    connections_opened: IntCounter,
     connections_closed: IntCounterVec,
-    pub(crate) received_bytes: IntCounter,
-    pub(crate) sent_bytes: IntCounter,
+    received_bytes: IntCounter,
+    sent_bytes: IntCounter,
     height: IntGaugeVec,
     blocks: IntCounterVec,
     transactions: IntCounterVec,
@@ -184,20 +155,11 @@ impl Metrics {
         self.sources.lock().refusal = Some(refusal);
     }
 
-    /// Shows how much work this server has.
-    pub(crate) fn watch_work(&self, work: &Work) {
-        self.sources.lock().work = Some(work.clone());
-    }
-
     /// All figures as text.
     pub fn render(&self) -> String {
         self.collect();
         // Only a metric without a value or with a foreign name fails, and there is none.
         TextEncoder::new().encode_to_string(&self.registry.gather()).unwrap_or_default()
-    }
-
-    pub(crate) fn connection_closed(&self, why: Closed) {
-        self.connections_closed.with_label_values(&[why.label()]).inc();
     }
 
     pub(crate) fn checks_failing(&self, checks: usize) {

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use esker_rpc::{MethodTable, RpcError, Service};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use http::{Method, StatusCode};
 use serde::Deserialize;
 
 use super::{Health, HealthReport};
-use crate::http::{Endpoint, RouteError, Routes};
+use crate::http::{Endpoint, Page, PageReply, RouteError, Routes};
 
 /// Name of the check of which readiness is made.
 const BOOTSTRAPPED: &str = "bootstrapped";
@@ -26,8 +28,8 @@ enum Report {
 }
 
 /// Answers at `/ext/health` or one of its sub-paths.
-#[derive(Clone, Debug)]
-pub struct HealthEndpoint {
+#[derive(Debug)]
+struct HealthEndpoint {
     health: Arc<Health>,
     report: Report,
     /// The JSON-RPC methods, at `/ext/health` alone.
@@ -43,7 +45,7 @@ struct Tags {
 /// Adds `/ext/health` and its sub-paths.
 pub(in crate::api) fn install(health: &Arc<Health>, routes: &Routes) -> Result<(), RouteError> {
     let endpoint = |report, service| {
-        Endpoint::Health(HealthEndpoint { health: Arc::clone(health), report, service })
+        Endpoint::Page(Arc::new(HealthEndpoint { health: Arc::clone(health), report, service }))
     };
     routes.node("health", endpoint(Report::Health, Some(methods().bind(Arc::clone(health)))))?;
     routes.node("health/health", endpoint(Report::Health, None))?;
@@ -76,17 +78,23 @@ impl Health {
     }
 }
 
-impl HealthEndpoint {
-    pub(crate) fn service(&self) -> Option<&Service> {
-        self.service.as_ref()
+impl Page for HealthEndpoint {
+    fn answer<'a>(
+        &'a self,
+        method: &'a Method,
+        query: Option<&'a str>,
+    ) -> BoxFuture<'a, Option<PageReply>> {
+        self.reply(method, query).boxed()
     }
 
+    fn service(&self) -> Option<&Service> {
+        self.service.as_ref()
+    }
+}
+
+impl HealthEndpoint {
     /// The reply to GET, which below `/ext/health` is that to any method; `None` where JSON-RPC answers.
-    pub(crate) async fn answer(
-        &self,
-        method: &Method,
-        query: Option<&str>,
-    ) -> Option<(StatusCode, Vec<u8>)> {
+    async fn reply(&self, method: &Method, query: Option<&str>) -> Option<PageReply> {
         if *method != Method::GET && self.service.is_some() {
             return None;
         }
@@ -95,7 +103,7 @@ impl HealthEndpoint {
             if report.is_healthy() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         let mut body = esker_go_json::to_go_vec(&report).unwrap_or_default();
         body.push(b'\n');
-        Some((status, body))
+        Some(PageReply { status, content_type: "application/json", body: body.into() })
     }
 }
 

@@ -23,7 +23,6 @@ use tokio::sync::Semaphore;
 use super::time::Timestamp;
 use crate::metrics::Metrics;
 
-pub use api::HealthEndpoint;
 pub(super) use api::install;
 pub(super) use standard::standard;
 

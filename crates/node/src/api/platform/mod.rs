@@ -9,7 +9,7 @@ mod utxos;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use esker_chain::{Aliases, Route};
+use esker_chain::Aliases;
 use esker_primitives::clock::Clock;
 use esker_primitives::{AssetId, ChainId, Id, SubnetId, TxId, go};
 use esker_rpc::wire::{JsonU32, JsonU64};
@@ -21,7 +21,7 @@ use self::utxos::LocalUtxos;
 use super::time::Timestamp;
 use super::{ApiDeps, Blockchain, NetworkFacts};
 use crate::chains::AliasTable;
-use crate::http::{Readiness, RouteError, Routes};
+use crate::http::{Endpoint, Readiness, RouteError, Routes};
 
 /// The P-Chain's ID.
 const P_CHAIN: ChainId = ChainId::ZERO;
@@ -88,8 +88,8 @@ pub(super) fn install(deps: &ApiDeps, routes: &Routes) -> Result<(), RouteError>
         store: deps.store.clone(),
         clock: Arc::clone(&deps.clock),
     };
-    let route = Route::object("", api.service());
-    routes.chain(&P_CHAIN, &deps.aliases.aliases(&P_CHAIN), vec![route], &Readiness::ready())
+    let endpoint = ("", Endpoint::Object(api.service()));
+    routes.chain(&P_CHAIN, &deps.aliases.aliases(&P_CHAIN), vec![endpoint], &Readiness::ready())
 }
 
 /// The `platform` namespace.

@@ -24,7 +24,7 @@ use super::Site;
 use super::frames::{Decoder, Fault, Message, Received};
 use super::outgoing::Outgoing;
 use crate::http::connections::{Connection, Io, Phase};
-use crate::metrics::{Closed, Outcome};
+use crate::http::metrics::{Closed, Outcome};
 
 /// Calls of one connection that run at once; the next ones wait unread.
 const MAX_CALLS: usize = 16;
@@ -202,7 +202,7 @@ impl Socket {
 
     fn send(&mut self, kind: Data, parts: &[Bytes]) {
         let bytes: usize = parts.iter().map(Bytes::len).sum();
-        self.site.metrics.sent_bytes.inc_by(bytes as u64);
+        self.site.metrics.sent(bytes);
         self.out.message(kind, parts);
     }
 
@@ -279,7 +279,7 @@ impl Socket {
 
     /// Takes bytes in.
     fn take(&mut self, mut input: &[u8]) {
-        self.site.metrics.received_bytes.inc_by(input.len() as u64);
+        self.site.metrics.received(input.len());
         while self.state == State::Open {
             match self.decoder.next(&mut input) {
                 Ok(None) => return,

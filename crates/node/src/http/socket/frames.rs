@@ -250,17 +250,16 @@ fn unmask(bytes: &mut [u8], mask: [u8; 4]) {
 
 #[cfg(test)]
 mod tests {
-    use prometheus::IntGauge;
     use proptest::prelude::*;
     use tungstenite::protocol::frame::Frame as Sent;
 
     use super::*;
+    use crate::http::metrics::NoMetrics;
 
     const LIMIT: usize = 300;
 
     fn decoder() -> Decoder {
-        let gauge = IntGauge::new("held", "held").unwrap();
-        Decoder::new(LIMIT, BodyMemory::new(1 << 20, gauge))
+        Decoder::new(LIMIT, BodyMemory::new(1 << 20, Arc::new(NoMetrics)))
     }
 
     /// A client's frame.
@@ -359,8 +358,7 @@ mod tests {
 
     #[test]
     fn memory_for_large_messages_is_bounded() {
-        let gauge = IntGauge::new("held", "held").unwrap();
-        let memory = BodyMemory::new(100_000, gauge.clone());
+        let memory = BodyMemory::new(100_000, Arc::new(NoMetrics));
         let send = |decoder: &mut Decoder| {
             let bytes = frame(2, false, &[1; 70_000], [0; 4]);
             decoder.next(&mut bytes.as_slice()).map(|received| received.is_some())
@@ -370,7 +368,7 @@ mod tests {
         let mut second = Decoder::new(1 << 20, Arc::clone(&memory));
         assert_eq!(send(&mut second), Err(Fault::NoMemory));
         drop((first, second));
-        assert_eq!(gauge.get(), 0);
+        assert_eq!(memory.used(), 0);
         assert_eq!(send(&mut Decoder::new(1 << 20, memory)), Ok(false));
     }
 

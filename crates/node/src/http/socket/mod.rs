@@ -31,9 +31,9 @@ use super::body::BodyMemory;
 use super::connections::{Connection, Io};
 use super::dispatch::Answer;
 use super::in_flight::Handlers;
+use super::metrics::HttpMetrics;
 use super::reply::ReplyBody;
 use super::routes::Target;
-use crate::metrics::Metrics;
 
 /// What a socket has of the server and the path that it came by.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(super) struct Site {
     /// Who opened it.
     pub(super) caller: Caller,
     pub(super) target: Arc<Target>,
-    pub(super) metrics: Arc<Metrics>,
+    pub(super) metrics: Arc<dyn HttpMetrics>,
     pub(super) handlers: Handlers,
     pub(super) memory: Arc<BodyMemory>,
     /// Bytes of a message, at most.

@@ -17,7 +17,7 @@ use esker_chain::{
     ChainMachine, ChainVm, Engine, EngineError, EngineStatus, Role, Shutdown, ShutdownTrigger,
 };
 use esker_node::api::{self, ApiDeps, Health, NetworkFacts, RunningChain, Versions};
-use esker_node::chains::AliasTable;
+use esker_node::chains::{AliasTable, endpoints};
 use esker_node::http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_node::identity::Identity;
 use esker_node::logging::{Levels, LogLevel, LogLevels};
@@ -143,8 +143,8 @@ impl Node {
             metrics: Arc::clone(&metrics),
             admin: Some(LogLevels::new(info, levels)),
         };
-        let routes = Arc::new(Routes::new(Arc::clone(&metrics)));
-        routes.chain(&x, &["X", "avm"], vm.routes(), &ready).unwrap();
+        let routes = Arc::new(Routes::new(metrics.clone()));
+        routes.chain(&x, &["X", "avm"], endpoints(vm.routes()), &ready).unwrap();
         let health = api::install(deps, &routes).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -152,10 +152,10 @@ impl Node {
             HttpConfig::default(),
             Arc::clone(&routes),
             &identity.node_id(),
-            Arc::clone(&metrics),
+            metrics.clone(),
         );
-        let (trigger, stop) = Shutdown::new();
-        tokio::spawn(serve(vec![listener], Arc::new(state), stop));
+        let (trigger, mut stop) = Shutdown::new();
+        tokio::spawn(serve(vec![listener], Arc::new(state), async move { stop.wait().await }));
         Self {
             network,
             address,

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_chain::Route;
 use esker_node::http::{Endpoint, HttpConfig, Readiness};
 use esker_primitives::ChainId;
 use esker_rpc::RpcError;
@@ -177,9 +176,9 @@ async fn long_answers_are_packed() {
 async fn a_chain_may_have_routes_of_both_dialects() {
     let server = Server::start().await;
     let evm_server = methods(&Arc::new(Shared::default()), Limits::default());
-    let route = Route::positional("/rpc", evm_server);
+    let endpoint = ("/rpc", Endpoint::Positional(evm_server));
     let chain = ChainId::new([8; 32]);
-    server.routes.chain(&chain, &["C", "evm"], vec![route], &Readiness::ready()).unwrap();
+    server.routes.chain(&chain, &["C", "evm"], vec![endpoint], &Readiness::ready()).unwrap();
     for path in [format!("/ext/bc/{chain}/rpc"), "/ext/bc/C/rpc".into(), "/ext/bc/evm/rpc".into()] {
         check(&server.send(&Client::post(&path, CALL)).await, 200, JSON, CALLED);
     }
@@ -193,9 +192,9 @@ async fn a_chain_may_have_routes_of_both_dialects() {
 async fn where_websockets_are_plain_http_is_refused() {
     let server = Server::start().await;
     let evm_server = methods(&Arc::new(Shared::default()), Limits::default());
-    let route = Route::positional("/rpc", evm_server);
+    let endpoint = ("/rpc", Endpoint::Positional(evm_server));
     let (chain, ready) = (ChainId::new([8; 32]), Readiness::new());
-    server.routes.chain(&chain, &["C"], vec![route], &ready).unwrap();
+    server.routes.chain(&chain, &["C"], vec![endpoint], &ready).unwrap();
     let plain = Client::post("/ext/bc/C/ws", CALL);
     assert_eq!(server.send(&plain).await.status, 503);
     ready.set(true);

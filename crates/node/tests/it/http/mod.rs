@@ -17,14 +17,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use esker_chain::{Route, Shutdown, ShutdownTrigger};
 use esker_node::http::{Endpoint, HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_node::metrics::Metrics;
 use esker_primitives::{ChainId, NodeId, ShortId};
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 pub(crate) use client::{Client, Reply};
@@ -100,8 +99,7 @@ pub(crate) struct Server {
     pub(crate) toy: Arc<Toy>,
     pub(crate) ready: Readiness,
     state: Arc<HttpState>,
-    trigger: ShutdownTrigger,
-    stop: Shutdown,
+    stop: watch::Sender<bool>,
     serving: JoinHandle<()>,
 }
 
@@ -122,25 +120,25 @@ impl Server {
         });
         let service: Service = methods().bind(Arc::clone(&toy));
         let metrics = Arc::new(Metrics::new());
-        let routes = Arc::new(Routes::new(Arc::clone(&metrics)));
+        let routes = Arc::new(Routes::new(metrics.clone()));
         routes.node("toy", Endpoint::Object(service.clone())).unwrap();
-        routes.node("metrics", Endpoint::Metrics(Arc::clone(&metrics))).unwrap();
+        routes.node("metrics", Endpoint::Page(metrics.clone())).unwrap();
         for (path, endpoint) in further {
             routes.node(path, endpoint.clone()).unwrap();
         }
         let ready = Readiness::ready();
         let of_chain =
-            ["", "/wallet"].map(|suffix| Route::object(suffix, service.clone())).to_vec();
+            ["", "/wallet"].map(|suffix| (suffix, Endpoint::Object(service.clone()))).to_vec();
         routes.chain(&CHAIN, &["X", "avm"], of_chain, &ready).unwrap();
 
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let node_id = NodeId(ShortId::new([1; 20]));
-        let state = HttpState::new(config, Arc::clone(&routes), &node_id, Arc::clone(&metrics));
+        let state = HttpState::new(config, Arc::clone(&routes), &node_id, metrics.clone());
         let state = Arc::new(state);
-        let (trigger, stop) = Shutdown::new();
-        let serving = tokio::spawn(serve(vec![listener], Arc::clone(&state), stop.clone()));
-        Self { address, routes, metrics, toy, ready, state, trigger, stop, serving }
+        let stop = watch::Sender::new(false);
+        let serving = tokio::spawn(serve(vec![listener], Arc::clone(&state), stopped(&stop)));
+        Self { address, routes, metrics, toy, ready, state, stop, serving }
     }
 
     /// A further listener, with paths of its own.
@@ -148,7 +146,7 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new(self.state.with_routes(Arc::new(routes)));
-        tokio::spawn(serve(vec![listener], state, self.stop.clone()));
+        tokio::spawn(serve(vec![listener], state, stopped(&self.stop)));
         address
     }
 
@@ -167,7 +165,7 @@ impl Server {
     }
 
     pub(crate) async fn stop(self) {
-        self.trigger.trigger();
+        self.stop.send_replace(true);
         self.serving.await.unwrap();
     }
 
@@ -185,6 +183,14 @@ impl Server {
         };
         let told = tokio::time::timeout(Duration::from_secs(20), reached).await;
         assert!(told.is_ok(), "{series} is {:?}", self.metric(series));
+    }
+}
+
+/// Is ready when `stop` is true, or gone.
+fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + use<> {
+    let mut stop = stop.subscribe();
+    async move {
+        let _gone = stop.wait_for(|stop| *stop).await;
     }
 }
 

@@ -10,8 +10,7 @@ mod notifier;
 
 use std::sync::Arc;
 
-use esker_chain::Route;
-use esker_node::http::{HttpConfig, Readiness};
+use esker_node::http::{Endpoint, HttpConfig, Readiness};
 use esker_primitives::ChainId;
 use esker_rpc::positional::{self, Limits};
 use tokio::sync::Semaphore;
@@ -54,9 +53,9 @@ impl World {
         let bell = Arc::new(Bell::default());
         let rpc = positional::Server::new(service, Limits::default()).with_notifier(bell.clone());
         let server = Server::with(config).await;
-        let route = Route::positional("/rpc", rpc);
+        let endpoint = ("/rpc", Endpoint::Positional(rpc));
         let chain = ChainId::new([8; 32]);
-        server.routes.chain(&chain, &["C", "evm"], vec![route], &Readiness::ready()).unwrap();
+        server.routes.chain(&chain, &["C", "evm"], vec![endpoint], &Readiness::ready()).unwrap();
         Self { server, shared, bell }
     }
 

@@ -1,0 +1,14 @@
+//! What a chain answers, as the HTTP server serves it.
+
+use esker_chain::{Dialect, Route};
+
+use crate::http::Endpoint;
+
+/// The endpoints of a chain's routes, by suffix.
+pub fn endpoints(routes: Vec<Route>) -> Vec<(&'static str, Endpoint)> {
+    let endpoint = |dialect| match dialect {
+        Dialect::Object(service) => Endpoint::Object(service),
+        Dialect::Positional(server) => Endpoint::Positional(server),
+    };
+    routes.into_iter().map(|Route { suffix, dialect }| (suffix, endpoint(dialect))).collect()
+}
