@@ -1,14 +1,15 @@
-//! Every metric is moved by what it counts; those of HTTP are in the tests of the server.
+//! Every metric is moved by what it counts; when the server counts is in its own tests.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use esker_chain::{ChainStats, PoolFigures};
+use esker_node::http::{Closed, HttpMetrics as _, Outcome};
 use esker_node::metrics::{MeteredStore, Metrics, families};
 use esker_storage::{FailPoint, KvRead, KvStore, StorageError, StorageResult, WriteSet};
+use serde_json::json;
 
-use super::Node;
-use crate::http::metrics;
+use super::{Node, metrics};
 
 #[tokio::test]
 async fn chains() {
@@ -115,6 +116,79 @@ async fn every_family_is_listed_and_shown() {
     assert!(text.contains("esker_health_checks_failing 1"), "{text}");
     for name in ["esker_build_info{version=\"", "esker_start_time_seconds "] {
         assert!(text.contains(name), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn metrics_over_http() {
+    let node = Node::start().await;
+    let reply = node.get("/ext/metrics").await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    assert!(reply.text().starts_with("# HELP "), "{}", reply.text());
+    assert_eq!(node.get("/ext/metrics/").await.status, 404);
+    // The reply itself is counted too, and its connection.
+    let ping = node.call("/ext/X", "xvm.getHeight", json!({})).await;
+    let told = metrics(&node.metrics);
+    let of_page = r#"{endpoint="metrics",method="""#;
+    assert_eq!(told[&format!("esker_http_requests_total{of_page},outcome=\"ok\"}}")], 1.0);
+    assert_eq!(told[&format!("esker_http_request_seconds_count{of_page}}}")], 1.0);
+    assert!(told["esker_http_connections_opened_total"] >= 3.0, "{ping}");
+    assert!(told["esker_http_received_bytes_total"] > 0.0);
+    assert!(told["esker_http_sent_bytes_total"] > reply.body.len() as f64);
+}
+
+/// Each call of the port moves its series, and no other.
+#[test]
+fn what_the_server_counts() {
+    let figures = Metrics::new();
+    let moved = |count: &dyn Fn()| {
+        let before = metrics(&figures);
+        count();
+        let after = metrics(&figures);
+        let changed = after.into_iter().filter(|(name, value)| before.get(name) != Some(value));
+        // A histogram has more series than its count.
+        let changed =
+            changed.filter(|(name, _)| !name.contains("_bucket{") && !name.contains("_sum{"));
+        changed.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join("; ")
+    };
+    let check = |count: &dyn Fn(), expected: &str| assert_eq!(moved(count), expected);
+    check(
+        &|| figures.connection_opened(),
+        "esker_http_connections 1; esker_http_connections_opened_total 1",
+    );
+    check(&|| figures.connection_ended(), "esker_http_connections 0");
+    for (why, reason) in [
+        (Closed::Header, "header"),
+        (Closed::Body, "body"),
+        (Closed::Write, "write"),
+        (Closed::Idle, "idle"),
+        (Closed::Room, "room"),
+        (Closed::Pong, "pong"),
+        (Closed::Overrun, "overrun"),
+        (Closed::Unread, "unread"),
+    ] {
+        let series = format!("esker_http_connections_closed_total{{reason=\"{reason}\"}} 1");
+        check(&|| figures.connection_closed(why), &series);
+    }
+    check(&|| figures.received(7), "esker_http_received_bytes_total 7");
+    check(&|| figures.sent(9), "esker_http_sent_bytes_total 9");
+    check(&|| figures.in_flight(2), "esker_http_requests_in_flight 2");
+    check(&|| figures.in_flight(-1), "esker_http_requests_in_flight 1");
+    check(&|| figures.body_memory(300), "esker_http_body_memory_bytes 300");
+    check(&|| figures.body_memory(-300), "esker_http_body_memory_bytes 0");
+    let endpoint = figures.endpoint("X", None);
+    for (outcome, label) in [
+        (Outcome::Ok, "ok"),
+        (Outcome::Error, "error"),
+        (Outcome::Refused, "refused"),
+        (Outcome::Failed, "failed"),
+    ] {
+        let series = format!(
+            "esker_http_requests_total{{endpoint=\"X\",method=\"\",outcome=\"{label}\"}} 1"
+        );
+        let told = moved(&|| endpoint.record(Some(("no", "method")), outcome, 0.5));
+        assert!(told.ends_with(&series) && told.contains("request_seconds_count"), "{told}");
     }
 }
 

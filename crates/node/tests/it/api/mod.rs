@@ -202,6 +202,17 @@ impl Node {
     }
 }
 
+/// Every series and its value.
+pub(crate) fn metrics(metrics: &Metrics) -> BTreeMap<String, f64> {
+    let text = metrics.render();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let pair = |line: &str| {
+        let (series, value) = line.rsplit_once(' ').unwrap();
+        (series.to_owned(), value.parse().unwrap())
+    };
+    lines.map(pair).collect()
+}
+
 /// The text of an argument that does not fit.
 const INVALID_ARGUMENT: &str = "couldn't unmarshal an argument. Ensure arguments are valid and properly formatted. See documentation for example calls";
 /// An ID that nothing has.

@@ -1,5 +1,6 @@
 //! Deprecated methods are told in a header, and every request is counted.
 
+use super::figures::PAGE;
 use super::{Client, Server};
 
 #[tokio::test]
@@ -59,12 +60,11 @@ async fn requests_are_counted_by_endpoint_method_and_outcome() {
 }
 
 #[tokio::test]
-async fn metrics_over_http() {
+async fn pages() {
     let server = Server::start().await;
     let reply = server.send("GET /ext/metrics HTTP/1.1\nHost: localhost\n\n").await;
-    assert_eq!(reply.status, 200);
-    assert_eq!(reply.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
-    assert!(reply.text().starts_with("# HELP "), "{}", reply.text());
+    assert_eq!((reply.status, reply.header("content-type")), (200, Some("text/toy")));
+    assert_eq!(reply.text(), PAGE);
     let reply = server.send("GET /ext/metrics/ HTTP/1.1\nHost: localhost\n\n").await;
     assert_eq!(reply.status, 404);
 }

@@ -3,6 +3,7 @@
 mod client;
 mod deprecation;
 mod evm;
+mod figures;
 mod layers;
 mod limits;
 mod origins;
@@ -11,14 +12,12 @@ mod sockets;
 mod streams;
 mod unread;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use esker_node::http::{Endpoint, HttpConfig, HttpState, Readiness, Routes, serve};
-use esker_node::metrics::Metrics;
 use esker_primitives::{ChainId, NodeId, ShortId};
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
 use serde::{Deserialize, Serialize};
@@ -27,6 +26,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 pub(crate) use client::{Client, Reply};
+use figures::{Figures, ToyPage};
 
 /// A chain of the tests.
 pub(crate) const CHAIN: ChainId = ChainId::new([7; 32]);
@@ -95,7 +95,7 @@ fn positional<S: Send + Sync + 'static>() -> MethodTable<S> {
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) routes: Arc<Routes>,
-    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) figures: Figures,
     pub(crate) toy: Arc<Toy>,
     pub(crate) ready: Readiness,
     state: Arc<HttpState>,
@@ -119,10 +119,10 @@ impl Server {
             secrets: AtomicUsize::new(0),
         });
         let service: Service = methods().bind(Arc::clone(&toy));
-        let metrics = Arc::new(Metrics::new());
-        let routes = Arc::new(Routes::new(metrics.clone()));
+        let figures = Figures::new();
+        let routes = Arc::new(Routes::new(Arc::new(figures.clone())));
         routes.node("toy", Endpoint::Object(service.clone())).unwrap();
-        routes.node("metrics", Endpoint::Page(metrics.clone())).unwrap();
+        routes.node("metrics", Endpoint::Page(Arc::new(ToyPage))).unwrap();
         for (path, endpoint) in further {
             routes.node(path, endpoint.clone()).unwrap();
         }
@@ -134,11 +134,12 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let node_id = NodeId(ShortId::new([1; 20]));
-        let state = HttpState::new(config, Arc::clone(&routes), &node_id, metrics.clone());
+        let state =
+            HttpState::new(config, Arc::clone(&routes), &node_id, Arc::new(figures.clone()));
         let state = Arc::new(state);
         let stop = watch::Sender::new(false);
         let serving = tokio::spawn(serve(vec![listener], Arc::clone(&state), stopped(&stop)));
-        Self { address, routes, metrics, toy, ready, state, stop, serving }
+        Self { address, routes, figures, toy, ready, state, stop, serving }
     }
 
     /// A further listener, with paths of its own.
@@ -169,9 +170,9 @@ impl Server {
         self.serving.await.unwrap();
     }
 
-    /// The value of a series, by its text before the space.
+    /// The value of a series, by its text.
     pub(crate) fn metric(&self, series: &str) -> Option<f64> {
-        metrics(&self.metrics).remove(series)
+        self.figures.get(series)
     }
 
     /// Waits until a series has this value.
@@ -192,15 +193,4 @@ fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + use<> {
     async move {
         let _gone = stop.wait_for(|stop| *stop).await;
     }
-}
-
-/// Every series and its value.
-pub(crate) fn metrics(metrics: &Metrics) -> BTreeMap<String, f64> {
-    let text = metrics.render();
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let pair = |line: &str| {
-        let (series, value) = line.rsplit_once(' ').unwrap();
-        (series.to_owned(), value.parse().unwrap())
-    };
-    lines.map(pair).collect()
 }
