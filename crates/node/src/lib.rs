@@ -1,6 +1,6 @@
 //! The node: everything that turns a configuration into a running process.
 //!
-//! What it is: configuration, networks, the list of chains, the store's folder, HTTP and the node's own APIs, and
+//! What it is: configuration, networks, the list of chains, the store's folder, the node's own APIs, and
 //! [`wiring`], one linear function that connects them. It never executes a transaction and never orders a block:
 //! chains (`esker-xvm`, ...) do the first, engines (`esker-engine`) the second, both through `esker-chain`.
 //!
@@ -11,7 +11,6 @@ pub mod api;
 pub mod chains;
 pub mod clock;
 pub mod config;
-pub mod http;
 pub mod identity;
 pub mod journal;
 pub mod logging;

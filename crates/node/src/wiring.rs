@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use esker_chain::{Aliases, Engine, Machine, MachineConfig, Shutdown};
 use esker_engine::Solo;
+use esker_http::{Endpoint, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
 use esker_primitives::clock::Clock;
 
@@ -34,7 +35,6 @@ use crate::api::{self, ApiDeps, NetworkFacts, RunningChain};
 use crate::chains::{Chain, endpoints};
 use crate::clock::SystemClock;
 use crate::config::Config;
-use crate::http::{self, Endpoint, HttpState, Readiness, Routes};
 use crate::journal;
 use crate::logging;
 use crate::metrics::Metrics;
@@ -127,16 +127,12 @@ impl Node {
         let mut tasks = Vec::new();
         let evm_addr = evm.map(|evm| {
             let state = Arc::new(state.with_routes(Arc::new(evm.routes)));
-            tasks.push(tokio::spawn(http::serve(
-                vec![evm.listener],
-                state,
-                triggered(stopped.clone()),
-            )));
+            tasks.push(tokio::spawn(serve(vec![evm.listener], state, triggered(stopped.clone()))));
             tracing::info!(address = %evm.addr, "the C-Chain's JSON-RPC at /");
             evm.addr
         });
         let state = Arc::new(state);
-        tasks.push(tokio::spawn(http::serve(vec![listener], state, triggered(stopped.clone()))));
+        tasks.push(tokio::spawn(serve(vec![listener], state, triggered(stopped.clone()))));
         tasks.push(tokio::spawn(health.run(stopped)));
         let ready_after = begun.elapsed();
         tracing::info!(

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use esker_chain::Aliases;
+use esker_http::Routes;
 use esker_primitives::{ChainId, excerpt};
 use esker_rpc::{MethodTable, RpcError, Service};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::chains::{AliasTable, MAX_ALIAS_BYTES};
-use crate::http::Routes;
 use crate::logging::{Levels, LogLevel, LogLevels};
 
 /// The `admin` service.

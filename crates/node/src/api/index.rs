@@ -7,13 +7,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use esker_http::{Endpoint, RouteError, Routes};
 use esker_primitives::Id;
 use esker_rpc::wire::{Encoding, JsonU64};
 use esker_rpc::{MethodTable, RpcError, Service};
 use serde::{Deserialize, Serialize};
 
 use super::time::Timestamp;
-use crate::http::{Endpoint, RouteError, Routes};
 
 /// Most containers of one reply.
 pub const MAX_RANGE: u64 = 1024;

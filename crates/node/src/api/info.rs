@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use esker_chain::{Aliases, Engine};
+use esker_http::{Endpoint, Readiness, RouteError, Routes};
 use esker_primitives::{ChainId, Id, NodeId, SubnetId, excerpt};
 use esker_rpc::wire::{JsonU32, JsonU64};
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
@@ -14,7 +15,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::time::Timestamp;
 use super::{ApiDeps, RunningChain};
 use crate::chains::AliasTable;
-use crate::http::{Endpoint, Readiness, RouteError, Routes};
 use crate::identity::Identity;
 
 /// What runs.

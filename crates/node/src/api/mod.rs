@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use esker_chain::{ChainVm, Engine};
+use esker_http::{Endpoint, Readiness, RouteError, Routes};
 use esker_primitives::clock::Clock;
 use esker_primitives::{Id, SubnetId};
 use esker_storage::Store;
@@ -31,7 +32,6 @@ pub use info::{TxFees, UpgradeTimes, Versions};
 pub use platform::{FeeConfig, MinStake};
 
 use crate::chains::AliasTable;
-use crate::http::{Endpoint, Readiness, RouteError, Routes};
 use crate::identity::Identity;
 use crate::logging::LogLevels;
 use crate::metrics::Metrics;

@@ -1,8 +1,7 @@
 //! What a chain answers, as the HTTP server serves it.
 
 use esker_chain::{Dialect, Route};
-
-use crate::http::Endpoint;
+use esker_http::Endpoint;
 
 /// The endpoints of a chain's routes, by suffix.
 pub fn endpoints(routes: Vec<Route>) -> Vec<(&'static str, Endpoint)> {

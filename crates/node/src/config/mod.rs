@@ -23,12 +23,12 @@ pub use merge::Resolved;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use esker_http::HttpConfig;
 use esker_primitives::{ChainId, network};
 
 use self::file::FileLayer;
 use self::merge::Layers;
 use self::value::Switch;
-use crate::http::HttpConfig;
 use crate::logging::{Levels, LogConfig, Rotation};
 use crate::networks::{self, Network, P_ALIASES, Preset};
 

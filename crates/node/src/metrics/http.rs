@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use esker_http::{Closed, EndpointMetrics, HttpMetrics, MethodName, Outcome, Page, PageReply};
 use esker_rpc::Service;
 use esker_rpc::work::Work;
 use futures_util::FutureExt as _;
@@ -11,7 +12,6 @@ use http::{Method, StatusCode};
 use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec};
 
 use super::{CONTENT_TYPE, Metrics};
-use crate::http::{Closed, EndpointMetrics, HttpMetrics, MethodName, Outcome, Page, PageReply};
 
 /// Counters of one endpoint. A series comes into being when it is first moved.
 #[derive(Debug)]

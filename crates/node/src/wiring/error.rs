@@ -4,12 +4,12 @@ use std::io;
 use std::path::PathBuf;
 
 use esker_chain::{ChainError, EngineError, FinalizeError, ProposeError};
+use esker_http::RouteError;
 use esker_storage::StorageError;
 use thiserror::Error;
 
 use super::parameters::ParameterError;
 use crate::chains::AliasError;
-use crate::http::RouteError;
 use crate::identity::IdentityError;
 
 /// Exit codes of the process.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use esker_http::{Endpoint, RouteError, Routes};
 use esker_keystore::{Keystore, KeystoreService, methods};
 use esker_primitives::{Clock, Randomness};
 use esker_storage::Store;
 
 use crate::config::Config;
-use crate::http::{Endpoint, RouteError, Routes};
 
 /// The system's randomness. A system that has none can't make keys: nothing goes on then.
 pub(crate) fn randomness() -> Randomness {

@@ -3,12 +3,12 @@
 use std::io;
 use std::net::SocketAddr;
 
+use esker_http::Routes;
 use tokio::net::TcpListener;
 
 use super::StartError;
 use crate::chains::EVM_RPC;
 use crate::config::Config;
-use crate::http::Routes;
 
 /// The listener of all paths, and where it listens.
 pub(super) async fn http(config: &Config) -> Result<(TcpListener, SocketAddr), StartError> {

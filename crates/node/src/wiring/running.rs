@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use esker_chain::{ChainError, EngineError, FinalizeError, Machine, Maintenance, ShutdownTrigger};
+use esker_http::Routes;
 use esker_primitives::NodeId;
 use esker_storage::{StorageError, Store};
 use tokio::task::JoinHandle;
@@ -16,7 +17,6 @@ use super::data::DataFolder;
 use super::engine::EngineThread;
 use crate::chains::Chain;
 use crate::config::{Config, ConfigError};
-use crate::http::Routes;
 use crate::journal;
 use crate::logging::LogLevels;
 use crate::networks::P_ALIASES;

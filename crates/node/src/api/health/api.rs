@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use esker_http::{Endpoint, Page, PageReply, RouteError, Routes};
 use esker_rpc::{MethodTable, RpcError, Service};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -9,7 +10,6 @@ use http::{Method, StatusCode};
 use serde::Deserialize;
 
 use super::{Health, HealthReport};
-use crate::http::{Endpoint, Page, PageReply, RouteError, Routes};
 
 /// Name of the check of which readiness is made.
 const BOOTSTRAPPED: &str = "bootstrapped";

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use esker_chain::Engine;
+use esker_http::Routes;
 use esker_primitives::SubnetId;
 use esker_storage::{StorageError, Store, WriteSet};
 use serde_json::{Value, json};
 
 use super::{APPLICATION, Failure, Health, Outcome};
 use crate::api::{ApiDeps, RunningChain};
-use crate::http::Routes;
 
 /// Free space of the data folder's disk below which the node is not well, in bytes.
 pub(super) const DISK_WANTED: u64 = 512 * 1024 * 1024;

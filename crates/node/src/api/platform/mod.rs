@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_chain::Aliases;
+use esker_http::{Endpoint, Readiness, RouteError, Routes};
 use esker_primitives::clock::Clock;
 use esker_primitives::{AssetId, ChainId, Id, SubnetId, TxId, go};
 use esker_rpc::wire::{JsonU32, JsonU64};
@@ -21,7 +22,6 @@ use self::utxos::LocalUtxos;
 use super::time::Timestamp;
 use super::{ApiDeps, Blockchain, NetworkFacts};
 use crate::chains::AliasTable;
-use crate::http::{Endpoint, Readiness, RouteError, Routes};
 
 /// The P-Chain's ID.
 const P_CHAIN: ChainId = ChainId::ZERO;

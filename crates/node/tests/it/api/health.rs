@@ -6,7 +6,7 @@ use esker_storage::{FailPoint, StorageError, WriteSet};
 use serde_json::{Value, json};
 
 use super::Node;
-use crate::http::{Client, Reply};
+use crate::client::{Client, Reply};
 
 const JSON: Option<&str> = Some("application/json");
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker_chain::{ChainStats, PoolFigures};
-use esker_node::http::{Closed, HttpMetrics as _, Outcome};
+use esker_http::{Closed, HttpMetrics as _, Outcome};
 use esker_node::metrics::{MeteredStore, Metrics, families};
 use esker_storage::{FailPoint, KvRead, KvStore, StorageError, StorageResult, WriteSet};
 use serde_json::json;

@@ -16,9 +16,9 @@ use async_trait::async_trait;
 use esker_chain::{
     ChainMachine, ChainVm, Engine, EngineError, EngineStatus, Role, Shutdown, ShutdownTrigger,
 };
+use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_node::api::{self, ApiDeps, Health, NetworkFacts, RunningChain, Versions};
 use esker_node::chains::{AliasTable, endpoints};
-use esker_node::http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_node::identity::Identity;
 use esker_node::logging::{Levels, LogLevel, LogLevels};
 use esker_node::metrics::{MeteredStore, Metrics};
@@ -31,7 +31,7 @@ use esker_utxo::Utxo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::http::{Client, Reply};
+use crate::client::{Client, Reply};
 use toy::ToyVm;
 
 /// 2020-12-05T05:00:00Z.

@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use esker_node::http::HttpConfig;
+use esker_http::HttpConfig;
 
 use super::{CHAIN, Client, Reply, Server};
 

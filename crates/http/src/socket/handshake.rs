@@ -11,7 +11,7 @@ use tungstenite::handshake::derive_accept_key;
 const KEY_LENGTH: usize = 24;
 
 /// Does a request ask for a websocket, where plain HTTP is answered too?
-pub(in crate::http) fn is_asked_for(parts: &Parts) -> bool {
+pub(crate) fn is_asked_for(parts: &Parts) -> bool {
     has_token(&parts.headers, &UPGRADE, "websocket")
         && has_token(&parts.headers, &CONNECTION, "upgrade")
 }

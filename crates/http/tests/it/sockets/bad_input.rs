@@ -1,6 +1,6 @@
 //! What breaks the rules ends its own connection, with a code that tells why, and harms nobody else.
 
-use esker_node::http::HttpConfig;
+use esker_http::HttpConfig;
 
 use super::client::{Socket, frame, head};
 use super::{CALL, CALLED, World};

@@ -10,7 +10,7 @@ use tungstenite::Error as FrameError;
 use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{CloseCode, Control, Data, OpCode};
 
-use crate::http::body::{BodyMemory, Share};
+use crate::body::{BodyMemory, Share};
 
 /// Longest payload of a control frame, bytes.
 const MAX_CONTROL: u64 = 125;
@@ -254,7 +254,7 @@ mod tests {
     use tungstenite::protocol::frame::Frame as Sent;
 
     use super::*;
-    use crate::http::metrics::NoMetrics;
+    use crate::metrics::NoMetrics;
 
     const LIMIT: usize = 300;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use esker_node::http::HttpConfig;
+use esker_http::HttpConfig;
 
 use super::notifier::MOST;
 use super::{CALL, CALLED, Socket, World, request, result};

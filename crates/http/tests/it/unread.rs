@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use esker_node::http::{Endpoint, HttpConfig};
+use esker_http::{Endpoint, HttpConfig};
 use esker_rpc::positional::{self, Limits};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use esker_node::http::HttpConfig;
+use esker_http::HttpConfig;
 
 use super::client::{Socket, head};
 use super::{CALL, CALLED, PATH, World, request, result};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use esker_node::http::{Endpoint, HttpConfig};
+use esker_http::{Endpoint, HttpConfig};
 use esker_rpc::positional::{self, Limits};
 use esker_rpc::{MethodTable, NoArgs, RpcError, UNTRUSTED_ORIGIN};
 

@@ -1,6 +1,6 @@
 //! Requests over a websocket.
 
-use esker_node::http::HttpConfig;
+use esker_http::HttpConfig;
 use tungstenite::Message;
 
 use super::client::frame;

@@ -5,7 +5,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::response::Response;
 use axum::routing::any;
-use esker_node::http::{Endpoint, HttpConfig};
+use esker_http::{Endpoint, HttpConfig};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 

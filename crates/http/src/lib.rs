@@ -7,7 +7,8 @@
 //!
 //! Where to start: [`serve`] accepts connections, `dispatch.rs` is the way of one request,
 //! `endpoints.rs` its end, [`Routes`] the table.
-//! This module knows no chain and no method. Another dialect joins as a variant of [`Endpoint`]; `socket` is what
+//! It knows no chain and no method, no configuration file and no metrics library: [`HttpConfig`] is filled by whoever
+//! runs it, [`HttpMetrics`] is where it counts, and [`Page`] is what answers otherwise than by JSON-RPC. `socket` is what
 //! becomes of a connection that is upgraded to a websocket.
 
 mod batch;

@@ -1,5 +1,7 @@
 //! The HTTP server with a toy service behind it.
 
+#![expect(clippy::unwrap_used, reason = "a panic is a test's message")]
+
 mod client;
 mod deprecation;
 mod evm;
@@ -17,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use esker_node::http::{Endpoint, HttpConfig, HttpState, Readiness, Routes, serve};
+use esker_http::{Endpoint, HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_primitives::{ChainId, NodeId, ShortId};
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
 use serde::{Deserialize, Serialize};

@@ -23,8 +23,8 @@ use tungstenite::protocol::frame::coding::{CloseCode, Data};
 use super::Site;
 use super::frames::{Decoder, Fault, Message, Received};
 use super::outgoing::Outgoing;
-use crate::http::connections::{Connection, Io, Phase};
-use crate::http::metrics::{Closed, Outcome};
+use crate::connections::{Connection, Io, Phase};
+use crate::metrics::{Closed, Outcome};
 
 /// Calls of one connection that run at once; the next ones wait unread.
 const MAX_CALLS: usize = 16;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use esker_node::http::{DEFAULT_BODY_LIMIT, HttpConfig, MAX_HEADERS};
+use esker_http::{DEFAULT_BODY_LIMIT, HttpConfig, MAX_HEADERS};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{Client, Server};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_node::http::{Endpoint, HttpConfig, Readiness};
+use esker_http::{Endpoint, HttpConfig, Readiness};
 use esker_primitives::ChainId;
 use esker_rpc::RpcError;
 use esker_rpc::positional::{self, Limits};

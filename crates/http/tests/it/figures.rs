@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esker_node::http::{
-    Closed, EndpointMetrics, HttpMetrics, MethodName, Outcome, Page, PageReply,
-};
+use esker_http::{Closed, EndpointMetrics, HttpMetrics, MethodName, Outcome, Page, PageReply};
 use esker_primitives::sync::Mutex;
 use esker_rpc::Service;
 use esker_rpc::work::Work;

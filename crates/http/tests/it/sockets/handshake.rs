@@ -1,9 +1,9 @@
 //! What opens a websocket, and what does not.
 
-use esker_node::http::HttpConfig;
+use esker_http::HttpConfig;
 
 use super::{CALL, CALLED, HANDSHAKE, PATH, Socket, World};
-use crate::http::Client;
+use crate::Client;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_key_is_answered() {

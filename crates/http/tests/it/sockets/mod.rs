@@ -10,7 +10,7 @@ mod notifier;
 
 use std::sync::Arc;
 
-use esker_node::http::{Endpoint, HttpConfig, Readiness};
+use esker_http::{Endpoint, HttpConfig, Readiness};
 use esker_primitives::ChainId;
 use esker_rpc::positional::{self, Limits};
 use tokio::sync::Semaphore;

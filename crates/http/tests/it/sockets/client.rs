@@ -63,7 +63,7 @@ impl Socket {
 }
 
 /// A frame with a mask of zeros, which leaves the payload as it is. `first` is the first byte.
-pub(in crate::http) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = head(first, payload.len() as u64);
     bytes.extend(payload);
     bytes
