@@ -8,16 +8,24 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use esker_rpc::Caller;
 use esker_rpc::positional::{self, BatchAnswer};
+use esker_rpc::work::ReplyBytes;
 
 use super::body::ReadBody;
 use super::connections::{Connection, Phase};
 use super::gzip::Packer;
 use super::in_flight::InFlight;
 use super::metrics::HttpMetrics;
-use super::reply::ReplyBody;
 
 /// Bytes of a batch's answer that wait at most for a client to take them.
 const PENDING: usize = 256 * 1024;
+
+/// An answer, as far as it is made.
+pub(super) enum BatchReply {
+    /// All of it.
+    Whole(ReplyBytes),
+    /// A large one.
+    Parts(Box<BatchBody>),
+}
 
 /// An answer that is being made.
 pub(super) struct BatchBody {
@@ -36,18 +44,18 @@ pub(super) async fn answer(
     connection: &Arc<Connection>,
     metrics: &Arc<dyn HttpMetrics>,
     in_flight: InFlight,
-) -> (ReplyBody, Option<bool>) {
+) -> (BatchReply, Option<bool>) {
     let mut answer = BatchAnswer::new(server, caller, body, PENDING);
     poll_fn(|cx| answer.poll_made(cx)).await;
     // What is left is done for a client that reads, and bounded by what it takes.
     drop(in_flight);
     let failed = answer.failed();
     if let Some(whole) = answer.take_whole() {
-        return (whole.into(), failed);
+        return (BatchReply::Whole(whole), failed);
     }
     let (connection, metrics) = (Arc::clone(connection), Arc::clone(metrics));
     let body = BatchBody { answer, connection, metrics, packer: None };
-    (ReplyBody::Batch(Box::new(body)), failed)
+    (BatchReply::Parts(Box::new(body)), failed)
 }
 
 impl BatchBody {

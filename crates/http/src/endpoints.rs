@@ -153,7 +153,7 @@ impl HttpState {
                         batch::answer(server, &caller, read, connection, metrics, in_flight).await;
                     let failed = failed == Some(true);
                     let answer = positional::Answer { failed, ..positional::Answer::default() };
-                    (positional::http::Reply::of(answer), Some(body))
+                    (positional::http::Reply::of(answer), Some(body.into()))
                 } else {
                     (positional::http::answer(server, &read.bytes, &caller).await, None)
                 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use esker_rpc::work::{Client, ReplyBytes};
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::batch::BatchBody;
+use super::batch::{BatchBody, BatchReply};
 use super::connections::StreamGuard;
 use super::gzip;
 
@@ -80,6 +80,15 @@ impl ReplyBody {
                 Self::Full(Some(Bytes::from_owner(bytes)))
             }
             other => other,
+        }
+    }
+}
+
+impl From<BatchReply> for ReplyBody {
+    fn from(reply: BatchReply) -> Self {
+        match reply {
+            BatchReply::Whole(bytes) => bytes.into(),
+            BatchReply::Parts(body) => Self::Batch(body),
         }
     }
 }
