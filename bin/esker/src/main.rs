@@ -6,9 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use esker_node::config::{Invocation, Mode, cli, show};
+use esker_node::screen::{self, Ready};
 use esker_node::signals::{Request, Signals};
 use esker_node::wiring::exit_code;
-use esker_node::{Config, Node, RunningNode, StartError, replay, screen, users, verify};
+use esker_node::{Config, Node, RunningNode, StartError, replay, users, verify};
 use mimalloc::MiMalloc;
 
 /// Gives memory back to the system when a storm of large replies is over, which the C library's does not.
@@ -119,8 +120,8 @@ fn run(config: Config) -> Result<(), StartError> {
 
 /// Announces that the node answers: the ready file, then the line or the screen.
 fn announce(node: &RunningNode) -> Result<(), StartError> {
-    node.write_ready_file()?;
-    let ready = node.ready();
+    let ready = Ready::of(node);
+    ready.write_file(node.config())?;
     if node.config().settings.json {
         print(&screen::json_line(&ready));
     } else if node.config().mode == Mode::Dev {

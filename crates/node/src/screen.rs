@@ -1,12 +1,17 @@
 //! What `esker dev` shows once it answers, and the line that tells programs the same.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
+use std::net::SocketAddr;
 
 use serde_json::json;
 
+use crate::config::Config;
+use crate::networks::P_ALIASES;
 use crate::networks::accounts::{
     Account, DEV_ACCOUNTS, DEV_BALANCE, DEV_MNEMONIC, DEV_PATH, WELL_KNOWN, WELL_KNOWN_KEY,
 };
+use crate::wiring::{RunningNode, StartError};
 
 /// What is told about a running node.
 #[derive(Clone, Debug)]
@@ -39,6 +44,61 @@ pub struct Ready {
     pub native_aliases: Vec<String>,
     /// Where the data lies; `None`: in a temporary folder.
     pub data_dir: Option<String>,
+}
+
+impl Ready {
+    /// What is told about this node.
+    pub fn of(node: &RunningNode) -> Self {
+        let config = node.config();
+        let network = &config.network;
+        let runs = |id| node.chains().iter().any(|chain| chain.vm().context().chain_id == id);
+        let aliases: Vec<_> = network.chains.iter().map(|spec| spec.primary_alias()).collect();
+        let mut shown = aliases.clone();
+        shown.push(P_ALIASES[0].to_owned());
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            network: network.name.clone(),
+            network_id: network.id,
+            url: format!("http://{}", reachable(node.http_addr())),
+            http_addr: node.http_addr().to_string(),
+            evm_addr: node.evm_addr().map(|bound| bound.to_string()),
+            evm_url: node.evm_addr().map(|bound| format!("http://{}", reachable(bound))),
+            node_id: node.node_id().to_string(),
+            ready_ms: node.ready_after().as_millis(),
+            endpoints: endpoints(&node.routes().paths(), &shown),
+            chains: network
+                .chains
+                .iter()
+                .zip(aliases)
+                .map(|(spec, alias)| (alias, spec.id.to_string(), runs(spec.id)))
+                .collect(),
+            native_asset_id: network.native_asset_id.to_string(),
+            native_aliases: config.settings.native_aliases.0.clone(),
+            data_dir: config.data_dir.as_ref().map(|path| path.display().to_string()),
+        }
+    }
+
+    /// Writes the ready file, if this configuration has one: whoever finds it finds all of it.
+    pub fn write_file(&self, config: &Config) -> Result<(), StartError> {
+        let Some(path) = &config.settings.ready_file else { return Ok(()) };
+        let fault = |error| StartError::Write { path: path.clone(), error };
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(".new");
+        let mut file = std::fs::File::create(&unfinished).map_err(fault)?;
+        file.write_all(json_line(self).as_bytes()).map_err(fault)?;
+        std::fs::rename(&unfinished, path).map_err(fault)
+    }
+}
+
+/// The address that a client on this machine uses.
+fn reachable(bound: SocketAddr) -> SocketAddr {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+    match bound.ip() {
+        ip if !ip.is_unspecified() => bound,
+        ip if ip.is_ipv4() => (Ipv4Addr::LOCALHOST, bound.port()).into(),
+        // A socket on all IPv6 addresses takes IPv4 too where the system lets it; `localhost` is either.
+        _ => (Ipv6Addr::LOCALHOST, bound.port()).into(),
+    }
 }
 
 /// One line of JSON, its end included.

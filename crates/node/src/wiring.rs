@@ -22,11 +22,11 @@ use esker_http::{Endpoint, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
 use esker_primitives::clock::Clock;
 
-pub(crate) use chains::{OpenChains, open_offline, open_unchecked};
-pub(crate) use error::of_storage as storage_exit_code;
+pub use chains::{OpenChains, open_offline, open_unchecked};
+pub use error::of_storage as storage_exit_code;
 pub use error::{StartError, exit_code};
-pub(crate) use first_start::exported as exported_by_p;
-pub(crate) use keystore::randomness;
+pub use first_start::exported as exported_by_p;
+pub use keystore::randomness;
 pub use running::RunningNode;
 
 use self::data::DataFolder;

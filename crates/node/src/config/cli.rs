@@ -1,26 +1,14 @@
 //! The command line, made from the table of settings.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::keys::{KEYS, Key};
+use crate::config::keys::{KEYS, Key};
+use crate::config::{Flags, Mode};
 use crate::replay::{self, ReplayCommand};
 use crate::users::{self, UserCommand};
 use crate::verify;
-
-/// Flags that were given, by name, with their texts.
-pub type Flags = BTreeMap<&'static str, String>;
-
-/// How the node runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// `esker dev`: the development network, with a screen.
-    Dev,
-    /// `esker node`: any network, quiet.
-    Node,
-}
 
 /// What the user asked for.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use esker_primitives::network;
 
-use super::cli::{Flags, Mode};
 use super::error::{ConfigError, Origin};
 use super::file::{self, ChainTable, FileLayer, Given, Values};
+use super::flags::{Flags, Mode};
 use super::keys::{CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, KEYS, Key, Settings};
 use super::nearest;
 use crate::networks::{

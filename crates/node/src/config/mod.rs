@@ -8,6 +8,7 @@ pub mod docs;
 mod error;
 mod evm;
 pub mod file;
+mod flags;
 pub mod keys;
 mod keystore;
 mod merge;
@@ -15,8 +16,9 @@ mod nearest;
 pub mod show;
 pub mod value;
 
-pub use cli::{Flags, Invocation, Mode};
+pub use cli::Invocation;
 pub use error::{ConfigError, Origin};
+pub use flags::{Flags, Mode};
 pub use keys::{ChainSettings, Settings};
 pub use merge::Resolved;
 

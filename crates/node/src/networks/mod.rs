@@ -66,7 +66,7 @@ fn load_file(path: &Path) -> Result<Network, NetworkError> {
 }
 
 /// A file's content, if it has at most `limit` bytes.
-pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
+pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     use std::io::Read;
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();

@@ -17,13 +17,13 @@ use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
 
 /// Chains with the machine over them; nothing runs yet.
 #[derive(Debug)]
-pub(crate) struct OpenChains {
+pub struct OpenChains {
     /// Names of all chains.
-    pub(crate) aliases: Arc<AliasTable>,
+    pub aliases: Arc<AliasTable>,
     /// Those that this version runs, as the network declares them.
-    pub(crate) chains: Vec<(ChainSpec, Chain)>,
+    pub chains: Vec<(ChainSpec, Chain)>,
     /// What commits their blocks.
-    pub(crate) machine: Arc<Machine>,
+    pub machine: Arc<Machine>,
 }
 
 /// Opens the chains of a network: those that the store does not hold yet start from their genesis.
@@ -66,7 +66,7 @@ fn build(
 }
 
 /// The store of a folder that is kept, with its chains as they are: nothing is looked at, nothing begun.
-pub(crate) fn open_unchecked(
+pub fn open_unchecked(
     config: &Config,
     clock: &Arc<dyn Clock>,
 ) -> Result<(Store, Vec<(ChainSpec, Chain)>), StartError> {
@@ -77,7 +77,7 @@ pub(crate) fn open_unchecked(
 }
 
 /// The store of a folder that is kept, with its chains, for work beside a node.
-pub(crate) fn open_offline(
+pub fn open_offline(
     config: &Config,
     keystore: &Arc<Keystore>,
     clock: &Arc<dyn Clock>,

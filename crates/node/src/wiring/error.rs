@@ -131,7 +131,8 @@ impl StartError {
     }
 }
 
-pub(crate) const fn of_storage(error: &StorageError) -> u8 {
+/// The exit code of an error of the store.
+pub const fn of_storage(error: &StorageError) -> u8 {
     match error {
         StorageError::Corrupted(_) => exit_code::DAMAGED,
         StorageError::NewerSchema { .. } | StorageError::OtherNetwork { .. } => exit_code::CONFIG,

@@ -39,7 +39,7 @@ pub(super) fn write_exports(network: &Network, store: &Store) -> Result<(), Chai
 }
 
 /// What the network file says that P exported to chains.
-pub(crate) fn exported(
+pub fn exported(
     network: &Network,
     wanted: impl Fn(&ChainId) -> bool,
 ) -> BTreeMap<ChainId, Requests> {

@@ -10,7 +10,7 @@ use esker_storage::Store;
 use crate::config::Config;
 
 /// The system's randomness. A system that has none can't make keys: nothing goes on then.
-pub(crate) fn randomness() -> Randomness {
+pub fn randomness() -> Randomness {
     use rand::TryRngCore as _;
     Arc::new(|bytes: &mut [u8]| {
         rand::rngs::OsRng.try_fill_bytes(bytes).expect("the system gives random bytes");

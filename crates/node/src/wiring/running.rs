@@ -1,6 +1,5 @@
 //! A node that answers, and how it ends.
 
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,8 +18,6 @@ use crate::chains::Chain;
 use crate::config::{Config, ConfigError};
 use crate::journal;
 use crate::logging::LogLevels;
-use crate::networks::P_ALIASES;
-use crate::screen::{self, Ready};
 
 /// A running node. Dropping it without [`RunningNode::stop`] ends its parts without waiting for them.
 #[derive(Debug)]
@@ -84,50 +81,14 @@ impl RunningNode {
         self.folder.path()
     }
 
-    /// What is told once it answers.
-    pub fn ready(&self) -> Ready {
-        let network = &self.config.network;
-        let runs = |id| self.chains.iter().any(|chain| chain.vm().context().chain_id == id);
-        let aliases: Vec<_> = network.chains.iter().map(|spec| spec.primary_alias()).collect();
-        let mut shown = aliases.clone();
-        shown.push(P_ALIASES[0].to_owned());
-        let address = reachable(self.http_addr);
-        Ready {
-            version: env!("CARGO_PKG_VERSION"),
-            network: network.name.clone(),
-            network_id: network.id,
-            url: format!("http://{address}"),
-            http_addr: self.http_addr.to_string(),
-            evm_addr: self.evm_addr.map(|bound| bound.to_string()),
-            evm_url: self.evm_addr.map(|bound| format!("http://{}", reachable(bound))),
-            node_id: self.node_id.to_string(),
-            ready_ms: self.ready_after.as_millis(),
-            endpoints: screen::endpoints(&self.routes.paths(), &shown),
-            chains: network
-                .chains
-                .iter()
-                .zip(aliases)
-                .map(|(spec, alias)| (alias, spec.id.to_string(), runs(spec.id)))
-                .collect(),
-            native_asset_id: network.native_asset_id.to_string(),
-            native_aliases: self.config.settings.native_aliases.0.clone(),
-            data_dir: match &self.folder {
-                DataFolder::Kept(path) => Some(path.display().to_string()),
-                DataFolder::Temporary(_) => None,
-            },
-        }
+    /// Its own ID.
+    pub fn node_id(&self) -> NodeId {
+        self.node_id
     }
 
-    /// Writes the ready file, if one is configured: whoever finds it finds all of it.
-    pub fn write_ready_file(&self) -> Result<(), StartError> {
-        let Some(path) = &self.config.settings.ready_file else { return Ok(()) };
-        let fault = |error| StartError::Write { path: path.clone(), error };
-        let mut unfinished = path.as_os_str().to_owned();
-        unfinished.push(".new");
-        let line = screen::json_line(&self.ready());
-        let mut file = std::fs::File::create(&unfinished).map_err(fault)?;
-        file.write_all(line.as_bytes()).map_err(fault)?;
-        std::fs::rename(&unfinished, path).map_err(fault)
+    /// From the beginning of its start to its first answer.
+    pub fn ready_after(&self) -> Duration {
+        self.ready_after
     }
 
     /// Reads the log levels from the configuration file again and sets them.
@@ -195,16 +156,5 @@ fn without_refusal(ended: Result<(), StartError>) -> Result<(), StartError> {
             Ok(())
         }
         ended => ended,
-    }
-}
-
-/// The address that a client on this machine uses.
-fn reachable(bound: SocketAddr) -> SocketAddr {
-    use std::net::{Ipv4Addr, Ipv6Addr};
-    match bound.ip() {
-        ip if !ip.is_unspecified() => bound,
-        ip if ip.is_ipv4() => (Ipv4Addr::LOCALHOST, bound.port()).into(),
-        // A socket on all IPv6 addresses takes IPv4 too where the system lets it; `localhost` is either.
-        _ => (Ipv6Addr::LOCALHOST, bound.port()).into(),
     }
 }
