@@ -5,11 +5,13 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use esker_node::config::{Invocation, Mode, cli, show};
-use esker_node::screen::{self, Ready};
-use esker_node::signals::{Request, Signals};
+use esker_commands::cli::{self, Invocation};
+use esker_commands::screen::{self, Ready};
+use esker_commands::signals::{Request, Signals};
+use esker_commands::{replay, users, verify};
+use esker_node::config::{Mode, show};
 use esker_node::wiring::exit_code;
-use esker_node::{Config, Node, RunningNode, StartError, replay, users, verify};
+use esker_node::{Config, Node, RunningNode, StartError};
 use mimalloc::MiMalloc;
 
 /// Gives memory back to the system when a storm of large replies is over, which the C library's does not.

@@ -4,8 +4,8 @@
 //! [`wiring`], one linear function that connects them. It never executes a transaction and never orders a block:
 //! chains (`esker-xvm`, ...) do the first, engines (`esker-engine`) the second, both through `esker-chain`.
 //!
-//! Where to start: [`Node::start`] in `wiring.rs` reads like the data-flow diagram of ARCHITECTURE.md. The binary is
-//! nothing but arguments -> [`Config`] -> [`Node::start`] -> exit code.
+//! Where to start: [`Node::start`] in `wiring.rs` reads like the data-flow diagram of ARCHITECTURE.md. The binary
+//! (`esker-commands`) is arguments -> [`Config`] -> [`Node::start`] -> exit code.
 
 pub mod api;
 pub mod chains;
@@ -16,13 +16,6 @@ pub mod journal;
 pub mod logging;
 pub mod metrics;
 pub mod networks;
-pub mod offline;
-mod progress;
-pub mod replay;
-pub mod screen;
-pub mod signals;
-pub mod users;
-pub mod verify;
 pub mod wiring;
 
 pub use config::{Config, ConfigError};

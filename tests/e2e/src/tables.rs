@@ -1,8 +1,8 @@
 //! The method tables of a node, as its own code has them.
 
 use anyhow::{Context, Result, bail};
+use esker_commands::cli::{self, Invocation};
 use esker_node::Config;
-use esker_node::config::cli::{self, Invocation};
 use esker_rpc::{MethodInfo, Service};
 
 /// Everything that can be switched on.

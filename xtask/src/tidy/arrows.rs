@@ -24,8 +24,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-evm-rpc", &["esker-evm"]),
     ("esker-node", &["esker-http", "esker-engine", "esker-xvm", "esker-nat", "esker-evm-rpc"]),
     ("esker-client", &["esker-xvm", "esker-nat"]),
-    ("esker", &["esker-node"]),
-    ("esker-e2e", &["esker-client", "esker-node"]),
+    ("esker-commands", &["esker-node"]),
+    ("esker", &["esker-commands"]),
+    ("esker-e2e", &["esker-client", "esker-commands"]),
     ("xtask", &[]),
 ];
 

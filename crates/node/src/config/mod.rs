@@ -3,7 +3,6 @@
 //! [`keys`] is the one table of settings. [`Config::load`] merges the layers, loads the network, and refuses
 //! what does not go together; [`Config::values`] remembers where each value came from.
 
-pub mod cli;
 pub mod docs;
 mod error;
 mod evm;
@@ -16,7 +15,6 @@ mod nearest;
 pub mod show;
 pub mod value;
 
-pub use cli::Invocation;
 pub use error::{ConfigError, Origin};
 pub use flags::{Flags, Mode};
 pub use keys::{ChainSettings, Settings};

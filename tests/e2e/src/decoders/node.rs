@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use esker_commands::replay::lines::Lines;
 use esker_keystore::blob::ExportedUser;
 use esker_node::config::file;
 use esker_node::journal;
 use esker_node::networks::{self, Vm};
-use esker_node::replay::lines::Lines;
 use esker_primitives::Id;
 use esker_xvm::genesis::Genesis;
 

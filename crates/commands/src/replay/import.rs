@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::thread;
 
 use esker_chain::{Aliases as _, Bundle, ChainMachine as _, ChainVm, Verdict};
+use esker_node::config::Config;
 use tokio::sync::mpsc;
 
 use super::lines::{BlockLine, Lines, ReadError};
 use super::{ReplayError, STANDARD};
-use crate::config::Config;
 use crate::offline::{Offline, Stop};
 use crate::progress::Progress;
 

@@ -12,10 +12,10 @@ pub mod lines;
 
 use std::path::PathBuf;
 
+use esker_node::config::Config;
+
 pub(crate) use cli::{commands, dev_switch, parse};
 pub use error::ReplayError;
-
-use crate::config::Config;
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,10 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use esker_keystore::KeystoreError;
+use esker_node::wiring::{exit_code, storage_exit_code};
 use esker_storage::StorageError;
 use thiserror::Error;
-
-use crate::wiring::{exit_code, storage_exit_code};
 
 /// Why a command on users failed.
 #[derive(Debug, Error)]

@@ -7,16 +7,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker_keystore::{HashLimits, Keystore, blob};
+use esker_node::clock::SystemClock;
+use esker_node::config::Config;
+use esker_node::networks::read_bounded;
+use esker_node::wiring::randomness;
 use esker_primitives::{go, hexfmt};
 use esker_rpc::ClientAddress;
 use esker_storage::{Store, meta};
 use zeroize::Zeroizing;
 
 use super::{UserCommand, UserError, password};
-use crate::clock::SystemClock;
-use crate::config::Config;
-use crate::networks::read_bounded;
-use crate::wiring::randomness;
 
 /// Most bytes of a file that holds an exported user: some hundred chains with as many keys as a user may have.
 const MAX_FILE_BYTES: u64 = 256 << 20;

@@ -4,14 +4,13 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::SocketAddr;
 
-use serde_json::json;
-
-use crate::config::Config;
-use crate::networks::P_ALIASES;
-use crate::networks::accounts::{
+use esker_node::config::Config;
+use esker_node::networks::P_ALIASES;
+use esker_node::networks::accounts::{
     Account, DEV_ACCOUNTS, DEV_BALANCE, DEV_MNEMONIC, DEV_PATH, WELL_KNOWN, WELL_KNOWN_KEY,
 };
-use crate::wiring::{RunningNode, StartError};
+use esker_node::wiring::{RunningNode, StartError};
+use serde_json::json;
 
 /// What is told about a running node.
 #[derive(Clone, Debug)]

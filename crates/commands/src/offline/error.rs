@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
+use esker_node::wiring::{StartError, exit_code};
 use esker_storage::StorageError;
 use thiserror::Error;
-
-use crate::wiring::{StartError, exit_code};
 
 /// Why a data folder can't be worked on.
 #[derive(Debug, Error)]

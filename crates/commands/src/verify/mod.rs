@@ -18,6 +18,10 @@ use std::sync::Arc;
 use esker_chain::audit::{AuditSite, Ledger, Scratch, audit_bundles};
 use esker_chain::tables::CHAINS;
 use esker_chain::{ChainError, ChainVm};
+use esker_node::chains::Chain;
+use esker_node::clock::SystemClock;
+use esker_node::config::Config;
+use esker_node::wiring::{StartError, exit_code, open_unchecked};
 use esker_primitives::clock::Clock;
 use esker_storage::audit::{AuditError, AuditLog as _, Finding};
 use esker_storage::{KvRead, Scope, StorageError, meta};
@@ -28,11 +32,7 @@ pub(crate) use cli::command;
 use self::report::Report;
 use self::shared::SharedMemory;
 use self::supply::Supply;
-use crate::chains::Chain;
-use crate::clock::SystemClock;
-use crate::config::Config;
 use crate::offline::{self, OfflineError, Stop};
-use crate::wiring::{StartError, exit_code, open_unchecked};
 
 /// Most bytes of the folder in which rows are derived.
 const SCRATCH_MAP_SIZE: u64 = 1 << 40;

@@ -4,12 +4,12 @@ use std::io;
 use std::path::PathBuf;
 
 use esker_chain::{ChainError, EngineError, FinalizeError};
+use esker_node::wiring::{StartError, exit_code};
 use esker_storage::StorageError;
 use thiserror::Error;
 
 use super::lines::LineError;
 use crate::offline::OfflineError;
-use crate::wiring::{StartError, exit_code};
 
 /// Why an import or an export ended early.
 #[derive(Debug, Error)]

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use esker_chain::tables::BUNDLES;
 use esker_chain::{ChainError, ChainMachine as _, ChainVm};
+use esker_node::config::Config;
 use esker_primitives::ChainId;
 use esker_storage::Scope;
 
 use super::lines::BlockLine;
 use super::{ReplayError, STANDARD};
-use crate::config::Config;
 use crate::offline::{Offline, Stop};
 use crate::progress::Progress;
 

@@ -1,11 +1,11 @@
-//! The command line, made from the table of settings.
+//! The command line, made from the node's table of settings.
 
 use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use esker_node::config::keys::{KEYS, Key};
+use esker_node::config::{Flags, Mode};
 
-use crate::config::keys::{KEYS, Key};
-use crate::config::{Flags, Mode};
 use crate::replay::{self, ReplayCommand};
 use crate::users::{self, UserCommand};
 use crate::verify;

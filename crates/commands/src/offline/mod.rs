@@ -9,16 +9,15 @@ use std::sync::Arc;
 
 use esker_chain::{Machine, MachineConfig};
 use esker_keystore::Keystore;
+use esker_node::chains::AliasTable;
+use esker_node::clock::SystemClock;
+use esker_node::config::Config;
+use esker_node::wiring::{OpenChains, StartError, open_offline};
 use esker_primitives::clock::Clock;
 use esker_storage::{Store, meta};
 
 pub use error::OfflineError;
 pub(crate) use stop::Stop;
-
-use crate::chains::AliasTable;
-use crate::clock::SystemClock;
-use crate::config::Config;
-use crate::wiring::{OpenChains, StartError, open_offline};
 
 /// A data folder that this process has for itself.
 #[derive(Debug)]
