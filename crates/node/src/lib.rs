@@ -7,6 +7,7 @@
 //! Where to start: [`Node::start`] in `wiring.rs` reads like the data-flow diagram of ARCHITECTURE.md. The binary
 //! (`esker-commands`) is arguments -> [`Config`] -> [`Node::start`] -> exit code.
 
+pub mod aliases;
 pub mod api;
 pub mod chains;
 pub mod clock;

@@ -6,6 +6,7 @@ mod data;
 mod engine;
 mod error;
 mod first_start;
+mod index;
 mod keystore;
 mod listen;
 mod parameters;
@@ -219,7 +220,7 @@ fn running_chains(
         vm: chain.vm(),
         subnet_id: SubnetId::ZERO,
         ready: ready.clone(),
-        index: config.settings.index_enabled.then(|| chain.index()).flatten(),
+        index: config.settings.index_enabled.then(|| index::source(chain)),
         was_a_graph: chain.was_a_graph(),
     };
     chains.iter().map(running).collect()

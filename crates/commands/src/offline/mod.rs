@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use esker_chain::{Machine, MachineConfig};
 use esker_keystore::Keystore;
-use esker_node::chains::AliasTable;
+use esker_node::aliases::AliasTable;
 use esker_node::clock::SystemClock;
 use esker_node::config::Config;
 use esker_node::wiring::{OpenChains, StartError, open_offline};

@@ -10,7 +10,7 @@ use esker_rpc::{MethodTable, RpcError, Service};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::chains::{AliasTable, MAX_ALIAS_BYTES};
+use crate::aliases::{AliasTable, MAX_ALIAS_BYTES};
 use crate::logging::{Levels, LogLevel, LogLevels};
 
 /// The `admin` service.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::time::Timestamp;
 use super::{ApiDeps, RunningChain};
-use crate::chains::AliasTable;
+use crate::aliases::AliasTable;
 use crate::identity::Identity;
 
 /// What runs.

@@ -31,7 +31,7 @@ pub use index::{Container, IndexSource};
 pub use info::{TxFees, UpgradeTimes, Versions};
 pub use platform::{FeeConfig, MinStake};
 
-use crate::chains::AliasTable;
+use crate::aliases::AliasTable;
 use crate::identity::Identity;
 use crate::logging::LogLevels;
 use crate::metrics::Metrics;

@@ -11,8 +11,7 @@ use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::{Xvm, XvmConfig};
 
-use super::{EvmIndex, XvmIndex, evm};
-use crate::api::IndexSource;
+use super::evm;
 use crate::config::Config;
 use crate::networks::{ChainParameters, ChainSpec, Fees};
 
@@ -40,14 +39,6 @@ impl Chain {
         match self {
             Self::Xvm(xvm) => Arc::clone(xvm) as Arc<dyn Audit>,
             Self::Evm(evm) => Arc::clone(evm) as Arc<dyn Audit>,
-        }
-    }
-
-    /// Its blocks, for the index API.
-    pub fn index(&self) -> Option<Arc<dyn IndexSource>> {
-        match self {
-            Self::Xvm(xvm) => Some(Arc::new(XvmIndex(Arc::clone(xvm)))),
-            Self::Evm(evm) => Some(Arc::new(EvmIndex(Arc::clone(evm)))),
         }
     }
 

@@ -11,7 +11,7 @@ use esker_xvm::genesis::{Genesis, primary};
 use thiserror::Error;
 
 use super::{ChainParameters, EvmParameters};
-use crate::chains::MAX_ALIAS_BYTES;
+use crate::aliases::MAX_ALIAS_BYTES;
 
 /// The P-Chain: the zero ID. Here it is a peer in shared memory and a few reads, not a running chain.
 pub const P_CHAIN_ID: ChainId = ChainId::ZERO;

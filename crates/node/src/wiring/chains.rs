@@ -11,7 +11,8 @@ use tokio::sync::Notify;
 use super::data::DataFolder;
 use super::parameters::{self, Unrecorded};
 use super::{StartError, first_start};
-use crate::chains::{AliasTable, Chain, factory};
+use crate::aliases::AliasTable;
+use crate::chains::{Chain, factory};
 use crate::config::Config;
 use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
 

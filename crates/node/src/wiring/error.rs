@@ -9,7 +9,7 @@ use esker_storage::StorageError;
 use thiserror::Error;
 
 use super::parameters::ParameterError;
-use crate::chains::AliasError;
+use crate::aliases::AliasError;
 use crate::identity::IdentityError;
 
 /// Exit codes of the process.

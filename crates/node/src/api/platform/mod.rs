@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use self::utxos::LocalUtxos;
 use super::time::Timestamp;
 use super::{ApiDeps, Blockchain, NetworkFacts};
-use crate::chains::AliasTable;
+use crate::aliases::AliasTable;
 
 /// The P-Chain's ID.
 const P_CHAIN: ChainId = ChainId::ZERO;

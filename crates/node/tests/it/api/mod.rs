@@ -17,8 +17,9 @@ use esker_chain::{
     ChainMachine, ChainVm, Engine, EngineError, EngineStatus, Role, Shutdown, ShutdownTrigger,
 };
 use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
+use esker_node::aliases::AliasTable;
 use esker_node::api::{self, ApiDeps, Health, NetworkFacts, RunningChain, Versions};
-use esker_node::chains::{AliasTable, endpoints};
+use esker_node::chains::endpoints;
 use esker_node::identity::Identity;
 use esker_node::logging::{Levels, LogLevel, LogLevels};
 use esker_node::metrics::{MeteredStore, Metrics};

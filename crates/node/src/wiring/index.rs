@@ -9,10 +9,19 @@ use esker_storage::StorageError;
 use esker_xvm::Xvm;
 
 use crate::api::{Container, IndexSource};
+use crate::chains::Chain;
+
+/// The blocks of a chain, for the index API.
+pub(super) fn source(chain: &Chain) -> Arc<dyn IndexSource> {
+    match chain {
+        Chain::Xvm(xvm) => Arc::new(XvmIndex(Arc::clone(xvm))),
+        Chain::Evm(evm) => Arc::new(EvmIndex(Arc::clone(evm))),
+    }
+}
 
 /// Accepted blocks of the asset VM by height.
 #[derive(Debug)]
-pub struct XvmIndex(pub Arc<Xvm>);
+struct XvmIndex(Arc<Xvm>);
 
 fn text(error: StorageError) -> String {
     error.to_string()
@@ -38,7 +47,7 @@ impl IndexSource for XvmIndex {
 
 /// Accepted blocks of the EVM by height; their IDs are their hashes, and their times those that they carry.
 #[derive(Debug)]
-pub struct EvmIndex(pub Arc<Evm>);
+struct EvmIndex(Arc<Evm>);
 
 impl IndexSource for EvmIndex {
     fn last_height(&self) -> Result<u64, String> {
