@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use blst::min_pk::SecretKey;
 use esker_primitives::hash::{ripemd160, sha256};
-use esker_primitives::{NodeId, ShortId};
+use esker_primitives::{NodeId, Randomness, ShortId};
 use rcgen::{CertificateParams, DistinguishedName, KeyPair, KeyUsagePurpose};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
@@ -64,14 +64,14 @@ pub struct Identity {
 
 impl Identity {
     /// A new identity that is kept nowhere.
-    pub fn generate() -> Result<Self, IdentityError> {
+    pub fn generate(randomness: &Randomness) -> Result<Self, IdentityError> {
         let (certificate_pem, tls_key_pem) = generate_tls().map_err(generate_error)?;
         let certificate_der = certificate_der(&certificate_pem).map_err(generate_error)?;
-        Ok(Self::new(certificate_pem, certificate_der, tls_key_pem, generate_bls()?))
+        Ok(Self::new(certificate_pem, certificate_der, tls_key_pem, generate_bls(randomness)?))
     }
 
     /// The identity in the data folder; what is missing is made and kept there.
-    pub fn load_or_create(data_dir: &Path) -> Result<Self, IdentityError> {
+    pub fn load_or_create(data_dir: &Path, randomness: &Randomness) -> Result<Self, IdentityError> {
         let folder = data_dir.join(FOLDER);
         let (certificate_pem, tls_key_pem) = load_or_create_tls(&folder)?;
         let path = folder.join(CERTIFICATE);
@@ -79,7 +79,7 @@ impl Identity {
             certificate_der(&certificate_pem).map_err(|what| damaged(&path, what))?;
         check_pair(&certificate_der, &tls_key_pem)
             .map_err(|what| damaged(&folder.join(TLS_KEY), what))?;
-        let bls = load_or_create_bls(&folder)?;
+        let bls = load_or_create_bls(&folder, randomness)?;
         Ok(Self::new(certificate_pem, certificate_der, tls_key_pem, bls))
     }
 
@@ -153,13 +153,13 @@ fn load_or_create_tls(folder: &Path) -> Result<(String, Zeroizing<String>), Iden
     }
 }
 
-fn load_or_create_bls(folder: &Path) -> Result<SecretKey, IdentityError> {
+fn load_or_create_bls(folder: &Path, randomness: &Randomness) -> Result<SecretKey, IdentityError> {
     let path = folder.join(BLS_KEY);
     match read(&path)? {
         Some(bytes) => SecretKey::from_bytes(&bytes)
             .map_err(|error| damaged(&path, format!("is no BLS key of 32 bytes: {error:?}"))),
         None => {
-            let key = generate_bls()?;
+            let key = generate_bls(randomness)?;
             write(folder, &path, Zeroizing::new(key.to_bytes()).as_slice())?;
             Ok(key)
         }
@@ -178,11 +178,9 @@ fn generate_tls() -> Result<(String, Zeroizing<String>), rcgen::Error> {
     Ok((certificate.pem(), Zeroizing::new(key.serialize_pem())))
 }
 
-fn generate_bls() -> Result<SecretKey, IdentityError> {
-    use rand::TryRngCore as _;
-
+fn generate_bls(randomness: &Randomness) -> Result<SecretKey, IdentityError> {
     let mut seed = Zeroizing::new([0; 32]);
-    rand::rngs::OsRng.try_fill_bytes(seed.as_mut_slice()).map_err(generate_error)?;
+    randomness(seed.as_mut_slice());
     SecretKey::key_gen(seed.as_slice(), &[])
         .map_err(|error| IdentityError::Generate(format!("{error:?}")))
 }
@@ -244,16 +242,17 @@ mod tests {
     use blst::min_pk::{PublicKey, Signature};
 
     use super::*;
+    use crate::host::Host;
 
     #[test]
     fn is_made_once() {
         let folder = tempfile::tempdir().unwrap();
-        let first = Identity::load_or_create(folder.path()).unwrap();
-        let second = Identity::load_or_create(folder.path()).unwrap();
+        let first = Identity::load_or_create(folder.path(), &Host::system().randomness).unwrap();
+        let second = Identity::load_or_create(folder.path(), &Host::system().randomness).unwrap();
         assert_eq!(first.node_id(), second.node_id());
         assert_eq!(first.bls_public_key(), second.bls_public_key());
         assert_eq!(first.proof_of_possession(), second.proof_of_possession());
-        let other = Identity::generate().unwrap();
+        let other = Identity::generate(&Host::system().randomness).unwrap();
         assert_ne!(first.node_id(), other.node_id());
         assert_ne!(first.bls_public_key(), other.bls_public_key());
     }
@@ -263,7 +262,7 @@ mod tests {
     fn only_the_owner_reads_the_files() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
-        Identity::load_or_create(folder.path()).unwrap();
+        Identity::load_or_create(folder.path(), &Host::system().randomness).unwrap();
         let files: Vec<_> =
             fs::read_dir(folder.path().join(FOLDER)).unwrap().map(Result::unwrap).collect();
         assert_eq!(files.len(), 3, "{files:?}");
@@ -274,7 +273,7 @@ mod tests {
 
     #[test]
     fn the_name_is_the_hash_of_the_certificate() {
-        let identity = Identity::generate().unwrap();
+        let identity = Identity::generate(&Host::system().randomness).unwrap();
         let hash = ripemd160(&sha256(identity.certificate_der()));
         assert_eq!(identity.node_id(), NodeId(ShortId::new(hash)));
         assert!(identity.node_id().to_string().starts_with("NodeID-"));
@@ -287,7 +286,7 @@ mod tests {
 
     #[test]
     fn the_proof_proves_possession() {
-        let identity = Identity::generate().unwrap();
+        let identity = Identity::generate(&Host::system().randomness).unwrap();
         let public = identity.bls_public_key();
         let key = PublicKey::key_validate(&public).unwrap();
         let proof = Signature::sig_validate(&identity.proof_of_possession(), true).unwrap();
@@ -303,9 +302,11 @@ mod tests {
     fn damage_is_told_and_nothing_replaced() {
         let check = |damage: &dyn Fn(&Path), want: &str| {
             let folder = tempfile::tempdir().unwrap();
-            Identity::load_or_create(folder.path()).unwrap();
+            Identity::load_or_create(folder.path(), &Host::system().randomness).unwrap();
             damage(&folder.path().join(FOLDER));
-            let error = Identity::load_or_create(folder.path()).unwrap_err().to_string();
+            let error = Identity::load_or_create(folder.path(), &Host::system().randomness)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(want), "{error}");
         };
         let overwrite = |file: &'static str, text: &'static str| {
@@ -329,9 +330,9 @@ mod tests {
     #[test]
     fn a_missing_bls_key_is_made_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let first = Identity::load_or_create(folder.path()).unwrap();
+        let first = Identity::load_or_create(folder.path(), &Host::system().randomness).unwrap();
         fs::remove_file(folder.path().join(FOLDER).join(BLS_KEY)).unwrap();
-        let second = Identity::load_or_create(folder.path()).unwrap();
+        let second = Identity::load_or_create(folder.path(), &Host::system().randomness).unwrap();
         assert_eq!(first.node_id(), second.node_id());
         assert_ne!(first.bls_public_key(), second.bls_public_key());
     }

@@ -12,6 +12,7 @@ pub mod api;
 pub mod chains;
 pub mod clock;
 pub mod config;
+mod host;
 pub mod identity;
 pub mod journal;
 pub mod logging;
@@ -20,4 +21,5 @@ pub mod networks;
 pub mod wiring;
 
 pub use config::{Config, ConfigError};
+pub use host::Host;
 pub use wiring::{Node, RunningNode, StartError};

@@ -21,21 +21,19 @@ use esker_chain::{Aliases, Engine, Machine, MachineConfig, Shutdown};
 use esker_engine::Solo;
 use esker_http::{Endpoint, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
-use esker_primitives::clock::Clock;
 
 pub use chains::{OpenChains, open_offline, open_unchecked};
 pub use error::of_storage as storage_exit_code;
 pub use error::{StartError, exit_code};
 pub use first_start::exported as exported_by_p;
-pub use keystore::randomness;
 pub use running::RunningNode;
 
 use self::data::DataFolder;
 use self::engine::EngineThread;
 use crate::api::{self, ApiDeps, NetworkFacts, RunningChain};
 use crate::chains::{Chain, endpoints};
-use crate::clock::SystemClock;
 use crate::config::Config;
+use crate::host::Host;
 use crate::journal;
 use crate::logging;
 use crate::metrics::Metrics;
@@ -46,18 +44,17 @@ use crate::networks::{ChainSpec, Preset};
 pub struct Node;
 
 impl Node {
-    /// Starts a node; it answers when this returns.
+    /// Starts a node on this host; it answers when this returns.
     ///
     /// Logging begins with the first node of the process. The calling thread is blocked on the disk for some
     /// milliseconds.
     ///
     /// # Errors
     /// See [`StartError`]; nothing runs then, and a temporary folder is gone.
-    pub async fn start(config: Config) -> Result<RunningNode, StartError> {
+    pub async fn start(config: Config, host: Host) -> Result<RunningNode, StartError> {
         let begun = Instant::now();
         let logs = logging::install(&config.log());
         log_warnings(&config);
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let metrics = Arc::new(Metrics::new());
 
         // The store: this process's alone, of this network.
@@ -65,11 +62,11 @@ impl Node {
         let store = folder.open_store(&config, &metrics)?;
         logging::check_files(&config.log())
             .map_err(|(path, error)| StartError::Logs { path, error })?;
-        let identity = Arc::new(folder.identity()?);
-        let keystore = keystore::open(&config, &store, &clock);
+        let identity = Arc::new(folder.identity(&host.randomness)?);
+        let keystore = keystore::open(&config, &store, &host);
 
         // The chains, and the machine that commits all of them in one write.
-        let opened = chains::open(&config, &store, &keystore, &clock, MachineConfig::default())?;
+        let opened = chains::open(&config, &store, &keystore, &host, MachineConfig::default())?;
         let OpenChains { aliases, chains, machine } = opened;
         let mut maintenance = Vec::new();
         for (_, chain) in &chains {
@@ -114,7 +111,7 @@ impl Node {
                 engine,
                 store: store.clone(),
                 data_dir: Some(folder.path().to_owned()),
-                clock,
+                clock: host.clock,
                 metrics: Arc::clone(&metrics),
                 admin: config.settings.api_admin_enabled.then(|| logs.clone()),
             },

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use esker_commands::cli::{self, Invocation};
-use esker_node::Config;
+use esker_node::{Config, Host, Node};
 use esker_rpc::{MethodInfo, Service};
 
 /// Everything that can be switched on.
@@ -24,7 +24,7 @@ pub fn tables() -> Result<Vec<(String, Service)>> {
     let config = Config::load(mode, flags, []).map_err(|error| anyhow::anyhow!("{error}"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let node = esker_node::Node::start(config).await.context("the node does not start")?;
+        let node = Node::start(config, Host::system()).await.context("the node does not start")?;
         let services = node.routes().services();
         node.stop().await.context("the node does not stop")?;
         Ok(services)

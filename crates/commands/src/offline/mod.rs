@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use esker_chain::{Machine, MachineConfig};
 use esker_keystore::Keystore;
+use esker_node::Host;
 use esker_node::aliases::AliasTable;
-use esker_node::clock::SystemClock;
 use esker_node::config::Config;
 use esker_node::wiring::{OpenChains, StartError, open_offline};
 use esker_primitives::clock::Clock;
@@ -33,10 +33,10 @@ impl Offline {
         if config.data_dir.is_none() {
             return Err(OfflineError::NoFolder);
         }
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let host = Host::system();
         let machine = MachineConfig::default();
-        let (store, chains) = open_offline(config, &Keystore::disabled(), &clock, machine)?;
-        Ok(Self { store, clock, chains })
+        let (store, chains) = open_offline(config, &Keystore::disabled(), &host, machine)?;
+        Ok(Self { store, clock: host.clock, chains })
     }
 
     /// Opens a folder that holds data.

@@ -7,10 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker_keystore::{HashLimits, Keystore, blob};
-use esker_node::clock::SystemClock;
+use esker_node::Host;
 use esker_node::config::Config;
 use esker_node::networks::read_bounded;
-use esker_node::wiring::randomness;
 use esker_primitives::{go, hexfmt};
 use esker_rpc::ClientAddress;
 use esker_storage::{Store, meta};
@@ -27,8 +26,8 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 /// Nothing is changed then.
 pub fn run(command: &UserCommand, config: &Config) -> Result<String, UserError> {
     let store = open(config)?;
-    let (clock, limits) = (Arc::new(SystemClock), HashLimits::default());
-    let keystore = Keystore::new(store.clone(), randomness(), clock, limits);
+    let Host { clock, randomness } = Host::system();
+    let keystore = Keystore::new(store.clone(), randomness, clock, HashLimits::default());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()

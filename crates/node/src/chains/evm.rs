@@ -23,13 +23,13 @@ use esker_evm_rpc::{
 use esker_keystore::Keystore;
 use esker_nat::service::NatService;
 use esker_nat::{AtomicExtension, Nat};
+use esker_primitives::Randomness;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_rpc::positional::{Limits, Server};
 
 use crate::config::value::Switch;
 use crate::config::{ChainSettings, Config, Mode};
 use crate::networks::{ChainSpec, EvmParameters};
-use crate::wiring::randomness;
 
 /// Where the methods are answered, below the chain's name.
 pub(crate) const RPC: &str = "/rpc";
@@ -56,7 +56,7 @@ pub(super) fn build(
     (spec, parameters): (&ChainSpec, &EvmParameters),
     context: ChainContext,
     config: &Config,
-    keystore: &Arc<Keystore>,
+    (keystore, randomness): (&Arc<Keystore>, &Randomness),
     is_known: bool,
 ) -> Result<Arc<Evm>, ChainError> {
     let fault = |error: &dyn std::fmt::Display| {
@@ -113,7 +113,7 @@ pub(super) fn build(
         Arc::clone(&reads),
         evm.clone(),
         Arc::clone(&clock),
-        randomness(),
+        Arc::clone(randomness),
         FilterConfig { max_blocks: settings.api_max_blocks_per_request, ..FilterConfig::default() },
     );
     let accounts: Arc<dyn AccountManager> = match config.mode {
@@ -142,11 +142,12 @@ pub(super) fn build(
         .merge(&filter_methods(&filters, &apis))
         .merge(&transacting_methods(&transact, &apis));
     if config.mode == Mode::Dev {
-        service = service.merge(&development_methods(&Arc::new(development_node(transact))));
+        service =
+            service.merge(&development_methods(&Arc::new(development_node(transact, randomness))));
     }
     let mut server = Server::new(service, limits(settings));
     if apis.has(Api::EthFilter) {
-        let subscriptions = Subscriptions::new(evm.clone(), evm.clone(), randomness());
+        let subscriptions = Subscriptions::new(evm.clone(), evm.clone(), Arc::clone(randomness));
         server = server.with_notifier(subscriptions);
     }
     let mut routes = vec![Route::positional(RPC, server)];
@@ -173,9 +174,9 @@ fn allows_unprotected(settings: &ChainSettings, mode: Mode) -> bool {
     }
 }
 
-fn development_node(transact: Arc<Transact>) -> DevelopmentNode {
+fn development_node(transact: Arc<Transact>, randomness: &Randomness) -> DevelopmentNode {
     let mut instance_id = B256::ZERO;
-    randomness()(instance_id.as_mut_slice());
+    randomness(instance_id.as_mut_slice());
     DevelopmentNode {
         transact,
         // Also with a time between blocks: a waiting transaction makes the next one, and none comes without, so

@@ -7,6 +7,7 @@ use esker_chain::audit::Audit;
 use esker_chain::{ChainContext, ChainError, ChainVm, Maintenance};
 use esker_evm::chain::Evm;
 use esker_keystore::Keystore;
+use esker_primitives::Randomness;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::{Xvm, XvmConfig};
@@ -61,13 +62,14 @@ pub fn build(
     spec: &ChainSpec,
     context: ChainContext,
     config: &Config,
-    keystore: &Arc<Keystore>,
+    (keystore, randomness): (&Arc<Keystore>, &Randomness),
     is_known: bool,
 ) -> Result<Chain, ChainError> {
     match &spec.parameters {
         ChainParameters::Xvm(fees) => xvm(spec, fees, context, config, keystore).map(Chain::Xvm),
         ChainParameters::Evm(parameters) => {
-            evm::build((spec, parameters), context, config, keystore, is_known).map(Chain::Evm)
+            evm::build((spec, parameters), context, config, (keystore, randomness), is_known)
+                .map(Chain::Evm)
         }
     }
 }

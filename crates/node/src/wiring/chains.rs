@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use esker_chain::{Aliases, ChainContext, Machine, MachineConfig};
 use esker_keystore::Keystore;
-use esker_primitives::clock::Clock;
 use esker_storage::{Store, meta};
 use tokio::sync::Notify;
 
@@ -14,6 +13,7 @@ use super::{StartError, first_start};
 use crate::aliases::AliasTable;
 use crate::chains::{Chain, factory};
 use crate::config::Config;
+use crate::host::Host;
 use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
 
 /// Chains with the machine over them; nothing runs yet.
@@ -34,16 +34,16 @@ pub(super) fn open(
     config: &Config,
     store: &Store,
     keystore: &Arc<Keystore>,
-    clock: &Arc<dyn Clock>,
+    host: &Host,
     machine: MachineConfig,
 ) -> Result<OpenChains, StartError> {
     let unrecorded = parameters::compare(&config.network, store)?;
-    let (aliases, chains, work) = build(config, store, keystore, clock, &unrecorded)?;
+    let (aliases, chains, work) = build(config, store, keystore, host, &unrecorded)?;
     first_start::write_exports(&config.network, store)?;
     let vms = chains.iter().map(|(_, chain)| chain.vm()).collect();
     let genesis = parameters::genesis_bundle(&config.network);
     let machine = MachineConfig { genesis, ..machine };
-    let machine = Machine::open(vms, store.clone(), Arc::clone(clock), work, machine)?;
+    let machine = Machine::open(vms, store.clone(), Arc::clone(&host.clock), work, machine)?;
     unrecorded.record(store)?;
     Ok(OpenChains { aliases, chains, machine })
 }
@@ -55,13 +55,12 @@ fn build(
     config: &Config,
     store: &Store,
     keystore: &Arc<Keystore>,
-    clock: &Arc<dyn Clock>,
+    host: &Host,
     unrecorded: &Unrecorded,
 ) -> Result<Built, StartError> {
     let aliases = Arc::new(alias_table(config)?);
     let work = Arc::new(Notify::new());
-    let parts =
-        Parts { config, aliases: &aliases, clock, store, keystore, work: &work, unrecorded };
+    let parts = Parts { config, aliases: &aliases, host, store, keystore, work: &work, unrecorded };
     let chains = parts.build()?;
     Ok((aliases, chains, work))
 }
@@ -69,11 +68,11 @@ fn build(
 /// The store of a folder that is kept, with its chains as they are: nothing is looked at, nothing begun.
 pub fn open_unchecked(
     config: &Config,
-    clock: &Arc<dyn Clock>,
+    host: &Host,
 ) -> Result<(Store, Vec<(ChainSpec, Chain)>), StartError> {
     let store = DataFolder::of(config)?.open_offline_store(config)?;
     let unrecorded = parameters::compare(&config.network, &store)?;
-    let (_, chains, _) = build(config, &store, &Keystore::disabled(), clock, &unrecorded)?;
+    let (_, chains, _) = build(config, &store, &Keystore::disabled(), host, &unrecorded)?;
     Ok((store, chains))
 }
 
@@ -81,11 +80,11 @@ pub fn open_unchecked(
 pub fn open_offline(
     config: &Config,
     keystore: &Arc<Keystore>,
-    clock: &Arc<dyn Clock>,
+    host: &Host,
     machine: MachineConfig,
 ) -> Result<(Store, OpenChains), StartError> {
     let store = DataFolder::of(config)?.open_offline_store(config)?;
-    let chains = open(config, &store, keystore, clock, machine)?;
+    let chains = open(config, &store, keystore, host, machine)?;
     Ok((store, chains))
 }
 
@@ -103,7 +102,7 @@ fn alias_table(config: &Config) -> Result<AliasTable, StartError> {
 struct Parts<'a> {
     config: &'a Config,
     aliases: &'a Arc<AliasTable>,
-    clock: &'a Arc<dyn Clock>,
+    host: &'a Host,
     store: &'a Store,
     keystore: &'a Arc<Keystore>,
     work: &'a Arc<Notify>,
@@ -125,13 +124,19 @@ impl Parts<'_> {
                 native_asset_id: network.native_asset_id,
                 native_aliases: self.config.settings.native_aliases.0.clone(),
                 aliases: Arc::clone(self.aliases) as Arc<dyn Aliases>,
-                clock: Arc::clone(self.clock),
+                clock: Arc::clone(&self.host.clock),
                 store: self.store.clone(),
                 primary_chains: Arc::clone(&primary_chains),
                 work: Arc::clone(self.work),
             };
             let is_known = !self.unrecorded.lacks(spec);
-            let chain = factory::build(spec, context, self.config, self.keystore, is_known)?;
+            let chain = factory::build(
+                spec,
+                context,
+                self.config,
+                (self.keystore, &self.host.randomness),
+                is_known,
+            )?;
             chains.push((spec.clone(), chain));
         }
         Ok(chains)

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use esker_primitives::Randomness;
 use esker_storage::meta::{self, OpenOptions, TempFolder};
 use esker_storage::{KvStore, RetryPolicy, StorageResult, Store};
 
@@ -79,10 +80,10 @@ impl DataFolder {
     }
 
     /// Who this node is; keys are kept with the data.
-    pub(super) fn identity(&self) -> Result<Identity, StartError> {
+    pub(super) fn identity(&self, randomness: &Randomness) -> Result<Identity, StartError> {
         Ok(match self {
-            Self::Kept(path) => Identity::load_or_create(path)?,
-            Self::Temporary(_) => Identity::generate()?,
+            Self::Kept(path) => Identity::load_or_create(path, randomness)?,
+            Self::Temporary(_) => Identity::generate(randomness)?,
         })
     }
 }

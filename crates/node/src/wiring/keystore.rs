@@ -4,23 +4,18 @@ use std::sync::Arc;
 
 use esker_http::{Endpoint, RouteError, Routes};
 use esker_keystore::{Keystore, KeystoreService, methods};
-use esker_primitives::{Clock, Randomness};
 use esker_storage::Store;
 
 use crate::config::Config;
-
-/// The system's randomness. A system that has none can't make keys: nothing goes on then.
-pub fn randomness() -> Randomness {
-    use rand::TryRngCore as _;
-    Arc::new(|bytes: &mut [u8]| {
-        rand::rngs::OsRng.try_fill_bytes(bytes).expect("the system gives random bytes");
-    })
-}
+use crate::host::Host;
 
 /// The users of this node; without any where the keystore is off.
-pub(super) fn open(config: &Config, store: &Store, clock: &Arc<dyn Clock>) -> Arc<Keystore> {
+pub(super) fn open(config: &Config, store: &Store, host: &Host) -> Arc<Keystore> {
     match config.keystore_enabled() {
-        true => Keystore::new(store.clone(), randomness(), Arc::clone(clock), config.hash_limits()),
+        true => {
+            let Host { clock, randomness } = host.clone();
+            Keystore::new(store.clone(), randomness, clock, config.hash_limits())
+        }
         false => Keystore::disabled(),
     }
 }
