@@ -8,6 +8,7 @@ use bytes::Bytes;
 use esker_primitives::BlockId;
 use esker_rpc::Service;
 use esker_rpc::positional::Server;
+use esker_rpc::socket::SocketDialect;
 use esker_storage::{Draft, KvRead, WriteSet};
 
 use crate::{BlockError, ChainContext, ChainError};
@@ -71,6 +72,8 @@ pub struct Route {
     pub suffix: &'static str,
     /// What answers there.
     pub dialect: Dialect,
+    /// Its websockets, with what follows the chain's name there.
+    pub socket: Option<(&'static str, Arc<dyn SocketDialect>)>,
 }
 
 /// What answers at a [`Route`]: methods, in one of the two dialects.
@@ -86,13 +89,19 @@ impl Route {
     /// An endpoint of the object dialect.
     #[must_use]
     pub fn object(suffix: &'static str, service: Service) -> Self {
-        Self { suffix, dialect: Dialect::Object(service) }
+        Self { suffix, dialect: Dialect::Object(service), socket: None }
     }
 
     /// An endpoint of the positional dialect.
     #[must_use]
     pub fn positional(suffix: &'static str, server: Server) -> Self {
-        Self { suffix, dialect: Dialect::Positional(server) }
+        Self { suffix, dialect: Dialect::Positional(server), socket: None }
+    }
+
+    /// The same with websockets at another suffix, in the same dialect or another one.
+    #[must_use]
+    pub fn with_socket(self, suffix: &'static str, socket: Arc<dyn SocketDialect>) -> Self {
+        Self { socket: Some((suffix, socket)), ..self }
     }
 }
 

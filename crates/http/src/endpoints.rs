@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use esker_go_json::Document;
+use esker_rpc::socket::SocketDialect;
 use esker_rpc::work::{MemoryError, ReplyBytes};
-use esker_rpc::{Caller, Lookup, Service, object, positional};
+use esker_rpc::{Caller, Service, object, positional};
 use http::header::{CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
@@ -15,7 +15,7 @@ use super::batch;
 use super::body::{BodyError, Excess, ReadBody};
 use super::connections::{Connection, Phase, StreamGuard};
 use super::dispatch::{Answer, HttpState, NOSNIFF, origin_refused};
-use super::metrics::{MethodName, Outcome};
+use super::metrics::Outcome;
 use super::page::PageReply;
 use super::reply::ReplyBody;
 use super::routes::{Endpoint, Target};
@@ -36,11 +36,12 @@ impl HttpState {
             Endpoint::Object(service) => {
                 self.object(connection, service, &parts, body, headers).await
             }
-            Endpoint::PositionalSocket(server) => {
-                self.socket(connection, server, target, &mut parts, headers)
+            Endpoint::Socket(dialect) => {
+                self.socket(connection, Arc::clone(dialect), target, &mut parts, headers)
             }
             Endpoint::PositionalBoth(server) if socket::is_asked_for(&parts) => {
-                self.socket(connection, server, target, &mut parts, headers)
+                let dialect = Arc::new(server.clone());
+                self.socket(connection, dialect, target, &mut parts, headers)
             }
             Endpoint::Positional(server) | Endpoint::PositionalBoth(server) => {
                 self.evm(connection, server, &parts, body, headers).await
@@ -96,7 +97,7 @@ impl HttpState {
         let reply =
             object::handle(service, parts.method.as_str(), content_type.as_deref(), bytes, &caller)
                 .await;
-        let method = if read.is_some() { called(service, bytes) } else { None };
+        let method = if read.is_some() { object::called(service, bytes) } else { None };
         if let Some(kind) = reply.content_type {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         }
@@ -108,7 +109,7 @@ impl HttpState {
         {
             headers.insert(DEPRECATION, note);
         }
-        let failed = reply.body.starts_with(br#"{"jsonrpc":"2.0","error""#);
+        let failed = object::is_error(&reply.body);
         let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
         let body = match held(reply.body, connection) {
             Ok(body) => body,
@@ -235,7 +236,7 @@ impl HttpState {
     fn socket(
         &self,
         connection: &Arc<Connection>,
-        server: &positional::Server,
+        dialect: Arc<dyn SocketDialect>,
         target: &Arc<Target>,
         parts: &mut Parts,
         headers: &mut HeaderMap,
@@ -244,14 +245,14 @@ impl HttpState {
         if socket::is_asked_for(parts) && !self.cors.may_upgrade(&parts.headers) {
             return origin_refused(headers);
         }
-        let site = self.site(server, target, self.caller(connection, parts));
+        let site = self.site(dialect, target, self.caller(connection, parts));
         socket::open(connection, site, parts, headers)
     }
 
     /// What a websocket at `target` has of this server.
-    fn site(&self, server: &positional::Server, target: &Arc<Target>, caller: Caller) -> Site {
+    fn site(&self, dialect: Arc<dyn SocketDialect>, target: &Arc<Target>, caller: Caller) -> Site {
         Site {
-            server: server.clone(),
+            dialect,
             caller,
             target: Arc::clone(target),
             metrics: Arc::clone(&self.metrics),
@@ -260,23 +261,6 @@ impl HttpState {
             message_limit: self.config().message_limit,
             ping_interval: self.config().ping_interval,
         }
-    }
-}
-
-/// The method that a body names, for the figures: under its canonical name, and only if there is such a one, so that
-/// clients can't make up series.
-fn called(service: &Service, body: &[u8]) -> Option<MethodName> {
-    let mut name = None;
-    let whole = Document::first_with_members(body, |member, value| {
-        if member.is("method") {
-            name = value.as_str();
-        }
-    });
-    let name = whole.ok().and(name)?;
-    let (namespace, name) = name.split_once('.')?;
-    match service.find(namespace, name) {
-        Lookup::Found(method) => Some((method.info().namespace, method.info().name)),
-        Lookup::NoNamespace | Lookup::NoMethod => None,
     }
 }
 

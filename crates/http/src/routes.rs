@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arc_swap::ArcSwap;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, excerpt};
+use esker_rpc::socket::SocketDialect;
 use esker_rpc::{Service, positional};
 use thiserror::Error;
 
@@ -16,9 +17,6 @@ use super::page::Page;
 
 /// All paths of the node begin with it.
 const ROOT: &str = "/ext/";
-
-/// Where the positional dialect is answered over HTTP, below a chain's name, and where over websockets.
-const RPC_AND_WS: [&str; 2] = ["/rpc", "/ws"];
 
 /// Most paths of a node, aliases included: admin calls add some for ever.
 pub const MAX_PATHS: usize = 65_536;
@@ -30,10 +28,10 @@ pub enum Endpoint {
     Object(Service),
     /// The positional dialect of JSON-RPC, that of an EVM.
     Positional(positional::Server),
-    /// Its websockets; plain HTTP is refused.
-    PositionalSocket(positional::Server),
-    /// Both, told apart by what the request asks for.
+    /// The same over HTTP and over websockets, told apart by what the request asks for.
     PositionalBoth(positional::Server),
+    /// Websockets of either dialect; plain HTTP is refused.
+    Socket(Arc<dyn SocketDialect>),
     /// What answers by itself, beside a JSON-RPC service or without one.
     Page(Arc<dyn Page>),
     /// Anything that axum serves: streams, connections that become websockets. Its limits are its own.
@@ -142,23 +140,16 @@ impl Routes {
     }
 
     /// Adds a chain's endpoints, at `/ext/bc/<ID>`, and for each alias at `/ext/bc/<alias>` and `/ext/<alias>`,
-    /// each with the endpoints' suffixes; beside `/rpc` of the positional dialect there is `/ws`. Until the chain
-    /// is ready they answer 503.
+    /// each with the endpoints' suffixes. Until the chain is ready they answer 503.
     pub fn chain<S: AsRef<str>>(
         &self,
         chain: &ChainId,
         aliases: &[S],
-        mut endpoints: Vec<(&'static str, Endpoint)>,
+        endpoints: Vec<(&'static str, Endpoint)>,
         ready: &Readiness,
     ) -> Result<(), RouteError> {
         let id = chain.to_string();
         let name = aliases.first().map_or(id.as_str(), AsRef::as_ref);
-        let [rpc, ws] = RPC_AND_WS;
-        let of_rpc = endpoints.iter().find_map(|(suffix, endpoint)| match endpoint {
-            Endpoint::Positional(server) if *suffix == rpc => Some(server.clone()),
-            _ => None,
-        });
-        endpoints.extend(of_rpc.map(|server| (ws, Endpoint::PositionalSocket(server))));
         let targets = endpoints
             .into_iter()
             .map(|(suffix, endpoint)| {
@@ -227,8 +218,8 @@ impl Routes {
     pub fn services(&self) -> Vec<(String, Service)> {
         let table = self.table.load();
         let services = table.iter().filter_map(|(path, target)| match &target.endpoint {
-            // What `/rpc` beside it has.
-            Endpoint::PositionalSocket(_) => None,
+            // What the path beside it has.
+            Endpoint::Socket(_) => None,
             endpoint => Some((path.to_string(), endpoint.service()?.clone())),
         });
         let mut services: Vec<_> = services.collect();
@@ -318,9 +309,8 @@ impl Endpoint {
     fn service(&self) -> Option<&Service> {
         match self {
             Self::Object(service) => Some(service),
-            Self::Positional(server)
-            | Self::PositionalSocket(server)
-            | Self::PositionalBoth(server) => Some(server.service()),
+            Self::Positional(server) | Self::PositionalBoth(server) => Some(server.service()),
+            Self::Socket(dialect) => Some(dialect.service()),
             Self::Page(page) => page.service(),
             Self::Axum(_) => None,
         }

@@ -14,6 +14,8 @@
 //! - [`positional`] is the positional dialect (`namespace_method`, a list of arguments that [`args`] decodes,
 //!   batches, notifications, subscriptions where the connection has any).
 //!
+//! [`socket`] is the port over which either dialect is served on websockets.
+//!
 //! What this crate never does: open a socket, read a header other than those that a dialect's errors are
 //! about, hold a lock while a handler runs, or let a handler's panic past [`Method::call`].
 //!
@@ -32,6 +34,7 @@ mod off_thread;
 mod params;
 pub mod positional;
 mod service;
+pub mod socket;
 mod table;
 pub mod wire;
 pub mod work;

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
-use esker_rpc::positional::{Answer, Notification, Session};
+use esker_rpc::socket::{SocketAnswer, SocketSession};
 use esker_rpc::work::ReplyBytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -33,9 +33,7 @@ const READ: usize = 16 * 1024;
 
 /// A call that has ended.
 struct Done {
-    answer: Answer,
-    /// Subscriptions that it made.
-    made: Vec<String>,
+    answer: SocketAnswer,
     /// Whether the request was a text.
     is_text: bool,
     seconds: f64,
@@ -54,7 +52,7 @@ pub(super) struct Socket {
     io: Io,
     connection: Arc<Connection>,
     site: Arc<Site>,
-    session: Arc<dyn Session>,
+    session: Arc<dyn SocketSession>,
     state: State,
     decoder: Decoder,
     /// Messages that came and were not begun yet: those of one read at most.
@@ -89,7 +87,7 @@ impl Socket {
         heartbeat.reset();
         let mut socket = Self {
             decoder: Decoder::new(site.message_limit, Arc::clone(&site.memory)),
-            session: site.server.connect(),
+            session: site.dialect.connect(),
             io,
             connection,
             site,
@@ -158,10 +156,9 @@ impl Socket {
         let mut call = async move {
             let start = Instant::now();
             let _in_flight = site.handlers.start().await;
-            let (answer, made) =
-                site.server.answer_over(&*session, &message.bytes, &site.caller).await;
+            let answer = session.answer(&message.bytes, &site.caller).await;
             let seconds = start.elapsed().as_secs_f64();
-            Done { answer, made, is_text: message.is_text, seconds }
+            Done { answer, is_text: message.is_text, seconds }
         }
         .boxed();
         match (&mut call).now_or_never() {
@@ -171,10 +168,10 @@ impl Socket {
     }
 
     fn reply(&mut self, done: Done) {
-        let Done { answer: Answer { body, rest, method, failed }, made, is_text, seconds } = done;
+        let Done { answer: SocketAnswer { parts, method, failed, made }, is_text, seconds } = done;
         let outcome = if failed { Outcome::Error } else { Outcome::Ok };
         self.site.target.metrics.record(method, outcome, seconds);
-        if !body.is_empty() && !self.answer(std::iter::once(body).chain(rest), is_text) {
+        if !parts.is_empty() && !self.answer(parts, is_text) {
             self.close(Some(CloseCode::Again), "too many large replies at once");
         }
         for id in made {
@@ -183,9 +180,10 @@ impl Socket {
     }
 
     /// Sends an answer, which counts as held until it is written; false: it can't be held.
-    fn answer(&mut self, parts: impl Iterator<Item = ReplyBytes>, is_text: bool) -> bool {
+    fn answer(&mut self, parts: Vec<ReplyBytes>, is_text: bool) -> bool {
         let client = self.connection.client();
-        let parts = parts.map(|part| part.recount(client)).collect::<Result<Vec<_>, _>>();
+        let parts =
+            parts.into_iter().map(|part| part.recount(client)).collect::<Result<Vec<_>, _>>();
         let Ok(mut parts) = parts else { return false };
         // A reply repeats parts of its request, which may be anything where it was binary.
         let is_text = is_text || parts.iter().all(|part| std::str::from_utf8(part).is_ok());
@@ -212,11 +210,7 @@ impl Socket {
         }
         let session = Arc::clone(&self.session);
         let room = self.out.room();
-        let polled = session.poll_notifications(cx, room, &mut |notification| {
-            let Notification { opening, result } = notification;
-            let closing = Bytes::from_static(Notification::CLOSING);
-            self.send(Data::Text, &[opening, result, closing]);
-        });
+        let polled = session.poll_events(cx, room, &mut |parts| self.send(Data::Text, parts));
         match polled {
             Poll::Pending => return false,
             Poll::Ready(Ok(())) => {}

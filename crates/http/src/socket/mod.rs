@@ -1,4 +1,4 @@
-//! Websockets of the positional dialect: its messages and batches, and notifications
+//! Websockets: messages in, replies and events out, in the dialect that a path has
 //! (docs/protocol/positional-dialect.md, "Websockets").
 //!
 //! `handshake.rs` holds the request against the rules, `connection.rs` is the life of an open socket, `frames.rs`
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_rpc::Caller;
-use esker_rpc::positional::Server;
+use esker_rpc::socket::SocketDialect;
 use http::HeaderMap;
 use http::header::SEC_WEBSOCKET_VERSION;
 use http::request::Parts;
@@ -38,7 +38,7 @@ use super::routes::Target;
 /// What a socket has of the server and the path that it came by.
 #[derive(Debug)]
 pub(super) struct Site {
-    pub(super) server: Server,
+    pub(super) dialect: Arc<dyn SocketDialect>,
     /// Who opened it.
     pub(super) caller: Caller,
     pub(super) target: Arc<Target>,

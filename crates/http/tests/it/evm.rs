@@ -192,7 +192,7 @@ async fn a_chain_may_have_routes_of_both_dialects() {
 async fn where_websockets_are_plain_http_is_refused() {
     let server = Server::start().await;
     let evm_server = methods(&Arc::new(Shared::default()), Limits::default());
-    let endpoint = ("/rpc", Endpoint::Positional(evm_server));
+    let endpoint = ("/ws", Endpoint::Socket(Arc::new(evm_server)));
     let (chain, ready) = (ChainId::new([8; 32]), Readiness::new());
     server.routes.chain(&chain, &["C"], vec![endpoint], &ready).unwrap();
     let plain = Client::post("/ext/bc/C/ws", CALL);
@@ -201,6 +201,6 @@ async fn where_websockets_are_plain_http_is_refused() {
     let refused = server.send(&plain).await;
     check(&refused, 400, TEXT, "Bad Request\n");
     assert_eq!(refused.header("sec-websocket-version"), Some("13"));
-    // A chain of the object dialect has none.
+    // A chain without websockets has none.
     assert_eq!(server.send(&Client::post("/ext/bc/X/ws", CALL)).await.status, 404);
 }

@@ -32,7 +32,7 @@ async fn server(origins: &[&str]) -> Server {
     let endpoints = [
         ("guarded", guarded),
         ("evm", Endpoint::Positional(rpc.clone())),
-        ("ws", Endpoint::PositionalSocket(rpc)),
+        ("ws", Endpoint::Socket(Arc::new(rpc))),
     ];
     Server::with_endpoints(config, &endpoints).await
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use esker_http::{Endpoint, HttpConfig};
@@ -23,7 +24,7 @@ const SHORT: Duration = Duration::from_millis(200);
 async fn server(config: HttpConfig) -> Server {
     let rpc = positional::Server::new(positional().bind(().into()), Limits::default());
     let endpoints =
-        [("evm", Endpoint::Positional(rpc.clone())), ("ws", Endpoint::PositionalSocket(rpc))];
+        [("evm", Endpoint::Positional(rpc.clone())), ("ws", Endpoint::Socket(Arc::new(rpc)))];
     Server::with_endpoints(config, &endpoints).await
 }
 

@@ -9,5 +9,10 @@ pub fn endpoints(routes: Vec<Route>) -> Vec<(&'static str, Endpoint)> {
         Dialect::Object(service) => Endpoint::Object(service),
         Dialect::Positional(server) => Endpoint::Positional(server),
     };
-    routes.into_iter().map(|Route { suffix, dialect }| (suffix, endpoint(dialect))).collect()
+    let mut endpoints = Vec::new();
+    for Route { suffix, dialect, socket } in routes {
+        endpoints.push((suffix, endpoint(dialect)));
+        endpoints.extend(socket.map(|(suffix, dialect)| (suffix, Endpoint::Socket(dialect))));
+    }
+    endpoints
 }

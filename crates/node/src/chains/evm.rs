@@ -33,6 +33,8 @@ use crate::networks::{ChainSpec, EvmParameters};
 
 /// Where the methods are answered, below the chain's name.
 pub(crate) const RPC: &str = "/rpc";
+/// Where its websockets are.
+const WS: &str = "/ws";
 
 /// What `nat.version` tells.
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
@@ -150,7 +152,7 @@ pub(super) fn build(
         let subscriptions = Subscriptions::new(evm.clone(), evm.clone(), Arc::clone(randomness));
         server = server.with_notifier(subscriptions);
     }
-    let mut routes = vec![Route::positional(RPC, server)];
+    let mut routes = vec![Route::positional(RPC, server.clone()).with_socket(WS, Arc::new(server))];
     if let Some(atomic) = atomic {
         let nat = Nat::new(Arc::clone(&evm), atomic);
         routes.extend(NatService::new(nat, Arc::clone(keystore), VERSION.to_owned()).routes());

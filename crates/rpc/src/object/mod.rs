@@ -1,7 +1,8 @@
 //! The object dialect: `service.method`, one object of named arguments, no batches.
 //!
 //! It is the reference's dialect of every endpoint but the EVM's, answered byte for byte: status,
-//! texts, which errors a notification gets, and what is escaped. [`handle`] is all there is.
+//! texts, which errors a notification gets, and what is escaped. [`handle`] answers a request;
+//! [`ObjectSocket`] does so over websockets.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -22,12 +23,14 @@
 mod envelope;
 mod names;
 mod reply;
+mod socket;
 
 use esker_go_json::{Document, Kind};
 use esker_primitives::excerpt;
 
 use self::envelope::Envelope;
 pub use self::reply::{DeprecationNote, J2Reply};
+pub use self::socket::{ObjectSocket, called, is_error};
 use crate::{CallContext, CallError, Caller, Method, Params, ParamsError, RpcError, Service};
 
 /// The text for arguments that do not fit, whatever is wrong with them.

@@ -35,6 +35,7 @@ mod modules;
 mod outlet;
 mod reply;
 mod session;
+mod socket;
 mod subscriptions;
 
 use std::sync::Arc;
@@ -43,7 +44,7 @@ use std::time::Duration;
 pub use self::{
     batch::{BatchAnswer, is_batch},
     id::RpcId,
-    session::{Notification, Notifier, Overrun, Session},
+    session::{Notification, Notifier, Session},
     subscriptions::Subscriber,
 };
 use self::{
@@ -52,6 +53,7 @@ use self::{
     outlet::Outlet,
     session::{Noting, Unnotified},
 };
+pub use crate::socket::Overrun;
 use crate::work::ReplyBytes;
 use crate::{Caller, RpcError, Service};
 

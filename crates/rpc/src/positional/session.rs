@@ -8,6 +8,7 @@ use bytes::Bytes;
 use esker_primitives::sync::Mutex;
 
 use super::Subscriber;
+use crate::socket::Overrun;
 use crate::{Params, RpcError};
 
 /// Lets the connections of a server be notified.
@@ -68,11 +69,6 @@ impl Notification {
         self.opening.len() + self.result.len() + Self::CLOSING.len()
     }
 }
-
-/// A connection did not take its notifications as fast as they came. The text is for its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("notifications were not taken in time")]
-pub struct Overrun;
 
 /// Of a server without a [`Notifier`]: no namespace has any kind of subscription.
 pub(super) struct Unnotified;

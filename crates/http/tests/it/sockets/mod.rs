@@ -1,8 +1,9 @@
-//! Websockets of the positional dialect (docs/protocol/positional-dialect.md, "Websockets"), over the whole server.
+//! Websockets (docs/protocol/positional-dialect.md, "Websockets"), over the whole server.
 
 mod bad_input;
 mod calls;
 pub(super) mod client;
+mod dialects;
 mod handshake;
 mod limits;
 mod notifications;
@@ -53,9 +54,12 @@ impl World {
         let bell = Arc::new(Bell::default());
         let rpc = positional::Server::new(service, Limits::default()).with_notifier(bell.clone());
         let server = Server::with(config).await;
-        let endpoint = ("/rpc", Endpoint::Positional(rpc));
+        let endpoints = vec![
+            ("/rpc", Endpoint::Positional(rpc.clone())),
+            ("/ws", Endpoint::Socket(Arc::new(rpc))),
+        ];
         let chain = ChainId::new([8; 32]);
-        server.routes.chain(&chain, &["C", "evm"], vec![endpoint], &Readiness::ready()).unwrap();
+        server.routes.chain(&chain, &["C", "evm"], endpoints, &Readiness::ready()).unwrap();
         Self { server, shared, bell }
     }
 

@@ -1,0 +1,55 @@
+//! The positional dialect over websockets: messages, batches, and notifications of subscriptions.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+
+use super::{Answer, Notification, Server, Session};
+use crate::socket::{Overrun, SocketAnswer, SocketDialect, SocketSession};
+use crate::{Caller, Service};
+
+impl SocketDialect for Server {
+    fn service(&self) -> &Service {
+        Self::service(self)
+    }
+
+    fn connect(&self) -> Arc<dyn SocketSession> {
+        Arc::new(Connected { server: self.clone(), session: Self::connect(self) })
+    }
+}
+
+struct Connected {
+    server: Server,
+    session: Arc<dyn Session>,
+}
+
+impl SocketSession for Connected {
+    fn answer<'a>(&'a self, message: &'a [u8], caller: &'a Caller) -> BoxFuture<'a, SocketAnswer> {
+        async move {
+            let (answer, made) = self.server.answer_over(&*self.session, message, caller).await;
+            let Answer { body, rest, method, failed } = answer;
+            let parts = std::iter::once(body).chain(rest).filter(|part| !part.is_empty());
+            SocketAnswer { parts: parts.collect(), method, failed, made }
+        }
+        .boxed()
+    }
+
+    fn release(&self, id: &str) {
+        self.session.release(id);
+    }
+
+    fn poll_events(
+        &self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut dyn FnMut(&[Bytes]),
+    ) -> Poll<Result<(), Overrun>> {
+        self.session.poll_notifications(cx, room, &mut |notification| {
+            let Notification { opening, result } = notification;
+            out(&[opening, result, Bytes::from_static(Notification::CLOSING)]);
+        })
+    }
+}
