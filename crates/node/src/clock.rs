@@ -34,25 +34,13 @@ pub fn now() -> Duration {
 
 /// A time since 1970 as `2020-12-05T05:00:00.000Z`, UTC with milliseconds.
 pub fn rfc3339(since_epoch: Duration) -> String {
-    let (seconds, millis) = (since_epoch.as_secs(), since_epoch.subsec_millis());
-    let (year, month, day) = civil_date(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    format!("{:.3}", timestamp(since_epoch))
 }
 
-/// Days since 1970-01-01 to year, month, day: the Gregorian calendar counted in eras of 400 years
-/// that begin on 1 March.
-fn civil_date(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day)
+/// A time since 1970, to the millisecond; the last one of the calendar where it lies beyond the year 9999.
+pub(crate) fn timestamp(since_epoch: Duration) -> jiff::Timestamp {
+    let ms = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX)
 }
 
 #[cfg(test)]
@@ -73,5 +61,7 @@ mod tests {
             assert_eq!(rfc3339(Duration::from_secs(seconds)), text);
         }
         assert_eq!(rfc3339(Duration::from_millis(1_042)), "1970-01-01T00:00:01.042Z");
+        assert_eq!(rfc3339(Duration::from_nanos(1_042_999_999)), "1970-01-01T00:00:01.042Z");
+        assert!(rfc3339(Duration::MAX).starts_with("9999-12-30T"));
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
+use crate::clock::timestamp;
+
 /// A time, serialised as Go does: `2020-12-05T05:00:00Z`, `2020-12-05T05:00:00.25Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Timestamp {
@@ -22,11 +24,8 @@ impl Timestamp {
 
 impl std::fmt::Display for Timestamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = crate::clock::rfc3339(Duration::from_millis(self.unix_ms));
-        let text = text.trim_end_matches('Z');
-        // Go drops the zeros at the end of a fraction, and the point with the last of them.
-        let text = text.trim_end_matches('0').trim_end_matches('.');
-        write!(f, "{text}Z")
+        // Go drops the zeros at the end of a fraction, and the point with the last of them, and so does this form.
+        timestamp(Duration::from_millis(self.unix_ms)).fmt(f)
     }
 }
 

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use self::receive::block_on;
 use self::thread::WriterThread;
 use crate::{KvStore, StorageError, StorageResult, WriteRefusal, WriteSet};
 
@@ -130,7 +129,7 @@ impl Writer {
 
     /// As [`Self::commit`], blocking the calling thread; not for the threads that serve connections.
     pub fn commit_blocking(&self, set: WriteSet) -> StorageResult<()> {
-        block_on(self.submit(one(set), None, false))
+        pollster::block_on(self.submit(one(set), None, false))
     }
 
     /// Why the writer is suspended, if it is: for whoever takes in what has to be written later.
@@ -169,7 +168,7 @@ impl Writer {
 
     /// As [`Self::close`], blocking the calling thread.
     pub fn close_blocking(&self) -> StorageResult<()> {
-        block_on(self.close())
+        pollster::block_on(self.close())
     }
 
     async fn submit(

@@ -1,7 +1,5 @@
 //! Waiting on a plain thread for what asynchronous code sends.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
@@ -18,41 +16,29 @@ pub(super) enum Received<T> {
     Closed,
 }
 
-/// Waits for the next message, until the deadline if there is one.
+/// Waits for the next message, until the deadline if there is one: that is what `pollster` does not have. Unlike tokio's
+/// blocking calls it may be used on any thread.
 pub(super) fn receive<T>(
     messages: &mut mpsc::Receiver<T>,
     deadline: Option<Instant>,
 ) -> Received<T> {
-    match drive(poll_fn(|context| messages.poll_recv(context)), deadline) {
-        Some(Some(message)) => Received::Message(message),
-        Some(None) => Received::Closed,
-        None => Received::TimedOut,
-    }
-}
-
-/// Drives a future on this thread. Unlike tokio's blocking calls it may be used on any thread.
-pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    drive(future, None).expect("there is no deadline")
-}
-
-/// The future's result, if it comes before the deadline.
-fn drive<T>(future: impl Future<Output = T>, deadline: Option<Instant>) -> Option<T> {
     struct Unpark(thread::Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {
             self.0.unpark();
         }
     }
-    let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {
-        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
-            return Some(value);
+        match messages.poll_recv(&mut context) {
+            Poll::Ready(Some(message)) => return Received::Message(message),
+            Poll::Ready(None) => return Received::Closed,
+            Poll::Pending => {}
         }
         match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
             None => thread::park(),
-            Some(left) if left.is_zero() => return None,
+            Some(left) if left.is_zero() => return Received::TimedOut,
             Some(left) => thread::park_timeout(left),
         }
     }
