@@ -5,9 +5,12 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
+use bytes::Bytes;
 use esker_chain::{Aliases as _, Bundle, ChainMachine as _, ChainVm, Verdict};
 use esker_node::config::Config;
+use esker_primitives::ChainId;
 use tokio::sync::mpsc;
 
 use super::lines::{BlockLine, Lines, ReadError};
@@ -80,8 +83,18 @@ fn read(input: Box<dyn BufRead + Send>) -> mpsc::Receiver<Result<Read, ReadError
     receiver
 }
 
+/// Bundles that are made final in one write, at most.
+const GROUP_LEN: usize = 64;
+/// How long they wait for further input.
+const INPUT_WAIT: Duration = Duration::from_millis(50);
+/// Bytes of blocks from which on they are.
+const GROUP_BYTES: usize = 4 << 20;
+
 struct Importer<'a> {
     node: &'a Offline,
+    /// Verified bundles that follow each other and are not final yet.
+    verified: Vec<Bundle>,
+    verified_bytes: usize,
     /// Time of the last bundle, Unix ms: none may be older than the one before.
     last_ms: u64,
     taken: u64,
@@ -93,11 +106,24 @@ impl<'a> Importer<'a> {
         let (height, _) = node.machine().last_final();
         let last = node.machine().bundle_at(height)?;
         let last_ms = last.map_or(0, |(bundle, _)| bundle.timestamp_ms);
-        Ok(Self { node, last_ms, taken: 0, skipped: 0 })
+        Ok(Self { node, verified: Vec::new(), verified_bytes: 0, last_ms, taken: 0, skipped: 0 })
     }
 
-    /// Takes blocks until the input ends (true) or somebody asks to stop (false).
+    /// Takes blocks until the input ends (true) or somebody asks to stop (false). What was good is final then, also if
+    /// a block is refused.
     async fn take_all(
+        &mut self,
+        blocks: mpsc::Receiver<Result<Read, ReadError>>,
+        path: &Path,
+        length: Option<u64>,
+        stop: &Stop,
+    ) -> Result<bool, ReplayError> {
+        let taken = self.take_while_good(blocks, path, length, stop).await;
+        self.finalize().await?;
+        taken
+    }
+
+    async fn take_while_good(
         &mut self,
         mut blocks: mpsc::Receiver<Result<Read, ReadError>>,
         path: &Path,
@@ -110,6 +136,11 @@ impl<'a> Importer<'a> {
                 biased;
                 () = stop.asked() => return Ok(false),
                 next = blocks.recv() => next,
+                // Nothing waits for input that may not come.
+                () = tokio::time::sleep(INPUT_WAIT), if !self.verified.is_empty() => {
+                    self.finalize().await?;
+                    continue;
+                }
             };
             let (line, block, read) = match next {
                 None => return Ok(true),
@@ -136,7 +167,12 @@ impl<'a> Importer<'a> {
             return Err(ReplayError::UnknownChain { line, chain: name });
         };
         let chain_name = chain.name();
-        let last = chain.stats().height;
+        let id = chain.context().chain_id;
+        let mut last = chain.stats().height + self.verified_of(&id);
+        if height <= last {
+            self.finalize().await?;
+            last = chain.stats().height;
+        }
         if height <= last {
             let reader = self.node.store().snapshot()?;
             if chain.block_at(reader.as_ref(), height)? != Some(bytes) {
@@ -149,23 +185,62 @@ impl<'a> Importer<'a> {
             return Err(ReplayError::Gap { chain: chain_name, height, last, line });
         }
         let machine = self.node.machine();
-        let (bundle_height, parent) = machine.last_final();
-        let bundle = Bundle {
-            version: Bundle::VERSION,
-            parent,
-            height: bundle_height + 1,
-            timestamp_ms: self.node.clock().now_ms().max(self.last_ms),
-            blocks: vec![(chain.context().chain_id, bytes)],
-        };
+        let mut bundle = self.bundle(id, bytes);
         // A block of the future is refused: who brings blocks of the past brings none of them.
-        let verdict = machine.verify(&[], &bundle).await?;
+        let mut verdict = machine.verify(&[], &bundle).await;
+        if !matches!(verdict, Ok(Verdict::Valid)) && !self.verified.is_empty() {
+            // There may be too many that are not final. Otherwise the reason is that on top of what is final.
+            self.finalize().await?;
+            let (_, bytes) = bundle.blocks.swap_remove(0);
+            bundle = self.bundle(id, bytes);
+            verdict = machine.verify(&[], &bundle).await;
+        }
+        let verdict = verdict?;
         if verdict != Verdict::Valid {
             let reason = verdict.to_string();
             return Err(ReplayError::Refused { chain: chain_name, height, line, reason });
         }
-        machine.finalize(&bundle, None).await?;
         self.last_ms = bundle.timestamp_ms;
-        self.taken += 1;
+        self.verified_bytes += bundle.blocks.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+        self.verified.push(bundle);
+        if self.verified.len() >= GROUP_LEN || self.verified_bytes >= GROUP_BYTES {
+            self.finalize().await?;
+        }
+        Ok(())
+    }
+
+    /// A block as a bundle on top of the last one.
+    fn bundle(&self, chain: ChainId, block: Bytes) -> Bundle {
+        let (height, parent) = match self.verified.last() {
+            Some(bundle) => (bundle.height, bundle.id()),
+            None => self.node.machine().last_final(),
+        };
+        Bundle {
+            version: Bundle::VERSION,
+            parent,
+            height: height + 1,
+            timestamp_ms: self.node.clock().now_ms().max(self.last_ms),
+            blocks: vec![(chain, block)],
+        }
+    }
+
+    /// Blocks of a chain that are verified and not final yet.
+    fn verified_of(&self, chain: &ChainId) -> u64 {
+        let blocks = self.verified.iter().flat_map(|bundle| &bundle.blocks);
+        blocks.filter(|(id, _)| id == chain).count() as u64
+    }
+
+    /// Makes what is verified final, in one write.
+    async fn finalize(&mut self) -> Result<(), ReplayError> {
+        self.verified_bytes = 0;
+        let bundles = std::mem::take(&mut self.verified);
+        if bundles.is_empty() {
+            return Ok(());
+        }
+        let blocks = bundles.len() as u64;
+        let bundles = bundles.into_iter().map(|bundle| (bundle, None)).collect();
+        self.node.machine().finalize_all(bundles).await?;
+        self.taken += blocks;
         Ok(())
     }
 
