@@ -1,6 +1,7 @@
 //! The C-Chain: an EVM chain with real state, rules and fees.
 //!
 //! - [`types`]: header, block, account and receipt, whose forms are this chain's own.
+//! - [`blocks`]: accepted blocks and their receipts in the store.
 //! - [`state`]: accounts, storage and code, at the tip and at any height that is kept.
 //! - [`trie`]: the state tries, their nodes stored by path.
 //! - [`oracle`]: what fees are suggested.
@@ -18,6 +19,7 @@
 
 pub mod accounts;
 mod audit;
+pub mod blocks;
 pub mod call;
 pub mod chain;
 pub mod executor;

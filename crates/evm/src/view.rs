@@ -17,27 +17,7 @@ use crate::logs::{LogBlocks, LogQuery};
 use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx};
 use crate::rules::Rules;
 use crate::state::{At, StateError, StateView};
-use crate::types::{Block, Header, Receipt};
-
-/// A header and its hash.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SealedHeader {
-    /// The header.
-    pub header: Header,
-    /// Hash of the block.
-    pub hash: B256,
-}
-
-/// A block with its hash and size.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SealedBlock {
-    /// The block.
-    pub block: Block,
-    /// Its hash.
-    pub hash: B256,
-    /// Length of its encoding, bytes.
-    pub size: usize,
-}
+use crate::types::{Receipt, SealedBlock, SealedHeader};
 
 /// Where an accepted transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

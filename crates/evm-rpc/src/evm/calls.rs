@@ -11,7 +11,8 @@ use esker_evm::call::{
 use esker_evm::executor::{BlockContext, BlockHashes, Bounds, Stop};
 use esker_evm::oracle::next_base_fee;
 use esker_evm::state::StateError;
-use esker_evm::view::{SealedHeader, ViewError};
+use esker_evm::types::SealedHeader;
+use esker_evm::view::ViewError;
 use esker_rpc::{CallContext, MethodTable, RpcError};
 use serde::{Serialize, Serializer};
 

@@ -6,7 +6,7 @@ use alloy_eips::eip2124::ForkHash;
 use alloy_primitives::{U256, hex};
 use esker_evm::executor::named_precompiles;
 use esker_evm::rules::Rules;
-use esker_evm::view::SealedHeader;
+use esker_evm::types::SealedHeader;
 use esker_rpc::RpcError;
 use serde::Serialize;
 

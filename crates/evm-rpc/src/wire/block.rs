@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
-use esker_evm::types::{Header, Receipt};
-use esker_evm::view::{SealedBlock, SealedHeader};
+use esker_evm::types::{Header, Receipt, SealedBlock, SealedHeader};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{B256, Log};
-use esker_evm::types::{Block, Receipt};
-use esker_evm::view::SealedBlock;
+use esker_evm::types::{Block, Receipt, SealedBlock};
 use serde::{Serialize, Serializer};
 
 use super::transaction::effective_price;

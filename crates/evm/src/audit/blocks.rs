@@ -6,7 +6,7 @@ use esker_storage::audit::{AuditError, compare_rows, shown};
 use esker_storage::{Draft, StorageError};
 
 use super::{Auditing, add};
-use crate::chain::tables::{
+use crate::blocks::tables::{
     BLOCKS, DESTROYED, HEIGHTS, LOCATIONS, LOG_ROWS, LOG_SECTIONS, Location, RECEIPTS, TIP,
 };
 use crate::chain::{ChainReadError, ChainView};

@@ -9,8 +9,8 @@ use esker_storage::audit::{AuditError, shown};
 use esker_storage::{KeyCodec, KvRead, Table, ValueCodec};
 
 use super::{Auditing, damage_text};
+use crate::blocks::tables::TIP;
 use crate::chain::ChainView;
-use crate::chain::tables::TIP;
 use crate::state::tables::{
     ACCOUNT_UNDO, ACCOUNTS, NODE_UNDO, PathKey, SLOT_UNDO, SLOTS, STORAGE_NODE_UNDO, UNDO_KEYS,
 };

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use esker_primitives::sync::Mutex;
 use lru::LruCache;
 
-use crate::types::Receipt;
-use crate::view::SealedBlock;
+use crate::types::{Receipt, SealedBlock};
 
 /// Heights that are remembered.
 const HEIGHTS: NonZeroUsize = NonZeroUsize::new(32).expect("not zero");

@@ -1,6 +1,6 @@
 //! Settings of an EVM chain.
 
-use super::History;
+use crate::blocks::History;
 use crate::pool::PoolConfig;
 
 /// When blocks are made.

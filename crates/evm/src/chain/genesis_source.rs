@@ -9,7 +9,7 @@ use esker_primitives::sync::Mutex;
 use super::{ChainReadError, ChainView};
 use crate::genesis::Genesis;
 use crate::rules::Rules;
-use crate::view::SealedHeader;
+use crate::types::SealedHeader;
 
 /// The genesis of a chain: its JSON, which is read when it is needed, or its definition.
 ///

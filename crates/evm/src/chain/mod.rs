@@ -10,8 +10,6 @@ mod journal;
 mod maintenance;
 mod nonces;
 mod reader;
-mod rows;
-pub mod tables;
 mod view;
 mod vm;
 
@@ -20,7 +18,6 @@ use thiserror::Error;
 
 pub use config::{BuildMode, EvmConfig, PRUNED_WINDOW};
 pub use genesis_source::GenesisSource;
-pub use rows::History;
 pub use view::{Ancestors, ChainView};
 pub use vm::{AcceptedBlock, Evm};
 

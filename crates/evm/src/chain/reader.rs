@@ -13,10 +13,9 @@ use crate::logs::{LogBlocks, LogQuery};
 use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx};
 use crate::rules::Rules;
 use crate::state::At;
-use crate::types::Receipt;
+use crate::types::{Receipt, SealedBlock, SealedHeader};
 use crate::view::{
-    BadBlock, ChainEvents, ChainReader, NonceUse, PoolReader, SealedBlock, SealedHeader,
-    StateSnapshot, TxLocation, ViewError,
+    BadBlock, ChainEvents, ChainReader, NonceUse, PoolReader, StateSnapshot, TxLocation, ViewError,
 };
 
 impl From<ChainReadError> for ViewError {

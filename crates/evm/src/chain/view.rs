@@ -5,7 +5,7 @@ use alloy_rlp::{Decodable, Header as RlpHeader};
 use esker_storage::{KvRead, Scope};
 
 use super::ChainReadError;
-use super::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
+use crate::blocks::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
 use crate::executor::BlockHashes;
 use crate::rules::Rules;
 use crate::state::{At, StateError, StateView};

@@ -21,11 +21,11 @@ use super::builder::{BuildOutcome, fill};
 use super::cache::BlockCache;
 use super::config::{BuildMode, EvmConfig};
 use super::genesis_source::GenesisSource;
-use super::rows::{History, write_block};
-use super::tables::DESTROYED;
 use super::view::{Ancestors, ChainView};
 use super::{ChainReadError, SubmitError};
 use crate::accounts::SenderLocks;
+use crate::blocks::tables::DESTROYED;
+use crate::blocks::{History, write_block};
 use crate::executor::{ChainParams, SenderError, recover_sender, recover_signer};
 use crate::extension::BlockExtension;
 use crate::genesis::Genesis;
@@ -36,9 +36,9 @@ use crate::pool::{
 };
 use crate::state::{AccountChange, ApplyOptions, StateError, StoredSlot};
 use crate::trie::TrieError;
-use crate::types::{Block, Header, Receipt, Transaction};
+use crate::types::{Block, Header, Receipt, SealedBlock, SealedHeader, Transaction};
 use crate::verify::{BlockSite, VerifyError, verify_block};
-use crate::view::{BadBlock, SealedBlock, SealedHeader};
+use crate::view::BadBlock;
 
 /// Refused blocks that are remembered.
 const MAX_REFUSED: usize = 10;

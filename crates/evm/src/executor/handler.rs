@@ -18,9 +18,9 @@ use revm::interpreter::{
 
 use super::ends::end_of;
 use super::native_asset::{self, Begun, OpenAssetCall};
+use super::overlay::DatabaseError;
 use super::vm::{ChainEnv, EvmContext, Inspector, Machine};
 use super::{VmError, is_prohibited};
-use crate::state::StateError;
 
 /// The steps of a transaction. What Ethereum checks first is checked before ([`super::check`]).
 pub(super) struct ChainHandler<'a, I>(PhantomData<Machine<'a, I>>);
@@ -31,7 +31,7 @@ impl<I> Default for ChainHandler<'_, I> {
     }
 }
 
-type Error = EVMError<StateError>;
+type Error = EVMError<DatabaseError>;
 type Step = ItemOrResult<FrameInit, FrameResult>;
 
 impl<'a, I> Handler for ChainHandler<'a, I> {

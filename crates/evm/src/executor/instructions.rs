@@ -26,9 +26,9 @@ use revm::primitives::hardfork::SpecId;
 use revm::state::EvmStorageSlot;
 
 use super::operands;
+use super::overlay::DatabaseError;
 use super::vm::{Bounds, EvmContext};
 use crate::rules::NativeAsset;
-use crate::state::StateError;
 
 type Ictx<'i, 'a> = InstructionContext<'i, EvmContext<'a>, EthInterpreter>;
 
@@ -192,7 +192,7 @@ fn warm(
 /// Runs what reads state; a failure is kept for the end, as revm does.
 fn loaded<'a, T>(
     host: &mut EvmContext<'a>,
-    load: impl FnOnce(&mut EvmContext<'a>) -> Result<T, StateError>,
+    load: impl FnOnce(&mut EvmContext<'a>) -> Result<T, DatabaseError>,
 ) -> Result<T, InstructionResult> {
     load(host).map_err(|error| {
         host.error = Err(ContextError::Db(error));
@@ -205,7 +205,7 @@ pub(super) fn peek(
     host: &mut EvmContext<'_>,
     address: Address,
     slot: U256,
-) -> Result<U256, StateError> {
+) -> Result<U256, DatabaseError> {
     let account = host.journaled_state.load_account(address)?;
     if let Some(found) = account.storage.get(&slot) {
         return Ok(found.present_value());
@@ -228,7 +228,7 @@ pub(super) fn poke(
     address: Address,
     slot: U256,
     value: U256,
-) -> Result<(), StateError> {
+) -> Result<(), DatabaseError> {
     peek(host, address, slot)?;
     let inner = &mut host.journaled_state.inner;
     inner.touch(address);

@@ -29,7 +29,6 @@ mod recover;
 mod vm;
 
 pub(crate) use block::{WARP_CODE, activate, begin_block};
-pub(crate) use params::asset_slot;
 pub(crate) use precompiles::MovedPrecompiles;
 pub(crate) use vm::nonce_of;
 

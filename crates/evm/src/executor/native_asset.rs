@@ -18,11 +18,11 @@ use revm::state::AccountExtension;
 
 use super::VmError;
 use super::instructions::{peek, poke};
+use super::overlay::DatabaseError;
 use super::overlay::MULTI_COIN;
-use super::params::asset_slot;
 use super::vm::EvmContext;
 use crate::rules::NativeAsset;
-use crate::state::StateError;
+use crate::state::asset_slot;
 
 /// Answers how much of an asset an account holds.
 pub(super) const NATIVE_ASSET_BALANCE: Address =
@@ -58,7 +58,7 @@ pub(super) fn begin(
     context: &mut EvmContext<'_>,
     inputs: &mut CallInputs,
     depth: &mut usize,
-) -> Result<Begun, StateError> {
+) -> Result<Begun, DatabaseError> {
     if *depth > CALL_STACK_LIMIT as usize {
         return Ok(Begun::Ended(outcome(inputs, InstructionResult::CallTooDeep, inputs.gas_limit)));
     }
@@ -77,7 +77,7 @@ type Refused = (InstructionResult, u64);
 fn transfer(
     context: &mut EvmContext<'_>,
     inputs: &mut CallInputs,
-) -> Result<Result<(), Refused>, StateError> {
+) -> Result<Result<(), Refused>, DatabaseError> {
     let input = inputs.input.bytes(&*context);
     let journal = &mut context.journaled_state;
     if let CallValue::Transfer(value) = inputs.value {
@@ -137,7 +137,7 @@ fn set_asset(
     address: Address,
     slot: U256,
     amount: U256,
-) -> Result<(), StateError> {
+) -> Result<(), DatabaseError> {
     let mut account = context.journaled_state.load_account_mut(address)?;
     account.data.set_extension(AccountExtension::copy_from_slice(MULTI_COIN));
     poke(context, address, slot, amount)

@@ -10,12 +10,23 @@ use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
 use revm::bytecode::Bytecode;
 use revm::database_interface::{DBErrorMarker, Database};
 use revm::state::{AccountExtension, AccountInfo, EvmState};
+use thiserror::Error;
 
 use super::CodeCache;
-use super::params::asset_slot;
-use crate::state::{AccountChange, AccountParts, StateChanges, StateError, StateView};
+use crate::state::{AccountChange, AccountParts, StateChanges, StateError, StateView, asset_slot};
 
-impl DBErrorMarker for StateError {}
+/// A [`StateError`] in revm's hands. revm asks errors for a trait of its own, which a type from below can't have.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct DatabaseError(#[from] pub(super) StateError);
+
+impl DBErrorMarker for DatabaseError {}
+
+impl From<DatabaseError> for StateError {
+    fn from(error: DatabaseError) -> Self {
+        error.0
+    }
+}
 
 /// What marks an account that holds other assets while it is in revm's hands.
 pub(super) const MULTI_COIN: &[u8] = &[1];
@@ -485,9 +496,9 @@ fn is_empty(account: &AccountParts) -> bool {
 }
 
 impl Database for StateOverlay<'_> {
-    type Error = StateError;
+    type Error = DatabaseError;
 
-    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, StateError> {
+    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, DatabaseError> {
         let account = self.account(address)?;
         Ok(account.map(|account| AccountInfo {
             balance: account.balance,
@@ -502,15 +513,15 @@ impl Database for StateOverlay<'_> {
         }))
     }
 
-    fn code_by_hash(&mut self, code_hash: B256) -> Result<Bytecode, StateError> {
-        self.code_of(code_hash)
+    fn code_by_hash(&mut self, code_hash: B256) -> Result<Bytecode, DatabaseError> {
+        Ok(self.code_of(code_hash)?)
     }
 
-    fn storage(&mut self, address: Address, index: U256) -> Result<U256, StateError> {
-        self.slot(address, index)
+    fn storage(&mut self, address: Address, index: U256) -> Result<U256, DatabaseError> {
+        Ok(self.slot(address, index)?)
     }
 
-    fn block_hash(&mut self, number: u64) -> Result<B256, StateError> {
+    fn block_hash(&mut self, number: u64) -> Result<B256, DatabaseError> {
         Ok(self.hashes.block_hash(number)?.unwrap_or_default())
     }
 }

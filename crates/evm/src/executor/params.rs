@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::Address;
 use esker_primitives::Id;
 
 use super::CodeCache;
@@ -27,10 +27,4 @@ pub fn is_prohibited(address: &Address) -> bool {
     let bytes = address.as_slice();
     *address == BLACKHOLE
         || (matches!(bytes[0], 1..=3) && bytes[1..19].iter().all(|byte| *byte == 0))
-}
-
-/// The slot in which an account's balance of another asset lies: the asset's ID with the lowest bit of the
-/// first byte set, which is clear in all slots of contract storage (docs/protocol/c-chain-state.md, "Other assets").
-pub(crate) fn asset_slot(asset: B256) -> U256 {
-    U256::from_be_bytes(asset.0) | (U256::ONE << 248)
 }

@@ -17,6 +17,7 @@ use revm::primitives::hardfork::SpecId;
 
 use super::check::check;
 use super::handler::ChainHandler;
+use super::overlay::DatabaseError;
 use super::precompiles::{MovedPrecompiles, Precompiles};
 use super::{BlockContext, ChainParams, Message, StateOverlay, TxError, VmError, instructions};
 use crate::rules::{Instructions, NativeAsset};
@@ -47,7 +48,10 @@ pub(super) type Machine<'a, I> = Evm<
 >;
 
 /// An account's nonce while a message runs.
-pub(crate) fn nonce_of(context: &mut EvmContext<'_>, address: Address) -> Result<u64, StateError> {
+pub(crate) fn nonce_of(
+    context: &mut EvmContext<'_>,
+    address: Address,
+) -> Result<u64, DatabaseError> {
     use revm::context_interface::JournalTr;
     Ok(context.journaled_state.load_account(address)?.info.nonce)
 }
@@ -175,7 +179,7 @@ impl<I> fmt::Debug for Runner<'_, I> {
     }
 }
 
-type RunError = EVMError<StateError>;
+type RunError = EVMError<DatabaseError>;
 
 impl<'a> Runner<'a> {
     /// A runner without inspector.
@@ -322,7 +326,7 @@ impl<'a, I> Runner<'a, I> {
         // Whatever becomes of the call, the block goes on; only a store that fails ends it.
         match ChainHandler::default().run_system_call(&mut self.machine) {
             Ok(_) => self.commit().map_err(TxError::State),
-            Err(EVMError::Database(error)) => Err(TxError::State(error)),
+            Err(EVMError::Database(error)) => Err(TxError::State(error.0)),
             Err(_) => {
                 self.discard();
                 Ok(())
@@ -367,7 +371,7 @@ impl<'a, I> Runner<'a, I> {
                 Err(match (self.machine.ctx.chain.stopped, kept, error) {
                     (Some(stop), _, _) => TxError::Stopped(stop),
                     (None, Err(ContextError::Db(error)), _)
-                    | (None, _, EVMError::Database(error)) => TxError::State(error),
+                    | (None, _, EVMError::Database(error)) => TxError::State(error.0),
                     (None, _, error) => TxError::Machine(error.to_string()),
                 })
             }

@@ -14,10 +14,10 @@ use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
 use esker_storage::{KvRead, KvStore, KvWrite, MemoryStore, Scope};
 use thiserror::Error;
 
-use crate::executor::{WARP, WARP_CODE, asset_slot};
+use crate::executor::{WARP, WARP_CODE};
 use crate::rules::{Phase, Rules};
 use crate::state::{
-    AccountChange, AccountParts, ApplyOptions, BlockState, StateChanges, StateError,
+    AccountChange, AccountParts, ApplyOptions, BlockState, StateChanges, StateError, asset_slot,
 };
 use crate::types::{Block, EMPTY_OMMERS_HASH, Header};
 
@@ -157,7 +157,7 @@ impl Genesis {
     ) -> Result<Block, StateError> {
         let nothing: Box<dyn KvRead> = MemoryStore::new().snapshot()?;
         let (below, root, height) = (&*nothing, EMPTY_ROOT_HASH, 0);
-        let state = BlockState { rules, below, scope, root, height, options };
+        let state = BlockState { codec: rules, below, scope, root, height, options };
         let root = state.apply(&self.state(rules), out)?;
         let (transactions, uncles, ext_data) = (Vec::new(), Vec::new(), Bytes::new());
         let header = self.header(rules, root);

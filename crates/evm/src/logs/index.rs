@@ -8,7 +8,7 @@ use esker_storage::{KvRead, KvWrite, Scope, StorageResult, Store, WriteSet};
 
 use super::query::LogQuery;
 use super::section::{self, SECTION, rows_of};
-use crate::chain::tables::{LOG_ROWS, LOG_SECTIONS};
+use crate::blocks::tables::{LOG_ROWS, LOG_SECTIONS};
 
 /// Blooms in memory that one look-up tests at most.
 const STEP: usize = 512;

@@ -6,7 +6,7 @@ use alloy_primitives::Bloom;
 use esker_storage::{KvRead, Scope, StorageResult, ValueCodec};
 
 use super::query::{BITS, LogQuery, ones, set_bits};
-use crate::chain::tables::LOG_ROWS;
+use crate::blocks::tables::LOG_ROWS;
 
 /// Blocks of a section.
 pub const SECTION: u64 = 4096;

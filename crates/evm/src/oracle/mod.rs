@@ -16,8 +16,8 @@ use alloy_primitives::{B256, U256};
 use esker_primitives::sync::Mutex;
 
 use crate::rules::{Rules, window::INITIAL_BASE_FEE};
-use crate::types::Header;
-use crate::view::{ChainReader, SealedHeader, ViewError};
+use crate::types::{Header, SealedHeader};
+use crate::view::{ChainReader, ViewError};
 
 pub use history::{
     FeeHistory, HistoryError, HistoryLimits, MAX_REWARDS, NewestBlock, PaidFee, fee_history,

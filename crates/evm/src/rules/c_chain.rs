@@ -1,14 +1,14 @@
 //! The seam, and the C-Chain's rules behind it.
 
 use alloy_primitives::{Address, B256, Bytes, U256, address, hex};
-use alloy_rlp::{Decodable, Encodable};
+use alloy_rlp::Encodable;
 use thiserror::Error;
 
 use super::fortuna::{CapacityError, GasState, STATE_BYTES};
 use super::phase::{Instructions, Phase, PhaseRules};
 use super::window::{INITIAL_BASE_FEE, Parent, WINDOW_BYTES, Window, child_fee};
 use super::{BlockGasCost, ForkSchedule, block_gas_cost};
-use crate::types::{Account, Block, Header};
+use crate::types::{Account, AccountCodec, Block, Header};
 
 /// Who gets all fees: an address that nobody has a key of.
 pub const BLACKHOLE: Address = address!("0x0100000000000000000000000000000000000000");
@@ -119,7 +119,7 @@ enum FeeState {
 }
 
 /// What only a set of rules knows.
-pub trait Rules: Send + Sync + std::fmt::Debug + 'static {
+pub trait Rules: AccountCodec {
     /// The chain's EIP-155 number.
     fn chain_id(&self) -> u64;
 
@@ -167,12 +167,6 @@ pub trait Rules: Send + Sync + std::fmt::Debug + 'static {
 
     /// Who gets what transactions pay, base fee included.
     fn fee_recipient(&self) -> Address;
-
-    /// Writes an account as the trie's leaf.
-    fn encode_account(&self, account: &Account, out: &mut Vec<u8>);
-
-    /// Reads a trie's leaf.
-    fn decode_account(&self, leaf: &[u8]) -> alloy_rlp::Result<Account>;
 
     /// Reads a block.
     fn decode_block(&self, bytes: &[u8]) -> alloy_rlp::Result<Block>;
@@ -224,6 +218,12 @@ impl CChainRules {
             GasState::default()
         };
         Ok(state.advanced(time - parent.time))
+    }
+}
+
+impl AccountCodec for CChainRules {
+    fn encode_account(&self, account: &Account, out: &mut Vec<u8>) {
+        account.encode(out);
     }
 }
 
@@ -347,14 +347,6 @@ impl Rules for CChainRules {
 
     fn fee_recipient(&self) -> Address {
         BLACKHOLE
-    }
-
-    fn encode_account(&self, account: &Account, out: &mut Vec<u8>) {
-        account.encode(out);
-    }
-
-    fn decode_account(&self, mut leaf: &[u8]) -> alloy_rlp::Result<Account> {
-        Account::decode(&mut leaf)
     }
 
     fn decode_block(&self, bytes: &[u8]) -> alloy_rlp::Result<Block> {

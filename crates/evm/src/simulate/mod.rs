@@ -22,7 +22,7 @@ use alloy_primitives::{Address, B256};
 use crate::call::{CallLimits, CallOutcome, CallRequest};
 use crate::executor::{BlockHashes, ChainParams, StateOverlay};
 use crate::state::{StateError, StateView};
-use crate::view::{SealedBlock, SealedHeader};
+use crate::types::{SealedBlock, SealedHeader};
 
 pub use error::SimulateError;
 pub use overrides::{HeaderOverrides, SimulatedState};

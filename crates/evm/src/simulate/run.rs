@@ -17,8 +17,7 @@ use crate::executor::{
 };
 use crate::rules::ChildTerms;
 use crate::state::StateTries;
-use crate::types::{Header, Receipt, Transaction};
-use crate::view::SealedBlock;
+use crate::types::{Header, Receipt, SealedBlock, Transaction};
 
 /// A simulation between two blocks.
 pub(super) struct Simulation<'s, 'a> {

@@ -4,7 +4,7 @@ use alloy_primitives::U256;
 
 use super::{BlockRequest, MAX_BLOCKS, SimulateError};
 use crate::rules::TARGET_BLOCK_RATE_S;
-use crate::view::SealedHeader;
+use crate::types::SealedHeader;
 
 /// A block whose place is known.
 #[derive(Debug)]

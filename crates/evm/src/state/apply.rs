@@ -15,9 +15,8 @@ use super::tables::{
 use super::tries::set_slot;
 use super::view::{AccountNodes, At, StateView, StorageNodes};
 use super::{AccountChange, StateChanges, StateError};
-use crate::rules::Rules;
 use crate::trie::{NodeSource, TrieError, TrieUpdate};
-use crate::types::Account;
+use crate::types::{Account, AccountCodec};
 
 /// What is written beside the state itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,7 +29,7 @@ pub struct ApplyOptions {
 #[derive(Clone, Copy)]
 pub struct BlockState<'a> {
     /// How accounts are written as leaves.
-    pub rules: &'a dyn Rules,
+    pub codec: &'a dyn AccountCodec,
     /// The state before the block.
     pub below: &'a dyn KvRead,
     /// The chain's scope.
@@ -46,7 +45,7 @@ pub struct BlockState<'a> {
 impl BlockState<'_> {
     /// Writes the block's changes; gives the root after it.
     pub fn apply(&self, changes: &StateChanges, out: &mut dyn KvWrite) -> Result<B256, StateError> {
-        let Self { rules, below, scope, root, height, options } = *self;
+        let Self { codec, below, scope, root, height, options } = *self;
         let mut rows = Rows { below, scope, height, out, undone: BTreeSet::new() };
         let view = StateView::new(below, scope, At::Latest);
         let mut trie = TrieUpdate::new(AccountNodes(view), root);
@@ -62,7 +61,7 @@ impl BlockState<'_> {
             match rows.account(view, address, hash, change)? {
                 Some(account) => {
                     let mut leaf = Vec::new();
-                    rules.encode_account(&account, &mut leaf);
+                    codec.encode_account(&account, &mut leaf);
                     trie.insert(hash, leaf)?;
                 }
                 None => trie.remove(hash)?,

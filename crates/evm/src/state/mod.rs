@@ -27,7 +27,7 @@ pub use changes::{AccountChange, AccountParts, StateChanges};
 pub use rows::{StoredAccount, StoredSlot, UndoKeys};
 pub use tries::StateTries;
 pub(crate) use view::{AccountNodes, StorageNodes};
-pub use view::{At, StateView};
+pub use view::{At, StateView, asset_slot};
 
 /// Why state can't be read or written.
 #[derive(Debug, Error)]

@@ -1,4 +1,4 @@
-//! The rows of the state, in the chain's scope. Tags 0x40 to 0x5f belong to this crate.
+//! The rows of the state, in the chain's scope. Tags 0x40 to 0x4a.
 //!
 //! `A` is the hash of an address, `S` that of a storage slot, `P` the path of a trie node.
 

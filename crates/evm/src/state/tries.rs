@@ -7,14 +7,14 @@ use alloy_trie::EMPTY_ROOT_HASH;
 
 use super::view::{AccountNodes, StateView, StorageNodes};
 use super::{AccountChange, StateChanges, StateError};
-use crate::rules::Rules;
 use crate::trie::{NodeSource, TrieError, TrieUpdate};
+use crate::types::AccountCodec;
 
 /// The tries of a state that changes block by block, in memory: nothing is written. Each block costs what it
 /// changes, however many came before it.
 #[derive(Debug)]
 pub struct StateTries<'a> {
-    rules: &'a dyn Rules,
+    codec: &'a dyn AccountCodec,
     view: StateView<'a>,
     accounts: TrieUpdate<AccountNodes<'a>>,
     /// Of the accounts whose storage changed, or which are gone.
@@ -25,9 +25,9 @@ pub struct StateTries<'a> {
 
 impl<'a> StateTries<'a> {
     /// The tries of the state that `view` shows, at any height that is kept. `root` is that state's.
-    pub fn new(rules: &'a dyn Rules, view: StateView<'a>, root: B256) -> Self {
+    pub fn new(codec: &'a dyn AccountCodec, view: StateView<'a>, root: B256) -> Self {
         let accounts = TrieUpdate::new(AccountNodes(view), root);
-        Self { rules, view, accounts, storages: HashMap::new(), hashed: 0 }
+        Self { codec, view, accounts, storages: HashMap::new(), hashed: 0 }
     }
 
     /// The root after the next block, which does these changes to the state before it.
@@ -40,7 +40,7 @@ impl<'a> StateTries<'a> {
                 continue;
             };
             let mut leaf = Vec::new();
-            self.rules.encode_account(&parts.with_storage(storage_root), &mut leaf);
+            self.codec.encode_account(&parts.with_storage(storage_root), &mut leaf);
             self.accounts.insert(hash, leaf)?;
         }
         Ok(self.accounts.root())

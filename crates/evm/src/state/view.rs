@@ -10,7 +10,6 @@ use super::tables::{
     ACCOUNT_UNDO, ACCOUNTS, CODE, NODE_UNDO, NODES, PathKey, SLOT_UNDO, SLOTS, STORAGE_NODE_UNDO,
     STORAGE_NODES, key_of,
 };
-use crate::executor::asset_slot;
 use crate::trie::{NodeSource, Proof, TrieError, prove};
 use crate::types::Account;
 
@@ -124,6 +123,12 @@ impl<'a> StateView<'a> {
         let nodes = StorageNodes { view: *self, account: keccak256(address) };
         Ok(prove(&nodes, root, keccak256(key))?)
     }
+}
+
+/// The slot in which an account's balance of another asset lies: the asset's ID with the lowest bit of the
+/// first byte set, which is clear in all slots of contract storage (docs/protocol/c-chain-state.md, "Other assets").
+pub fn asset_slot(asset: B256) -> U256 {
+    U256::from_be_bytes(asset.0) | (U256::ONE << 248)
 }
 
 /// The nodes of the account trie.

@@ -20,6 +20,12 @@ pub struct Account {
     pub is_multi_coin: bool,
 }
 
+/// How accounts are written as leaves of the account trie. A set of rules decides it.
+pub trait AccountCodec: Send + Sync + std::fmt::Debug + 'static {
+    /// Writes an account as the trie's leaf.
+    fn encode_account(&self, account: &Account, out: &mut Vec<u8>);
+}
+
 impl Default for Account {
     fn default() -> Self {
         Self {

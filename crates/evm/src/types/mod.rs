@@ -4,8 +4,10 @@ mod account;
 mod block;
 mod header;
 mod receipt;
+mod sealed;
 
-pub use account::Account;
+pub use account::{Account, AccountCodec};
 pub use block::{Block, EMPTY_EXT_DATA_HASH, Transaction, ext_data_hash};
 pub use header::{EMPTY_OMMERS_HASH, Header};
 pub use receipt::{Receipt, StoredReceipts, block_bloom, receipts_root};
+pub use sealed::{SealedBlock, SealedHeader};

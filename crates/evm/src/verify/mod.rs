@@ -63,7 +63,7 @@ impl BlockSite<'_> {
         out: &mut WriteSet,
     ) -> Result<B256, VerifyError> {
         let state = BlockState {
-            rules: &*self.chain.rules,
+            codec: &*self.chain.rules,
             below: self.reader,
             scope: self.scope,
             root: self.parent.state_root,

@@ -8,14 +8,15 @@ use esker_chain::{
     BuildContext, Built, Bundle, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine,
     MachineConfig, ProposeCtx, Verdict,
 };
-use esker_evm::chain::{BuildMode, Evm, EvmConfig, History};
+use esker_evm::blocks::History;
+use esker_evm::chain::{BuildMode, Evm, EvmConfig};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::NoExtension;
 use esker_evm::genesis::Genesis;
 use esker_evm::logs::{LogQuery, SECTION};
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
-use esker_evm::types::Transaction;
-use esker_evm::view::{ChainEvents, ChainReader, SealedBlock};
+use esker_evm::types::{SealedBlock, Transaction};
+use esker_evm::view::{ChainEvents, ChainReader};
 use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::keys::PrivateKey;

@@ -9,7 +9,7 @@ use esker_evm::simulate::{
     BlockRequest, SimulatedState, SimulationOptions, SimulationSite, simulate,
 };
 use esker_evm::state::{AccountChange, AccountParts, At, StateChanges, StateTries, StateView};
-use esker_evm::view::SealedHeader;
+use esker_evm::types::SealedHeader;
 use esker_storage::{Entry, KvRead, StorageResult, Visitor};
 
 use crate::ledger::{Ledger, SCOPE};

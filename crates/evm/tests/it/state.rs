@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, HashBuilder, KECCAK_EMPTY, Nibbles};
-use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule, Rules};
+use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm::state::{
     AccountChange, AccountParts, ApplyOptions, At, BlockState, StateChanges, StateTries, StateView,
     prune, tables,
 };
-use esker_evm::types::Account;
+use esker_evm::types::{Account, AccountCodec as _};
 use esker_storage::{KvRead, KvStore, MemoryStore, Overlay, Scope, WriteSet};
 use proptest::prelude::*;
 
@@ -81,7 +81,7 @@ fn write(reader: &dyn KvRead, root: B256, height: u64, changes: &StateChanges) -
     let mut out = WriteSet::default();
     let options = ApplyOptions { preimages: true };
     let rules = rules();
-    let state = BlockState { rules: &rules, below: reader, scope: SCOPE, root, height, options };
+    let state = BlockState { codec: &rules, below: reader, scope: SCOPE, root, height, options };
     (state.apply(changes, &mut out).unwrap(), out)
 }
 

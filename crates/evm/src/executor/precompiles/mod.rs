@@ -19,10 +19,10 @@ use revm::primitives::{Address, AddressSet};
 use super::VmError;
 use super::check::WARP;
 use super::native_asset::{NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL};
-use super::params::asset_slot;
 use super::vm::{EvmContext, Stop};
+use crate::executor::overlay::DatabaseError;
 use crate::rules::{BLACKHOLE, NativeAsset, PhaseRules};
-use crate::state::StateError;
+use crate::state::asset_slot;
 
 use modexp::TooLong;
 
@@ -79,7 +79,7 @@ impl Precompiles {
         &self,
         context: &mut EvmContext<'_>,
         inputs: &CallInputs,
-    ) -> Result<Option<Ran>, StateError> {
+    ) -> Result<Option<Ran>, DatabaseError> {
         let (address, gas) = (inputs.bytecode_address, inputs.gas_limit);
         if address == WARP && self.warp {
             let input = inputs.input.bytes(&*context);
@@ -102,7 +102,11 @@ impl Precompiles {
 }
 
 /// `address 20 | asset 32` -> the balance.
-fn asset_balance(context: &mut EvmContext<'_>, input: &[u8], gas: u64) -> Result<Ran, StateError> {
+fn asset_balance(
+    context: &mut EvmContext<'_>,
+    input: &[u8],
+    gas: u64,
+) -> Result<Ran, DatabaseError> {
     let Some(gas) = gas.checked_sub(ASSET_BALANCE_GAS) else {
         return Ok(Ran::Failed(VmError::OutOfGas));
     };

@@ -90,7 +90,7 @@ impl Lab {
         let changes = executor.finish(Default::default()).changes;
         let mut out = WriteSet::default();
         let state = BlockState {
-            rules: &*params.rules,
+            codec: &*params.rules,
             below: &*reader,
             scope: SCOPE,
             root: self.parent.state_root,

@@ -17,7 +17,7 @@ pub enum History {
 }
 
 /// Writes a block that follows the one in [`TIP`], and forgets the state that leaves the window.
-pub(super) fn write_block(
+pub fn write_block(
     below: &dyn KvRead,
     scope: Scope,
     history: History,

@@ -1,5 +1,5 @@
-//! The chain's rows: blocks, receipts and where things are. Tags 0x50 to 0x5f of its scope; 0x58 and
-//! 0x59 are the pool's ([`crate::pool::DROPPED`]).
+//! The rows of accepted blocks: blocks, receipts and where things are. Tags 0x50 to 0x57 of the chain's scope; 0x58
+//! and 0x59 are those of the reasons why the pool dropped transactions.
 
 use alloy_primitives::B256;
 use esker_storage::{Table, ValueCodec};
