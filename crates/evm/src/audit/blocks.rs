@@ -6,12 +6,11 @@ use esker_storage::audit::{AuditError, compare_rows, shown};
 use esker_storage::{Draft, StorageError};
 
 use super::{Auditing, add};
-use crate::blocks::tables::{
-    BLOCKS, DESTROYED, HEIGHTS, LOCATIONS, LOG_ROWS, LOG_SECTIONS, Location, RECEIPTS, TIP,
-};
+use crate::blocks::tables::{BLOCKS, DESTROYED, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP};
 use crate::chain::{ChainReadError, ChainView};
 use crate::executor::recover_sender;
 use crate::extension::{ExtBlock, ExtensionAudit};
+use crate::logs::tables::{LOG_ROWS, LOG_SECTIONS};
 use crate::logs::{SECTION, write_section};
 use crate::state::StoredSlot;
 use crate::types::{Block, Header, Receipt, block_bloom, ext_data_hash, receipts_root};

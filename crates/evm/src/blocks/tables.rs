@@ -1,10 +1,9 @@
-//! The rows of accepted blocks: blocks, receipts and where things are. Tags 0x50 to 0x57 of the chain's scope; 0x58
-//! and 0x59 are those of the reasons why the pool dropped transactions.
+//! The rows of accepted blocks: blocks, receipts and where things are. Tags 0x50 to 0x54 and 0x57 of the chain's
+//! scope; 0x58 and 0x59 are those of the reasons why the pool dropped transactions.
 
 use alloy_primitives::B256;
 use esker_storage::{Table, ValueCodec};
 
-use crate::logs::Row;
 use crate::state::StoredSlot;
 use crate::types::StoredReceipts;
 
@@ -21,11 +20,6 @@ pub const RECEIPTS: Table<u64, StoredReceipts> = Table::new(0x52, "receipts");
 pub const LOCATIONS: Table<HashKey, Location> = Table::new(0x53, "transaction location");
 /// The last accepted block; one row.
 pub const TIP: Table<(), Tip> = Table::new(0x54, "tip");
-/// Which blocks of a section have this bit in their bloom (see [`crate::logs`]).
-pub const LOG_ROWS: Table<(u64, u16), Row> = Table::new(0x55, "log row");
-/// Sections whose log rows are there; one row.
-pub const LOG_SECTIONS: Table<(), u64> = Table::new(0x56, "log sections");
-
 /// Wei that went with contracts in the block of a height; no row holds zero.
 pub const DESTROYED: Table<u64, StoredSlot> = Table::new(0x57, "destroyed");
 

@@ -7,8 +7,9 @@ use esker_primitives::sync::RwLock;
 use esker_storage::{KvRead, KvWrite, Scope, StorageResult, Store, WriteSet};
 
 use super::query::LogQuery;
-use super::section::{self, SECTION, rows_of};
-use crate::blocks::tables::{LOG_ROWS, LOG_SECTIONS};
+use super::row::SECTION;
+use super::section::{self, rows_of};
+use super::tables::{LOG_ROWS, LOG_SECTIONS};
 
 /// Blooms in memory that one look-up tests at most.
 const STEP: usize = 512;
@@ -151,13 +152,8 @@ impl LogIndex {
     }
 }
 
-/// Writes the rows of a whole section that follow from its blooms: what [`LogIndex::seal`] wrote.
-pub(crate) fn write_section(
-    scope: Scope,
-    section: u64,
-    blooms: &[(u64, Bloom)],
-    out: &mut impl KvWrite,
-) {
+/// Writes the rows of a whole section that follow from its blooms: what [`LogIndex::extend_commit`] wrote.
+pub fn write_section(scope: Scope, section: u64, blooms: &[(u64, Bloom)], out: &mut impl KvWrite) {
     LogIndex::new(scope).write(section, blooms.iter().map(|(at, bloom)| (*at, bloom)), out);
 }
 

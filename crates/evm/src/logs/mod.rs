@@ -13,9 +13,10 @@
 
 mod index;
 mod query;
+mod row;
 mod section;
+pub mod tables;
 
-pub(crate) use index::write_section;
-pub use index::{LogBlocks, LogIndex};
+pub use index::{LogBlocks, LogIndex, write_section};
 pub use query::LogQuery;
-pub use section::{Row, SECTION};
+pub use row::{Row, SECTION};

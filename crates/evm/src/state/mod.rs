@@ -26,8 +26,7 @@ pub use apply::{ApplyOptions, BlockState, prune};
 pub use changes::{AccountChange, AccountParts, StateChanges};
 pub use rows::{StoredAccount, StoredSlot, UndoKeys};
 pub use tries::StateTries;
-pub(crate) use view::{AccountNodes, StorageNodes};
-pub use view::{At, StateView, asset_slot};
+pub use view::{AccountNodes, At, StateView, StorageNodes, asset_slot};
 
 /// Why state can't be read or written.
 #[derive(Debug, Error)]

@@ -133,7 +133,10 @@ pub fn asset_slot(asset: B256) -> U256 {
 
 /// The nodes of the account trie.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AccountNodes<'a>(pub(crate) StateView<'a>);
+pub struct AccountNodes<'a>(
+    /// The state.
+    pub StateView<'a>,
+);
 
 impl NodeSource for AccountNodes<'_> {
     fn node(&self, path: &Nibbles) -> Result<Option<Vec<u8>>, TrieError> {
@@ -144,9 +147,11 @@ impl NodeSource for AccountNodes<'_> {
 
 /// The nodes of an account's storage trie.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StorageNodes<'a> {
-    pub(crate) view: StateView<'a>,
-    pub(crate) account: B256,
+pub struct StorageNodes<'a> {
+    /// The state.
+    pub view: StateView<'a>,
+    /// Hash of the account's address.
+    pub account: B256,
 }
 
 impl NodeSource for StorageNodes<'_> {
