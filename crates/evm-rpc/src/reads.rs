@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use esker_evm::extension::ExtDataView;
-use esker_evm::types::{SealedBlock, SealedHeader};
 use esker_evm::view::{ChainReader, PoolReader, StateSnapshot};
+use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::RpcError;
 use serde_json::value::RawValue;
 

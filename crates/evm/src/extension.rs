@@ -5,6 +5,7 @@ use std::fmt;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_chain::DropLog;
 use esker_chain::audit::AuditSite;
+use esker_evm_state::state::StateError;
 use esker_storage::audit::{AuditError, Finding, shown};
 use esker_storage::{Draft, KvRead};
 use serde_json::value::RawValue;
@@ -13,7 +14,6 @@ use thiserror::Error;
 use crate::executor::StateOverlay;
 use crate::pool::AccountState;
 use crate::rules::PhaseRules;
-use crate::state::StateError;
 
 /// A block as an extension sees it.
 #[derive(Clone, Copy, Debug)]

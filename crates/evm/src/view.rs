@@ -8,16 +8,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
+use esker_evm_state::logs::{LogBlocks, LogQuery};
+use esker_evm_state::state::{At, StateError, StateView};
+use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
 use esker_storage::{KvRead, Scope, StorageError};
 use thiserror::Error;
 use tokio::sync::broadcast;
 
 use crate::chain::AcceptedBlock;
-use crate::logs::{LogBlocks, LogQuery};
 use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx};
 use crate::rules::Rules;
-use crate::state::{At, StateError, StateView};
-use crate::types::{Receipt, SealedBlock, SealedHeader};
 
 /// Where an accepted transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use alloy_primitives::{Address, B256, U256};
-use esker_evm::state::StateError;
+use esker_evm_state::state::StateError;
 use esker_primitives::NanoNative;
 use esker_primitives::ids::AssetId;
 use esker_storage::KvRead;

@@ -7,8 +7,8 @@ use esker_chain::ChainContext;
 use esker_evm::chain::{ChainReadError, Evm};
 use esker_evm::executor::{NoHashes, StateOverlay};
 use esker_evm::rules::FeeRuleError;
-use esker_evm::state::StateError;
 use esker_evm::verify::MAX_ATOMIC_GAS;
+use esker_evm_state::state::StateError;
 use esker_primitives::ids::TxId;
 use esker_storage::{KvRead, StorageError, StorageResult};
 

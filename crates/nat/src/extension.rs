@@ -11,8 +11,8 @@ use esker_evm::extension::{
     BlockExtension, ChangedAccount, ExtBlock, ExtDataView, ExtError, ExtOutcome, ExtSummary,
     ExtensionAudit,
 };
-use esker_evm::state::StateError;
 use esker_evm::verify::MAX_ATOMIC_GAS;
+use esker_evm_state::state::StateError;
 use esker_primitives::NanoNative;
 use esker_primitives::ids::{ChainId, Id};
 use esker_shared_memory::{Requests, SharedMemoryError};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::{B256, U256};
 use esker_evm::executor::StateOverlay;
-use esker_evm::state::StateError;
+use esker_evm_state::state::StateError;
 use esker_primitives::NanoNative;
 use esker_primitives::codec::Encode;
 use esker_primitives::ids::{AssetId, ChainId};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use esker_evm::executor::recover_sender;
 use esker_evm::genesis::ChainConfig;
 use esker_evm::rules::Rules;
-use esker_evm::types::{SealedBlock, SealedHeader};
 use esker_evm::view::BadBlock;
+use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, RpcError};
 use serde::Serialize;
 

@@ -10,9 +10,9 @@ use esker_evm::call::{
 };
 use esker_evm::executor::{BlockContext, BlockHashes, Bounds, Stop};
 use esker_evm::oracle::next_base_fee;
-use esker_evm::state::StateError;
-use esker_evm::types::SealedHeader;
 use esker_evm::view::ViewError;
+use esker_evm_state::state::StateError;
+use esker_evm_state::types::SealedHeader;
 use esker_rpc::{CallContext, MethodTable, RpcError};
 use serde::{Serialize, Serializer};
 

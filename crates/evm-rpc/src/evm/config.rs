@@ -6,7 +6,7 @@ use alloy_eips::eip2124::ForkHash;
 use alloy_primitives::{U256, hex};
 use esker_evm::executor::named_precompiles;
 use esker_evm::rules::Rules;
-use esker_evm::types::SealedHeader;
+use esker_evm_state::types::SealedHeader;
 use esker_rpc::RpcError;
 use serde::Serialize;
 
@@ -92,7 +92,7 @@ fn fork(rules: &dyn Rules, genesis: &SealedHeader, passed: &[u64]) -> ForkReply 
 mod tests {
     use alloy_primitives::{B256, b256};
     use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
-    use esker_evm::types::Header;
+    use esker_evm_state::types::Header;
     use serde_json::{Value, json};
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, B256, U256};
 use alloy_trie::EMPTY_ROOT_HASH;
-use esker_evm::state::StateView;
+use esker_evm_state::state::StateView;
 use esker_rpc::{CallContext, RpcError};
 
 use crate::error::unreadable;

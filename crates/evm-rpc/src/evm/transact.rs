@@ -9,8 +9,8 @@ use esker_evm::accounts::{AccountManager, SenderLocks};
 use esker_evm::chain::Evm;
 use esker_evm::executor::ChainParams;
 use esker_evm::oracle::{FeeOracle, HistoryLimits, PriceOptionsConfig, SuggestedFees};
-use esker_evm::types::Transaction;
 use esker_evm::view::ChainEvents;
+use esker_evm_state::types::Transaction;
 use esker_primitives::clock::Clock;
 use esker_rpc::{MethodTable, RpcError, Service};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alloy_eips::eip2718::Encodable2718;
-use esker_evm::types::{SealedBlock, Transaction};
 use esker_evm::view::{TxLocation, ViewError};
+use esker_evm_state::types::{SealedBlock, Transaction};
 use esker_rpc::{RpcError, Service};
 
 use super::sender_nonce::by_sender_and_nonce;

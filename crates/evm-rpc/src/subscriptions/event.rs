@@ -7,7 +7,7 @@ use alloy_primitives::{B256, Log};
 use bytes::Bytes;
 use esker_evm::chain::AcceptedBlock;
 use esker_evm::pool::PooledTx;
-use esker_evm::types::{Receipt, SealedHeader, Transaction};
+use esker_evm_state::types::{Receipt, SealedHeader, Transaction};
 use serde::Serialize;
 
 use super::kind::{Kind, Source};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
-use esker_evm::types::{Header, Receipt, SealedBlock, SealedHeader};
+use esker_evm_state::types::{Header, Receipt, SealedBlock, SealedHeader};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_evm::types::SealedHeader;
+use esker_evm_state::types::SealedHeader;
 use serde::{Serialize, Serializer};
 
 use super::{Addr, Big, Hash, HexRef, Uint64};

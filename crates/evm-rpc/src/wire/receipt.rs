@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{B256, Log};
-use esker_evm::types::{Block, Receipt, SealedBlock};
+use esker_evm_state::types::{Block, Receipt, SealedBlock};
 use serde::{Serialize, Serializer};
 
 use super::transaction::effective_price;

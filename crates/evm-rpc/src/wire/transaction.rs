@@ -6,7 +6,7 @@ use alloy_consensus::Transaction as _;
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, U256};
 use esker_evm::pool::PooledTx;
-use esker_evm::types::{SealedBlock, Transaction};
+use esker_evm_state::types::{SealedBlock, Transaction};
 use serde::{Serialize, Serializer};
 
 use super::{Addr, Big, Hash, HexRef, Uint64};

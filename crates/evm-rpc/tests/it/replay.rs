@@ -1,9 +1,9 @@
 //! The recorded exchanges, as far as they read: the chain of each file is made anew, block by block.
 
 use alloy_primitives::hex;
-use esker_evm::blocks::History;
 use esker_evm::chain::PRUNED_WINDOW;
 use esker_evm_rpc::ProofWindow;
+use esker_evm_state::blocks::History;
 use serde_json::Value;
 
 use crate::golden::{self, Bindings, Exchange};

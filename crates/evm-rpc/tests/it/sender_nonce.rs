@@ -3,7 +3,7 @@
 use alloy_consensus::{TxLegacy, TypedTransaction};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 use esker_evm::accounts::{AccountManager, KeyRing, WELL_KNOWN_KEY, sign_transaction};
-use esker_evm::blocks::History;
+use esker_evm_state::blocks::History;
 use serde_json::{Value, json};
 
 use crate::world::{Setup, World};

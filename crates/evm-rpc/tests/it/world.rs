@@ -6,16 +6,16 @@ use alloy_eips::eip2718::Decodable2718;
 use esker_chain::{
     ChainContext, ChainMachine, ChainVm, FixedAliases, Machine, MachineConfig, ProposeCtx,
 };
-use esker_evm::blocks::History;
 use esker_evm::chain::{Evm, EvmConfig};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::{BlockExtension, NoExtension};
 use esker_evm::genesis::Genesis;
 use esker_evm::pool::PoolConfig;
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
-use esker_evm::types::{SealedHeader, Transaction};
 use esker_evm::view::ChainReader;
 use esker_evm_rpc::{Apis, ProofWindow, ReadConfig, Reads, evm};
+use esker_evm_state::blocks::History;
+use esker_evm_state::types::{SealedHeader, Transaction};
 use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
 use esker_rpc::Caller;

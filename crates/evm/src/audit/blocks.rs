@@ -2,18 +2,20 @@
 
 use alloy_primitives::{B256, Bloom};
 use esker_chain::audit::AuditSite;
+use esker_evm_state::blocks::tables::{
+    BLOCKS, DESTROYED, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP,
+};
+use esker_evm_state::logs::tables::{LOG_ROWS, LOG_SECTIONS};
+use esker_evm_state::logs::{SECTION, write_section};
+use esker_evm_state::state::StoredSlot;
+use esker_evm_state::types::{Block, Header, Receipt, block_bloom, ext_data_hash, receipts_root};
 use esker_storage::audit::{AuditError, compare_rows, shown};
 use esker_storage::{Draft, StorageError};
 
 use super::{Auditing, add};
-use crate::blocks::tables::{BLOCKS, DESTROYED, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP};
 use crate::chain::{ChainReadError, ChainView};
 use crate::executor::recover_sender;
 use crate::extension::{ExtBlock, ExtensionAudit};
-use crate::logs::tables::{LOG_ROWS, LOG_SECTIONS};
-use crate::logs::{SECTION, write_section};
-use crate::state::StoredSlot;
-use crate::types::{Block, Header, Receipt, block_bloom, ext_data_hash, receipts_root};
 
 /// Blocks between two reports of progress.
 const STEP: u64 = 64;

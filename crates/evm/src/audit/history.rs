@@ -5,19 +5,19 @@ use std::ops::ControlFlow;
 use alloy_primitives::B256;
 use alloy_trie::Nibbles;
 use esker_chain::audit::AuditSite;
+use esker_evm_state::blocks::tables::TIP;
+use esker_evm_state::state::tables::{
+    ACCOUNT_UNDO, ACCOUNTS, NODE_UNDO, PathKey, SLOT_UNDO, SLOTS, STORAGE_NODE_UNDO, UNDO_KEYS,
+};
+use esker_evm_state::state::{
+    AccountNodes, At, StateError, StateView, StorageNodes, StoredAccount, StoredSlot, UndoKeys,
+};
+use esker_evm_state::trie::{NodeSource, prove};
 use esker_storage::audit::{AuditError, shown};
 use esker_storage::{KeyCodec, KvRead, Table, ValueCodec};
 
 use super::{Auditing, damage_text};
-use crate::blocks::tables::TIP;
 use crate::chain::ChainView;
-use crate::state::tables::{
-    ACCOUNT_UNDO, ACCOUNTS, NODE_UNDO, PathKey, SLOT_UNDO, SLOTS, STORAGE_NODE_UNDO, UNDO_KEYS,
-};
-use crate::state::{
-    AccountNodes, At, StateError, StateView, StorageNodes, StoredAccount, StoredSlot, UndoKeys,
-};
-use crate::trie::{NodeSource, prove};
 
 /// Bytes of a stored key before the table's own.
 const HEAD: usize = 3;

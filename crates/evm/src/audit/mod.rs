@@ -11,14 +11,14 @@ mod trie;
 use alloy_primitives::U256;
 use esker_chain::ChainVm as _;
 use esker_chain::audit::{Audit, AuditSite, Ledger};
+use esker_evm_state::state::StateError;
+use esker_evm_state::trie::TrieError;
+use esker_evm_state::types::Header;
 use esker_storage::audit::{AuditError, Finding};
 use esker_storage::{Scope, StorageError};
 
 use crate::chain::Evm;
 use crate::pool::DROPPED;
-use crate::state::StateError;
-use crate::trie::TrieError;
-use crate::types::Header;
 
 impl Audit for Evm {
     fn audit(&self, site: &mut AuditSite<'_>) -> Result<Option<Ledger>, AuditError> {

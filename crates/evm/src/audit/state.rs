@@ -5,16 +5,16 @@ use std::ops::ControlFlow;
 use alloy_primitives::{B256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, HashBuilder, KECCAK_EMPTY, Nibbles};
 use esker_chain::audit::AuditSite;
+use esker_evm_state::state::tables::{ACCOUNTS, CODE, NODES, PREIMAGES, SLOTS, STORAGE_NODES};
+use esker_evm_state::state::{
+    AccountNodes, At, StateError, StateView, StorageNodes, StoredAccount, StoredSlot,
+};
+use esker_evm_state::types::{Account, Header};
 use esker_storage::audit::{AuditError, shown};
 use esker_storage::{KeyCodec, Table, ValueCodec};
 
 use super::trie::{Walked, walk};
 use super::{Auditing, add, damage_text};
-use crate::state::tables::{ACCOUNTS, CODE, NODES, PREIMAGES, SLOTS, STORAGE_NODES};
-use crate::state::{
-    AccountNodes, At, StateError, StateView, StorageNodes, StoredAccount, StoredSlot,
-};
-use crate::types::{Account, Header};
 
 /// Accounts between two reports of progress.
 const STEP: u64 = 256;

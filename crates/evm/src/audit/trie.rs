@@ -4,8 +4,7 @@ use alloy_primitives::{B256, keccak256};
 use alloy_rlp::Decodable;
 use alloy_trie::nodes::{RlpNode, TrieNode};
 use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
-
-use crate::trie::{NodeSource, TrieError};
+use esker_evm_state::trie::{NodeSource, TrieError};
 
 /// What a walk over a trie found.
 #[derive(Debug, Default)]

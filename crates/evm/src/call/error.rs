@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256};
+use esker_evm_state::state::StateError;
 use thiserror::Error;
 
 use super::CallOutcome;
 use crate::executor::{Stop, TxError};
-use crate::state::StateError;
 
 /// Why a call gave no result. The texts are the reference's.
 #[derive(Debug, Error)]

@@ -10,11 +10,12 @@ mod outcome;
 mod overrides;
 mod request;
 
+use esker_evm_state::state::StateView;
+
 use crate::executor::{
     BlockContext, BlockHashes, Bounds, ChainParams, EvmContext, Inspector, Message, Runner,
     StateOverlay, activate, interpreter,
 };
-use crate::state::StateView;
 
 pub use access_list::{AccessListOutcome, create_access_list};
 pub use error::{CallError, go_duration};

@@ -2,13 +2,15 @@
 
 use alloy_primitives::{B256, Bytes, U256};
 use esker_chain::ChainError;
+use esker_evm_state::state::StateError;
+use esker_evm_state::trie::TrieError;
+use esker_evm_state::types::{Block, Header, Transaction};
 use esker_storage::{Draft, WriteSet};
 
 use crate::executor::{BlockExecutor, Processed, TxError};
 use crate::extension::{ExtBlock, ExtError, ExtOutcome};
 use crate::pool::Pool;
 use crate::rules::{ChildTerms, FeeRuleError, block_gas_cost};
-use crate::types::{Block, Header, Transaction};
 use crate::verify::{BlockSite, VerifyError, assemble, child_executor};
 
 /// Most bytes of a block's transactions.
@@ -52,13 +54,21 @@ impl From<BuildError> for ChainError {
     fn from(error: BuildError) -> Self {
         match error {
             BuildError::Execution(TxError::State(error))
-            | BuildError::Extension(ExtError::State(error)) => error.into(),
+            | BuildError::Extension(ExtError::State(error)) => state_failed(error),
             BuildError::Invalid(error) => match error.internal() {
-                Ok(error) => error.into(),
+                Ok(error) => state_failed(error),
                 Err(error) => Self::Corrupted(BuildError::Invalid(Box::new(error)).to_string()),
             },
             other => Self::Corrupted(other.to_string()),
         }
+    }
+}
+
+/// A failure of the store stays one; everything else is damage.
+pub(super) fn state_failed(error: StateError) -> ChainError {
+    match error {
+        StateError::Storage(error) | StateError::Trie(TrieError::Storage(error)) => error.into(),
+        other => ChainError::Corrupted(other.to_string()),
     }
 }
 

@@ -3,10 +3,9 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use esker_evm_state::types::{Receipt, SealedBlock};
 use esker_primitives::sync::Mutex;
 use lru::LruCache;
-
-use crate::types::{Receipt, SealedBlock};
 
 /// Heights that are remembered.
 const HEIGHTS: NonZeroUsize = NonZeroUsize::new(32).expect("not zero");

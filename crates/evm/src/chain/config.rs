@@ -1,6 +1,7 @@
 //! Settings of an EVM chain.
 
-use crate::blocks::History;
+use esker_evm_state::blocks::History;
+
 use crate::pool::PoolConfig;
 
 /// When blocks are made.

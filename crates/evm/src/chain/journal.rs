@@ -4,10 +4,10 @@ use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::B256;
 use bytes::Bytes;
 use esker_chain::ChainVm as _;
+use esker_evm_state::types::Transaction;
 
 use super::{Evm, SubmitError};
 use crate::pool::{DropReason, PoolError};
-use crate::types::Transaction;
 
 /// What an entry begins with: an EVM transaction follows, or one of the extension.
 const EVM: u8 = 0;

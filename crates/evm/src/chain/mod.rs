@@ -54,7 +54,7 @@ pub enum SubmitError {
     Chain(#[from] ChainReadError),
     /// State can't be read.
     #[error(transparent)]
-    State(#[from] crate::state::StateError),
+    State(#[from] esker_evm_state::state::StateError),
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),

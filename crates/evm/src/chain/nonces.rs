@@ -1,9 +1,9 @@
 //! In which block an account used a nonce.
 
 use alloy_primitives::Address;
+use esker_evm_state::state::{StateError, StateView};
 
 use super::ChainView;
-use crate::state::{StateError, StateView};
 use crate::view::{NonceUse, ViewError};
 
 impl ChainView<'_> {

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
 use esker_chain::ChainVm;
+use esker_evm_state::logs::{LogBlocks, LogQuery};
+use esker_evm_state::state::At;
+use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
 use esker_primitives::Id;
 use tokio::sync::broadcast;
 
 use super::vm::Evm;
 use super::{AcceptedBlock, ChainReadError, ChainView};
-use crate::logs::{LogBlocks, LogQuery};
 use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx};
 use crate::rules::Rules;
-use crate::state::At;
-use crate::types::{Receipt, SealedBlock, SealedHeader};
 use crate::view::{
     BadBlock, ChainEvents, ChainReader, NonceUse, PoolReader, StateSnapshot, TxLocation, ViewError,
 };

@@ -2,14 +2,14 @@
 
 use alloy_primitives::B256;
 use alloy_rlp::{Decodable, Header as RlpHeader};
+use esker_evm_state::blocks::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
+use esker_evm_state::state::{At, StateError, StateView};
+use esker_evm_state::types::{Block, Header, Receipt};
 use esker_storage::{KvRead, Scope};
 
 use super::ChainReadError;
-use crate::blocks::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
 use crate::executor::BlockHashes;
 use crate::rules::Rules;
-use crate::state::{At, StateError, StateView};
-use crate::types::{Block, Header, Receipt};
 
 /// Blocks that BLOCKHASH looks back.
 const MAX_LOOK_BACK: u64 = 256;

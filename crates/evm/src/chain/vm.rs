@@ -12,31 +12,30 @@ use esker_chain::{
     BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, DropLog,
     ExecutedBlock, PoolFigures, Route,
 };
+use esker_evm_state::blocks::tables::DESTROYED;
+use esker_evm_state::blocks::{History, write_block};
+use esker_evm_state::logs::LogIndex;
+use esker_evm_state::state::{AccountChange, ApplyOptions, StateError, StoredSlot};
+use esker_evm_state::types::{Block, Header, Receipt, SealedBlock, SealedHeader, Transaction};
 use esker_primitives::Id;
 use esker_primitives::sync::{Mutex, RwLock};
 use esker_storage::{Draft, KvRead, WriteSet};
 use tokio::sync::broadcast;
 
-use super::builder::{BuildOutcome, fill};
+use super::builder::{BuildOutcome, fill, state_failed};
 use super::cache::BlockCache;
 use super::config::{BuildMode, EvmConfig};
 use super::genesis_source::GenesisSource;
 use super::view::{Ancestors, ChainView};
 use super::{ChainReadError, SubmitError};
 use crate::accounts::SenderLocks;
-use crate::blocks::tables::DESTROYED;
-use crate::blocks::{History, write_block};
 use crate::executor::{ChainParams, SenderError, recover_sender, recover_signer};
 use crate::extension::BlockExtension;
 use crate::genesis::Genesis;
-use crate::logs::LogIndex;
 use crate::pool::{
     AccountRead, AccountState, NewHead, NextBlock, Pool, PoolError, PooledTx, before_recovery,
     refuse_value,
 };
-use crate::state::{AccountChange, ApplyOptions, StateError, StoredSlot};
-use crate::trie::TrieError;
-use crate::types::{Block, Header, Receipt, SealedBlock, SealedHeader, Transaction};
 use crate::verify::{BlockSite, VerifyError, verify_block};
 use crate::view::BadBlock;
 
@@ -406,17 +405,6 @@ impl From<ChainReadError> for ChainError {
     }
 }
 
-impl From<StateError> for ChainError {
-    fn from(error: StateError) -> Self {
-        match error {
-            StateError::Storage(error) | StateError::Trie(TrieError::Storage(error)) => {
-                error.into()
-            }
-            other => Self::Corrupted(other.to_string()),
-        }
-    }
-}
-
 impl ChainVm for Evm {
     fn context(&self) -> &ChainContext {
         &self.context
@@ -531,7 +519,7 @@ impl ChainVm for Evm {
         });
         let processed = match verified.map_err(VerifyError::internal) {
             Ok(processed) => processed,
-            Err(Ok(error)) => return Err(ChainError::from(error).into()),
+            Err(Ok(error)) => return Err(state_failed(error).into()),
             Err(Err(error)) => {
                 let refused = invalid(&error);
                 self.remember_refused(block, bytes.len(), error.to_string());

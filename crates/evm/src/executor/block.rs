@@ -1,6 +1,8 @@
 //! The transactions of a block, one after the other.
 
 use alloy_primitives::{Address, B256, Bloom, Bytes, U256, address};
+use esker_evm_state::state::{AccountParts, StateChanges, StateError, StateView};
+use esker_evm_state::types::{Header, Receipt, Transaction, block_bloom, receipts_root};
 
 use super::check::WARP;
 use super::vm::{Bounds, ExecutionEnd, Runner};
@@ -9,8 +11,6 @@ use super::{
 };
 use crate::extension::ExtOutcome;
 use crate::rules::Phase;
-use crate::state::{AccountParts, StateChanges, StateError, StateView};
-use crate::types::{Header, Receipt, Transaction, block_bloom, receipts_root};
 
 /// Who makes the call at a block's start (EIP-4788).
 const SYSTEM: Address = address!("0xfffffffffffffffffffffffffffffffffffffffe");

@@ -1,10 +1,10 @@
 //! The block that code sees.
 
 use alloy_primitives::{Address, U256};
+use esker_evm_state::types::Header;
 
 use super::ChainParams;
 use crate::rules::{ChildTerms, FeeRuleError, Phase, PhaseRules};
-use crate::types::Header;
 
 /// What the instructions about the block answer, and which rules hold.
 #[derive(Clone, Debug, PartialEq, Eq)]

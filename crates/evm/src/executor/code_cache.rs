@@ -3,11 +3,10 @@
 use std::num::NonZeroUsize;
 
 use alloy_primitives::{B256, Bytes};
+use esker_evm_state::state::StateError;
 use esker_primitives::sync::Mutex;
 use lru::LruCache;
 use revm::bytecode::Bytecode;
-
-use crate::state::StateError;
 
 /// Contracts kept; each is at most 24 KiB of code and an eighth of that in jump targets.
 const MAX_CONTRACTS: NonZeroUsize = NonZeroUsize::new(2048).expect("not zero");

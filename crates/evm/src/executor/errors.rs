@@ -3,10 +3,10 @@
 use std::fmt;
 
 use alloy_primitives::{Address, B256, U256};
+use esker_evm_state::state::StateError;
 use thiserror::Error;
 
 use super::{SenderError, Stop};
-use crate::state::StateError;
 
 /// Why a transaction can't be part of a block, or a call not be run: nothing was executed. The texts are
 /// the reference's.

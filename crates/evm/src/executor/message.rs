@@ -3,8 +3,7 @@
 use alloy_consensus::Transaction as _;
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
-
-use crate::types::Transaction;
+use esker_evm_state::types::Transaction;
 
 /// A transaction without its signature.
 #[derive(Clone, Debug, PartialEq, Eq)]

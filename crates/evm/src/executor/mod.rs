@@ -1,4 +1,4 @@
-//! Running transactions: revm under the chain's own rules, over [`crate::state`].
+//! Running transactions: revm under the chain's own rules, over [`esker_evm_state::state`].
 //!
 //! - [`ChainParams`] and [`BlockContext`] say where code runs, [`StateOverlay`] on what.
 //! - [`BlockExecutor`] runs the transactions of a block one after the other, for who builds one and for who

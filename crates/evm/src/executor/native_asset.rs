@@ -5,6 +5,7 @@
 //! the address called counts as accessed afterwards, which in the reference it does not.
 
 use alloy_primitives::{Address, B256, Bytes, U256, address};
+use esker_evm_state::state::asset_slot;
 use revm::context::journaled_state::account::JournaledAccountTr;
 use revm::context_interface::JournalTr;
 use revm::context_interface::journaled_state::JournalCheckpoint;
@@ -22,7 +23,6 @@ use super::overlay::DatabaseError;
 use super::overlay::MULTI_COIN;
 use super::vm::EvmContext;
 use crate::rules::NativeAsset;
-use crate::state::asset_slot;
 
 /// Answers how much of an asset an account holds.
 pub(super) const NATIVE_ASSET_BALANCE: Address =

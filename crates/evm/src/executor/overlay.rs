@@ -7,13 +7,15 @@ use std::sync::Arc;
 use alloy_primitives::map::{AddressMap, AddressSet, B256Map, HashMap};
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
+use esker_evm_state::state::{
+    AccountChange, AccountParts, StateChanges, StateError, StateView, asset_slot,
+};
 use revm::bytecode::Bytecode;
 use revm::database_interface::{DBErrorMarker, Database};
 use revm::state::{AccountExtension, AccountInfo, EvmState};
 use thiserror::Error;
 
 use super::CodeCache;
-use crate::state::{AccountChange, AccountParts, StateChanges, StateError, StateView, asset_slot};
 
 /// A [`StateError`] in revm's hands. revm asks errors for a trait of its own, which a type from below can't have.
 #[derive(Debug, Error)]

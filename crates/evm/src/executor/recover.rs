@@ -2,10 +2,9 @@
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Signature};
+use esker_evm_state::types::Transaction;
 use esker_primitives::keys;
 use thiserror::Error;
-
-use crate::types::Transaction;
 
 /// Why the sender of a transaction can't be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -4,6 +4,7 @@ use std::fmt;
 
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, Bytes, Log, TxKind, U256};
+use esker_evm_state::state::StateError;
 use revm::context::{BlockEnv, CfgEnv, Context, Evm, Journal, LocalContext, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::context_interface::context::ContextError;
@@ -21,7 +22,6 @@ use super::overlay::DatabaseError;
 use super::precompiles::{MovedPrecompiles, Precompiles};
 use super::{BlockContext, ChainParams, Message, StateOverlay, TxError, VmError, instructions};
 use crate::rules::{Instructions, NativeAsset};
-use crate::state::StateError;
 
 pub use revm::Inspector;
 pub use revm::bytecode::opcode;

@@ -11,15 +11,15 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B64, B256, Bloom, Bytes, U256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
+use esker_evm_state::state::{
+    AccountChange, AccountParts, ApplyOptions, BlockState, StateChanges, StateError, asset_slot,
+};
+use esker_evm_state::types::{Block, EMPTY_OMMERS_HASH, Header};
 use esker_storage::{KvRead, KvStore, KvWrite, MemoryStore, Scope};
 use thiserror::Error;
 
 use crate::executor::{WARP, WARP_CODE};
 use crate::rules::{Phase, Rules};
-use crate::state::{
-    AccountChange, AccountParts, ApplyOptions, BlockState, StateChanges, StateError, asset_slot,
-};
-use crate::types::{Block, EMPTY_OMMERS_HASH, Header};
 
 pub use config::{ChainConfig, check_schedule};
 pub use json::{FORK_NAMES, GenesisConfig};

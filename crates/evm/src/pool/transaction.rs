@@ -5,8 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::Transaction as _;
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, U256, U512};
-
-use crate::types::Transaction;
+use esker_evm_state::types::Transaction;
 
 /// Bytes of one slot: what the pool's limits count.
 const SLOT_SIZE: usize = 32 * 1024;

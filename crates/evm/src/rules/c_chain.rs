@@ -2,13 +2,13 @@
 
 use alloy_primitives::{Address, B256, Bytes, U256, address, hex};
 use alloy_rlp::Encodable;
+use esker_evm_state::types::{Account, AccountCodec, Block, Header};
 use thiserror::Error;
 
 use super::fortuna::{CapacityError, GasState, STATE_BYTES};
 use super::phase::{Instructions, Phase, PhaseRules};
 use super::window::{INITIAL_BASE_FEE, Parent, WINDOW_BYTES, Window, child_fee};
 use super::{BlockGasCost, ForkSchedule, block_gas_cost};
-use crate::types::{Account, AccountCodec, Block, Header};
 
 /// Who gets all fees: an address that nobody has a key of.
 pub const BLACKHOLE: Address = address!("0x0100000000000000000000000000000000000000");

@@ -2,15 +2,15 @@
 
 use alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930, TxLegacy};
 use alloy_primitives::{B64, B256, Bytes, Signature, U256};
+use esker_evm_state::types::{
+    Block, EMPTY_OMMERS_HASH, Header, Receipt, Transaction, block_bloom, ext_data_hash,
+    receipts_root,
+};
 
 use super::{HeaderOverrides, SimulateError};
 use crate::call::CallRequest;
 use crate::executor::{BlockContext, Message};
 use crate::rules::{ChildTerms, Instructions, Rules};
-use crate::types::{
-    Block, EMPTY_OMMERS_HASH, Header, Receipt, Transaction, block_bloom, ext_data_hash,
-    receipts_root,
-};
 
 /// What the calls of a block came to.
 pub(super) struct Parts<'a> {

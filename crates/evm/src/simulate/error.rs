@@ -1,12 +1,12 @@
 //! Why a simulation gave no result.
 
 use alloy_primitives::Address;
+use esker_evm_state::state::StateError;
 use thiserror::Error;
 
 use crate::call::CallError;
 use crate::executor::TxError;
 use crate::rules::FeeRuleError;
-use crate::state::StateError;
 
 /// Why a simulation gave no result. Texts and codes are those of the standard's test suite.
 #[derive(Debug, Error)]

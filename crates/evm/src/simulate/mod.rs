@@ -18,11 +18,11 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
+use esker_evm_state::state::{StateError, StateView};
+use esker_evm_state::types::{SealedBlock, SealedHeader};
 
 use crate::call::{CallLimits, CallOutcome, CallRequest};
 use crate::executor::{BlockHashes, ChainParams, StateOverlay};
-use crate::state::{StateError, StateView};
-use crate::types::{SealedBlock, SealedHeader};
 
 pub use error::SimulateError;
 pub use overrides::{HeaderOverrides, SimulatedState};

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
+use esker_evm_state::state::StateTries;
+use esker_evm_state::types::{Header, Receipt, SealedBlock, Transaction};
 
 use super::assemble::{Parts, assemble, unsigned};
 use super::sequence::PlacedBlock;
@@ -16,8 +18,6 @@ use crate::executor::{
     BlockContext, Message, Origin, Runner, StateOverlay, TxError, activate, begin_block,
 };
 use crate::rules::ChildTerms;
-use crate::state::StateTries;
-use crate::types::{Header, Receipt, SealedBlock, Transaction};
 
 /// A simulation between two blocks.
 pub(super) struct Simulation<'s, 'a> {

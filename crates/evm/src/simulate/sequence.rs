@@ -1,10 +1,10 @@
 //! Numbers and times of simulated blocks.
 
 use alloy_primitives::U256;
+use esker_evm_state::types::SealedHeader;
 
 use super::{BlockRequest, MAX_BLOCKS, SimulateError};
 use crate::rules::TARGET_BLOCK_RATE_S;
-use crate::types::SealedHeader;
 
 /// A block whose place is known.
 #[derive(Debug)]

@@ -1,13 +1,13 @@
 //! The final form of a block that this node makes.
 
 use alloy_primitives::{B64, B256, Bytes, U256};
+use esker_evm_state::state::{At, StateView};
+use esker_evm_state::types::{Block, EMPTY_OMMERS_HASH, Header, Transaction, ext_data_hash};
 use esker_storage::WriteSet;
 
 use super::{BlockSite, VerifyError, check_block_fee};
 use crate::executor::{BlockContext, BlockExecutor, Processed, TxError};
 use crate::rules::{ChildTerms, Instructions};
-use crate::state::{At, StateView};
-use crate::types::{Block, EMPTY_OMMERS_HASH, Header, Transaction, ext_data_hash};
 
 /// Begins a block at `time` (Unix s) on a site, to be filled with transactions. `terms` are those of the
 /// same time.

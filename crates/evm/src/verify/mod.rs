@@ -9,6 +9,8 @@ mod error;
 mod syntactic;
 
 use alloy_primitives::{Address, B256, Bytes};
+use esker_evm_state::state::{ApplyOptions, At, BlockState, StateView};
+use esker_evm_state::types::{Block, Header};
 use esker_storage::{Draft, KvRead, Scope, WriteSet};
 
 use crate::executor::{
@@ -16,8 +18,6 @@ use crate::executor::{
 };
 use crate::extension::{BlockExtension, ExtBlock, ExtSummary};
 use crate::rules::{ChildTerms, FeeRuleError};
-use crate::state::{ApplyOptions, At, BlockState, StateView};
-use crate::types::{Block, Header};
 
 pub use assemble::{assemble, child_executor};
 pub use error::{SyntacticError, VerifyError};

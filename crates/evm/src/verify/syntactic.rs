@@ -2,11 +2,11 @@
 //! reference's order.
 
 use alloy_primitives::{B64, B256, U256, keccak256};
+use esker_evm_state::types::{Block, Header, ext_data_hash};
 
 use super::SyntacticError;
 use crate::extension::ExtSummary;
 use crate::rules::{Instructions, Phase, PhaseRules, Rules};
-use crate::types::{Block, Header, ext_data_hash};
 
 /// How far ahead of the clock a block may be, s.
 pub const MAX_FUTURE_S: u64 = 10;

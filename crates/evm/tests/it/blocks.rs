@@ -8,8 +8,8 @@ use esker_evm::executor::Processed;
 use esker_evm::extension::{ExtOutcome, NoExtension};
 use esker_evm::genesis::Genesis;
 use esker_evm::rules::{ForkSchedule, Phase, UNSCHEDULED};
-use esker_evm::types::{Block, Transaction};
 use esker_evm::verify::{VerifyError, assemble, child_executor};
+use esker_evm_state::types::{Block, Transaction};
 use esker_storage::WriteSet;
 
 use crate::ledger::{Ledger, params};

@@ -13,9 +13,9 @@ use esker_evm::call::{
 };
 use esker_evm::executor::BlockContext;
 use esker_evm::extension::{ExtOutcome, NoExtension};
-use esker_evm::state::{At, StateView};
-use esker_evm::types::{Receipt, Transaction};
 use esker_evm::verify::{assemble, child_executor};
+use esker_evm_state::state::{At, StateView};
+use esker_evm_state::types::{Receipt, Transaction};
 use esker_storage::WriteSet;
 use regex_lite::Regex;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use alloy_primitives::U256;
 use esker_evm::rules::window::{Parent, Window, child_fee};
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule, Phase, Rules, block_gas_cost};
-use esker_evm::types::Block;
+use esker_evm_state::types::Block;
 use serde_json::Value;
 
 use crate::vectors::{of_kind, recorded};

@@ -3,8 +3,8 @@
 use alloy_primitives::{Address, B256, U256, hex};
 use esker_evm::genesis::{ChainConfig, Genesis, GenesisError, check_schedule};
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule, Phase, UNSCHEDULED};
-use esker_evm::state::{At, StateView};
-use esker_evm::types::Block;
+use esker_evm_state::state::{At, StateView};
+use esker_evm_state::types::Block;
 use esker_storage::{KvStore, MemoryStore, WriteSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -7,9 +7,9 @@ use esker_evm::executor::{BlockHashes, ChainParams, CodeCache, Processed};
 use esker_evm::extension::BlockExtension;
 use esker_evm::genesis::Genesis;
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
-use esker_evm::state::{ApplyOptions, At, StateError, StateView};
-use esker_evm::types::{Block, Header};
 use esker_evm::verify::{BlockSite, VerifyError, verify_block};
+use esker_evm_state::state::{ApplyOptions, At, StateError, StateView};
+use esker_evm_state::types::{Block, Header};
 use esker_storage::{KvRead, KvStore, MemoryStore, Scope, WriteSet};
 
 pub(crate) const SCOPE: Scope = Scope(3);

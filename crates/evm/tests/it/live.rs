@@ -8,15 +8,15 @@ use esker_chain::{
     BuildContext, Built, Bundle, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine,
     MachineConfig, ProposeCtx, Verdict,
 };
-use esker_evm::blocks::History;
 use esker_evm::chain::{BuildMode, Evm, EvmConfig};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::NoExtension;
 use esker_evm::genesis::Genesis;
-use esker_evm::logs::{LogQuery, SECTION};
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
-use esker_evm::types::{SealedBlock, Transaction};
 use esker_evm::view::{ChainEvents, ChainReader};
+use esker_evm_state::blocks::History;
+use esker_evm_state::logs::{LogQuery, SECTION};
+use esker_evm_state::types::{SealedBlock, Transaction};
 use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
 use esker_primitives::keys::PrivateKey;
@@ -292,7 +292,7 @@ async fn a_recorded_chain_is_verified_block_by_block() {
     let world = world(EvmConfig::default(), FeeOverrides::default());
     let mut accepted = 0;
     for bytes in recorded("C") {
-        let block = esker_evm::types::Block::parse(&bytes).unwrap();
+        let block = esker_evm_state::types::Block::parse(&bytes).unwrap();
         let (height, parent) = world.machine.last_final();
         let blocks = vec![(Id::sha256(b"C"), bytes.into())];
         let timestamp_ms = START_MS;

@@ -9,7 +9,7 @@ use esker_evm::oracle::{
     OracleConfig, PaidFee, PriceOption, PriceOptionsConfig, fee_history, price_options,
 };
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule, INITIALLY_ACTIVE, Rules};
-use esker_evm::types::{Header, SealedHeader};
+use esker_evm_state::types::{Header, SealedHeader};
 use proptest::prelude::*;
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_evm::executor::{NoHashes, StateOverlay};
 use esker_evm::genesis::{Genesis, GenesisAccount};
 use esker_evm::rules::ForkSchedule;
-use esker_evm::state::{At, StateTries, StateView};
+use esker_evm_state::state::{At, StateTries, StateView};
 use esker_storage::KvStore;
 use proptest::prelude::*;
 

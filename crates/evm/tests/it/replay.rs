@@ -1,7 +1,7 @@
 //! A whole chain recorded on the reference: every block is valid here, and each altered one is refused.
 
-use esker_evm::types::Block;
 use esker_evm::verify::VerifyError;
+use esker_evm_state::types::Block;
 use serde_json::Value;
 
 use crate::atomic::Recorded;

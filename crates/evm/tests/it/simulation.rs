@@ -8,8 +8,10 @@ use esker_evm::executor::NoHashes;
 use esker_evm::simulate::{
     BlockRequest, SimulatedState, SimulationOptions, SimulationSite, simulate,
 };
-use esker_evm::state::{AccountChange, AccountParts, At, StateChanges, StateTries, StateView};
-use esker_evm::types::SealedHeader;
+use esker_evm_state::state::{
+    AccountChange, AccountParts, At, StateChanges, StateTries, StateView,
+};
+use esker_evm_state::types::SealedHeader;
 use esker_storage::{Entry, KvRead, StorageResult, Visitor};
 
 use crate::ledger::{Ledger, SCOPE};

@@ -2,7 +2,7 @@
 
 use alloy_primitives::Address;
 use esker_evm::accounts::address_of_key;
-use esker_evm::state::StateError;
+use esker_evm_state::state::StateError;
 use esker_primitives::ids::{AssetId, ChainId, ShortId};
 use esker_primitives::keys::PrivateKey;
 use esker_utxo::{OutputOwners, TransferOutput, TransferableOutput};

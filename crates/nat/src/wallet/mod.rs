@@ -8,7 +8,7 @@ mod import;
 
 use alloy_primitives::U256;
 use esker_chain::ChainContext;
-use esker_evm::state::StateError;
+use esker_evm_state::state::StateError;
 use esker_primitives::ids::{AssetId, ChainId};
 
 pub use export::{Holding, Payer, export};

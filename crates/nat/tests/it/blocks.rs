@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, U256};
 use esker_chain::{Bundle, ChainMachine, Verdict};
-use esker_evm::types::{Block, ext_data_hash};
+use esker_evm_state::types::{Block, ext_data_hash};
 use esker_nat::money::Wei;
 use esker_nat::pool::PoolStatus;
 use esker_nat::txs::{

@@ -9,7 +9,7 @@ use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_primitives::{Address, Bytes, Signature, TxKind, U256};
 use esker_chain::audit::{Audit, AuditSite, Exchange, Ledger, Scratch, audit_bundles};
 use esker_chain::{ChainMachine as _, ChainVm};
-use esker_evm::types::Transaction;
+use esker_evm_state::types::Transaction;
 use esker_primitives::codec::Decode as _;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::network::LOCAL_ID;

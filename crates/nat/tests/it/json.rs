@@ -1,7 +1,7 @@
 //! Transactions as clients see them.
 
 use esker_evm::extension::ExtDataView;
-use esker_evm::types::Block;
+use esker_evm_state::types::Block;
 use esker_nat::AtomicExtension;
 use esker_nat::json::shown;
 use esker_nat::txs::{AtomicCredential, AtomicTx, UnsignedAtomicTx, UnsignedExport};

@@ -2,7 +2,7 @@
 //! accepted, and leaves what the reference's left; each altered block is refused and changes nothing.
 
 use esker_chain::ChainVm;
-use esker_evm::types::Block;
+use esker_evm_state::types::Block;
 use esker_nat::AtomicStatus;
 use esker_nat::txs::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data};
 use serde_json::Value;

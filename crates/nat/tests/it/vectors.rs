@@ -165,7 +165,7 @@ fn ext_data() {
         let data = bytes(&expected["extData"]);
         assert_eq!(encode_ext_data(&txs), data, "{name}");
         assert_eq!(decode_ext_data(&data, ExtDataForm::Batch).unwrap(), txs, "{name}");
-        let hash = esker_evm::types::ext_data_hash(&data);
+        let hash = esker_evm_state::types::ext_data_hash(&data);
         assert_eq!(format!("{hash:#x}"), expected["extDataHash"], "{name}");
         let gas: u64 = txs.iter().map(AtomicTx::gas).sum();
         assert_eq!(expected["extDataGasUsed"], gas, "{name}");

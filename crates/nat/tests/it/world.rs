@@ -15,7 +15,7 @@ use esker_evm::chain::{Evm, EvmConfig};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::genesis::Genesis as EvmGenesis;
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
-use esker_evm::types::Transaction;
+use esker_evm_state::types::Transaction;
 use esker_nat::txs::{
     AtomicTx, EvmInput, EvmOutput, UnsignedAtomicTx, UnsignedExport, UnsignedImport,
 };

@@ -6,7 +6,6 @@ use std::time::Duration;
 use alloy_primitives::{B256, U256};
 use esker_chain::{ChainContext, ChainError, Route};
 use esker_evm::accounts::{AccountManager, KeyRing, NoAccounts};
-use esker_evm::blocks::History;
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, GenesisSource, PRUNED_WINDOW};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::{BlockExtension, ExtDataView, NoExtension};
@@ -21,6 +20,7 @@ use esker_evm_rpc::subscriptions::Subscriptions;
 use esker_evm_rpc::{
     Api, Apis, DevelopmentNode, ProofWindow, ReadConfig, Reads, development_methods,
 };
+use esker_evm_state::blocks::History;
 use esker_keystore::Keystore;
 use esker_nat::service::NatService;
 use esker_nat::{AtomicExtension, Nat};

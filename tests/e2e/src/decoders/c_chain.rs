@@ -5,9 +5,9 @@ use alloy_rlp::Decodable;
 use esker_evm::accounts::TypedData;
 use esker_evm::genesis::Genesis;
 use esker_evm::rules::{CChainRules, FeeOverrides};
-use esker_evm::state::ApplyOptions;
-use esker_evm::types::{Block, Header};
 use esker_evm_rpc::evm::decode_transaction;
+use esker_evm_state::state::ApplyOptions;
+use esker_evm_state::types::{Block, Header};
 use esker_storage::{Scope, WriteSet};
 
 use super::primitives::told;

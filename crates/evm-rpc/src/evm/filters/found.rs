@@ -1,7 +1,7 @@
 //! Logs that were found.
 
 use alloy_primitives::{B256, Log};
-use esker_evm::types::{Receipt, SealedBlock};
+use esker_evm_state::types::{Receipt, SealedBlock};
 use serde::{Serialize, Serializer};
 
 use crate::wire::{LogMatcher, LogReply};

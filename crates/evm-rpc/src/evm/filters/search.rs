@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use esker_evm::logs::LogQuery;
 use esker_evm::view::ViewError;
+use esker_evm_state::logs::LogQuery;
 use esker_rpc::{CallContext, RpcError};
 use serde::Serialize;
 

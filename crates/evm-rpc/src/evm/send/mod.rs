@@ -14,7 +14,7 @@ mod raw_tests;
 use alloy_consensus::SignableTransaction;
 use alloy_primitives::{Address, B256, U256};
 use esker_evm::accounts::{AccountError, sign_transaction, text_hash};
-use esker_evm::types::Transaction;
+use esker_evm_state::types::Transaction;
 use esker_rpc::{CallContext, MethodTable, RpcError};
 
 use self::fee_cap::check_fee;

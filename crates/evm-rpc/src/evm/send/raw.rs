@@ -4,7 +4,7 @@ use alloy_consensus::{Signed, TxEip1559, TxEip2930, TxLegacy};
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, U512, keccak256};
 use alloy_rlp::{Encodable, Header};
-use esker_evm::types::Transaction;
+use esker_evm_state::types::Transaction;
 
 use super::rlp::{self, Fields, RlpError};
 

@@ -4,7 +4,7 @@ use alloy_consensus::{Signed, TxEip1559, TxEip2930, TxLegacy};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, hex};
-use esker_evm::types::Transaction;
+use esker_evm_state::types::Transaction;
 use proptest::prelude::*;
 
 use super::decode_transaction;

@@ -5,7 +5,7 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{B256, Bytes, TxKind, U256, keccak256};
 use alloy_rlp::{Encodable, Header};
-use esker_evm::types::Transaction;
+use esker_evm_state::types::Transaction;
 use serde::{Serialize, Serializer};
 
 use super::raw::RawTxError;

@@ -9,9 +9,9 @@ use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, address};
 use esker_chain::Dropped;
 use esker_evm::pool::{AccountContent, Content, PooledTx};
-use esker_evm::types::Transaction;
 use esker_evm::view::{PoolReader, ViewError};
 use esker_evm_rpc::evm::TransactConfig;
+use esker_evm_state::types::Transaction;
 use serde_json::{Value, json};
 
 use super::world::World;

@@ -7,6 +7,7 @@ mod texts;
 mod warp;
 
 use alloy_primitives::{Bytes, U256};
+use esker_evm_state::state::asset_slot;
 use revm::database_interface::Database;
 use revm::handler::PrecompileProvider;
 use revm::interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult};
@@ -22,7 +23,6 @@ use super::native_asset::{NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL};
 use super::vm::{EvmContext, Stop};
 use crate::executor::overlay::DatabaseError;
 use crate::rules::{BLACKHOLE, NativeAsset, PhaseRules};
-use crate::state::asset_slot;
 
 use modexp::TooLong;
 

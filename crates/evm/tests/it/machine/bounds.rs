@@ -11,7 +11,7 @@ use esker_evm::call::{
 use esker_evm::executor::{Bounds, Stop};
 use esker_evm::genesis::GenesisAccount;
 use esker_evm::rules::Phase;
-use esker_evm::state::tables;
+use esker_evm_state::state::tables;
 use esker_storage::{Entry, KvRead, KvStore, StorageError, StorageResult, Visitor};
 
 use super::{CODE, Lab, SCOPE, odd, push, until};

@@ -19,8 +19,8 @@ use esker_evm::call::{
 use esker_evm::executor::{BlockContext, BlockExecutor, ChainParams, NoHashes, TxError};
 use esker_evm::genesis::{Genesis, GenesisAccount};
 use esker_evm::rules::{ForkSchedule, Phase, UNSCHEDULED};
-use esker_evm::state::{At, BlockState, StateView};
-use esker_evm::types::{Header, Receipt, Transaction};
+use esker_evm_state::state::{At, BlockState, StateView};
+use esker_evm_state::types::{Header, Receipt, Transaction};
 use esker_storage::{KvRead, KvStore, MemoryStore, WriteSet};
 
 use crate::ledger::{SCOPE, params};

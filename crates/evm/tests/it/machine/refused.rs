@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, Signature, TxKind, U256, address};
 use esker_evm::executor::{WARP, is_prohibited, recover_sender};
 use esker_evm::genesis::GenesisAccount;
 use esker_evm::rules::{BLACKHOLE, Phase};
-use esker_evm::types::Transaction;
+use esker_evm_state::types::Transaction;
 
 use super::{ALICE, CODE, Lab, PRICE, legacy, until};
 

@@ -6,7 +6,7 @@ use esker_evm::call::{
 };
 use esker_evm::genesis::GenesisAccount;
 use esker_evm::rules::Phase;
-use esker_evm::state::StateView;
+use esker_evm_state::state::StateView;
 
 use super::{CODE, Lab, odd, push, returning, until, word_of};
 

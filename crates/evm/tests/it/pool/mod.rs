@@ -11,7 +11,7 @@ use esker_evm::pool::{
     AccountRead, AccountState, NewHead, NextBlock, Pool, PoolConfig, PooledTx, before_recovery,
 };
 use esker_evm::rules::Phase;
-use esker_evm::types::Transaction;
+use esker_evm_state::types::Transaction;
 
 const GWEI: u128 = 1_000_000_000;
 

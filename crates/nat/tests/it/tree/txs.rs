@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use alloy_primitives::Address;
 use esker_chain::Bundle;
-use esker_evm::types::{Block as EvmBlock, Transaction};
+use esker_evm_state::types::{Block as EvmBlock, Transaction};
 use esker_nat::AtomicStatus;
 use esker_nat::txs::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data};
 use esker_primitives::ids::Id;

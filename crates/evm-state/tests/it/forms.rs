@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use alloy_primitives::{B256, keccak256};
-use esker_evm::types::{Block, EMPTY_EXT_DATA_HASH, ext_data_hash};
+use esker_evm_state::types::{Block, EMPTY_EXT_DATA_HASH, ext_data_hash};
 use proptest::prelude::*;
 
 use crate::vectors::{of_kind, recorded};

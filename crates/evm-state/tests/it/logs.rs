@@ -1,7 +1,7 @@
 //! Which blocks may hold a log: sections against looking at every bloom.
 
 use alloy_primitives::{Address, B256, Bloom, BloomInput};
-use esker_evm::logs::{LogIndex, LogQuery, Row, SECTION};
+use esker_evm_state::logs::{LogIndex, LogQuery, Row, SECTION};
 use esker_storage::{KvRead, Scope, StorageError, Store, ValueCodec, WriteSet};
 use proptest::prelude::*;
 

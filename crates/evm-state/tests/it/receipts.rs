@@ -1,7 +1,7 @@
 //! Receipts: their row in the store.
 
 use alloy_primitives::{Address, B256, Log, LogData};
-use esker_evm::types::{Receipt, StoredReceipts};
+use esker_evm_state::types::{Receipt, StoredReceipts};
 use esker_storage::ValueCodec;
 use proptest::prelude::*;
 

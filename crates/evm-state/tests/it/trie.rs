@@ -7,7 +7,7 @@ use std::sync::Arc;
 use alloy_primitives::{B256, keccak256};
 use alloy_trie::proof::verify_proof;
 use alloy_trie::{EMPTY_ROOT_HASH, HashBuilder, Nibbles};
-use esker_evm::trie::{NodeSource, TrieError, TrieUpdate, prove};
+use esker_evm_state::trie::{NodeSource, TrieError, TrieUpdate, prove};
 use eth_trie::{EthTrie, MemoryDB, Trie};
 use proptest::prelude::*;
 

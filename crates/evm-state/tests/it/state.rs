@@ -3,20 +3,26 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use alloy_rlp::Encodable as _;
 use alloy_trie::{EMPTY_ROOT_HASH, HashBuilder, KECCAK_EMPTY, Nibbles};
-use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
-use esker_evm::state::{
+use esker_evm_state::state::{
     AccountChange, AccountParts, ApplyOptions, At, BlockState, StateChanges, StateTries, StateView,
     prune, tables,
 };
-use esker_evm::types::{Account, AccountCodec as _};
+use esker_evm_state::types::{Account, AccountCodec};
 use esker_storage::{KvRead, KvStore, MemoryStore, Overlay, Scope, WriteSet};
 use proptest::prelude::*;
 
 const SCOPE: Scope = Scope(3);
 
-fn rules() -> CChainRules {
-    CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default())
+/// Leaves of all five fields.
+#[derive(Debug)]
+struct FiveFields;
+
+impl AccountCodec for FiveFields {
+    fn encode_account(&self, account: &Account, out: &mut Vec<u8>) {
+        account.encode(out);
+    }
 }
 
 /// Accounts with their storage, as a map.
@@ -62,7 +68,7 @@ impl Model {
     fn root(&self) -> B256 {
         let leaf = |address: &Address| {
             let mut leaf = Vec::new();
-            rules().encode_account(&self.account(address).unwrap(), &mut leaf);
+            FiveFields.encode_account(&self.account(address).unwrap(), &mut leaf);
             (keccak256(address), leaf)
         };
         root_of(self.0.keys().map(leaf).collect())
@@ -80,8 +86,8 @@ fn root_of(leaves: BTreeMap<B256, Vec<u8>>) -> B256 {
 fn write(reader: &dyn KvRead, root: B256, height: u64, changes: &StateChanges) -> (B256, WriteSet) {
     let mut out = WriteSet::default();
     let options = ApplyOptions { preimages: true };
-    let rules = rules();
-    let state = BlockState { codec: &rules, below: reader, scope: SCOPE, root, height, options };
+    let state =
+        BlockState { codec: &FiveFields, below: reader, scope: SCOPE, root, height, options };
     (state.apply(changes, &mut out).unwrap(), out)
 }
 
@@ -162,8 +168,7 @@ proptest! {
         // What blocks would lead to is computed from the state before them, however old.
         for (base, (_, root)) in history.iter().enumerate() {
             let view = StateView::new(&reader, SCOPE, At::Height(base as u64));
-            let rules = rules();
-            let mut tries = StateTries::new(&rules, view, *root);
+            let mut tries = StateTries::new(&FiveFields, view, *root);
             for (changes, (_, root)) in blocks.iter().zip(&history).skip(base + 1) {
                 prop_assert_eq!(tries.apply(changes).unwrap(), *root);
             }
