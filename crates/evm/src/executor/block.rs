@@ -5,9 +5,9 @@ use esker_evm_state::state::{AccountParts, StateChanges, StateError, StateView};
 use esker_evm_state::types::{Header, Receipt, Transaction, block_bloom, receipts_root};
 
 use super::check::WARP;
-use super::vm::{Bounds, ExecutionEnd, Runner};
+use super::vm::{ExecutionEnd, Runner};
 use super::{
-    BlockContext, BlockHashes, ChainParams, Message, StateOverlay, TxError, recover_sender,
+    BlockContext, BlockHashes, Bounds, ChainParams, Message, StateOverlay, TxError, recover_sender,
 };
 use crate::extension::ExtOutcome;
 use crate::rules::Phase;

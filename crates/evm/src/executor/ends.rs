@@ -7,8 +7,8 @@ use revm::interpreter::interpreter_types::{Jumps, LegacyBytecode, RuntimeFlag};
 use revm::primitives::hardfork::SpecId;
 
 use super::VmError;
+use super::env::ChainEnv;
 use super::opcodes::{is_defined, stack_bounds};
-use super::vm::ChainEnv;
 
 /// How the outermost frame ended; `frame` is there if it ran. `None`: well.
 pub(super) fn end_of(

@@ -4,10 +4,13 @@
 use std::marker::PhantomData;
 
 use alloy_primitives::{Bytes, U256};
+use revm::Inspector;
+use revm::context::Evm;
 use revm::context::journaled_state::account::JournaledAccountTr;
 use revm::context_interface::context::take_error;
 use revm::context_interface::result::{EVMError, HaltReason};
 use revm::context_interface::{ContextTr, JournalTr};
+use revm::handler::instructions::EthInstructions;
 use revm::handler::{EthFrame, EvmTr, FrameResult, Handler, ItemOrResult};
 use revm::inspector::{InspectorEvmTr, InspectorHandler};
 use revm::interpreter::interpreter::EthInterpreter;
@@ -17,10 +20,20 @@ use revm::interpreter::{
 };
 
 use super::ends::end_of;
+use super::env::{ChainEnv, EvmContext};
 use super::native_asset::{self, Begun, OpenAssetCall};
 use super::overlay::DatabaseError;
-use super::vm::{ChainEnv, EvmContext, Inspector, Machine};
+use super::precompiles::Precompiles;
 use super::{VmError, is_prohibited};
+
+/// revm's parts as they are put together here.
+pub(super) type Machine<'a, I> = Evm<
+    EvmContext<'a>,
+    I,
+    EthInstructions<EthInterpreter, EvmContext<'a>>,
+    Precompiles,
+    EthFrame<EthInterpreter>,
+>;
 
 /// The steps of a transaction. What Ethereum checks first is checked before ([`super::check`]).
 pub(super) struct ChainHandler<'a, I>(PhantomData<Machine<'a, I>>);

@@ -12,9 +12,11 @@
 pub(crate) mod abi;
 mod block;
 mod block_context;
+mod bounds;
 mod check;
 mod code_cache;
 mod ends;
+mod env;
 mod errors;
 mod handler;
 mod instructions;
@@ -26,23 +28,23 @@ mod overlay;
 mod params;
 mod precompiles;
 mod recover;
+mod storage;
 mod vm;
 
 pub(crate) use block::{WARP_CODE, activate, begin_block};
+pub(crate) use env::nonce_of;
 pub(crate) use precompiles::MovedPrecompiles;
-pub(crate) use vm::nonce_of;
 
 pub use block::{BlockExecutor, Processed};
 pub use block_context::BlockContext;
+pub use bounds::{Bounds, Stop, StopCheck};
 pub use check::{MAX_INIT_CODE, WARP, has_warp_predicate, intrinsic_gas};
 pub use code_cache::CodeCache;
+pub use env::{ChainEnv, EvmContext};
 pub use errors::{TxError, VmError};
 pub use message::{Message, Origin};
 pub use overlay::{BlockHashes, Checkpoint, NoHashes, StateOverlay};
 pub use params::{ChainParams, is_prohibited};
 pub use precompiles::named_precompiles;
 pub use recover::{SenderError, recover_sender, recover_signer};
-pub use vm::{
-    Bounds, ChainEnv, EvmContext, ExecutionEnd, Inspector, Runner, Stop, StopCheck, inspector,
-    interpreter, opcode,
-};
+pub use vm::{ExecutionEnd, Inspector, Runner, inspector, interpreter, opcode};

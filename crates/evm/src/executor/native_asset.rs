@@ -18,10 +18,10 @@ use revm::primitives::constants::CALL_STACK_LIMIT;
 use revm::state::AccountExtension;
 
 use super::VmError;
-use super::instructions::{peek, poke};
+use super::env::EvmContext;
 use super::overlay::DatabaseError;
 use super::overlay::MULTI_COIN;
-use super::vm::EvmContext;
+use super::storage::{peek, poke};
 use crate::rules::NativeAsset;
 
 /// Answers how much of an asset an account holds.

@@ -19,10 +19,9 @@ use revm::interpreter::{
 };
 use revm::primitives::hardfork::SpecId;
 
-use super::instructions::{sload, sstore, stop_execution};
-use super::vm::{EvmContext, Stop};
-
-type Ictx<'i, 'a> = InstructionContext<'i, EvmContext<'a>, EthInterpreter>;
+use super::Stop;
+use super::env::{EvmContext, Ictx, stop_execution};
+use super::storage::{sload, sstore};
 
 /// Most bytes of memory whose gas the reference counts; more is out of gas.
 const MAX_PAYABLE_MEMORY: u64 = 0x1f_ffff_ffe0;

@@ -5,155 +5,30 @@ use std::fmt;
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, Bytes, Log, TxKind, U256};
 use esker_evm_state::state::StateError;
-use revm::context::{BlockEnv, CfgEnv, Context, Evm, Journal, LocalContext, TxEnv};
+use revm::context::{BlockEnv, CfgEnv, Evm, LocalContext, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::context_interface::context::ContextError;
 use revm::context_interface::result::{EVMError, ExecutionResult};
-use revm::handler::instructions::EthInstructions;
-use revm::handler::{EthFrame, Handler};
+use revm::handler::Handler;
 use revm::inspector::{InspectorHandler, NoOpInspector};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::primitives::AddressSet;
 use revm::primitives::hardfork::SpecId;
 
 use super::check::check;
-use super::handler::ChainHandler;
+use super::env::{ChainEnv, EvmContext};
+use super::handler::{ChainHandler, Machine};
 use super::overlay::DatabaseError;
 use super::precompiles::{MovedPrecompiles, Precompiles};
-use super::{BlockContext, ChainParams, Message, StateOverlay, TxError, VmError, instructions};
-use crate::rules::{Instructions, NativeAsset};
+use super::{
+    BlockContext, Bounds, ChainParams, Message, StateOverlay, TxError, VmError, instructions,
+};
+use crate::rules::Instructions;
 
 pub use revm::Inspector;
 pub use revm::bytecode::opcode;
 pub use revm::inspector;
 pub use revm::interpreter;
-
-/// What code runs in: block, transaction, journal over a [`StateOverlay`].
-pub type EvmContext<'a> = Context<
-    BlockEnv,
-    TxEnv,
-    CfgEnv,
-    StateOverlay<'a>,
-    Journal<StateOverlay<'a>>,
-    ChainEnv<'a>,
-    LocalContext,
->;
-
-pub(super) type Machine<'a, I> = Evm<
-    EvmContext<'a>,
-    I,
-    EthInstructions<EthInterpreter, EvmContext<'a>>,
-    Precompiles,
-    EthFrame<EthInterpreter>,
->;
-
-/// An account's nonce while a message runs.
-pub(crate) fn nonce_of(
-    context: &mut EvmContext<'_>,
-    address: Address,
-) -> Result<u64, DatabaseError> {
-    use revm::context_interface::JournalTr;
-    Ok(context.journaled_state.load_account(address)?.info.nonce)
-}
-
-/// Why execution was stopped from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// Whoever asked is gone.
-    Cancelled,
-    /// It took too long.
-    TimedOut,
-    /// It was a try ([`Bounds::try_gas`]), and a try does not tell.
-    TryEnded,
-    /// It needs more memory than [`Bounds::memory`], and has gas for it.
-    MemoryLimit(u64),
-}
-
-impl fmt::Display for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cancelled => f.write_str("execution aborted"),
-            Self::TimedOut => f.write_str("execution aborted (timeout)"),
-            Self::TryEnded => f.write_str("execution aborted (a try does not tell)"),
-            Self::MemoryLimit(bytes) => write!(f, "memory limit of {bytes} bytes exceeded"),
-        }
-    }
-}
-
-/// Asked now and then while code runs: must it stop?
-pub type StopCheck<'a> = &'a (dyn Fn() -> Option<Stop> + 'a);
-
-/// Bounds of one execution beside its gas. Blocks have none.
-#[derive(Clone, Copy, Default)]
-pub struct Bounds<'a> {
-    /// Most bytes of memory of all frames together; who needs more is stopped.
-    pub memory: Option<u64>,
-    /// Asked every few hundred jumps and at every call.
-    pub stop: Option<StopCheck<'a>>,
-    /// Makes the execution a try: code gets at most this much gas. A try either ends as it would with all
-    /// the gas of its message, or with [`Stop::TryEnded`]: code that runs out of gas, loses what it was
-    /// given, or looks at what a call left it, is none for a try.
-    pub try_gas: Option<u64>,
-}
-
-impl fmt::Debug for Bounds<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bounds").field("memory", &self.memory).finish_non_exhaustive()
-    }
-}
-
-/// How many jump destinations pass between two questions whether to stop.
-const TICKS: u32 = 256;
-
-/// What instructions and precompiled contracts need beside what revm has places for.
-pub struct ChainEnv<'a> {
-    pub(super) chain: ChainParams,
-    pub(super) native_asset: NativeAsset,
-    /// BASEFEE, which may exceed revm's 64 bits.
-    pub(super) base_fee: U256,
-    /// GASPRICE, which may exceed revm's 128 bits.
-    pub(super) gas_price: U256,
-    /// What the sender pays beforehand, the value aside.
-    pub(super) prepaid: U256,
-    pub(super) intrinsic_gas: u64,
-    /// Gas of the message that a try does not get.
-    pub(super) withheld_gas: u64,
-    /// How the outermost frame ended; told by the frames' loop.
-    pub(super) end: Option<VmError>,
-    /// Why the precompiled contract called last failed.
-    pub(super) failure: Option<VmError>,
-    pub(super) bounds: Bounds<'a>,
-    pub(super) ticks: u32,
-    pub(super) stopped: Option<Stop>,
-}
-
-impl fmt::Debug for ChainEnv<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChainEnv").field("chain", &self.chain).finish_non_exhaustive()
-    }
-}
-
-impl ChainEnv<'_> {
-    /// Counts a jump; true: stop.
-    pub(super) fn tick(&mut self) -> bool {
-        self.ticks = self.ticks.wrapping_add(1);
-        if self.ticks.is_multiple_of(TICKS)
-            && let Some(stop) = self.bounds.stop
-        {
-            self.stopped = stop();
-        }
-        self.stopped.is_some()
-    }
-
-    /// Ends a try that could go on otherwise with all the gas of its message; true: stop.
-    pub(super) fn end_try(&mut self) -> bool {
-        let is_try = self.withheld_gas > 0;
-        if is_try {
-            self.stopped = Some(Stop::TryEnded);
-        }
-        is_try
-    }
-}
 
 /// What running a message came to.
 #[derive(Clone, Debug, PartialEq, Eq)]

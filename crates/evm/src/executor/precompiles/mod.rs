@@ -3,6 +3,7 @@
 mod modexp;
 mod moved;
 mod named;
+mod ran;
 mod texts;
 mod warp;
 
@@ -17,14 +18,15 @@ use revm::precompile::{
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, AddressSet};
 
-use super::VmError;
 use super::check::WARP;
+use super::env::EvmContext;
 use super::native_asset::{NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL};
-use super::vm::{EvmContext, Stop};
-use crate::executor::overlay::DatabaseError;
+use super::overlay::DatabaseError;
+use super::{Stop, VmError};
 use crate::rules::{BLACKHOLE, NativeAsset, PhaseRules};
 
 use modexp::TooLong;
+use ran::Ran;
 
 pub(crate) use moved::MovedPrecompiles;
 pub use named::named_precompiles;
@@ -41,16 +43,6 @@ pub(super) struct Precompiles {
     /// Those that count as accessed from the start. Warp is not among them.
     warm: AddressSet,
     moved: MovedPrecompiles,
-}
-
-/// What a precompiled contract of this chain came to.
-pub(super) enum Ran {
-    /// Gas left, and data.
-    Done(u64, Bytes),
-    /// Gas left.
-    Reverted(u64),
-    /// All gas is gone.
-    Failed(VmError),
 }
 
 impl Precompiles {

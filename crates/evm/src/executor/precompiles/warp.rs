@@ -6,11 +6,11 @@ use esker_primitives::hash::sha256;
 use revm::context_interface::JournalTr;
 use revm::interpreter::{CallInputs, CallScheme};
 
-use super::Ran;
+use super::ran::Ran;
 use crate::executor::VmError;
 use crate::executor::abi::{self, WORD};
 use crate::executor::check::WARP;
-use crate::executor::vm::EvmContext;
+use crate::executor::env::EvmContext;
 
 const GET_BLOCKCHAIN_ID: [u8; 4] = [0x42, 0x13, 0xcf, 0x78];
 const GET_VERIFIED_MESSAGE: [u8; 4] = [0x6f, 0x82, 0x53, 0x50];

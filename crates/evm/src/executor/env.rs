@@ -1,0 +1,95 @@
+//! What code runs in, and what instructions and precompiled contracts know of it.
+
+use std::fmt;
+
+use alloy_primitives::{Address, U256};
+use revm::context::{BlockEnv, CfgEnv, Context, Journal, LocalContext, TxEnv};
+use revm::context_interface::JournalTr;
+use revm::context_interface::context::ContextError;
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::interpreter::{InstructionContext, InstructionResult};
+
+use super::overlay::DatabaseError;
+use super::{Bounds, ChainParams, StateOverlay, Stop, VmError};
+use crate::rules::NativeAsset;
+
+/// What code runs in: block, transaction, journal over a [`StateOverlay`].
+pub type EvmContext<'a> = Context<
+    BlockEnv,
+    TxEnv,
+    CfgEnv,
+    StateOverlay<'a>,
+    Journal<StateOverlay<'a>>,
+    ChainEnv<'a>,
+    LocalContext,
+>;
+
+/// An instruction's view of the machine.
+pub(super) type Ictx<'i, 'a> = InstructionContext<'i, EvmContext<'a>, EthInterpreter>;
+
+/// How many jump destinations pass between two questions whether to stop.
+const TICKS: u32 = 256;
+
+/// What instructions and precompiled contracts need beside what revm has places for.
+pub struct ChainEnv<'a> {
+    pub(super) chain: ChainParams,
+    pub(super) native_asset: NativeAsset,
+    /// BASEFEE, which may exceed revm's 64 bits.
+    pub(super) base_fee: U256,
+    /// GASPRICE, which may exceed revm's 128 bits.
+    pub(super) gas_price: U256,
+    /// What the sender pays beforehand, the value aside.
+    pub(super) prepaid: U256,
+    pub(super) intrinsic_gas: u64,
+    /// Gas of the message that a try does not get.
+    pub(super) withheld_gas: u64,
+    /// How the outermost frame ended; told by the frames' loop.
+    pub(super) end: Option<VmError>,
+    /// Why the precompiled contract called last failed.
+    pub(super) failure: Option<VmError>,
+    pub(super) bounds: Bounds<'a>,
+    pub(super) ticks: u32,
+    pub(super) stopped: Option<Stop>,
+}
+
+impl fmt::Debug for ChainEnv<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChainEnv").field("chain", &self.chain).finish_non_exhaustive()
+    }
+}
+
+impl ChainEnv<'_> {
+    /// Counts a jump; true: stop.
+    pub(super) fn tick(&mut self) -> bool {
+        self.ticks = self.ticks.wrapping_add(1);
+        if self.ticks.is_multiple_of(TICKS)
+            && let Some(stop) = self.bounds.stop
+        {
+            self.stopped = stop();
+        }
+        self.stopped.is_some()
+    }
+
+    /// Ends a try that could go on otherwise with all the gas of its message; true: stop.
+    pub(super) fn end_try(&mut self) -> bool {
+        let is_try = self.withheld_gas > 0;
+        if is_try {
+            self.stopped = Some(Stop::TryEnded);
+        }
+        is_try
+    }
+}
+
+/// Ends the execution as a whole; [`super::ChainEnv::stopped`] says why.
+pub(super) fn stop_execution(host: &mut EvmContext<'_>) -> InstructionResult {
+    host.error = Err(ContextError::Custom("stopped".into()));
+    InstructionResult::FatalExternalError
+}
+
+/// An account's nonce while a message runs.
+pub(crate) fn nonce_of(
+    context: &mut EvmContext<'_>,
+    address: Address,
+) -> Result<u64, DatabaseError> {
+    Ok(context.journaled_state.load_account(address)?.info.nonce)
+}
