@@ -5,7 +5,7 @@ use esker_evm_state::state::{AccountParts, StateChanges, StateError, StateView};
 use esker_evm_state::types::{Header, Receipt, Transaction, block_bloom, receipts_root};
 
 use super::check::WARP;
-use super::vm::{ExecutionEnd, Runner};
+use super::runner::{ExecutionEnd, Runner};
 use super::{
     BlockContext, BlockHashes, Bounds, ChainParams, Message, StateOverlay, TxError, recover_sender,
 };

@@ -29,7 +29,7 @@ mod params;
 mod precompiles;
 mod recover;
 mod storage;
-mod vm;
+mod runner;
 
 pub(crate) use block::{WARP_CODE, activate, begin_block};
 pub(crate) use env::nonce_of;
@@ -47,4 +47,4 @@ pub use overlay::{BlockHashes, Checkpoint, NoHashes, StateOverlay};
 pub use params::{ChainParams, is_prohibited};
 pub use precompiles::named_precompiles;
 pub use recover::{SenderError, recover_sender, recover_signer};
-pub use vm::{ExecutionEnd, Inspector, Runner, inspector, interpreter, opcode};
+pub use runner::{ExecutionEnd, Inspector, Runner, inspector, interpreter, opcode};
