@@ -28,8 +28,8 @@ mod overlay;
 mod params;
 mod precompiles;
 mod recover;
-mod storage;
 mod runner;
+mod storage;
 
 pub(crate) use block::{WARP_CODE, activate, begin_block};
 pub(crate) use env::nonce_of;

@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 
 use alloy_primitives::Address;
 
+use super::books::{Books, Outcome};
 use super::drops::DropReason;
-use super::inner::{Inner, Outcome};
 use super::price::Price;
 use super::{PoolConfig, PoolError, PooledTx};
 
@@ -31,7 +31,7 @@ enum Candidates {
     All,
 }
 
-impl Inner {
+impl Books {
     /// Makes room for a transaction by dropping others that pay less. Where it is refused, none is dropped.
     pub(super) fn make_room(
         &mut self,

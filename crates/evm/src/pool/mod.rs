@@ -13,11 +13,12 @@
 //! [`Pool::drop_log`].
 
 mod account;
+mod admission;
 mod best;
+mod books;
 mod checks;
 mod drops;
 mod error;
-mod inner;
 mod limits;
 mod outlay;
 mod price;
@@ -39,8 +40,8 @@ pub use esker_chain::Dropped;
 pub use transaction::PooledTx;
 
 use account::AccountTxs;
+use books::{Books, Outcome};
 use drops::Drops;
-use inner::{Inner, Outcome};
 use price::Rank;
 
 /// Longest transaction, bytes.
@@ -137,7 +138,7 @@ impl fmt::Debug for NewHead<'_> {
 #[derive(Debug)]
 pub struct Pool {
     config: PoolConfig,
-    inner: Mutex<Inner>,
+    inner: Mutex<Books>,
     drops: Drops,
     promoted: broadcast::Sender<PooledTx>,
     dropped: broadcast::Sender<DroppedTx>,
@@ -156,7 +157,7 @@ impl Pool {
     pub fn new(config: PoolConfig) -> Self {
         Self {
             config,
-            inner: Mutex::new_named("evm.pool", Inner::default()),
+            inner: Mutex::new_named("evm.pool", Books::default()),
             drops: Drops::new(),
             promoted: broadcast::channel(EVENT_BACKLOG).0,
             dropped: broadcast::channel(EVENT_BACKLOG).0,
@@ -181,7 +182,7 @@ impl Pool {
 
     /// Changes the pool and says what came of it. Subscribers are told while it is locked, so that they learn
     /// everything in the order in which it happened.
-    fn change<R>(&self, now_ms: u64, change: impl FnOnce(&mut Inner, &mut Outcome) -> R) -> R {
+    fn change<R>(&self, now_ms: u64, change: impl FnOnce(&mut Books, &mut Outcome) -> R) -> R {
         let mut outcome = Outcome::default();
         let mut inner = self.inner.lock();
         let result = change(&mut inner, &mut outcome);

@@ -10,6 +10,7 @@ mod apricot5;
 mod banff;
 mod block_gas_cost;
 mod c_chain;
+mod constants;
 mod cortina;
 mod durango;
 mod etna;

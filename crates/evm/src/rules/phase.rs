@@ -2,8 +2,6 @@
 
 use alloy_primitives::U256;
 
-use super::{apricot5, banff, cortina, durango, etna, fortuna};
-
 /// A stretch of the chain's life under the same rules, in the order of their coming. What came before
 /// Apricot 5 is history that this software does not execute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,21 +84,6 @@ impl Phase {
         Self::Etna,
         Self::Fortuna,
     ];
-
-    /// The phase's constants.
-    pub const fn rules(self) -> PhaseRules {
-        match self {
-            Self::Apricot5 => apricot5::RULES,
-            Self::ApricotPre6 => apricot5::PRE6,
-            Self::Apricot6 => apricot5::APRICOT6,
-            Self::ApricotPost6 => apricot5::POST6,
-            Self::Banff => banff::RULES,
-            Self::Cortina => cortina::RULES,
-            Self::Durango => durango::RULES,
-            Self::Etna => etna::RULES,
-            Self::Fortuna => fortuna::RULES,
-        }
-    }
 }
 
 impl PhaseRules {

@@ -1,0 +1,161 @@
+//! How transactions come into the pool's books, and how the books follow the chain.
+
+use alloy_consensus::Transaction as _;
+use alloy_primitives::{Address, B256};
+
+use super::account::Changes;
+use super::books::{Books, Outcome};
+use super::checks::{AccountRead, NextBlock};
+use super::drops::DropReason;
+use super::limits::Newcomer;
+use super::{NewHead, PoolConfig, PoolError, PooledTx};
+
+impl Books {
+    /// Adds a transaction whose account is being admitted.
+    pub(super) fn add(
+        &mut self,
+        tx: PooledTx,
+        read: AccountRead,
+        next: &NextBlock,
+        now_ms: u64,
+        config: &PoolConfig,
+        outcome: &mut Outcome,
+    ) -> Result<(), PoolError> {
+        if self.by_hash.contains_key(&tx.hash()) {
+            return Err(PoolError::AlreadyKnown);
+        }
+        let (sender, nonce) = (tx.sender(), tx.nonce());
+        let account = self.accounts.entry(sender).or_default();
+        if account.is_empty() && read.height >= account.height {
+            (account.state, account.height) = (read.state, read.height);
+        }
+        // What was read may be of a block that the pool was not told of yet, or older than what it was told.
+        let state = if read.height >= account.height { read.state } else { account.state };
+        let replaced = account.pending().get(&nonce).map(PooledTx::cost);
+        state.check(&tx, account.pending_cost(), replaced)?;
+        let old = account.get(nonce).cloned();
+        match &old {
+            Some(old) if !tx.replaces(old, config.price_bump) => {
+                return Err(PoolError::ReplacementUnderpriced);
+            }
+            Some(old) => self.check_growth(&tx, old, config)?,
+            None => {
+                let is_gapped = nonce > account.next_nonce();
+                let newcomer = Newcomer { tx: &tx, is_gapped, base_fee: next.base_fee };
+                self.make_room(newcomer, config, outcome)?;
+            }
+        }
+        self.place(tx, old, now_ms, outcome);
+        self.trim_queue([sender], config, outcome);
+        self.expire(now_ms, config, outcome);
+        Ok(())
+    }
+
+    /// A replacement may be longer than what it replaces, but not than there is room.
+    fn check_growth(
+        &self,
+        tx: &PooledTx,
+        old: &PooledTx,
+        config: &PoolConfig,
+    ) -> Result<(), PoolError> {
+        let limit = config.global_slots.saturating_add(config.global_queue);
+        let is_longer = tx.slots() > old.slots();
+        let slots = (self.slots + tx.slots()).saturating_sub(old.slots());
+        let bytes = (self.bytes + tx.size()).saturating_sub(old.size());
+        let is_too_long = (is_longer && slots > limit) || bytes > config.max_bytes;
+        if is_too_long { Err(PoolError::Full) } else { Ok(()) }
+    }
+
+    /// Puts a transaction where it belongs, in the place of `old`, and promotes those that it was missing for.
+    fn place(&mut self, tx: PooledTx, old: Option<PooledTx>, now_ms: u64, outcome: &mut Outcome) {
+        let sender = tx.sender();
+        let was_pending = self
+            .accounts
+            .get(&sender)
+            .is_some_and(|account| account.pending().contains_key(&tx.nonce()));
+        if let Some(old) = old {
+            self.book_out(&old, was_pending);
+            outcome.drop(old, DropReason::Replaced { by: tx.hash() });
+        }
+        let idle = self.idle_since(now_ms);
+        let account = self.accounts.entry(sender).or_default();
+        account.idle = idle;
+        let is_pending = account.insert(tx.clone());
+        let mut changes = Changes::default();
+        account.promote(&mut changes);
+        self.max_gas = self.max_gas.max(tx.tx().gas_limit());
+        self.book_in(&tx, is_pending);
+        if is_pending {
+            outcome.promoted.push(tx);
+        }
+        self.apply(sender, changes, &|_| true, outcome);
+    }
+
+    /// Follows a new head.
+    pub(super) fn settle(
+        &mut self,
+        head: &NewHead<'_>,
+        config: &PoolConfig,
+        outcome: &mut Outcome,
+    ) {
+        for (address, state) in head.accounts {
+            let Some(account) = self.accounts.get_mut(address) else { continue };
+            if head.height < account.height {
+                continue;
+            }
+            (account.state, account.height) = (*state, head.height);
+            self.settle_account(*address, head, outcome);
+        }
+        if head.gas_limit < self.max_gas {
+            self.max_gas = head.gas_limit;
+            let too_much = self.accounts.iter().filter(|(_, a)| a.exceeds_gas(head.gas_limit));
+            let too_much: Vec<Address> = too_much.map(|(address, _)| *address).collect();
+            for address in too_much {
+                self.settle_account(address, head, outcome);
+            }
+        }
+        self.trim_queue(head.accounts.iter().map(|(address, _)| *address), config, outcome);
+        self.expire(head.now_ms, config, outcome);
+    }
+
+    fn settle_account(&mut self, address: Address, head: &NewHead<'_>, outcome: &mut Outcome) {
+        let idle = self.idle_since(head.now_ms);
+        let Some(account) = self.accounts.get_mut(&address) else { return };
+        let had_queued = !account.queued().is_empty();
+        let changes = account.settle(head.gas_limit);
+        if !had_queued {
+            account.idle = idle;
+        }
+        self.apply(address, changes, head.is_mined, outcome);
+    }
+
+    /// Brings an account's changes to the books.
+    fn apply(
+        &mut self,
+        address: Address,
+        changes: Changes,
+        is_mined: &dyn Fn(&B256) -> bool,
+        outcome: &mut Outcome,
+    ) {
+        let Changes { promoted, demoted, used, unfit } = changes;
+        for (txs, is_pending) in [(&promoted, true), (&demoted, false)] {
+            for tx in txs {
+                self.by_price.remove(tx, !is_pending);
+                self.by_price.insert(tx, is_pending);
+            }
+        }
+        for (tx, was_pending) in used {
+            self.book_out(&tx, was_pending);
+            if !is_mined(&tx.hash()) {
+                let reason = DropReason::NonceUsed(tx.nonce());
+                outcome.drop(tx, reason);
+            }
+        }
+        for (tx, was_pending, reason) in unfit {
+            self.book_out(&tx, was_pending);
+            outcome.drop(tx, reason);
+        }
+        outcome.promoted.extend(promoted);
+        self.sync(address);
+    }
+}

@@ -1,0 +1,187 @@
+//! The pool's books, under its lock.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use alloy_primitives::{Address, B256};
+
+use super::PooledTx;
+use super::account::{AccountTxs, Booked, Idle};
+use super::drops::{DropReason, DroppedTx};
+use super::price::{Price, PriceIndex, Rank};
+
+/// Accounts with their transactions, and where each is. Whoever changes an account's transactions calls
+/// [`Books::sync`] for it afterwards.
+#[derive(Debug, Default)]
+pub(super) struct Books {
+    pub(super) accounts: BTreeMap<Address, AccountTxs>,
+    pub(super) by_hash: HashMap<B256, (Address, u64)>,
+    /// All transactions, each with its owner and nonce.
+    pub(super) by_price: ByPrice,
+    /// The first pending transaction of each account.
+    heads: PriceIndex<Address>,
+    /// Accounts with queued transactions, the one that is silent for the longest time first.
+    pub(super) by_idle: BTreeSet<(Idle, Address)>,
+    idles: u64,
+    pub(super) slots: usize,
+    pub(super) bytes: usize,
+    pub(super) pending: usize,
+    pub(super) queued: usize,
+    /// No transaction here needs more gas; may be too high.
+    pub(super) max_gas: u64,
+    /// The account that was checked last against the store.
+    checked: Address,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ByPrice {
+    pub(super) pending: PriceIndex<(Address, u64)>,
+    pub(super) queued: PriceIndex<(Address, u64)>,
+}
+
+/// What a change came to.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Executable now.
+    pub(super) promoted: Vec<PooledTx>,
+    /// Gone without being mined.
+    pub(super) dropped: Vec<DroppedTx>,
+}
+
+impl Outcome {
+    pub(super) fn drop(&mut self, tx: PooledTx, reason: DropReason) {
+        self.dropped.push(DroppedTx { tx, reason });
+    }
+}
+
+impl ByPrice {
+    fn side(&mut self, is_pending: bool) -> &mut PriceIndex<(Address, u64)> {
+        if is_pending { &mut self.pending } else { &mut self.queued }
+    }
+
+    pub(super) fn insert(&mut self, tx: &PooledTx, is_pending: bool) {
+        let place = (tx.sender(), tx.nonce());
+        self.side(is_pending).insert(Price::of(tx), tx.arrival(), place);
+    }
+
+    pub(super) fn remove(&mut self, tx: &PooledTx, was_pending: bool) {
+        self.side(was_pending).remove(Price::of(tx), tx.arrival());
+    }
+}
+
+impl Books {
+    /// Keeps an account known until [`Self::end_admission`].
+    pub(super) fn begin_admission(&mut self, address: Address) {
+        self.accounts.entry(address).or_default().admissions += 1;
+    }
+
+    pub(super) fn end_admission(&mut self, address: Address) {
+        if let Some(account) = self.accounts.get_mut(&address) {
+            account.admissions = account.admissions.saturating_sub(1);
+        }
+        self.sync(address);
+    }
+
+    pub(super) fn idle_since(&mut self, since_ms: u64) -> Idle {
+        self.idles = self.idles.wrapping_add(1);
+        Idle { since_ms, order: self.idles }
+    }
+
+    pub(super) fn book_in(&mut self, tx: &PooledTx, is_pending: bool) {
+        self.by_hash.insert(tx.hash(), (tx.sender(), tx.nonce()));
+        self.by_price.insert(tx, is_pending);
+        self.slots += tx.slots();
+        self.bytes += tx.size();
+    }
+
+    pub(super) fn book_out(&mut self, tx: &PooledTx, was_pending: bool) {
+        self.by_hash.remove(&tx.hash());
+        self.by_price.remove(tx, was_pending);
+        self.slots = self.slots.saturating_sub(tx.slots());
+        self.bytes = self.bytes.saturating_sub(tx.size());
+    }
+
+    /// Takes out a queued transaction.
+    pub(super) fn take_queued(&mut self, owner: &Address, nonce: u64) -> Option<PooledTx> {
+        let tx = self.accounts.get_mut(owner)?.remove_queued(nonce)?;
+        self.book_out(&tx, false);
+        Some(tx)
+    }
+
+    /// Takes out an account's pending transaction with the highest nonce.
+    pub(super) fn take_last_pending(&mut self, owner: &Address) -> Option<PooledTx> {
+        let tx = self.accounts.get_mut(owner)?.pop_pending()?;
+        self.book_out(&tx, true);
+        Some(tx)
+    }
+
+    /// Puts back a transaction that was taken out a moment ago, before its account changed otherwise.
+    pub(super) fn put_back(&mut self, tx: PooledTx) {
+        if let Some(account) = self.accounts.get_mut(&tx.sender()) {
+            let is_pending = account.insert(tx.clone());
+            self.book_in(&tx, is_pending);
+        }
+    }
+
+    /// Brings totals and indexes up to what an account holds now, and forgets an account that nobody needs.
+    pub(super) fn sync(&mut self, address: Address) {
+        let Some(account) = self.accounts.get_mut(&address) else { return };
+        let before = account.booked;
+        let (pending, queued) = (account.pending().len(), account.queued().len());
+        self.pending = self.pending + pending - before.pending;
+        self.queued = self.queued + queued - before.queued;
+        let first = account.pending().first_key_value();
+        let head = first.map(|(_, tx)| (Price::of(tx), tx.arrival()));
+        if head != before.head {
+            if let Some((price, arrival)) = before.head {
+                self.heads.remove(price, arrival);
+            }
+            if let Some((price, arrival)) = head {
+                self.heads.insert(price, arrival, address);
+            }
+        }
+        let idle = (queued > 0).then_some(account.idle);
+        if idle != before.idle {
+            if let Some(idle) = before.idle {
+                self.by_idle.remove(&(idle, address));
+            }
+            if let Some(idle) = idle {
+                self.by_idle.insert((idle, address));
+            }
+        }
+        account.booked = Booked { pending, queued, head, idle };
+        if account.is_empty() && account.admissions == 0 {
+            self.accounts.remove(&address);
+        }
+    }
+
+    /// The first pending transactions of some accounts, the best first, from below `bound` on.
+    pub(super) fn best_heads(
+        &mut self,
+        base_fee: u128,
+        bound: Option<Rank>,
+        count: usize,
+    ) -> Vec<(Rank, PooledTx)> {
+        self.heads.set_base_fee(base_fee);
+        let heads = self.heads.best_below(bound).filter_map(|(rank, address)| {
+            let first = self.accounts.get(&address)?.pending().first_key_value()?;
+            Some((rank, first.1.clone()))
+        });
+        heads.take(count).collect()
+    }
+
+    /// As [`PriceIndex::payable_base_fee`], of the accounts' first pending transactions.
+    pub(super) fn payable_base_fee(&self) -> Option<u128> {
+        self.heads.payable_base_fee()
+    }
+
+    /// The next accounts, all in turn.
+    pub(super) fn next_to_check(&mut self, count: usize) -> Vec<Address> {
+        use std::ops::Bound::{Excluded, Included, Unbounded};
+        let after = self.accounts.range((Excluded(self.checked), Unbounded));
+        let before = self.accounts.range((Unbounded, Included(self.checked)));
+        let next = after.chain(before).filter(|(_, account)| !account.is_empty());
+        let next: Vec<Address> = next.take(count).map(|(address, _)| *address).collect();
+        self.checked = next.last().copied().unwrap_or_default();
+        next
+    }
+}
