@@ -41,5 +41,5 @@ pub use error::{BlockError, ChainError, FinalizeError, ProposeError};
 pub use machine::{AcceptedEvent, GenesisBundle, Machine, MachineConfig};
 pub use maintenance::{Maintenance, Wakeup};
 pub use vm::{
-    BuildContext, Built, ChainStats, ChainVm, Dialect, ExecutedBlock, PoolFigures, Route,
+    Backfill, BuildContext, Built, ChainStats, ChainVm, Dialect, ExecutedBlock, PoolFigures, Route,
 };

@@ -127,6 +127,17 @@ pub struct PoolFigures {
     pub refused: Vec<(&'static str, u64)>,
 }
 
+/// How far [`ChainVm::backfill`] is with an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backfill {
+    /// What is filled, for logs.
+    pub index: &'static str,
+    /// Blocks that it covers.
+    pub done: u64,
+    /// Blocks that it will cover.
+    pub total: u64,
+}
+
 /// One chain. Its methods are called from several threads; only the machine calls those that build,
 /// verify and accept, one at a time.
 ///
@@ -144,8 +155,15 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
     /// Writes the whole state of height 0, for a store that holds nothing of this chain.
     fn genesis(&self, out: &mut WriteSet) -> Result<(), ChainError>;
 
-    /// At start: the stored state belongs to this genesis and is consistent with its tip.
+    /// At start: the stored state belongs to this genesis and is consistent with its tip. Writes nothing.
     fn check(&self, reader: &dyn KvRead) -> Result<(), ChainError>;
+
+    /// At start, after [`Self::check`]: one bounded step of filling an index that is behind the tip, in a commit of its
+    /// own. `None`: nothing is missing, and the chain can be read and extended. No snapshot is open when it is called, and
+    /// it holds none while it writes. After a failure the next start goes on where this one ended.
+    fn backfill(&self) -> Result<Option<Backfill>, ChainError> {
+        Ok(None)
+    }
 
     /// Builds a block from waiting transactions on the state that `parent` shows.
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError>;

@@ -23,6 +23,15 @@ pub struct LogBlocks {
     pub next: Option<u64>,
 }
 
+/// How far [`LogIndex::backfill`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Filled {
+    /// Blocks that have rows.
+    pub done: u64,
+    /// Blocks that will have rows.
+    pub total: u64,
+}
+
 /// The index.
 #[derive(Debug)]
 pub struct LogIndex {
@@ -53,33 +62,37 @@ impl LogIndex {
         Self { scope, tail: RwLock::new_named("evm.logs", Arc::default()) }
     }
 
-    /// Follows the store: reads the blooms since the last whole section, after writing the rows of sections that an
-    /// earlier build accepted without them. `tip` is the height of the last block.
-    pub fn open<E: From<esker_storage::StorageError>>(
+    /// One step of following a store whose last block has the height `tip`. It writes the rows of the next section that
+    /// an earlier build accepted without them, in a commit of its own and with no snapshot open. `None`: all sections have
+    /// rows, and the blooms since the last whole one are in memory, so that the index can be used.
+    ///
+    /// The rows of a section and the count of sections are one commit: a step that fails is done again.
+    pub fn backfill<E: From<esker_storage::StorageError>>(
         &self,
         store: &Store,
         tip: u64,
         bloom_of: impl Fn(&dyn KvRead, u64) -> Result<Bloom, E>,
-    ) -> Result<(), E> {
+    ) -> Result<Option<Filled>, E> {
         let whole = tip.saturating_add(1) / SECTION;
-        let stored = LOG_SECTIONS.get(store.snapshot()?.as_ref(), self.scope, &())?.unwrap_or(0);
-        let read = |section: u64, end: u64| {
-            let reader = store.snapshot()?;
-            let mut tail = Tail { first: section * SECTION, blooms: Vec::new() };
-            for height in tail.first..end {
+        let reader = store.snapshot()?;
+        let section = LOG_SECTIONS.get(reader.as_ref(), self.scope, &())?.unwrap_or(0);
+        let read = |first: u64, end: u64| {
+            let mut tail = Tail { first, blooms: Vec::new() };
+            for height in first..end {
                 tail.push(height, &bloom_of(reader.as_ref(), height)?);
             }
             Ok::<_, E>(tail)
         };
-        for section in stored..whole {
-            tracing::info!(section, whole, "indexing the logs of 4,096 blocks");
-            let tail = read(section, (section + 1) * SECTION)?;
-            let mut out = WriteSet::new();
-            self.write(section, tail.blooms.iter().map(|(at, bloom)| (*at, bloom)), &mut out);
-            store.writer.commit_blocking(out)?;
+        if section >= whole {
+            *self.tail.write() = Arc::new(read(whole * SECTION, tip.saturating_add(1))?);
+            return Ok(None);
         }
-        *self.tail.write() = Arc::new(read(whole, tip.saturating_add(1))?);
-        Ok(())
+        let tail = read(section * SECTION, (section + 1) * SECTION)?;
+        drop(reader);
+        let mut out = WriteSet::new();
+        self.write(section, tail.blooms.iter().map(|(at, bloom)| (*at, bloom)), &mut out);
+        store.writer.commit_blocking(out)?;
+        Ok(Some(Filled { done: (section + 1) * SECTION, total: whole * SECTION }))
     }
 
     /// Adds the rows of sections to the commit of the blocks that complete them: heights with blooms, the next after

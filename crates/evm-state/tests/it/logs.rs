@@ -46,7 +46,7 @@ impl Chain {
         let read = |_: &dyn KvRead, height: u64| {
             Ok::<_, StorageError>(blooms[usize::try_from(height).unwrap()])
         };
-        index.open(&store, blooms.len() as u64 - 1, read).unwrap();
+        while index.backfill(&store, blooms.len() as u64 - 1, read).unwrap().is_some() {}
         Self { store, index, blooms }
     }
 

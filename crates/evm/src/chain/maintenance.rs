@@ -1,10 +1,11 @@
-//! The chain's slow work beside its blocks: saving why transactions were dropped.
+//! The chain's slow work beside its blocks: filling the index of logs at start, saving why transactions were dropped.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_chain::{ChainVm as _, Maintenance, Wakeup};
+use esker_chain::{Backfill, ChainError, ChainVm as _, Maintenance, Wakeup};
+use esker_evm_state::logs::Filled;
 use esker_storage::{Draft, StorageResult};
 
 use super::Evm;
@@ -13,6 +14,19 @@ use super::Evm;
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Evm {
+    /// One section of the index of logs, where an earlier build left it out.
+    pub(super) fn backfill_logs(&self) -> Result<Option<Backfill>, ChainError> {
+        let filled = self.logs.backfill(&self.context().store, self.head().header.number, {
+            |reader, height| {
+                let header = self.view(reader).header(height)?;
+                header.map(|header| header.bloom).ok_or_else(|| {
+                    ChainError::Corrupted(format!("block {height} of the C-Chain is missing"))
+                })
+            }
+        })?;
+        Ok(filled.map(|Filled { done, total }| Backfill { index: "logs", done, total }))
+    }
+
     /// Starts the thread that saves what no block takes along.
     ///
     /// # Errors

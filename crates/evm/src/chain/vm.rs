@@ -9,8 +9,8 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, U512};
 use bytes::Bytes;
 use esker_chain::{
-    BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, DropLog,
-    ExecutedBlock, PoolFigures, Route,
+    Backfill, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
+    DropLog, ExecutedBlock, PoolFigures, Route,
 };
 use esker_evm_state::blocks::tables::DESTROYED;
 use esker_evm_state::blocks::{History, write_block};
@@ -455,17 +455,15 @@ impl ChainVm for Evm {
                 tip.height, header.state_root
             )));
         }
-        self.logs.open(&self.context.store, tip.height, |reader, height| {
-            let header = self.view(reader).header(height)?;
-            header.map(|header| header.bloom).ok_or_else(|| {
-                ChainError::Corrupted(format!("block {height} of the C-Chain is missing"))
-            })
-        })?;
         for log in self.drop_logs() {
             log.open(reader, self.context.scope)?;
         }
         *self.head.write() = Arc::new(SealedHeader { header, hash: tip.hash });
         Ok(())
+    }
+
+    fn backfill(&self) -> Result<Option<Backfill>, ChainError> {
+        self.backfill_logs()
     }
 
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, address};
 use esker_chain::{
-    BuildContext, Built, Bundle, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine,
-    MachineConfig, ProposeCtx, Verdict,
+    BuildContext, Built, Bundle, ChainContext, ChainError, ChainMachine, ChainVm, FixedAliases,
+    Machine, MachineConfig, ProposeCtx, Verdict,
 };
 use esker_evm::chain::{BuildMode, Evm, EvmConfig};
 use esker_evm::executor::{ChainParams, CodeCache};
@@ -18,19 +18,18 @@ use esker_evm_state::blocks::History;
 use esker_evm_state::logs::{LogQuery, SECTION};
 use esker_evm_state::types::{SealedBlock, Transaction};
 use esker_primitives::Id;
-use esker_primitives::clock::ManualClock;
+use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::keys::PrivateKey;
 use esker_storage::{KvStore, MemoryStore, Scope, Store};
-use tokio::sync::Notify;
 
 use crate::vectors::recorded;
 
 const FUNDED: Address = address!("0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC");
-const START_MS: u64 = 1_800_000_000_000;
+pub(crate) const START_MS: u64 = 1_800_000_000_000;
 const GWEI: u128 = 1_000_000_000;
 
-struct World {
-    evm: Arc<Evm>,
+pub(crate) struct World {
+    pub(crate) evm: Arc<Evm>,
     machine: Arc<Machine>,
     clock: Arc<ManualClock>,
 }
@@ -40,15 +39,13 @@ fn genesis() -> Genesis {
     Genesis::parse(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// A node's chain over a store; exact rules, or those of the development network.
-fn open(
-    kv: Arc<dyn KvStore>,
+/// A chain over a store, not opened yet.
+pub(crate) fn chain(
+    store: Store,
+    clock: &Arc<ManualClock>,
     config: EvmConfig,
     overrides: FeeOverrides,
-) -> Result<World, esker_chain::ChainError> {
-    let clock = Arc::new(ManualClock::new(START_MS));
-    let work = Arc::new(Notify::new());
-    let store = Store::new(kv).unwrap();
+) -> Result<Arc<Evm>, ChainError> {
     let context = ChainContext {
         network_id: 12345,
         hrp: "local".into(),
@@ -57,10 +54,10 @@ fn open(
         native_asset_id: Id::ZERO,
         native_aliases: Vec::new(),
         aliases: Arc::new(FixedAliases::default()),
-        clock: clock.clone(),
-        store: store.clone(),
+        clock: Arc::clone(clock) as Arc<dyn Clock>,
+        store,
         primary_chains: Arc::default(),
-        work: Arc::clone(&work),
+        work: Arc::default(),
     };
     let params = ChainParams {
         rules: Arc::new(CChainRules::new(43112, ForkSchedule::LOCAL, overrides)),
@@ -68,7 +65,19 @@ fn open(
         blockchain_id: context.chain_id,
         codes: Arc::new(CodeCache::default()),
     };
-    let evm = Evm::new(context, params, config, genesis(), Arc::new(NoExtension))?;
+    Evm::new(context, params, config, genesis(), Arc::new(NoExtension))
+}
+
+/// A node's chain over a store; exact rules, or those of the development network.
+pub(crate) fn open(
+    kv: Arc<dyn KvStore>,
+    config: EvmConfig,
+    overrides: FeeOverrides,
+) -> Result<World, ChainError> {
+    let clock = Arc::new(ManualClock::new(START_MS));
+    let store = Store::new(kv).unwrap();
+    let evm = chain(store.clone(), &clock, config, overrides)?;
+    let work = Arc::clone(&evm.context().work);
     let chains = vec![Arc::clone(&evm) as Arc<dyn ChainVm>];
     let checked = MachineConfig { check_proposals: true, ..MachineConfig::default() };
     let machine = Machine::open(chains, store, clock.clone(), work, checked)?;
@@ -80,7 +89,7 @@ fn world(config: EvmConfig, overrides: FeeOverrides) -> World {
 }
 
 /// No block gas cost, a low base fee: as the development network.
-fn easy() -> FeeOverrides {
+pub(crate) fn easy() -> FeeOverrides {
     FeeOverrides {
         min_base_fee: Some(1_000_000_000),
         target_gas: Some(u64::MAX),

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod atomic;
+mod backfill;
 mod blocks;
 mod exchanges;
 mod fees;
