@@ -2,11 +2,10 @@
 
 use alloy_primitives::{B256, Bytes, U256};
 use esker_chain::ChainError;
-use esker_evm_state::state::StateError;
-use esker_evm_state::trie::TrieError;
 use esker_evm_state::types::{Block, Header, Transaction};
 use esker_storage::{Draft, WriteSet};
 
+use super::error::state_failed;
 use crate::executor::{BlockExecutor, Processed, TxError};
 use crate::extension::{ExtBlock, ExtError, ExtOutcome};
 use crate::pool::Pool;
@@ -61,14 +60,6 @@ impl From<BuildError> for ChainError {
             },
             other => Self::Corrupted(other.to_string()),
         }
-    }
-}
-
-/// A failure of the store stays one; everything else is damage.
-pub(super) fn state_failed(error: StateError) -> ChainError {
-    match error {
-        StateError::Storage(error) | StateError::Trie(TrieError::Storage(error)) => error.into(),
-        other => ChainError::Corrupted(other.to_string()),
     }
 }
 

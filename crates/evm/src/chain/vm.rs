@@ -1,42 +1,37 @@
 //! The chain as the machine drives it.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use alloy_consensus::Transaction as _;
-use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Address, B256, U512};
+use alloy_primitives::B256;
 use bytes::Bytes;
 use esker_chain::{
     Backfill, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
     DropLog, ExecutedBlock, PoolFigures, Route,
 };
-use esker_evm_state::blocks::tables::DESTROYED;
 use esker_evm_state::blocks::{History, write_block};
 use esker_evm_state::logs::LogIndex;
-use esker_evm_state::state::{AccountChange, ApplyOptions, StateError, StoredSlot};
-use esker_evm_state::types::{Block, Header, Receipt, SealedBlock, SealedHeader, Transaction};
-use esker_primitives::Id;
+use esker_evm_state::state::ApplyOptions;
+use esker_evm_state::types::{Block, SealedBlock, SealedHeader};
 use esker_primitives::sync::{Mutex, RwLock};
 use esker_storage::{Draft, KvRead, WriteSet};
 use tokio::sync::broadcast;
 
-use super::builder::{BuildOutcome, fill, state_failed};
+use super::builder::{BuildOutcome, fill};
 use super::cache::BlockCache;
 use super::config::{BuildMode, EvmConfig};
+use super::error::state_failed;
+use super::execute::sealed;
 use super::genesis_source::GenesisSource;
-use super::view::{Ancestors, ChainView};
-use super::{ChainReadError, SubmitError};
+use super::view::ChainView;
+use super::{AcceptedBlock, ChainReadError};
 use crate::accounts::SenderLocks;
-use crate::executor::{ChainParams, SenderError, recover_sender, recover_signer};
+use crate::executor::ChainParams;
 use crate::extension::BlockExtension;
 use crate::genesis::Genesis;
-use crate::pool::{
-    AccountRead, AccountState, NewHead, NextBlock, Pool, PoolError, PooledTx, before_recovery,
-    refuse_value,
-};
-use crate::verify::{BlockSite, VerifyError, verify_block};
+use crate::pool::Pool;
+use crate::verify::{VerifyError, verify_block};
 use crate::view::BadBlock;
 
 /// Refused blocks that are remembered.
@@ -45,36 +40,18 @@ const MAX_REFUSED: usize = 10;
 /// Accepted blocks that a slow subscriber may lag behind.
 const EVENT_BACKLOG: usize = 256;
 
-/// Accounts of the pool that are checked against the store at each block: all in turn, so that no defect lasts.
-const CHECKED_PER_BLOCK: usize = 4;
-
-/// A block that was executed, with what reading it again would cost.
-#[derive(Clone, Debug)]
-pub struct AcceptedBlock {
-    /// The block.
-    pub block: Block,
-    /// Its hash.
-    pub hash: B256,
-    /// Its bytes.
-    pub bytes: Bytes,
-    /// One receipt for each transaction.
-    pub receipts: Vec<Receipt>,
-    /// Accounts that it changed, as they are after it.
-    pub touched: Vec<(Address, AccountState)>,
-}
-
 /// An EVM chain.
 #[derive(Debug)]
 pub struct Evm {
-    context: ChainContext,
-    params: ChainParams,
-    config: EvmConfig,
+    pub(super) context: ChainContext,
+    pub(super) params: ChainParams,
+    pub(super) config: EvmConfig,
     genesis: GenesisSource,
-    extension: Arc<dyn BlockExtension>,
-    pool: Pool,
+    pub(super) extension: Arc<dyn BlockExtension>,
+    pub(super) pool: Pool,
     head: RwLock<Arc<SealedHeader>>,
     senders: Arc<SenderLocks>,
-    arrivals: AtomicU64,
+    pub(super) arrivals: AtomicU64,
     accepted_txs: AtomicU64,
     events: broadcast::Sender<Arc<AcceptedBlock>>,
     routes: OnceLock<Vec<Route>>,
@@ -181,150 +158,6 @@ impl Evm {
         ChainView::new(reader, self.context.scope, self.params.rules.as_ref())
     }
 
-    /// What the next block brings, as of the clock.
-    ///
-    /// # Errors
-    /// The head is of the history before Apricot 5.
-    pub fn next_block(&self) -> Result<NextBlock, crate::rules::FeeRuleError> {
-        let head = self.head();
-        let time = self.context.clock.now_s().max(head.header.time);
-        let terms = self.params.rules.child_terms(&head.header, time)?;
-        Ok(NextBlock {
-            phase: terms.phase,
-            gas_limit: terms.gas_limit,
-            base_fee: terms.base_fee.saturating_to(),
-        })
-    }
-
-    /// Takes a transaction into the pool. Recovers its signature, so call it off the async threads.
-    pub fn submit(&self, tx: Transaction) -> Result<B256, SubmitError> {
-        let submitted = self.submit_quietly(tx);
-        if let Err(SubmitError::Pool(error)) = &submitted {
-            self.pool.count_refused(error);
-        }
-        submitted
-    }
-
-    /// As [`Self::submit`], without a trace in the figures where the transaction is refused.
-    pub(super) fn submit_quietly(&self, tx: Transaction) -> Result<B256, SubmitError> {
-        let hash = *tx.tx_hash();
-        if self.pool.contains(&hash) {
-            return Err(PoolError::AlreadyKnown.into());
-        }
-        self.context.store.ensure_writable()?;
-        let next = self.next_block()?;
-        before_recovery(&tx, tx.encode_2718_len(), &next)?;
-        let sender =
-            recover_sender(&tx, self.params.rules.chain_id()).map_err(|error| match error {
-                SenderError::Type => PoolError::TypeNotSupported,
-                SenderError::Signature | SenderError::ChainId { .. } => PoolError::InvalidSender,
-            })?;
-        let now_ms = self.context.clock.now_ms();
-        let arrival = self.arrivals.fetch_add(1, Ordering::Relaxed);
-        let admission = self.pool.admit(PooledTx::new(tx, sender, arrival, now_ms));
-        // Not before: the pool follows the account from here on.
-        admission.decide(self.read_account(&sender)?, &next, now_ms)?;
-        self.context.work.notify_one();
-        Ok(hash)
-    }
-
-    /// Why a transaction is refused whose value, beyond 256 bits, `tx` has no room for. The checks are those of
-    /// [`Self::submit`]; `signed_hash` is what the sender signed.
-    pub fn refuse_value(&self, tx: Transaction, value: U512, signed_hash: B256) -> SubmitError {
-        let refuse = || {
-            let next = self.next_block()?;
-            before_recovery(&tx, tx.encode_2718_len(), &next)?;
-            let is_here = tx.chain_id().is_none_or(|id| id == self.params.rules.chain_id());
-            let sender = recover_signer(tx.signature(), &signed_hash).filter(|_| is_here);
-            let sender = sender.ok_or(PoolError::InvalidSender)?;
-            let state = self.read_account(&sender)?.state;
-            let tx = PooledTx::new(tx.clone(), sender, 0, self.context.clock.now_ms());
-            Ok(refuse_value(&tx, value, &state, &self.config.pool, &next))
-        };
-        refuse().map_or_else(|error: SubmitError| error, Into::into)
-    }
-
-    /// The block to build on: this chain's newest undecided one, or the tip of the store.
-    fn parent(
-        &self,
-        reader: &dyn KvRead,
-        at: &BuildContext,
-    ) -> Result<SealedHeader, ChainReadError> {
-        if let Some(parent) = at.ancestors.first().and_then(|block| sealed(block)) {
-            return Ok(SealedHeader { header: parent.block.header.clone(), hash: parent.hash });
-        }
-        let view = self.view(reader);
-        let tip = view.tip()?;
-        let header = view.header(tip.height)?.ok_or(ChainReadError::NoTip)?;
-        Ok(SealedHeader { header, hash: tip.hash })
-    }
-
-    fn with_site<R>(
-        &self,
-        reader: &dyn KvRead,
-        parent: &SealedHeader,
-        at: &BuildContext,
-        work: impl FnOnce(&BlockSite<'_>) -> R,
-    ) -> R {
-        let undecided: Vec<_> = at
-            .ancestors
-            .iter()
-            .filter_map(|block| sealed(block))
-            .map(|sealed| sealed.block.ext_data.clone())
-            .collect();
-        let hashes = Ancestors::of_child(self.view(reader), parent.header.number, parent.hash);
-        work(&BlockSite {
-            chain: &self.params,
-            reader,
-            scope: self.context.scope,
-            options: ApplyOptions { preimages: self.config.preimages },
-            parent: &parent.header,
-            parent_hash: parent.hash,
-            hashes: &hashes,
-            extension: self.extension.as_ref(),
-            undecided: &undecided,
-            has_undecided: at.has_undecided,
-        })
-    }
-
-    /// Gives an executed block its last rows.
-    fn seal_block(
-        &self,
-        reader: &dyn KvRead,
-        block: Block,
-        bytes: Bytes,
-        processed: crate::executor::Processed,
-        mut writes: WriteSet,
-    ) -> Result<ExecutedBlock, ChainError> {
-        let hash = self.params.rules.block_hash(&block.header);
-        let receipts = processed.receipts;
-        let rows = (hash, bytes.as_ref());
-        let (scope, history) = (self.context.scope, self.config.history);
-        write_block(reader, scope, history, &block, rows, receipts.clone(), &mut writes)?;
-        let Header { parent_hash, number, time, .. } = block.header;
-        if !processed.destroyed.is_zero() {
-            DESTROYED.put(&mut writes, scope, &number, &StoredSlot(processed.destroyed));
-        }
-        let state_of = |change: &AccountChange| {
-            let account = change.account.as_ref();
-            account.map(|parts| AccountState { nonce: parts.nonce, balance: parts.balance })
-        };
-        let touched = processed.changes.iter();
-        let touched = touched
-            .map(|(address, change)| (*address, state_of(change).unwrap_or_default()))
-            .collect();
-        let sealed = AcceptedBlock { block, hash, bytes: bytes.clone(), receipts, touched };
-        Ok(ExecutedBlock {
-            id: Id::new(hash.0),
-            parent_id: Id::new(parent_hash.0),
-            height: number,
-            timestamp_ms: time.saturating_mul(1000),
-            bytes,
-            writes: Arc::new(writes),
-            payload: Arc::new(sealed),
-        })
-    }
-
     fn remember_refused(&self, block: Block, size: usize, reason: String) {
         let hash = self.params.rules.block_hash(&block.header);
         let block = Arc::new(SealedBlock { block, hash, size });
@@ -341,67 +174,6 @@ impl Evm {
     /// Why transactions of either kind were dropped.
     pub(super) fn drop_logs(&self) -> impl Iterator<Item = &DropLog> {
         std::iter::once(self.pool.drop_log()).chain(self.extension.drop_log())
-    }
-
-    /// Lets the pool follow a block that was accepted.
-    fn settle_pool(&self, block: &AcceptedBlock) {
-        let mined: HashSet<&B256> =
-            block.block.transactions.iter().map(|tx| tx.tx_hash()).collect();
-        // The head is that block, whose terms are known since it was verified.
-        let gas_limit = self.next_block().map_or(u64::MAX, |next| next.gas_limit);
-        let head = NewHead {
-            height: block.block.header.number,
-            accounts: &block.touched,
-            is_mined: &|hash| mined.contains(hash),
-            gas_limit,
-            now_ms: self.context.clock.now_ms(),
-        };
-        self.pool.settle(&head);
-        if let Err(error) = self.check_pooled_accounts(&head) {
-            tracing::error!(chain = self.name(), %error, "the pool's accounts were not checked");
-        }
-    }
-
-    /// Reads some of the pool's accounts anew, all in turn from block to block.
-    fn check_pooled_accounts(&self, head: &NewHead<'_>) -> Result<(), SubmitError> {
-        let due = self.pool.next_to_check(CHECKED_PER_BLOCK);
-        if due.is_empty() {
-            return Ok(());
-        }
-        let reader = self.context.store.snapshot()?;
-        let view = self.view(reader.as_ref());
-        let read = due.iter().map(|address| Ok((*address, newest(&view, address)?)));
-        let accounts: Vec<_> = read.collect::<Result<_, StateError>>()?;
-        let (height, is_mined) = (view.tip()?.height, |hash: &B256| {
-            view.location(hash).is_ok_and(|place| place.is_some())
-        });
-        self.pool.settle(&NewHead { height, accounts: &accounts, is_mined: &is_mined, ..*head });
-        Ok(())
-    }
-
-    /// An account in the newest state of the store.
-    pub(super) fn read_account(&self, address: &Address) -> Result<AccountRead, SubmitError> {
-        let reader = self.context.store.snapshot()?;
-        let view = self.view(reader.as_ref());
-        Ok(AccountRead { state: newest(&view, address)?, height: view.tip()?.height })
-    }
-}
-
-fn newest(view: &ChainView<'_>, address: &Address) -> Result<AccountState, StateError> {
-    let account = view.latest_state().account(address)?.unwrap_or_default();
-    Ok(AccountState { nonce: account.nonce, balance: account.balance })
-}
-
-fn sealed(block: &ExecutedBlock) -> Option<&AcceptedBlock> {
-    block.payload.downcast_ref()
-}
-
-impl From<ChainReadError> for ChainError {
-    fn from(error: ChainReadError) -> Self {
-        match error {
-            ChainReadError::Storage(error) => error.into(),
-            other => Self::Corrupted(other.to_string()),
-        }
     }
 }
 

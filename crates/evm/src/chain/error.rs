@@ -1,0 +1,66 @@
+//! Why the chain can't be read, and why a transaction is not taken.
+
+use esker_chain::ChainError;
+use esker_evm_state::state::StateError;
+use esker_evm_state::trie::TrieError;
+use esker_storage::StorageError;
+use thiserror::Error;
+
+use crate::pool::PoolError;
+use crate::rules::FeeRuleError;
+
+/// Why the chain can't be read.
+#[derive(Debug, Error)]
+pub enum ChainReadError {
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The store holds no block of this chain.
+    #[error("the chain has no last block")]
+    NoTip,
+    /// A stored block can't be decoded.
+    #[error("the stored block {height} is damaged: {cause}")]
+    Damaged {
+        /// Its height.
+        height: u64,
+        /// What is wrong.
+        cause: alloy_rlp::Error,
+    },
+}
+
+/// Why a transaction was not taken.
+#[derive(Debug, Error)]
+pub enum SubmitError {
+    /// The pool refused it; the text is for its sender.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// The fees of the next block can't be told.
+    #[error(transparent)]
+    Fees(#[from] FeeRuleError),
+    /// The chain can't be read.
+    #[error(transparent)]
+    Chain(#[from] ChainReadError),
+    /// State can't be read.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl From<ChainReadError> for ChainError {
+    fn from(error: ChainReadError) -> Self {
+        match error {
+            ChainReadError::Storage(error) => error.into(),
+            other => Self::Corrupted(other.to_string()),
+        }
+    }
+}
+
+/// A failure of the store stays one; everything else is damage.
+pub(super) fn state_failed(error: StateError) -> ChainError {
+    match error {
+        StateError::Storage(error) | StateError::Trie(TrieError::Storage(error)) => error.into(),
+        other => ChainError::Corrupted(other.to_string()),
+    }
+}

@@ -1,0 +1,106 @@
+//! Blocks as they are executed: on which parent, with what, and what is kept of them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use esker_chain::{BuildContext, ChainError, ExecutedBlock};
+use esker_evm_state::blocks::tables::DESTROYED;
+use esker_evm_state::blocks::write_block;
+use esker_evm_state::state::{AccountChange, ApplyOptions, StoredSlot};
+use esker_evm_state::types::{Block, Header, SealedHeader};
+use esker_primitives::Id;
+use esker_storage::{KvRead, WriteSet};
+
+use super::vm::Evm;
+use super::{AcceptedBlock, Ancestors, ChainReadError};
+use crate::executor::Processed;
+use crate::pool::AccountState;
+use crate::verify::BlockSite;
+
+impl Evm {
+    /// The block to build on: this chain's newest undecided one, or the tip of the store.
+    pub(super) fn parent(
+        &self,
+        reader: &dyn KvRead,
+        at: &BuildContext,
+    ) -> Result<SealedHeader, ChainReadError> {
+        if let Some(parent) = at.ancestors.first().and_then(|block| sealed(block)) {
+            return Ok(SealedHeader { header: parent.block.header.clone(), hash: parent.hash });
+        }
+        let view = self.view(reader);
+        let tip = view.tip()?;
+        let header = view.header(tip.height)?.ok_or(ChainReadError::NoTip)?;
+        Ok(SealedHeader { header, hash: tip.hash })
+    }
+
+    pub(super) fn with_site<R>(
+        &self,
+        reader: &dyn KvRead,
+        parent: &SealedHeader,
+        at: &BuildContext,
+        work: impl FnOnce(&BlockSite<'_>) -> R,
+    ) -> R {
+        let undecided: Vec<_> = at
+            .ancestors
+            .iter()
+            .filter_map(|block| sealed(block))
+            .map(|sealed| sealed.block.ext_data.clone())
+            .collect();
+        let hashes = Ancestors::of_child(self.view(reader), parent.header.number, parent.hash);
+        work(&BlockSite {
+            chain: &self.params,
+            reader,
+            scope: self.context.scope,
+            options: ApplyOptions { preimages: self.config.preimages },
+            parent: &parent.header,
+            parent_hash: parent.hash,
+            hashes: &hashes,
+            extension: self.extension.as_ref(),
+            undecided: &undecided,
+            has_undecided: at.has_undecided,
+        })
+    }
+
+    /// Gives an executed block its last rows.
+    pub(super) fn seal_block(
+        &self,
+        reader: &dyn KvRead,
+        block: Block,
+        bytes: Bytes,
+        processed: Processed,
+        mut writes: WriteSet,
+    ) -> Result<ExecutedBlock, ChainError> {
+        let hash = self.params.rules.block_hash(&block.header);
+        let receipts = processed.receipts;
+        let rows = (hash, bytes.as_ref());
+        let (scope, history) = (self.context.scope, self.config.history);
+        write_block(reader, scope, history, &block, rows, receipts.clone(), &mut writes)?;
+        let Header { parent_hash, number, time, .. } = block.header;
+        if !processed.destroyed.is_zero() {
+            DESTROYED.put(&mut writes, scope, &number, &StoredSlot(processed.destroyed));
+        }
+        let state_of = |change: &AccountChange| {
+            let account = change.account.as_ref();
+            account.map(|parts| AccountState { nonce: parts.nonce, balance: parts.balance })
+        };
+        let touched = processed.changes.iter();
+        let touched = touched
+            .map(|(address, change)| (*address, state_of(change).unwrap_or_default()))
+            .collect();
+        let sealed = AcceptedBlock { block, hash, bytes: bytes.clone(), receipts, touched };
+        Ok(ExecutedBlock {
+            id: Id::new(hash.0),
+            parent_id: Id::new(parent_hash.0),
+            height: number,
+            timestamp_ms: time.saturating_mul(1000),
+            bytes,
+            writes: Arc::new(writes),
+            payload: Arc::new(sealed),
+        })
+    }
+}
+
+/// What the chain keeps of an executed block of its own.
+pub(super) fn sealed(block: &ExecutedBlock) -> Option<&AcceptedBlock> {
+    block.payload.downcast_ref()
+}

@@ -1,0 +1,94 @@
+//! Transactions on their way into the pool.
+
+use std::sync::atomic::Ordering;
+
+use alloy_consensus::Transaction as _;
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::{Address, B256, U512};
+use esker_evm_state::state::StateError;
+use esker_evm_state::types::Transaction;
+
+use super::vm::Evm;
+use super::{ChainView, SubmitError};
+use crate::executor::{SenderError, recover_sender, recover_signer};
+use crate::pool::{
+    AccountRead, AccountState, NextBlock, PoolError, PooledTx, before_recovery, refuse_value,
+};
+
+impl Evm {
+    /// What the next block brings, as of the clock.
+    ///
+    /// # Errors
+    /// The head is of the history before Apricot 5.
+    pub fn next_block(&self) -> Result<NextBlock, crate::rules::FeeRuleError> {
+        let head = self.head();
+        let time = self.context.clock.now_s().max(head.header.time);
+        let terms = self.params.rules.child_terms(&head.header, time)?;
+        Ok(NextBlock {
+            phase: terms.phase,
+            gas_limit: terms.gas_limit,
+            base_fee: terms.base_fee.saturating_to(),
+        })
+    }
+
+    /// Takes a transaction into the pool. Recovers its signature, so call it off the async threads.
+    pub fn submit(&self, tx: Transaction) -> Result<B256, SubmitError> {
+        let submitted = self.submit_quietly(tx);
+        if let Err(SubmitError::Pool(error)) = &submitted {
+            self.pool.count_refused(error);
+        }
+        submitted
+    }
+
+    /// As [`Self::submit`], without a trace in the figures where the transaction is refused.
+    pub(super) fn submit_quietly(&self, tx: Transaction) -> Result<B256, SubmitError> {
+        let hash = *tx.tx_hash();
+        if self.pool.contains(&hash) {
+            return Err(PoolError::AlreadyKnown.into());
+        }
+        self.context.store.ensure_writable()?;
+        let next = self.next_block()?;
+        before_recovery(&tx, tx.encode_2718_len(), &next)?;
+        let sender =
+            recover_sender(&tx, self.params.rules.chain_id()).map_err(|error| match error {
+                SenderError::Type => PoolError::TypeNotSupported,
+                SenderError::Signature | SenderError::ChainId { .. } => PoolError::InvalidSender,
+            })?;
+        let now_ms = self.context.clock.now_ms();
+        let arrival = self.arrivals.fetch_add(1, Ordering::Relaxed);
+        let admission = self.pool.admit(PooledTx::new(tx, sender, arrival, now_ms));
+        // Not before: the pool follows the account from here on.
+        admission.decide(self.read_account(&sender)?, &next, now_ms)?;
+        self.context.work.notify_one();
+        Ok(hash)
+    }
+
+    /// Why a transaction is refused whose value, beyond 256 bits, `tx` has no room for. The checks are those of
+    /// [`Self::submit`]; `signed_hash` is what the sender signed.
+    pub fn refuse_value(&self, tx: Transaction, value: U512, signed_hash: B256) -> SubmitError {
+        let refuse = || {
+            let next = self.next_block()?;
+            before_recovery(&tx, tx.encode_2718_len(), &next)?;
+            let is_here = tx.chain_id().is_none_or(|id| id == self.params.rules.chain_id());
+            let sender = recover_signer(tx.signature(), &signed_hash).filter(|_| is_here);
+            let sender = sender.ok_or(PoolError::InvalidSender)?;
+            let state = self.read_account(&sender)?.state;
+            let tx = PooledTx::new(tx.clone(), sender, 0, self.context.clock.now_ms());
+            Ok(refuse_value(&tx, value, &state, &self.config.pool, &next))
+        };
+        refuse().map_or_else(|error: SubmitError| error, Into::into)
+    }
+
+    /// An account in the newest state of the store.
+    pub(super) fn read_account(&self, address: &Address) -> Result<AccountRead, SubmitError> {
+        let reader = self.context.store.snapshot()?;
+        let view = self.view(reader.as_ref());
+        Ok(AccountRead { state: newest(&view, address)?, height: view.tip()?.height })
+    }
+}
+
+/// An account in the newest state that a view shows.
+pub(super) fn newest(view: &ChainView<'_>, address: &Address) -> Result<AccountState, StateError> {
+    let account = view.latest_state().account(address)?.unwrap_or_default();
+    Ok(AccountState { nonce: account.nonce, balance: account.balance })
+}
