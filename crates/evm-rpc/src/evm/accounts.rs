@@ -2,7 +2,7 @@
 
 use esker_rpc::{MethodTable, RpcError};
 
-use super::table;
+use super::table::table;
 use super::transact::Transact;
 use crate::wire::Addr;
 

@@ -7,7 +7,7 @@ use esker_evm::genesis::ChainConfig;
 use esker_evm::rules::{BLACKHOLE, Rules};
 use esker_rpc::{RpcError, Service};
 
-use super::table;
+use super::table::table;
 use crate::Reads;
 use crate::wire::{Addr, Big, Uint64};
 

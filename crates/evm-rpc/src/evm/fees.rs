@@ -1,21 +1,16 @@
 //! The service `internal-eth`: what gas costs.
 
-use std::borrow::Cow;
-
 use alloy_primitives::U256;
 use esker_evm::oracle::{
     FeeHistory, HistoryError, NewestBlock, PriceOption, PriceOptions, fee_history, price_options,
 };
-use esker_go_json::Document;
-use esker_primitives::go;
-use esker_rpc::args::{Argument, ArgumentError};
 use esker_rpc::{MethodTable, RpcError};
 use serde::Serialize;
 
-use super::table;
+use super::table::table;
 use super::transact::Transact;
 use crate::error::unreadable;
-use crate::wire::{Big, BlockNumber, Uint64};
+use crate::wire::{Big, BlockNumber, HexOrDecimal, Uint64};
 
 pub(super) fn methods() -> MethodTable<Transact> {
     table()
@@ -68,38 +63,6 @@ fn suggest_price_options(transact: &Transact, (): ()) -> Result<Option<OptionsRe
     let PriceOptions { slow, normal, fast } =
         price_options(base_fee, fees.tip, &transact.config.price_options);
     Ok(Some(OptionsReply { slow: slow.into(), normal: normal.into(), fast: fast.into() }))
-}
-
-/// Go's `math.HexOrDecimal64`: with quotes or without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct HexOrDecimal(pub(super) u64);
-
-impl HexOrDecimal {
-    fn parse(text: &[u8]) -> Option<u64> {
-        let (digits, radix) = match text {
-            [] => return Some(0),
-            [b'0', b'x' | b'X', digits @ ..] => (digits, 16),
-            digits => (digits, 10),
-        };
-        // Rust would take a sign.
-        let digits = str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?;
-        u64::from_str_radix(digits, radix).ok()
-    }
-}
-
-impl Argument for HexOrDecimal {
-    fn go_type() -> Cow<'static, str> {
-        Cow::Borrowed("math.HexOrDecimal64")
-    }
-
-    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
-        let bytes = value.as_bytes();
-        let quoted = bytes.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
-        let text = quoted.unwrap_or(bytes);
-        Self::parse(text).map(Self).ok_or_else(|| {
-            ArgumentError::text(format!("invalid hex or decimal integer {}", go::quote_bytes(text)))
-        })
-    }
 }
 
 /// A fee history. Lists without entries are left out.

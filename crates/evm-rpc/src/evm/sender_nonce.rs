@@ -5,11 +5,10 @@ use alloy_primitives::Address;
 use esker_evm::view::NonceUse;
 use esker_rpc::RpcError;
 
-use super::fees::HexOrDecimal;
-use super::transactions::accepted;
+use super::accepted::accepted;
 use crate::Reads;
 use crate::error::unreadable;
-use crate::wire::{Addr, TransactionReply};
+use crate::wire::{Addr, HexOrDecimal, TransactionReply};
 
 pub(super) fn by_sender_and_nonce(
     reads: &Reads,

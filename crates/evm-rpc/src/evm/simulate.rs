@@ -7,14 +7,15 @@ use esker_evm::simulate::{
 };
 use esker_rpc::{CallContext, MethodTable, RpcError};
 
-use super::calls::{LATEST, refusal, state_overrides};
 use super::defaults::request;
+use super::running::{LATEST, refusal, state_overrides};
+use super::table::table;
 use super::transact::Transact;
 use crate::wire::call::{HeaderArgs, SimulateArgs, SimulatedBlockArgs};
 use crate::wire::{Addr, Big, BlockNumberOrHash, Hash, SimulatedBlockReply, Uint64};
 
-pub(super) fn methods(table: MethodTable<Transact>) -> MethodTable<Transact> {
-    table.on_list_blocking_with("simulateV1", simulate_v1)
+pub(super) fn methods() -> MethodTable<Transact> {
+    table().on_list_blocking_with("simulateV1", simulate_v1)
 }
 
 fn simulate_v1(

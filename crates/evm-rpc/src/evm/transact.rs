@@ -12,12 +12,11 @@ use esker_evm::oracle::{FeeOracle, HistoryLimits, PriceOptionsConfig, SuggestedF
 use esker_evm::view::ChainEvents;
 use esker_evm_state::types::Transaction;
 use esker_primitives::clock::Clock;
-use esker_rpc::{MethodTable, RpcError, Service};
+use esker_rpc::RpcError;
 
-use super::send::ReceiptWaits;
-use super::{accounts, calls, fees, send};
+use super::receipt_waits::ReceiptWaits;
+use crate::Reads;
 use crate::error::unreadable;
-use crate::{Api, Apis, Reads};
 
 /// A transaction that anybody may send although it can be sent again on other chains: the deployment of the
 /// registry of EIP-1820, whose sender nobody has the key of.
@@ -122,21 +121,4 @@ impl Transact {
         let account = state.view().account(&account).map_err(unreadable)?;
         Ok(account.unwrap_or_default().nonce)
     }
-}
-
-/// Makes a service's table.
-type MakeTable = fn() -> MethodTable<Transact>;
-
-/// The methods that run code or send transactions, of the services that are served.
-pub fn transacting_methods(transact: &Arc<Transact>, apis: &Apis) -> Service {
-    let tables: [(Api, MakeTable); 5] = [
-        (Api::InternalEth, fees::methods),
-        (Api::InternalBlockchain, calls::methods),
-        (Api::InternalTransaction, send::methods),
-        (Api::InternalAccount, accounts::methods),
-        (Api::InternalPersonal, crate::personal::methods),
-    ];
-    let served = tables.into_iter().filter(|(api, _)| apis.has(*api));
-    let bound = served.map(|(_, table)| table().bind(Arc::clone(transact)));
-    bound.fold(Service::default(), |all, service| all.merge(&service))
 }

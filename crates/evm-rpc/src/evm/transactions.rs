@@ -7,8 +7,9 @@ use esker_evm::view::{TxLocation, ViewError};
 use esker_evm_state::types::{SealedBlock, Transaction};
 use esker_rpc::{RpcError, Service};
 
+use super::accepted::{accepted, no_receipt};
 use super::sender_nonce::by_sender_and_nonce;
-use super::table;
+use super::table::table;
 use crate::Reads;
 use crate::error::unreadable;
 use crate::wire::{
@@ -96,18 +97,6 @@ fn in_block(
     accepted(reads, &block, index).map(Some)
 }
 
-/// The transaction at a place of a block that has it.
-pub(super) fn accepted(
-    reads: &Reads,
-    block: &Arc<SealedBlock>,
-    index: usize,
-) -> Result<TransactionReply, RpcError> {
-    let height = block.block.header.number;
-    let receipts = reads.chain.receipts_at(height).map_err(unreadable)?;
-    let receipt = receipts.get(index).ok_or_else(|| unreadable(no_receipt(height, index)))?;
-    Ok(TransactionReply::accepted(block, index, receipt.from))
-}
-
 fn raw_in_block(block: Option<Arc<SealedBlock>>, Uint(index): Uint) -> Data {
     let index = usize::try_from(index).unwrap_or(usize::MAX);
     let tx = block.as_ref().and_then(|block| block.block.transactions.get(index));
@@ -116,10 +105,6 @@ fn raw_in_block(block: Option<Arc<SealedBlock>>, Uint(index): Uint) -> Data {
 
 fn raw(tx: &Transaction) -> Data {
     Data(tx.encoded_2718().into())
-}
-
-fn no_receipt(height: u64, index: usize) -> ViewError {
-    ViewError::Damaged(format!("block {height} has no receipt {index}"))
 }
 
 /// The next nonce of an account; that after its waiting transactions at `pending`.

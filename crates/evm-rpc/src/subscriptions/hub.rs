@@ -11,14 +11,12 @@ use esker_evm::view::{ChainEvents, ChainReader};
 use esker_primitives::Randomness;
 use esker_primitives::sync::Mutex;
 use esker_rpc::RpcError;
-use esker_rpc::positional::{Notifier, Session};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use super::event::Event;
 use super::kind::{Kind, Source};
-use super::session::Connected;
 use super::{MAX_ALL_CRITERIA_BYTES, MAX_ALL_SUBSCRIPTIONS};
 
 /// Transactions that become one event at most, where many become pending at once.
@@ -30,14 +28,23 @@ pub struct Subscriptions {
     events: Arc<dyn ChainEvents>,
     pub(super) randomness: Randomness,
     /// Connections that have subscriptions, or had.
-    listeners: Mutex<BTreeMap<u64, Weak<Connected>>>,
-    numbers: AtomicU64,
+    listeners: Mutex<BTreeMap<u64, Weak<dyn Listener>>>,
+    pub(super) numbers: AtomicU64,
     is_running: AtomicBool,
     feeds: Mutex<Feeds>,
     has_feed: Arc<Notify>,
     all: AtomicUsize,
     criteria_bytes: AtomicUsize,
-    me: Weak<Self>,
+    pub(super) me: Weak<Self>,
+}
+
+/// A connection as the hub knows it.
+pub(super) trait Listener: Send + Sync {
+    /// Puts an event of `bytes` into the inbox.
+    fn push(&self, event: &Arc<Event>, bytes: usize);
+
+    /// Events of this source were lost.
+    fn mark_lagged(&self, source: Source);
 }
 
 /// What comes from the pool.
@@ -146,7 +153,7 @@ impl Subscriptions {
     /// Reserves a slot for one more subscription. From here on its connection gets events.
     pub(super) fn reserve(
         &self,
-        listener: &Weak<Connected>,
+        listener: Weak<dyn Listener>,
         number: u64,
         kind: &Kind,
     ) -> Result<Slot, RpcError> {
@@ -159,7 +166,7 @@ impl Subscriptions {
         }
         slot.source = kind.source();
         if slot.source != Source::Nothing {
-            self.listeners.lock().entry(number).or_insert_with(|| Weak::clone(listener));
+            self.listeners.lock().entry(number).or_insert(listener);
             if !self.is_running.swap(true, Ordering::SeqCst) {
                 let (hub, has_feed) = (Weak::clone(&self.me), Arc::clone(&self.has_feed));
                 tokio::spawn(run(hub, has_feed, self.events.accepted_blocks()));
@@ -182,7 +189,7 @@ impl Subscriptions {
         self.listeners.lock().remove(&number);
     }
 
-    fn listeners(&self) -> Vec<Arc<Connected>> {
+    fn listeners(&self) -> Vec<Arc<dyn Listener>> {
         // A connection that ends meanwhile forgets itself, for which the lock has to be free again.
         self.listeners.lock().values().filter_map(Weak::upgrade).collect()
     }
@@ -230,13 +237,6 @@ impl Subscriptions {
             Err(RecvError::Lagged(_)) => self.disconnect_lagged(T::SOURCE),
             Err(RecvError::Closed) => *feed = None,
         }
-    }
-}
-
-impl Notifier for Subscriptions {
-    fn connect(&self) -> Arc<dyn Session> {
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        Connected::new(self.me.upgrade(), number)
     }
 }
 

@@ -2,16 +2,17 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use esker_primitives::sync::Mutex;
-use esker_rpc::positional::{Notification, Overrun, RpcId, Session, Subscriber};
+use esker_rpc::positional::{Notification, Notifier, Overrun, RpcId, Session, Subscriber};
 use esker_rpc::{Params, RpcError};
 
 use super::event::{Event, Item, SECTIONS};
-use super::hub::{Slot, Subscriptions};
+use super::hub::{Listener, Slot, Subscriptions};
 use super::kind::{Kind, Source};
 use super::{MAX_CRITERIA_BYTES, MAX_KEPT_BYTES, MAX_KEPT_EVENTS, MAX_SUBSCRIPTIONS};
 
@@ -19,7 +20,7 @@ use super::{MAX_CRITERIA_BYTES, MAX_KEPT_BYTES, MAX_KEPT_EVENTS, MAX_SUBSCRIPTIO
 const MAX_ITEMS_A_POLL: usize = 16_384;
 
 /// A connection that can be notified.
-pub(super) struct Connected {
+struct Connected {
     hub: Option<Arc<Subscriptions>>,
     number: u64,
     /// Locked before the inbox.
@@ -93,19 +94,15 @@ enum DeliveryStep {
     Yield,
 }
 
-impl Connected {
-    pub(super) fn new(hub: Option<Arc<Subscriptions>>, number: u64) -> Arc<Self> {
-        Arc::new_cyclic(|me| Self {
-            hub,
-            number,
-            state: Mutex::new_named("evm.connected", State::default()),
-            inbox: Mutex::new_named("evm.inbox", Inbox::default()),
-            me: Weak::clone(me),
-        })
+impl Notifier for Subscriptions {
+    fn connect(&self) -> Arc<dyn Session> {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        Connected::new(self.me.upgrade(), number)
     }
+}
 
-    /// Puts an event of `bytes` into the inbox.
-    pub(super) fn push(&self, event: &Arc<Event>, bytes: usize) {
+impl Listener for Connected {
+    fn push(&self, event: &Arc<Event>, bytes: usize) {
         let mut inbox = self.inbox.lock();
         if *inbox.wanting(event.source()) > 0 && inbox.keep(bytes) {
             inbox.events.push_back(Arc::clone(event));
@@ -113,12 +110,23 @@ impl Connected {
         }
     }
 
-    /// Events of this source were lost.
-    pub(super) fn mark_lagged(&self, source: Source) {
+    fn mark_lagged(&self, source: Source) {
         let mut inbox = self.inbox.lock();
         if *inbox.wanting(source) > 0 {
             inbox.overrun();
         }
+    }
+}
+
+impl Connected {
+    fn new(hub: Option<Arc<Subscriptions>>, number: u64) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            hub,
+            number,
+            state: Mutex::new_named("evm.connected", State::default()),
+            inbox: Mutex::new_named("evm.inbox", Inbox::default()),
+            me: Weak::clone(me),
+        })
     }
 
     /// The next event, or what one has to catch up with.
@@ -276,7 +284,7 @@ impl Connected {
     fn add(&self, namespace: &str, kind: Kind) -> Result<String, RpcError> {
         let gone = || RpcError::new("the node is shutting down");
         let hub = self.hub.as_ref().ok_or_else(gone)?;
-        let slot = hub.reserve(&self.me, self.number, &kind)?;
+        let slot = hub.reserve(self.me.clone(), self.number, &kind)?;
         let id = RpcId::random(&hub.randomness).0;
         let mut state = self.state.lock();
         let mine = &state.subscriptions;

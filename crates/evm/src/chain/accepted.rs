@@ -2,6 +2,7 @@
 
 use alloy_primitives::{Address, B256};
 use bytes::Bytes;
+use esker_chain::ExecutedBlock;
 use esker_evm_state::types::{Block, Receipt};
 
 use crate::pool::AccountState;
@@ -19,4 +20,11 @@ pub struct AcceptedBlock {
     pub receipts: Vec<Receipt>,
     /// Accounts that it changed, as they are after it.
     pub touched: Vec<(Address, AccountState)>,
+}
+
+impl AcceptedBlock {
+    /// What the chain keeps of an executed block; `None` of one that is not an EVM chain's.
+    pub(super) fn of(block: &ExecutedBlock) -> Option<&Self> {
+        block.payload.downcast_ref()
+    }
 }

@@ -24,7 +24,7 @@ impl Evm {
         reader: &dyn KvRead,
         at: &BuildContext,
     ) -> Result<SealedHeader, ChainReadError> {
-        if let Some(parent) = at.ancestors.first().and_then(|block| sealed(block)) {
+        if let Some(parent) = at.ancestors.first().and_then(|block| AcceptedBlock::of(block)) {
             return Ok(SealedHeader { header: parent.block.header.clone(), hash: parent.hash });
         }
         let view = self.view(reader);
@@ -43,7 +43,7 @@ impl Evm {
         let undecided: Vec<_> = at
             .ancestors
             .iter()
-            .filter_map(|block| sealed(block))
+            .filter_map(|block| AcceptedBlock::of(block))
             .map(|sealed| sealed.block.ext_data.clone())
             .collect();
         let hashes = Ancestors::of_child(self.view(reader), parent.header.number, parent.hash);
@@ -98,9 +98,4 @@ impl Evm {
             payload: Arc::new(sealed),
         })
     }
-}
-
-/// What the chain keeps of an executed block of its own.
-pub(super) fn sealed(block: &ExecutedBlock) -> Option<&AcceptedBlock> {
-    block.payload.downcast_ref()
 }

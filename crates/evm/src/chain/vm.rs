@@ -22,7 +22,6 @@ use super::builder::{BuildOutcome, fill};
 use super::cache::BlockCache;
 use super::config::{BuildMode, EvmConfig};
 use super::error::state_failed;
-use super::execute::sealed;
 use super::genesis_source::GenesisSource;
 use super::view::ChainView;
 use super::{AcceptedBlock, ChainReadError};
@@ -305,10 +304,11 @@ impl ChainVm for Evm {
         accepted_ms: u64,
         commit: &mut Draft<'_>,
     ) {
-        let blooms = blocks.iter().filter_map(|block| sealed(block));
+        let blooms = blocks.iter().filter_map(|block| AcceptedBlock::of(block));
         let blooms = blooms.map(|sealed| (sealed.block.header.number, sealed.block.header.bloom));
         self.logs.extend_commit(&blooms.collect::<Vec<_>>(), commit);
-        for AcceptedBlock { block, touched, .. } in blocks.iter().filter_map(|block| sealed(block))
+        for AcceptedBlock { block, touched, .. } in
+            blocks.iter().filter_map(|block| AcceptedBlock::of(block))
         {
             self.extension.before_commit(&block.ext_data, touched, accepted_ms);
         }
@@ -336,7 +336,7 @@ impl ChainVm for Evm {
     }
 
     fn on_rejected(&self, block: &Arc<ExecutedBlock>) {
-        let Some(sealed) = sealed(block) else { return };
+        let Some(sealed) = AcceptedBlock::of(block) else { return };
         for tx in &sealed.block.transactions {
             // Those made here never left the pool; of the others, those that are still valid join it.
             let _refused = self.submit_quietly(tx.clone());
@@ -346,7 +346,7 @@ impl ChainVm for Evm {
     }
 
     fn on_verified(&self, block: &Arc<ExecutedBlock>) {
-        if let Some(sealed) = sealed(block) {
+        if let Some(sealed) = AcceptedBlock::of(block) {
             self.extension.undecided(&sealed.block.ext_data);
         }
     }

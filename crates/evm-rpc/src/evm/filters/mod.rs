@@ -25,7 +25,7 @@ use self::changes::Changes;
 use self::found::FoundLogs;
 use self::installed::{Installed, Kind};
 use self::search::Bounds;
-use super::table;
+use super::table::table;
 use crate::wire::LogFilter;
 use crate::{Api, Apis, Reads};
 

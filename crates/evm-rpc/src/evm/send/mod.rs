@@ -3,7 +3,9 @@
 
 mod fee_cap;
 mod raw;
+mod refused;
 mod rlp;
+mod send_raw;
 mod sync;
 mod typed_data;
 mod unsigned;
@@ -18,29 +20,19 @@ use esker_evm_state::types::Transaction;
 use esker_rpc::{CallContext, MethodTable, RpcError};
 
 use self::fee_cap::check_fee;
-use self::raw::{LargeValue, RawTx};
+use self::refused::refused;
+use self::send_raw::send_raw;
 use self::typed_data::TypedDataArg;
 use self::unsigned::{RawReply, fee_cap, typed_transaction, unsigned_hash};
 use super::defaults::{GasDefault, sender};
-use super::table;
+use super::table::table;
 use super::transact::Transact;
 use crate::txpool::must_show;
 use crate::wire::call::TransactionArgs;
 use crate::wire::{Addr, Big, Data, Hash, TransactionReply, Uint64};
 
 pub use raw::RawTxError;
-pub use sync::{DEFAULT_RECEIPT_WAIT, MAX_RECEIPT_WAIT, MAX_RECEIPT_WAITS, ReceiptWaits};
-
-/// Reads a signed transaction as `sendRawTransaction` does; total on any bytes.
-///
-/// A signature of numbers that no signature has becomes one of nobody, so that a pool refuses it as such.
-pub fn decode_transaction(bytes: &[u8]) -> Result<Transaction, RawTxError> {
-    let tx = RawTx::parse(bytes)?;
-    if tx.large_value.is_some() {
-        return Err(RawTxError::Value);
-    }
-    tx.into_transaction()
-}
+pub use send_raw::decode_transaction;
 
 pub(super) fn methods() -> MethodTable<Transact> {
     table()
@@ -64,34 +56,8 @@ pub(super) fn methods() -> MethodTable<Transact> {
         .short_first()
 }
 
-fn refused(error: impl std::fmt::Display) -> RpcError {
-    RpcError::new(error.to_string())
-}
-
 fn send_raw_transaction(transact: &Transact, (Data(bytes),): (Data,)) -> Result<Hash, RpcError> {
     send_raw(transact, &bytes).map(Hash)
-}
-
-/// Takes a signed transaction in; gives its hash.
-fn send_raw(transact: &Transact, bytes: &[u8]) -> Result<B256, RpcError> {
-    let tx = RawTx::parse(bytes).map_err(refused)?;
-    check_fee(tx.fee_cap, tx.gas, transact.config.tx_fee_cap).map_err(refused)?;
-    let config = &transact.config;
-    if !tx.is_protected
-        && !config.allow_unprotected_txs
-        && !config.allow_unprotected_tx_hashes.contains(&RawTx::hash(bytes))
-        && !tx.has_predictable_signature()
-    {
-        return Err(refused("only replay-protected (EIP-155) transactions allowed over RPC"));
-    }
-    let large_value = tx.large_value.clone();
-    let tx = tx.into_transaction().map_err(refused)?;
-    match large_value {
-        None => transact.submitter.submit(tx),
-        Some(LargeValue { value, signed_hash }) => {
-            Err(transact.submitter.refuse_value(tx, value, signed_hash))
-        }
-    }
 }
 
 fn send_transaction(

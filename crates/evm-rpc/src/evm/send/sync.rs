@@ -7,36 +7,19 @@ use alloy_primitives::B256;
 use esker_evm::call::go_duration;
 use esker_evm::chain::AcceptedBlock;
 use esker_rpc::{RpcError, off_thread};
-use tokio::sync::Semaphore;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 
-use super::{refused, send_raw};
-use crate::evm::fees::HexOrDecimal;
+use super::refused::refused;
+use super::send_raw::send_raw;
+use crate::evm::receipt_waits::{DEFAULT_RECEIPT_WAIT, MAX_RECEIPT_WAIT};
 use crate::evm::transact::Transact;
 use crate::evm::transactions::get_transaction_receipt;
-use crate::wire::{Data, Hash, ReceiptReply};
-
-/// How long a call waits that does not say how long.
-pub const DEFAULT_RECEIPT_WAIT: Duration = Duration::from_secs(20);
-/// Longest time that a call waits: less than any call may take, so that it ends with its own error.
-pub const MAX_RECEIPT_WAIT: Duration = Duration::from_secs(25);
-/// Calls that may wait for a receipt at a time.
-pub const MAX_RECEIPT_WAITS: usize = 256;
+use crate::wire::{Data, Hash, HexOrDecimal, ReceiptReply};
 
 /// Code of EIP-7966: the transaction waits in the pool.
 const TIMED_OUT: i64 = 4;
-
-/// Places of calls that wait for a receipt.
-#[derive(Debug)]
-pub struct ReceiptWaits(Semaphore);
-
-impl Default for ReceiptWaits {
-    fn default() -> Self {
-        Self(Semaphore::new(MAX_RECEIPT_WAITS))
-    }
-}
 
 pub(super) async fn send_raw_transaction_sync(
     transact: Arc<Transact>,

@@ -1,0 +1,28 @@
+//! Accepted transactions by their place.
+
+use std::sync::Arc;
+
+use esker_evm::view::ViewError;
+use esker_evm_state::types::SealedBlock;
+use esker_rpc::RpcError;
+
+use crate::Reads;
+use crate::error::unreadable;
+use crate::wire::TransactionReply;
+
+/// The transaction at a place of a block that has it.
+pub(super) fn accepted(
+    reads: &Reads,
+    block: &Arc<SealedBlock>,
+    index: usize,
+) -> Result<TransactionReply, RpcError> {
+    let height = block.block.header.number;
+    let receipts = reads.chain.receipts_at(height).map_err(unreadable)?;
+    let receipt = receipts.get(index).ok_or_else(|| unreadable(no_receipt(height, index)))?;
+    Ok(TransactionReply::accepted(block, index, receipt.from))
+}
+
+/// A block without the receipt of a place that it has.
+pub(super) fn no_receipt(height: u64, index: usize) -> ViewError {
+    ViewError::Damaged(format!("block {height} has no receipt {index}"))
+}

@@ -1,0 +1,75 @@
+//! Which methods are served: those of the services that the node was asked for.
+
+use std::sync::Arc;
+
+use esker_rpc::{MethodTable, Service};
+
+use super::table::table;
+use super::transact::Transact;
+use super::{
+    accounts, blocks, calls, chain, config, fees, proof, send, simulate, state, transactions,
+};
+use crate::{Api, Apis, Reads};
+
+/// Makes a service's methods.
+type MakeService = fn(&Arc<Reads>) -> Service;
+
+/// The reading methods of the services that are served, in every namespace.
+pub fn reading_methods(reads: &Arc<Reads>, apis: &Apis) -> Service {
+    let services: [(Api, MakeService); 6] = [
+        (Api::Eth, chain::eth),
+        (Api::InternalBlockchain, blockchain),
+        (Api::InternalTransaction, transactions::service),
+        (Api::InternalTxPool, crate::txpool::service),
+        (Api::Net, crate::net::service),
+        (Api::Web3, crate::web3::service),
+    ];
+    let served = services.into_iter().filter(|(api, _)| apis.has(*api));
+    served.fold(Service::default(), |all, (_, service)| all.merge(&service(reads)))
+}
+
+/// The reading methods of the service `internal-blockchain`.
+fn blockchain(reads: &Arc<Reads>) -> Service {
+    table::<Reads>()
+        .on_list("chainId", chain::chain_id)
+        .on_list("blockNumber", chain::block_number)
+        .on_list("getChainConfig", chain::get_chain_config)
+        .on_list("blobBaseFee", chain::blob_base_fee)
+        .on_list("config", config::config)
+        .on_list("getBalance", state::get_balance)
+        .on_list("getAssetBalance", state::get_asset_balance)
+        .on_list("getCode", state::get_code)
+        .on_list("getStorageAt", state::get_storage_at)
+        .on_list("getAccount", state::get_account)
+        .on_list("getAccountInfo", state::get_account_info)
+        .on_list_blocking_with("getProof", proof::get_proof)
+        .on_list("getHeaderByNumber", blocks::get_header_by_number)
+        .on_list("getHeaderByHash", blocks::get_header_by_hash)
+        .on_list_tried("getBlockByNumber", blocks::try_block_by_number, blocks::get_block_by_number)
+        .on_list_tried("getBlockByHash", blocks::try_block_by_hash, blocks::get_block_by_hash)
+        .on_list_blocking("getBlockReceipts", blocks::get_block_receipts)
+        .on_list("getUncleByBlockNumberAndIndex", blocks::get_uncle_by_number)
+        .on_list("getUncleByBlockHashAndIndex", blocks::get_uncle_by_hash)
+        .on_list("getUncleCountByBlockNumber", blocks::get_uncle_count_by_number)
+        .on_list("getUncleCountByBlockHash", blocks::get_uncle_count_by_hash)
+        .on_list_blocking("getBadBlocks", blocks::get_bad_blocks)
+        .bind(Arc::clone(reads))
+}
+
+/// Makes a service's table.
+type MakeTable = fn() -> MethodTable<Transact>;
+
+/// The methods that run code or send transactions, of the services that are served.
+pub fn transacting_methods(transact: &Arc<Transact>, apis: &Apis) -> Service {
+    let tables: [(Api, MakeTable); 6] = [
+        (Api::InternalEth, fees::methods),
+        (Api::InternalBlockchain, calls::methods),
+        (Api::InternalBlockchain, simulate::methods),
+        (Api::InternalTransaction, send::methods),
+        (Api::InternalAccount, accounts::methods),
+        (Api::InternalPersonal, crate::personal::methods),
+    ];
+    let served = tables.into_iter().filter(|(api, _)| apis.has(*api));
+    let bound = served.map(|(_, table)| table().bind(Arc::clone(transact)));
+    bound.fold(Service::default(), |all, service| all.merge(&service))
+}

@@ -1,0 +1,302 @@
+//! Running code that nobody signed, on the state after an accepted block (docs/protocol/c-chain-execution.md, "Calls").
+
+use std::sync::Arc;
+
+use alloy_primitives::{B256, KECCAK256_EMPTY, U256};
+use esker_evm::call::{
+    self, AccountOverride, BlockOverrides, CallError, CallLimits, CallOutcome, CallRequest,
+    CallSite, StateOverrides,
+};
+use esker_evm::executor::{BlockContext, BlockHashes, Bounds, Stop};
+use esker_evm::oracle::next_base_fee;
+use esker_evm::view::ViewError;
+use esker_evm_state::state::StateError;
+use esker_evm_state::types::SealedHeader;
+use esker_rpc::{CallContext, RpcError};
+
+use super::transact::Transact;
+use crate::error::unreadable;
+use crate::wire::call as args;
+use crate::wire::{Addr, Big, BlockNumber, BlockNumberOrHash, Data, Uint64};
+
+/// JSON-RPC code of a revert that says why.
+pub(super) const REVERTED: i64 = 3;
+
+pub(super) const LATEST: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Latest);
+
+/// What is estimated without a block is to be sent.
+pub(super) const PENDING: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Pending);
+
+/// Where code runs that nobody signed: on the state after an accepted block.
+#[derive(Clone, Debug)]
+pub(super) struct CallBlock {
+    /// That block.
+    pub(super) header: Arc<SealedHeader>,
+    /// Does code see the block that would be built on it now, rather than this one?
+    is_next: bool,
+}
+
+pub(super) type Overrides = (Option<args::StateOverrides>, Option<args::BlockOverrides>);
+
+/// Gas that code gets where it runs on the thread that serves the connection: enough for the usual getter,
+/// well below a millisecond whatever it is spent on.
+const TRY_GAS: u64 = 60_000;
+
+impl Transact {
+    /// The place of a block parameter: `pending` is the next block, on the state of the last one.
+    pub(super) fn place(&self, at: BlockNumberOrHash) -> Result<CallBlock, RpcError> {
+        let header = self.reads.header_of_state(at)?;
+        Ok(CallBlock { header, is_next: at == PENDING })
+    }
+
+    pub(super) fn call(
+        &self,
+        request: &CallRequest,
+        at: BlockNumberOrHash,
+        (state, block): Overrides,
+        context: &CallContext,
+    ) -> Result<CallOutcome, RpcError> {
+        let (state, block) = (state_overrides(state), block_overrides(block));
+        let place = self.place(at)?;
+        self.at(&place, request, context, |site, limits| {
+            call::call(site, request, &state, &block, limits)
+        })
+    }
+
+    /// [`Self::call`] as a try; `None`: the try does not tell.
+    pub(super) fn try_call(
+        &self,
+        request: &CallRequest,
+        at: BlockNumberOrHash,
+    ) -> Result<Option<CallOutcome>, RpcError> {
+        let place = self.place(at)?;
+        let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
+        self.run(&place, request, bounds, |site, limits| {
+            let no_overrides = (StateOverrides::default(), BlockOverrides::default());
+            match call::call(site, request, &no_overrides.0, &no_overrides.1, limits) {
+                Err(CallError::TryEnded) => Ok(None),
+                told => told.map(Some),
+            }
+        })
+    }
+
+    pub(super) fn estimate(
+        &self,
+        request: &CallRequest,
+        at: BlockNumberOrHash,
+        state: &StateOverrides,
+        context: &CallContext,
+    ) -> Result<u64, RpcError> {
+        let place = self.place(at)?;
+        self.at(&place, request, context, |site, limits| {
+            self.estimate_at(&place, site, request, state, limits)
+        })
+    }
+
+    fn estimate_at(
+        &self,
+        place: &CallBlock,
+        site: &CallSite<'_>,
+        request: &CallRequest,
+        state: &StateOverrides,
+        limits: &CallLimits<'_>,
+    ) -> Result<u64, CallError> {
+        if !place.is_next {
+            return call::estimate_gas(site, request, state, limits);
+        }
+        let later = self.next_block(&place.header, request, site.block.time + 1);
+        call::estimate_gas_for_next(site, &later, request, state, limits)
+    }
+
+    /// Gas that a transaction needs which is sent now. Brief work gets it where code runs for a moment at most, such
+    /// as for a plain transfer.
+    pub(super) fn estimate_for_next(
+        &self,
+        request: &CallRequest,
+        context: &CallContext,
+    ) -> Result<u64, RpcError> {
+        let state = StateOverrides::default();
+        if !context.is_brief() {
+            return self.estimate(request, PENDING, &state, context);
+        }
+        self.try_estimate(&self.place(PENDING)?, request)?.ok_or_else(|| {
+            context.end_brief();
+            refusal(CallError::TryEnded)
+        })
+    }
+
+    /// The estimate, where code runs for a moment at most.
+    fn try_estimate(
+        &self,
+        place: &CallBlock,
+        request: &CallRequest,
+    ) -> Result<Option<u64>, RpcError> {
+        let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
+        self.run(place, request, bounds, |site, limits| {
+            match self.estimate_at(place, site, request, &StateOverrides::default(), limits) {
+                Err(CallError::TryEnded) => Ok(None),
+                told => told.map(Some),
+            }
+        })
+    }
+
+    /// The estimate of a transfer to somebody without code; `None` of anything else.
+    pub(super) fn estimate_of_transfer(
+        &self,
+        request: &CallRequest,
+        at: BlockNumberOrHash,
+    ) -> Result<Option<u64>, RpcError> {
+        let Some(to) = request.to.filter(|_| request.input.is_empty()) else { return Ok(None) };
+        let place = self.place(at)?;
+        let state = self.reads.chain.state_after(&place.header).map_err(unreadable)?;
+        let account = state.view().account(&to).map_err(unreadable)?.unwrap_or_default();
+        if account.code_hash != KECCAK256_EMPTY {
+            return Ok(None);
+        }
+        self.try_estimate(&place, request)
+    }
+
+    /// Runs `work` on the state after a block, within the limits of calls.
+    pub(super) fn at<R>(
+        &self,
+        place: &CallBlock,
+        request: &CallRequest,
+        context: &CallContext,
+        work: impl FnOnce(&CallSite<'_>, &CallLimits<'_>) -> Result<R, CallError>,
+    ) -> Result<R, RpcError> {
+        let max_ms = u64::try_from(self.config.max_duration.as_millis()).unwrap_or(u64::MAX);
+        let deadline_ms = match max_ms {
+            0 => u64::MAX,
+            limit => self.clock.now_ms().saturating_add(limit),
+        };
+        let stop = || {
+            if context.is_cancelled() {
+                return Some(Stop::Cancelled);
+            }
+            (deadline_ms != u64::MAX && self.clock.now_ms() >= deadline_ms)
+                .then_some(Stop::TimedOut)
+        };
+        self.run(place, request, Bounds { stop: Some(&stop), ..Bounds::default() }, work)
+    }
+
+    /// Runs `work` on the state after a block, with no more memory than calls may have.
+    fn run<R>(
+        &self,
+        place: &CallBlock,
+        request: &CallRequest,
+        bounds: Bounds<'_>,
+        work: impl FnOnce(&CallSite<'_>, &CallLimits<'_>) -> Result<R, CallError>,
+    ) -> Result<R, RpcError> {
+        let header = &place.header;
+        let state = self.reads.chain.state_after(header).map_err(unreadable)?;
+        let hashes = Hashes { transact: self, newest: header.header.number };
+        let site = CallSite {
+            chain: &self.chain,
+            view: state.view(),
+            state_time: header.header.time,
+            block: match place.is_next {
+                true => self.next_block(header, request, self.clock.now_s()),
+                false => self.block_of(header, request),
+            },
+            hashes: &hashes,
+        };
+        let limits = CallLimits {
+            gas_cap: self.config.gas_cap,
+            bounds: Bounds { memory: Some(self.config.max_memory), ..bounds },
+            timeout: self.config.max_duration,
+        };
+        work(&site, &limits).map_err(refusal)
+    }
+
+    /// The block of a header. At the tip, a price that the next block takes is not refused because the last one
+    /// would not have taken it (docs/decisions.md, "Base fee of a call").
+    fn block_of(&self, header: &SealedHeader, request: &CallRequest) -> BlockContext {
+        let mut block = BlockContext::for_call(&self.chain, &header.header);
+        if is_below(request, block.base_fee) && self.reads.chain.head().hash == header.hash {
+            let next = next_base_fee(&*self.chain.rules, &header.header, self.clock.now_s());
+            block.base_fee = next.map_or(block.base_fee, |next| next.min(block.base_fee));
+        }
+        block
+    }
+
+    /// The block that would be built on `parent` at `now_s` (Unix s). Here, too, a price that the parent took is
+    /// not refused.
+    fn next_block(&self, parent: &SealedHeader, request: &CallRequest, now_s: u64) -> BlockContext {
+        let mut block = BlockContext::next(&self.chain, &parent.header, now_s);
+        if is_below(request, block.base_fee) {
+            let last = parent.header.base_fee.unwrap_or(block.base_fee);
+            block.base_fee = last.min(block.base_fee);
+        }
+        block
+    }
+}
+
+/// Does a request offer a price that is below a base fee?
+fn is_below(request: &CallRequest, base_fee: U256) -> bool {
+    request.gas_price.or(request.max_fee_per_gas).is_some_and(|price| price < base_fee)
+}
+
+/// Hashes of accepted blocks, for code that runs on one of them.
+struct Hashes<'a> {
+    transact: &'a Transact,
+    newest: u64,
+}
+
+impl BlockHashes for Hashes<'_> {
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        if number > self.newest {
+            return Ok(None);
+        }
+        match self.transact.reads.chain.header_at(number) {
+            Ok(found) => Ok(found.map(|header| header.hash)),
+            Err(ViewError::State(error)) => Err(error),
+            Err(ViewError::Storage(error)) => Err(StateError::Storage(error)),
+            // A header needs no state, and a damaged one has no hash.
+            Err(ViewError::StateGone(_) | ViewError::Damaged(_)) => Ok(None),
+        }
+    }
+}
+
+pub(super) fn refusal(error: CallError) -> RpcError {
+    match error {
+        CallError::Failed(outcome) => failed(&outcome),
+        CallError::State(error) => unreadable(error),
+        error => RpcError::new(error.to_string()),
+    }
+}
+
+pub(super) fn state_overrides(given: Option<args::StateOverrides>) -> StateOverrides {
+    let account = |account: args::AccountOverride| AccountOverride {
+        balance: account.balance.map(|Big(balance)| balance),
+        nonce: account.nonce.map(|Uint64(nonce)| nonce),
+        code: account.code.map(|Data(code)| code),
+        state: account.state,
+        state_diff: account.state_diff,
+    };
+    let accounts = given.unwrap_or_default().0.into_iter();
+    StateOverrides(accounts.map(|(address, change)| (address, account(change))).collect())
+}
+
+fn block_overrides(given: Option<args::BlockOverrides>) -> BlockOverrides {
+    let given = given.unwrap_or_default();
+    let big = |value: Option<Big>| value.map(|Big(value)| value);
+    BlockOverrides {
+        number: big(given.number),
+        difficulty: big(given.difficulty),
+        time: given.time.map(|Uint64(time)| time),
+        gas_limit: given.gas_limit.map(|Uint64(gas)| gas),
+        coinbase: given.coinbase.map(|Addr(coinbase)| coinbase),
+        base_fee: big(given.base_fee),
+        blob_base_fee: big(given.blob_base_fee),
+    }
+}
+
+/// The error of a call whose code failed.
+pub(super) fn failed(outcome: &CallOutcome) -> RpcError {
+    match outcome.revert_data() {
+        Some(data) => {
+            RpcError::with_code(REVERTED, outcome.message()).with_data(&Data(data.clone()))
+        }
+        None => RpcError::new(outcome.message()),
+    }
+}

@@ -1,0 +1,43 @@
+//! Signed transactions as they are sent.
+
+use alloy_primitives::B256;
+use esker_evm_state::types::Transaction;
+use esker_rpc::RpcError;
+
+use super::fee_cap::check_fee;
+use super::raw::{LargeValue, RawTx, RawTxError};
+use super::refused::refused;
+use crate::evm::transact::Transact;
+
+/// Reads a signed transaction as `sendRawTransaction` does; total on any bytes.
+///
+/// A signature of numbers that no signature has becomes one of nobody, so that a pool refuses it as such.
+pub fn decode_transaction(bytes: &[u8]) -> Result<Transaction, RawTxError> {
+    let tx = RawTx::parse(bytes)?;
+    if tx.large_value.is_some() {
+        return Err(RawTxError::Value);
+    }
+    tx.into_transaction()
+}
+
+/// Takes a signed transaction in; gives its hash.
+pub(super) fn send_raw(transact: &Transact, bytes: &[u8]) -> Result<B256, RpcError> {
+    let tx = RawTx::parse(bytes).map_err(refused)?;
+    check_fee(tx.fee_cap, tx.gas, transact.config.tx_fee_cap).map_err(refused)?;
+    let config = &transact.config;
+    if !tx.is_protected
+        && !config.allow_unprotected_txs
+        && !config.allow_unprotected_tx_hashes.contains(&RawTx::hash(bytes))
+        && !tx.has_predictable_signature()
+    {
+        return Err(refused("only replay-protected (EIP-155) transactions allowed over RPC"));
+    }
+    let large_value = tx.large_value.clone();
+    let tx = tx.into_transaction().map_err(refused)?;
+    match large_value {
+        None => transact.submitter.submit(tx),
+        Some(LargeValue { value, signed_hash }) => {
+            Err(transact.submitter.refuse_value(tx, value, signed_hash))
+        }
+    }
+}
