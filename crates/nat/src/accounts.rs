@@ -4,28 +4,37 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use alloy_primitives::{Address, B256, U256};
+use esker_evm::chain::Evm;
 use esker_evm_state::state::StateError;
 use esker_primitives::NanoNative;
 use esker_primitives::ids::AssetId;
 use esker_storage::KvRead;
 
-use crate::chain::Nat;
 use crate::money::Wei;
-use crate::pool::AccountNonce;
+use crate::pool::{AccountNonce, AtomicPool};
 use crate::txs::UnsignedAtomicTx;
 use crate::wallet::Holding;
 
 /// One state of the chain, and the pools as they are when an account is looked up.
 pub(crate) struct AfterPools<'a> {
-    nat: &'a Nat,
+    evm: &'a Evm,
+    pool: &'a AtomicPool,
+    native: AssetId,
     reader: Box<dyn KvRead>,
     /// Nonces of waiting exports after which an account's next one comes.
     used: RefCell<BTreeSet<AccountNonce>>,
 }
 
 impl<'a> AfterPools<'a> {
-    pub(crate) fn new(nat: &'a Nat, reader: Box<dyn KvRead>) -> Self {
-        Self { nat, reader, used: RefCell::default() }
+    /// What the chain's accounts hold in the state that `reader` shows, after the pools of the chain and of the atomic
+    /// transactions.
+    pub(crate) fn new(
+        evm: &'a Evm,
+        pool: &'a AtomicPool,
+        native: AssetId,
+        reader: Box<dyn KvRead>,
+    ) -> Self {
+        Self { evm, pool, native, reader, used: RefCell::default() }
     }
 
     /// The state's reader.
@@ -40,17 +49,17 @@ impl<'a> AfterPools<'a> {
         account: &Address,
         asset: &AssetId,
     ) -> Result<Holding, StateError> {
-        let native = &self.nat.context().native_asset_id;
-        let state = self.nat.evm().view(self.reader()).latest_state();
+        let native = &self.native;
+        let state = self.evm.view(self.reader()).latest_state();
         let found = state.account(account)?.unwrap_or_default();
-        let (mut nonce, pending) = self.nat.evm().pool().pending_from(account, found.nonce);
+        let (mut nonce, pending) = self.evm.pool().pending_from(account, found.nonce);
         let mut spent = pending;
         let mut spent_of_asset: u64 = 0;
         loop {
             let at = AccountNonce { account: *account, nonce };
-            if let Some(tx) = self.nat.evm().pool().get_by_nonce(account, nonce) {
+            if let Some(tx) = self.evm.pool().get_by_nonce(account, nonce) {
                 spent = spent.saturating_add(tx.cost());
-            } else if let Some(export) = self.nat.pool().export_at(&at) {
+            } else if let Some(export) = self.pool.export_at(&at) {
                 let of = |asset: &AssetId| taken(export.unsigned(), account, asset);
                 spent = spent.saturating_add(Wei::from(NanoNative(of(native))).0);
                 spent_of_asset = spent_of_asset.saturating_add(of(asset));

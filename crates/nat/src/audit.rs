@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use esker_chain::ChainContext;
 use esker_chain::audit::{AuditSite, Exchange, Ledger};
 use esker_evm::extension::{ExtBlock, ExtMoved, ExtensionAudit};
 use esker_primitives::ids::{ChainId, Id};
@@ -10,23 +11,22 @@ use esker_shared_memory::Requests;
 use esker_storage::StorageError;
 use esker_storage::audit::{AuditError, Finding, compare_rows};
 
-use crate::extension::AtomicExtension;
 use crate::tables::{AcceptedTx, DROPPED, TXS};
 use crate::transfer::add_requests;
 use crate::txs::{AtomicTx, ExtDataForm, UnsignedAtomicTx, decode_ext_data};
 
 /// Goes along with the blocks.
 #[derive(Debug)]
-pub(crate) struct AtomicAudit<'a>(pub(crate) &'a AtomicExtension);
+pub(crate) struct AtomicAudit<'a>(pub(crate) &'a ChainContext);
 
 impl AtomicAudit<'_> {
     fn place(&self, what: impl std::fmt::Display) -> String {
-        format!("{}: {what}", self.0.context().primary_alias())
+        format!("{}: {what}", self.0.primary_alias())
     }
 
     /// What a transaction moves of the native asset.
     fn moved(&self, tx: &AtomicTx, number: u64, site: &mut AuditSite<'_>) -> ExtMoved {
-        let native = self.0.context().native_asset_id;
+        let native = self.0.native_asset_id;
         let nanos = |amounts: &mut dyn Iterator<Item = u64>| {
             let sum = amounts.map(u128::from).fold(0, u128::saturating_add);
             sum.saturating_mul(Ledger::PER_NANO)
@@ -82,7 +82,7 @@ impl ExtensionAudit for AtomicAudit<'_> {
         }
         site.scratch.clone().fill(|draft| {
             for tx in &txs {
-                AcceptedTx::put(draft, self.0.context().scope, block.number, tx);
+                AcceptedTx::put(draft, self.0.scope, block.number, tx);
             }
             Ok::<_, StorageError>(())
         })?;
@@ -99,8 +99,8 @@ impl ExtensionAudit for AtomicAudit<'_> {
     }
 
     fn finish(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
-        DROPPED.audit(&self.place("dropped atomic"), self.0.context().scope, site)?;
-        let prefix = TXS.prefix(self.0.context().scope);
+        DROPPED.audit(&self.place("dropped atomic"), self.0.scope, site)?;
+        let prefix = TXS.prefix(self.0.scope);
         let name = |key: &[u8]| {
             let id = key.strip_prefix(&prefix).and_then(|id| id.try_into().ok()).map(Id::new);
             self.place(format!("atomic transaction {}", id.unwrap_or_default()))

@@ -198,7 +198,8 @@ impl Nat {
 
     /// What accounts hold after what waits in both pools.
     pub(crate) fn accounts(&self) -> StorageResult<AfterPools<'_>> {
-        Ok(AfterPools::new(self, self.context().store.snapshot()?))
+        let (context, reader) = (self.context(), self.context().store.snapshot()?);
+        Ok(AfterPools::new(&self.evm, self.pool(), context.native_asset_id, reader))
     }
 
     /// Height of the last block that a reader shows.

@@ -1,14 +1,14 @@
 //! Taking in again what waited when the node stopped.
 
-use esker_evm::extension::BlockExtension as _;
+use esker_chain::ChainContext;
 
-use crate::extension::AtomicExtension;
+use crate::pool::AtomicPool;
 use crate::tables::AcceptedTx;
 use crate::txs::AtomicTx;
 
 /// Takes a transaction in; true if it waits again. As with one whose block was abandoned, the builder verifies it
 /// when it comes to it, and gives it up with the reason where it is not valid any more.
-pub(crate) fn restore_tx(extension: &AtomicExtension, bytes: &[u8]) -> bool {
+pub(crate) fn restore_tx(context: &ChainContext, pool: &AtomicPool, bytes: &[u8]) -> bool {
     let tx = match AtomicTx::parse(bytes) {
         Ok(tx) => tx,
         Err(error) => {
@@ -16,7 +16,7 @@ pub(crate) fn restore_tx(extension: &AtomicExtension, bytes: &[u8]) -> bool {
             return false;
         }
     };
-    let (id, context) = (tx.id(), extension.context());
+    let id = tx.id();
     // The node may have been killed after it took the journal in, and before it removed it.
     let is_accepted = context.store.snapshot().is_ok_and(|reader| {
         AcceptedTx::get(reader.as_ref(), context.scope, &id).is_ok_and(|found| found.is_some())
@@ -24,7 +24,7 @@ pub(crate) fn restore_tx(extension: &AtomicExtension, bytes: &[u8]) -> bool {
     if is_accepted {
         return false;
     }
-    match extension.pool().add(tx) {
+    match pool.add(tx) {
         Ok(()) => {
             context.work.notify_one();
             true
@@ -32,9 +32,7 @@ pub(crate) fn restore_tx(extension: &AtomicExtension, bytes: &[u8]) -> bool {
         Err(error) => {
             let reason = format!("refused after a restart: {error}");
             tracing::info!(txID = %id, reason, "atomic transaction dropped");
-            if let Some(log) = extension.drop_log() {
-                log.add(id, reason, context.clock.now_ms());
-            }
+            pool.drop_log().add(id, reason, context.clock.now_ms());
             false
         }
     }

@@ -1,0 +1,66 @@
+//! What a block's transactions come to, and what each pays.
+
+use std::collections::BTreeSet;
+
+use alloy_primitives::U256;
+use esker_chain::ChainContext;
+use esker_evm::extension::ExtOutcome;
+use esker_primitives::NanoNative;
+use esker_primitives::ids::Id;
+
+use crate::money::Wei;
+use crate::txs::AtomicTx;
+
+/// What a block's transactions come to.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    consumed: BTreeSet<Id>,
+    pub(super) outcome: ExtOutcome,
+}
+
+/// What a transaction pays: its fee, and above.
+pub(super) struct Payment {
+    gas: u64,
+    /// What is burned above the fee.
+    excess: NanoNative,
+}
+
+impl Payment {
+    /// `Err` tells in the reference's words why it does not pay its fee.
+    pub(super) fn of(
+        tx: &AtomicTx,
+        context: &ChainContext,
+        base_fee: U256,
+    ) -> Result<Self, String> {
+        if base_fee.is_zero() {
+            return Err(format!("cannot calculate tip with base fee {base_fee} <= 0"));
+        }
+        let fee = tx.fee(base_fee).map_err(|error| error.to_string())?;
+        let burned = tx.burned(&context.native_asset_id).map_err(|error| error.to_string())?;
+        let excess = NanoNative(burned).checked_sub(fee).ok_or_else(|| {
+            format!("insufficient AVAX burned ({burned}) to cover import tx fee ({fee})")
+        })?;
+        Ok(Self { gas: tx.gas(), excess })
+    }
+}
+
+impl Batch {
+    /// Whether a transaction shares nothing with those before it.
+    pub(super) fn is_disjoint(&self, tx: &AtomicTx) -> bool {
+        self.consumed.is_disjoint(tx.conflict_keys())
+    }
+
+    pub(super) fn consume(&mut self, tx: &AtomicTx) {
+        self.consumed.extend(tx.conflict_keys());
+    }
+
+    pub(super) fn gas_with(&self, payment: &Payment) -> u64 {
+        self.outcome.gas_used.saturating_add(payment.gas)
+    }
+
+    pub(super) fn pay(&mut self, payment: &Payment) {
+        self.outcome.gas_used = self.gas_with(payment);
+        let contribution = Wei(self.outcome.contribution);
+        self.outcome.contribution = contribution.saturating_add(payment.excess.into()).0;
+    }
+}

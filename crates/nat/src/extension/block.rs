@@ -1,0 +1,60 @@
+//! A block as the extension sees it.
+
+use alloy_primitives::Bytes;
+use esker_chain::ChainContext;
+use esker_evm::extension::{ChangedAccount, ExtBlock, ExtError};
+use esker_evm_state::state::StateError;
+use esker_storage::{KvRead, StorageError};
+
+use crate::pool::AccountNonce;
+use crate::transfer::TransferError;
+use crate::txs::{AtomicTx, ExtDataForm, decode_ext_data};
+use crate::verify::semantic::Place;
+
+/// Where the transactions of a block are verified; `shared` shows what was exported to the chain.
+pub(super) fn place<'a>(
+    context: &'a ChainContext,
+    block: &ExtBlock<'a>,
+    shared: &'a dyn KvRead,
+) -> Place<'a> {
+    Place {
+        context,
+        phase: block.phase,
+        base_fee: block.base_fee,
+        time_s: block.time,
+        shared,
+        undecided: block.undecided,
+    }
+}
+
+/// The transactions that a block carries.
+pub(super) fn decode(block: &ExtBlock<'_>) -> Result<Vec<AtomicTx>, ExtError> {
+    decode_ext_data(block.ext_data, ExtDataForm::Batch)
+        .map_err(|error| ExtError::Invalid(error.to_string()))
+}
+
+/// The transactions of a block that was executed.
+pub(super) fn decode_executed(ext_data: &Bytes) -> Vec<AtomicTx> {
+    // What was executed decodes.
+    decode_ext_data(ext_data, ExtDataForm::Batch).unwrap_or_default()
+}
+
+/// The nonces that a block leaves.
+pub(super) fn nonces(accounts: &[ChangedAccount]) -> Vec<AccountNonce> {
+    let nonce =
+        |(account, state): &ChangedAccount| AccountNonce { account: *account, nonce: state.nonce };
+    accounts.iter().map(nonce).collect()
+}
+
+pub(super) fn internal(error: StorageError) -> ExtError {
+    StateError::from(error).into()
+}
+
+impl From<TransferError> for ExtError {
+    fn from(error: TransferError) -> Self {
+        match error {
+            TransferError::Rule(error) => Self::Invalid(error.to_string()),
+            TransferError::State(error) => Self::State(error),
+        }
+    }
+}

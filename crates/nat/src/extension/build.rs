@@ -1,0 +1,210 @@
+//! Choosing the transactions of a block from the pool.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use esker_chain::ChainContext;
+use esker_evm::chain::Evm;
+use esker_evm::executor::{NoHashes, StateOverlay};
+use esker_evm::extension::{ExtBlock, ExtError, ExtOutcome};
+use esker_evm::verify::MAX_ATOMIC_GAS;
+use esker_evm_state::state::StateError;
+use esker_primitives::ids::Id;
+use esker_storage::KvRead;
+
+use super::batch::{Batch, Payment};
+use super::block::{decode_executed, internal, place};
+use crate::pool::{AccountNonce, AtomicPool, used_nonce};
+use crate::transfer::{TransferError, transfer};
+use crate::txs::AtomicTx;
+use crate::verify::VerifyError;
+use crate::verify::semantic::{CheckError, Place};
+
+/// Most signed bytes of atomic transactions that the builder puts into a block.
+pub const MAX_BUILT_BYTES: usize = 40 * 1024;
+
+/// A block's transactions while they are chosen.
+struct Filling {
+    batch: Batch,
+    taken: Vec<AtomicTx>,
+    bytes: usize,
+}
+
+/// Chooses the transactions of a block.
+pub(super) struct Builder<'a> {
+    pub(super) context: &'a ChainContext,
+    pub(super) pool: &'a AtomicPool,
+    /// The chain, where it is there already.
+    pub(super) evm: Option<Arc<Evm>>,
+}
+
+impl Builder<'_> {
+    /// Takes from the pool what a block can hold, and does it to `state`.
+    pub(super) fn choose(
+        &self,
+        block: &ExtBlock<'_>,
+        state: &mut StateOverlay<'_>,
+        rows: &dyn KvRead,
+    ) -> Result<(Vec<AtomicTx>, ExtOutcome), ExtError> {
+        let undecided: Vec<AtomicTx> = block.undecided.iter().flat_map(decode_executed).collect();
+        let below: HashSet<Id> = undecided.iter().map(AtomicTx::id).collect();
+        let mut batch = Batch::default();
+        undecided.iter().for_each(|tx| batch.consume(tx));
+        let mut filling = Filling { batch, taken: Vec::new(), bytes: 0 };
+        let mut candidates = self.pool.candidates();
+        candidates.retain(|tx| !below.contains(&tx.id()));
+        // An export whose nonce has not come yet is looked at again once another one has used the nonce before.
+        loop {
+            let taken = filling.taken.len();
+            let early = self.fill(block, state, rows, candidates, &mut filling)?;
+            if early.is_empty() || filling.taken.len() == taken {
+                self.give_up_unreachable(block, state, &early)?;
+                break;
+            }
+            candidates = early;
+        }
+        let Filling { batch, taken, .. } = filling;
+        Ok((taken, batch.outcome))
+    }
+
+    /// Takes those of the candidates that the block can hold, as far as there is room. Gives the exports whose
+    /// nonces have not come yet.
+    fn fill(
+        &self,
+        block: &ExtBlock<'_>,
+        state: &mut StateOverlay<'_>,
+        rows: &dyn KvRead,
+        candidates: Vec<AtomicTx>,
+        filling: &mut Filling,
+    ) -> Result<Vec<AtomicTx>, ExtError> {
+        let Filling { batch, taken, bytes } = filling;
+        let mut early = Vec::new();
+        for tx in candidates {
+            // One that consumes what another takes is given up when that one is accepted.
+            if !batch.is_disjoint(&tx) {
+                continue;
+            }
+            if first_early_nonce(&tx, state)?.is_some() {
+                early.push(tx);
+                continue;
+            }
+            // One that does not pay the base fee as it is waits for a lower one.
+            let Ok(payment) = Payment::of(&tx, self.context, block.base_fee) else { continue };
+            let with_tx = bytes.saturating_add(tx.bytes().len());
+            if with_tx > MAX_BUILT_BYTES || batch.gas_with(&payment) > MAX_ATOMIC_GAS {
+                break;
+            }
+            let verified = match place(self.context, block, rows).verify(&tx) {
+                Ok(()) => transfer(tx.unsigned(), state, &self.context.native_asset_id),
+                Err(CheckError::Storage(error)) => return Err(internal(error)),
+                Err(CheckError::Rule(error)) => Err(error.into()),
+            };
+            match verified {
+                Ok(()) => {
+                    *bytes = with_tx;
+                    batch.consume(&tx);
+                    batch.pay(&payment);
+                    taken.push(tx);
+                }
+                Err(TransferError::State(error)) => return Err(error.into()),
+                // What is in its way here may be abandoned: the block under construction, and those below.
+                Err(TransferError::Rule(_)) => {
+                    if let Some(reason) = self.refusal_on_accepted(block, &tx)? {
+                        self.pool.give_up(&tx.id(), reason);
+                    }
+                }
+            }
+        }
+        Ok(early)
+    }
+
+    /// Why a transaction is not valid on the accepted state of now. `None` if it is, or if what it misses may come.
+    fn refusal_on_accepted(
+        &self,
+        block: &ExtBlock<'_>,
+        tx: &AtomicTx,
+    ) -> Result<Option<String>, ExtError> {
+        let Some(evm) = &self.evm else { return Ok(None) };
+        let reader = self.context.store.snapshot().map_err(internal)?;
+        let codes = Arc::clone(&evm.params().codes);
+        let latest = evm.view(reader.as_ref()).latest_state();
+        let mut state = StateOverlay::new(latest, &NoHashes, codes);
+        if first_early_nonce(tx, &mut state)?.is_some() {
+            return Ok(None);
+        }
+        let place = Place { undecided: &[], ..place(self.context, block, reader.as_ref()) };
+        let verified = match place.verify(tx) {
+            Ok(()) => transfer(tx.unsigned(), &mut state, &self.context.native_asset_id),
+            Err(CheckError::Storage(error)) => return Err(internal(error)),
+            Err(CheckError::Rule(error)) => Err(error.into()),
+        };
+        match verified {
+            Ok(()) => Ok(None),
+            Err(TransferError::State(error)) => Err(error.into()),
+            Err(TransferError::Rule(VerifyError::UtxosNotFound(_))) if block.has_undecided => {
+                Ok(None)
+            }
+            Err(TransferError::Rule(error)) => Ok(Some(drop_reason(tx, &error, &mut state)?)),
+        }
+    }
+
+    /// Gives up exports whose nonces can't come, because nothing waits that uses the nonce before.
+    fn give_up_unreachable(
+        &self,
+        block: &ExtBlock<'_>,
+        state: &mut StateOverlay<'_>,
+        early: &[AtomicTx],
+    ) -> Result<(), ExtError> {
+        // Undecided blocks may use the nonces between, or give them back.
+        if block.has_undecided {
+            return Ok(());
+        }
+        for tx in early {
+            let Some(nonce) = first_early_nonce(tx, state)? else { continue };
+            let is_reachable = nonce.previous().is_none_or(|before| {
+                let in_evm = |evm: &Arc<Evm>| {
+                    evm.pool().get_by_nonce(&before.account, before.nonce).is_some()
+                };
+                self.pool.is_used(&before) || self.evm.as_ref().is_some_and(in_evm)
+            });
+            if !is_reachable {
+                let AccountNonce { account, nonce } = nonce;
+                let reason = format!(
+                    "{}: nonce {nonce} of {account} does not come, since the transaction before it was dropped",
+                    VerifyError::InvalidNonce
+                );
+                self.pool.give_up(&tx.id(), reason);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first nonce of an export that its account has not reached.
+fn first_early_nonce(
+    tx: &AtomicTx,
+    state: &mut StateOverlay<'_>,
+) -> Result<Option<AccountNonce>, StateError> {
+    for nonce in tx.unsigned().account_nonces() {
+        if nonce.nonce > state.nonce(nonce.account)? {
+            return Ok(Some(nonce));
+        }
+    }
+    Ok(None)
+}
+
+/// Why a transaction is dropped that breaks a rule.
+fn drop_reason(
+    tx: &AtomicTx,
+    error: &VerifyError,
+    state: &mut StateOverlay<'_>,
+) -> Result<String, StateError> {
+    if *error == VerifyError::InvalidNonce {
+        for AccountNonce { account, nonce } in tx.unsigned().account_nonces() {
+            if nonce < state.nonce(account)? {
+                return Ok(used_nonce(&account, nonce));
+            }
+        }
+    }
+    Ok(error.to_string())
+}
