@@ -9,7 +9,7 @@ use revm::context_interface::context::ContextError;
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::{InstructionContext, InstructionResult};
 
-use super::overlay::DatabaseError;
+use super::database::DatabaseError;
 use super::{Bounds, ChainParams, StateOverlay, Stop, VmError};
 use crate::rules::NativeAsset;
 

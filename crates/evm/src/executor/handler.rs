@@ -19,10 +19,10 @@ use revm::interpreter::{
     CreateOutcome, FrameInput, Gas, InitialAndFloorGas, InstructionResult, InterpreterResult,
 };
 
+use super::database::DatabaseError;
 use super::ends::end_of;
 use super::env::{ChainEnv, EvmContext};
 use super::native_asset::{self, Begun, OpenAssetCall};
-use super::overlay::DatabaseError;
 use super::precompiles::Precompiles;
 use super::{VmError, is_prohibited};
 

@@ -12,9 +12,12 @@
 pub(crate) mod abi;
 mod block;
 mod block_context;
+mod block_hashes;
 mod bounds;
+mod cached_account;
 mod check;
 mod code_cache;
+mod database;
 mod ends;
 mod env;
 mod errors;
@@ -37,13 +40,14 @@ pub(crate) use precompiles::MovedPrecompiles;
 
 pub use block::{BlockExecutor, Processed};
 pub use block_context::BlockContext;
+pub use block_hashes::{BlockHashes, NoHashes};
 pub use bounds::{Bounds, Stop, StopCheck};
 pub use check::{MAX_INIT_CODE, WARP, has_warp_predicate, intrinsic_gas};
 pub use code_cache::CodeCache;
 pub use env::{ChainEnv, EvmContext};
 pub use errors::{TxError, VmError};
 pub use message::{Message, Origin};
-pub use overlay::{BlockHashes, Checkpoint, NoHashes, StateOverlay};
+pub use overlay::{Checkpoint, StateOverlay};
 pub use params::{ChainParams, is_prohibited};
 pub use precompiles::named_precompiles;
 pub use recover::{SenderError, recover_sender, recover_signer};

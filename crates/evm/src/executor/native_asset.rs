@@ -18,9 +18,9 @@ use revm::primitives::constants::CALL_STACK_LIMIT;
 use revm::state::AccountExtension;
 
 use super::VmError;
+use super::database::DatabaseError;
+use super::database::MULTI_COIN;
 use super::env::EvmContext;
-use super::overlay::DatabaseError;
-use super::overlay::MULTI_COIN;
 use super::storage::{peek, poke};
 use crate::rules::NativeAsset;
 

@@ -1,137 +1,20 @@
 //! The state while transactions run: what they changed so far, over the state before them.
 
-use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use alloy_primitives::map::{AddressMap, AddressSet, B256Map, HashMap};
+use alloy_primitives::map::{AddressMap, AddressSet, B256Map};
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, KECCAK_EMPTY};
-use esker_evm_state::state::{
-    AccountChange, AccountParts, StateChanges, StateError, StateView, asset_slot,
-};
+use esker_evm_state::state::{AccountParts, StateChanges, StateError, StateView, asset_slot};
 use revm::bytecode::Bytecode;
-use revm::database_interface::{DBErrorMarker, Database};
-use revm::state::{AccountExtension, AccountInfo, EvmState};
-use thiserror::Error;
 
-use super::CodeCache;
-
-/// A [`StateError`] in revm's hands. revm asks errors for a trait of its own, which a type from below can't have.
-#[derive(Debug, Error)]
-#[error(transparent)]
-pub struct DatabaseError(#[from] pub(super) StateError);
-
-impl DBErrorMarker for DatabaseError {}
-
-impl From<DatabaseError> for StateError {
-    fn from(error: DatabaseError) -> Self {
-        error.0
-    }
-}
-
-/// What marks an account that holds other assets while it is in revm's hands.
-pub(super) const MULTI_COIN: &[u8] = &[1];
-
-/// Hashes of the blocks before the one that runs, for BLOCKHASH.
-pub trait BlockHashes {
-    /// The hash of the ancestor at a height; `None` where it is not known.
-    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError>;
-}
-
-impl<F: Fn(u64) -> Result<Option<B256>, StateError>> BlockHashes for F {
-    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
-        self(number)
-    }
-}
-
-/// No ancestor is known.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoHashes;
-
-impl BlockHashes for NoHashes {
-    fn block_hash(&self, _: u64) -> Result<Option<B256>, StateError> {
-        Ok(None)
-    }
-}
+use super::cached_account::{CachedAccount, CachedSlot};
+use super::{BlockHashes, CodeCache};
 
 /// A point to which [`StateOverlay::revert_to`] goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checkpoint(usize);
-
-/// An account as it was before and as it is now.
-#[derive(Clone, Debug, Default)]
-struct CachedAccount {
-    before: Option<AccountParts>,
-    now: Option<AccountParts>,
-    /// Is there storage in the view that still counts? Else slots not listed are zero.
-    stored: bool,
-    /// Was its storage cleared?
-    wiped: bool,
-    /// Code that the view may not know.
-    code: Option<(B256, Bytes)>,
-    slots: HashMap<U256, CachedSlot>,
-    /// Slots set since the changes were taken last, where they are tracked.
-    recent_slots: Vec<U256>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct CachedSlot {
-    /// What the view holds; zero in a wiped account.
-    before: U256,
-    now: U256,
-}
-
-impl CachedAccount {
-    fn change(&self) -> Option<AccountChange> {
-        if self.now.is_none() && self.before.is_none() {
-            return None;
-        }
-        let changed = |slot: &CachedSlot| match self.wiped {
-            true => !slot.now.is_zero(),
-            false => slot.now != slot.before,
-        };
-        let slots = self.slots.iter().filter(|(_, slot)| self.now.is_some() && changed(slot));
-        let change = AccountChange {
-            account: self.now,
-            code: self.now.and(self.code.clone()),
-            wiped: self.wiped || self.now.is_none(),
-            slots: slots.map(|(key, slot)| (*key, slot.now)).collect(),
-        };
-        let same = self.now == self.before && !change.wiped && change.slots.is_empty();
-        (!same).then_some(change)
-    }
-
-    /// What changed since the last time; it becomes what was before.
-    fn take_change(&mut self) -> Option<AccountChange> {
-        if self.now.is_none() && self.before.is_none() {
-            // Slots that were set wait for the account.
-            return None;
-        }
-        let account = self.now;
-        // An account that is gone stays wiped until it comes back: its slots are taken then, with it.
-        let was_wiped = std::mem::replace(&mut self.wiped, account.is_none()) || account.is_none();
-        let recent = match (account, was_wiped) {
-            (None, _) => Vec::new(),
-            (Some(_), true) => self.slots.keys().copied().collect(),
-            (Some(_), false) => self.recent_slots.clone(),
-        };
-        self.recent_slots.clear();
-        let mut slots = BTreeMap::new();
-        for key in recent {
-            let Some(slot) = self.slots.get_mut(&key) else { continue };
-            let before = if was_wiped { U256::ZERO } else { slot.before };
-            if slot.now != before {
-                slots.insert(key, slot.now);
-            }
-            slot.before = slot.now;
-        }
-        let same = account == self.before && !was_wiped && slots.is_empty();
-        self.before = account;
-        let code = account.and(self.code.clone());
-        (!same).then_some(AccountChange { account, code, wiped: was_wiped, slots })
-    }
-}
 
 /// What takes a change back.
 #[derive(Debug)]
@@ -145,14 +28,14 @@ enum Undo {
 /// ([`crate::rules::Rules::storage_slot`]).
 pub struct StateOverlay<'a> {
     view: StateView<'a>,
-    hashes: &'a dyn BlockHashes,
+    pub(super) hashes: &'a dyn BlockHashes,
     codes: Arc<CodeCache>,
     accounts: AddressMap<CachedAccount>,
-    new_codes: B256Map<Bytecode>,
+    pub(super) new_codes: B256Map<Bytecode>,
     undo: Vec<Undo>,
-    destroyed: U256,
+    pub(super) destroyed: U256,
     /// Accounts that may have changed since the changes were taken last, if they are tracked.
-    recent: Option<AddressSet>,
+    pub(super) recent: Option<AddressSet>,
 }
 
 impl std::fmt::Debug for StateOverlay<'_> {
@@ -213,13 +96,13 @@ impl<'a> StateOverlay<'a> {
         changes
     }
 
-    fn track(&mut self, address: Address) {
+    pub(super) fn track(&mut self, address: Address) {
         if let Some(recent) = &mut self.recent {
             recent.insert(address);
         }
     }
 
-    fn held(&mut self, address: Address) -> Result<&mut CachedAccount, StateError> {
+    pub(super) fn held(&mut self, address: Address) -> Result<&mut CachedAccount, StateError> {
         match self.accounts.entry(address) {
             Entry::Occupied(held) => Ok(held.into_mut()),
             Entry::Vacant(vacant) => {
@@ -277,7 +160,7 @@ impl<'a> StateOverlay<'a> {
         Ok(self.code_of(hash)?.original_bytes())
     }
 
-    fn code_of(&mut self, hash: B256) -> Result<Bytecode, StateError> {
+    pub(super) fn code_of(&mut self, hash: B256) -> Result<Bytecode, StateError> {
         if hash == KECCAK_EMPTY || hash.is_zero() {
             return Ok(Bytecode::default());
         }
@@ -384,7 +267,7 @@ impl<'a> StateOverlay<'a> {
         Ok(())
     }
 
-    fn remove(&mut self, address: Address) -> Result<(), StateError> {
+    pub(super) fn remove(&mut self, address: Address) -> Result<(), StateError> {
         self.wipe(address)?;
         self.held(address)?.now = None;
         Ok(())
@@ -394,6 +277,11 @@ impl<'a> StateOverlay<'a> {
     /// those of transactions.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint(self.undo.len())
+    }
+
+    /// What was changed so far is not taken back any more.
+    pub(super) fn forget_checkpoints(&mut self) {
+        self.undo.clear();
     }
 
     /// Takes back all changes since a checkpoint.
@@ -415,79 +303,6 @@ impl<'a> StateOverlay<'a> {
             }
         }
     }
-
-    /// Wei that all accounts together have less after a transaction.
-    fn lost_in(&mut self, state: &EvmState) -> Result<U256, StateError> {
-        let (mut before, mut after) = (U256::ZERO, U256::ZERO);
-        for (address, account) in state.iter().filter(|(_, account)| account.is_touched()) {
-            before = before.saturating_add(self.balance(*address)?);
-            if !account.is_selfdestructed() {
-                after = after.saturating_add(account.info.balance);
-            }
-        }
-        Ok(before.saturating_sub(after))
-    }
-
-    /// Takes in what a transaction did.
-    pub(super) fn commit(&mut self, state: EvmState) -> Result<(), StateError> {
-        self.undo.clear();
-        if state.values().any(|account| account.is_touched() && account.is_selfdestructed()) {
-            let lost = self.lost_in(&state)?;
-            self.destroyed = self.destroyed.saturating_add(lost);
-        }
-        let is_tracked = self.recent.is_some();
-        for (address, account) in state {
-            if !account.is_touched() {
-                continue;
-            }
-            self.track(address);
-            let (created, destroyed) = (account.is_created(), account.is_selfdestructed());
-            let info = account.info;
-            if destroyed || info.is_empty() {
-                if self.account(address)?.is_some() {
-                    self.remove(address)?;
-                }
-                continue;
-            }
-            let held = self.held(address)?;
-            if created {
-                (held.wiped, held.stored) = (true, false);
-                held.slots.clear();
-            }
-            let mut assets = false;
-            for (key, slot) in account.storage {
-                if !slot.is_changed() {
-                    continue;
-                }
-                assets |= key.bit(248);
-                if is_tracked {
-                    held.recent_slots.push(key);
-                }
-                let held = held.slots.entry(key);
-                let original = slot.original_value();
-                held.or_insert(CachedSlot { before: original, now: original }).now =
-                    slot.present_value();
-            }
-            let code_hash = if info.code_hash.is_zero() { KECCAK_EMPTY } else { info.code_hash };
-            let code_is_new = held.now.is_none_or(|before| before.code_hash != code_hash);
-            held.now = Some(AccountParts {
-                nonce: info.nonce,
-                balance: info.balance,
-                code_hash,
-                // A contract made where assets were already held starts without them.
-                is_multi_coin: !info.extension.is_empty() && (!created || assets),
-            });
-            if code_is_new
-                && code_hash != KECCAK_EMPTY
-                && let Some(code) = info.code
-            {
-                held.code = Some((code_hash, code.original_bytes()));
-                self.new_codes.insert(code_hash, code);
-            }
-        }
-        self.undo.clear();
-        Ok(())
-    }
 }
 
 const EMPTY: AccountParts =
@@ -495,35 +310,4 @@ const EMPTY: AccountParts =
 
 fn is_empty(account: &AccountParts) -> bool {
     *account == EMPTY
-}
-
-impl Database for StateOverlay<'_> {
-    type Error = DatabaseError;
-
-    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, DatabaseError> {
-        let account = self.account(address)?;
-        Ok(account.map(|account| AccountInfo {
-            balance: account.balance,
-            nonce: account.nonce,
-            code_hash: account.code_hash,
-            account_id: None,
-            code: None,
-            extension: match account.is_multi_coin {
-                true => AccountExtension::copy_from_slice(MULTI_COIN),
-                false => AccountExtension::new(),
-            },
-        }))
-    }
-
-    fn code_by_hash(&mut self, code_hash: B256) -> Result<Bytecode, DatabaseError> {
-        Ok(self.code_of(code_hash)?)
-    }
-
-    fn storage(&mut self, address: Address, index: U256) -> Result<U256, DatabaseError> {
-        Ok(self.slot(address, index)?)
-    }
-
-    fn block_hash(&mut self, number: u64) -> Result<B256, DatabaseError> {
-        Ok(self.hashes.block_hash(number)?.unwrap_or_default())
-    }
 }

@@ -16,9 +16,9 @@ use revm::primitives::AddressSet;
 use revm::primitives::hardfork::SpecId;
 
 use super::check::check;
+use super::database::DatabaseError;
 use super::env::{ChainEnv, EvmContext};
 use super::handler::{ChainHandler, Machine};
-use super::overlay::DatabaseError;
 use super::precompiles::{MovedPrecompiles, Precompiles};
 use super::{
     BlockContext, Bounds, ChainParams, Message, StateOverlay, TxError, VmError, instructions,

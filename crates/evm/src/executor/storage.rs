@@ -19,8 +19,8 @@ use revm::interpreter::interpreter_types::{InputsTr, RuntimeFlag};
 use revm::interpreter::{Host, InstructionContext, InstructionExecResult, InstructionResult};
 use revm::state::EvmStorageSlot;
 
+use super::database::DatabaseError;
 use super::env::{EvmContext, Ictx};
-use super::overlay::DatabaseError;
 use crate::rules::NativeAsset;
 
 /// The key on top of the stack and the slot that it means, if that is another.

@@ -19,9 +19,9 @@ use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, AddressSet};
 
 use super::check::WARP;
+use super::database::DatabaseError;
 use super::env::EvmContext;
 use super::native_asset::{NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL};
-use super::overlay::DatabaseError;
 use super::{Stop, VmError};
 use crate::rules::{BLACKHOLE, NativeAsset, PhaseRules};
 

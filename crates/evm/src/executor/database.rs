@@ -1,0 +1,134 @@
+//! The state in revm's hands: what revm reads of it, and what it takes in of a transaction.
+
+use alloy_primitives::{Address, B256, U256};
+use alloy_trie::KECCAK_EMPTY;
+use esker_evm_state::state::{AccountParts, StateError};
+use revm::bytecode::Bytecode;
+use revm::database_interface::{DBErrorMarker, Database};
+use revm::state::{AccountExtension, AccountInfo, EvmState};
+use thiserror::Error;
+
+use super::StateOverlay;
+use super::cached_account::CachedSlot;
+
+/// A [`StateError`] in revm's hands. revm asks errors for a trait of its own, which a type from below can't have.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct DatabaseError(#[from] pub(super) StateError);
+
+impl DBErrorMarker for DatabaseError {}
+
+impl From<DatabaseError> for StateError {
+    fn from(error: DatabaseError) -> Self {
+        error.0
+    }
+}
+
+/// What marks an account that holds other assets while it is in revm's hands.
+pub(super) const MULTI_COIN: &[u8] = &[1];
+
+impl StateOverlay<'_> {
+    /// Wei that all accounts together have less after a transaction.
+    fn lost_in(&mut self, state: &EvmState) -> Result<U256, StateError> {
+        let (mut before, mut after) = (U256::ZERO, U256::ZERO);
+        for (address, account) in state.iter().filter(|(_, account)| account.is_touched()) {
+            before = before.saturating_add(self.balance(*address)?);
+            if !account.is_selfdestructed() {
+                after = after.saturating_add(account.info.balance);
+            }
+        }
+        Ok(before.saturating_sub(after))
+    }
+
+    /// Takes in what a transaction did.
+    pub(super) fn commit(&mut self, state: EvmState) -> Result<(), StateError> {
+        self.forget_checkpoints();
+        if state.values().any(|account| account.is_touched() && account.is_selfdestructed()) {
+            let lost = self.lost_in(&state)?;
+            self.destroyed = self.destroyed.saturating_add(lost);
+        }
+        let is_tracked = self.recent.is_some();
+        for (address, account) in state {
+            if !account.is_touched() {
+                continue;
+            }
+            self.track(address);
+            let (created, destroyed) = (account.is_created(), account.is_selfdestructed());
+            let info = account.info;
+            if destroyed || info.is_empty() {
+                if self.account(address)?.is_some() {
+                    self.remove(address)?;
+                }
+                continue;
+            }
+            let held = self.held(address)?;
+            if created {
+                (held.wiped, held.stored) = (true, false);
+                held.slots.clear();
+            }
+            let mut assets = false;
+            for (key, slot) in account.storage {
+                if !slot.is_changed() {
+                    continue;
+                }
+                assets |= key.bit(248);
+                if is_tracked {
+                    held.recent_slots.push(key);
+                }
+                let held = held.slots.entry(key);
+                let original = slot.original_value();
+                held.or_insert(CachedSlot { before: original, now: original }).now =
+                    slot.present_value();
+            }
+            let code_hash = if info.code_hash.is_zero() { KECCAK_EMPTY } else { info.code_hash };
+            let code_is_new = held.now.is_none_or(|before| before.code_hash != code_hash);
+            held.now = Some(AccountParts {
+                nonce: info.nonce,
+                balance: info.balance,
+                code_hash,
+                // A contract made where assets were already held starts without them.
+                is_multi_coin: !info.extension.is_empty() && (!created || assets),
+            });
+            if code_is_new
+                && code_hash != KECCAK_EMPTY
+                && let Some(code) = info.code
+            {
+                held.code = Some((code_hash, code.original_bytes()));
+                self.new_codes.insert(code_hash, code);
+            }
+        }
+        self.forget_checkpoints();
+        Ok(())
+    }
+}
+
+impl Database for StateOverlay<'_> {
+    type Error = DatabaseError;
+
+    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, DatabaseError> {
+        let account = self.account(address)?;
+        Ok(account.map(|account| AccountInfo {
+            balance: account.balance,
+            nonce: account.nonce,
+            code_hash: account.code_hash,
+            account_id: None,
+            code: None,
+            extension: match account.is_multi_coin {
+                true => AccountExtension::copy_from_slice(MULTI_COIN),
+                false => AccountExtension::new(),
+            },
+        }))
+    }
+
+    fn code_by_hash(&mut self, code_hash: B256) -> Result<Bytecode, DatabaseError> {
+        Ok(self.code_of(code_hash)?)
+    }
+
+    fn storage(&mut self, address: Address, index: U256) -> Result<U256, DatabaseError> {
+        Ok(self.slot(address, index)?)
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, DatabaseError> {
+        Ok(self.hashes.block_hash(number)?.unwrap_or_default())
+    }
+}
