@@ -1,9 +1,10 @@
 //! What the members of a network agreed on, against what the data folder was made with.
 
 use esker_chain::GenesisBundle;
-use esker_primitives::{ChainId, Id};
+use esker_chain::tables::CHAINS;
+use esker_primitives::Id;
 use esker_storage::meta::{self, Parameters};
-use esker_storage::{StorageResult, Store, WriteSet};
+use esker_storage::{KvRead, Scope, StorageResult, Store, WriteSet};
 use thiserror::Error;
 
 use super::StartError;
@@ -95,12 +96,10 @@ pub(super) fn genesis_bundle(network: &Network) -> GenesisBundle {
 /// They differ, or the store can't be read.
 pub(super) fn compare(network: &Network, store: &Store) -> Result<Unrecorded, StartError> {
     let reader = store.snapshot()?;
-    // Chains that have begun here, also in a folder of an earlier version, which has no record.
-    let begun: Vec<ChainId> =
-        meta::scopes(store.kv.as_ref())?.into_iter().map(|(chain, _)| chain).collect();
-    if let Some(missing) = network.founders().iter().find(|chain| !begun.contains(&chain.id))
-        && !begun.is_empty()
-    {
+    // A folder of an earlier version has no record, but its chains. The first commit begins all founders, so a start
+    // that was killed before it left none.
+    let begun = CHAINS.first(reader.as_ref(), Scope::NODE, &[], None)?.is_some();
+    if begun && let Some(missing) = missing_founder(network, reader.as_ref())? {
         let own = meta::parameters(reader.as_ref(), NETWORK.as_bytes())?.unwrap_or_default();
         let name = format!("genesis of {}", missing.name);
         return Err(refusal(network, NETWORK.as_bytes(), &name, &own, ("", "")).into());
@@ -121,6 +120,19 @@ pub(super) fn compare(network: &Network, store: &Store) -> Result<Unrecorded, St
         }
     }
     Ok(Unrecorded(unrecorded))
+}
+
+/// A founder whose genesis is not in the store.
+fn missing_founder<'a>(
+    network: &'a Network,
+    reader: &dyn KvRead,
+) -> StorageResult<Option<&'a ChainSpec>> {
+    for chain in network.founders() {
+        if !CHAINS.contains(reader, Scope::NODE, chain.id.as_bytes())? {
+            return Ok(Some(chain));
+        }
+    }
+    Ok(None)
 }
 
 fn refusal(
@@ -170,5 +182,47 @@ impl Unrecorded {
             meta::put_parameters(&mut out, owner, parameters);
         }
         if out.is_empty() { Ok(()) } else { store.writer.commit_blocking(out) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::networks::Preset;
+
+    fn begin(store: &Store, chains: &[ChainSpec]) {
+        let mut out = WriteSet::new();
+        for chain in chains {
+            CHAINS.put(&mut out, Scope::NODE, chain.id.as_bytes(), &());
+        }
+        store.writer.commit_blocking(out).unwrap();
+    }
+
+    #[test]
+    fn a_first_start_may_be_killed_at_any_step() {
+        let (network, other) = (Preset::Local.network(), Preset::Dev.network());
+        let store = Store::memory().unwrap();
+        // Chains get their scopes one after the other, before anything of them is written.
+        for chain in network.founders() {
+            assert!(compare(&network, &store).is_ok());
+            meta::scope(store.kv.as_ref(), &chain.id).unwrap();
+        }
+        begin(&store, network.founders());
+        let unrecorded = compare(&network, &store).unwrap();
+        let refused = compare(&other, &store).unwrap_err().to_string();
+        assert!(refused.contains("belongs to network \"unknown\""), "{refused}");
+        unrecorded.record(&store).unwrap();
+        assert!(compare(&network, &store).is_ok());
+        let refused = compare(&other, &store).unwrap_err().to_string();
+        assert!(refused.contains("belongs to network \"local\""), "{refused}");
+    }
+
+    #[test]
+    fn a_folder_with_some_founders_belongs_to_another_network() {
+        let network = Preset::Local.network();
+        let store = Store::memory().unwrap();
+        begin(&store, &network.founders()[..1]);
+        let refused = compare(&network, &store).unwrap_err().to_string();
+        assert!(refused.contains("genesis of "), "{refused}");
     }
 }
