@@ -46,7 +46,7 @@ pub(super) async fn answer(
     in_flight: InFlight,
 ) -> (BatchReply, Option<bool>) {
     let mut answer = BatchAnswer::new(server, caller, body, PENDING);
-    poll_fn(|cx| answer.poll_made(cx)).await;
+    poll_fn(|cx| answer.poll_buffered(cx)).await;
     // What is left is done for a client that reads, and bounded by what it takes.
     drop(in_flight);
     let failed = answer.failed();

@@ -175,7 +175,7 @@ impl Drop for StreamGuard {
 struct Relief(Weak<Connections>);
 
 impl MemoryRelief for Relief {
-    fn relieve(&self) -> Option<Client> {
+    fn evict(&self) -> Option<Client> {
         self.0.upgrade()?.close_longest_unread()
     }
 }
@@ -339,7 +339,7 @@ impl Connections {
         let open = self.open.lock();
         let unread = open.values().filter_map(|connection| {
             let unread_ms = connection.client.unread_for_ms().filter(|ms| *ms >= BUSY_GRACE_MS)?;
-            (!connection.client.is_written_off()).then_some((unread_ms, connection))
+            (!connection.client.is_evicted()).then_some((unread_ms, connection))
         });
         let (_, connection) = unread.max_by_key(|(unread_ms, _)| *unread_ms)?;
         connection.abort();

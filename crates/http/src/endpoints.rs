@@ -128,7 +128,7 @@ impl HttpState {
     ) -> Answer {
         let content_type = parts.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         let content_type = content_type.map(String::from_utf8_lossy);
-        let head = positional::http::Head {
+        let head = positional::http::RequestHead {
             method: parts.method.as_str(),
             content_type: content_type.as_deref(),
             content_length: body.as_ref().and_then(|body| body.size_hint().exact()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use esker_rpc::positional::BatchAnswer;
-use esker_rpc::work::{Client, Lane, ReplyBytes, Share};
+use esker_rpc::work::{Client, Lane, ReplyBytes, ReplyReservation};
 use flate2::{Compression, write::GzEncoder};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -49,7 +49,7 @@ where
     let packed = if (**body).as_ref().len() < LARGE {
         deflate((**body).as_ref())
     } else {
-        let _held = client.hold(COMPRESSOR).ok()?;
+        let _held = client.reserve(COMPRESSOR).ok()?;
         let body = Arc::clone(body);
         client.run(Lane::Long, move || deflate((*body).as_ref())).await.ok()?
     };
@@ -68,7 +68,7 @@ type Encoder = GzEncoder<Vec<u8>>;
 /// Compresses parts of a reply as they come.
 pub(super) struct Packer {
     client: Client,
-    _held: Share,
+    _held: ReplyReservation,
     step: Step,
 }
 
@@ -84,7 +84,7 @@ enum Step {
 impl Packer {
     /// `None`: there is no memory for one now.
     pub(super) fn new(client: &Client) -> Option<Self> {
-        let held = client.hold(COMPRESSOR).ok()?;
+        let held = client.reserve(COMPRESSOR).ok()?;
         let step = Step::Idle(GzEncoder::new(Vec::new(), EFFORT));
         Some(Self { client: client.clone(), _held: held, step })
     }

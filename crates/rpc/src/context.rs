@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use crate::ClientAddress;
-use crate::work::{Client, Turn};
+use crate::work::{Client, RunState};
 
 /// Who sent a request, as far as the server can tell. The default is a program, which may call every method.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Caller {
 pub struct CallContext {
     abandoned: Arc<AtomicBool>,
     caller: Caller,
-    turn: Option<Arc<Turn>>,
+    run_state: Option<Arc<RunState>>,
     /// The call is made briefly; true: that was not enough.
     brief: Option<Arc<AtomicBool>>,
 }
@@ -63,7 +63,7 @@ impl CallContext {
     /// work is begun again later. Long work asks between its steps; what it returns then does not matter.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.is_abandoned() || self.turn.as_ref().is_some_and(|turn| turn.must_end())
+        self.is_abandoned() || self.run_state.as_ref().is_some_and(|run_state| run_state.must_end())
     }
 
     /// Tells the handler that nobody waits; a reply is still taken when it comes.
@@ -75,39 +75,40 @@ impl CallContext {
     }
 
     /// Whether the work runs among short work, for some milliseconds at most. Where it would take longer it says so by
-    /// [`Self::end_brief`] and ends; it is then begun again among long work, and what it returned does not matter.
+    /// [`Self::leave_short_lane`] and ends; it is then begun again among long work, and what it returned does not matter.
     #[must_use]
     pub fn is_brief(&self) -> bool {
         self.brief.is_some()
     }
 
     /// Says that the work takes longer than brief work may.
-    pub fn end_brief(&self) {
+    pub fn leave_short_lane(&self) {
         if let Some(brief) = &self.brief {
             brief.store(true, Ordering::Relaxed);
         }
     }
 
     /// Has brief work said that it takes longer?
-    pub(crate) fn brief_has_ended(&self) -> bool {
+    pub(crate) fn has_left_short_lane(&self) -> bool {
         self.brief.as_ref().is_some_and(|ended| ended.load(Ordering::Relaxed))
     }
 
     /// Was the work told to end, to be begun again?
     pub(crate) fn must_restart(&self) -> bool {
-        !self.is_abandoned() && self.turn.as_ref().is_some_and(|turn| turn.is_interrupted())
+        !self.is_abandoned()
+            && self.run_state.as_ref().is_some_and(|run_state| run_state.is_interrupted())
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+    pub(crate) fn abandoned_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.abandoned)
     }
 
-    pub(crate) fn with_turn(&self, turn: &Arc<Turn>) -> Self {
-        Self { turn: Some(Arc::clone(turn)), ..self.clone() }
+    pub(crate) fn with_run_state(&self, run_state: &Arc<RunState>) -> Self {
+        Self { run_state: Some(Arc::clone(run_state)), ..self.clone() }
     }
 
     /// The same for brief work, or for work that is not.

@@ -42,7 +42,7 @@ pub mod work;
 pub use address::ClientAddress;
 pub use context::{CallContext, Caller};
 pub use error::RpcError;
-pub use off_thread::{GivenUp, off_thread};
+pub use off_thread::{WorkRefused, off_thread};
 pub use params::{NoArgs, Params, ParamsError};
 pub use service::{CallError, Lookup, Method, MethodInfo, Service, UNTRUSTED_ORIGIN};
 pub use table::MethodTable;

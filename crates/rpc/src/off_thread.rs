@@ -10,7 +10,7 @@ tokio::task_local! {
 
 /// The work was given up: the node stops, or too many wait already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum GivenUp {
+pub enum WorkRefused {
     /// The node stops.
     #[error("the node is shutting down")]
     ShuttingDown,
@@ -26,7 +26,7 @@ pub enum GivenUp {
 /// If the work does: the caller turns it into an error reply and a log line, as for every handler.
 pub async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, GivenUp> {
+) -> Result<T, WorkRefused> {
     match CALLER.try_with(Client::clone) {
         Ok(client) => client.run(Lane::Short, work).await,
         // Nobody's: its threads are those of the runtime.
@@ -34,7 +34,7 @@ pub async fn off_thread<T: Send + 'static>(
             Ok(result) => Ok(result),
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => Err(GivenUp::ShuttingDown),
+                Err(_) => Err(WorkRefused::ShuttingDown),
             },
         },
     }
@@ -52,7 +52,7 @@ impl Client {
         &self,
         lane: Lane,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, GivenUp> {
+    ) -> Result<T, WorkRefused> {
         let caller = Caller { client: Some(self.clone()), ..Caller::default() };
         let context = CallContext::of(&caller);
         let leaving = CancelOnDrop::new(&context);
@@ -62,7 +62,7 @@ impl Client {
         let kind = JobKind { lane, can_restart: false, is_brief_first: false };
         let done = self.work().run(self, kind, &context, once).await;
         leaving.disarm();
-        match done.map_err(|_| GivenUp::Busy)? {
+        match done.map_err(|_| WorkRefused::Busy)? {
             Ok(result) => Ok(result),
             Err(panic) => std::panic::resume_unwind(panic),
         }

@@ -38,12 +38,12 @@ pub(crate) struct Blocking {
 }
 
 /// Decodes the arguments and starts the handler, which appends its result to the buffer.
-pub(crate) type Erased =
+pub(crate) type ErasedHandler =
     Box<dyn Fn(Params<'_>, &CallContext, Vec<u8>) -> Result<Step, ParamsError> + Send + Sync>;
 
 /// Where the work of a method runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum LanePolicy {
     /// Among short work.
     Short,
     /// Among short work, and among long work where it says that it takes longer.
@@ -56,9 +56,9 @@ pub(crate) enum Place {
 /// One method of an endpoint.
 pub struct Method {
     info: MethodInfo,
-    place: Place,
-    run: Erased,
-    told: AtomicBool,
+    lane_policy: LanePolicy,
+    run: ErasedHandler,
+    deprecation_logged: AtomicBool,
 }
 
 /// What is known about a method without calling it.
@@ -103,8 +103,8 @@ pub const UNTRUSTED_ORIGIN: &str = "origin not allowed: this method answers web 
     from origins that http-allowed-origins names";
 
 impl Method {
-    pub(crate) fn new(info: MethodInfo, place: Place, run: Erased) -> Self {
-        Self { info, place, run, told: AtomicBool::new(false) }
+    pub(crate) fn new(info: MethodInfo, lane_policy: LanePolicy, run: ErasedHandler) -> Self {
+        Self { info, lane_policy, run, deprecation_logged: AtomicBool::new(false) }
     }
 
     /// What is known about the method.
@@ -153,29 +153,30 @@ impl Method {
     ) -> Result<ReplyBytes, CallError> {
         let Blocking { can_restart, mut work } = blocking;
         let kind = JobKind {
-            lane: if self.place == Place::Short { Lane::Short } else { Lane::Long },
+            lane: if self.lane_policy == LanePolicy::Short { Lane::Short } else { Lane::Long },
             can_restart,
-            is_brief_first: can_restart && self.place == Place::ShortFirst,
+            is_brief_first: can_restart && self.lane_policy == LanePolicy::ShortFirst,
         };
         // Counted on the thread: the result may wait for a connection that takes nothing.
         let mut counted = move |context: &CallContext| -> Result<ReplyBytes, CallError> {
             Ok(ReplyBytes::counted(work(context)?, context.client())?)
         };
-        let mut unless_told_to_end = move |context: &CallContext| {
+        let mut unless_interrupted = move |context: &CallContext| {
             let done = counted(context);
-            let is_done = !context.brief_has_ended() && (done.is_ok() || !context.must_restart());
+            let is_done =
+                !context.has_left_short_lane() && (done.is_ok() || !context.must_restart());
             is_done.then_some(done)
         };
         let leaving = CancelOnDrop::new(context);
         let done = match context.client() {
             Some(client) => {
-                let work = unless_told_to_end;
+                let work = unless_interrupted;
                 let done = client.work().run(client, kind, context, work).await;
                 done.map_err(|_| CallError::Busy)?
             }
             None => {
                 let context = context.clone();
-                let work = move || unless_told_to_end(&context);
+                let work = move || unless_interrupted(&context);
                 let done = tokio::task::spawn_blocking(work).await;
                 let done = done.map(|done| done.unwrap_or(Err(CallError::Busy)));
                 match done.map_err(tokio::task::JoinError::try_into_panic) {
@@ -192,7 +193,7 @@ impl Method {
 
     fn log_deprecation(&self) {
         let Some(since) = self.info.deprecated_since else { return };
-        if !self.told.swap(true, Ordering::Relaxed) {
+        if !self.deprecation_logged.swap(true, Ordering::Relaxed) {
             let MethodInfo { namespace, name, .. } = self.info;
             tracing::warn!(namespace, method = name, since, "deprecated method called");
         }

@@ -7,7 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     CallContext, ClientAddress, Params, ParamsError, RpcError, Service,
     args::FromParams,
-    service::{Blocking, Erased, Method, MethodInfo, Outcome, Place, Step},
+    service::{Blocking, ErasedHandler, LanePolicy, Method, MethodInfo, Outcome, Step},
 };
 
 /// A reply of more bytes is not written on the task that serves the connection, if its size is known before.
@@ -57,8 +57,8 @@ struct Row<S> {
     aliases: Vec<&'static str>,
     deprecated_since: Option<&'static str>,
     trusted_callers_only: bool,
-    place: Place,
-    bind: Box<dyn FnOnce(Arc<S>) -> Erased>,
+    lane_policy: LanePolicy,
+    bind: Box<dyn FnOnce(Arc<S>) -> ErasedHandler>,
 }
 
 impl<S: Send + Sync + 'static> MethodTable<S> {
@@ -223,7 +223,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     /// place, and only where it gives no answer does `handler` run on a thread. Handing a call to
     /// another thread and back takes longer than most calls do.
     #[must_use]
-    pub fn on_list_tried<P, R, T, F>(self, name: &'static str, try_first: T, handler: F) -> Self
+    pub fn on_list_try_first<P, R, T, F>(self, name: &'static str, try_first: T, handler: F) -> Self
     where
         P: FromParams + Clone + Send + 'static,
         R: Serialize + 'static,
@@ -335,7 +335,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     #[must_use]
     pub fn short(mut self) -> Self {
         let row = self.rows.last_mut().expect("a method is registered before it is called short");
-        row.place = Place::Short;
+        row.lane_policy = LanePolicy::Short;
         self
     }
 
@@ -349,7 +349,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     #[must_use]
     pub fn short_first(mut self) -> Self {
         let row = self.rows.last_mut().expect("a method is registered before it is called short");
-        row.place = Place::ShortFirst;
+        row.lane_policy = LanePolicy::ShortFirst;
         self
     }
 
@@ -370,7 +370,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                 deprecated_since: row.deprecated_since,
                 trusted_callers_only: row.trusted_callers_only,
             };
-            Method::new(info, row.place, (row.bind)(Arc::clone(&service)))
+            Method::new(info, row.lane_policy, (row.bind)(Arc::clone(&service)))
         };
         Service::new(self.rows.into_iter().map(method).collect())
     }
@@ -464,14 +464,18 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         })
     }
 
-    fn row(mut self, name: &'static str, bind: impl FnOnce(Arc<S>) -> Erased + 'static) -> Self {
+    fn row(
+        mut self,
+        name: &'static str,
+        bind: impl FnOnce(Arc<S>) -> ErasedHandler + 'static,
+    ) -> Self {
         let bind = Box::new(bind);
         self.rows.push(Row {
             name,
             aliases: Vec::new(),
             deprecated_since: None,
             trusted_callers_only: false,
-            place: Place::default(),
+            lane_policy: LanePolicy::default(),
             bind,
         });
         self

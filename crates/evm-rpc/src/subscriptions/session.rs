@@ -58,7 +58,7 @@ struct State {
 struct Subscription {
     number: u64,
     id: String,
-    opening: Bytes,
+    prefix: Bytes,
     kind: Kind,
     /// The height at which it was made: blocks above it are reported.
     since: u64,
@@ -231,7 +231,7 @@ impl Delivery {
                 return DeliveryStep::Yield;
             }
             *budget = budget.saturating_sub(subscription.kind.item_cost());
-            let Subscription { number, opening, kind, since, activation, .. } = subscription;
+            let Subscription { number, prefix, kind, since, activation, .. } = subscription;
             let is_recipient = match self.only {
                 Some(only) => only == *number,
                 None => matches!(activation, Activation::Active),
@@ -245,8 +245,8 @@ impl Delivery {
                 Item::Skipped => {}
                 Item::End => (self.number, self.item) = (self.number + 1, 0),
                 Item::Text(result) => {
-                    let opening = opening.clone();
-                    return DeliveryStep::Notification(Notification { opening, result });
+                    let prefix = prefix.clone();
+                    return DeliveryStep::Notification(Notification { prefix, result });
                 }
             }
         }
@@ -301,7 +301,7 @@ impl Connected {
         drop(inbox);
         let subscription = Subscription {
             number: state.made,
-            opening: Notification::opening(namespace, &id),
+            prefix: Notification::prefix(namespace, &id),
             id: id.clone(),
             kind,
             since,

@@ -50,8 +50,10 @@ impl Client {
     async fn call(&self, method: &str, params: &Value) -> (Value, Vec<String>) {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let body = body.to_string();
-        let (answer, made) =
-            self.server.answer_over(&*self.session, body.as_bytes(), &Caller::default()).await;
+        let (answer, made) = self
+            .server
+            .answer_with_session(&*self.session, body.as_bytes(), &Caller::default())
+            .await;
         (serde_json::from_slice(&answer.body).unwrap(), made)
     }
 
@@ -85,8 +87,8 @@ impl Client {
     async fn told(&self, count: usize) -> Vec<(String, String, Value)> {
         let mut told = Vec::new();
         while told.len() < count {
-            for Notification { opening, result } in self.some().await.unwrap() {
-                let text = [&opening[..], &result, Notification::CLOSING].concat();
+            for Notification { prefix, result } in self.some().await.unwrap() {
+                let text = [&prefix[..], &result, Notification::SUFFIX].concat();
                 let message: Value = serde_json::from_slice(&text).unwrap();
                 let text = |value: &Value| value.as_str().unwrap().to_owned();
                 let params = &message["params"];

@@ -9,7 +9,7 @@ use esker_primitives::codec::CodecError;
 use esker_primitives::ids::{ChainId, IdError, TxId};
 use esker_primitives::{excerpt, go};
 use esker_rpc::wire::EncodingError;
-use esker_rpc::{GivenUp, RpcError};
+use esker_rpc::{RpcError, WorkRefused};
 use esker_storage::StorageError;
 
 use crate::SubmitError;
@@ -96,7 +96,7 @@ pub(super) enum ServiceError {
     #[error(transparent)]
     Storage(#[from] StorageError),
     #[error(transparent)]
-    GivenUp(#[from] GivenUp),
+    WorkRefused(#[from] WorkRefused),
 }
 
 /// Why no transaction came about: it can't be paid, or breaks a rule by itself.

@@ -47,17 +47,17 @@ pub async fn handle(
     content_type: Option<&str>,
     body: &[u8],
     caller: &Caller,
-) -> J2Reply {
+) -> ObjectReply {
     if http_method != "POST" {
         let text = format!("rpc: POST method required, received {}", excerpt(http_method));
-        return J2Reply::text(405, text);
+        return ObjectReply::text(405, text);
     }
     let content_type = content_type.unwrap_or_default();
     // Parameters do not matter, white space before them does.
     let media_type = content_type.split(';').next().unwrap_or_default();
     if !media_type.eq_ignore_ascii_case("application/json") {
         let media_type = excerpt(media_type);
-        return J2Reply::text(415, format!("rpc: unrecognized Content-Type: {media_type}"));
+        return ObjectReply::text(415, format!("rpc: unrecognized Content-Type: {media_type}"));
     }
     match accept(service, body) {
         Ok((method, envelope)) => call(method, &envelope, caller).await,
@@ -69,7 +69,7 @@ pub async fn handle(
 fn accept<'s, 'b>(
     service: &'s Service,
     body: &'b [u8],
-) -> Result<(&'s Method, Envelope<'b>), J2Reply> {
+) -> Result<(&'s Method, Envelope<'b>), ObjectReply> {
     let (envelope, decoded) = envelope::read(body);
     let refuse = |code, text: &str| {
         let mut data = Vec::new();
@@ -88,12 +88,12 @@ fn accept<'s, 'b>(
     };
     match found {
         Ok(method) => Ok((method, envelope)),
-        Err(_) if envelope.id.is_none() => Err(J2Reply::empty()),
+        Err(_) if envelope.id.is_none() => Err(ObjectReply::empty()),
         Err(error) => Err(error),
     }
 }
 
-async fn call(method: &Method, envelope: &Envelope<'_>, caller: &Caller) -> J2Reply {
+async fn call(method: &Method, envelope: &Envelope<'_>, caller: &Caller) -> ObjectReply {
     let context = CallContext::of(caller);
     let outcome = match named(envelope.params) {
         Ok(params) => method.call(params, &context, reply::start_result()).await,
@@ -102,7 +102,7 @@ async fn call(method: &Method, envelope: &Envelope<'_>, caller: &Caller) -> J2Re
     // The handler ran, or would have, for a notification as well.
     let nosniff = !matches!(outcome, Err(CallError::Params(_)));
     let mut answer = match (outcome, envelope.id) {
-        (_, None) => J2Reply::empty(),
+        (_, None) => ObjectReply::empty(),
         (Ok(result), Some(id)) => reply::result(result, id),
         (Err(error), id) => reply::rpc_error(&shown(error), id),
     };

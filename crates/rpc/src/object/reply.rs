@@ -9,7 +9,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 /// What the HTTP layer sends back.
 #[derive(Debug, PartialEq, Eq)]
-pub struct J2Reply {
+pub struct ObjectReply {
     /// HTTP status: 200, 405 or 415.
     pub status: u16,
     /// The `Content-Type` header; none with an empty answer.
@@ -50,7 +50,7 @@ impl DeprecationNote {
     }
 }
 
-impl J2Reply {
+impl ObjectReply {
     /// The answer to a notification.
     pub(super) fn empty() -> Self {
         Self::new(200, None, ReplyBytes::default())
@@ -78,13 +78,13 @@ pub(super) fn start_result() -> Vec<u8> {
 }
 
 /// Completes the buffer to which a method has appended its result.
-pub(super) fn result(mut out: ReplyBytes, id: Document<'_>) -> J2Reply {
+pub(super) fn result(mut out: ReplyBytes, id: Document<'_>) -> ObjectReply {
     end(out.tail(), Some(id));
-    J2Reply::json(out)
+    ObjectReply::json(out)
 }
 
 /// An error of a service.
-pub(super) fn rpc_error(error: &RpcError, id: Option<Document<'_>>) -> J2Reply {
+pub(super) fn rpc_error(error: &RpcError, id: Option<Document<'_>>) -> ObjectReply {
     let data = error.data.as_ref().and_then(|data| esker_go_json::to_go_vec(data).ok());
     self::error(error.code, &error.message, data.as_deref(), id)
 }
@@ -95,7 +95,7 @@ pub(super) fn error(
     message: &str,
     data: Option<&[u8]>,
     id: Option<Document<'_>>,
-) -> J2Reply {
+) -> ObjectReply {
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":");
     out.extend_from_slice(code.to_string().as_bytes());
@@ -105,7 +105,7 @@ pub(super) fn error(
     out.extend_from_slice(data.unwrap_or(b"null"));
     out.push(b'}');
     end(&mut out, id);
-    J2Reply::json(out.into())
+    ObjectReply::json(out.into())
 }
 
 fn end(out: &mut Vec<u8>, id: Option<Document<'_>>) {

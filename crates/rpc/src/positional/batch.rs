@@ -12,8 +12,8 @@ use futures_util::future::BoxFuture;
 use super::{
     Server,
     call::{Calls, Outcome, timed_out, too_large},
-    message::{Class, Message},
-    outlet::{MIN_PENDING, Outlet},
+    message::{Message, MessageKind},
+    part_queue::{MIN_PENDING, PartQueue},
     reply,
 };
 use crate::{
@@ -27,7 +27,7 @@ const LONGEST_STRETCH: Duration = Duration::from_micros(100);
 
 /// The answers so far, an open array.
 struct Replies<'a> {
-    outlet: &'a Outlet,
+    parts: &'a PartQueue,
     client: Option<&'a Client>,
     is_empty: bool,
 }
@@ -35,12 +35,12 @@ struct Replies<'a> {
 impl Replies<'_> {
     fn push(&mut self, reply: ReplyBytes) {
         let separator = self.separator();
-        self.outlet.push(self.client, separator, reply);
+        self.parts.push(self.client, separator, reply);
     }
 
     fn push_error(&mut self, error: &RpcError, message: &Message<'_>) {
         let separator = self.separator();
-        self.outlet.write(self.client, |out| {
+        self.parts.write(self.client, |out| {
             out.push(separator);
             reply::error(error, message.answer_id(), out);
         });
@@ -57,8 +57,8 @@ impl Replies<'_> {
         rest: impl Iterator<Item = Message<'a>> + Send,
     ) {
         for message in rest {
-            if !matches!(message.class(), Class::Notification | Class::Response) {
-                self.outlet.room().await;
+            if !matches!(message.kind(), MessageKind::Notification | MessageKind::Response) {
+                self.parts.room().await;
                 self.push_error(error, &message);
             }
         }
@@ -68,24 +68,25 @@ impl Replies<'_> {
     fn finish(self, cut: bool) {
         if !self.is_empty {
             let end: &[u8] = if cut { b"]" } else { b"]\n" };
-            self.outlet.write(self.client, |out| out.extend_from_slice(end));
+            self.parts.write(self.client, |out| out.extend_from_slice(end));
         }
     }
 }
 
 /// Answers a batch; true: it was cut short, or is an error as a whole.
-pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, outlet: &Outlet) -> bool {
+pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, parts: &PartQueue) -> bool {
     let limits = &calls.server.limits;
     let mut messages = list.elements().map(Message::of);
-    let mut replies = Replies { outlet, client: calls.client(), is_empty: true };
+    let mut replies = Replies { parts, client: calls.client(), is_empty: true };
     if list.first_element().is_none() {
         let error = RpcError::with_code(RpcError::INVALID_REQUEST, "empty batch");
-        outlet.write(None, |out| reply::error(&error, None, out));
+        parts.write(None, |out| reply::error(&error, None, out));
         return true;
     }
     if limits.batch_items != 0 && list.elements().nth(limits.batch_items).is_some() {
         // Labelled with the first call's ID: the best that can be done.
-        let first = messages.find(|message| message.class() == Class::Call).unwrap_or_default();
+        let first =
+            messages.find(|message| message.kind() == MessageKind::Call).unwrap_or_default();
         let error = RpcError::with_code(RpcError::INVALID_REQUEST, "batch too large");
         replies.push_error(&error, &first);
         replies.finish(true);
@@ -94,12 +95,12 @@ pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, outlet: &Outle
     let mut total_bytes = 0;
     let mut stretch_began = Instant::now();
     while let Some(message) = messages.next() {
-        let class = message.class();
-        if class == Class::Response {
+        let kind = message.kind();
+        if kind == MessageKind::Response {
             continue;
         }
         // Nothing is done before what was done is on its way.
-        outlet.room().await;
+        parts.room().await;
         match calls.run(&message).await.0 {
             Outcome::TimedOut => {
                 let rest = std::iter::once(message).chain(messages);
@@ -107,7 +108,7 @@ pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, outlet: &Outle
                 replies.finish(true);
                 return true;
             }
-            _ if class == Class::Notification => {}
+            _ if kind == MessageKind::Notification => {}
             Outcome::Error(error) => replies.push_error(&error, &message),
             Outcome::Result { reply, result_bytes } => {
                 total_bytes += result_bytes;
@@ -115,7 +116,7 @@ pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, outlet: &Outle
             }
         }
         let is_over = limits.batch_reply_bytes != 0 && total_bytes > limits.batch_reply_bytes;
-        if is_over || outlet.is_full() {
+        if is_over || parts.is_full() {
             replies.fail_rest(&too_large(), messages).await;
             replies.finish(true);
             return true;
@@ -138,7 +139,7 @@ pub fn is_batch(body: &[u8]) -> bool {
 /// The answer to a batch, made part by part: its calls are worked on only while somebody takes the parts.
 /// Dropping it ends the work.
 pub struct BatchAnswer {
-    outlet: Arc<Outlet>,
+    parts: Arc<PartQueue>,
     work: BoxFuture<'static, bool>,
     /// It is made, and whether it failed.
     failed: Option<bool>,
@@ -153,20 +154,20 @@ impl BatchAnswer {
         body: impl AsRef<[u8]> + Send + Sync + 'static,
         pending: usize,
     ) -> Self {
-        let outlet = Arc::new(Outlet::new(pending.max(MIN_PENDING)));
-        let (server, caller, to) = (server.clone(), caller.clone(), Arc::clone(&outlet));
+        let parts = Arc::new(PartQueue::new(pending.max(MIN_PENDING)));
+        let (server, caller, to) = (server.clone(), caller.clone(), Arc::clone(&parts));
         let work = async move { server.answer_into(body.as_ref(), &caller, &to).await };
-        Self { outlet, work: work.boxed(), failed: None }
+        Self { parts, work: work.boxed(), failed: None }
     }
 
     /// Works until the answer is whole, or pauses since enough of it waits.
-    pub fn poll_made(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_buffered(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.failed.is_none()
             && let Poll::Ready(answered) = self.work.poll_unpin(cx)
         {
             self.failed = Some(answered);
         }
-        match self.failed.is_some() || self.outlet.is_paused() {
+        match self.failed.is_some() || self.parts.is_paused() {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
@@ -181,13 +182,13 @@ impl BatchAnswer {
     /// The whole answer, if it has been made and is in one piece.
     pub fn take_whole(&mut self) -> Option<ReplyBytes> {
         self.failed?;
-        self.outlet.take_only()
+        self.parts.take_only()
     }
 
     /// The next part; `None`: there are no more.
     pub fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<ReplyBytes>> {
         loop {
-            if let Some(part) = self.outlet.take(self.failed.is_some()) {
+            if let Some(part) = self.parts.take(self.failed.is_some()) {
                 return Poll::Ready(Some(part));
             }
             if self.failed.is_some() {
@@ -195,7 +196,7 @@ impl BatchAnswer {
             }
             match self.work.poll_unpin(cx) {
                 Poll::Ready(failed) => self.failed = Some(failed),
-                Poll::Pending if self.outlet.has_part() => {}
+                Poll::Pending if self.parts.has_part() => {}
                 Poll::Pending => return Poll::Pending,
             }
         }

@@ -5,7 +5,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     Server, Subscriber,
-    message::{Class, Message, NoList},
+    message::{Message, MessageKind, NotAList},
     reply, subscriptions,
 };
 use crate::work::{Client, MemoryError, ReplyBytes};
@@ -54,7 +54,7 @@ impl<'a> Calls<'a> {
 
     /// Runs a message that is no response; tells the method too, if it names one.
     pub(super) async fn run(&self, message: &Message<'_>) -> (Outcome, Option<MethodName>) {
-        if message.class() == Class::Invalid {
+        if message.kind() == MessageKind::Invalid {
             let error = RpcError::with_code(RpcError::INVALID_REQUEST, "invalid request");
             return (Outcome::Error(error), None);
         }
@@ -95,8 +95,8 @@ impl<'a> Calls<'a> {
             ReplyBytes::from(out)
         } else {
             let method = method.ok_or_else(|| not_found(&message.method))?;
-            let params = message.params().map_err(no_list)?;
-            method.call(params, &self.context, out).await.map_err(shown)?
+            let params = message.params().map_err(not_a_list)?;
+            method.call(params, &self.context, out).await.map_err(to_rpc_error)?
         };
         let result_bytes = out.len() - before;
         out.tail().push(reply::END);
@@ -118,19 +118,19 @@ pub(super) fn too_large() -> RpcError {
     RpcError::with_code(RpcError::TOO_LARGE, "response too large")
 }
 
-pub(super) fn no_list(error: NoList) -> RpcError {
+pub(super) fn not_a_list(error: NotAList) -> RpcError {
     RpcError::with_code(RpcError::INVALID_PARAMS, error.into_text())
 }
 
 /// How this dialect shows arguments that do not fit.
-pub(super) fn misfit(error: &ParamsError) -> RpcError {
+pub(super) fn invalid_params(error: &ParamsError) -> RpcError {
     RpcError::with_code(RpcError::INVALID_PARAMS, error.to_string())
 }
 
 /// How this dialect shows why a call has no result.
-fn shown(error: CallError) -> RpcError {
+fn to_rpc_error(error: CallError) -> RpcError {
     match error {
-        CallError::Params(error) => misfit(&error),
+        CallError::Params(error) => invalid_params(&error),
         CallError::Handler(error) => error,
         CallError::Panicked => RpcError::with_code(RpcError::INTERNAL, error.to_string()),
         CallError::Memory(MemoryError::TooLarge) => too_large(),

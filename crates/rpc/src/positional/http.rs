@@ -12,7 +12,7 @@ const ACCEPTED: [&str; 3] = ["application/json", "application/json-rpc", "applic
 
 /// What a request says before its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Head<'a> {
+pub struct RequestHead<'a> {
     /// The HTTP method.
     pub method: &'a str,
     /// The `Content-Type` header.
@@ -52,7 +52,7 @@ impl Reply {
 /// Looks at a request before its body is read. A reply is all there is to it; `None`: the body is to be read,
 /// as far as the limit, and given to [`answer`].
 #[must_use]
-pub fn admit(server: &Server, head: &Head<'_>) -> Option<Reply> {
+pub fn admit(server: &Server, head: &RequestHead<'_>) -> Option<Reply> {
     // The reference lets load balancers ask whether it is there.
     if head.method == "GET" && head.content_length == Some(0) && !head.has_query {
         let answer = Answer::default();

@@ -45,7 +45,7 @@ pub(super) struct Message<'a> {
 
 /// What a message is to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum MessageKind {
     /// Wants an answer.
     Call,
     /// Wants none.
@@ -58,9 +58,9 @@ pub(super) enum Class {
 
 /// The arguments are there, and no list.
 #[derive(Debug)]
-pub(super) struct NoList(String);
+pub(super) struct NotAList(String);
 
-impl NoList {
+impl NotAList {
     /// Go reads the first token before it looks for a list, and a number must fit a float.
     fn found(params: Document<'_>) -> Self {
         match params.overflowing_number(0) {
@@ -75,7 +75,7 @@ impl NoList {
     }
 }
 
-impl Default for NoList {
+impl Default for NotAList {
     fn default() -> Self {
         Self("non-array args".to_owned())
     }
@@ -106,16 +106,16 @@ impl<'a> Message<'a> {
         }
     }
 
-    pub(super) fn class(&self) -> Class {
+    pub(super) fn kind(&self) -> MessageKind {
         let version = self.version == "2.0";
         match (self.valid_id(), self.method.is_empty()) {
-            _ if !version => Class::Invalid,
-            (Some(_), false) => Class::Call,
-            (None, false) if self.id.is_none() => Class::Notification,
+            _ if !version => MessageKind::Invalid,
+            (Some(_), false) => MessageKind::Call,
+            (None, false) if self.id.is_none() => MessageKind::Notification,
             (Some(_), true) if self.params.is_none() && (self.has_result || self.has_error) => {
-                Class::Response
+                MessageKind::Response
             }
-            _ => Class::Invalid,
+            _ => MessageKind::Invalid,
         }
     }
 
@@ -128,14 +128,14 @@ impl<'a> Message<'a> {
         self.id.filter(|id| !matches!(id.kind(), Kind::Object | Kind::Array))
     }
 
-    pub(super) fn params(&self) -> Result<Params<'a>, NoList> {
+    pub(super) fn params(&self) -> Result<Params<'a>, NotAList> {
         match self.params {
             None => Ok(Params::Absent),
             Some(params) => match params.kind() {
                 Kind::Null => Ok(Params::Absent),
                 Kind::Array => Ok(Params::List(params)),
                 Kind::Bool | Kind::Number | Kind::String | Kind::Object => {
-                    Err(NoList::found(params))
+                    Err(NotAList::found(params))
                 }
             },
         }

@@ -32,7 +32,7 @@ pub mod http;
 mod id;
 mod message;
 mod modules;
-mod outlet;
+mod part_queue;
 mod reply;
 mod session;
 mod socket;
@@ -49,9 +49,9 @@ pub use self::{
 };
 use self::{
     call::{Calls, Outcome},
-    message::{Class, Incoming, Message},
-    outlet::Outlet,
-    session::{Noting, Unnotified},
+    message::{Incoming, Message, MessageKind},
+    part_queue::PartQueue,
+    session::{NoNotifications, SubscriptionRecorder},
 };
 pub use crate::socket::Overrun;
 use crate::work::ReplyBytes;
@@ -129,7 +129,7 @@ impl Server {
     /// What a connection that can be notified keeps for as long as it is open.
     #[must_use]
     pub fn connect(&self) -> Arc<dyn Session> {
-        self.notifier.as_ref().map_or_else(|| Arc::new(Unnotified) as _, |n| n.connect())
+        self.notifier.as_ref().map_or_else(|| Arc::new(NoNotifications) as _, |n| n.connect())
     }
 
     /// The methods.
@@ -160,10 +160,10 @@ impl Server {
             Incoming::Broken => Answer::refusal(RpcError::PARSE, "parse error"),
             Incoming::Single(message) => single(&calls, &message).await,
             Incoming::Batch(list) => {
-                let outlet = Outlet::new(usize::MAX);
-                let failed = batch::answer(&calls, list, &outlet).await;
-                let body = outlet.take(true).unwrap_or_default();
-                let rest = std::iter::from_fn(|| outlet.take(true)).collect();
+                let parts = PartQueue::new(usize::MAX);
+                let failed = batch::answer(&calls, list, &parts).await;
+                let body = parts.take(true).unwrap_or_default();
+                let rest = std::iter::from_fn(|| parts.take(true)).collect();
                 Answer { body, rest, method: None, failed }
             }
         }
@@ -171,28 +171,28 @@ impl Server {
 
     /// The same over a connection that can be notified. Also tells which subscriptions the message made: they
     /// are to be released as soon as the answer is on its way.
-    pub async fn answer_over(
+    pub async fn answer_with_session(
         &self,
         session: &dyn Session,
         body: &[u8],
         caller: &Caller,
     ) -> (Answer, Vec<String>) {
-        let noting = Noting::new(session);
-        let answer = self.answer(body, Some(&noting), caller).await;
-        (answer, noting.made())
+        let recorder = SubscriptionRecorder::new(session);
+        let answer = self.answer(body, Some(&recorder), caller).await;
+        (answer, recorder.made())
     }
 
     /// Answers a batch part by part; true: it failed.
-    async fn answer_into(&self, body: &[u8], caller: &Caller, outlet: &Outlet) -> bool {
+    async fn answer_into(&self, body: &[u8], caller: &Caller, parts: &PartQueue) -> bool {
         match message::read(body) {
             Incoming::Batch(list) => {
                 let calls = Calls::new(self, None, caller);
-                batch::answer(&calls, list, outlet).await
+                batch::answer(&calls, list, parts).await
             }
             // No whole batch: nothing that is large.
             Incoming::Nothing | Incoming::Broken | Incoming::Single(_) => {
                 let answer = self.answer(body, None, caller).await;
-                outlet.write(None, |out| out.extend_from_slice(&answer.body));
+                parts.write(None, |out| out.extend_from_slice(&answer.body));
                 answer.failed
             }
         }
@@ -217,14 +217,14 @@ impl Answer {
 }
 
 async fn single(calls: &Calls<'_>, message: &Message<'_>) -> Answer {
-    let class = message.class();
-    if class == Class::Response {
+    let kind = message.kind();
+    if kind == MessageKind::Response {
         return Answer::default();
     }
     let (outcome, method) = calls.run(message).await;
     let mut answer = Answer { method, ..Answer::default() };
     match outcome {
-        _ if class == Class::Notification => {}
+        _ if kind == MessageKind::Notification => {}
         Outcome::Result { reply, .. } => {
             answer.body = reply;
             answer.body.tail().push(b'\n');

@@ -38,22 +38,22 @@ pub trait Session: Subscriber {
     ) -> Poll<Result<(), Overrun>>;
 }
 
-/// One notification, in parts that many connections share: `opening`, `result`, [`Notification::CLOSING`].
+/// One notification, in parts that many connections share: `prefix`, `result`, [`Notification::SUFFIX`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// What is the subscription's own: see [`Notification::opening`].
-    pub opening: Bytes,
+    /// What is the subscription's own: see [`Notification::prefix`].
+    pub prefix: Bytes,
     /// What is told, as JSON.
     pub result: Bytes,
 }
 
 impl Notification {
     /// What follows the result, with the newline that ends every message.
-    pub const CLOSING: &'static [u8] = b"}}\n";
+    pub const SUFFIX: &'static [u8] = b"}}\n";
 
     /// What comes before the result. `namespace` is the one that the client subscribed through.
     #[must_use]
-    pub fn opening(namespace: &str, id: &str) -> Bytes {
+    pub fn prefix(namespace: &str, id: &str) -> Bytes {
         let mut out = br#"{"jsonrpc":"2.0","method":"#.to_vec();
         esker_go_json::write_str(&format!("{namespace}_subscription"), &mut out);
         out.extend_from_slice(br#","params":{"subscription":"#);
@@ -66,14 +66,14 @@ impl Notification {
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
-        self.opening.len() + self.result.len() + Self::CLOSING.len()
+        self.prefix.len() + self.result.len() + Self::SUFFIX.len()
     }
 }
 
 /// Of a server without a [`Notifier`]: no namespace has any kind of subscription.
-pub(super) struct Unnotified;
+pub(super) struct NoNotifications;
 
-impl Subscriber for Unnotified {
+impl Subscriber for NoNotifications {
     fn subscribe(&self, _: &str, _: &str, _: Params<'_>) -> Option<Result<String, RpcError>> {
         None
     }
@@ -83,7 +83,7 @@ impl Subscriber for Unnotified {
     }
 }
 
-impl Session for Unnotified {
+impl Session for NoNotifications {
     fn release(&self, _: &str) {}
 
     fn poll_notifications(
@@ -97,12 +97,12 @@ impl Session for Unnotified {
 }
 
 /// Notes which subscriptions one message makes.
-pub(super) struct Noting<'a> {
+pub(super) struct SubscriptionRecorder<'a> {
     session: &'a dyn Session,
     made: Mutex<Vec<String>>,
 }
 
-impl<'a> Noting<'a> {
+impl<'a> SubscriptionRecorder<'a> {
     pub(super) fn new(session: &'a dyn Session) -> Self {
         Self { session, made: Mutex::default() }
     }
@@ -112,7 +112,7 @@ impl<'a> Noting<'a> {
     }
 }
 
-impl Subscriber for Noting<'_> {
+impl Subscriber for SubscriptionRecorder<'_> {
     fn subscribe(
         &self,
         namespace: &str,

@@ -2,8 +2,8 @@
 
 use super::{
     RpcId,
-    call::{misfit, no_list},
-    message::{Message, NoList},
+    call::{invalid_params, not_a_list},
+    message::{Message, NotAList},
 };
 use crate::{Params, RpcError, args::FromParams};
 use esker_go_json::{Document, Kind};
@@ -37,8 +37,8 @@ pub(super) fn subscribe(
     let Some(subscriber) = subscriber else {
         return Err(RpcError::with_code(RpcError::METHOD_NOT_FOUND, "notifications not supported"));
     };
-    let Params::List(list) = message.params().map_err(no_list)? else {
-        return Err(no_list(NoList::default()));
+    let Params::List(list) = message.params().map_err(not_a_list)? else {
+        return Err(not_a_list(NotAList::default()));
     };
     let kind = list.first_element().filter(|first| first.kind() == Kind::String);
     let Some(kind) = kind.and_then(Document::as_str) else {
@@ -65,8 +65,8 @@ pub(super) fn unsubscribe(
     message: &Message<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), RpcError> {
-    let params = message.params().map_err(no_list)?;
-    let (RpcId(id),) = FromParams::from_params(params).map_err(|error| misfit(&error))?;
+    let params = message.params().map_err(not_a_list)?;
+    let (RpcId(id),) = FromParams::from_params(params).map_err(|error| invalid_params(&error))?;
     if !subscriber.is_some_and(|subscriber| subscriber.unsubscribe(&id)) {
         return Err(RpcError::new("subscription not found"));
     }

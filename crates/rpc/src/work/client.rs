@@ -10,19 +10,19 @@ use std::time::Duration;
 use esker_primitives::sync::Mutex;
 use tokio::sync::Notify;
 
-use super::memory::{ConnectionReplies, MAX_UNREAD, MemoryError, Share};
+use super::memory::{ConnectionReplies, MAX_UNREAD, MemoryError, ReplyReservation};
 use super::usage::{Usage, micros};
 use super::{Lane, Work};
 use crate::ClientAddress;
 
 /// A job is put off by so many times what it is likely to take.
-const LIKELY: u32 = 20;
+const EXPECTED_FACTOR: u32 = 20;
 /// What a client's first job is likely to take.
-const FIRST_LIKELY: Duration = Duration::from_millis(20);
+const FIRST_EXPECTED: Duration = Duration::from_millis(20);
 /// A job is put off by this part of what its address has used: many may share one.
 const ADDRESS_PART: u32 = 4;
 /// No more than this is a job put off for its client, nor for its address.
-const MOST_PUT_OFF: Duration = Duration::from_secs(4);
+const MAX_RANK_DELAY: Duration = Duration::from_secs(4);
 /// Addresses that nobody uses any more are forgotten when so many are known.
 const FORGET_FROM: usize = 1024;
 
@@ -37,7 +37,7 @@ pub(super) struct Account {
     address: Arc<Address>,
     used: [Usage; 2],
     /// What a job of the client is likely to take, from those before it; microseconds.
-    likely_us: [AtomicU64; 2],
+    expected_us: [AtomicU64; 2],
     /// Jobs of the client that run.
     pub(super) running: AtomicUsize,
     level: AtomicUsize,
@@ -81,7 +81,7 @@ impl Client {
             work: work.clone(),
             address,
             used: Default::default(),
-            likely_us: [(); 2].map(|()| AtomicU64::new(micros(FIRST_LIKELY))),
+            expected_us: [(); 2].map(|()| AtomicU64::new(micros(FIRST_EXPECTED))),
             running: AtomicUsize::new(0),
             level: AtomicUsize::new(0),
             held: ConnectionReplies::default(),
@@ -108,11 +108,11 @@ impl Client {
     /// By how much a job is put off behind others that come at the same time: by what its client, and its address,
     /// have used of late, and by what it is likely to take. Each has a limit, so that a job comes at last, however
     /// many others come after it.
-    pub(super) fn put_off(&self, lane: Lane, period: u64) -> Duration {
+    pub(super) fn rank_delay(&self, lane: Lane, period: u64) -> Duration {
         let lane = lane as usize;
-        let of_client = self.0.used[lane].lately(period) + LIKELY * self.0.likely(lane);
-        let of_address = self.0.address.used[lane].lately(period) / ADDRESS_PART;
-        of_client.min(MOST_PUT_OFF) + of_address.min(MOST_PUT_OFF)
+        let of_client = self.0.used[lane].recent(period) + EXPECTED_FACTOR * self.0.expected(lane);
+        let of_address = self.0.address.used[lane].recent(period) / ADDRESS_PART;
+        of_client.min(MAX_RANK_DELAY) + of_address.min(MAX_RANK_DELAY)
     }
 
     /// Counts what a job took.
@@ -120,7 +120,7 @@ impl Client {
         let at = lane as usize;
         self.0.address.used[at].add(took, period);
         self.0.used[at].add(took, period);
-        self.0.set_likely(at, took);
+        self.0.update_expected(at, took);
     }
 
     /// Bytes of replies that are on their way to the client.
@@ -131,8 +131,8 @@ impl Client {
 
     /// Has the server ended the connection for what it left unread?
     #[must_use]
-    pub fn is_written_off(&self) -> bool {
-        self.0.held.is_written_off()
+    pub fn is_evicted(&self) -> bool {
+        self.0.held.is_evicted()
     }
 
     /// How long the client has not read to the end of any part of a reply that is on its way, in ms; `None`: none is.
@@ -146,8 +146,8 @@ impl Client {
     ///
     /// # Errors
     /// There is no room.
-    pub fn hold(&self, bytes: usize) -> Result<Share, MemoryError> {
-        self.0.work.memory().hold(self, bytes)
+    pub fn reserve(&self, bytes: usize) -> Result<ReplyReservation, MemoryError> {
+        self.0.work.memory().reserve(self, bytes)
     }
 
     /// Waits until every reply that is on its way to the client has been written.
@@ -178,14 +178,14 @@ impl Account {
         self.held.unread() > MAX_UNREAD
     }
 
-    fn likely(&self, lane: usize) -> Duration {
-        Duration::from_micros(self.likely_us[lane].load(Ordering::Relaxed))
+    fn expected(&self, lane: usize) -> Duration {
+        Duration::from_micros(self.expected_us[lane].load(Ordering::Relaxed))
     }
 
     /// The last jobs count more than those before them. Called under the lock of the queues.
-    fn set_likely(&self, lane: usize, took: Duration) {
-        let likely = (self.likely(lane) + took) / 2;
-        self.likely_us[lane].store(micros(likely), Ordering::Relaxed);
+    fn update_expected(&self, lane: usize, took: Duration) {
+        let expected = (self.expected(lane) + took) / 2;
+        self.expected_us[lane].store(micros(expected), Ordering::Relaxed);
     }
 
     pub(super) fn jobs_running(&self) -> usize {
@@ -230,17 +230,17 @@ mod tests {
         let work = Work::new(WorkConfig::default());
         let [light, new, heavy] = [(); 3].map(|()| work.client(Some(addresses[0])));
         let other = work.client(Some(addresses[1]));
-        let put_off = |client: &Client, period| client.put_off(Lane::Long, period);
-        assert_eq!(put_off(&new, 0), ms(400), "nothing is known of it");
+        let rank_delay = |client: &Client, period| client.rank_delay(Lane::Long, period);
+        assert_eq!(rank_delay(&new, 0), ms(400), "nothing is known of it");
         (0..20).for_each(|_| light.charge(Lane::Long, ms(1), 0));
         (0..20).for_each(|_| heavy.charge(Lane::Long, ms(200), 0));
-        let in_order = [&light, &new, &heavy].map(|client| put_off(client, 0));
+        let in_order = [&light, &new, &heavy].map(|client| rank_delay(client, 0));
         assert!(in_order.is_sorted(), "{in_order:?}");
-        assert_eq!(put_off(&heavy, 0), MOST_PUT_OFF + ms(4020) / ADDRESS_PART);
-        assert!(put_off(&other, 0) < put_off(&new, 0), "another address has used nothing");
-        assert_eq!(heavy.put_off(Lane::Short, 0), ms(400), "and neither has the other lane");
+        assert_eq!(rank_delay(&heavy, 0), MAX_RANK_DELAY + ms(4020) / ADDRESS_PART);
+        assert!(rank_delay(&other, 0) < rank_delay(&new, 0), "another address has used nothing");
+        assert_eq!(heavy.rank_delay(Lane::Short, 0), ms(400), "and neither has the other lane");
         // What was used is forgotten; what a job takes is not.
-        assert!(put_off(&heavy, 50) >= ms(3900) && put_off(&light, 50) < ms(30));
+        assert!(rank_delay(&heavy, 50) >= ms(3900) && rank_delay(&light, 50) < ms(30));
     }
 
     #[test]

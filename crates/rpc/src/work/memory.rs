@@ -22,7 +22,7 @@ const ROOM_FOR_END: usize = 256;
 pub trait MemoryRelief: fmt::Debug + Send + Sync + 'static {
     /// Ends the connection that has left replies unread for the longest, if any has for long enough. It is told
     /// which one; its memory counts as free from then on.
-    fn relieve(&self) -> Option<Client>;
+    fn evict(&self) -> Option<Client>;
 }
 
 /// Why a reply is not held.
@@ -56,12 +56,12 @@ pub(super) struct ConnectionReplies {
     /// When the last of them began its way, or one before it ended it; ms of [`ReplyMemory::clock_ms`].
     unread_since_ms: AtomicU64,
     /// The connection is ended, and its bytes count no more.
-    is_written_off: AtomicBool,
+    is_evicted: AtomicBool,
 }
 
 /// Bytes that are counted as held; given back when dropped.
 #[derive(Debug)]
-pub struct Share {
+pub struct ReplyReservation {
     client: Client,
     bytes: usize,
     is_sent: bool,
@@ -71,7 +71,7 @@ pub struct Share {
 #[derive(Debug, Default)]
 pub struct ReplyBytes {
     bytes: Vec<u8>,
-    share: Option<Share>,
+    share: Option<ReplyReservation>,
 }
 
 impl ConnectionReplies {
@@ -79,8 +79,8 @@ impl ConnectionReplies {
         self.unread.load(Ordering::Relaxed)
     }
 
-    pub(super) fn is_written_off(&self) -> bool {
-        self.is_written_off.load(Ordering::Relaxed)
+    pub(super) fn is_evicted(&self) -> bool {
+        self.is_evicted.load(Ordering::Relaxed)
     }
 
     pub(super) fn unread_since_ms(&self) -> Option<u64> {
@@ -115,10 +115,14 @@ impl ReplyMemory {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    pub(super) fn hold(&self, client: &Client, bytes: usize) -> Result<Share, MemoryError> {
+    pub(super) fn reserve(
+        &self,
+        client: &Client,
+        bytes: usize,
+    ) -> Result<ReplyReservation, MemoryError> {
         loop {
-            match self.try_hold(client, bytes) {
-                Err(MemoryError::Full) if self.relieve() => {}
+            match self.try_reserve(client, bytes) {
+                Err(MemoryError::Full) if self.evict() => {}
                 outcome => {
                     if outcome.is_err() {
                         self.refused.fetch_add(1, Ordering::Relaxed);
@@ -129,28 +133,28 @@ impl ReplyMemory {
         }
     }
 
-    fn try_hold(&self, client: &Client, bytes: usize) -> Result<Share, MemoryError> {
+    fn try_reserve(&self, client: &Client, bytes: usize) -> Result<ReplyReservation, MemoryError> {
         let mut used = self.used.lock();
         let held = &client.account().held;
         if held.bytes.load(Ordering::Relaxed).saturating_add(bytes) > self.client_limit {
             return Err(MemoryError::TooLarge);
         }
-        if held.is_written_off.load(Ordering::Relaxed) || used.saturating_add(bytes) > self.limit {
+        if held.is_evicted.load(Ordering::Relaxed) || used.saturating_add(bytes) > self.limit {
             return Err(MemoryError::Full);
         }
         *used += bytes;
         held.bytes.fetch_add(bytes, Ordering::Relaxed);
-        Ok(Share { client: client.clone(), bytes, is_sent: false })
+        Ok(ReplyReservation { client: client.clone(), bytes, is_sent: false })
     }
 
     /// Ends a connection that does not read; false: there is none.
-    fn relieve(&self) -> bool {
-        let Some(client) = self.relief.get().and_then(|relief| relief.relieve()) else {
+    fn evict(&self) -> bool {
+        let Some(client) = self.relief.get().and_then(|relief| relief.evict()) else {
             return false;
         };
         let held = &client.account().held;
         let mut used = self.used.lock();
-        if held.is_written_off.swap(true, Ordering::Relaxed) {
+        if held.is_evicted.swap(true, Ordering::Relaxed) {
             return false;
         }
         *used -= held.bytes.load(Ordering::Relaxed);
@@ -164,13 +168,13 @@ impl ReplyMemory {
         held.unread.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    fn release(&self, share: &Share) {
+    fn release(&self, share: &ReplyReservation) {
         let account = share.client.account();
         let held = &account.held;
         {
             let mut used = self.used.lock();
             held.bytes.fetch_sub(share.bytes, Ordering::Relaxed);
-            if !held.is_written_off.load(Ordering::Relaxed) {
+            if !held.is_evicted.load(Ordering::Relaxed) {
                 *used -= share.bytes;
             }
             if share.is_sent {
@@ -180,12 +184,12 @@ impl ReplyMemory {
         }
         if share.is_sent {
             account.written.notify_waiters();
-            account.work.workers().look_again();
+            account.work.workers().recheck_blocked();
         }
     }
 }
 
-impl Share {
+impl ReplyReservation {
     fn sent(&mut self) {
         if !self.is_sent {
             self.is_sent = true;
@@ -194,7 +198,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for ReplyReservation {
     fn drop(&mut self) {
         self.client.work().memory().release(self);
     }
@@ -222,7 +226,7 @@ impl ReplyBytes {
         if bytes.capacity() - bytes.len() > bytes.len() / 4 {
             bytes.shrink_to(bytes.len() + ROOM_FOR_END);
         }
-        match client.work().memory().hold(client, bytes.capacity()) {
+        match client.work().memory().reserve(client, bytes.capacity()) {
             Ok(share) => Ok(Self { bytes, share: Some(share) }),
             Err(error) => Err((error, bytes)),
         }

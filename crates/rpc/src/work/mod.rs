@@ -17,7 +17,7 @@
 mod client;
 mod memory;
 mod queue;
-mod turn;
+mod run_state;
 mod usage;
 mod workers;
 
@@ -27,8 +27,8 @@ use std::sync::Arc;
 use self::client::Addresses;
 pub use self::client::Client;
 use self::memory::ReplyMemory;
-pub use self::memory::{MemoryError, MemoryRelief, ReplyBytes, SMALL_REPLY, Share};
-pub(crate) use self::turn::Turn;
+pub use self::memory::{MemoryError, MemoryRelief, ReplyBytes, ReplyReservation, SMALL_REPLY};
+pub(crate) use self::run_state::RunState;
 pub use self::workers::Busy;
 use self::workers::Workers;
 pub(crate) use self::workers::{Progress, panic_text};
@@ -57,7 +57,7 @@ pub(crate) struct JobKind {
     pub(crate) lane: Lane,
     /// It may be told to end, and is run again later.
     pub(crate) can_restart: bool,
-    /// Of a long job: it runs as a short one first, and may say that it is none ([`CallContext::end_brief`]).
+    /// Of a long job: it runs as a short one first, and may say that it is none ([`CallContext::leave_short_lane`]).
     pub(crate) is_brief_first: bool,
 }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Client, Lane, Progress, Turn};
+use super::{Client, Lane, Progress, RunState};
 
 /// Jobs of one client that run at once.
 const MAX_RUNNING: usize = 4;
 
 /// The work of a job, run until it is done.
-pub(super) type Task = Box<dyn FnMut(&Arc<Turn>) -> Progress + Send>;
+pub(super) type Task = Box<dyn FnMut(&Arc<RunState>) -> Progress + Send>;
 
 /// Work that waits for a thread.
 pub(super) struct Job {
@@ -18,7 +18,7 @@ pub(super) struct Job {
     pub(super) can_restart: bool,
     /// Nobody waits for it any more.
     pub(super) is_cancelled: Arc<AtomicBool>,
-    /// What comes first has the least: the time when it came, put off by what its client uses ([`Client::put_off`]);
+    /// What comes first has the least: the time when it came, put off by what its client uses ([`Client::rank_delay`]);
     /// microseconds since the start.
     pub(super) rank_us: u64,
     pub(super) task: Task,

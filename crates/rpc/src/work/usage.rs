@@ -26,7 +26,7 @@ pub(super) fn micros(time: Duration) -> u64 {
 
 impl Usage {
     /// What is left of it in this period.
-    pub(super) fn lately(&self, period: u64) -> Duration {
+    pub(super) fn recent(&self, period: u64) -> Duration {
         Duration::from_micros(self.micros(period))
     }
 

@@ -12,7 +12,7 @@ use rustix::process::Pid;
 use tokio::sync::oneshot;
 
 use super::queue::{Job, Queue, Task};
-use super::{Client, JobKind, Lane, Turn, usage};
+use super::{Client, JobKind, Lane, RunState, usage};
 use crate::CallContext;
 
 /// How long a thread waits for work before it ends. Not for long: what it allocated goes back to the system then.
@@ -97,7 +97,7 @@ struct State {
 struct Level {
     waiting: Queue,
     /// The runs that take a place here. More than there are places only where some do not end in time.
-    running: Vec<Arc<Turn>>,
+    running: Vec<Arc<RunState>>,
     /// Jobs that were chosen, for threads that are to take them. Their places are taken already.
     chosen: Vec<Job>,
     /// Threads that wait for a job.
@@ -154,7 +154,7 @@ impl Workers {
     }
 
     /// A client reads again: its jobs may run.
-    pub(super) fn look_again(&self) {
+    pub(super) fn recheck_blocked(&self) {
         if self.0.waiting.load(Ordering::Relaxed) > 0 {
             self.0.dispatch_all(&mut self.0.state.lock(), None);
         }
@@ -184,11 +184,11 @@ impl Workers {
         let of_call = context.clone();
         let JobKind { lane, can_restart, mut is_brief_first } = kind;
         let lane = if is_brief_first { Lane::Short } else { lane };
-        let task: Task = Box::new(move |turn| {
-            let context = of_call.with_turn(turn).with_brief(is_brief_first);
+        let task: Task = Box::new(move |run_state| {
+            let context = of_call.with_run_state(run_state).with_brief(is_brief_first);
             // Unwind safety: as for every handler; see `Method::call`.
             let done = match catch_unwind(AssertUnwindSafe(|| work(&context))) {
-                Ok(None) if context.brief_has_ended() => {
+                Ok(None) if context.has_left_short_lane() => {
                     is_brief_first = false;
                     return Progress::Longer;
                 }
@@ -203,7 +203,7 @@ impl Workers {
             }
             Progress::Done
         });
-        let is_cancelled = context.flag();
+        let is_cancelled = context.abandoned_flag();
         let job = Job { client: client.clone(), lane, can_restart, is_cancelled, rank_us: 0, task };
         self.0.submit(job);
         // A job that is refused is dropped.
@@ -219,7 +219,7 @@ impl Shared {
     /// A job that comes now goes behind those with less.
     fn rank_us(&self, job: &Job) -> u64 {
         let now = self.started.elapsed();
-        usage::micros(now + job.client.put_off(job.lane, usage::period(now)))
+        usage::micros(now + job.client.rank_delay(job.lane, usage::period(now)))
     }
 
     fn submit(self: &Arc<Self>, mut job: Job) {
@@ -294,20 +294,20 @@ impl Shared {
     fn begin(self: &Arc<Self>, at: &mut Level, level: usize, thread: Option<Pid>) -> Option<Run> {
         // In the order in which they were chosen; there are a few at most.
         let job = (!at.chosen.is_empty()).then(|| at.chosen.remove(0))?;
-        let turn = Turn::new(self, level, BUDGETS[level], job.can_restart, thread);
-        let turn = Arc::new(turn);
-        at.running.push(Arc::clone(&turn));
-        Some(Run { job, turn })
+        let run_state = RunState::new(self, level, BUDGETS[level], job.can_restart, thread);
+        let run_state = Arc::new(run_state);
+        at.running.push(Arc::clone(&run_state));
+        Some(Run { job, run_state })
     }
 
     /// Ends a run: counts what it took, and chooses what comes next. Gives the level that its thread is of now.
     fn ended(self: &Arc<Self>, run: Run, progress: Progress) -> usize {
-        let Run { mut job, turn } = run;
-        let took = turn.worked();
+        let Run { mut job, run_state } = run;
+        let took = run_state.time_worked();
         let account = job.client.account();
         let mut state = self.state.lock();
-        let level = turn.level();
-        state.levels[level].running.retain(|other| !Arc::ptr_eq(other, &turn));
+        let level = run_state.level();
+        state.levels[level].running.retain(|other| !Arc::ptr_eq(other, &run_state));
         account.running.fetch_sub(1, Ordering::Relaxed);
         job.client.charge(job.lane, took, self.period());
         let mut refused = None;
@@ -333,44 +333,44 @@ impl Shared {
 
     /// A run has taken longer than its level allows. It goes on at the next one if there is room, or if nobody
     /// waits for its place; otherwise it must end.
-    pub(super) fn must_end(&self, turn: &Turn) -> bool {
+    pub(super) fn must_end(&self, run_state: &RunState) -> bool {
         let mut state = self.state.lock();
-        let level = turn.level();
+        let level = run_state.level();
         let (Some(budget), true) = (BUDGETS[level], level + 1 < LEVELS) else {
-            turn.set_due(None);
+            run_state.set_due(None);
             return false;
         };
-        let left = budget.saturating_sub(turn.worked());
+        let left = budget.saturating_sub(run_state.time_worked());
         if !left.is_zero() || !state.levels[level].waiting.has_next() {
-            turn.set_due(Some(turn.begun.elapsed() + left.max(ASK_AGAIN)));
+            run_state.set_due(Some(run_state.begun.elapsed() + left.max(ASK_AGAIN)));
             return false;
         }
         if state.levels[level + 1].places_taken() < self.sizes[level + 1] {
-            self.move_down(&mut state, turn);
+            self.move_down(&mut state, run_state);
             return false;
         }
-        turn.set_due(Some(turn.begun.elapsed() + ASK_AGAIN));
-        turn.can_restart
+        run_state.set_due(Some(run_state.begun.elapsed() + ASK_AGAIN));
+        run_state.can_restart
     }
 
     /// Lets a run go on at the next level, and its place be taken by another.
-    fn move_down(&self, state: &mut State, turn: &Turn) {
-        let level = turn.level();
+    fn move_down(&self, state: &mut State, run_state: &RunState) {
+        let level = run_state.level();
         let running = &mut state.levels[level].running;
-        let Some(at) = running.iter().position(|other| std::ptr::eq(&**other, turn)) else {
+        let Some(at) = running.iter().position(|other| std::ptr::eq(&**other, run_state)) else {
             return;
         };
-        let turn = running.swap_remove(at);
-        turn.set_level(level + 1);
-        turn.set_due(BUDGETS[level + 1]);
-        lower_priority(turn.thread, level + 1);
-        state.levels[level + 1].running.push(turn);
+        let run_state = running.swap_remove(at);
+        run_state.set_level(level + 1);
+        run_state.set_due(BUDGETS[level + 1]);
+        lower_priority(run_state.thread, level + 1);
+        state.levels[level + 1].running.push(run_state);
         self.dispatch(state, level, false);
     }
 
     /// Moves runs down that do not end although they should, while others wait: work that can't be ended, or does not
     /// ask. No more than a level has places, so that threads do not become many.
-    fn relieve(&self, state: &mut State) {
+    fn move_down_late(&self, state: &mut State) {
         for (level, budget) in BUDGETS.iter().enumerate().take(LEVELS - 1).skip(FIRST) {
             let Some(budget) = *budget else { continue };
             while state.levels[level].waiting.has_next()
@@ -378,9 +378,10 @@ impl Shared {
                 && state.levels[level + 1].places_taken() < 2 * self.sizes[level + 1]
             {
                 let running = &state.levels[level].running;
-                let late = running.iter().find(|turn| turn.begun.elapsed() > LATE * budget);
-                let Some(turn) = late.cloned() else { break };
-                self.move_down(state, &turn);
+                let late =
+                    running.iter().find(|run_state| run_state.begun.elapsed() > LATE * budget);
+                let Some(run_state) = late.cloned() else { break };
+                self.move_down(state, &run_state);
             }
         }
     }
@@ -425,7 +426,7 @@ impl Shared {
         let thread = Some(rustix::thread::gettid());
         let mut is_new = true;
         while let Some(mut run) = self.wait(level, thread, std::mem::take(&mut is_new)) {
-            let progress = (run.job.task)(&run.turn);
+            let progress = (run.job.task)(&run.run_state);
             level = self.ended(run, progress);
         }
     }
@@ -459,7 +460,7 @@ impl Shared {
 /// A job and its run.
 struct Run {
     job: Job,
-    turn: Arc<Turn>,
+    run_state: Arc<RunState>,
 }
 
 fn manage(weak: &Weak<Shared>) {
@@ -469,7 +470,7 @@ fn manage(weak: &Weak<Shared>) {
             return;
         }
         shared.start_threads(&mut state);
-        shared.relieve(&mut state);
+        shared.move_down_late(&mut state);
         shared.start_threads(&mut state);
         wait_for_news(&shared, &mut state);
     }

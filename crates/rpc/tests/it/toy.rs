@@ -5,7 +5,7 @@ use std::sync::Arc;
 use esker_primitives::go;
 use esker_rpc::{
     Caller, MethodTable, NoArgs, RpcError, Service,
-    object::{self, J2Reply},
+    object::{self, ObjectReply},
     wire::JsonU64,
 };
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-pub(crate) fn post(service: &Service, body: &[u8]) -> J2Reply {
+pub(crate) fn post(service: &Service, body: &[u8]) -> ObjectReply {
     block_on(object::handle(service, "POST", Some("application/json"), body, &Caller::default()))
 }
 

@@ -10,7 +10,7 @@ use esker_rpc::positional::{self, BatchAnswer, Limits};
 use esker_rpc::work::{
     Client, MemoryError, MemoryRelief, ReplyBytes, SMALL_REPLY, Work, WorkConfig,
 };
-use esker_rpc::{CallContext, Caller, GivenUp, MethodTable, NoArgs, RpcError, Service, object};
+use esker_rpc::{CallContext, Caller, MethodTable, NoArgs, RpcError, Service, WorkRefused, object};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use serde::{Serialize, Serializer};
@@ -102,7 +102,7 @@ fn toy() -> (Arc<Toy>, Service) {
         .short_first()
         .on_blocking_with("notBrief", |toy: &Toy, _: NoArgs, context: &CallContext| {
             if context.is_brief() {
-                context.end_brief();
+                context.leave_short_lane();
                 return Err(RpcError::new("not that brief"));
             }
             toy.spin(|| context.is_cancelled())
@@ -299,7 +299,7 @@ fn work_off_the_thread_counts_for_its_caller() {
                 Ok(esker_rpc::off_thread(name).await.unwrap())
             })
             .on_async("panics", |_: Arc<()>, _: NoArgs| async {
-                let done: Result<(), GivenUp> = esker_rpc::off_thread(|| panic!("ouch")).await;
+                let done: Result<(), WorkRefused> = esker_rpc::off_thread(|| panic!("ouch")).await;
                 done.map_err(|error| RpcError::new(error.to_string()))
             })
             .bind(Arc::new(())),
@@ -399,15 +399,17 @@ fn replies_share_a_memory() {
     let work = with(limits);
     let [a, b, c] = [(); 3].map(|()| work.client(None));
     run(async {
-        let hold = |client: &Client| ReplyBytes::counted(vec![0; LARGE], Some(client));
-        let of_a = hold(&a).unwrap();
-        assert_eq!(hold(&a).unwrap_err(), MemoryError::TooLarge);
+        let reserve = |client: &Client| ReplyBytes::counted(vec![0; LARGE], Some(client));
+        let of_a = reserve(&a).unwrap();
+        assert_eq!(reserve(&a).unwrap_err(), MemoryError::TooLarge);
         assert_eq!(call(&service, &a, "large").await, failed("response too large"));
-        let of_b = hold(&b).unwrap();
-        assert_eq!(hold(&c).unwrap_err(), MemoryError::Full);
+        let of_b = reserve(&b).unwrap();
+        assert_eq!(reserve(&c).unwrap_err(), MemoryError::Full);
         assert_eq!(call(&service, &c, "large").await, failed("too many large replies at once"));
         assert_eq!(call(&service, &c, "quick").await, said("quick"), "small ones are not counted");
-        assert!(hold(&c).is_err() && ReplyBytes::counted(vec![0; SMALL_REPLY], Some(&c)).is_ok());
+        assert!(
+            reserve(&c).is_err() && ReplyBytes::counted(vec![0; SMALL_REPLY], Some(&c)).is_ok()
+        );
         let stats = work.stats();
         assert_eq!((stats.reply_bytes, stats.replies_refused), (2 * LARGE, 5));
         drop(of_a);
@@ -423,7 +425,7 @@ fn what_is_left_unread_makes_room() {
     struct Close(Client, mpsc::Sender<()>);
 
     impl MemoryRelief for Close {
-        fn relieve(&self) -> Option<Client> {
+        fn evict(&self) -> Option<Client> {
             self.1.send(()).unwrap();
             Some(self.0.clone())
         }
@@ -433,19 +435,19 @@ fn what_is_left_unread_makes_room() {
     let [deaf, honest] = [(); 2].map(|()| work.client(None));
     let (told, asked) = mpsc::channel();
     work.set_relief(Box::new(Close(deaf.clone(), told)));
-    let hold = |client: &Client| ReplyBytes::counted(vec![0; LARGE], Some(client));
-    let unread = hold(&deaf).unwrap();
+    let reserve = |client: &Client| ReplyBytes::counted(vec![0; LARGE], Some(client));
+    let unread = reserve(&deaf).unwrap();
     // What the connection holds that is being closed counts no more, although it goes a moment later.
-    let held = hold(&honest).unwrap();
+    let held = reserve(&honest).unwrap();
     assert_eq!(asked.try_iter().count(), 1);
-    assert!(deaf.is_written_off() && !honest.is_written_off());
+    assert!(deaf.is_evicted() && !honest.is_evicted());
     assert_eq!(work.stats().reply_bytes, LARGE);
     // It is closed once, and holds nothing any more.
-    assert_eq!(hold(&honest).unwrap_err(), MemoryError::Full);
+    assert_eq!(reserve(&honest).unwrap_err(), MemoryError::Full);
     drop(unread);
     assert_eq!(work.stats().reply_bytes, LARGE);
     drop(held);
-    assert_eq!(hold(&deaf).unwrap_err(), MemoryError::Full);
+    assert_eq!(reserve(&deaf).unwrap_err(), MemoryError::Full);
     assert_eq!(work.stats().reply_bytes, 0);
 }
 
@@ -466,7 +468,7 @@ fn a_batch_is_made_as_fast_as_it_is_taken() {
     let caller = caller(&client);
     run(async {
         let mut batch = BatchAnswer::new(&server, &caller, body.clone(), 2 * LARGE);
-        poll_fn(|cx| batch.poll_made(cx)).await;
+        poll_fn(|cx| batch.poll_buffered(cx)).await;
         assert_eq!((made.load(Ordering::SeqCst), batch.failed()), (2, None));
         assert!(batch.take_whole().is_none());
         let mut answer = Vec::new();
@@ -515,7 +517,7 @@ fn a_small_batch_is_whole() {
         for body in [format!("[{call},{call}]"), "[]".to_owned(), "[".to_owned(), "[1]".to_owned()]
         {
             let mut batch = BatchAnswer::new(&server, &caller, body.clone(), 0);
-            poll_fn(|cx| batch.poll_made(cx)).await;
+            poll_fn(|cx| batch.poll_buffered(cx)).await;
             let whole = server.answer(body.as_bytes(), None, &caller).await;
             assert_eq!(batch.failed(), Some(whole.failed), "{body}");
             assert_eq!(batch.take_whole().unwrap().into_vec(), whole.into_bytes(), "{body}");

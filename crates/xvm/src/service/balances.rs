@@ -65,7 +65,7 @@ pub(super) fn get_balance(
     let asset = lookup_asset(vm, &args.asset_id)?;
     let view = vm.view()?;
     if context.is_brief() && view.has_more_utxos(&address, MAX_BRIEF)? {
-        context.end_brief();
+        context.leave_short_lane();
         return Ok(BalanceReply::default());
     }
     let balance = view.balance(&address, &asset, args.include_partial, now_s(vm))?;

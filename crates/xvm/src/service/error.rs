@@ -5,7 +5,7 @@ use esker_chain::listing::ListingError;
 use esker_primitives::codec::CodecError;
 use esker_primitives::{BlockId, Id, excerpt, go};
 use esker_rpc::wire::EncodingError;
-use esker_rpc::{GivenUp, RpcError};
+use esker_rpc::{RpcError, WorkRefused};
 use esker_storage::StorageError;
 
 use super::genesis::BuildGenesisError;
@@ -67,7 +67,7 @@ pub(crate) enum ServiceError {
     #[error(transparent)]
     Storage(#[from] StorageError),
     #[error(transparent)]
-    GivenUp(#[from] GivenUp),
+    WorkRefused(#[from] WorkRefused),
 }
 
 impl From<KeysError> for ServiceError {

@@ -121,9 +121,9 @@ pub fn filter_methods(filters: &Arc<Filters>, apis: &Apis) -> Service {
         .on_list("newBlockFilter", new_block_filter)
         .on_list("newFilter", new_filter)
         .on_list("uninstallFilter", uninstall_filter)
-        .on_list_tried("getFilterChanges", try_filter_changes, get_filter_changes)
-        .on_list_tried("getFilterLogs", try_filter_logs, get_filter_logs)
-        .on_list_tried("getLogs", try_logs, get_logs)
+        .on_list_try_first("getFilterChanges", try_filter_changes, get_filter_changes)
+        .on_list_try_first("getFilterLogs", try_filter_logs, get_filter_logs)
+        .on_list_try_first("getLogs", try_logs, get_logs)
         .bind(Arc::clone(filters))
 }
 

@@ -107,7 +107,7 @@ impl Session for Listener {
         if let Some(id) = speaks.filter(|_| room > 0)
             && let Some(result) = state.waiting.pop_front()
         {
-            out(Notification { opening: Notification::opening("eth", &id), result });
+            out(Notification { prefix: Notification::prefix("eth", &id), result });
             return Poll::Ready(Ok(()));
         }
         state.waker = Some(cx.waker().clone());

@@ -38,7 +38,7 @@ pub(crate) fn server_with(limits: Limits) -> Server {
         })
         .on_list_async("hangs", |_, ()| std::future::pending::<Result<(), RpcError>>())
         .on_list_blocking("works", |(), (text,): (String,)| Ok(text))
-        .on_list_tried(
+        .on_list_try_first(
             "tries",
             |(), (n,): &(u64,)| match n {
                 0 => Some(Err(RpcError::new("nothing to do"))),

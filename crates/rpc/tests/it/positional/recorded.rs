@@ -1,7 +1,7 @@
 //! The recorded exchanges of the reference that concern the envelope, without HTTP's outer layers.
 
 use esker_rpc::Caller;
-use esker_rpc::positional::http::{self, Head, Reply};
+use esker_rpc::positional::http::{self, Reply, RequestHead};
 use serde_json::Value;
 
 use super::{block_on, server};
@@ -60,7 +60,7 @@ fn replay(file: &str) -> usize {
         if path != "/ext/bc/C/rpc" || exchange.foreign {
             continue;
         }
-        let head = Head {
+        let head = RequestHead {
             method: exchange.method.as_deref().unwrap_or("POST"),
             content_type: exchange.content_type.as_deref(),
             content_length: exchange.content_length.or(Some(exchange.body.len() as u64)),

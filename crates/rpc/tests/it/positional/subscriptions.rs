@@ -84,7 +84,7 @@ fn without_a_notifier_no_namespace_has_any_kind() {
     let session = server.connect();
     let body = request("eth_subscribe", "[\"newHeads\"]");
     let (answer, made) =
-        block_on(server.answer_over(&*session, body.as_bytes(), &Caller::default()));
+        block_on(server.answer_with_session(&*session, body.as_bytes(), &Caller::default()));
     let text = "no \"newHeads\" subscription in eth namespace";
     let expected = format!("{}\n", error("1", -32601, text));
     assert_eq!((String::from_utf8(answer.into_bytes()).unwrap(), made), (expected, Vec::new()));
@@ -93,9 +93,9 @@ fn without_a_notifier_no_namespace_has_any_kind() {
 
 #[test]
 fn a_notification_is_put_together() {
-    let opening = Notification::opening("eth", "0x1");
-    let notification = Notification { opening, result: "\"0x2\"".into() };
-    let whole = [&notification.opening[..], &notification.result, Notification::CLOSING].concat();
+    let prefix = Notification::prefix("eth", "0x1");
+    let notification = Notification { prefix, result: "\"0x2\"".into() };
+    let whole = [&notification.prefix[..], &notification.result, Notification::SUFFIX].concat();
     let expected = "{\"jsonrpc\":\"2.0\",\"method\":\"eth_subscription\",\"params\":{\"subscription\":\"0x1\",\
                     \"result\":\"0x2\"}}\n";
     assert_eq!(

@@ -14,7 +14,7 @@ use super::workers::Shared;
 const WAITING: u32 = 8;
 
 /// One run of a job on a thread.
-pub(crate) struct Turn {
+pub(crate) struct RunState {
     shared: Arc<Shared>,
     pub(super) begun: Instant,
     /// What the thread had worked by then.
@@ -35,13 +35,13 @@ fn thread_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
-impl fmt::Debug for Turn {
+impl fmt::Debug for RunState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").field("level", &self.level).finish_non_exhaustive()
+        f.debug_struct("RunState").field("level", &self.level).finish_non_exhaustive()
     }
 }
 
-impl Turn {
+impl RunState {
     pub(super) fn new(
         shared: &Arc<Shared>,
         level: usize,
@@ -49,7 +49,7 @@ impl Turn {
         can_restart: bool,
         thread: Option<Pid>,
     ) -> Self {
-        let turn = Self {
+        let run_state = Self {
             shared: Arc::clone(shared),
             begun: Instant::now(),
             worked_before: thread_time(),
@@ -59,8 +59,8 @@ impl Turn {
             is_interrupted: AtomicBool::new(false),
             thread,
         };
-        turn.set_due(budget);
-        turn
+        run_state.set_due(budget);
+        run_state
     }
 
     pub(super) fn level(&self) -> usize {
@@ -73,7 +73,7 @@ impl Turn {
 
     /// How long the work took so far: the processor's time, so that it does not matter how busy the machine is, but
     /// also a part of the time that went by, since it holds a place while it waits. To be asked by its own thread.
-    pub(super) fn worked(&self) -> Duration {
+    pub(super) fn time_worked(&self) -> Duration {
         thread_time().saturating_sub(self.worked_before).max(self.begun.elapsed() / WAITING)
     }
 

@@ -20,7 +20,7 @@ const FREE: usize = 1024;
 ///
 /// Whoever takes them polls the work that makes them, too: so the work needs no waker when there is room again.
 #[derive(Debug)]
-pub(super) struct Outlet {
+pub(super) struct PartQueue {
     state: Mutex<State>,
     /// The work waits while so many bytes are there.
     limit: usize,
@@ -36,7 +36,7 @@ struct State {
     is_full: bool,
 }
 
-impl Outlet {
+impl PartQueue {
     pub(super) fn new(limit: usize) -> Self {
         Self { state: Mutex::default(), limit }
     }
