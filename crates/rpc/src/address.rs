@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The address that a limit counts a call for: of IPv4 all of it, of IPv6 the first half, since one client has as
-/// many of the other as it likes. It is the connection's own; headers that name another one are not read.
+/// The address that limits count a call for: a whole IPv4 address, or the first half of an IPv6 address, since one
+/// client has any number of second halves. It is the connection's own address; headers that name another are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientAddress(Option<IpAddr>);
 

@@ -1,4 +1,4 @@
-//! What surrounds one call: who makes it, and whether anybody waits for it.
+//! The context of one call: who makes it, and whether it is cancelled.
 
 use std::sync::{
     Arc,
@@ -8,28 +8,28 @@ use std::sync::{
 use crate::ClientAddress;
 use crate::work::{Client, RunState};
 
-/// Who sent a request, as far as the server can tell. The default is a program, which may call every method.
+/// Who sent a request, as far as the server knows. The default is a program, which may call every method.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
     /// A web page of an origin that is not trusted. Methods for trusted callers refuse it
     /// ([`crate::MethodTable::trusted_callers_only`]).
     pub is_untrusted_page: bool,
-    /// The connection that the request came over: its work and its replies count for it.
+    /// The connection that the request came over. The work of the request and its replies count towards this connection.
     pub client: Option<Client>,
 }
 
-/// What a handler may ask about its call besides the arguments.
+/// What a handler can query about its call besides the arguments.
 #[derive(Debug, Clone, Default)]
 pub struct CallContext {
     abandoned: Arc<AtomicBool>,
     caller: Caller,
     run_state: Option<Arc<RunState>>,
-    /// The call is made briefly; true: that was not enough.
+    /// Set while the work runs in the short lane; true once it has asked to leave that lane.
     brief: Option<Arc<AtomicBool>>,
 }
 
 impl CallContext {
-    /// A call of a trusted caller whose client is there.
+    /// A call of a trusted caller without a connection.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -41,7 +41,7 @@ impl CallContext {
         Self { caller: caller.clone(), ..Self::default() }
     }
 
-    /// Who calls.
+    /// The caller.
     #[must_use]
     pub fn caller(&self) -> &Caller {
         &self.caller
@@ -59,14 +59,14 @@ impl CallContext {
         self.client().map(Client::address).unwrap_or_default()
     }
 
-    /// Whether the work is to end now: nobody waits for the answer any more, or others wait for the thread, and the
-    /// work is begun again later. Long work asks between its steps; what it returns then does not matter.
+    /// Whether the work must end now: the client has left, or other jobs wait for the thread and this one is restarted
+    /// later. Long work checks this between its steps; what it returns after that is discarded.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.is_abandoned() || self.run_state.as_ref().is_some_and(|run_state| run_state.must_end())
     }
 
-    /// Tells the handler that nobody waits; a reply is still taken when it comes.
+    /// Signals the handler that the client has left. A reply that comes anyway is still accepted.
     pub fn cancel(&self) {
         self.abandoned.store(true, Ordering::Relaxed);
         if let Some(client) = self.client() {
@@ -74,26 +74,26 @@ impl CallContext {
         }
     }
 
-    /// Whether the work runs among short work, for some milliseconds at most. Where it would take longer it says so by
-    /// [`Self::leave_short_lane`] and ends; it is then begun again among long work, and what it returned does not matter.
+    /// Whether the work runs in the short lane, for some milliseconds at most. Work that would take longer calls
+    /// [`Self::leave_short_lane`] and returns; it is then restarted in the long lane, and what it returned is discarded.
     #[must_use]
     pub fn is_brief(&self) -> bool {
         self.brief.is_some()
     }
 
-    /// Says that the work takes longer than brief work may.
+    /// Requests a restart in the long lane, because the work takes longer than the short lane allows.
     pub fn leave_short_lane(&self) {
         if let Some(brief) = &self.brief {
             brief.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Has brief work said that it takes longer?
+    /// Whether the work has requested a restart in the long lane.
     pub(crate) fn has_left_short_lane(&self) -> bool {
         self.brief.as_ref().is_some_and(|ended| ended.load(Ordering::Relaxed))
     }
 
-    /// Was the work told to end, to be begun again?
+    /// Whether the work was interrupted and must be restarted.
     pub(crate) fn must_restart(&self) -> bool {
         !self.is_abandoned()
             && self.run_state.as_ref().is_some_and(|run_state| run_state.is_interrupted())
@@ -111,7 +111,7 @@ impl CallContext {
         Self { run_state: Some(Arc::clone(run_state)), ..self.clone() }
     }
 
-    /// The same for brief work, or for work that is not.
+    /// The same call, in the short lane or not.
     pub(crate) fn with_brief(self, is_brief: bool) -> Self {
         Self { brief: is_brief.then(Arc::default), ..self }
     }

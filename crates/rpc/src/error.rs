@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// What a handler answers when it has no result: the `error` member of the reply.
+/// The `error` member of a reply: what a handler returns when it has no result.
 ///
 /// The text is part of the interface: clients compare it.
 ///
@@ -14,11 +14,11 @@ use serde_json::value::RawValue;
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct RpcError {
-    /// JSON-RPC error code; [`RpcError::SERVER`] for everything a service says itself.
+    /// JSON-RPC error code; [`RpcError::SERVER`] for the errors of a service.
     pub code: i64,
     /// The text that clients see.
     pub message: String,
-    /// The `data` member; what its absence looks like is the dialect's affair.
+    /// The `data` member. Each dialect has its own form for a missing one.
     pub data: Option<Box<RawValue>>,
 }
 
@@ -35,11 +35,11 @@ impl RpcError {
     pub const INVALID_PARAMS: i64 = -32602;
     /// Code of a call that took too long.
     pub const TIMEOUT: i64 = -32002;
-    /// Code of what is refused because there is too much of it; node providers use it so.
+    /// Code of a request that exceeds a limit, as node providers use it.
     pub const LIMIT_EXCEEDED: i64 = -32005;
     /// Code of an answer that is too large.
     pub const TOO_LARGE: i64 = -32003;
-    /// Code of a fault of the server's own: a handler that panicked, a result without a JSON form.
+    /// Code of an internal fault: a handler that panicked, a result without a JSON form.
     pub const INTERNAL: i64 = -32603;
 
     /// An error of the service: code [`RpcError::SERVER`], no data.

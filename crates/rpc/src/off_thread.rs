@@ -1,25 +1,25 @@
-//! Work that takes long, from a method that waits for something else too.
+//! Runs long work of asynchronous methods on the threads for work.
 
 use crate::work::{Client, JobKind, Lane};
 use crate::{CallContext, Caller, context::CancelOnDrop};
 
 tokio::task_local! {
-    /// Who made the call whose method runs.
+    /// The connection whose call is running.
     pub(crate) static CALLER: Client;
 }
 
-/// The work was given up: the node stops, or too many wait already.
+/// Work did not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WorkRefused {
     /// The node stops.
     #[error("the node is shutting down")]
     ShuttingDown,
-    /// More calls wait than may.
+    /// Too many calls wait already.
     #[error("too many calls wait")]
     Busy,
 }
 
-/// Runs work where short work runs, in the share of the client that made the call.
+/// Runs work in the short lane, on account of the client that made the call.
 ///
 /// # Panics
 ///
@@ -29,7 +29,7 @@ pub async fn off_thread<T: Send + 'static>(
 ) -> Result<T, WorkRefused> {
     match CALLER.try_with(Client::clone) {
         Ok(client) => client.run(Lane::Short, work).await,
-        // Nobody's: its threads are those of the runtime.
+        // No client: the work runs on the runtime's own threads.
         Err(_) => match tokio::task::spawn_blocking(work).await {
             Ok(result) => Ok(result),
             Err(error) => match error.try_into_panic() {
@@ -41,7 +41,7 @@ pub async fn off_thread<T: Send + 'static>(
 }
 
 impl Client {
-    /// Runs work on a thread, in the client's share. Dropping the future takes back what has not begun.
+    /// Runs work on a thread, on account of the client. Dropping the future cancels work that has not begun.
     ///
     /// # Errors
     /// Too many calls wait.
@@ -57,7 +57,7 @@ impl Client {
         let context = CallContext::of(&caller);
         let leaving = CancelOnDrop::new(&context);
         let mut work = Some(work);
-        // It is not begun again, so that it runs once.
+        // `can_restart` is false, so the work runs once.
         let once = move |_: &CallContext| work.take().map(|work| work());
         let kind = JobKind { lane, can_restart: false, is_brief_first: false };
         let done = self.work().run(self, kind, &context, once).await;

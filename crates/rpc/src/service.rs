@@ -30,9 +30,9 @@ pub(crate) enum Step {
     Blocking(Blocking),
 }
 
-/// Work for a thread.
+/// Work that blocks its thread.
 pub(crate) struct Blocking {
-    /// It may be ended and run again, as often as one likes.
+    /// The work may be ended and restarted any number of times.
     pub(crate) can_restart: bool,
     pub(crate) work: Box<dyn FnMut(&CallContext) -> Outcome + Send>,
 }
@@ -41,14 +41,14 @@ pub(crate) struct Blocking {
 pub(crate) type ErasedHandler =
     Box<dyn Fn(Params<'_>, &CallContext, Vec<u8>) -> Result<Step, ParamsError> + Send + Sync>;
 
-/// Where the work of a method runs.
+/// The lane in which the work of a method runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LanePolicy {
-    /// Among short work.
+    /// The short lane.
     Short,
-    /// Among short work, and among long work where it says that it takes longer.
+    /// The short lane first; the long lane if the work calls [`CallContext::leave_short_lane`].
     ShortFirst,
-    /// Among long work.
+    /// The long lane.
     #[default]
     Long,
 }
@@ -90,7 +90,7 @@ pub enum CallError {
     /// The handler panicked. It has been logged.
     #[error("method handler crashed")]
     Panicked,
-    /// More calls wait than may.
+    /// Too many calls wait already.
     #[error("too many calls wait")]
     Busy,
     /// There is no memory for the result.
@@ -98,7 +98,7 @@ pub enum CallError {
     Memory(#[from] MemoryError),
 }
 
-/// What an untrusted page gets from a method for trusted callers.
+/// The error that an untrusted page gets from a method for trusted callers.
 pub const UNTRUSTED_ORIGIN: &str = "origin not allowed: this method answers web pages only from this machine, or \
     from origins that http-allowed-origins names";
 
@@ -115,9 +115,9 @@ impl Method {
 
     /// Calls the method and appends its serialised result to `out`.
     ///
-    /// A quick handler runs at once, a blocking one on a thread, in the share of the context's client; the result
-    /// counts as held for it. Dropping the future cancels an asynchronous handler, and a blocking one that has not
-    /// begun; one that has is told through its context.
+    /// A quick handler runs at once, a blocking one on a thread, on account of the context's client; the result counts
+    /// as held for this client. Dropping the future cancels an asynchronous handler, and a blocking one that has not
+    /// begun. A blocking handler that has begun sees [`CallContext::is_cancelled`].
     pub async fn call(
         &self,
         params: Params<'_>,
@@ -157,7 +157,7 @@ impl Method {
             can_restart,
             is_brief_first: can_restart && self.lane_policy == LanePolicy::ShortFirst,
         };
-        // Counted on the thread: the result may wait for a connection that takes nothing.
+        // Counted on the thread: the result may wait for a connection that does not read.
         let mut counted = move |context: &CallContext| -> Result<ReplyBytes, CallError> {
             Ok(ReplyBytes::counted(work(context)?, context.client())?)
         };
@@ -220,14 +220,14 @@ pub struct Service {
     listing: Arc<[Arc<Method>]>,
 }
 
-/// What a name leads to.
+/// The outcome of looking up a method.
 #[derive(Debug, Clone, Copy)]
 pub enum Lookup<'a> {
     /// There is no such namespace.
     NoNamespace,
     /// The namespace has no such method.
     NoMethod,
-    /// This one.
+    /// The method.
     Found(&'a Method),
 }
 
@@ -242,7 +242,7 @@ impl Service {
     ///
     /// # Panics
     ///
-    /// If a name would stand for two methods: endpoints are put together once, at the start.
+    /// If a name is registered for two methods. Endpoints are assembled once, at the start.
     #[must_use]
     pub fn merge(mut self, other: &Self) -> Self {
         self.add(other.listing.iter().cloned());

@@ -10,7 +10,7 @@ use crate::{
     service::{Blocking, ErasedHandler, LanePolicy, Method, MethodInfo, Outcome, Step},
 };
 
-/// A reply of more bytes is not written on the task that serves the connection, if its size is known before.
+/// A larger reply, in bytes, is not serialised on the task that serves the connection, if its size is known before.
 const LARGE_REPLY: usize = 64 * 1024;
 
 /// The methods of one namespace over a service type `S`, in the order of the documentation.
@@ -40,7 +40,7 @@ const LARGE_REPLY: usize = 64 * 1024;
 /// Every way to register decodes the arguments into `P` first; if they do not fit, the handler
 /// does not run. `on` is for handlers that only read memory: they run on the task that serves the
 /// connection. `on_async` is for those that wait, `on_blocking` for those that compute or read the
-/// disk for long; [`MethodTable::short`] says of one of the last that others wait for it.
+/// disk for long; [`MethodTable::short`] moves a blocking one to the short lane.
 pub struct MethodTable<S> {
     namespace: &'static str,
     aliases: Vec<&'static str>,
@@ -103,7 +103,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         )
     }
 
-    /// As [`MethodTable::on_async`], for handlers that ask where the call comes from.
+    /// As [`MethodTable::on_async`], for handlers that need the client's address.
     #[must_use]
     pub fn on_async_from<P, R, F, Fut>(self, name: &'static str, handler: F) -> Self
     where
@@ -126,9 +126,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.once(name, |params| params.named(), write, handler)
     }
 
-    /// As [`MethodTable::on_blocking`], for handlers that ask whether they are to go on
-    /// ([`CallContext::is_cancelled`]). One that was told not to may be run again from its beginning, so it changes
-    /// nothing before it has asked for the last time.
+    /// As [`MethodTable::on_blocking`], for handlers that check whether to go on ([`CallContext::is_cancelled`]). A
+    /// cancelled handler may be restarted from its beginning, so it must change nothing before its last check.
     #[must_use]
     pub fn on_blocking_with<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
@@ -151,8 +150,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.quick(name, P::from_params, write_list, handler)
     }
 
-    /// [`MethodTable::on_list`] of a method that finds its reply at once, but whose reply may be large: `bytes` says how
-    /// large about. A large one is written on a thread for long work.
+    /// [`MethodTable::on_list`] of a method that finds its reply at once, but whose reply may be large: `bytes` returns
+    /// its approximate size. A large reply is serialised on a thread of the long lane.
     #[must_use]
     pub fn on_list_sized<P, R, B, F>(self, name: &'static str, bytes: B, handler: F) -> Self
     where
@@ -207,7 +206,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.once(name, P::from_params, write_list, handler)
     }
 
-    /// As [`MethodTable::on_list_blocking`], for handlers that ask whether they are to go on; see
+    /// As [`MethodTable::on_list_blocking`], for handlers that check whether to go on; see
     /// [`MethodTable::on_blocking_with`].
     #[must_use]
     pub fn on_list_blocking_with<P, R, F>(self, name: &'static str, handler: F) -> Self
@@ -220,8 +219,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     }
 
     /// As [`MethodTable::on_list_blocking_with`], for a method that is mostly quick: `try_first` runs in
-    /// place, and only where it gives no answer does `handler` run on a thread. Handing a call to
-    /// another thread and back takes longer than most calls do.
+    /// place, and `handler` runs on a thread only if that gives no answer. Handing a call to another
+    /// thread and back takes longer than most calls do.
     #[must_use]
     pub fn on_list_try_first<P, R, T, F>(self, name: &'static str, try_first: T, handler: F) -> Self
     where
@@ -233,7 +232,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self.again(name, P::from_params, write_list, try_first, handler)
     }
 
-    /// A quick method that is deprecated since that release: served, and told to the client.
+    /// A quick method that is deprecated since that release. It is served, with a `Deprecation` header.
     #[must_use]
     pub fn deprecated<P, R, F>(self, name: &'static str, since: &'static str, handler: F) -> Self
     where
@@ -326,8 +325,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self
     }
 
-    /// The blocking method registered last takes some milliseconds at most, and others wait for it, as for a
-    /// transaction that is sent: it does not run where long work does.
+    /// Puts the blocking method registered last into the short lane: it takes some milliseconds at most, and other
+    /// clients wait for it, as for a transaction that is sent.
     ///
     /// # Panics
     ///
@@ -339,9 +338,9 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self
     }
 
-    /// The work of the method registered last mostly takes some milliseconds at most: it runs where short work runs, and
-    /// is told so by its context ([`CallContext::is_brief`]). Only where it says that it takes longer is it begun again
-    /// where long work runs.
+    /// Puts the method registered last into the short lane first, because it mostly takes some milliseconds at most. Its
+    /// context reports this ([`CallContext::is_brief`]). If it calls [`CallContext::leave_short_lane`] it is restarted
+    /// in the long lane.
     ///
     /// # Panics
     ///
@@ -357,7 +356,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     ///
     /// # Panics
     ///
-    /// If a name would stand for two methods.
+    /// If a name is registered for two methods.
     #[must_use]
     pub fn bind(self, service: Arc<S>) -> Service {
         let namespace_aliases: Arc<[&'static str]> = self.aliases.into();

@@ -15,13 +15,13 @@ pub trait Argument: Sized {
     /// Reads a value of any kind.
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError>;
 
-    /// What an argument that is not given stands for; `None`: it must be given.
+    /// The value of an argument that is not given; `None`: the argument is required.
     fn absent() -> Option<Self> {
         None
     }
 }
 
-/// Go's pointer: `null` and an argument that is not given are none.
+/// Go's pointer: `null` and a missing argument become `None`.
 impl<T: Argument> Argument for Option<T> {
     fn go_type() -> Cow<'static, str> {
         T::go_type()
@@ -91,7 +91,7 @@ impl Argument for bool {
     }
 }
 
-/// A number of JSON: its literal decides, `null` is zero.
+/// A JSON number, decoded from its literal; `null` is zero.
 fn number<T: std::str::FromStr + Default>(
     value: Document<'_>,
     wanted: &'static str,

@@ -13,8 +13,8 @@ pub enum ArgumentError {
         wanted: Cow<'static, str>,
         /// The field that it was found in.
         field: Option<FieldPath>,
-        /// Whether Go reads on after it and tells it only if nothing worse follows: so for kinds of
-        /// values, not for what a type says of its own text.
+        /// Whether Go reads on and reports this error only if nothing worse follows. True for a value of the
+        /// wrong kind, false for an error of a type's own decoder.
         deferred: bool,
     },
     /// Any other text of a decoder.
@@ -28,7 +28,7 @@ pub struct FieldPath {
     of: String,
     /// The way to the field, joined by dots.
     path: String,
-    /// Was it found by a decoder of the struct's own? Then the struct is named by whoever called that.
+    /// Whether a decoder of the struct's own found it. Then the caller of that decoder adds the struct's name.
     is_own: bool,
 }
 
@@ -45,7 +45,7 @@ impl ArgumentError {
         Self::Type { found, wanted: Cow::Borrowed("float64"), field: None, deferred: true }
     }
 
-    /// What a type with a decoder of its own says of a value, such as `hex string of odd length`.
+    /// The error of a type with a decoder of its own, such as `hex string of odd length`.
     pub fn refused(found: &'static str, wanted: impl Into<Cow<'static, str>>) -> Self {
         Self::Type {
             found: Cow::Borrowed(found),
@@ -76,8 +76,8 @@ impl ArgumentError {
         Self::Type { found, wanted, deferred, field: Some(field) }
     }
 
-    /// The same error, told by a type that has a decoder of its own in Go: reading ends with it, and a field of the
-    /// type is told as one of the struct that the type is in.
+    /// The same error, reported by a type that has a decoder of its own in Go. Reading ends with it, and a field of the
+    /// type is reported as a field of the struct that contains the type.
     #[must_use]
     pub fn of_own_decoder(self) -> Self {
         let Self::Type { found, wanted, field, .. } = self else { return self };

@@ -49,7 +49,7 @@ pub fn decode_struct(
         kind => return Err(ArgumentError::kind(kind, go_type)),
     }
     let of = go_type.rsplit_once('.').map_or(go_type, |(_, name)| name);
-    // Go reads on after a value of the wrong kind; what a decoder refuses ends it.
+    // Go reads on after a value of the wrong kind; an error of a decoder ends the reading.
     let (mut deferred, mut refused) = (None, None);
     let member = |name: Name<'_>, value: Document<'_>| {
         let exact = slots.iter().position(|(field, _)| name.text() == *field);
@@ -64,7 +64,7 @@ pub fn decode_struct(
             keep.get_or_insert(error);
         }
     };
-    // The value has been scanned before, so there is nothing to go wrong.
+    // The value has been scanned before, so scanning it again cannot fail.
     let scanned = Document::first_with_members(value.as_bytes(), member);
     debug_assert!(scanned.is_ok(), "a document is valid JSON");
     refused.or(deferred).map_or(Ok(()), Err)

@@ -1,9 +1,9 @@
 //! Arguments by position, decoded as a Go server decodes them: the reference's dialect hands each one to
 //! the parameter type of a Go function, and its error texts show that.
 //!
-//! [`FromParams`] makes a tuple of [`Argument`]s from [`crate::Params::List`]; a list that is too short
-//! or too long, and which argument is wrong, is told by position. Types of a service implement
-//! [`Argument`]; one that is a Go struct there lists its members in [`decode_struct`].
+//! [`FromParams`] makes a tuple of [`Argument`]s from [`crate::Params::List`]. Errors name the position of the
+//! argument that is wrong, missing or one too many. Types of a service implement [`Argument`]; a type that is a
+//! Go struct in the reference lists its members in [`decode_struct`].
 //!
 //! ```
 //! use esker_go_json::Document;

@@ -6,7 +6,7 @@ use esker_primitives::excerpt;
 
 use esker_go_json::{Document, Kind, Name};
 
-/// Longest params and ID that the `data` of an error repeat, in bytes as they were sent.
+/// Longest params and ID that the `data` of an error repeats, in bytes as sent.
 const MAX_REPEATED_BYTES: usize = 1000;
 
 /// The reference's request structure, decoded by Go's rules from one scan of the body.
@@ -20,11 +20,11 @@ pub(super) struct Envelope<'a> {
     pub(super) id: Option<Document<'a>>,
 }
 
-/// Reads the first value of the body. An error comes with what could be decoded nevertheless: a
-/// member of the wrong type does not keep the others from being there, broken JSON does.
+/// Reads the first value of the body. Besides an error it returns what could be decoded: the other members if one
+/// member has the wrong type, nothing if the JSON is broken.
 pub(super) fn read(body: &[u8]) -> (Envelope<'_>, Result<(), String>) {
     let mut envelope = Envelope::default();
-    // Of several faults the first is told.
+    // The first of several faults is reported.
     let mut fault = None;
     let document = Document::first_with_members(body, |name, value| {
         if let Err(text) = envelope.member(name, value) {

@@ -1,4 +1,4 @@
-//! Batches: answered one after the other, in the order in which they were asked.
+//! Batches: calls answered one after the other, in the order of the request.
 
 use esker_go_json::Document;
 use std::fmt;
@@ -99,7 +99,7 @@ pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, parts: &PartQu
         if kind == MessageKind::Response {
             continue;
         }
-        // Nothing is done before what was done is on its way.
+        // The next call starts only when the client has taken enough of the earlier replies.
         parts.room().await;
         match calls.run(&message).await.0 {
             Outcome::TimedOut => {
@@ -130,23 +130,23 @@ pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, parts: &PartQu
     false
 }
 
-/// Is this a batch, if it is anything?
+/// Whether the body is a batch, provided that it is valid.
 #[must_use]
 pub fn is_batch(body: &[u8]) -> bool {
     body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[')
 }
 
-/// The answer to a batch, made part by part: its calls are worked on only while somebody takes the parts.
-/// Dropping it ends the work.
+/// The answer to a batch, made part by part: its calls run only while the parts are polled. Dropping it ends the
+/// work.
 pub struct BatchAnswer {
     parts: Arc<PartQueue>,
     work: BoxFuture<'static, bool>,
-    /// It is made, and whether it failed.
+    /// Set when the answer is complete: whether it failed.
     failed: Option<bool>,
 }
 
 impl BatchAnswer {
-    /// Begins with nothing made. Work pauses while `pending` bytes wait to be taken.
+    /// Nothing runs yet. Work pauses while `pending` bytes wait to be taken.
     #[must_use]
     pub fn new(
         server: &Server,
@@ -160,7 +160,7 @@ impl BatchAnswer {
         Self { parts, work: work.boxed(), failed: None }
     }
 
-    /// Works until the answer is whole, or pauses since enough of it waits.
+    /// Works until the answer is complete or enough of it waits to be taken.
     pub fn poll_buffered(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.failed.is_none()
             && let Poll::Ready(answered) = self.work.poll_unpin(cx)
@@ -173,13 +173,13 @@ impl BatchAnswer {
         }
     }
 
-    /// Whether the whole answer has been made and, if so, whether it failed.
+    /// Whether the answer failed; `None` while it is incomplete.
     #[must_use]
     pub fn failed(&self) -> Option<bool> {
         self.failed
     }
 
-    /// The whole answer, if it has been made and is in one piece.
+    /// The whole answer, if it is complete and in one part.
     pub fn take_whole(&mut self) -> Option<ReplyBytes> {
         self.failed?;
         self.parts.take_only()

@@ -52,7 +52,7 @@ impl<'a> Calls<'a> {
         self.context.client()
     }
 
-    /// Runs a message that is no response; tells the method too, if it names one.
+    /// Runs a message that is no response. Also returns the method, if the message names one.
     pub(super) async fn run(&self, message: &Message<'_>) -> (Outcome, Option<MethodName>) {
         if message.kind() == MessageKind::Invalid {
             let error = RpcError::with_code(RpcError::INVALID_REQUEST, "invalid request");
@@ -113,7 +113,7 @@ pub(super) fn timed_out() -> RpcError {
     RpcError::with_code(RpcError::TIMEOUT, "request timed out")
 }
 
-/// What the reference says of results that are too large together.
+/// The reference's error for results that are too large together.
 pub(super) fn too_large() -> RpcError {
     RpcError::with_code(RpcError::TOO_LARGE, "response too large")
 }
@@ -122,12 +122,12 @@ pub(super) fn not_a_list(error: NotAList) -> RpcError {
     RpcError::with_code(RpcError::INVALID_PARAMS, error.into_text())
 }
 
-/// How this dialect shows arguments that do not fit.
+/// This dialect's error for arguments that do not fit.
 pub(super) fn invalid_params(error: &ParamsError) -> RpcError {
     RpcError::with_code(RpcError::INVALID_PARAMS, error.to_string())
 }
 
-/// How this dialect shows why a call has no result.
+/// This dialect's error for a call without a result.
 fn to_rpc_error(error: CallError) -> RpcError {
     match error {
         CallError::Params(error) => invalid_params(&error),

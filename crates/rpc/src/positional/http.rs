@@ -1,5 +1,5 @@
-//! What HTTP adds to the dialect: which requests are refused before their body is read, and what goes around
-//! an answer.
+//! What HTTP adds to the dialect: which requests are refused before their body is read, and the status and headers
+//! of an answer.
 
 use super::{Answer, Server};
 use crate::Caller;
@@ -7,17 +7,17 @@ use crate::Caller;
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Types of a body that are taken.
+/// Accepted content types.
 const ACCEPTED: [&str; 3] = ["application/json", "application/json-rpc", "application/jsonrequest"];
 
-/// What a request says before its body.
+/// The head of a request, as far as the dialect needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestHead<'a> {
     /// The HTTP method.
     pub method: &'a str,
     /// The `Content-Type` header.
     pub content_type: Option<&'a str>,
-    /// The body's length in bytes; `None` where it is not told.
+    /// The body's length in bytes; `None` if the request has no `Content-Length`.
     pub content_length: Option<u64>,
     /// Whether the target has a query that is not empty.
     pub has_query: bool,
@@ -49,11 +49,11 @@ impl Reply {
     }
 }
 
-/// Looks at a request before its body is read. A reply is all there is to it; `None`: the body is to be read,
-/// as far as the limit, and given to [`answer`].
+/// Checks a request before its body is read. A reply is final. `None`: read the body up to the limit and pass it to
+/// [`answer`].
 #[must_use]
 pub fn admit(server: &Server, head: &RequestHead<'_>) -> Option<Reply> {
-    // The reference lets load balancers ask whether it is there.
+    // Load balancers probe the reference with an empty GET.
     if head.method == "GET" && head.content_length == Some(0) && !head.has_query {
         let answer = Answer::default();
         return Some(Reply { status: 200, content_type: None, nosniff: false, answer });
@@ -61,7 +61,8 @@ pub fn admit(server: &Server, head: &RequestHead<'_>) -> Option<Reply> {
     if matches!(head.method, "PUT" | "DELETE") {
         return Some(Reply::text(405, "method not allowed\n".to_owned()));
     }
-    if let Some(length) = head.content_length.filter(|told| *told > server.limits.body_bytes as u64)
+    if let Some(length) =
+        head.content_length.filter(|length| *length > server.limits.body_bytes as u64)
     {
         let limit = server.limits.body_bytes;
         return Some(Reply::text(413, format!("content length too large ({length}>{limit})\n")));
@@ -74,8 +75,8 @@ pub fn admit(server: &Server, head: &RequestHead<'_>) -> Option<Reply> {
     None
 }
 
-/// Answers the body of a request that [`admit`] let pass. A body that is longer than the limit without having
-/// told so is given cut at the limit.
+/// Answers the body of a request that [`admit`] let pass. The caller cuts a body without a declared length at the
+/// limit.
 pub async fn answer(server: &Server, body: &[u8], caller: &Caller) -> Reply {
     Reply::of(server.answer(body, None, caller).await)
 }

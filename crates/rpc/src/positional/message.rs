@@ -29,8 +29,8 @@ pub(super) fn read(body: &[u8]) -> Incoming<'_> {
     }
 }
 
-/// The reference's message structure, as far as it decodes: a member of the wrong type leaves what was there,
-/// and what is no object is an empty message.
+/// The reference's message structure, as far as it decodes. A member of the wrong type leaves the earlier value;
+/// a value that is no object is an empty message.
 #[derive(Debug, Default)]
 pub(super) struct Message<'a> {
     version: Cow<'a, str>,
@@ -56,7 +56,7 @@ pub(super) enum MessageKind {
     Invalid,
 }
 
-/// The arguments are there, and no list.
+/// The arguments are given, but are no list.
 #[derive(Debug)]
 pub(super) struct NotAList(String);
 

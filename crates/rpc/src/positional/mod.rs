@@ -6,7 +6,7 @@
 //!
 //! - [`Server`] answers messages, whatever carries them. A connection that can be notified brings a
 //!   [`Subscriber`]; over HTTP there is none.
-//! - A [`Notifier`] makes a [`Session`] for each such connection: its subscriptions, and what waits to be told.
+//! - A [`Notifier`] makes a [`Session`] for each such connection: its subscriptions and pending notifications.
 //! - [`http`] is what HTTP adds: methods, content types, sizes.
 //!
 //! ```
@@ -99,7 +99,7 @@ pub struct Answer {
     pub body: ReplyBytes,
     /// What follows them, in the case of a large batch.
     pub rest: Vec<ReplyBytes>,
-    /// The method of a single call, by its canonical namespace and name, for the figures.
+    /// The method of a single call, by its canonical namespace and name, for metrics.
     pub method: Option<(&'static str, &'static str)>,
     /// Whether it is the error to a single call, or to a batch as a whole.
     pub failed: bool,
@@ -126,7 +126,7 @@ impl Server {
         Self { notifier: Some(notifier), ..self }
     }
 
-    /// What a connection that can be notified keeps for as long as it is open.
+    /// A new session, to be kept for as long as the connection is open.
     #[must_use]
     pub fn connect(&self) -> Arc<dyn Session> {
         self.notifier.as_ref().map_or_else(|| Arc::new(NoNotifications) as _, |n| n.connect())
@@ -169,8 +169,8 @@ impl Server {
         }
     }
 
-    /// The same over a connection that can be notified. Also tells which subscriptions the message made: they
-    /// are to be released as soon as the answer is on its way.
+    /// The same over a connection that can be notified. Also returns the IDs of the subscriptions that the message
+    /// created: release them as soon as the answer is sent.
     pub async fn answer_with_session(
         &self,
         session: &dyn Session,
@@ -189,7 +189,7 @@ impl Server {
                 let calls = Calls::new(self, None, caller);
                 batch::answer(&calls, list, parts).await
             }
-            // No whole batch: nothing that is large.
+            // Not a complete batch, so the answer is small.
             Incoming::Nothing | Incoming::Broken | Incoming::Single(_) => {
                 let answer = self.answer(body, None, caller).await;
                 parts.write(None, |out| out.extend_from_slice(&answer.body));
@@ -208,7 +208,7 @@ impl Answer {
         bytes
     }
 
-    /// An error to what is no message; such answers have no closing newline.
+    /// The error for a body that is no message; it has no closing newline.
     fn refusal(code: i64, text: &str) -> Self {
         let mut body = Vec::new();
         reply::error(&RpcError::with_code(code, text), None, &mut body);

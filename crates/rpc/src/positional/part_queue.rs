@@ -1,4 +1,4 @@
-//! The parts of a batch's answer, from where they are made to where they are taken.
+//! The queue between the work of a batch and the connection that sends the answer.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -8,21 +8,21 @@ use esker_primitives::sync::Mutex;
 
 use crate::work::{Client, ReplyBytes};
 
-/// Small replies are put together until they have so many bytes.
+/// Small replies are joined into parts of this size, in bytes.
 const PART: usize = 64 * 1024;
 
-/// Least limit: while the work waits there is a whole part to be taken.
+/// Lowest limit of a queue: while the work is paused, a whole part is available.
 pub(super) const MIN_PENDING: usize = 2 * PART;
-/// Smaller parts are not counted, bytes.
+/// Parts up to this size, in bytes, are not counted.
 const FREE: usize = 1024;
 
-/// Parts that were made and not yet taken.
+/// Parts of an answer that were made and not yet taken.
 ///
-/// Whoever takes them polls the work that makes them, too: so the work needs no waker when there is room again.
+/// The same task polls the work and takes the parts, so the work needs no waker when there is room again.
 #[derive(Debug)]
 pub(super) struct PartQueue {
     state: Mutex<State>,
-    /// The work waits while so many bytes are there.
+    /// The work pauses while this many bytes wait.
     limit: usize,
 }
 
@@ -32,7 +32,7 @@ struct State {
     bytes: usize,
     /// The last part, not yet complete.
     open: Vec<u8>,
-    /// No more may be held for the client.
+    /// The client's memory limit is reached.
     is_full: bool,
 }
 
@@ -50,19 +50,19 @@ impl PartQueue {
         .await;
     }
 
-    /// Is there no room?
+    /// Whether there is no room.
     pub(super) fn is_paused(&self) -> bool {
         let state = self.state.lock();
         state.bytes + state.open.len() >= self.limit
     }
 
-    /// Is there a part to be taken before the last?
+    /// Whether a complete part can be taken.
     pub(super) fn has_part(&self) -> bool {
         let state = self.state.lock();
         !state.parts.is_empty() || (state.is_full && !state.open.is_empty())
     }
 
-    /// May no more be held for the client?
+    /// Whether the client's memory limit is reached.
     pub(super) fn is_full(&self) -> bool {
         self.state.lock().is_full
     }
@@ -87,13 +87,13 @@ impl PartQueue {
         let mut state = self.state.lock();
         state.open.push(separator);
         state.close_chunk(client);
-        // What was not counted goes before what was.
+        // The open part comes first in the answer.
         state.close();
         state.bytes += reply.len();
         state.parts.push_back(reply);
     }
 
-    /// All that there is, if it is in one part at most.
+    /// The whole answer, if it is in one part at most.
     pub(super) fn take_only(&self) -> Option<ReplyBytes> {
         let mut state = self.state.lock();
         match (state.parts.len(), state.open.is_empty()) {
@@ -106,7 +106,7 @@ impl PartQueue {
         Some(part)
     }
 
-    /// The next part; an open one where it is the last.
+    /// The next part; with `is_last` also the open one.
     pub(super) fn take(&self, is_last: bool) -> Option<ReplyBytes> {
         let mut state = self.state.lock();
         if is_last || state.is_full {

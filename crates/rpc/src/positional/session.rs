@@ -1,4 +1,4 @@
-//! Connections that can be notified: their subscriptions, and what is told of them.
+//! Connections that can be notified: their subscriptions and notifications.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,23 +13,22 @@ use crate::{Params, RpcError};
 
 /// Lets the connections of a server be notified.
 pub trait Notifier: fmt::Debug + Send + Sync + 'static {
-    /// A new connection, without subscriptions. Dropping it ends those that it will have made.
+    /// A new connection without subscriptions. Dropping it ends its subscriptions.
     fn connect(&self) -> Arc<dyn Session>;
 }
 
 /// The subscriptions of one connection.
 ///
-/// A new one is silent until it is released; what happens meanwhile is kept for it.
+/// A new subscription sends nothing until it is released; its notifications are queued meanwhile.
 pub trait Session: Subscriber {
-    /// Lets a subscription speak: the reply that tells its ID goes out before whatever is taken from now on.
+    /// Starts the notifications of a subscription. The reply with its ID must be sent before them.
     fn release(&self, id: &str);
 
     /// Hands out notifications that wait, in the order in which they are to be sent, until they have about
     /// `room` bytes. Pending if there is none or no room; then `cx` is woken when the next one comes.
     ///
     /// # Errors
-    /// More was kept for the connection than may be: what comes after that is lost, and so the connection has
-    /// to end.
+    /// The connection's queue overflowed: later notifications are lost, so the connection must be closed.
     fn poll_notifications(
         &self,
         cx: &mut Context<'_>,
@@ -41,17 +40,17 @@ pub trait Session: Subscriber {
 /// One notification, in parts that many connections share: `prefix`, `result`, [`Notification::SUFFIX`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// What is the subscription's own: see [`Notification::prefix`].
+    /// The part that names the subscription: see [`Notification::prefix`].
     pub prefix: Bytes,
-    /// What is told, as JSON.
+    /// The `result` member, as JSON.
     pub result: Bytes,
 }
 
 impl Notification {
-    /// What follows the result, with the newline that ends every message.
+    /// The end of a message after the result, newline included.
     pub const SUFFIX: &'static [u8] = b"}}\n";
 
-    /// What comes before the result. `namespace` is the one that the client subscribed through.
+    /// The start of a message before the result. `namespace` is the one that the client subscribed through.
     #[must_use]
     pub fn prefix(namespace: &str, id: &str) -> Bytes {
         let mut out = br#"{"jsonrpc":"2.0","method":"#.to_vec();
@@ -96,7 +95,7 @@ impl Session for NoNotifications {
     }
 }
 
-/// Notes which subscriptions one message makes.
+/// Records which subscriptions one message creates.
 pub(super) struct SubscriptionRecorder<'a> {
     session: &'a dyn Session,
     made: Mutex<Vec<String>>,

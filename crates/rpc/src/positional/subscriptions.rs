@@ -1,4 +1,4 @@
-//! Subscriptions, as far as the envelope knows them: a connection that can be notified keeps them.
+//! The calls that begin and end subscriptions. The connection's session keeps the subscriptions.
 
 use super::{
     RpcId,
@@ -8,9 +8,9 @@ use super::{
 use crate::{Params, RpcError, args::FromParams};
 use esker_go_json::{Document, Kind};
 
-/// What a connection that can be notified adds to a server: it keeps the subscriptions made over it.
+/// Keeps the subscriptions of a connection that can be notified.
 ///
-/// It must not notify of a subscription before the reply that tells its ID is sent: see [`super::Session`].
+/// It must not send notifications of a subscription before the reply with its ID: see [`super::Session`].
 pub trait Subscriber: Send + Sync {
     /// Begins a subscription and returns its ID; `None`: the namespace has no such kind.
     ///
@@ -23,7 +23,7 @@ pub trait Subscriber: Send + Sync {
         params: Params<'_>,
     ) -> Option<Result<String, RpcError>>;
 
-    /// Ends a subscription; false: there is no such one.
+    /// Ends a subscription; false if there is none with this ID.
     fn unsubscribe(&self, id: &str) -> bool;
 }
 

@@ -6,8 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::RpcError;
 use esker_go_json::{RawText, deserialize_raw};
 
-/// How a reply shows bytes, and how arguments give them. Named in any letter case; `hex` unless
-/// told otherwise.
+/// The encoding of bytes in arguments and replies. Names have any letter case; the default is `hex`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Encoding {
     /// `0x`, hex digits, and four bytes of checksum at the end.

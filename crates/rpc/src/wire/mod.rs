@@ -1,8 +1,7 @@
 //! Scalars as services read and write them.
 //!
-//! All of them read the raw text of their value where [`esker_go_json`] decodes, so that literals
-//! such as `1.0`, `-0` or `"\u0031"` are told apart as the reference does; under any other serde
-//! format they read plain numbers and strings.
+//! Under [`esker_go_json`] they read the raw text of their value, so that they distinguish literals such as `1.0`,
+//! `-0` and `"\u0031"` as the reference does. Under any other serde format they read plain numbers and strings.
 
 mod encoding;
 mod integers;

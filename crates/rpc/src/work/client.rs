@@ -1,4 +1,4 @@
-//! Who asks: one connection, and the address that it comes from.
+//! One connection and its address, as far as shares of threads and memory go.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,15 +15,15 @@ use super::usage::{Usage, micros};
 use super::{Lane, Work};
 use crate::ClientAddress;
 
-/// A job is put off by so many times what it is likely to take.
+/// A job is put off by this multiple of its expected time.
 const EXPECTED_FACTOR: u32 = 20;
-/// What a client's first job is likely to take.
+/// Expected time of a client's first job.
 const FIRST_EXPECTED: Duration = Duration::from_millis(20);
-/// A job is put off by this part of what its address has used: many may share one.
+/// A job is put off by this fraction of the time that its address has used: many clients may share one.
 const ADDRESS_PART: u32 = 4;
-/// No more than this is a job put off for its client, nor for its address.
+/// Longest time by which a job is put off for its client, and likewise for its address.
 const MAX_RANK_DELAY: Duration = Duration::from_secs(4);
-/// Addresses that nobody uses any more are forgotten when so many are known.
+/// Unused addresses are dropped when this many are known.
 const FORGET_FROM: usize = 1024;
 
 /// One connection of a server, as far as shares of its threads and memory go. Cheap to clone; two clones are the
@@ -36,13 +36,13 @@ pub(super) struct Account {
     pub(super) work: Work,
     address: Arc<Address>,
     used: [Usage; 2],
-    /// What a job of the client is likely to take, from those before it; microseconds.
+    /// Expected time of the client's next job, from the earlier ones; microseconds.
     expected_us: [AtomicU64; 2],
     /// Jobs of the client that run.
     pub(super) running: AtomicUsize,
     level: AtomicUsize,
     pub(super) held: ConnectionReplies,
-    /// Something that was held has been written.
+    /// Notified when a counted reply has been written.
     pub(super) written: Notify,
 }
 
@@ -105,9 +105,8 @@ impl Client {
         &self.0
     }
 
-    /// By how much a job is put off behind others that come at the same time: by what its client, and its address,
-    /// have used of late, and by what it is likely to take. Each has a limit, so that a job comes at last, however
-    /// many others come after it.
+    /// How far a job is put off behind others that arrive at the same time: by the recent use of its client and of its
+    /// address, and by its expected time. Each has a limit, so that every job runs at last, however many arrive later.
     pub(super) fn rank_delay(&self, lane: Lane, period: u64) -> Duration {
         let lane = lane as usize;
         let of_client = self.0.used[lane].recent(period) + EXPECTED_FACTOR * self.0.expected(lane);
@@ -115,7 +114,7 @@ impl Client {
         of_client.min(MAX_RANK_DELAY) + of_address.min(MAX_RANK_DELAY)
     }
 
-    /// Counts what a job took.
+    /// Counts the time that a job took.
     pub(super) fn charge(&self, lane: Lane, took: Duration, period: u64) {
         let at = lane as usize;
         self.0.address.used[at].add(took, period);
@@ -129,20 +128,20 @@ impl Client {
         self.0.held.unread()
     }
 
-    /// Has the server ended the connection for what it left unread?
+    /// Whether the server has closed the connection because it left too much unread.
     #[must_use]
     pub fn is_evicted(&self) -> bool {
         self.0.held.is_evicted()
     }
 
-    /// How long the client has not read to the end of any part of a reply that is on its way, in ms; `None`: none is.
+    /// Time since the client last finished reading a part of a reply, in ms; `None` if nothing is being sent.
     #[must_use]
     pub fn unread_for_ms(&self) -> Option<u64> {
         let since = self.0.held.unread_since_ms()?;
         Some(self.0.work.memory().clock_ms().saturating_sub(since))
     }
 
-    /// Counts bytes as held for the connection, until what is returned is dropped.
+    /// Counts bytes as held for the connection until the reservation is dropped.
     ///
     /// # Errors
     /// There is no room.
@@ -173,7 +172,7 @@ impl PartialEq for Client {
 impl Eq for Client {}
 
 impl Account {
-    /// Does the client leave more unread than work is done for?
+    /// Whether the client leaves so much unread that no work begins for it.
     pub(super) fn is_blocked(&self) -> bool {
         self.held.unread() > MAX_UNREAD
     }

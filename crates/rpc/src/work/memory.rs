@@ -1,4 +1,4 @@
-//! What is held of replies until it is written.
+//! Counts the bytes of replies that are held until they are written.
 
 use std::fmt;
 use std::ops::Deref;
@@ -15,23 +15,23 @@ pub const SMALL_REPLY: usize = 16 * 1024;
 /// No work begins for a connection that leaves more bytes unread.
 pub(super) const MAX_UNREAD: usize = 256 * 1024;
 
-/// Room that a vector keeps for what a dialect puts at the end of a reply, bytes.
+/// Spare capacity for what a dialect appends to a reply, in bytes.
 const ROOM_FOR_END: usize = 256;
 
-/// Makes room where replies that nobody reads hold all the memory.
+/// Frees memory that is held by replies which their clients do not read.
 pub trait MemoryRelief: fmt::Debug + Send + Sync + 'static {
-    /// Ends the connection that has left replies unread for the longest, if any has for long enough. It is told
-    /// which one; its memory counts as free from then on.
+    /// Closes the connection that has left replies unread for the longest, if any has for long enough, and returns it.
+    /// Its memory counts as free from then on.
     fn evict(&self) -> Option<Client>;
 }
 
-/// Why a reply is not held.
+/// Why there is no memory for a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
-    /// It is larger than what is held for a connection, together with what the connection has not read.
+    /// The reply and what the connection has not read exceed the limit of a connection.
     #[error("response too large")]
     TooLarge,
-    /// Other replies hold all the memory that there is for them.
+    /// Other replies hold all the memory for replies.
     #[error("too many large replies at once")]
     Full,
 }
@@ -51,15 +51,15 @@ pub(super) struct ReplyMemory {
 #[derive(Debug, Default)]
 pub(super) struct ConnectionReplies {
     bytes: AtomicUsize,
-    /// Those of them that are on their way to the client.
+    /// Those of them that are being sent to the client.
     unread: AtomicUsize,
-    /// When the last of them began its way, or one before it ended it; ms of [`ReplyMemory::clock_ms`].
+    /// When a reply last began or ended to be sent; ms of [`ReplyMemory::clock_ms`].
     unread_since_ms: AtomicU64,
-    /// The connection is ended, and its bytes count no more.
+    /// The connection was closed to free memory; its bytes are no longer counted.
     is_evicted: AtomicBool,
 }
 
-/// Bytes that are counted as held; given back when dropped.
+/// Bytes that are counted as held, until this is dropped.
 #[derive(Debug)]
 pub struct ReplyReservation {
     client: Client,
@@ -147,7 +147,7 @@ impl ReplyMemory {
         Ok(ReplyReservation { client: client.clone(), bytes, is_sent: false })
     }
 
-    /// Ends a connection that does not read; false: there is none.
+    /// Closes a connection that does not read; false if there is none.
     fn evict(&self) -> bool {
         let Some(client) = self.relief.get().and_then(|relief| relief.evict()) else {
             return false;
@@ -213,7 +213,7 @@ impl ReplyBytes {
         Self::try_counted(bytes, client, SMALL_REPLY).map_err(|(error, _)| error)
     }
 
-    /// The same where another number of bytes is free; the bytes are given back where there is no room.
+    /// The same with another number of uncounted bytes; an error returns the bytes.
     pub(crate) fn try_counted(
         mut bytes: Vec<u8>,
         client: Option<&Client>,
@@ -232,19 +232,19 @@ impl ReplyBytes {
         }
     }
 
-    /// From now on the bytes are on their way: only the client makes them go away.
+    /// Marks the bytes as being sent: from now on they count as unread by the client.
     pub fn mark_sent(&mut self) {
         if let Some(share) = &mut self.share {
             share.sent();
         }
     }
 
-    /// What a dialect puts at the end of a reply goes here; it is counted by [`Self::recount`].
+    /// Where a dialect appends the end of a reply; [`Self::recount`] counts it.
     pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// Counts what was not, or not yet, if it is more than is for free.
+    /// Counts bytes that were appended or not counted before, if they are more than [`SMALL_REPLY`].
     ///
     /// # Errors
     /// There is no room; the bytes are gone.
@@ -260,13 +260,13 @@ impl ReplyBytes {
         }
     }
 
-    /// The bytes alone, counted no more.
+    /// The bytes alone, no longer counted.
     #[must_use]
     pub fn into_vec(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Are they counted?
+    /// Whether the bytes are counted.
     #[must_use]
     pub fn is_counted(&self) -> bool {
         self.share.is_some()

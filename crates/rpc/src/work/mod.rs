@@ -6,11 +6,11 @@
 //!   else. Calls begin at the first of these and may stay there for some milliseconds; one that takes longer goes on
 //!   at the next level, at a lower priority, if there is a place for it, and otherwise is ended and begun again when
 //!   there is. So a call waits behind others of its own size and shorter ones, and never behind endless ones.
-//! - Of the jobs that wait at a level, the one comes first that came first; but a job is put off for a while by what its
-//!   connection, and its address, have used of late, and by what it is likely to take. Many connections with long
-//!   calls do not delay one with short ones.
-//! - What a call returned is counted from the end of its work until its bytes are written ([`ReplyBytes`]), for its
-//!   connection and for the server. No work begins for a connection that leaves too much unread.
+//! - Jobs of a level run in the order of arrival, except that a job is put off for a while by the recent use of its
+//!   connection and of its address, and by its expected time. Many connections with long calls do not delay one with
+//!   short calls.
+//! - The reply of a call counts for its connection and for the server from the end of its work until its bytes are
+//!   written ([`ReplyBytes`]). No work begins for a connection that leaves too much unread.
 //!
 //! `queue.rs` chooses, `workers.rs` has the threads, `memory.rs` counts replies.
 
@@ -44,20 +44,20 @@ pub const DEFAULT_QUEUE: usize = 384;
 /// Which kind of work a method does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lane {
-    /// Some milliseconds at most, and others wait for it: a transaction that is sent.
+    /// Some milliseconds at most, with clients that wait for it: a transaction that is sent.
     Short,
     /// Anything else: calls, searches, large reads.
     #[default]
     Long,
 }
 
-/// What a job is.
+/// The properties of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JobKind {
     pub(crate) lane: Lane,
-    /// It may be told to end, and is run again later.
+    /// It may be interrupted, and is then restarted later.
     pub(crate) can_restart: bool,
-    /// Of a long job: it runs as a short one first, and may say that it is none ([`CallContext::leave_short_lane`]).
+    /// A long job that runs in the short lane first and may leave it ([`CallContext::leave_short_lane`]).
     pub(crate) is_brief_first: bool,
 }
 
@@ -122,13 +122,13 @@ impl Work {
         }))
     }
 
-    /// A new connection from an address; `None`: an address that nobody knows.
+    /// A new connection from an address; `None` if the address is unknown.
     #[must_use]
     pub fn client(&self, address: Option<IpAddr>) -> Client {
         Client::new(self, self.0.addresses.get(address))
     }
 
-    /// Who makes room when too many bytes of replies are held. Only the first one counts.
+    /// Sets what frees memory when too many bytes of replies are held. Only the first call counts.
     pub fn set_relief(&self, relief: Box<dyn MemoryRelief>) {
         self.0.memory.set_relief(relief);
     }
@@ -152,7 +152,7 @@ impl Work {
         self.workers().run(client, kind, context, work).await
     }
 
-    /// Forgets jobs that nobody waits for any more.
+    /// Drops jobs whose client has left.
     pub(crate) fn drop_cancelled(&self) {
         self.workers().drop_cancelled();
     }

@@ -8,7 +8,7 @@ use super::{Client, Lane, Progress, RunState};
 /// Jobs of one client that run at once.
 const MAX_RUNNING: usize = 4;
 
-/// The work of a job, run until it is done.
+/// The work of a job. It is run until it returns [`Progress::Done`].
 pub(super) type Task = Box<dyn FnMut(&Arc<RunState>) -> Progress + Send>;
 
 /// Work that waits for a thread.
@@ -16,10 +16,10 @@ pub(super) struct Job {
     pub(super) client: Client,
     pub(super) lane: Lane,
     pub(super) can_restart: bool,
-    /// Nobody waits for it any more.
+    /// The client has left.
     pub(super) is_cancelled: Arc<AtomicBool>,
-    /// What comes first has the least: the time when it came, put off by what its client uses ([`Client::rank_delay`]);
-    /// microseconds since the start.
+    /// The job with the lowest rank runs first: its time of arrival plus [`Client::rank_delay`], in microseconds since
+    /// the start.
     pub(super) rank_us: u64,
     pub(super) task: Task,
 }
@@ -51,7 +51,7 @@ impl Queue {
         self.0.push(job);
     }
 
-    /// Is there a job that can run?
+    /// Whether there is a job that can run.
     pub(super) fn has_next(&self) -> bool {
         self.0.iter().any(|job| !job.is_cancelled() && job.can_run())
     }

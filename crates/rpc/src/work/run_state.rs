@@ -1,4 +1,4 @@
-//! One run of a job, as its work and the threads see it.
+//! The state of one run of a job, shared by its work and the threads.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::workers::Shared;
 
-/// Time that went by counts as much as a part of the processor's time.
+/// Elapsed time counts as this fraction of processor time.
 const WAITING: u32 = 8;
 
 /// One run of a job on a thread.
 pub(crate) struct RunState {
     shared: Arc<Shared>,
     pub(super) begun: Instant,
-    /// What the thread had worked by then.
+    /// Processor time of the thread by then.
     worked_before: Duration,
-    /// The level whose place it takes; only grows. Changed under the lock of the queues.
+    /// The level that it counts for; only grows. Changed under the lock of the queues.
     level: AtomicUsize,
-    /// When it is asked next whether it must end; microseconds after `begun`.
+    /// When to check next whether it must end; microseconds after `begun`.
     due_us: AtomicU64,
-    /// Can its work be ended and begun again?
+    /// Whether its work can be ended and restarted.
     pub(super) can_restart: bool,
     is_interrupted: AtomicBool,
     pub(super) thread: Option<Pid>,
 }
 
-/// The processor's time of this thread.
+/// Processor time of this thread.
 fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
@@ -71,19 +71,19 @@ impl RunState {
         self.level.store(level, Ordering::Relaxed);
     }
 
-    /// How long the work took so far: the processor's time, so that it does not matter how busy the machine is, but
-    /// also a part of the time that went by, since it holds a place while it waits. To be asked by its own thread.
+    /// How long the work took so far: processor time, which does not depend on other load, or a fraction of the elapsed
+    /// time if that is more, since the run holds its place while it waits. Call it on the thread of the run.
     pub(super) fn time_worked(&self) -> Duration {
         thread_time().saturating_sub(self.worked_before).max(self.begun.elapsed() / WAITING)
     }
 
-    /// It is asked again when it has run for so long; `None`: never.
+    /// Sets after which time to check again whether it must end; `None`: never.
     pub(super) fn set_due(&self, after: Option<Duration>) {
         let micros = after.and_then(|after| u64::try_from(after.as_micros()).ok());
         self.due_us.store(micros.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Must the work end now, to be begun again later? Asked by the work itself, now and then.
+    /// Whether the work must end now, to be restarted later. The work itself calls this now and then.
     pub(crate) fn must_end(&self) -> bool {
         if self.is_interrupted() {
             return true;
@@ -98,7 +98,7 @@ impl RunState {
         self.is_interrupted()
     }
 
-    /// Was the work told to end? What it came to does not count then.
+    /// Whether the work was interrupted; its result is then discarded.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.is_interrupted.load(Ordering::Relaxed)
     }

@@ -1,9 +1,9 @@
-//! How much time somebody has used of late.
+//! How much time a client or an address has used recently.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// After so long, what was used counts half.
+/// Time after which earlier use counts half.
 const HALF_LIFE: Duration = Duration::from_secs(8);
 
 /// Time used, in microseconds, halved every [`HALF_LIFE`]. Changed by one thread at a time: under the lock of the
@@ -25,7 +25,7 @@ pub(super) fn micros(time: Duration) -> u64 {
 }
 
 impl Usage {
-    /// What is left of it in this period.
+    /// The use that still counts in this period.
     pub(super) fn recent(&self, period: u64) -> Duration {
         Duration::from_micros(self.micros(period))
     }

@@ -15,13 +15,13 @@ use super::queue::{Job, Queue, Task};
 use super::{Client, JobKind, Lane, RunState, usage};
 use crate::CallContext;
 
-/// How long a thread waits for work before it ends. Not for long: what it allocated goes back to the system then.
+/// How long a thread waits for work before it ends. Short, so that its memory goes back to the system.
 const IDLE: Duration = Duration::from_secs(2);
-/// How often it is looked for jobs that hold a place for too long, while others wait.
+/// How often the manager looks for jobs that hold a place for too long while others wait.
 const RELIEF_TICK: Duration = Duration::from_millis(20);
-/// A job is late that has not ended after so many times what its level allows.
+/// A job is late after this multiple of what its level allows.
 const LATE: u32 = 3;
-/// A job that has run for longer than its level allows is asked again after this time, while nobody waits.
+/// A job that has run for longer than its level allows is checked again after this time, while no other waits.
 const ASK_AGAIN: Duration = Duration::from_millis(2);
 /// Least threads of [`SHORT`]: short work may wait for a lock.
 const MIN_SHORT: usize = 4;
@@ -34,7 +34,7 @@ const MAX_WORKERS: usize = 16;
 const SHORT: usize = 0;
 /// The first level of everything else.
 const FIRST: usize = 1;
-/// The lowest level at which a job begins: that of a client whose last one took long.
+/// The lowest level at which a job begins, for clients whose last job took long.
 const LOWEST_START: usize = 3;
 const LEVELS: usize = 5;
 
@@ -50,18 +50,18 @@ const BUDGETS: [Option<Duration>; LEVELS] = [
 /// work, and short calls go before long ones.
 const NICE: [i32; LEVELS] = [0, 1, 2, 4, 8];
 
-/// A job was not taken, since too many wait.
+/// A job was refused, because too many wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too many calls wait")]
 pub struct Busy;
 
-/// How far a job came.
+/// How a run of a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     Done,
-    /// It was ended, and has to be begun again.
+    /// It was interrupted and must be restarted.
     Again,
-    /// It is not the short work that it was taken for, and has to be begun again as long work.
+    /// It left the short lane and must be restarted as long work.
     Longer,
 }
 
@@ -170,8 +170,8 @@ impl Workers {
         self.0.count_waiting(&state);
     }
 
-    /// Runs work on a thread when its turn comes. Where it `can_restart` it may be told to end, by its context; then it
-    /// gives nothing, and is run again later. So it is, as long work, where it was brief and says that it is not.
+    /// Runs work on a thread when its turn comes. If it `can_restart`, its context may ask it to end; then it returns
+    /// `None` and is run again later. Work that leaves the short lane is run again as long work.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         client: &Client,
@@ -198,7 +198,7 @@ impl Workers {
                 Err(panic) => Err(panic),
             };
             if let Some(sender) = sender.take() {
-                // Nobody waits any more, perhaps.
+                // The client may have left.
                 let _ = sender.send(done);
             }
             Progress::Done
@@ -216,7 +216,7 @@ impl Shared {
         usage::period(self.started.elapsed())
     }
 
-    /// A job that comes now goes behind those with less.
+    /// The rank of a job that arrives now.
     fn rank_us(&self, job: &Job) -> u64 {
         let now = self.started.elapsed();
         usage::micros(now + job.client.rank_delay(job.lane, usage::period(now)))
@@ -268,8 +268,8 @@ impl Shared {
         self.count_waiting(state);
     }
 
-    /// Gives jobs of a level to threads, as long as there is room for them; the first one to the thread that asks, if
-    /// it `takes_one`.
+    /// Gives jobs of a level to threads, as long as there is room for them; the first one to the calling thread, if it
+    /// `takes_one`.
     fn dispatch(&self, state: &mut State, level: usize, takes_one: bool) {
         let at = &mut state.levels[level];
         let mut needs_thread = false;
@@ -353,7 +353,7 @@ impl Shared {
         run_state.can_restart
     }
 
-    /// Lets a run go on at the next level, and its place be taken by another.
+    /// Lets a run go on at the next level, so that another takes its place.
     fn move_down(&self, state: &mut State, run_state: &RunState) {
         let level = run_state.level();
         let running = &mut state.levels[level].running;
@@ -368,8 +368,8 @@ impl Shared {
         self.dispatch(state, level, false);
     }
 
-    /// Moves runs down that do not end although they should, while others wait: work that can't be ended, or does not
-    /// ask. No more than a level has places, so that threads do not become many.
+    /// Moves late runs down while others wait: work that cannot be ended or does not check. At most as many as the level
+    /// has places, so that the number of threads stays bounded.
     fn move_down_late(&self, state: &mut State) {
         for (level, budget) in BUDGETS.iter().enumerate().take(LEVELS - 1).skip(FIRST) {
             let Some(budget) = *budget else { continue };
@@ -411,7 +411,7 @@ impl Shared {
                 if thread.spawn(move || shared.work(level)).is_err() {
                     tracing::error!("no thread can be started");
                     at.starting -= 1;
-                    // Nobody takes the job; its caller is told.
+                    // No thread takes the job: dropping it reports an error to its caller.
                     if let Some(job) = at.chosen.pop() {
                         job.client.account().running.fetch_sub(1, Ordering::Relaxed);
                     }
@@ -420,7 +420,7 @@ impl Shared {
         }
     }
 
-    /// The life of a thread.
+    /// The loop of a thread.
     fn work(self: Arc<Self>, mut level: usize) {
         lower_priority(None, level);
         let thread = Some(rustix::thread::gettid());
@@ -486,8 +486,8 @@ fn wait_for_news(shared: &Shared, state: &mut MutexGuard<'_, State>) {
     }
 }
 
-/// Puts a thread, by default this one, behind those that do more urgent work. Where the system does not let it, all
-/// are equal.
+/// Lowers the priority of a thread, by default this one, below those with more urgent work. Where the system refuses,
+/// all threads are equal.
 fn lower_priority(thread: Option<Pid>, level: usize) {
     // Elsewhere it would be the priority of the whole process.
     if cfg!(target_os = "linux") && NICE[level] > 0 {
@@ -495,7 +495,7 @@ fn lower_priority(thread: Option<Pid>, level: usize) {
     }
 }
 
-/// What was thrown, as text.
+/// The payload of a panic, as text.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
