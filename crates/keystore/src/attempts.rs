@@ -1,8 +1,8 @@
 //! How fast passwords can be guessed (docs/protocol/keystore.md, "Wrong passwords").
 //!
-//! Wrong passwords count for the pair of the client's address and the user. A try is counted as wrong when it begins,
-//! and taken back if the password turns out to be right: so tries side by side, and tries whose client leaves before
-//! the verdict, win nothing. A name that nobody has is counted like one that somebody has.
+//! Wrong passwords count for the pair of the client's address and the user. An attempt counts as wrong when it begins,
+//! and no longer once the password proves right. So concurrent attempts, and attempts whose client leaves before the
+//! check ends, gain nothing. Unknown names are counted like known ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,12 +27,12 @@ const MAX_WAIT_MS: u64 = 60_000;
 const FORGET_MS: u64 = 60_000;
 /// Pairs that are kept; the one whose last wrong password is the oldest makes room.
 const MAX_PAIRS: usize = 4096;
-/// Pairs of one address: it can't push out what is kept about it with names that nobody has.
+/// Pairs of one address, so that it cannot evict its own records by trying unknown names.
 const MAX_PAIRS_OF_ADDRESS: usize = 1024;
-/// Calls that wait until others of their pair have a verdict; more are refused at once.
+/// Calls that wait for others of their pair to be checked; more are refused at once.
 const MAX_WAITING: usize = 1024;
 
-/// Ordered by the address first. The name stands as its hash: names may be long.
+/// Ordered by the address first. Names may be long, so the pair holds the name's hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pair {
     client: ClientAddress,
@@ -43,21 +43,21 @@ type Pairs = BTreeMap<Pair, Record>;
 
 #[derive(Debug)]
 struct Record {
-    /// Wrong passwords that are not forgotten.
+    /// Wrong passwords that still count.
     wrong: u32,
-    /// The next of them is forgotten [`FORGET_MS`] after this.
+    /// The next of them expires [`FORGET_MS`] after this.
     since_ms: u64,
     /// When the last of them came.
     last_ms: u64,
-    /// No try before this.
-    closed_until_ms: u64,
-    /// Tries without a verdict.
+    /// No attempt is allowed before this.
+    locked_until_ms: u64,
+    /// Attempts that are being checked.
     checking: u32,
-    /// One of them has it.
+    /// Notified when one of them has been checked.
     verdict: Arc<Notify>,
 }
 
-/// Who guessed wrong, and how often.
+/// Counts wrong passwords.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     clock: Arc<dyn Clock>,
@@ -67,19 +67,19 @@ pub(crate) struct Attempts {
     pairs: Mutex<Pairs>,
 }
 
-/// A try under way. Dropped without [`Attempt::right`] it was a wrong password.
+/// An attempt that is being checked. Dropped without [`Attempt::succeed`] it counts as a wrong password.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     attempts: Arc<Attempts>,
     pair: Pair,
-    right: bool,
+    is_correct: bool,
 }
 
-/// What becomes of a try.
+/// Whether an attempt may start.
 enum Start {
-    Begun(Attempt),
-    /// As many run as may have a wrong password: it depends on them.
-    After(OwnedNotified),
+    Started(Attempt),
+    /// The attempts that are being checked use up the free ones: wait for one of them.
+    Wait(OwnedNotified),
 }
 
 impl Attempts {
@@ -88,7 +88,7 @@ impl Attempts {
         Arc::new(Self { clock, max_wait, waiting: Semaphore::new(MAX_WAITING), pairs })
     }
 
-    /// Begins a try, before the password is compared with anything.
+    /// Begins an attempt, before the password is compared with anything.
     ///
     /// # Errors
     /// The pair has to wait, the address has too many pairs, or too many calls wait.
@@ -99,16 +99,16 @@ impl Attempts {
     ) -> Result<Attempt, KeystoreError> {
         let pair = Pair { client, user: sha256(name.as_bytes()) };
         let mut verdict = match self.start(pair, name)? {
-            Start::Begun(attempt) => return Ok(attempt),
-            Start::After(verdict) => verdict,
+            Start::Started(attempt) => return Ok(attempt),
+            Start::Wait(verdict) => verdict,
         };
         let _waiting = self.waiting.try_acquire().map_err(|_| KeystoreError::Busy)?;
         let turn = async {
             loop {
                 verdict.await;
                 match self.start(pair, name)? {
-                    Start::Begun(attempt) => return Ok(attempt),
-                    Start::After(next) => verdict = next,
+                    Start::Started(attempt) => return Ok(attempt),
+                    Start::Wait(next) => verdict = next,
                 }
             }
         };
@@ -116,7 +116,8 @@ impl Attempts {
     }
 
     fn start(self: &Arc<Self>, pair: Pair, name: &str) -> Result<Start, KeystoreError> {
-        let begun = || Start::Begun(Attempt { attempts: Arc::clone(self), pair, right: false });
+        let begun =
+            || Start::Started(Attempt { attempts: Arc::clone(self), pair, is_correct: false });
         let now_ms = self.clock.now_ms();
         let mut pairs = self.pairs.lock();
         let Some(record) = pairs.get_mut(&pair) else {
@@ -126,14 +127,14 @@ impl Attempts {
             pairs.insert(pair, Record::new(now_ms));
             return Ok(begun());
         };
-        record.settle(now_ms);
-        if record.closed_until_ms > now_ms {
-            let wait_s = seconds(record.closed_until_ms - now_ms);
+        record.expire_old(now_ms);
+        if record.locked_until_ms > now_ms {
+            let wait_s = seconds(record.locked_until_ms - now_ms);
             return Err(KeystoreError::TooManyWrong { name: name.to_owned(), wait_s });
         }
         if record.checking > 0 && record.wrong + record.checking >= FREE {
-            // Made under the lock: no verdict is missed.
-            return Ok(Start::After(Arc::clone(&record.verdict).notified_owned()));
+            // Made under the lock, so that no notification is missed.
+            return Ok(Start::Wait(Arc::clone(&record.verdict).notified_owned()));
         }
         record.checking += 1;
         Ok(begun())
@@ -142,12 +143,12 @@ impl Attempts {
     fn end(&self, pair: &Pair, right: bool) {
         let now_ms = self.clock.now_ms();
         let mut pairs = self.pairs.lock();
-        // What is checked is never dropped.
+        // A record with attempts being checked is never dropped.
         let Some(record) = pairs.get_mut(pair) else { return };
-        record.settle(now_ms);
+        record.expire_old(now_ms);
         record.checking -= 1;
         if right {
-            record.forgive();
+            record.clear();
         } else {
             record.add_wrong(now_ms);
         }
@@ -162,26 +163,26 @@ impl Attempts {
 }
 
 impl Attempt {
-    /// The password was right: what the pair did wrong is forgotten.
-    pub(crate) fn right(mut self) {
-        self.right = true;
+    /// The password was right: clears the pair's wrong passwords.
+    pub(crate) fn succeed(mut self) {
+        self.is_correct = true;
     }
 }
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        self.attempts.end(&self.pair, self.right);
+        self.attempts.end(&self.pair, self.is_correct);
     }
 }
 
 impl Record {
-    /// Of a pair that begins its first try.
+    /// The record of a pair that begins its first attempt.
     fn new(now_ms: u64) -> Self {
         Self {
             wrong: 0,
             since_ms: now_ms,
             last_ms: now_ms,
-            closed_until_ms: 0,
+            locked_until_ms: 0,
             checking: 1,
             verdict: Arc::default(),
         }
@@ -191,11 +192,11 @@ impl Record {
         self.wrong == 0 && self.checking == 0
     }
 
-    /// Forgets what is old enough. A clock that was set back makes no wait longer.
-    fn settle(&mut self, now_ms: u64) {
+    /// Drops wrong passwords that are old enough. A clock that was set back makes no wait longer.
+    fn expire_old(&mut self, now_ms: u64) {
         self.since_ms = self.since_ms.min(now_ms);
         self.last_ms = self.last_ms.min(now_ms);
-        self.closed_until_ms = self.closed_until_ms.min(now_ms.saturating_add(MAX_WAIT_MS));
+        self.locked_until_ms = self.locked_until_ms.min(now_ms.saturating_add(MAX_WAIT_MS));
         let forgotten = (now_ms - self.since_ms) / FORGET_MS;
         self.since_ms += forgotten * FORGET_MS;
         self.wrong = self.wrong.saturating_sub(u32::try_from(forgotten).unwrap_or(u32::MAX));
@@ -209,25 +210,25 @@ impl Record {
         self.last_ms = now_ms;
         if let Some(more) = self.wrong.checked_sub(FREE) {
             let wait_ms = FIRST_WAIT_MS.checked_shl(more.min(32)).unwrap_or(MAX_WAIT_MS);
-            self.closed_until_ms = now_ms.saturating_add(wait_ms.min(MAX_WAIT_MS));
+            self.locked_until_ms = now_ms.saturating_add(wait_ms.min(MAX_WAIT_MS));
         }
     }
 
-    fn forgive(&mut self) {
+    fn clear(&mut self) {
         self.wrong = 0;
-        self.closed_until_ms = 0;
+        self.locked_until_ms = 0;
     }
 
-    /// Until nothing of it is left.
-    fn lasts_ms(&self, now_ms: u64) -> u64 {
+    /// Time until no wrong password is left.
+    fn expires_in_ms(&self, now_ms: u64) -> u64 {
         let until_ms = self.since_ms.saturating_add(u64::from(self.wrong) * FORGET_MS);
         until_ms.saturating_sub(now_ms)
     }
 }
 
-fn forget_old(pairs: &mut Pairs, now_ms: u64) {
+fn drop_expired(pairs: &mut Pairs, now_ms: u64) {
     pairs.retain(|_, record| {
-        record.settle(now_ms);
+        record.expire_old(now_ms);
         !record.is_empty()
     });
 }
@@ -237,16 +238,16 @@ fn address_wait_ms(pairs: &mut Pairs, client: ClientAddress, now_ms: u64) -> Opt
     if pairs.len() < MAX_PAIRS_OF_ADDRESS {
         return None;
     }
-    forget_old(pairs, now_ms);
+    drop_expired(pairs, now_ms);
     let [first, last] = [0, u8::MAX].map(|byte| Pair { client, user: [byte; 32] });
-    let waits = pairs.range(first..=last).map(|(_, record)| record.lasts_ms(now_ms));
+    let waits = pairs.range(first..=last).map(|(_, record)| record.expires_in_ms(now_ms));
     let (pairs, least_ms) = waits.fold((0, u64::MAX), |(n, least), ms| (n + 1, least.min(ms)));
     (pairs >= MAX_PAIRS_OF_ADDRESS).then_some(least_ms)
 }
 
-/// Drops what is forgotten, or else the pair whose last wrong password is the oldest, but for this one.
+/// Drops expired records or else the pair, other than `kept`, whose last wrong password is the oldest.
 fn make_room(pairs: &mut Pairs, kept: &Pair, now_ms: u64) {
-    forget_old(pairs, now_ms);
+    drop_expired(pairs, now_ms);
     if pairs.len() <= MAX_PAIRS {
         return;
     }
@@ -288,8 +289,8 @@ mod tests {
     fn begin(attempts: &Arc<Attempts>, number: u8, name: &str) -> Option<Result<Attempt, u64>> {
         let pair = Pair { client: client(number), user: sha256(name.as_bytes()) };
         match attempts.start(pair, name) {
-            Ok(Start::Begun(attempt)) => Some(Ok(attempt)),
-            Ok(Start::After(_)) => None,
+            Ok(Start::Started(attempt)) => Some(Ok(attempt)),
+            Ok(Start::Wait(_)) => None,
             Err(
                 KeystoreError::TooManyWrong { wait_s, .. } | KeystoreError::TooManyUsers { wait_s },
             ) => Some(Err(wait_s)),
@@ -343,7 +344,7 @@ mod tests {
         guess(&attempts, 2, "bob").unwrap();
         guess(&attempts, 1, "eve").unwrap();
         clock.advance(S);
-        begin(&attempts, 1, "bob").unwrap().unwrap().right();
+        begin(&attempts, 1, "bob").unwrap().unwrap().succeed();
         for _ in 0..FREE {
             guess(&attempts, 1, "bob").unwrap();
         }
@@ -353,8 +354,8 @@ mod tests {
         (0..3).for_each(|_| guess(&attempts, 1, "bob").unwrap());
         assert_eq!(guess(&attempts, 1, "bob"), Err(1));
         clock.advance(16 * 60 * S);
-        begin(&attempts, 1, "bob").unwrap().unwrap().right();
-        forget_old(&mut attempts.pairs.lock(), clock.now_ms());
+        begin(&attempts, 1, "bob").unwrap().unwrap().succeed();
+        drop_expired(&mut attempts.pairs.lock(), clock.now_ms());
         assert!(attempts.pairs.lock().is_empty());
     }
 
@@ -371,8 +372,9 @@ mod tests {
         assert!((&mut late).now_or_never().is_none(), "one was wrong, the others may be");
         drop(bobs);
         let refused = late.now_or_never().unwrap().unwrap_err().to_string();
-        let told = "too many wrong passwords for user \"bob\" from this address: try again in 1 s";
-        assert_eq!(refused, told);
+        let expected =
+            "too many wrong passwords for user \"bob\" from this address: try again in 1 s";
+        assert_eq!(refused, expected);
         // After the wait there is one try, and others wait for it.
         clock.advance(S);
         let alone = begin(&attempts, 1, "bob").unwrap().unwrap();
@@ -384,8 +386,8 @@ mod tests {
         let mut eves = under_way("eve");
         let mut late = Box::pin(attempts.begin(client(1), "eve"));
         assert!((&mut late).now_or_never().is_none());
-        eves.pop().unwrap().right();
-        late.now_or_never().unwrap().unwrap().right();
+        eves.pop().unwrap().succeed();
+        late.now_or_never().unwrap().unwrap().succeed();
     }
 
     #[tokio::test]
@@ -527,8 +529,8 @@ mod tests {
                     }
                     Step::Guess(user) | Step::Begin(user) => {
                         let begun = begin(&attempts, 1, &user.to_string());
-                        let told = begun.as_ref().map(|begun| begun.as_ref().map(|_| ()).map_err(|s| *s));
-                        prop_assert_eq!(told, models[user].begin());
+                        let outcome = begun.as_ref().map(|begun| begun.as_ref().map(|_| ()).map_err(|s| *s));
+                        prop_assert_eq!(outcome, models[user].begin());
                         let Some(Ok(attempt)) = begun else { continue };
                         if matches!(step, Step::Begin(_)) {
                             under_way.push((user, attempt));
@@ -541,7 +543,7 @@ mod tests {
                         let (user, attempt) = under_way.swap_remove(at);
                         models[user].end(right);
                         if right {
-                            attempt.right();
+                            attempt.succeed();
                         }
                     }
                 }

@@ -43,7 +43,7 @@ impl ExportedUser {
     }
 
     /// Encrypts a user's entries. Costs one hash.
-    pub(crate) fn seal(
+    pub(crate) fn encrypt(
         password: &str,
         salt: [u8; SALT_LEN],
         entries: &PlainEntries,
@@ -51,19 +51,19 @@ impl ExportedUser {
     ) -> Self {
         let hash = *cipher::password_key(password.as_bytes(), &salt);
         let key = value_key(password);
-        let sealed = entries.iter().map(|(name, plain)| {
+        let ciphertext = entries.iter().map(|(name, plain)| {
             let nonce = nonce();
             let mut w = Writer::default();
             w.u16(0);
-            w.bytes(&cipher::seal(&key, &nonce, plain, &[]));
+            w.bytes(&cipher::encrypt(&key, &nonce, plain, &[]));
             w.bytes(&nonce);
             (name.clone(), w.into_vec())
         });
-        Self { hash, salt, entries: sealed.collect() }
+        Self { hash, salt, entries: ciphertext.collect() }
     }
 
     /// Checks the password and decrypts all entries; `None` if the password is wrong. Costs one hash.
-    pub(crate) fn open(&self, password: &str) -> Option<Result<PlainEntries, KeystoreError>> {
+    pub(crate) fn decrypt(&self, password: &str) -> Option<Result<PlainEntries, KeystoreError>> {
         let hash = cipher::password_key(password.as_bytes(), &self.salt);
         if !bool::from(hash.ct_eq(&self.hash)) {
             return None;
@@ -88,10 +88,10 @@ fn open_value(key: &SecretKey, value: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     if r.u16().ok()? != 0 {
         return None;
     }
-    let sealed = r.bytes().ok()?;
+    let ciphertext = r.bytes().ok()?;
     let nonce = r.bytes().ok()?.try_into().ok()?;
     r.finish().ok()?;
-    cipher::open(key, nonce, sealed, &[])
+    cipher::decrypt(key, nonce, ciphertext, &[])
 }
 
 impl Encode for ExportedUser {

@@ -1,7 +1,7 @@
-//! Passwords that were verified lately, so that a client's every call need not cost a hash.
+//! Passwords that were verified recently, so that not every call of a client costs a hash.
 //!
-//! A password is kept as a digest under a key of this process, and the data key that it opens is kept
-//! encrypted under another such digest: memory holds neither password nor data key.
+//! A password is kept as a digest under a key of this process. Its data key is kept encrypted under another such
+//! digest. So memory holds neither the password nor the data key.
 
 use std::num::NonZeroUsize;
 
@@ -18,19 +18,19 @@ use crate::cipher::{self, KEY_LEN, NONCE_LEN, SALT_LEN, SecretKey};
 const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
 
 #[derive(Debug)]
-struct Remembered {
+struct CachedPassword {
     digest: [u8; KEY_LEN],
-    sealed_data_key: Vec<u8>,
+    encrypted_data_key: Vec<u8>,
 }
 
-/// Remembered passwords by the salt of their user's record, which is new with every record.
+/// Verified passwords by the salt of their user's record, which is new with every record.
 #[derive(Debug)]
-pub(crate) struct Cache {
+pub(crate) struct PasswordCache {
     process_key: SecretKey,
-    entries: Mutex<LruCache<[u8; SALT_LEN], Remembered>>,
+    entries: Mutex<LruCache<[u8; SALT_LEN], CachedPassword>>,
 }
 
-impl Cache {
+impl PasswordCache {
     pub(crate) fn new(process_key: SecretKey) -> Self {
         let entries = Mutex::new_named("keystore.cache", LruCache::new(MAX_REMEMBERED));
         Self { process_key, entries }
@@ -45,31 +45,31 @@ impl Cache {
         Zeroizing::new(mac.finalize().into_bytes().into())
     }
 
-    pub(crate) fn remember(&self, salt: &[u8; SALT_LEN], password: &str, data_key: &[u8; KEY_LEN]) {
-        // Each sealing key seals this one value, so that the nonce may be fixed.
+    pub(crate) fn insert(&self, salt: &[u8; SALT_LEN], password: &str, data_key: &[u8; KEY_LEN]) {
+        // Each key encrypts this one value, so the nonce may be fixed.
         let key = self.digest(b"seal", salt, password);
-        let sealed_data_key = cipher::seal(&key, &[0; NONCE_LEN], data_key, &[]);
+        let encrypted_data_key = cipher::encrypt(&key, &[0; NONCE_LEN], data_key, &[]);
         let digest = *self.digest(b"check", salt, password);
-        self.entries.lock().put(*salt, Remembered { digest, sealed_data_key });
+        self.entries.lock().put(*salt, CachedPassword { digest, encrypted_data_key });
     }
 
-    /// The data key, if this very password was remembered.
-    pub(crate) fn recall(&self, salt: &[u8; SALT_LEN], password: &str) -> Option<SecretKey> {
+    /// The data key, if this password is cached.
+    pub(crate) fn get(&self, salt: &[u8; SALT_LEN], password: &str) -> Option<SecretKey> {
         let digest = self.digest(b"check", salt, password);
-        let sealed = {
+        let ciphertext = {
             let mut entries = self.entries.lock();
             let entry = entries.get(salt)?;
             if !bool::from(entry.digest.ct_eq(&*digest)) {
                 return None;
             }
-            entry.sealed_data_key.clone()
+            entry.encrypted_data_key.clone()
         };
         let key = self.digest(b"seal", salt, password);
-        let plain = cipher::open(&key, &[0; NONCE_LEN], &sealed, &[])?;
+        let plain = cipher::decrypt(&key, &[0; NONCE_LEN], &ciphertext, &[])?;
         plain.as_slice().try_into().ok().map(Zeroizing::new)
     }
 
-    pub(crate) fn forget(&self, salt: &[u8; SALT_LEN]) {
+    pub(crate) fn remove(&self, salt: &[u8; SALT_LEN]) {
         self.entries.lock().pop(salt);
     }
 }

@@ -31,8 +31,8 @@ pub(crate) fn password_key(password: &[u8], salt: &[u8; SALT_LEN]) -> SecretKey 
     key
 }
 
-/// Encrypts; `bound` is authenticated with it, so that a value can't be moved to another place.
-pub(crate) fn seal(
+/// Encrypts; `bound` is authenticated as well, so that a value cannot be moved to another place.
+pub(crate) fn encrypt(
     key: &[u8; KEY_LEN],
     nonce: &[u8; NONCE_LEN],
     plain: &[u8],
@@ -43,15 +43,15 @@ pub(crate) fn seal(
         .expect("values are far below the cipher's limit")
 }
 
-/// Decrypts; `None` if key, place or bytes are not those of [`seal`].
-pub(crate) fn open(
+/// Decrypts; `None` if key, place or bytes are not those of [`encrypt`].
+pub(crate) fn decrypt(
     key: &[u8; KEY_LEN],
     nonce: &[u8; NONCE_LEN],
-    sealed: &[u8],
+    ciphertext: &[u8],
     bound: &[u8],
 ) -> Option<Zeroizing<Vec<u8>>> {
     XChaCha20Poly1305::new(Key::from_slice(key))
-        .decrypt(XNonce::from_slice(nonce), Payload { msg: sealed, aad: bound })
+        .decrypt(XNonce::from_slice(nonce), Payload { msg: ciphertext, aad: bound })
         .ok()
         .map(Zeroizing::new)
 }

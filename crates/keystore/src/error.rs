@@ -31,7 +31,7 @@ pub enum KeystoreError {
     /// There is no such user.
     #[error("user doesn't exist: {}", excerpt(.0))]
     Unknown(String),
-    /// The password is wrong, or, where the two must not be told apart, there is no such user.
+    /// The password is wrong. Where clients must not learn which names exist, also: there is no such user.
     #[error("incorrect password: user {}", go::quote(.0))]
     WrongPassword(String),
     /// The pair of user and address has to wait (docs/protocol/keystore.md, "Wrong passwords").

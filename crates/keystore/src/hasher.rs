@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 use crate::KeystoreError;
 
-/// How many password hashes the node does at once, and how long others wait.
+/// How many password hashes the node computes at once, and how long others wait.
 #[derive(Clone, Copy, Debug)]
 pub struct HashLimits {
     /// Hashes under way at once; each takes 64 MiB and a core for some 60 ms.
@@ -25,22 +25,22 @@ impl Default for HashLimits {
 }
 
 /// Larger limits mean the same as this one.
-const MOST: usize = 1 << 20;
+const MAX_PERMITS: usize = 1 << 20;
 
-/// The gate before the hashes.
+/// Limits how many hashes run and wait.
 #[derive(Debug)]
 pub(crate) struct Hasher {
     turns: Arc<Semaphore>,
-    places: Arc<Semaphore>,
+    queue_slots: Arc<Semaphore>,
     max_wait: Duration,
 }
 
 impl Hasher {
     pub(crate) fn new(limits: HashLimits) -> Self {
-        let at_once = limits.at_once.clamp(1, MOST);
+        let at_once = limits.at_once.clamp(1, MAX_PERMITS);
         Self {
             turns: Arc::new(Semaphore::new(at_once)),
-            places: Arc::new(Semaphore::new(at_once + limits.queue.min(MOST))),
+            queue_slots: Arc::new(Semaphore::new(at_once + limits.queue.min(MAX_PERMITS))),
             max_wait: limits.max_wait,
         }
     }
@@ -51,7 +51,7 @@ impl Hasher {
         &self,
         hash: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, KeystoreError> {
-        let place = Arc::clone(&self.places).try_acquire_owned();
+        let place = Arc::clone(&self.queue_slots).try_acquire_owned();
         let place = place.map_err(|_| KeystoreError::Busy)?;
         let turn = Arc::clone(&self.turns).acquire_owned();
         let Ok(Ok(turn)) = tokio::time::timeout(self.max_wait, turn).await else {

@@ -1,12 +1,12 @@
 //! Users of this node and the private keys that they hold here.
 //!
-//! - [`Keystore`] keeps users: create, unlock, delete, list, export, import. A user's password opens an
-//!   argon2id key, which unwraps the user's own random data key, which opens the values
+//! - [`Keystore`] keeps users: create, unlock, delete, list, export, import. A key derived from the user's password
+//!   (argon2id) unwraps the user's own random data key, which decrypts the values
 //!   (docs/decisions.md, "Keystore at rest").
 //!   Unwrapping *is* the password check: no hash of a password is stored.
 //! - [`User`] is an unlocked user; [`Keyring`] are its keys on one chain.
 //! - [`blob`] holds the reference's record forms, in which users travel between nodes.
-//! - [`UserTurns`] lets one call of a user at a time build a transaction.
+//! - [`UserQueues`] lets one call of a user at a time build a transaction.
 //! - [`methods`] is the `keystore` namespace.
 //!
 //! It never logs, shows or stores a key or password in the clear, and wipes both from memory after use.
@@ -25,7 +25,7 @@ mod password;
 mod service;
 mod store;
 mod tables;
-mod turns;
+mod user_queues;
 
 pub use args::{Credentials, KeyArgument, KeyText};
 pub use error::KeystoreError;
@@ -34,4 +34,4 @@ pub use keyring::{AddressOf, Keyring, MAX_ADDRESSES};
 pub use password::{MAX_NAME_BYTES, MAX_PASSWORD_BYTES, Password, check_name, check_strength};
 pub use service::{KeystoreService, methods};
 pub use store::{Keystore, User};
-pub use turns::{MAX_CALLS_PER_USER, Turn, UserTurns};
+pub use user_queues::{MAX_CALLS_PER_USER, UserPermit, UserQueues};

@@ -1,4 +1,4 @@
-//! What names and passwords must look like.
+//! The rules for names and passwords.
 
 use std::fmt;
 

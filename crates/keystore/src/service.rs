@@ -83,7 +83,7 @@ impl KeystoreService {
         Ok(Empty {})
     }
 
-    /// A user as text; its keys stay encrypted with the password.
+    /// Exports a user as text; its keys stay encrypted with the password.
     async fn export_user(
         self: Arc<Self>,
         args: ExportArgs,
@@ -97,7 +97,7 @@ impl KeystoreService {
         Ok(ExportUserReply { user, encoding: args.encoding })
     }
 
-    /// Takes an exported user under a name of the caller's choice.
+    /// Imports an exported user under a name of the caller's choice.
     async fn import_user(
         self: Arc<Self>,
         args: ImportArgs,

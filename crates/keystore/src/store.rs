@@ -15,10 +15,10 @@ use zeroize::Zeroizing;
 
 use crate::attempts::Attempts;
 use crate::blob::{ExportedUser, PlainEntries};
-use crate::cache::Cache;
+use crate::cache::PasswordCache;
 use crate::cipher::{self, KEY_LEN, NONCE_LEN, SALT_LEN, SecretKey};
 use crate::hasher::Hasher;
-use crate::tables::{SealedValue, USERS, UserKey, UserRecord, VALUES};
+use crate::tables::{EncryptedValue, USERS, UserKey, UserRecord, VALUES};
 use crate::{HashLimits, KeystoreError, Password, check_name, check_strength};
 
 /// The users of this node. Made with [`Keystore::new`], or [`Keystore::disabled`], which knows no user.
@@ -27,13 +27,12 @@ pub struct Keystore {
     randomness: Randomness,
     hasher: Hasher,
     attempts: Arc<Attempts>,
-    cache: Cache,
-    /// One change at a time: what a change was decided on is still so when it is written.
+    cache: PasswordCache,
+    /// Allows one change at a time, so that what a change depends on still holds when it is written.
     changes: Semaphore,
 }
 
-/// An unlocked user. It holds the user's data key, and keeps no lock: a user deleted meanwhile can't be
-/// written to any more.
+/// An unlocked user. It holds the user's data key but no lock: writes to a user that was deleted meanwhile fail.
 pub struct User {
     keystore: Arc<Keystore>,
     name: String,
@@ -55,7 +54,7 @@ impl fmt::Debug for User {
 }
 
 impl Keystore {
-    /// The keystore of a node. By the clock it knows how long a client that guessed wrong has to wait.
+    /// The keystore of a node. The clock measures how long a client has to wait after wrong passwords.
     pub fn new(
         store: Store,
         randomness: Randomness,
@@ -84,7 +83,7 @@ impl Keystore {
             randomness,
             hasher: Hasher::new(limits),
             attempts: Attempts::new(clock, limits.max_wait),
-            cache: Cache::new(process_key),
+            cache: PasswordCache::new(process_key),
             changes: Semaphore::new(1),
         })
     }
@@ -123,7 +122,7 @@ impl Keystore {
         self.add(name, password, &Vec::new()).await
     }
 
-    /// Writes a new user with its entries, in one piece.
+    /// Writes a new user with its entries, atomically.
     async fn add(
         &self,
         name: &str,
@@ -138,7 +137,7 @@ impl Keystore {
         let mut data_key = SecretKey::default();
         (self.randomness)(data_key.as_mut_slice());
         let nonce = self.random();
-        let wrapped = cipher::seal(&password_key, &nonce, data_key.as_slice(), &key);
+        let wrapped = cipher::encrypt(&password_key, &nonce, data_key.as_slice(), &key);
         let record = UserRecord { name: name.into(), salt, nonce, wrapped };
         let mut out = WriteSet::default();
         USERS.put(&mut out, Scope::NODE, &key, &record);
@@ -161,12 +160,12 @@ impl Keystore {
         plain: &[u8],
     ) {
         let nonce: [u8; NONCE_LEN] = self.random();
-        let sealed = cipher::seal(data_key, &nonce, plain, &bound_to(user, entry));
-        let value = SealedValue { nonce, sealed };
+        let ciphertext = cipher::encrypt(data_key, &nonce, plain, &bound_to(user, entry));
+        let value = EncryptedValue { nonce, ciphertext };
         VALUES.put(out, Scope::NODE, &(*user, entry.to_vec()), &value);
     }
 
-    /// Opens a user. An unknown name and a wrong password cost the same and are told the same way; both count
+    /// Unlocks a user. An unknown name and a wrong password cost the same and return the same error; both count
     /// against this name from this address (docs/protocol/keystore.md, "Wrong passwords").
     pub async fn unlock(
         self: &Arc<Self>,
@@ -174,7 +173,7 @@ impl Keystore {
         password: &Password,
         client: ClientAddress,
     ) -> Result<User, KeystoreError> {
-        // As in the reference: a name that is too long is one that nobody has.
+        // As in the reference, a name that is too long counts as unknown.
         if name.is_empty() {
             return Err(KeystoreError::EmptyName);
         }
@@ -183,29 +182,29 @@ impl Keystore {
             return Err(wrong());
         }
         let record = self.record(name)?;
-        // From here on the password may be compared, so that a call without an outcome counts as a wrong one.
+        // From here on the password may be compared, so a call that is cancelled counts as a wrong password.
         let attempt = self.attempts.begin(client, name).await?;
         let Some(record) = record else {
             self.hash(password, [0; SALT_LEN]).await?;
             return Err(wrong());
         };
         let key = user_key(name);
-        let data_key = match self.cache.recall(&record.salt, password.text()) {
+        let data_key = match self.cache.get(&record.salt, password.text()) {
             Some(data_key) => data_key,
             None => {
                 let password_key = self.hash(password, record.salt).await?;
-                let plain = cipher::open(&password_key, &record.nonce, &record.wrapped, &key)
+                let plain = cipher::decrypt(&password_key, &record.nonce, &record.wrapped, &key)
                     .ok_or_else(wrong)?;
                 let data_key: SecretKey = plain
                     .as_slice()
                     .try_into()
                     .map(Zeroizing::new)
                     .map_err(|_| KeystoreError::Damaged)?;
-                self.cache.remember(&record.salt, password.text(), &data_key);
+                self.cache.insert(&record.salt, password.text(), &data_key);
                 data_key
             }
         };
-        attempt.right();
+        attempt.succeed();
         Ok(User { keystore: Arc::clone(self), name: name.into(), key, salt: record.salt, data_key })
     }
 
@@ -238,7 +237,7 @@ impl Keystore {
         )?;
         drop(reader);
         self.store()?.commit(out).await?;
-        self.cache.forget(&user.salt);
+        self.cache.remove(&user.salt);
         Ok(())
     }
 
@@ -261,7 +260,7 @@ impl Keystore {
         Ok(names)
     }
 
-    /// A user in the form in which it travels. Costs two hashes.
+    /// A user in the form for export. Costs two hashes.
     pub async fn export_user(
         self: &Arc<Self>,
         name: &str,
@@ -272,14 +271,14 @@ impl Keystore {
         let user = self.unlock(name, password, client).await?;
         let entries = user.entries()?;
         let (keystore, password) = (Arc::clone(self), password.clone());
-        let seal = move || {
+        let export = move || {
             let salt = keystore.random();
-            ExportedUser::seal(password.text(), salt, &entries, || keystore.random()).to_bytes()
+            ExportedUser::encrypt(password.text(), salt, &entries, || keystore.random()).to_bytes()
         };
-        self.hasher.run(seal).await
+        self.hasher.run(export).await
     }
 
-    /// Takes a user exported by this or another node, under a name of the caller's choice. The password
+    /// Imports a user that this or another node exported, under a name of the caller's choice. The password
     /// must be the exported user's; its strength is not checked again. A wrong one counts as in [`Keystore::unlock`].
     pub async fn import_user(
         &self,
@@ -295,9 +294,9 @@ impl Keystore {
         let exported = ExportedUser::parse(exported)?;
         let attempt = self.attempts.begin(client, name).await?;
         let tried = password.clone();
-        let opened = self.hasher.run(move || exported.open(tried.text())).await?;
+        let opened = self.hasher.run(move || exported.decrypt(tried.text())).await?;
         let entries = opened.ok_or_else(|| KeystoreError::WrongPassword(name.into()))?;
-        attempt.right();
+        attempt.succeed();
         self.add(name, password, &entries?).await
     }
 }
@@ -324,10 +323,10 @@ impl User {
     fn open_value(
         &self,
         entry: &[u8],
-        value: &SealedValue,
+        value: &EncryptedValue,
     ) -> Result<Zeroizing<Vec<u8>>, KeystoreError> {
         let bound = bound_to(&self.key, entry);
-        cipher::open(&self.data_key, &value.nonce, &value.sealed, &bound)
+        cipher::decrypt(&self.data_key, &value.nonce, &value.ciphertext, &bound)
             .ok_or(KeystoreError::Damaged)
     }
 
@@ -350,8 +349,7 @@ impl User {
         Ok(reader)
     }
 
-    /// Writes what `decide` makes of the user's present values, in one piece; nobody else changes the
-    /// user in between.
+    /// Writes what `decide` returns for the user's present values, atomically; the user does not change in between.
     pub(crate) async fn update(
         &self,
         decide: impl FnOnce(&dyn KvRead) -> Result<PlainEntries, KeystoreError>,
@@ -400,7 +398,7 @@ fn user_key(name: &str) -> UserKey {
     sha256(name.as_bytes())
 }
 
-/// What a value is bound to: it opens nowhere else.
+/// The associated data of a value: it decrypts only under this user and key.
 fn bound_to(user: &UserKey, entry: &[u8]) -> Vec<u8> {
     [user.as_slice(), entry].concat()
 }

@@ -13,7 +13,7 @@ pub(crate) type UserKey = [u8; 32];
 pub(crate) const USERS: Table<UserKey, UserRecord> = Table::new(0x30, "keystore user");
 
 /// Values of users: the user's key, then the value's own, of 52 or 64 bytes (see [`crate::blob`]).
-pub(crate) const VALUES: Table<(UserKey, Vec<u8>), SealedValue> =
+pub(crate) const VALUES: Table<(UserKey, Vec<u8>), EncryptedValue> =
     Table::new(0x31, "keystore value");
 
 /// A user: its data key under its password's key.
@@ -27,9 +27,9 @@ pub(crate) struct UserRecord {
 
 /// A value under its user's data key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SealedValue {
+pub(crate) struct EncryptedValue {
     pub(crate) nonce: [u8; NONCE_LEN],
-    pub(crate) sealed: Vec<u8>,
+    pub(crate) ciphertext: Vec<u8>,
 }
 
 impl UserRecord {
@@ -58,15 +58,15 @@ impl ValueCodec for UserRecord {
     }
 }
 
-impl ValueCodec for SealedValue {
+impl ValueCodec for EncryptedValue {
     fn encode_value(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.nonce);
-        out.extend_from_slice(&self.sealed);
+        out.extend_from_slice(&self.ciphertext);
     }
 
     fn decode_value(bytes: &[u8]) -> Option<Self> {
-        let (nonce, sealed) = bytes.split_first_chunk()?;
-        Some(Self { nonce: *nonce, sealed: sealed.to_vec() })
+        let (nonce, ciphertext) = bytes.split_first_chunk()?;
+        Some(Self { nonce: *nonce, ciphertext: ciphertext.to_vec() })
     }
 }
 

@@ -8,7 +8,7 @@ use esker_chain::{
     BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, DropLog,
     ExecutedBlock, Route, Wakeup,
 };
-use esker_keystore::{Keystore, UserTurns};
+use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::{Id, TxId};
 use esker_storage::{Draft, KvRead, Scope, StorageError, StorageResult, WriteSet};
 use esker_utxo::FxKind;
@@ -75,7 +75,7 @@ pub struct Xvm {
     pub(crate) rejections: DropLog,
     pub(crate) wallet: WalletQueue,
     /// One call of a user at a time builds a transaction.
-    pub(crate) turns: UserTurns,
+    pub(crate) user_queues: UserQueues,
     pub(crate) keystore: Arc<Keystore>,
     pub(crate) index: AddressIndex,
     pub(crate) maintenance: Arc<Wakeup>,
@@ -123,7 +123,7 @@ impl Xvm {
             undecided: Undecided::new(),
             rejections: DropLog::new(&REJECTED, "xvm.rejections"),
             wallet: WalletQueue::new(),
-            turns: UserTurns::default(),
+            user_queues: UserQueues::default(),
             keystore: config.keystore,
             index: AddressIndex::new(config.index_transactions),
             maintenance: Arc::default(),

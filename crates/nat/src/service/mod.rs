@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use esker_chain::{ChainContext, Route};
 use esker_evm::oracle::{FeeOracle, OracleConfig};
-use esker_keystore::{Keystore, UserTurns};
+use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::address;
 use esker_primitives::ids::ShortId;
 use esker_rpc::{MethodTable, NoArgs, RpcError};
@@ -38,7 +38,7 @@ const DEPRECATED_SINCE: &str = "v1.9.12";
 pub struct NatService {
     nat: Nat,
     keystore: Arc<Keystore>,
-    turns: UserTurns,
+    user_queues: UserQueues,
     oracle: FeeOracle,
     version: String,
 }
@@ -53,8 +53,8 @@ impl NatService {
     pub fn new(nat: Nat, keystore: Arc<Keystore>, version: String) -> Arc<Self> {
         let rules = Arc::clone(&nat.evm().params().rules);
         let oracle = FeeOracle::new(OracleConfig::default(), rules);
-        let turns = UserTurns::default();
-        Arc::new(Self { nat, keystore, turns, oracle, version })
+        let user_queues = UserQueues::default();
+        Arc::new(Self { nat, keystore, user_queues, oracle, version })
     }
 
     /// The endpoints, below the chain's name: `/nat`, and the reference's name for it.

@@ -110,7 +110,7 @@ async fn in_turn<T: Send + 'static>(
     user: User,
     work: impl FnOnce(&NatService, &User) -> Reply<T> + Send + 'static,
 ) -> Reply<T> {
-    let turn = nat.turns.take(user.name()).await.map_err(ServiceError::Turn)?;
+    let turn = nat.user_queues.acquire(user.name()).await.map_err(ServiceError::Turn)?;
     off_thread(move || {
         let _turn = turn;
         work(&nat, &user)

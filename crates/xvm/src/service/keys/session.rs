@@ -91,7 +91,7 @@ pub(super) async fn in_turn<T: Send + 'static>(
     work: impl FnOnce(&Xvm, &User) -> Reply<T> + Send + 'static,
 ) -> Reply<T> {
     let user = unlock(&vm, &credentials, client).await?;
-    let turn = vm.turns.take(user.name()).await.map_err(KeysError::from)?;
+    let turn = vm.user_queues.acquire(user.name()).await.map_err(KeysError::from)?;
     off_thread(move || {
         let _turn = turn;
         work(&vm, &user)

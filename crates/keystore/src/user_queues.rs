@@ -1,4 +1,4 @@
-//! One call of a user at a time.
+//! Queues that run one call of a user at a time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub const MAX_CALLS_PER_USER: usize = 1024;
 ///
 /// There is an entry only while a call of the user waits or runs, so the connections bound their number.
 #[derive(Debug)]
-pub struct UserTurns {
+pub struct UserQueues {
     queues: Arc<Mutex<HashMap<String, Queue>>>,
     max_calls: usize,
 }
@@ -26,32 +26,32 @@ struct Queue {
     calls: usize,
 }
 
-/// The right to run; the next call of the user follows when it is dropped.
+/// The permit to run a call; the user's next call runs when it is dropped.
 #[derive(Debug)]
-pub struct Turn {
+pub struct UserPermit {
     // Dropped in this order: the entry of the user goes last.
     _permit: OwnedSemaphorePermit,
-    _place: Place,
+    _entry: QueueEntry,
 }
 
 /// A call that waits or runs.
 #[derive(Debug)]
-struct Place {
+struct QueueEntry {
     queues: Arc<Mutex<HashMap<String, Queue>>>,
     user: String,
 }
 
-impl Default for UserTurns {
+impl Default for UserQueues {
     fn default() -> Self {
         Self::new(MAX_CALLS_PER_USER)
     }
 }
 
-impl UserTurns {
+impl UserQueues {
     /// Queues for `max_calls` calls of each user, at least one.
     #[must_use]
     pub fn new(max_calls: usize) -> Self {
-        let queues = Arc::new(Mutex::new_named("keystore.turns", HashMap::new()));
+        let queues = Arc::new(Mutex::new_named("keystore.user_queues", HashMap::new()));
         Self { queues, max_calls: max_calls.max(1) }
     }
 
@@ -59,14 +59,14 @@ impl UserTurns {
     ///
     /// # Errors
     /// [`KeystoreError::TooManyCalls`] if the user's queue is full.
-    pub async fn take(&self, user: &str) -> Result<Turn, KeystoreError> {
-        let (semaphore, place) = self.enter(user)?;
+    pub async fn acquire(&self, user: &str) -> Result<UserPermit, KeystoreError> {
+        let (semaphore, entry) = self.enter(user)?;
         // The semaphore is fair, and is never closed.
         let permit = semaphore.acquire_owned().await.map_err(|_| KeystoreError::Busy)?;
-        Ok(Turn { _permit: permit, _place: place })
+        Ok(UserPermit { _permit: permit, _entry: entry })
     }
 
-    fn enter(&self, user: &str) -> Result<(Arc<Semaphore>, Place), KeystoreError> {
+    fn enter(&self, user: &str) -> Result<(Arc<Semaphore>, QueueEntry), KeystoreError> {
         let mut queues = self.queues.lock();
         let queue = queues
             .entry(user.to_owned())
@@ -76,12 +76,12 @@ impl UserTurns {
             return Err(KeystoreError::TooManyCalls { name, max });
         }
         queue.calls += 1;
-        let place = Place { queues: Arc::clone(&self.queues), user: user.to_owned() };
-        Ok((Arc::clone(&queue.semaphore), place))
+        let entry = QueueEntry { queues: Arc::clone(&self.queues), user: user.to_owned() };
+        Ok((Arc::clone(&queue.semaphore), entry))
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueEntry {
     fn drop(&mut self) {
         let mut queues = self.queues.lock();
         if let Some(queue) = queues.get_mut(&self.user) {
@@ -101,35 +101,35 @@ mod tests {
 
     #[tokio::test]
     async fn calls_of_a_user_run_in_the_order_of_arrival() {
-        let turns = UserTurns::default();
-        let first = turns.take("alice").await.unwrap();
-        let mut second = Box::pin(turns.take("alice"));
-        let mut third = Box::pin(turns.take("alice"));
+        let user_queues = UserQueues::default();
+        let first = user_queues.acquire("alice").await.unwrap();
+        let mut second = Box::pin(user_queues.acquire("alice"));
+        let mut third = Box::pin(user_queues.acquire("alice"));
         assert!((&mut second).now_or_never().is_none());
         assert!((&mut third).now_or_never().is_none());
         // Another user does not wait.
-        assert!(turns.take("bob").now_or_never().unwrap().is_ok());
+        assert!(user_queues.acquire("bob").now_or_never().unwrap().is_ok());
         drop(first);
         assert!((&mut third).now_or_never().is_none(), "the second call comes first");
         let second = second.now_or_never().unwrap().unwrap();
         // A call whose client has left holds up nobody.
         drop(third);
         drop(second);
-        assert!(turns.take("alice").now_or_never().unwrap().is_ok());
-        assert!(turns.queues.lock().is_empty());
+        assert!(user_queues.acquire("alice").now_or_never().unwrap().is_ok());
+        assert!(user_queues.queues.lock().is_empty());
     }
 
     #[tokio::test]
     async fn a_full_queue_refuses() {
-        let turns = UserTurns::new(2);
-        let first = turns.take("alice").await.unwrap();
-        let mut second = Box::pin(turns.take("alice"));
+        let user_queues = UserQueues::new(2);
+        let first = user_queues.acquire("alice").await.unwrap();
+        let mut second = Box::pin(user_queues.acquire("alice"));
         assert!((&mut second).now_or_never().is_none());
-        let refused = turns.take("alice").await.unwrap_err().to_string();
+        let refused = user_queues.acquire("alice").await.unwrap_err().to_string();
         assert_eq!(refused, "too many calls of user \"alice\" are waiting: at most 2 at a time");
-        assert!(turns.take("bob").await.is_ok());
+        assert!(user_queues.acquire("bob").await.is_ok());
         drop(first);
         drop(second);
-        assert!(turns.take("alice").await.is_ok());
+        assert!(user_queues.acquire("alice").await.is_ok());
     }
 }
