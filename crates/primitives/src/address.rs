@@ -1,4 +1,4 @@
-//! Addresses as clients write them: `<chain>-<bech32>`. What the chain part names is for those who know chains.
+//! Addresses as clients write them: `<chain>-<bech32>`. Resolving the chain part is left to callers that know chains.
 
 use crate::bech32::{self, Bech32Error};
 use crate::ids::ShortId;
@@ -26,7 +26,7 @@ pub fn format(alias: &str, hrp: &str, address: &ShortId) -> String {
     text
 }
 
-/// Chain part, bech32 prefix and data of an address; none of them is looked at any closer.
+/// Chain part, bech32 prefix and data of an address; none of them is checked further.
 pub fn split(text: &str) -> Result<(String, String, Vec<u8>), AddressError> {
     let (alias, rest) = text.split_once(SEPARATOR).ok_or(AddressError::NoSeparator)?;
     let (hrp, data) = bech32::decode(rest)?;

@@ -1,7 +1,8 @@
 //! Bech32 as the reference's library reads and writes it.
 //!
-//! Own code because of the decoder's ways: it takes a bech32m checksum as well, tells both checksums that it
-//! expected (the second one behind a copy of the first), and pads an unfinished last byte instead of refusing it.
+//! Own code, because the library's decoder has peculiarities: it also accepts a bech32m checksum, its error names both
+//! expected checksums (the second one behind a copy of the first), and it pads an unfinished last byte instead of
+//! refusing it.
 
 use std::fmt;
 
@@ -103,7 +104,7 @@ pub fn decode(text: &str) -> Result<(String, Vec<u8>), Bech32Error> {
     Ok((hrp.to_owned(), regroup(data, 5, 8)))
 }
 
-/// Both kinds of faults are told in the order of the characters.
+/// Faults of both kinds are reported in the order of the characters.
 fn check_characters(bytes: &[u8]) -> Result<(), Bech32Error> {
     let (mut lower, mut upper) = (false, false);
     for byte in bytes {

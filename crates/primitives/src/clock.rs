@@ -31,7 +31,7 @@ impl std::fmt::Debug for dyn Clock {
     }
 }
 
-/// A clock that stands still until it is told. Clones share the time.
+/// A clock that stands still until a test sets it. Clones share the time.
 #[derive(Debug, Clone, Default)]
 pub struct ManualClock(Arc<Mutex<Manual>>);
 
@@ -39,7 +39,7 @@ pub struct ManualClock(Arc<Mutex<Manual>>);
 struct Manual {
     now_ms: u64,
     next_sleeper: u64,
-    /// By time and a number that tells sleepers of the same time apart.
+    /// By time, and a number that distinguishes sleepers of the same time.
     sleepers: BTreeMap<(u64, u64), Waker>,
 }
 
@@ -49,17 +49,17 @@ impl ManualClock {
         Self(Arc::new(Mutex::new(Manual { now_ms: unix_ms, ..Manual::default() })))
     }
 
-    /// Goes to `unix_ms`, also backwards, and wakes those whose time has come.
+    /// Sets the time to `unix_ms`, also backwards, and wakes the sleepers whose time has come.
     pub fn set(&self, unix_ms: u64) {
         self.change(|_| unix_ms);
     }
 
-    /// Goes on by `ms` milliseconds and wakes those whose time has come.
+    /// Advances by `ms` milliseconds and wakes the sleepers whose time has come.
     pub fn advance(&self, ms: u64) {
         self.change(|now| now.saturating_add(ms));
     }
 
-    /// How many sleepers wait for their time: lets a test wait until somebody sleeps before it moves time.
+    /// How many sleepers wait: lets a test wait for a sleeper before it advances the time.
     pub fn sleepers(&self) -> usize {
         self.0.lock().sleepers.len()
     }

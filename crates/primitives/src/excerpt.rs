@@ -1,4 +1,4 @@
-//! Texts of clients as errors repeat them: as they are, but no more than a part of long ones.
+//! Excerpts of clients' texts, for errors: short texts unchanged, the beginning of long ones.
 
 use std::borrow::Cow;
 

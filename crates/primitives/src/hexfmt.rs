@@ -65,7 +65,7 @@ pub fn decode_plain(text: &str) -> Result<Vec<u8>, HexError> {
     Ok(bytes)
 }
 
-/// A byte that is no digit is told before the odd length.
+/// A byte that is no digit is reported before an odd length.
 fn fault(digits: &[u8]) -> HexError {
     let bad = digits.iter().find(|digit| !digit.is_ascii_hexdigit());
     bad.map_or(HexError::OddLength, |byte| HexError::InvalidByte(*byte))

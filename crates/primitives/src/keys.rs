@@ -170,7 +170,7 @@ pub enum SignatureError {
     /// There is no such point, a number is out of range, or the recovery code is unknown.
     #[error("invalid signature")]
     Invalid,
-    /// Recovery codes 4 to 7, which say that the key was compressed.
+    /// Recovery codes 4 to 7, which stand for a compressed key.
     #[error("wasn't expecting a compressed key")]
     Compressed,
 }
@@ -183,7 +183,7 @@ impl Signature {
     /// Bytes of a signature.
     pub const LEN: usize = 65;
 
-    /// From any bytes: they are judged by [`Signature::recover`].
+    /// From any bytes: [`Signature::recover`] checks them.
     pub const fn new(bytes: [u8; Self::LEN]) -> Self {
         Self(bytes)
     }
@@ -209,7 +209,7 @@ impl Signature {
             return Err(SignatureError::Mutated);
         }
         let key = recover(rs, code, hash).ok_or(SignatureError::Invalid)?;
-        // Told only of a signature that is good otherwise.
+        // Reported only for a signature that is good otherwise.
         if code & 4 != 0 {
             return Err(SignatureError::Compressed);
         }

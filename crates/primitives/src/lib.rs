@@ -1,11 +1,11 @@
-//! The vocabulary that everything else is written in: identifiers, their text forms, the consensus codec,
-//! keys and signatures, hashes, amounts, time and locks.
+//! Basic types of all crates: identifiers, their text forms, the consensus codec, keys and signatures, hashes, amounts,
+//! time and locks.
 //!
 //! Encodings match the reference implementation to the byte, error texts included, since clients see them.
-//! Every decoder is total: any bytes give a value or an error, and no allocation follows a length that the
-//! input merely claims.
+//! Every decoder is total: any bytes give a value or an error, and no allocation depends on a length that the input
+//! merely claims.
 //!
-//! Nothing here knows a chain, a store or a network connection. Time and randomness come in as parameters.
+//! Nothing here depends on a chain, a store or a network connection. Time and randomness come in as parameters.
 //!
 //! Where to start: [`ids`] and [`codec`]; [`address`] over [`bech32`]; [`keys`]; [`sync`] is the only place
 //! that names a lock type.

@@ -1,4 +1,4 @@
-//! Randomness as a parameter. That of the system is read in the node alone; tests bring a seeded one.
+//! Randomness as a parameter. Only the node reads the system's randomness; tests use a seeded one.
 
 use std::sync::Arc;
 

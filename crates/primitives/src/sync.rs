@@ -1,7 +1,7 @@
 //! The locks of this workspace; clippy bans all others.
 //!
-//! A contended wait is told to a hook, so that a profile of them can be made. A lock that is free costs what
-//! the plain lock costs.
+//! A contended wait is reported to a hook, for profiles of lock contention. A lock that is free costs what the plain
+//! lock costs.
 
 #![expect(clippy::disallowed_types, reason = "this is the module that wraps them")]
 
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 pub use parking_lot::{Condvar, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
-/// Told the lock's name and how long a thread waited for it, by that thread, which has the lock by then: a hook
-/// takes no named lock itself.
+/// Called with the lock's name and how long the calling thread waited for it. The thread holds the lock by then, so a
+/// hook must not take a named lock itself.
 pub type ContentionHook = fn(&'static str, Duration);
 
 static HOOK: OnceLock<ContentionHook> = OnceLock::new();
@@ -42,7 +42,7 @@ impl<T> Mutex<T> {
         Self::new_named("", value)
     }
 
-    /// A lock whose waits are told under `name`.
+    /// A lock whose waits are reported under `name`.
     pub const fn new_named(name: &'static str, value: T) -> Self {
         Self { name, inner: parking_lot::Mutex::new(value) }
     }
@@ -83,7 +83,7 @@ impl<T> RwLock<T> {
         Self::new_named("", value)
     }
 
-    /// A lock whose waits are told under `name`.
+    /// A lock whose waits are reported under `name`.
     pub const fn new_named(name: &'static str, value: T) -> Self {
         Self { name, inner: parking_lot::RwLock::new(value) }
     }

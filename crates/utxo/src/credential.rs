@@ -26,13 +26,13 @@ pub struct Credential {
 pub enum CredentialSlot {
     /// A credential.
     Credential(Credential),
-    /// Something else, which makes the transaction invalid.
-    Foreign(Box<Foreign>),
+    /// Something else than a credential, which makes the transaction invalid.
+    NonCredential(Box<NonCredential>),
 }
 
 /// What may stand in a credential slot without being a credential.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Foreign {
+pub enum NonCredential {
     /// An input.
     Input(TransferInput),
     /// An output.
@@ -51,10 +51,10 @@ impl CredentialSlot {
     pub fn fx(&self) -> FxKind {
         match self {
             Self::Credential(credential) => credential.fx,
-            Self::Foreign(foreign) => match foreign.as_ref() {
-                Foreign::Input(_) => FxKind::Secp256k1,
-                Foreign::Output(output) => output.fx(),
-                Foreign::Operation(operation) => operation.fx(),
+            Self::NonCredential(foreign) => match foreign.as_ref() {
+                NonCredential::Input(_) => FxKind::Secp256k1,
+                NonCredential::Output(output) => output.fx(),
+                NonCredential::Operation(operation) => operation.fx(),
             },
         }
     }
@@ -63,7 +63,7 @@ impl CredentialSlot {
     pub const fn credential(&self) -> Option<&Credential> {
         match self {
             Self::Credential(credential) => Some(credential),
-            Self::Foreign(_) => None,
+            Self::NonCredential(_) => None,
         }
     }
 
@@ -71,15 +71,15 @@ impl CredentialSlot {
     pub fn verify(&self) -> Result<(), FxError> {
         match self {
             Self::Credential(_) => Ok(()),
-            Self::Foreign(foreign) => match foreign.as_ref() {
-                Foreign::Input(input) => input.verify(),
-                Foreign::Output(output) => output.verify(),
-                Foreign::Operation(operation) => operation.verify(),
+            Self::NonCredential(foreign) => match foreign.as_ref() {
+                NonCredential::Input(input) => input.verify(),
+                NonCredential::Output(output) => output.verify(),
+                NonCredential::Operation(operation) => operation.verify(),
             },
         }
     }
 
-    /// The signatures; none of what is no credential.
+    /// The signatures; none if the slot holds no credential.
     pub fn signatures(&self) -> &[Signature] {
         self.credential().map_or(&[], |credential| &credential.signatures)
     }
@@ -107,18 +107,18 @@ impl Encode for Credential {
     }
 }
 
-/// Type ID, then what the slot holds.
+/// Type ID, then the content of the slot.
 impl Encode for CredentialSlot {
     fn encode(&self, w: &mut Writer) {
         match self {
             Self::Credential(credential) => credential.encode(w),
-            Self::Foreign(foreign) => match foreign.as_ref() {
-                Foreign::Input(input) => {
+            Self::NonCredential(foreign) => match foreign.as_ref() {
+                NonCredential::Input(input) => {
                     w.type_id(type_id::SECP_TRANSFER_INPUT);
                     input.encode(w);
                 }
-                Foreign::Output(output) => output.encode(w),
-                Foreign::Operation(operation) => operation.encode(w),
+                NonCredential::Output(output) => output.encode(w),
+                NonCredential::Operation(operation) => operation.encode(w),
             },
         }
     }
@@ -131,22 +131,22 @@ impl Decode for CredentialSlot {
             type_id::SECP_CREDENTIAL => FxKind::Secp256k1,
             type_id::NFT_CREDENTIAL => FxKind::Nft,
             type_id::PROPERTY_CREDENTIAL => FxKind::Property,
-            _ => return Ok(Self::Foreign(Box::new(decode_foreign(type_id, r)?))),
+            _ => return Ok(Self::NonCredential(Box::new(decode_non_credential(type_id, r)?))),
         };
         let signatures = r.slice(|r| Ok(Signature::new(r.fixed()?)))?;
         Ok(Self::new(fx, signatures))
     }
 }
 
-fn decode_foreign(type_id: u32, r: &mut Reader<'_>) -> Result<Foreign, CodecError> {
+fn decode_non_credential(type_id: u32, r: &mut Reader<'_>) -> Result<NonCredential, CodecError> {
     if type_id == type_id::SECP_TRANSFER_INPUT {
-        return Ok(Foreign::Input(TransferInput::decode(r)?));
+        return Ok(NonCredential::Input(TransferInput::decode(r)?));
     }
     if let Some(output) = Output::decode_body(type_id, r)? {
-        return Ok(Foreign::Output(output));
+        return Ok(NonCredential::Output(output));
     }
     match FxOperation::decode_body(type_id, r)? {
-        Some(operation) => Ok(Foreign::Operation(operation)),
-        None => Err(type_id::misplaced(type_id, interface::VERIFIABLE)),
+        Some(operation) => Ok(NonCredential::Operation(operation)),
+        None => Err(type_id::wrong_type_id(type_id, interface::VERIFIABLE)),
     }
 }

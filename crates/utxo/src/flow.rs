@@ -1,10 +1,10 @@
-//! What a transaction takes of each asset, and what it gives.
+//! Checks that a transaction consumes as much of each asset as it produces.
 
 use std::collections::BTreeMap;
 
 use esker_primitives::ids::AssetId;
 
-/// Why what a transaction gives can't come from what it takes. Texts are the reference's.
+/// Why the amounts of a transaction do not balance. Texts are the reference's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FlowError {
     /// A sum of amounts of one asset exceeds 64 bits.
@@ -17,9 +17,9 @@ pub enum FlowError {
 
 /// Sums by asset.
 #[derive(Clone, Debug, Default)]
-pub struct Flow {
+pub struct FlowChecker {
     sums: BTreeMap<AssetId, Sums>,
-    /// Told only when everything was looked at, as in the reference.
+    /// Reported only after all amounts were added, as in the reference.
     overflow: bool,
 }
 
@@ -29,8 +29,8 @@ struct Sums {
     consumed: u64,
 }
 
-impl Flow {
-    /// Adds an amount that is given, or burned as the fee.
+impl FlowChecker {
+    /// Adds an amount that is produced, or burned as the fee.
     pub fn produce(&mut self, asset_id: AssetId, amount: u64) {
         let sums = self.sums.entry(asset_id).or_default();
         match sums.produced.checked_add(amount) {
@@ -39,7 +39,7 @@ impl Flow {
         }
     }
 
-    /// Adds an amount that is taken.
+    /// Adds an amount that is consumed.
     pub fn consume(&mut self, asset_id: AssetId, amount: u64) {
         let sums = self.sums.entry(asset_id).or_default();
         match sums.consumed.checked_add(amount) {
@@ -48,7 +48,7 @@ impl Flow {
         }
     }
 
-    /// Whether of each asset as much is taken as is given.
+    /// Verifies that of each asset as much is consumed as is produced.
     pub fn verify(&self) -> Result<(), FlowError> {
         if self.overflow {
             Err(FlowError::Overflow)

@@ -1,4 +1,4 @@
-//! Inputs: which outputs a transaction consumes, and whose signatures it presents.
+//! Inputs: the outputs that a transaction consumes, and the owners that sign for them.
 
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::ids::AssetId;
@@ -7,7 +7,7 @@ use crate::fx::FxError;
 use crate::type_id::{self, interface};
 use crate::utxo::UtxoId;
 
-/// What an input says about the amount output that it consumes.
+/// The amount and the signers of an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TransferInput {
     /// Must equal the consumed output's amount.
@@ -72,7 +72,7 @@ pub struct TransferableInput {
 }
 
 impl TransferableInput {
-    /// Whether a list has the order that the reference asks for: strictly ascending by UTXO.
+    /// Whether a list has the order that the reference requires: strictly ascending by UTXO.
     pub fn is_sorted_and_unique(inputs: &[Self]) -> bool {
         inputs.is_sorted_by(|a, b| a.utxo_id < b.utxo_id)
     }
@@ -93,7 +93,7 @@ impl Decode for TransferableInput {
         let asset_id = r.id()?;
         let type_id = r.type_id()?;
         if type_id != type_id::SECP_TRANSFER_INPUT {
-            return Err(type_id::misplaced(type_id, interface::TRANSFERABLE_IN));
+            return Err(type_id::wrong_type_id(type_id, interface::TRANSFERABLE_IN));
         }
         Ok(Self { utxo_id, asset_id, input: TransferInput::decode(r)? })
     }

@@ -1,4 +1,4 @@
-//! Keys that may spend, and which of them an output asks for.
+//! Keys that may spend, and which of them an output requires.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ impl Keychain {
         self.keys.get(address)
     }
 
-    /// Is there a key of this address?
+    /// Whether there is a key of this address.
     pub fn contains(&self, address: &ShortId) -> bool {
         self.keys.contains_key(address)
     }
@@ -56,13 +56,13 @@ impl Keychain {
         self.order.len()
     }
 
-    /// Are there no keys?
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// Who of the owners signs: as many as the threshold asks for, the first ones there are keys of. `None` where
-    /// the keys do not suffice, or not yet at `now_s` (Unix seconds).
+    /// The owners that sign: as many as the threshold requires, the first ones whose keys are here. `None` if the keys
+    /// do not suffice, or the output is locked at `now_s` (Unix seconds).
     pub fn signing_owners(&self, owners: &OutputOwners, now_s: u64) -> Option<SigningOwners> {
         if owners.locktime > now_s {
             return None;

@@ -1,5 +1,5 @@
-//! Unspent outputs and what moves them: outputs, inputs, credentials, operations, and the three feature
-//! extensions (secp256k1, nft, property) that say who may spend what.
+//! Unspent outputs and what consumes them: outputs, inputs, credentials, operations, and the rules of the three
+//! feature extensions (secp256k1, nft, property) about who may spend what.
 //!
 //! Everything here is consensus data: each type has one canonical byte form ([`Encode`], [`Decode`]) and
 //! its decode faults are those of the reference, Go type names included. Rules are plain functions of
@@ -32,9 +32,9 @@ mod owners;
 mod signed;
 mod utxo;
 
-pub use credential::{Credential, CredentialSlot, Foreign};
-pub use flow::{Flow, FlowError};
-pub use fx::{FxError, FxKind, Recover, Signers, Witness};
+pub use credential::{Credential, CredentialSlot, NonCredential};
+pub use flow::{FlowChecker, FlowError};
+pub use fx::{FxError, FxKind, SignerRecovery, Signers, Witness};
 pub use input::{TransferInput, TransferableInput};
 pub use keychain::{Keychain, SigningOwners};
 pub use operation::{
@@ -44,5 +44,5 @@ pub use output::{
     MAX_NFT_PAYLOAD, NftMintOutput, NftTransferOutput, Output, TransferOutput, TransferableOutput,
 };
 pub use owners::OutputOwners;
-pub use signed::{Producing, SignedTx, Unsigned};
+pub use signed::{ProducesUtxos, SignedTx, Unsigned};
 pub use utxo::{Utxo, UtxoId};

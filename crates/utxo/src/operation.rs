@@ -175,7 +175,7 @@ impl Decode for FxOperation {
     fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
         let type_id = r.type_id()?;
         Self::decode_body(type_id, r)?
-            .ok_or_else(|| type_id::misplaced(type_id, interface::FX_OPERATION))
+            .ok_or_else(|| type_id::wrong_type_id(type_id, interface::FX_OPERATION))
     }
 }
 

@@ -227,7 +227,8 @@ impl Encode for Output {
 impl Decode for Output {
     fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
         let type_id = r.type_id()?;
-        Self::decode_body(type_id, r)?.ok_or_else(|| type_id::misplaced(type_id, interface::STATE))
+        Self::decode_body(type_id, r)?
+            .ok_or_else(|| type_id::wrong_type_id(type_id, interface::STATE))
     }
 }
 
@@ -264,12 +265,12 @@ impl TransferableOutput {
         self.asset_id.cmp(&other.asset_id).then_with(|| self.output.cmp_encoded(&other.output))
     }
 
-    /// Whether a list has the order that the reference asks for (equal outputs are allowed).
+    /// Whether a list has the order that the reference requires (equal outputs are allowed).
     pub fn is_sorted(outputs: &[Self]) -> bool {
         outputs.is_sorted_by(|a, b| a.cmp_encoded(b) != Ordering::Greater)
     }
 
-    /// Brings a list into that order.
+    /// Sorts a list into that order.
     pub fn sort(outputs: &mut [Self]) {
         outputs.sort_by(Self::cmp_encoded);
     }
@@ -288,7 +289,7 @@ impl Decode for TransferableOutput {
         let asset_id = r.id()?;
         let type_id = r.type_id()?;
         if type_id != type_id::SECP_TRANSFER_OUTPUT {
-            return Err(type_id::misplaced(type_id, interface::TRANSFERABLE_OUT));
+            return Err(type_id::wrong_type_id(type_id, interface::TRANSFERABLE_OUT));
         }
         Ok(Self { asset_id, output: TransferOutput::decode(r)? })
     }

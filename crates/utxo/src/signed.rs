@@ -11,7 +11,7 @@ use esker_primitives::keys::{PrivateKey, PublicKey, Signature, SignatureError};
 
 use crate::{CredentialSlot, FxKind, Signers, Utxo, Witness};
 
-/// What is signed of a chain's transactions.
+/// An unsigned transaction of a chain.
 pub trait Unsigned: Encode + Decode + fmt::Debug {
     /// What stands in a credential slot.
     type Slot: Encode + Decode + fmt::Debug + From<CredentialSlot>;
@@ -20,8 +20,8 @@ pub trait Unsigned: Encode + Decode + fmt::Debug {
     fn shared(slot: &Self::Slot) -> Option<&CredentialSlot>;
 }
 
-/// What is signed of transactions that make UTXOs.
-pub trait Producing: Unsigned {
+/// An unsigned transaction that produces UTXOs.
+pub trait ProducesUtxos: Unsigned {
     /// UTXOs that join this chain's set once the transaction, named `id`, is accepted, in the order of their
     /// indices.
     fn produced_utxos(&self, id: TxId) -> impl Iterator<Item = Utxo>;
@@ -41,11 +41,11 @@ struct Inner<U: Unsigned> {
     unsigned_len: usize,
     id: TxId,
     signing_hash: OnceLock<[u8; 32]>,
-    /// Signers by slot and signature, each recovered when first asked for.
+    /// Signers by slot and signature, each recovered on the first request.
     signers: Box<[Box<[Cell]>]>,
 }
 
-/// Who made a signature, once that was asked for.
+/// The signer of a signature, recovered on the first request.
 type Cell = OnceLock<Result<Signer, SignatureError>>;
 
 #[derive(Clone, Copy)]
@@ -146,7 +146,7 @@ impl<U: Unsigned> SignedTx<U> {
         Ok(self.recovered(slot, index)?.key)
     }
 
-    /// Each signature is recovered once, however often and from however many threads it is asked for.
+    /// Each signature is recovered once, however often and from however many threads it is requested.
     fn recovered(&self, slot: usize, index: usize) -> Result<Signer, SignatureError> {
         let signatures = self.0.credentials.get(slot).map(signatures::<U>);
         let signature = signatures.and_then(|signatures| signatures.get(index));
@@ -161,12 +161,12 @@ impl<U: Unsigned> SignedTx<U> {
     }
 }
 
-/// A slot's signatures; none of what is no credential.
+/// A slot's signatures; none if it holds no credential.
 fn signatures<U: Unsigned>(slot: &U::Slot) -> &[Signature] {
     U::shared(slot).map_or(&[], CredentialSlot::signatures)
 }
 
-impl<U: Producing> SignedTx<U> {
+impl<U: ProducesUtxos> SignedTx<U> {
     /// UTXOs that join this chain's set, in the order of their indices.
     pub fn produced_utxos(&self) -> impl Iterator<Item = Utxo> {
         self.0.unsigned.produced_utxos(self.0.id)

@@ -90,9 +90,9 @@ pub mod interface {
 }
 
 /// The fault for a type ID that does not fit a slot: unknown, or known and of another family.
-pub fn misplaced(type_id: u32, interface: &'static str) -> CodecError {
+pub fn wrong_type_id(type_id: u32, interface: &'static str) -> CodecError {
     match go_type(type_id) {
-        Some(go_type) => CodecError::WrongFamily { go_type, interface },
+        Some(go_type) => CodecError::WrongInterface { go_type, interface },
         None => CodecError::UnknownTypeId(type_id),
     }
 }
@@ -102,7 +102,7 @@ pub fn go_type(type_id: u32) -> Option<&'static str> {
     usize::try_from(type_id).ok().and_then(|index| GO_TYPES.get(index)).copied()
 }
 
-/// The ID of a Go type: how a chain whose codec differs tells which ID a fault is about.
+/// The ID of a Go type. A chain with another codec uses it to map a decode fault to its own IDs.
 pub fn of_go_type(go_type: &str) -> Option<u32> {
     (0..).zip(GO_TYPES).find(|(_, name)| *name == go_type).map(|(type_id, _)| type_id)
 }

@@ -42,7 +42,7 @@ impl Block {
         let mut r = Reader::versioned(bytes, codec::MAX_SIZE)?;
         let type_id = r.type_id()?;
         if type_id != type_id::STANDARD_BLOCK {
-            return Err(type_id::misplaced(type_id, interface::BLOCK));
+            return Err(type_id::wrong_type_id(type_id, interface::BLOCK));
         }
         let block = Self {
             parent_id: r.id()?,

@@ -68,7 +68,7 @@ impl Decode for AtomicCredential {
                 *r = start;
                 CredentialSlot::decode(r).map(Self::Shared).map_err(type_id::translated)
             }
-            other => Err(type_id::misplaced(other, VERIFIABLE)),
+            other => Err(type_id::wrong_type_id(other, VERIFIABLE)),
         }
     }
 }

@@ -29,19 +29,19 @@ fn go_type(type_id: u32) -> Option<&'static str> {
 }
 
 /// The fault for a type ID that does not fit a slot of this codec.
-pub(super) fn misplaced(type_id: u32, interface: &'static str) -> CodecError {
+pub(super) fn wrong_type_id(type_id: u32, interface: &'static str) -> CodecError {
     match go_type(type_id) {
-        Some(go_type) => CodecError::WrongFamily { go_type, interface },
+        Some(go_type) => CodecError::WrongInterface { go_type, interface },
         None => CodecError::UnknownTypeId(type_id),
     }
 }
 
 /// A fault of decoding what both codecs share, in the terms of this one.
 pub(crate) fn translated(fault: CodecError) -> CodecError {
-    if let CodecError::WrongFamily { go_type, interface } = fault
+    if let CodecError::WrongInterface { go_type, interface } = fault
         && let Some(type_id) = shared::of_go_type(go_type)
     {
-        return misplaced(type_id, interface);
+        return wrong_type_id(type_id, interface);
     }
     fault
 }

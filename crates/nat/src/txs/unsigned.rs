@@ -150,7 +150,7 @@ impl Decode for UnsignedAtomicTx {
         match r.type_id()? {
             type_id::IMPORT => Ok(Self::Import(UnsignedImport::decode(r)?)),
             type_id::EXPORT => Ok(Self::Export(UnsignedExport::decode(r)?)),
-            other => Err(type_id::misplaced(other, type_id::UNSIGNED_TX)),
+            other => Err(type_id::wrong_type_id(other, type_id::UNSIGNED_TX)),
         }
     }
 }

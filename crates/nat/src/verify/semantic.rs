@@ -9,7 +9,7 @@ use esker_primitives::codec::{Decode, MAX_SIZE};
 use esker_shared_memory::SharedMemoryError;
 use esker_storage::{KvRead, StorageError};
 use esker_utxo::fx::secp256k1;
-use esker_utxo::{Flow, FxError, Utxo};
+use esker_utxo::{FlowChecker, FxError, Utxo};
 
 use super::{VerifyError, syntactic};
 use crate::txs::{
@@ -58,7 +58,7 @@ impl Place<'_> {
     /// Whether a transaction is valid here, but for what its accounts must have.
     pub fn verify(&self, tx: &AtomicTx) -> Result<(), CheckError> {
         syntactic::verify(tx.unsigned(), self.context, self.phase)?;
-        let mut flow = Flow::default();
+        let mut flow = FlowChecker::default();
         let fee = tx.fee(self.base_fee).map_err(VerifyError::from)?;
         flow.produce(self.context.native_asset_id, fee.0);
         match tx.unsigned() {
@@ -71,7 +71,7 @@ impl Place<'_> {
         &self,
         tx: &AtomicTx,
         unsigned: &UnsignedImport,
-        mut flow: Flow,
+        mut flow: FlowChecker,
     ) -> Result<(), CheckError> {
         for output in &unsigned.outputs {
             flow.produce(output.asset_id, output.amount);
@@ -141,7 +141,7 @@ impl Place<'_> {
 fn verify_export(
     tx: &AtomicTx,
     unsigned: &UnsignedExport,
-    mut flow: Flow,
+    mut flow: FlowChecker,
 ) -> Result<(), VerifyError> {
     for output in &unsigned.exported_outputs {
         flow.produce(output.asset_id, output.output.amount);

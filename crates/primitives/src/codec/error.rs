@@ -36,12 +36,12 @@ pub enum CodecError {
     /// A type id that nothing is registered under.
     #[error("couldn't unmarshal interface: unknown type ID {0}")]
     UnknownTypeId(u32),
-    /// A type id of something else than what belongs here.
+    /// The type id of a type that does not belong here.
     #[error("couldn't unmarshal interface: {go_type} does not implement interface {interface}")]
-    WrongFamily {
+    WrongInterface {
         /// The reference's name of the type behind the id, e.g. `*secp256k1fx.TransferInput`.
         go_type: &'static str,
-        /// The reference's name of what belongs here, e.g. `txs.UnsignedTx`.
+        /// The reference's name of the interface that belongs here, e.g. `txs.UnsignedTx`.
         interface: &'static str,
     },
     /// Bytes are left over.

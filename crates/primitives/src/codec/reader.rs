@@ -3,8 +3,8 @@
 use super::{CodecError, Decode, MAX_SLICE_LEN, VERSION};
 use crate::ids::{Id, ShortId};
 
-/// Most elements that room is made for before they are read, in bytes of the decoded type: a count is bounded
-/// by the bytes that are left, but an element in memory may be much larger than on the wire.
+/// Most memory that is allocated for elements before they are read, in bytes of the decoded type: the bytes left bound
+/// the count, but an element in memory may be much larger than on the wire.
 const MAX_PREALLOCATED: usize = 64 * 1024;
 
 /// A position in consensus bytes. After an error the position is of no meaning.
@@ -127,8 +127,8 @@ impl<'a> Reader<'a> {
 
     /// A slice: the number of elements and the elements, each read by `element`, which must read something.
     ///
-    /// Room is made for no more elements than there are bytes left; a claim above that ends in the element's
-    /// own error.
+    /// Memory is allocated for no more elements than there are bytes left; a larger claim ends in the element's own
+    /// error.
     pub fn slice<T>(
         &mut self,
         mut element: impl FnMut(&mut Self) -> Result<T, CodecError>,

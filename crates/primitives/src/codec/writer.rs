@@ -3,7 +3,7 @@
 use super::Encode;
 use crate::ids::{Id, ShortId};
 
-/// Consensus bytes in the making.
+/// Consensus bytes under construction.
 #[derive(Debug, Clone, Default)]
 pub struct Writer(Vec<u8>);
 

@@ -178,7 +178,7 @@ fn interface_faults() {
     );
     let (go_type, interface) = ("*secp256k1fx.TransferInput", "txs.UnsignedTx");
     check::<()>(
-        Err(CodecError::WrongFamily { go_type, interface }),
+        Err(CodecError::WrongInterface { go_type, interface }),
         expect![
             "couldn't unmarshal interface: *secp256k1fx.TransferInput does not implement interface txs.UnsignedTx"
         ],

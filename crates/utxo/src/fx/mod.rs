@@ -154,7 +154,7 @@ pub enum FxError {
     },
 }
 
-/// Finds out who made a transaction's signatures. A transaction answers from its cache.
+/// Finds the signers of a transaction. A transaction answers from its cache.
 pub trait Signers {
     /// Address that made signature `index` of the credential in slot `slot`.
     fn signer(&self, slot: usize, index: usize) -> Result<ShortId, SignatureError>;
@@ -162,14 +162,14 @@ pub trait Signers {
 
 /// Recovers the signers of one credential, each time it is asked.
 #[derive(Debug, Clone, Copy)]
-pub struct Recover<'a> {
+pub struct SignerRecovery<'a> {
     /// The signed hash.
     pub hash: &'a [u8; 32],
     /// The credential's signatures.
     pub signatures: &'a [Signature],
 }
 
-impl Signers for Recover<'_> {
+impl Signers for SignerRecovery<'_> {
     fn signer(&self, _slot: usize, index: usize) -> Result<ShortId, SignatureError> {
         let signature = self.signatures.get(index).ok_or(SignatureError::Invalid)?;
         Ok(signature.recover(self.hash)?.address())
@@ -206,7 +206,7 @@ impl<'a> Witness<'a> {
     }
 }
 
-/// Whether the witness carries the signatures that `owners` ask for; `now_s` in Unix seconds.
+/// Verifies that the witness carries the signatures that `owners` require; `now_s` in Unix seconds.
 ///
 /// The order of the checks is the reference's (docs/protocol/x-chain-rules.md, "Credential rules").
 pub fn verify_credentials(

@@ -1,6 +1,6 @@
 //! Operations and credentials.
 
-use crate::{CredentialSlot, Foreign, FxOperation, UtxoId};
+use crate::{CredentialSlot, FxOperation, NonCredential, UtxoId};
 use esker_primitives::keys::Signature;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -65,10 +65,14 @@ impl Render for CredentialSlot {
             Self::Credential(credential) => map
                 .serialize_entry("credential", &Signatures { signatures: &credential.signatures }),
             // In no valid transaction; shown all the same, for a transaction may be shown before that is known.
-            Self::Foreign(foreign) => match foreign.as_ref() {
-                Foreign::Input(input) => map.serialize_entry("credential", &format.json(input)),
-                Foreign::Output(output) => map.serialize_entry("credential", &format.json(output)),
-                Foreign::Operation(op) => map.serialize_entry("credential", &format.json(op)),
+            Self::NonCredential(foreign) => match foreign.as_ref() {
+                NonCredential::Input(input) => {
+                    map.serialize_entry("credential", &format.json(input))
+                }
+                NonCredential::Output(output) => {
+                    map.serialize_entry("credential", &format.json(output))
+                }
+                NonCredential::Operation(op) => map.serialize_entry("credential", &format.json(op)),
             },
         }?;
         map.end()

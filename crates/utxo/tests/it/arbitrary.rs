@@ -3,8 +3,8 @@
 use esker_primitives::ids::{Id, ShortId};
 use esker_primitives::keys::Signature;
 use esker_utxo::{
-    CredentialSlot, Foreign, FxKind, FxOperation, NftMintOperation, NftMintOutput,
-    NftTransferOperation, NftTransferOutput, Output, OutputOwners, PropertyMintOperation,
+    CredentialSlot, FxKind, FxOperation, NftMintOperation, NftMintOutput, NftTransferOperation,
+    NftTransferOutput, NonCredential, Output, OutputOwners, PropertyMintOperation,
     SecpMintOperation, TransferInput, TransferOutput, TransferableInput, TransferableOutput, Utxo,
     UtxoId,
 };
@@ -140,9 +140,9 @@ pub(crate) fn credential() -> BoxedStrategy<CredentialSlot> {
         CredentialSlot::new(FxKind::from_index(fx).unwrap(), signatures)
     });
     let foreign = prop_oneof![
-        transfer_input().prop_map(Foreign::Input),
-        output().prop_map(Foreign::Output),
-        operation().prop_map(Foreign::Operation),
+        transfer_input().prop_map(NonCredential::Input),
+        output().prop_map(NonCredential::Output),
+        operation().prop_map(NonCredential::Operation),
     ];
-    prop_oneof![3 => real, 1 => foreign.prop_map(|foreign| CredentialSlot::Foreign(Box::new(foreign)))].boxed()
+    prop_oneof![3 => real, 1 => foreign.prop_map(|foreign| CredentialSlot::NonCredential(Box::new(foreign)))].boxed()
 }

@@ -6,9 +6,10 @@ use esker_primitives::ids::ShortId;
 use esker_primitives::keys::{PrivateKey, Signature, SignatureError};
 use esker_utxo::fx::{nft, property, secp256k1};
 use esker_utxo::{
-    CredentialSlot, Foreign, FxError, FxKind, FxOperation, NftMintOperation, NftMintOutput,
-    NftTransferOperation, NftTransferOutput, Output, OutputOwners, PropertyMintOperation, Recover,
-    SecpMintOperation, Signers, TransferInput, TransferOutput, Witness,
+    CredentialSlot, FxError, FxKind, FxOperation, NftMintOperation, NftMintOutput,
+    NftTransferOperation, NftTransferOutput, NonCredential, Output, OutputOwners,
+    PropertyMintOperation, SecpMintOperation, SignerRecovery, Signers, TransferInput,
+    TransferOutput, Witness,
 };
 
 const NOW_S: u64 = 1_000;
@@ -45,7 +46,7 @@ fn with_witness(
     slot: &CredentialSlot,
     f: impl FnOnce(Witness<'_>) -> Result<(), FxError>,
 ) -> String {
-    let signers = Recover { hash: &HASH, signatures: slot.signatures() };
+    let signers = SignerRecovery { hash: &HASH, signatures: slot.signatures() };
     text(f(Witness { credential: slot, slot: 0, signers: &signers }))
 }
 
@@ -89,7 +90,8 @@ fn transfers() {
 fn transfers_of_wrong_kinds() {
     let wrong_credential = "wrong credential type";
     transfer(owners(1), &[0], &slot(FxKind::Nft, &[0]), wrong_credential);
-    let foreign = CredentialSlot::Foreign(Box::new(Foreign::Input(TransferInput::default())));
+    let foreign =
+        CredentialSlot::NonCredential(Box::new(NonCredential::Input(TransferInput::default())));
     transfer(owners(1), &[0], &foreign, wrong_credential);
     let good = slot(FxKind::Secp256k1, &[0]);
     let input = TransferInput { amount: 5, sig_indices: vec![0] };

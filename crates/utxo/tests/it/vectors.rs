@@ -5,7 +5,9 @@ use esker_primitives::hash::sha256;
 use esker_primitives::ids::ShortId;
 use esker_primitives::keys::Signature;
 use esker_primitives::{address, hexfmt};
-use esker_utxo::{CredentialSlot, FxKind, Output, Recover, Signers, TransferInput, Utxo, UtxoId};
+use esker_utxo::{
+    CredentialSlot, FxKind, Output, SignerRecovery, Signers, TransferInput, Utxo, UtxoId,
+};
 use serde_json::Value;
 
 /// The vectors whose name starts so; at least one.
@@ -56,7 +58,7 @@ fn signers_are_recovered() {
     for (input, expected) in vectors("recover-fx") {
         let hash = sha256(&hex::decode(text(&input["unsignedBytes"])).unwrap());
         let signatures = [signature(&input["signature"])];
-        let signers = Recover { hash: &hash, signatures: &signatures };
+        let signers = SignerRecovery { hash: &hash, signatures: &signatures };
         let expected = hex::decode(text(&expected["addressHex"])).unwrap();
         assert_eq!(signers.signer(0, 0).unwrap(), ShortId::from_slice(&expected).unwrap());
         assert!(signers.signer(0, 1).is_err());

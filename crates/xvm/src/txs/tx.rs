@@ -1,7 +1,7 @@
 //! The signed transaction.
 
 use esker_primitives::ids::TxId;
-use esker_utxo::{CredentialSlot, Output, Producing, SignedTx, Unsigned, Utxo, UtxoId};
+use esker_utxo::{CredentialSlot, Output, ProducesUtxos, SignedTx, Unsigned, Utxo, UtxoId};
 
 use super::UnsignedTx;
 
@@ -16,7 +16,7 @@ impl Unsigned for UnsignedTx {
     }
 }
 
-impl Producing for UnsignedTx {
+impl ProducesUtxos for UnsignedTx {
     fn produced_utxos(&self, id: TxId) -> impl Iterator<Item = Utxo> {
         (0..).zip(self.produced()).map(move |(output_index, (asset_id, output))| Utxo {
             utxo_id: UtxoId { tx_id: id, output_index },

@@ -133,7 +133,7 @@ impl Decode for UnsignedTx {
             type_id::OPERATION_TX => Ok(Self::Operation(OperationTx::decode(r)?)),
             type_id::IMPORT_TX => Ok(Self::Import(ImportTx::decode(r)?)),
             type_id::EXPORT_TX => Ok(Self::Export(ExportTx::decode(r)?)),
-            other => Err(type_id::misplaced(other, interface::UNSIGNED_TX)),
+            other => Err(type_id::wrong_type_id(other, interface::UNSIGNED_TX)),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use esker_primitives::ids::{AssetId, ChainId};
-use esker_utxo::{Flow, Output, TransferableInput, TransferableOutput, UtxoId};
+use esker_utxo::{FlowChecker, Output, TransferableInput, TransferableOutput, UtxoId};
 
 use super::VerifyError;
 use crate::txs::{BaseTx, CreateAssetTx, InitialState, MAX_MEMO_LEN, Operation, Tx, UnsignedTx};
@@ -128,7 +128,7 @@ fn verify_flow(unsigned: &UnsignedTx, params: &Params) -> Result<(), VerifyError
         | UnsignedTx::Import(_)
         | UnsignedTx::Export(_) => params.tx_fee,
     };
-    let mut flow = Flow::default();
+    let mut flow = FlowChecker::default();
     flow.produce(params.fee_asset_id, fee);
     add_outputs(&mut flow, &unsigned.base().outputs)?;
     add_outputs(&mut flow, unsigned.exported_outputs())?;
@@ -137,7 +137,7 @@ fn verify_flow(unsigned: &UnsignedTx, params: &Params) -> Result<(), VerifyError
     Ok(flow.verify()?)
 }
 
-fn add_outputs(flow: &mut Flow, outputs: &[TransferableOutput]) -> Result<(), VerifyError> {
+fn add_outputs(flow: &mut FlowChecker, outputs: &[TransferableOutput]) -> Result<(), VerifyError> {
     for out in outputs {
         verify_asset(&out.asset_id)?;
         out.output.verify()?;
@@ -146,7 +146,7 @@ fn add_outputs(flow: &mut Flow, outputs: &[TransferableOutput]) -> Result<(), Ve
     if TransferableOutput::is_sorted(outputs) { Ok(()) } else { Err(VerifyError::OutputsNotSorted) }
 }
 
-fn add_inputs(flow: &mut Flow, inputs: &[TransferableInput]) -> Result<(), VerifyError> {
+fn add_inputs(flow: &mut FlowChecker, inputs: &[TransferableInput]) -> Result<(), VerifyError> {
     for input in inputs {
         verify_asset(&input.asset_id)?;
         input.input.verify()?;

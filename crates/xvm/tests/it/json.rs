@@ -3,8 +3,8 @@
 use esker_primitives::ids::ShortId;
 use esker_primitives::keys::Signature;
 use esker_utxo::{
-    CredentialSlot, Foreign, FxKind, FxOperation, NftMintOutput, NftTransferOperation,
-    NftTransferOutput, Output, OutputOwners, TransferInput,
+    CredentialSlot, FxKind, FxOperation, NftMintOutput, NftTransferOperation, NftTransferOutput,
+    NonCredential, Output, OutputOwners, TransferInput,
 };
 use esker_xvm::json::go_text;
 use esker_xvm::txs::InitialState;
@@ -54,7 +54,7 @@ fn credential_slots() {
         ]],
     );
     check(
-        &CredentialSlot::Foreign(Box::new(Foreign::Input(TransferInput::default()))),
+        &CredentialSlot::NonCredential(Box::new(NonCredential::Input(TransferInput::default()))),
         expect![[
             r#"{"fxID":"spdxUxVJQbX85MGxMHbKw1sHxMnSqJ3QBzDyDYEP3h6TLuxqQ","credential":{"amount":0,"signatureIndices":[]}}"#
         ]],

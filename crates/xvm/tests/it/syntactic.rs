@@ -2,8 +2,8 @@
 
 use esker_primitives::ids::{Id, ShortId};
 use esker_utxo::{
-    CredentialSlot, Foreign, FxKind, FxOperation, NftMintOperation, NftMintOutput,
-    NftTransferOutput, Output, OutputOwners, SecpMintOperation, TransferInput, TransferOutput,
+    CredentialSlot, FxKind, FxOperation, NftMintOperation, NftMintOutput, NftTransferOutput,
+    NonCredential, Output, OutputOwners, SecpMintOperation, TransferInput, TransferOutput,
     TransferableInput, TransferableOutput, UtxoId,
 };
 use esker_xvm::txs::{
@@ -143,10 +143,11 @@ fn credentials() {
     assert_eq!(text_of(&tx(vec![])), "wrong number of credentials: 0 != 1");
     assert_eq!(text_of(&tx(vec![slot.clone(), slot])), "wrong number of credentials: 2 != 1");
     // What stands in a credential's place is looked at by itself, and first.
-    let empty = CredentialSlot::Foreign(Box::new(Foreign::Input(TransferInput::default())));
+    let empty =
+        CredentialSlot::NonCredential(Box::new(NonCredential::Input(TransferInput::default())));
     assert_eq!(text_of(&tx(vec![empty.clone(), empty])), "input has no value");
     let input = TransferInput { amount: 1, sig_indices: vec![] };
-    let fine = CredentialSlot::Foreign(Box::new(Foreign::Input(input)));
+    let fine = CredentialSlot::NonCredential(Box::new(NonCredential::Input(input)));
     assert_eq!(text_of(&tx(vec![fine])), "ok");
 }
 

@@ -52,7 +52,7 @@ proptest! {
             failing.crash_at_nth_write(nth, point);
             let accepted = work_until_it_dies(&mut world).await;
             assert_eq!(accepted.len() as u64, nth - 1);
-            failing.revive();
+            failing.clear_failures();
 
             let mut world = World::with(Setup { kv: disk, ..Setup::default() });
             for id in &accepted {
