@@ -166,7 +166,7 @@ fn is_stale(error: &std::io::Error) -> bool {
     )
 }
 
-/// Reads one reply; the flag tells whether the connection can carry another request.
+/// Reads one reply; the flag is true if the connection can carry another request.
 fn read_reply(from: &mut impl BufRead, head_only: bool) -> Result<(HttpReply, bool), HttpError> {
     loop {
         let line = read_line(from)?;

@@ -1,4 +1,4 @@
-//! An engine with a gate, so that tests can look at what is undecided.
+//! An engine that holds bundles behind a gate, so that tests can inspect the undecided state.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::next::next_bundle;
 
 /// Proposes like [`Solo`](crate::Solo), but holds each bundle until its [`Gate`] lets it through.
 #[derive(Debug)]
-pub struct Holding {
+pub struct GatedSolo {
     passes: Arc<Semaphore>,
     held: watch::Sender<u64>,
 }
@@ -22,7 +22,7 @@ pub struct Gate {
     held: watch::Receiver<u64>,
 }
 
-impl Holding {
+impl GatedSolo {
     /// The engine and its gate, which is closed.
     pub fn new() -> (Self, Gate) {
         let passes = Arc::new(Semaphore::new(0));
@@ -38,14 +38,14 @@ impl Gate {
     }
 
     /// Resolves when the bundle of this height is being held.
-    pub async fn wait_for_held(&mut self, height: u64) {
-        // An error means that the engine ended; whoever waits sees that elsewhere.
+    pub async fn wait_until_held(&mut self, height: u64) {
+        // An error means that the engine ended; the test notices that elsewhere.
         let _ended = self.held.wait_for(|held| *held >= height).await;
     }
 }
 
 #[async_trait]
-impl Engine for Holding {
+impl Engine for GatedSolo {
     async fn run(
         self: Arc<Self>,
         machine: Arc<dyn ChainMachine>,

@@ -1,6 +1,6 @@
 //! Engines that order bundles of blocks by driving [`esker_chain::ChainMachine`].
 //!
-//! [`Solo`] is a network of one validator: what it proposes is final at once. [`Holding`] is the same with
+//! [`Solo`] is a network of one validator: what it proposes is final at once. [`GatedSolo`] is the same with
 //! a gate before finality, for tests that look at what is undecided. Engines know nothing of
 //! transactions, and nothing here is a consensus protocol.
 
@@ -8,5 +8,5 @@ mod holding;
 mod next;
 mod solo;
 
-pub use holding::{Gate, Holding};
+pub use holding::{Gate, GatedSolo};
 pub use solo::Solo;

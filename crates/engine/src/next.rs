@@ -2,7 +2,7 @@
 
 use esker_chain::{Bundle, ChainMachine, EngineError, ProposeCtx, Shutdown};
 
-/// Proposes on the last final bundle, waiting for work as long as it takes. `None`: told to stop.
+/// Proposes on the last final bundle, waiting for work as long as it takes. `None` after a stop request.
 pub(crate) async fn next_bundle(
     machine: &dyn ChainMachine,
     stop: &mut Shutdown,

@@ -81,8 +81,8 @@ impl<'a> Document<'a> {
 
     /// As [`Document::first`]; if the value is an object, its members' names and values as well.
     ///
-    /// Both are told as they are written, in order, duplicates included; names with their quotes.
-    /// If there is an error after some members they have been told nevertheless.
+    /// `on_member` gets both as they are written, in order, duplicates included; names with their quotes.
+    /// It has been called for the members before an error.
     pub fn first_with_members(
         bytes: &'a [u8],
         mut on_member: impl FnMut(Name<'a>, Self),

@@ -1,7 +1,6 @@
 //! JSON as Go's `encoding/json` reads and writes it.
 //!
-//! Clients compare the reference's texts and bytes, so both directions follow Go where serde_json
-//! has its own ways:
+//! Clients compare the reference's texts and bytes, so both directions follow Go where serde_json differs:
 //!
 //! - **Syntax**: the first value of the bytes is read, errors have Go's texts ([`SyntaxError`]),
 //!   nesting ends at [`MAX_NESTING`]. Invalid UTF-8 and lone surrogates in strings become U+FFFD.

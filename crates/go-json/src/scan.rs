@@ -1,5 +1,5 @@
-//! The scanner: finds the end of the first JSON value of some bytes, or says what is wrong with
-//! it in the words of Go's `encoding/json`.
+//! The scanner: finds the end of the first JSON value of some bytes, or returns the error of Go's
+//! `encoding/json`.
 
 use std::{fmt, ops::Range};
 
@@ -23,7 +23,7 @@ pub enum SyntaxError {
     Invalid {
         /// The byte.
         byte: u8,
-        /// Where it stands, in Go's words.
+        /// Its context, in Go's words.
         context: &'static str,
         /// Bytes read up to and including it.
         offset: usize,
@@ -48,8 +48,8 @@ impl std::error::Error for SyntaxError {}
 /// Finds the first value of `bytes`: its place without white space around it. What follows the
 /// value is not looked at.
 ///
-/// While at it, tells each member of an outermost object to `on_member`, in order: the place of its
-/// name with the quotes, and the place of its value.
+/// Calls `on_member` for each member of an outermost object, in order, with the range of its name with the
+/// quotes and the range of its value.
 pub(super) fn first_value(
     bytes: &[u8],
     mut on_member: impl FnMut(Range<usize>, Range<usize>),

@@ -8,19 +8,19 @@ use esker_storage::Draft;
 use crate::tables::{BY_TRAIT, ELEMENTS, SCOPE, Slot, Space};
 use crate::{SharedMemoryError, SharedMemoryResult};
 
-/// What a chain leaves for a peer.
+/// A value that a chain leaves for a peer chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Element {
     /// Name within the space; for a UTXO its input ID.
     pub key: Vec<u8>,
     /// For a UTXO its bytes with the codec's version.
     pub value: Vec<u8>,
-    /// What it can be found by; for a UTXO the addresses of its owners. In any order.
+    /// Traits that it is listed under; for a UTXO the addresses of its owners. In any order.
     pub traits: Vec<Vec<u8>>,
 }
 
 impl Element {
-    /// What an export leaves: found under its ID, and listed for each of its owners.
+    /// The element of an exported UTXO: found under its ID, and listed for each of its owners.
     pub fn for_owners(id: &Id, value: Vec<u8>, owners: &[ShortId]) -> Self {
         Self {
             key: id.as_bytes().to_vec(),
@@ -30,25 +30,25 @@ impl Element {
     }
 }
 
-/// What one block does in shared memory with one peer chain.
+/// The changes of one block to shared memory with one peer chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
     /// Elements for the peer.
     pub puts: Vec<Element>,
-    /// Keys of elements that the peer left.
+    /// Keys of elements that the peer put and this chain consumes.
     pub removes: Vec<Vec<u8>>,
 }
 
 impl Requests {
-    /// Adds what a later transaction of the same block does with the same peer.
+    /// Adds the changes of a later transaction of the same block with the same peer.
     pub fn merge(&mut self, later: Self) {
         self.puts.extend(later.puts);
         self.removes.extend(later.removes);
     }
 }
 
-/// Does what the block of `this` chain asks for, by peer: first the removals, then the puts. On an error the draft
-/// is as it was.
+/// Applies the changes of a block of `this` chain, by peer: first the removals, then the puts. After an error the
+/// draft is unchanged.
 ///
 /// - A put of a key that is there is an error; of a key whose removal came before it, it ends that removal's note.
 /// - A removal of a key that is not there is noted; of a key whose removal is already noted, it is an error.

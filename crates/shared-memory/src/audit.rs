@@ -1,4 +1,4 @@
-//! Looking at all that is there.
+//! Checks all elements.
 
 use std::ops::ControlFlow;
 
@@ -8,8 +8,8 @@ use esker_storage::{KvRead, StorageResult};
 
 use crate::tables::{BY_TRAIT, ELEMENTS, SCOPE, Slot};
 
-/// Compares what is stored with what follows from the blocks of all chains. What was removed and never put is told
-/// as well: with all blocks at hand, each removal has its put.
+/// Compares what is stored with what follows from the blocks of all chains. Also reports a removal without a put: with
+/// the blocks of all chains, each removal has its put.
 pub fn compare(
     stored: &dyn KvRead,
     expected: &dyn KvRead,

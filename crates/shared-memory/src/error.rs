@@ -1,4 +1,4 @@
-//! What can be refused. Texts are the reference's, since some reach clients.
+//! Errors of shared memory. Texts are the reference's, since some reach clients.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub type SharedMemoryResult<T> = Result<T, SharedMemoryError>;
 /// Why an operation was refused.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SharedMemoryError {
-    /// A key that was asked for has no element: never put, or removed.
+    /// A requested key has no element: never put, or removed.
     #[error("not found")]
     NotFound,
     /// The source chain put a key that is still there.

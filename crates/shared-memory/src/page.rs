@@ -16,7 +16,7 @@ pub struct PageStart {
     pub utxo_id: Id,
 }
 
-/// What a page came to.
+/// Where a page ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageEnd {
     /// UTXOs visited.

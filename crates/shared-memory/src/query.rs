@@ -1,4 +1,4 @@
-//! What the destination chain can see.
+//! Reads of the destination chain.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

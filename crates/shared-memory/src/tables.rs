@@ -19,7 +19,7 @@ pub(crate) const ELEMENTS: Table<ElementKey, Slot> = Table::new(0x20, "shared_el
 /// Keys of elements by space and trait: space | length of the trait (1 byte) | trait | key.
 pub(crate) const BY_TRAIT: Table<[u8], ()> = Table::new(0x21, "shared_traits");
 
-/// What one chain left for another.
+/// The elements that one chain left for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Space {
     /// Who may read and remove.

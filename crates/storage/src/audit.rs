@@ -1,4 +1,4 @@
-//! Looking at what is stored: rows that are compared with those that should be there.
+//! Compares stored rows with the rows that should be there.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
@@ -11,7 +11,7 @@ const CHUNK: usize = 256;
 /// Bytes of a value that a finding shows.
 const SHOWN: usize = 40;
 
-/// Something stored that is not as it should be.
+/// A difference between what is stored and what should be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Where: the chain, the table or part, the key.
@@ -45,20 +45,20 @@ pub enum AuditError {
     /// The store can't be read, or what is derived can't be kept.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// Somebody asked to stop.
+    /// A stop was requested.
     #[error("stopped")]
     Stopped,
 }
 
-/// Where an audit tells what it finds and how far it is.
+/// Receives the findings and the progress of an audit.
 pub trait AuditLog {
-    /// Something is wrong.
+    /// Reports a finding.
     fn finding(&mut self, finding: Finding);
 
-    /// So many parts of the work are done; of how many, where that is known.
+    /// Reports how many parts of the work are done, and of how many if that is known.
     ///
     /// # Errors
-    /// [`AuditError::Stopped`] when the audit shall end.
+    /// [`AuditError::Stopped`] to end the audit.
     fn progress(&mut self, what: &str, done: u64, of: Option<u64>) -> Result<(), AuditError>;
 }
 
@@ -226,8 +226,8 @@ mod tests {
             stored.extend(added.iter().map(|key| (*key, 3)));
             let mut places: Vec<u16> = removed.union(&changed).chain(&added).copied().collect();
             places.sort_unstable();
-            let told: Vec<String> = compare(&stored, &expected).into_iter().map(|f| f.place).collect();
-            prop_assert_eq!(told, places.iter().map(|key| format!("row {key}")).collect::<Vec<_>>());
+            let found: Vec<String> = compare(&stored, &expected).into_iter().map(|f| f.place).collect();
+            prop_assert_eq!(found, places.iter().map(|key| format!("row {key}")).collect::<Vec<_>>());
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Looks at a database file before LMDB maps it: LMDB trusts what it maps, and a page that is missing at the end of
-//! the file would kill the process.
+//! Checks a database file before LMDB maps it. LMDB trusts what it maps: a page that is missing at the end of the
+//! file would kill the process.
 //!
 //! The layout is that of LMDB's data version 1 on 64-bit machines, in the machine's byte order: two meta pages, of
 //! which the later transaction's counts, each with the roots of two trees (free pages, entries).
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::folder::cannot;
+use crate::folder::action_error;
 use crate::{StorageError, StorageResult};
 
 const _: () =
@@ -24,7 +24,7 @@ const NODE_HEADER: usize = 8;
 const META_LEN: usize = 152;
 const MIN_PAGE: usize = 512;
 const MAX_PAGE: usize = 64 << 10;
-/// LMDB's cursors are not deeper.
+/// Depth limit of LMDB's cursors.
 const MAX_DEPTH: u16 = 32;
 const NO_PAGE: u64 = u64::MAX;
 
@@ -35,20 +35,20 @@ const META: u16 = 0x08;
 /// Node flag: the data is the number of an overflow page.
 const BIG_DATA: u16 = 0x01;
 
-/// How much of a file to look at.
+/// How much of a file to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thoroughness {
-    /// The meta pages, the roots and the length; every page only if the file is shorter than its meta page tells
-    /// (which happens in good files too, when the last pages are free).
+    /// The meta pages, the roots and the length; every page only if the file is shorter than its meta page records.
+    /// Good files can be shorter too, when their last pages are free.
     Quick,
     /// Every page that is reachable.
     Full,
 }
 
-/// Refuses a file that LMDB cannot be trusted with.
+/// Refuses a file that could crash LMDB.
 pub(crate) fn check_file(path: &Path, thoroughness: Thoroughness) -> StorageResult<()> {
-    let file = File::open(path).map_err(|error| cannot("open", path, error))?;
-    let len = file.metadata().map_err(|error| cannot("read", path, error))?.len();
+    let file = File::open(path).map_err(|error| action_error("open", path, error))?;
+    let len = file.metadata().map_err(|error| action_error("read", path, error))?.len();
     let mut checker = Checker { file, path, len, meta: Meta::default(), seen: 0 };
     checker.meta = checker.latest_meta()?;
     let meta = checker.meta;
@@ -217,7 +217,7 @@ impl Checker<'_> {
         self.page_head(number, self.meta.page_size)
     }
 
-    /// The first `len` bytes of a page, which knows its number.
+    /// The first `len` bytes of a page, after checking the page number in its header.
     fn page_head(&self, number: u64, len: usize) -> StorageResult<Vec<u8>> {
         if !self.has_page(number) {
             return Err(self.damaged(&format!("page {number} is missing")));
@@ -241,7 +241,7 @@ impl Checker<'_> {
         }
         self.file
             .read_exact_at(&mut bytes, offset)
-            .map_err(|error| cannot("read", self.path, error))?;
+            .map_err(|error| action_error("read", self.path, error))?;
         Ok(bytes)
     }
 

@@ -24,7 +24,7 @@ pub enum StorageError {
     Locked {
         /// The data folder.
         path: PathBuf,
-        /// Process that holds it, where its lock file told.
+        /// Process that holds it, if its lock file names one.
         pid: Option<u32>,
     },
     /// The data folder was written by a later release.
@@ -49,10 +49,10 @@ pub enum StorageError {
     OtherNetwork {
         /// Network and genesis of the folder, as text.
         found: String,
-        /// Network and genesis that were asked for, as text.
+        /// Network and genesis of this start, as text.
         wanted: String,
     },
-    /// A key that no store takes (empty, or longer than [`crate::MAX_KEY_LEN`]).
+    /// An invalid key: empty, or longer than [`crate::MAX_KEY_LEN`].
     #[error("key of {len} bytes: keys have 1 to {max} bytes", max = crate::MAX_KEY_LEN)]
     KeyLength {
         /// Length of the refused key.
@@ -75,7 +75,7 @@ pub enum StorageError {
         path: PathBuf,
         /// Free bytes.
         available: u64,
-        /// Bytes that no write may take.
+        /// Bytes that are kept free.
         reserve: u64,
     },
     /// The store takes no writes for now.
@@ -104,13 +104,13 @@ pub enum StorageError {
     /// Any other refusal of the database.
     #[error("database: {0}")]
     Backend(String),
-    /// A failure that a test asked for ([`crate::FailingStore`]).
+    /// A failure injected by a test ([`crate::FailingStore`]).
     #[error("injected failure")]
     Injected,
 }
 
 impl StorageError {
-    /// The system's error with what was being done.
+    /// The system's error with the action that failed.
     pub fn io(action: impl Into<String>, error: io::Error) -> Self {
         Self::Io { action: action.into(), error: Arc::new(error) }
     }

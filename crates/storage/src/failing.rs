@@ -1,4 +1,4 @@
-//! A store that breaks on demand, for crash tests.
+//! A store that fails on demand, for crash tests.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::{KvRead, KvStore, StorageError, StorageResult, WriteSet};
 pub enum FailPoint {
     /// Nothing of it is in the store.
     Before,
-    /// All of it is in the store: what a process finds that died before it learnt of its commit.
+    /// All of it is in the store, as if the process had died before the commit returned.
     After,
 }
 
-/// Passes everything on to another store, but for the failures that were asked for.
+/// Forwards everything to another store, except for injected failures.
 #[derive(Debug)]
 pub struct FailingStore {
     inner: Arc<dyn KvStore>,
@@ -82,7 +82,7 @@ impl KvRead for FailingReader {
 }
 
 impl FailingStore {
-    /// Passes everything on to `inner`, which can be used directly to see what a restart would find.
+    /// Forwards everything to `inner`, which can be used directly to see what a restart would find.
     #[must_use]
     pub fn new(inner: Arc<dyn KvStore>) -> Self {
         let (reads_fail, writes_fail) = (Mutex::default(), Mutex::default());
@@ -94,7 +94,7 @@ impl FailingStore {
         self.arm(nth, point, false);
     }
 
-    /// The `nth` write from now on (1 is the next) fails, and so does everything after it until [`Self::revive`].
+    /// The `nth` write from now on (1 is the next) fails, and so does everything after it until [`Self::clear_failures`].
     pub fn crash_at_nth_write(&self, nth: u64, point: FailPoint) {
         self.arm(nth, point, true);
     }
@@ -110,18 +110,18 @@ impl FailingStore {
         self.reads.count.load(Ordering::SeqCst)
     }
 
-    /// Every snapshot fails with this error until it is taken back.
+    /// Every snapshot fails with this error until `None` is set.
     pub fn refuse_reads(&self, error: impl Into<Option<StorageError>>) {
         *self.reads_fail.lock() = error.into();
     }
 
-    /// Every write fails with this error, and changes nothing, until it is taken back: a disk that is full or broken.
+    /// Every write fails with this error and changes nothing until `None` is set, like a disk that is full or broken.
     pub fn refuse_writes(&self, error: impl Into<Option<StorageError>>) {
         *self.writes_fail.lock() = error.into();
     }
 
-    /// Ends a crash and forgets failures that did not come yet.
-    pub fn revive(&self) {
+    /// Ends a crash and removes pending failures.
+    pub fn clear_failures(&self) {
         let mut plan = self.plan.lock();
         plan.fails_at = None;
         plan.crashed = false;
@@ -142,7 +142,7 @@ impl FailingStore {
         self.plan.lock().writes
     }
 
-    /// The store below.
+    /// The wrapped store.
     #[must_use]
     pub fn inner(&self) -> &Arc<dyn KvStore> {
         &self.inner
@@ -256,7 +256,7 @@ mod tests {
         store.write(&set(b"2")).unwrap_err();
         assert!(store.snapshot().is_err());
         assert!(has(&**store.inner(), b"1"));
-        store.revive();
+        store.clear_failures();
         assert!(has(&store, b"1") && !has(&store, b"2"));
         store.write(&set(b"2")).unwrap();
     }
@@ -296,7 +296,7 @@ mod tests {
         store.fail_nth_read(1);
         assert!(store.snapshot().is_err());
         store.fail_nth_read(1);
-        store.revive();
+        store.clear_failures();
         store.snapshot().unwrap();
     }
 }

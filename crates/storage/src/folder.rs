@@ -1,4 +1,4 @@
-//! The data folder: made if it is missing, locked against a second process, removed again if it is temporary.
+//! The data folder: created if it is missing, locked against a second process, removed on drop if it is temporary.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -24,7 +24,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Takes the folder, after making it where it is missing.
+    /// Locks the folder, and creates it if it is missing.
     pub(crate) fn take(path: &Path) -> StorageResult<Self> {
         create_private_dir(path)?;
         Ok(Self { path: path.to_owned(), _lock: lock(path)?, _temporary: None })
@@ -52,13 +52,13 @@ struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing is not enough: a process that is just being started from this one has the file open, too, until
-        // its program begins. If unlocking fails, closing has to do.
+        // Closing is not enough: a child process that is being started has the file open too, until its program
+        // begins. If unlocking fails, closing has to do.
         let _ = self.0.unlock();
     }
 }
 
-/// A folder of this program's own in the system's place for temporary files, removed with all it holds on drop.
+/// A new folder in the system's folder for temporary files, removed with its content on drop.
 #[derive(Debug)]
 pub struct TempFolder(PathBuf);
 
@@ -71,14 +71,14 @@ impl TempFolder {
             match private_dir_builder().create(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(cannot("create temporary folder", &path, error)),
+                Err(error) => return Err(action_error("create temporary folder", &path, error)),
             }
         }
         let error = io::Error::from(io::ErrorKind::AlreadyExists);
-        Err(cannot("create a temporary folder in", &parent, error))
+        Err(action_error("create a temporary folder in", &parent, error))
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
@@ -97,7 +97,7 @@ impl Drop for TempFolder {
 pub(crate) fn create_private_dir(path: &Path) -> StorageResult<()> {
     let mut builder = private_dir_builder();
     builder.recursive(true);
-    builder.create(path).map_err(|error| cannot("create folder", path, error))
+    builder.create(path).map_err(|error| action_error("create folder", path, error))
 }
 
 /// How new files are made: readable for this user only.
@@ -108,15 +108,15 @@ pub(crate) fn private_file() -> OpenOptions {
     options
 }
 
-/// Makes a new name in `folder` survive a power cut.
+/// Syncs `folder`, so that a new name in it survives a power cut.
 pub(crate) fn sync_dir(folder: &Path) -> StorageResult<()> {
     File::open(folder)
         .and_then(|folder| folder.sync_all())
-        .map_err(|error| cannot("flush folder", folder, error))
+        .map_err(|error| action_error("flush folder", folder, error))
 }
 
 /// "cannot <action> <path>: <error>".
-pub(crate) fn cannot(action: &str, path: &Path, error: io::Error) -> StorageError {
+pub(crate) fn action_error(action: &str, path: &Path, error: io::Error) -> StorageError {
     StorageError::io(format!("cannot {action} {}", path.display()), error)
 }
 
@@ -128,8 +128,8 @@ fn private_dir_builder() -> DirBuilder {
     builder
 }
 
-/// Locks the folder, and notes who did: the lock itself is the system's and ends with the process, whatever it
-/// ends of; the file with the number stays.
+/// Locks the folder and writes this process's number. The system releases the lock when the process ends, for
+/// whatever reason; the file with the number stays.
 fn lock(folder: &Path) -> StorageResult<Lock> {
     let path = folder.join(LOCK_FILE);
     let mut file = private_file()
@@ -138,7 +138,7 @@ fn lock(folder: &Path) -> StorageResult<Lock> {
         .create(true)
         .truncate(false)
         .open(&path)
-        .map_err(|error| cannot("open", &path, error))?;
+        .map_err(|error| action_error("open", &path, error))?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
@@ -146,7 +146,7 @@ fn lock(folder: &Path) -> StorageResult<Lock> {
             let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
             return Err(StorageError::Locked { path: folder.to_owned(), pid });
         }
-        Err(TryLockError::Error(error)) => return Err(cannot("lock", &path, error)),
+        Err(TryLockError::Error(error)) => return Err(action_error("lock", &path, error)),
     }
     let noted = file
         .set_len(0)
@@ -169,9 +169,9 @@ mod tests {
         let path = place.path().join("a/b");
         let folder = Folder::take(&path).unwrap();
         match Folder::take(&path) {
-            Err(StorageError::Locked { pid, path: told }) => {
+            Err(StorageError::Locked { pid, path: locked }) => {
                 assert_eq!(pid, Some(process::id()));
-                assert_eq!(told, path);
+                assert_eq!(locked, path);
             }
             other => panic!("{other:?}"),
         }

@@ -1,4 +1,4 @@
-//! The two traits that everything above the store is written against.
+//! The traits through which other crates read and write a store.
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;
@@ -17,8 +17,8 @@ pub type Visitor<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
 
 /// One consistent view of all keys: a snapshot, or changes on top of one.
 ///
-/// It may be shared between threads, but readers of one snapshot take turns: a thread that wants speed takes
-/// a snapshot of its own. A visitor may read from the reader that calls it.
+/// Threads may share it, but their reads of one snapshot run one at a time: for speed each thread takes a snapshot of
+/// its own. A visitor may read from the reader that calls it.
 pub trait KvRead: Send + Sync {
     /// Calls `f` once with the value of `key`, without copying it. False if there is no such key.
     fn get_with(&self, key: &[u8], f: &mut dyn FnMut(&[u8])) -> StorageResult<bool>;
@@ -85,12 +85,12 @@ pub trait KvStore: Send + Sync + Debug + 'static {
         Ok(())
     }
 
-    /// Whether there is room for a write of so many bytes, as far as can be told without writing.
+    /// Whether there is room for a write of this many bytes, as far as can be determined without writing.
     fn check_room(&self, _bytes: usize) -> StorageResult<()> {
         Ok(())
     }
 
-    /// Whether the store takes a write, found out by a small one that changes nothing. For the writer alone.
+    /// Tests whether the store takes writes, by a small write that changes nothing. For the writer alone.
     fn probe(&self) -> StorageResult<()> {
         let first = self.snapshot()?.seek(&[])?;
         let Some((key, value)) = first else { return Ok(()) };
@@ -111,7 +111,7 @@ pub trait KvStore: Send + Sync + Debug + 'static {
     }
 }
 
-/// Refuses a key that not every store takes.
+/// Refuses a key of an invalid length.
 pub(crate) fn check_key(key: &[u8]) -> StorageResult<()> {
     if key.is_empty() || key.len() > MAX_KEY_LEN {
         return Err(StorageError::KeyLength { len: key.len() });

@@ -1,16 +1,16 @@
-//! The node's store: one ordered key space for all chains, shared memory and keystore, so that one write can carry
-//! what they do together.
+//! The node's store: one ordered key space for all chains, shared memory and keystore, so that one write can change
+//! several of them atomically.
 //!
-//! - [`KvStore`], [`KvRead`], [`KvWrite`]: what everything above is written against. [`LmdbStore`] keeps it on
-//!   disk, [`MemoryStore`] in memory, [`FailingStore`] breaks either on demand.
+//! - [`KvStore`], [`KvRead`], [`KvWrite`]: the interface of a store. [`LmdbStore`] is on disk, [`MemoryStore`] in
+//!   memory, [`FailingStore`] makes either fail on demand.
 //! - [`WriteSet`] is a set of changes; [`Draft`] collects one and reads its own writes, [`Overlay`] reads through
 //!   sets that are not committed yet.
 //! - [`Table`] and [`Scope`]: typed tables; every crate lists its own in one file.
 //! - [`Writer`]: the one thread that writes; [`Store`] is a store with its writer. While the disk is full or fails,
 //!   writes are refused with a [`WriteRefusal`] and reads go on.
-//! - [`meta`]: opening a data folder, and what is noted in it about itself.
+//! - [`meta`]: opening a data folder, and the records that describe it.
 //!
-//! It never blocks a reader for a writer, never holds a snapshot by itself, and knows nothing of what the values mean.
+//! It never blocks a reader for a writer, never holds a snapshot by itself, and does not interpret values.
 
 pub mod audit;
 mod check;

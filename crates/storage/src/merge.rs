@@ -1,4 +1,4 @@
-//! Changes seen on top of a reader: look-ups and ordered walks through several layers.
+//! Look-ups and ordered walks through layers of changes over a reader.
 
 use std::collections::btree_map;
 use std::iter::Peekable;
@@ -31,7 +31,7 @@ where
         }
     }
 
-    /// As [`KvRead::seek_back`]: the base is asked again for each entry that a layer hides.
+    /// As [`KvRead::seek_back`]: the base is read again for each entry that a layer hides.
     pub(crate) fn seek_back(&self, key: &[u8]) -> StorageResult<Option<Entry>> {
         let ours = self.last_live(key);
         let mut theirs = self.base.seek_back(key)?;

@@ -1,4 +1,4 @@
-//! Opening a data folder, and what is noted in it about itself: schema, network, scopes of chains.
+//! Opens a data folder and reads the records that describe it: schema, network, scopes of chains.
 
 use std::fmt;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 const FACTS: Table<[u8], Vec<u8>> = Table::new(0x00, "meta");
 /// Scope of each chain that was ever started on this folder.
 const SCOPES: Table<ChainId, u16> = Table::new(0x01, "scopes");
-/// Names and values that the data depends on, a list for each owner.
+/// Parameters that the data depends on, a list for each owner.
 const PARAMETERS: Table<[u8], Vec<u8>> = Table::new(0x02, "parameters");
 
 const SCHEMA: &[u8] = b"schema";
@@ -59,7 +59,7 @@ pub fn open_temp(options: &OpenOptions) -> StorageResult<LmdbStore> {
     open(Folder::temporary()?, options)
 }
 
-/// Is there a store in the folder `path`? It may be open elsewhere.
+/// Whether there is a store in the folder `path`. It may be open elsewhere.
 pub fn is_store(path: &Path) -> bool {
     path.join(DATABASE_FILE).is_file()
 }
@@ -98,7 +98,7 @@ fn open(folder: Folder, options: &OpenOptions) -> StorageResult<LmdbStore> {
     Ok(store)
 }
 
-/// What a store belongs to, once and for all.
+/// The network and genesis that a store belongs to. They never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Number of the network.
@@ -113,8 +113,8 @@ impl fmt::Display for Identity {
     }
 }
 
-/// Notes in a new store what it belongs to; refuses one that belongs to another network or another genesis.
-/// Returns whether the store was new.
+/// Records the identity of a new store; refuses a store of another network or another genesis. Returns whether the
+/// store was new.
 pub fn bind(kv: &dyn KvStore, wanted: &Identity) -> StorageResult<bool> {
     let reader = kv.snapshot()?;
     let network = FACTS.get(&*reader, Scope::NODE, NETWORK)?;

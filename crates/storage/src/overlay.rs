@@ -1,4 +1,4 @@
-//! Changes that are not in the store yet, readable as if they were.
+//! Reads through changes that are not in the store yet.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl fmt::Debug for Overlay {
     }
 }
 
-/// Changes under construction over a reader: what is written here is read back here.
+/// A write set under construction over a reader. Its reads see its own writes.
 pub struct Draft<'a> {
     below: &'a dyn KvRead,
     /// The changes so far.
@@ -66,7 +66,7 @@ impl<'a> Draft<'a> {
         self.writes
     }
 
-    /// The reader without the changes.
+    /// The reader underneath, without the changes.
     #[must_use]
     pub fn below(&self) -> &'a dyn KvRead {
         self.below

@@ -1,17 +1,17 @@
-//! Open read transactions: which ones may be used again, and how old the oldest is.
+//! Open read transactions: which ones may be reused, and how old the oldest is.
 
 use std::time::Instant;
 
 use esker_primitives::sync::Mutex;
 
-/// Read transactions that wait for their next use at most.
+/// Most idle read transactions.
 const MAX_IDLE: usize = 64;
 
 /// Read transactions (`T`) of one environment.
 ///
-/// Beginning one costs a lock that is shared with all other threads and a search for a free slot. A transaction
-/// that began after the last commit sees what a new one would see, so it is used again; a commit throws the idle
-/// ones away, so that they never keep old pages from being reused.
+/// Beginning one costs a lock that is shared with all other threads and a search for a free slot. A transaction that
+/// began after the last commit sees what a new one would see, so it is reused. A commit drops the idle ones, so that
+/// they never keep old pages from being reused.
 #[derive(Debug)]
 pub(crate) struct Readers<T> {
     state: Mutex<State<T>>,
@@ -29,7 +29,7 @@ struct State<T> {
     free: Vec<usize>,
 }
 
-/// Of an open snapshot: its slot and the commits before it began.
+/// The slot of an open snapshot, and the commits before it began.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket {
     slot: usize,
@@ -70,7 +70,7 @@ impl<T> Readers<T> {
         (Ticket { slot, generation: state.generation }, idle)
     }
 
-    /// A snapshot ends; its transaction is kept if it may be used again.
+    /// Ends a snapshot; its transaction is kept if it may be reused.
     pub(crate) fn leave(&self, ticket: Ticket, txn: Option<T>) {
         let mut state = self.state.lock();
         state.started[ticket.slot] = None;
@@ -100,7 +100,7 @@ impl<T> Readers<T> {
         result
     }
 
-    /// Ends the transactions that wait for their next use.
+    /// Ends the idle transactions.
     pub(crate) fn drop_idle(&self) {
         let idle = std::mem::take(&mut self.state.lock().idle);
         drop(idle);

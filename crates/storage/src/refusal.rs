@@ -1,10 +1,10 @@
-//! Why a store takes no writes for a while.
+//! Why a store refuses writes for a while.
 
 use std::io;
 
 use crate::StorageError;
 
-/// Why the store takes no writes for now, although it can be read. The texts are what clients get.
+/// Why the store refuses writes for now, although it can be read. Clients see the texts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteRefusal {
     /// The disk, or the user's share of it, is full.

@@ -1,4 +1,4 @@
-//! A store with its writer: what the node hands to each chain.
+//! A store with its writer, as each chain gets it.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ pub struct Store {
 }
 
 impl Store {
-    /// Takes over `kv` and starts its writer, which passes every error on.
+    /// Takes over `kv` and starts its writer, which returns every error to its caller.
     pub fn new(kv: Arc<dyn KvStore>) -> StorageResult<Self> {
         let writer = Writer::spawn(Arc::clone(&kv))?;
         Ok(Self { kv, writer })
     }
 
-    /// As [`Self::new`], with a writer that suspends itself while the store takes no writes.
+    /// As [`Self::new`], with a writer that suspends itself while the store refuses writes.
     pub fn retrying(kv: Arc<dyn KvStore>, retry: RetryPolicy) -> StorageResult<Self> {
         let writer = Writer::spawn_retrying(Arc::clone(&kv), retry)?;
         Ok(Self { kv, writer })
@@ -38,7 +38,7 @@ impl Store {
         self.kv.snapshot()
     }
 
-    /// As [`Writer::ensure_writable`]; refuses also where the disk is full and the writer does not know it yet.
+    /// As [`Writer::ensure_writable`]; also refuses when the disk is full and no write has failed yet.
     pub fn ensure_writable(&self) -> StorageResult<()> {
         self.writer.ensure_writable()?;
         self.kv.check_room(0).map_err(|error| match WriteRefusal::of(&error) {

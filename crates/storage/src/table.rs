@@ -6,13 +6,13 @@ use std::ops::ControlFlow;
 
 use crate::{KeyCodec, KvRead, KvWrite, MAX_KEY_LEN, StorageError, StorageResult, ValueCodec};
 
-/// Whose tables: each chain has a scope of its own, assigned when the chain is first started
-/// ([`crate::meta::scope`]); [`Scope::NODE`] is what belongs to no single chain.
+/// The owner of tables: each chain has a scope of its own, assigned when the chain is first started
+/// ([`crate::meta::scope`]); [`Scope::NODE`] holds what belongs to no single chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scope(pub u16);
 
 impl Scope {
-    /// The node's own tables. Tags are shared out by crate, so that none meets another's: 0x00-0x0f this crate,
+    /// The node's own tables. Each crate has a range of tags, so that tables never collide: 0x00-0x0f this crate,
     /// 0x10-0x1f the machine over the chains, 0x20-0x2f shared memory, 0x30-0x3f keystore, 0x40-0x4f the node.
     pub const NODE: Self = Self(0);
 }
@@ -97,7 +97,7 @@ impl<K: KeyCodec + ?Sized, V: ValueCodec> Table<K, V> {
         writes.put(&self.key(scope, key), &bytes);
     }
 
-    /// Sets `key` to what is already the encoding of a value.
+    /// Sets `key` to an encoded value.
     pub fn put_bytes(
         &self,
         writes: &mut (impl KvWrite + ?Sized),

@@ -61,12 +61,12 @@ impl Wallet {
         self.keys.addresses()
     }
 
-    /// The coins it knows of.
+    /// The known UTXOs.
     pub fn coins(&self) -> &Coins {
         &self.coins
     }
 
-    /// Tells it of UTXOs.
+    /// Adds UTXOs.
     pub fn add_utxos(&mut self, utxos: impl IntoIterator<Item = Utxo>) {
         self.coins.add(utxos);
     }
@@ -81,8 +81,7 @@ impl Wallet {
             .fold(0, |sum: u64, output| sum.saturating_add(output.amount))
     }
 
-    /// Moves on as if the transaction were accepted: its inputs are gone, its outputs that name one of the keys are
-    /// there.
+    /// Applies a transaction as if it were accepted: removes its inputs and adds the outputs that name one of the keys.
     pub fn apply(&mut self, tx: &Tx) {
         for id in tx.unsigned().local_utxo_ids() {
             self.coins.remove(&id);
@@ -164,7 +163,7 @@ impl Wallet {
         })
     }
 
-    /// Gives an NFT of a group to another owner.
+    /// Transfers an NFT of a group to another owner.
     pub fn send_nft(&self, asset: AssetId, group: u32, to: ShortId) -> Result<Tx, WalletError> {
         let (utxo, input, nft) = self.coins.find(asset, &self.keys, self.now_s, |output| {
             if let Output::NftTransfer(nft) = output

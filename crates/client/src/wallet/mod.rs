@@ -1,8 +1,8 @@
 //! A wallet: keys, the UTXOs they can spend, and transactions built and signed from them.
 //!
-//! Builders are pure: they choose coins among those that the wallet was told of, add change, sort as the chain asks
-//! for, and sign. [`Wallet::apply`] moves the wallet on as if the transaction were accepted, so that chains of
-//! unaccepted transactions can be built without asking the node.
+//! Builders are pure: they choose coins among the known ones, add change, sort as the chain requires, and sign.
+//! [`Wallet::apply`] applies a transaction as if it were accepted, so that chains of unaccepted transactions can be
+//! built without a call to the node.
 
 mod build;
 mod coins;

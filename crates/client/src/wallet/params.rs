@@ -1,4 +1,4 @@
-//! What a wallet must know of its chain.
+//! The chain parameters that a wallet needs.
 
 use std::net::SocketAddr;
 
@@ -27,7 +27,7 @@ pub struct ChainParams {
 }
 
 impl ChainParams {
-    /// Asks a node: network and chain ID, fees, and the asset that `fee_asset` names on that chain.
+    /// Fetches network and chain ID, fees, and the asset that `fee_asset` names on that chain from a node.
     pub fn fetch(address: SocketAddr, alias: &str, fee_asset: &str) -> Result<Self, CallError> {
         let mut node = RpcClient::new(address);
         let network: crate::xvm::reply::NetworkId =

@@ -1,4 +1,4 @@
-//! What the methods answer.
+//! Replies of the methods.
 
 use esker_primitives::{AssetId, ChainId, TxId};
 use esker_rpc::wire::{JsonU32, JsonU64};

@@ -14,7 +14,7 @@ use esker_chain::{
     ChainError, ChainMachine, ChainVm, Engine, EngineError, FinalizeError, Machine, MachineConfig,
     Shutdown,
 };
-use esker_engine::{Holding, Solo};
+use esker_engine::{GatedSolo, Solo};
 use esker_storage::{FailingStore, MemoryStore, RetryPolicy, StorageError, Store};
 
 use toy::{Told, Toy, World};
@@ -81,11 +81,11 @@ async fn solo_gathers_what_comes_while_it_is_not_looking() {
 async fn a_held_bundle_is_undecided_until_the_gate_opens() {
     let (toy, machine) = open();
     let mut events = machine.subscribe();
-    let (engine, mut gate) = Holding::new();
+    let (engine, mut gate) = GatedSolo::new();
     let engine = Arc::new(engine);
     let (trigger, running) = start(&engine, &machine);
     toy.set(1, 10);
-    gate.wait_for_held(1).await;
+    gate.wait_until_held(1).await;
     assert_eq!((toy.get(1), machine.undecided()), (None, 1));
     let seen = [Told::Verified(1), Told::Notarized(1)];
     assert_eq!(toy.told(), seen);

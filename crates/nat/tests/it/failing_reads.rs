@@ -72,7 +72,7 @@ async fn verify_with_each_read_failing(disk: &FailingStore, world: &World, bundl
         disk.fail_nth_read(nth);
         let verified = world.machine.verify(&[], bundle).await;
         let was_reached = disk.reads() - before >= nth;
-        disk.revive();
+        disk.clear_failures();
         match verified {
             Err(ChainError::Storage(StorageError::Injected)) if was_reached => {}
             Ok(Verdict::Valid) if !was_reached => return nth - 1,
@@ -126,7 +126,7 @@ async fn a_build_that_fails_loses_nothing() {
         disk.fail_nth_read(nth);
         let built = world.machine.propose(at).await;
         let was_reached = disk.reads() - before >= nth;
-        disk.revive();
+        disk.clear_failures();
         match built {
             Err(ProposeError::Chain(ChainError::Storage(StorageError::Injected)))
                 if was_reached => {}

@@ -20,7 +20,7 @@ fn chain(number: u8) -> ChainId {
 /// What is in each space (destination, source) under each key: value and traits, or a tombstone.
 type Model = BTreeMap<(ChainId, ChainId), BTreeMap<Vec<u8>, Option<Element>>>;
 
-/// The rules again, as short as they can be told.
+/// A short second implementation of the rules.
 fn apply_to_model(
     model: &Model,
     this: ChainId,

@@ -1,4 +1,4 @@
-//! Room on the disk: what must be free before a write begins, and what is taken before it is needed.
+//! Free space on the disk: checks it before a write begins, and reserves it where it will be needed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -10,25 +10,25 @@ use esker_primitives::sync::Mutex;
 use rustix::io::Errno;
 
 use super::env::MAX_READERS;
-use crate::folder::{cannot, private_file};
+use crate::folder::{action_error, private_file};
 use crate::{StorageError, StorageResult};
 
-/// The reserve is at most one part in so many of the whole disk: a small disk is not all reserve.
-const LEAST_PARTS: u64 = 32;
-/// Free space beyond a write's own size below which an input/output error is taken for a full disk: LMDB reports a
-/// write that was cut short so.
-const SHORT_WRITE_ROOM: u64 = 1 << 20;
+/// The reserve is at most this fraction of the whole disk, so that a small disk is not all reserve.
+const RESERVE_DIVISOR: u64 = 32;
+/// With less free space than a write's own size and this margin, an input/output error counts as a full disk: LMDB
+/// reports such an error for a write that was cut short.
+const SHORT_WRITE_MARGIN: u64 = 1 << 20;
 /// Bytes of the reader table: a slot each, and a header of less than a page.
 const READER_TABLE_BYTES: u64 = MAX_READERS as u64 * 64 + 4096;
 /// Unit of [`MetadataExt::blocks`].
 const BLOCK_BYTES: u64 = 512;
 
-/// How long what the system told about a disk is used.
-const FRESH: Duration = Duration::from_millis(10);
+/// How long the system's figures about a disk are reused.
+const CACHE_TIME: Duration = Duration::from_millis(10);
 
 /// The free space of a folder's disk.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct DiskSpace {
     path: PathBuf,
     reserve: u64,
     last: Mutex<Option<(Instant, Disk)>>,
@@ -42,32 +42,32 @@ struct Disk {
     size: u64,
 }
 
-impl Room {
-    /// That of the disk of `path`, on which `reserve` bytes are to stay free; 0 asks for none.
+impl DiskSpace {
+    /// The space of the disk of `path`, on which `reserve` bytes stay free; 0 switches the check off.
     pub(super) fn new(path: &Path, reserve: u64) -> Self {
         Self { path: path.to_owned(), reserve, last: Mutex::new_named("store room", None) }
     }
 
-    /// Refuses a write of so many bytes for which there is no room above the reserve.
+    /// Refuses a write of this many bytes if there is no room for it above the reserve.
     pub(super) fn check(&self, bytes: usize) -> StorageResult<()> {
         if self.reserve == 0 {
             return Ok(());
         }
-        // A system that does not tell is found out by the write itself.
+        // Where the system gives no figures, the write itself will fail.
         let Some(disk) = self.disk() else { return Ok(()) };
-        let reserve = self.reserve.min(disk.size / LEAST_PARTS);
+        let reserve = self.reserve.min(disk.size / RESERVE_DIVISOR);
         if disk.available >= reserve.saturating_add(bytes as u64) {
             return Ok(());
         }
         Err(self.full(disk, reserve))
     }
 
-    /// The error of a failed write of so many bytes, which may be an unclear form of a full disk.
-    pub(super) fn explain(&self, error: StorageError, bytes: usize) -> StorageError {
+    /// Classifies the error of a failed write of this many bytes, which may be an unclear form of a full disk.
+    pub(super) fn classify(&self, error: StorageError, bytes: usize) -> StorageError {
         let StorageError::Io { error: cause, .. } = &error else { return error };
         let Some(disk) = self.disk_now() else { return error };
         let is_short = cause.raw_os_error() == Some(Errno::IO.raw_os_error())
-            && disk.available < SHORT_WRITE_ROOM.saturating_add(bytes as u64);
+            && disk.available < SHORT_WRITE_MARGIN.saturating_add(bytes as u64);
         if is_short || cause.kind() == io::ErrorKind::StorageFull {
             return self.full(disk, self.reserve);
         }
@@ -82,7 +82,7 @@ impl Room {
         let now = Instant::now();
         let last = *self.last.lock();
         if let Some((at, disk)) = last
-            && now.duration_since(at) < FRESH
+            && now.duration_since(at) < CACHE_TIME
         {
             return Some(disk);
         }
@@ -98,8 +98,8 @@ impl Room {
     }
 }
 
-/// Gives LMDB's reader table its place on the disk. LMDB maps it and writes to the mapped memory whenever a snapshot
-/// begins: without a place on a disk that is full by then, that would end the process.
+/// Allocates the disk space of LMDB's reader table. LMDB maps the table and writes to it whenever a snapshot begins:
+/// without allocated space, a disk that is full by then would end the process.
 pub(super) fn reserve_reader_table(database: &Path) -> StorageResult<()> {
     let mut path = database.as_os_str().to_owned();
     path.push("-lock");
@@ -117,7 +117,7 @@ pub(super) fn reserve_reader_table(database: &Path) -> StorageResult<()> {
     };
     let mut options = private_file();
     let file = options.read(true).write(true).create(true).truncate(false).open(&path);
-    file.and_then(take).map_err(|error| cannot("reserve the space of", &path, error))
+    file.and_then(take).map_err(|error| action_error("reserve the space of", &path, error))
 }
 
 #[cfg(test)]
@@ -127,26 +127,27 @@ mod tests {
     #[test]
     fn the_reserve_stays_free() {
         let place = tempfile::tempdir().unwrap();
-        Room::new(place.path(), 0).check(usize::MAX).unwrap();
-        Room::new(place.path(), 1).check(1).unwrap();
-        let error = Room::new(place.path(), u64::MAX).check(usize::MAX).unwrap_err();
+        DiskSpace::new(place.path(), 0).check(usize::MAX).unwrap();
+        DiskSpace::new(place.path(), 1).check(1).unwrap();
+        let error = DiskSpace::new(place.path(), u64::MAX).check(usize::MAX).unwrap_err();
         let StorageError::DiskSpace { available, reserve, .. } = error else { panic!("{error}") };
         assert!(available > 0 && reserve < u64::MAX, "a part of the disk: {reserve}");
         assert!(error.to_string().starts_with("insufficient disk space: "), "{error}");
         // Nothing is known of a folder that is gone.
-        Room::new(Path::new("/nothing/there"), u64::MAX).check(1).unwrap();
+        DiskSpace::new(Path::new("/nothing/there"), u64::MAX).check(1).unwrap();
     }
 
     #[test]
     fn a_short_write_is_a_full_disk() {
         let place = tempfile::tempdir().unwrap();
-        let room = Room::new(place.path(), 7);
+        let disk_space = DiskSpace::new(place.path(), 7);
         let io = |code| StorageError::io("database", io::Error::from_raw_os_error(code));
-        let (short, broken) = (room.explain(io(5), usize::MAX), room.explain(io(5), 0));
+        let (short, broken) =
+            (disk_space.classify(io(5), usize::MAX), disk_space.classify(io(5), 0));
         assert!(matches!(short, StorageError::DiskSpace { reserve: 7, .. }), "{short}");
         assert!(matches!(broken, StorageError::Io { .. }), "{broken}");
-        assert!(matches!(room.explain(io(28), 0), StorageError::DiskSpace { .. }));
-        assert!(matches!(room.explain(StorageError::Closed, 0), StorageError::Closed));
+        assert!(matches!(disk_space.classify(io(28), 0), StorageError::DiskSpace { .. }));
+        assert!(matches!(disk_space.classify(StorageError::Closed, 0), StorageError::Closed));
     }
 
     #[test]

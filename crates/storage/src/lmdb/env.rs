@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn, WithoutTls};
 
-use super::room::reserve_reader_table;
-use crate::folder::{Folder, cannot};
+use super::disk_space::reserve_reader_table;
+use crate::folder::{Folder, action_error};
 use crate::meta::OpenOptions;
 use crate::readers::Readers;
 use crate::{StorageError, StorageResult, WriteSet};
@@ -18,7 +18,7 @@ pub(super) const MAX_READERS: u32 = 2048;
 /// Maps are whole pages of the largest kind that systems use.
 const MAP_GRAIN: u64 = 64 << 10;
 
-/// What the store and its snapshots hold together. Fields are dropped in this order: idle transactions, the
+/// An environment, shared by the store and its snapshots. Fields are dropped in this order: idle transactions, the
 /// environment, the folder's lock, the folder if it is temporary.
 pub(super) struct Environment {
     pub(super) readers: Readers<RoTxn<'static, WithoutTls>>,
@@ -26,13 +26,13 @@ pub(super) struct Environment {
     pub(super) env: Env<WithoutTls>,
     map_size: u64,
     max_readers: u32,
-    /// What an earlier environment of the file wrote last may not be on the disk.
+    /// The last write of an earlier environment of the file may not be on the disk.
     unsynced: AtomicBool,
     _folder: Arc<Folder>,
 }
 
 impl Environment {
-    /// Maps the database of `folder`, which is made if it is missing.
+    /// Maps the database of `folder`, and creates it if it is missing.
     pub(super) fn open(folder: &Arc<Folder>, options: &OpenOptions) -> StorageResult<Self> {
         let path = folder.database();
         let map_size = options.map_size.next_multiple_of(MAP_GRAIN);
@@ -112,9 +112,9 @@ fn open_env(path: &Path, map_size: u64, durable: bool) -> StorageResult<Env<With
     opened.map_err(|error| match error {
         heed::Error::Io(error) if error.kind() == std::io::ErrorKind::OutOfMemory => {
             let action = format!("cannot map {map_size} bytes of address space for");
-            cannot(action.trim_start_matches("cannot "), path, error)
+            action_error(action.trim_start_matches("cannot "), path, error)
         }
-        heed::Error::Io(error) => cannot("open", path, error),
+        heed::Error::Io(error) => action_error("open", path, error),
         error => backend(error, map_size, MAX_READERS),
     })
 }

@@ -3,8 +3,8 @@
 //! One environment with one unnamed database for everything. Read transactions are not bound to their thread. An
 //! environment that LMDB gives up (`env.rs`) is replaced by a new one of the same file.
 
+mod disk_space;
 mod env;
-mod room;
 mod snapshot;
 
 use std::fmt;
@@ -16,11 +16,13 @@ use std::time::Duration;
 use esker_primitives::sync::RwLock;
 use heed::{CompactionOption, EnvClosingEvent};
 
+use self::disk_space::DiskSpace;
 use self::env::{Environment, is_panic};
-use self::room::Room;
 use self::snapshot::LmdbSnapshot;
 use crate::check::{Thoroughness, check_file};
-use crate::folder::{DATABASE_FILE, Folder, cannot, create_private_dir, private_file, sync_dir};
+use crate::folder::{
+    DATABASE_FILE, Folder, action_error, create_private_dir, private_file, sync_dir,
+};
 use crate::meta::OpenOptions;
 use crate::{KvRead, KvStore, StorageResult, WriteSet};
 
@@ -31,13 +33,13 @@ const CLOSING_WAIT: Duration = Duration::from_secs(1);
 pub struct LmdbStore {
     slot: RwLock<Slot>,
     options: OpenOptions,
-    room: Room,
+    disk_space: DiskSpace,
     folder: Arc<Folder>,
 }
 
 enum Slot {
     Open(Arc<Environment>),
-    /// It broke. A file can be opened again only when its old environment is closed, with its last snapshot.
+    /// The environment broke. The file can be opened again only when the old environment is closed, with its last snapshot.
     Closing(EnvClosingEvent),
 }
 
@@ -48,7 +50,7 @@ impl LmdbStore {
         let is_new = match fs::metadata(&path) {
             Ok(meta) => meta.len() == 0,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
-            Err(error) => return Err(cannot("read", &path, error)),
+            Err(error) => return Err(action_error("read", &path, error)),
         };
         if !is_new {
             check_file(&path, Thoroughness::Quick)?;
@@ -61,7 +63,7 @@ impl LmdbStore {
         Ok(Self {
             slot: RwLock::new_named("store environment", Slot::Open(env)),
             options: *options,
-            room: Room::new(folder.path(), options.disk_reserve),
+            disk_space: DiskSpace::new(folder.path(), options.disk_reserve),
             folder,
         })
     }
@@ -81,7 +83,7 @@ impl LmdbStore {
             };
             if !closing.wait_timeout(CLOSING_WAIT) {
                 let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
-                return Err(cannot("reopen", &self.folder.database(), error));
+                return Err(action_error("reopen", &self.folder.database(), error));
             }
             let mut slot = self.slot.write();
             match &*slot {
@@ -97,7 +99,7 @@ impl LmdbStore {
         }
     }
 
-    /// Gives up a broken environment, unless somebody else has done so.
+    /// Discards a broken environment, unless another thread has done so.
     fn give_up(&self, broken: Arc<Environment>) {
         let mut slot = self.slot.write();
         if let Slot::Open(env) = &*slot
@@ -132,7 +134,7 @@ impl KvStore for LmdbStore {
         if written.is_err() && env.is_broken() {
             self.give_up(env);
         }
-        written.map_err(|error| self.room.explain(error, bytes))
+        written.map_err(|error| self.disk_space.classify(error, bytes))
     }
 
     fn flush(&self) -> StorageResult<()> {
@@ -141,7 +143,7 @@ impl KvStore for LmdbStore {
     }
 
     fn check_room(&self, bytes: usize) -> StorageResult<()> {
-        self.room.check(bytes)
+        self.disk_space.check(bytes)
     }
 
     /// Makes `to` a data folder with a compacted copy; it may exist, but hold no store.
@@ -149,18 +151,19 @@ impl KvStore for LmdbStore {
         create_private_dir(to)?;
         let target = to.join(DATABASE_FILE);
         let partial = to.join(format!("{DATABASE_FILE}.partial"));
-        if target.try_exists().map_err(|error| cannot("read", &target, error))? {
+        if target.try_exists().map_err(|error| action_error("read", &target, error))? {
             let error = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
-            return Err(cannot("write the copy", &target, error));
+            return Err(action_error("write the copy", &target, error));
         }
         let mut file = private_file()
             .write(true)
             .create(true)
             .truncate(true)
             .open(&partial)
-            .map_err(|error| cannot("create", &partial, error))?;
+            .map_err(|error| action_error("create", &partial, error))?;
         let copied = self.copy_to(&mut file, &partial).and_then(|()| {
-            fs::rename(&partial, &target).map_err(|error| cannot("rename", &partial, error))?;
+            fs::rename(&partial, &target)
+                .map_err(|error| action_error("rename", &partial, error))?;
             sync_dir(to)
         });
         if copied.is_err() {
@@ -183,12 +186,12 @@ impl KvStore for LmdbStore {
 impl LmdbStore {
     fn copy_to(&self, file: &mut File, path: &Path) -> StorageResult<()> {
         let env = self.env()?;
-        // LMDB reads under a transaction of its own, which should show as the open snapshot that it is.
+        // LMDB reads under a transaction of its own, which must count as an open snapshot.
         let (ticket, idle) = env.readers.enter();
         let copied = env.env.copy_to_file(file, CompactionOption::Enabled);
         env.readers.leave(ticket, idle);
         copied.map_err(|error| env.error(error))?;
-        file.sync_all().map_err(|error| cannot("flush", path, error))
+        file.sync_all().map_err(|error| action_error("flush", path, error))
     }
 }
 

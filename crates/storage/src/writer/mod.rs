@@ -1,8 +1,8 @@
-//! The one thread that writes.
+//! The single thread that writes.
 //!
 //! A store can refuse writes for a while: its disk is full, or fails. A writer with a [`RetryPolicy`] then suspends
-//! itself: it refuses what is brought, but for sets that may wait ([`Writer::commit_when_writable`]), and tries again
-//! and again until the store takes a write. [`Writer::ensure_writable`] tells the others.
+//! itself: it refuses new sets, except those that may wait ([`Writer::commit_when_writable`]), and retries until the
+//! store takes a write. [`Writer::ensure_writable`] returns the reason meanwhile.
 
 mod receive;
 mod thread;
@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use self::thread::WriterThread;
 use crate::{KvStore, StorageError, StorageResult, WriteRefusal, WriteSet};
 
-/// Sets that may wait; who brings more waits.
+/// Sets that may wait in the queue; callers with more wait for room.
 const QUEUE_LEN: usize = 256;
 
 /// When a suspended writer tries again.
@@ -44,9 +44,9 @@ impl RetryPolicy {
     }
 }
 
-/// Handle to the writer thread of a store. Sets are committed in the order in which they were brought; sets that
-/// wait together may share one transaction. Long work brings many small sets, so that others come in between. The
-/// thread ends after [`Writer::close`], or with its last handle.
+/// Handle to the writer thread of a store. Sets are committed in the order of the calls; sets that wait together may
+/// share one transaction. Long work commits many small sets, so that others come in between. The thread ends after
+/// [`Writer::close`], or with its last handle.
 #[derive(Clone)]
 pub struct Writer {
     queue: mpsc::Sender<Job>,
@@ -56,12 +56,12 @@ pub struct Writer {
 type AfterCommit = Box<dyn FnOnce() + Send>;
 type Reply = oneshot::Sender<StorageResult<()>>;
 
-/// What was brought: sets that are written together, the later ones over the earlier ones.
+/// The sets of one call, written together; the later ones win.
 struct Commit {
     sets: Vec<Arc<WriteSet>>,
     after: Option<AfterCommit>,
     reply: Reply,
-    /// It waits while the store takes no writes.
+    /// It waits while the store refuses writes.
     may_wait: bool,
 }
 
@@ -72,15 +72,15 @@ enum Job {
 }
 
 impl Writer {
-    /// Starts the writer thread of `store`. It passes every error on and never suspends itself.
+    /// Starts the writer thread of `store`. It returns every error to its caller and never suspends itself.
     ///
     /// # Errors
-    /// The system has no thread to give.
+    /// The system cannot start a thread.
     pub fn spawn(store: Arc<dyn KvStore>) -> StorageResult<Self> {
         Self::start(store, None)
     }
 
-    /// Starts the writer thread of `store`, which suspends itself while the store takes no writes.
+    /// Starts the writer thread of `store`, which suspends itself while the store refuses writes.
     ///
     /// # Errors
     /// As [`Self::spawn`].
@@ -99,7 +99,7 @@ impl Writer {
         Ok(Self { queue, refusal })
     }
 
-    /// Commits `set`: atomic, and durable when it returns if the store was opened so. A set that was brought is
+    /// Commits `set`: atomic, and durable when it returns if the store was opened so. A set that is in the queue is
     /// committed even if the caller stops waiting. Refused at once while the writer is suspended.
     pub async fn commit(&self, set: WriteSet) -> StorageResult<()> {
         self.submit(one(set), None, false).await
@@ -115,14 +115,13 @@ impl Writer {
         self.submit(one(set), Some(Box::new(after)), false).await
     }
 
-    /// As [`Self::commit`], of a set that has been decided on: while the writer is suspended it waits, and is tried
-    /// again as it is until the store takes it or [`Self::stop_waiting`] is called.
+    /// As [`Self::commit`], for a set that is final: while the writer is suspended the set waits, and is retried
+    /// unchanged until the store takes it or [`Self::stop_waiting`] is called.
     pub async fn commit_when_writable(&self, set: WriteSet) -> StorageResult<()> {
         self.submit(one(set), None, true).await
     }
 
-    /// As [`Self::commit_when_writable`], of several sets in one transaction, the later ones over the earlier ones.
-    /// Nothing of them is copied.
+    /// As [`Self::commit_when_writable`], for several sets in one transaction; the later ones win. Nothing is copied.
     pub async fn commit_all_when_writable(&self, sets: Vec<Arc<WriteSet>>) -> StorageResult<()> {
         self.submit(sets, None, true).await
     }
@@ -132,7 +131,7 @@ impl Writer {
         pollster::block_on(self.submit(one(set), None, false))
     }
 
-    /// Why the writer is suspended, if it is: for whoever takes in what has to be written later.
+    /// Fails while the writer is suspended: to be checked before accepting anything that has to be written later.
     ///
     /// # Errors
     /// [`StorageError::Refused`].
@@ -149,14 +148,13 @@ impl Writer {
         self.refusal.clone()
     }
 
-    /// From now on no set waits for a suspended writer: those that do, and later ones, are refused. For the end of
-    /// the process.
+    /// From now on no set waits for a suspended writer: waiting and later ones are refused. For the end of the process.
     pub async fn stop_waiting(&self) {
         // A writer that is closed lets nobody wait.
         let _closed = self.queue.send(Job::StopWaiting).await;
     }
 
-    /// Commits what was brought before, makes it durable and ends the thread; later sets are refused with
+    /// Commits what is queued, makes it durable and ends the thread; later sets are refused with
     /// [`StorageError::Closed`].
     pub async fn close(&self) -> StorageResult<()> {
         let (reply, done) = oneshot::channel();

@@ -1,4 +1,4 @@
-//! Waiting on a plain thread for what asynchronous code sends.
+//! Waits on a plain thread for messages of asynchronous code.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tokio::sync::mpsc;
 
-/// What came of waiting for a message.
+/// The outcome of waiting for a message.
 pub(super) enum Received<T> {
     Message(T),
     /// Nothing came before the deadline.

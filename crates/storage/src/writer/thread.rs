@@ -1,4 +1,4 @@
-//! What the writer thread does: commits in groups, and while the store takes no writes, tries again.
+//! The loop of the writer thread: commits in groups, and retries while the store refuses writes.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,8 +15,8 @@ use crate::{KvStore, StorageError, StorageResult, WriteRefusal, WriteSet};
 const GROUP_LEN: usize = 64;
 /// Bytes from which on a group takes no further set.
 const GROUP_BYTES: usize = 4 << 20;
-/// A writer that is suspended again within this time goes on with the waits that it had come to: what fails every other
-/// time must not be tried, and logged, all the time.
+/// A writer that is suspended again within this time continues with its last wait, so that a store that fails every
+/// other time is not retried, and logged, all the time.
 const STEADY: Duration = Duration::from_secs(60);
 
 pub(super) struct WriterThread {
@@ -25,7 +25,7 @@ pub(super) struct WriterThread {
     retry: Option<RetryPolicy>,
     refusal: watch::Sender<Option<WriteRefusal>>,
     suspended: Option<Suspension>,
-    /// When the last suspension ended, and the wait that it had come to.
+    /// When the last suspension ended, and its last wait.
     resumed: Option<(Instant, Duration)>,
     next_check: Instant,
     nobody_waits: bool,
@@ -37,7 +37,7 @@ struct Suspension {
     since: Instant,
     next_try: Instant,
     wait: Duration,
-    /// What is tried again, in its order.
+    /// The jobs that are retried, in order.
     held: Vec<Commit>,
 }
 
@@ -174,7 +174,7 @@ impl WriterThread {
         }
     }
 
-    /// Tries the sets that are held, or where there are none, whether the store takes any.
+    /// Retries the held sets, or probes the store if there are none.
     fn try_again(&mut self) {
         let Some(mut suspension) = self.suspended.take() else { return };
         let held = std::mem::take(&mut suspension.held);
@@ -247,7 +247,7 @@ fn write_all(store: &dyn KvStore, group: &[Commit]) -> StorageResult<()> {
     guarded(|| store.write_all(&sets))
 }
 
-/// Tells those who wait for their sets how the write ended.
+/// Reports the outcome of a write to the callers that wait for it.
 fn answer(group: Vec<Commit>, written: &StorageResult<()>) {
     for commit in group {
         let mut outcome = written.clone();

@@ -167,7 +167,7 @@ async fn a_writer_without_a_policy_passes_the_error_on() {
     store.ensure_writable().unwrap();
 }
 
-/// Tells that there is no room before a write fails.
+/// Reports that there is no room before a write fails.
 #[derive(Debug, Default)]
 struct Crowded {
     inner: MemoryStore,

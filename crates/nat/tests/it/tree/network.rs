@@ -319,7 +319,7 @@ impl Network {
         let node = &self.nodes[who];
         node.disk.fail_nth_read(u64::from(nth));
         let proposed = node.world.machine.propose(node.proposal(&on, &ancestry)).await;
-        node.disk.revive();
+        node.disk.clear_failures();
         match proposed {
             Err(ProposeError::Chain(ChainError::Storage(StorageError::Injected))) => {
                 self.settle(who, &on).await;
@@ -335,7 +335,7 @@ impl Network {
         let expected = self.model.verdict(&node.follower, &bundle, true);
         node.disk.fail_nth_read(u64::from(nth));
         let verdict = node.world.machine.verify(&ancestry, &bundle).await;
-        node.disk.revive();
+        node.disk.clear_failures();
         match verdict {
             Err(ChainError::Storage(StorageError::Injected)) => {}
             Ok(verdict) => assert_eq!(verdict, expected),

@@ -117,7 +117,7 @@ async fn a_failing_store() {
     node.until("/ext/health", 200).await;
     node.failing.crash_at_nth_write(1, FailPoint::Before);
     node.until("/ext/health", 503).await;
-    node.failing.revive();
+    node.failing.clear_failures();
     node.until("/ext/health", 200).await;
 }
 
