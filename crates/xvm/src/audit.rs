@@ -13,7 +13,9 @@ use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageError, WriteSet};
 use esker_utxo::Utxo;
 
 use crate::block::Block;
-use crate::execute::{add_utxo, asset_record, exported_element, remove_utxo, touch, write_block};
+use crate::execute::{
+    add_holdings, add_utxo, asset_record, exported_element, remove_utxo, write_block,
+};
 use crate::index::Rows;
 use crate::state::ChainState;
 use crate::state::raw::RawUtxo;
@@ -37,7 +39,7 @@ impl Audit for Xvm {
             return Ok(None);
         }
         audit.compare(site)?;
-        audit.look_at_times(site)?;
+        audit.check_times(site)?;
         REJECTED.audit(&audit.place("rejected"), audit.scope(), site)?;
         audit.count_held(site)?;
         Ok(Some(audit.ledger))
@@ -54,7 +56,7 @@ struct Auditing<'a> {
 
 /// What a transaction moves of the native asset, in nano-units.
 #[derive(Default)]
-struct Moved {
+struct NativeMovement {
     consumed: u128,
     imported: u128,
     produced: u128,
@@ -153,13 +155,13 @@ impl Auditing<'_> {
     ) -> Result<(), AuditError> {
         let scope = self.scope();
         let place = self.place(format!("block {height}: transaction {}", tx.id()));
-        let mut moved = Moved::default();
+        let mut moved = NativeMovement::default();
         let mut touched = BTreeSet::new();
         for utxo_id in tx.unsigned().local_utxo_ids() {
             let id = utxo_id.input_id();
             match ChainState::new(&*draft, scope).utxo(&utxo_id)? {
                 Some(utxo) => {
-                    touch(&mut touched, &utxo);
+                    add_holdings(&mut touched, &utxo);
                     moved.consumed = moved.consumed.saturating_add(self.native_in(&utxo));
                     remove_utxo(draft, scope, &id, &utxo);
                 }
@@ -168,7 +170,7 @@ impl Auditing<'_> {
             }
         }
         for utxo in tx.produced_utxos() {
-            touch(&mut touched, &utxo);
+            add_holdings(&mut touched, &utxo);
             moved.produced = moved.produced.saturating_add(self.native_in(&utxo));
             add_utxo(draft, scope, &self.xvm.params().fee_asset_id, &utxo);
         }
@@ -213,8 +215,8 @@ impl Auditing<'_> {
     }
 
     /// Adds to the ledger. What a transaction takes in and leaves nowhere is burnt.
-    fn count(&mut self, moved: Moved, place: &str, site: &mut AuditSite<'_>) {
-        let Moved { consumed, imported, produced, exported } = moved;
+    fn count(&mut self, moved: NativeMovement, place: &str, site: &mut AuditSite<'_>) {
+        let NativeMovement { consumed, imported, produced, exported } = moved;
         let (taken, left) = (consumed.saturating_add(imported), produced.saturating_add(exported));
         if taken < left {
             let expected = format!("at most {taken} nano-units of the native asset");
@@ -258,7 +260,7 @@ impl Auditing<'_> {
     }
 
     /// Times of acceptance are this node's own; each block but the first has one.
-    fn look_at_times(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+    fn check_times(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
         let tip = ChainState::new(site.scratch.rows()?.as_ref(), self.scope()).tip()?.height;
         let mut next = 1u64;
         let mut wrong = Vec::new();

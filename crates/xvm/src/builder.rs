@@ -78,10 +78,10 @@ fn apply(
 fn refuse(vm: &Xvm, at: &BuildContext, pooled: &Pooled) -> Result<(), ChainError> {
     let accepted = vm.context().store.snapshot()?;
     let now_s = at.now_ms / 1000;
-    let Some(reason) = vm.refusal_after_pool(pooled, accepted.as_ref(), now_s)? else {
+    let Some(reason) = vm.refusal_in_pool(pooled, accepted.as_ref(), now_s)? else {
         return Ok(());
     };
-    if at.has_undecided && vm.undecided.may_bring(&pooled.tx) {
+    if at.has_undecided && vm.undecided.may_provide_inputs(&pooled.tx) {
         return Ok(());
     }
     let height = ChainState::new(accepted.as_ref(), vm.scope()).tip()?.height;

@@ -18,7 +18,7 @@ use crate::vm::Xvm;
 #[derive(Debug)]
 pub(crate) enum BuiltError {
     /// What it spends was taken, or decided on, after it was chosen: on other coins it may do.
-    Overtaken(IssueError),
+    CoinsTaken(IssueError),
     /// For good.
     Refused(IssueError),
 }
@@ -30,7 +30,7 @@ impl<E: Into<IssueError>> From<E> for BuiltError {
 }
 
 /// A state with what some waiting transactions produce, as far as another one needs it.
-pub(crate) struct AfterParents<'a> {
+pub(crate) struct StateAfterParents<'a> {
     pub(crate) state: Draft<'a>,
     /// Those transactions.
     pub(crate) parents: BTreeSet<TxId>,
@@ -42,8 +42,10 @@ impl Xvm {
         self.context().store.ensure_writable()?;
         let id = tx.id();
         syntactic::verify(&tx, self.params())?;
-        let Some(AfterParents { state, parents }) = self.after_parents(&tx, view.state())? else {
-            return Err(BuiltError::Overtaken(VerifyError::NotFound.into()));
+        let Some(StateAfterParents { state, parents }) =
+            self.state_after_parents(&tx, view.state())?
+        else {
+            return Err(BuiltError::CoinsTaken(VerifyError::NotFound.into()));
         };
         self.check_tx(&tx, &state, self.context().clock.now_s())??;
         let consumes_nothing = tx.unsigned().consumed_utxo_ids().next().is_none();
@@ -51,29 +53,29 @@ impl Xvm {
             Ok(Added::New) => Ok(id),
             Ok(Added::Known) if consumes_nothing => Err(VerifyError::AcceptedBefore.into()),
             // Another user with the same keys gave the same order.
-            Ok(Added::Known) => Err(BuiltError::Overtaken(MempoolError::Conflict(id).into())),
+            Ok(Added::Known) => Err(BuiltError::CoinsTaken(MempoolError::Conflict(id).into())),
             Err(JoinError::Pool(error @ MempoolError::Conflict(_))) => {
-                Err(BuiltError::Overtaken(error.into()))
+                Err(BuiltError::CoinsTaken(error.into()))
             }
             Err(JoinError::Pool(
                 error @ (MempoolError::TooLarge { .. } | MempoolError::Full { .. }),
             )) => Err(error.into()),
             Err(JoinError::Spent | JoinError::NoParent | JoinError::Outdated) => {
-                Err(BuiltError::Overtaken(VerifyError::NotFound.into()))
+                Err(BuiltError::CoinsTaken(VerifyError::NotFound.into()))
             }
         }
     }
 
     /// `state` with the outputs of waiting transactions that `tx` spends. `None` where it spends what is neither
     /// in the state nor waits.
-    pub(crate) fn after_parents<'a>(
+    pub(crate) fn state_after_parents<'a>(
         &self,
         tx: &Tx,
         state: ChainState<'a>,
-    ) -> StorageResult<Option<AfterParents<'a>>> {
+    ) -> StorageResult<Option<StateAfterParents<'a>>> {
         let scope = self.scope();
         let mut after =
-            AfterParents { state: Draft::new(state.reader()), parents: BTreeSet::new() };
+            StateAfterParents { state: Draft::new(state.reader()), parents: BTreeSet::new() };
         for id in tx.unsigned().local_utxo_ids() {
             if state.utxo_bytes(&id)?.is_some() {
                 continue;
@@ -94,7 +96,7 @@ impl Xvm {
     }
 
     /// Why a waiting transaction is not valid on the state that `reader` shows, with what other waiting ones produce.
-    pub(crate) fn refusal_after_pool(
+    pub(crate) fn refusal_in_pool(
         &self,
         pooled: &Pooled,
         reader: &dyn KvRead,
@@ -107,7 +109,7 @@ impl Xvm {
             return Ok(Some(error.to_string()));
         }
         let state = ChainState::new(reader, self.scope());
-        let checked = match self.after_parents(tx, state)? {
+        let checked = match self.state_after_parents(tx, state)? {
             Some(after) => self.check_tx(tx, &after.state, now_s)?,
             None => self.check_tx(tx, reader, now_s)?,
         };

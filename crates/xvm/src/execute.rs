@@ -178,11 +178,11 @@ impl<'a> BlockExecution<'a> {
         let scope = self.rules.context.scope;
         let mut touched = BTreeSet::new();
         for (id, utxo) in &consumed.local {
-            touch(&mut touched, utxo);
+            add_holdings(&mut touched, utxo);
             remove_utxo(&mut self.draft, scope, id, utxo);
         }
         for utxo in tx.produced_utxos() {
-            touch(&mut touched, &utxo);
+            add_holdings(&mut touched, &utxo);
             add_utxo(&mut self.draft, scope, &self.rules.params.fee_asset_id, &utxo);
         }
         match tx.unsigned() {
@@ -305,7 +305,7 @@ pub fn exported_element(utxo: &Utxo) -> Element {
 }
 
 /// Whose holdings of which asset a UTXO belongs to.
-pub(crate) fn touch(touched: &mut BTreeSet<(ShortId, AssetId)>, utxo: &Utxo) {
+pub(crate) fn add_holdings(touched: &mut BTreeSet<(ShortId, AssetId)>, utxo: &Utxo) {
     let owners = utxo.output.owners();
     touched.extend(owners.addresses.iter().map(|address| (*address, utxo.asset_id)));
 }

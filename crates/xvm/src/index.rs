@@ -15,7 +15,7 @@ use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageResult, WriteSet};
 use lru::LruCache;
 
 use crate::block::Block;
-use crate::execute::{BlockPayload, touch};
+use crate::execute::{BlockPayload, add_holdings};
 use crate::state::ChainState;
 use crate::state::tables::{ADDRESS_TXS, INDEXED};
 use crate::txs::Tx;
@@ -237,7 +237,7 @@ fn touched_by(
 ) -> Result<BTreeSet<(ShortId, AssetId)>, ChainError> {
     let mut touched = BTreeSet::new();
     for utxo in tx.produced_utxos() {
-        touch(&mut touched, &utxo);
+        add_holdings(&mut touched, &utxo);
     }
     for utxo_id in tx.unsigned().local_utxo_ids() {
         let producer = match cache.get(&utxo_id.tx_id) {
@@ -251,7 +251,7 @@ fn touched_by(
         let consumed = producer.produced_utxos().find(|utxo| utxo.utxo_id == utxo_id);
         cache.put(utxo_id.tx_id, producer);
         if let Some(utxo) = consumed {
-            touch(&mut touched, &utxo);
+            add_holdings(&mut touched, &utxo);
         }
     }
     Ok(touched)

@@ -8,10 +8,10 @@ use esker_primitives::codec::CodecError;
 use esker_storage::{KvRead, StorageError};
 use thiserror::Error;
 
-use crate::mempool::{Added, Holds, JoinError, MempoolError, Pooled};
+use crate::mempool::{Added, JoinError, MempoolError, Pooled, RefusalValidity};
 use crate::state::ChainState;
 use crate::txs::Tx;
-use crate::verify::semantic::{AssetCache, CheckError, Semantic, depends_on_more_than_the_tip};
+use crate::verify::semantic::{AssetCache, CheckError, Semantic, may_pass_on_same_tip};
 use crate::verify::{VerifyError, syntactic};
 use crate::vm::Xvm;
 use crate::wallet::{Enqueued, PendingList, WalletFull};
@@ -67,7 +67,7 @@ impl Xvm {
             return Err(IssueError::RefusedBefore(reason));
         }
         if let Err(error) = syntactic::verify(&tx, self.params()) {
-            self.mempool.remember_refusal(id, error.to_string(), Holds::Always);
+            self.mempool.remember_refusal(id, error.to_string(), RefusalValidity::Always);
             return Err(error.into());
         }
         for _ in 0..MAX_CHECKS {
@@ -75,8 +75,12 @@ impl Xvm {
             if let Err(error) = self.check_tx(&tx, reader.as_ref(), self.context().clock.now_s())? {
                 // Unlike the reference, which answers the same until the entry is pushed out: a transaction that
                 // came before its parent was accepted is not refused for ever.
-                if !depends_on_more_than_the_tip(&error, tx.unsigned()) {
-                    self.mempool.remember_refusal(id, error.to_string(), Holds::AtHeight(height));
+                if !may_pass_on_same_tip(&error, tx.unsigned()) {
+                    self.mempool.remember_refusal(
+                        id,
+                        error.to_string(),
+                        RefusalValidity::AtHeight(height),
+                    );
                 }
                 return Err(error.into());
             }
@@ -131,7 +135,7 @@ impl Xvm {
     fn follow_wallet(&self, tx: Tx, enqueued: Enqueued) -> Result<TxId, IssueError> {
         let id = tx.id();
         match enqueued {
-            Enqueued::Waits | Enqueued::Known => Ok(id),
+            Enqueued::Queued | Enqueued::Known => Ok(id),
             Enqueued::First => match self.pool(Pooled::new(tx, false)) {
                 // In the pool already, on its own behalf: nobody needs to wait for it here.
                 Ok(Added::Known) => {
@@ -231,7 +235,7 @@ impl Xvm {
         for (id, reason) in self.with_descendants(id, reason) {
             tracing::debug!(%id, reason, "transaction rejected");
             self.mempool.remove([&id]);
-            self.mempool.remember_refusal(id, reason.clone(), Holds::AtHeight(height));
+            self.mempool.remember_refusal(id, reason.clone(), RefusalValidity::AtHeight(height));
             self.reject(id, reason);
             self.wallet_decided(&id);
         }

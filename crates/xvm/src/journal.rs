@@ -53,7 +53,7 @@ impl Xvm {
     fn restore_verified(&self, tx: Tx) -> Result<(), IssueError> {
         match self.issue_built(tx, &self.view()?) {
             Ok(_) => Ok(()),
-            Err(BuiltError::Overtaken(error) | BuiltError::Refused(error)) => Err(error),
+            Err(BuiltError::CoinsTaken(error) | BuiltError::Refused(error)) => Err(error),
         }
     }
 

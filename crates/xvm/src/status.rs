@@ -79,7 +79,7 @@ impl Undecided {
     }
 
     /// Whether undecided blocks hold a transaction, or may hold what it misses: its parents, or exports of other chains.
-    pub(crate) fn may_bring(&self, tx: &Tx) -> bool {
+    pub(crate) fn may_provide_inputs(&self, tx: &Tx) -> bool {
         let inner = self.0.lock();
         let mut parents = tx.unsigned().local_utxo_ids().map(|id| id.tx_id);
         inner.txs.contains_key(&tx.id())

@@ -206,14 +206,14 @@ impl Xvm {
         }
         let now_s = self.context.clock.now_s();
         let pooled = Pooled::new(tx.clone(), true);
-        let Some(reason) = self.refusal_after_pool(&pooled, reader.as_ref(), now_s)? else {
+        let Some(reason) = self.refusal_in_pool(&pooled, reader.as_ref(), now_s)? else {
             return Ok(true);
         };
         // Rejected already, for the transaction that was accepted in its place.
         if self.rejections.get(reader.as_ref(), self.scope(), &id)?.is_some() {
             return Ok(false);
         }
-        if self.undecided.may_bring(tx) {
+        if self.undecided.may_provide_inputs(tx) {
             return Ok(true);
         }
         self.reject(id, reason);

@@ -49,7 +49,7 @@ pub(crate) enum Enqueued {
     /// It is the oldest: into the mempool with it.
     First,
     /// It waits.
-    Waits,
+    Queued,
     /// It was there.
     Known,
 }
@@ -124,6 +124,6 @@ impl Queue {
         self.bytes = bytes;
         self.ids.insert(tx.id());
         self.txs.push_back(tx.clone());
-        Ok(if first { Enqueued::First } else { Enqueued::Waits })
+        Ok(if first { Enqueued::First } else { Enqueued::Queued })
     }
 }

@@ -76,7 +76,7 @@ async fn import_checked(
     let Account(to) = to.ok_or(ServiceError::NoTo)?;
     let user = nat.keystore.unlock(&username, &password, client).await;
     let user = user.map_err(|cause| ServiceError::ImportUser { name: username, cause })?;
-    in_turn(nat, user, move |nat, user| {
+    run_exclusively(nat, user, move |nat, user| {
         let keys = keyring(user, &nat.context().chain_id).keys();
         let keys: Keychain =
             keys.map_err(ServiceError::ImportKeys)?.into_iter().map(|(_, key)| key).collect();
@@ -105,7 +105,7 @@ fn until_taken(mut submit: impl FnMut() -> Reply<Result<TxId, BuiltError>>) -> R
 }
 
 /// Runs work for a user once no other call of that user does: each finds what those before it leave.
-async fn in_turn<T: Send + 'static>(
+async fn run_exclusively<T: Send + 'static>(
     nat: Arc<NatService>,
     user: User,
     work: impl FnOnce(&NatService, &User) -> Reply<T> + Send + 'static,
@@ -198,7 +198,7 @@ async fn export_checked(
         return Err(ServiceError::ChangeAddress(args.change_addr));
     }
     let user = unlock(&nat, Credentials { username, password }, client).await?;
-    in_turn(nat, user, move |nat, user| {
+    run_exclusively(nat, user, move |nat, user| {
         let keys = keys_of(nat, user, &from)?;
         let terms = Terms::new(nat.context(), nat.base_fee(base_fee)?);
         until_taken(|| {

@@ -105,7 +105,7 @@ impl Pooled {
 
 /// How long a remembered refusal holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Holds {
+pub(crate) enum RefusalValidity {
     /// Whatever the state.
     Always,
     /// While that is the height of the last accepted block.
@@ -134,8 +134,8 @@ struct Inner {
     unverified: usize,
     recent: RecentBlocks,
     /// Transactions that have left so far.
-    departures: u64,
-    dropped: LruCache<TxId, (String, Holds)>,
+    removals: u64,
+    dropped: LruCache<TxId, (String, RefusalValidity)>,
 }
 
 /// What became of a transaction that was added.
@@ -161,7 +161,7 @@ impl Mempool {
             outputs: PooledOutputs::default(),
             unverified: 0,
             recent: RecentBlocks::default(),
-            departures: 0,
+            removals: 0,
             dropped: LruCache::new(DROP_CACHE_LEN),
         };
         Self { limits, inner: Mutex::new_named("xvm.mempool", inner) }
@@ -183,8 +183,8 @@ impl Mempool {
     }
 
     /// How many transactions have left so far: while it stays the same, nothing that waited was decided.
-    pub(crate) fn departures(&self) -> u64 {
-        self.inner.lock().departures
+    pub(crate) fn removals(&self) -> u64 {
+        self.inner.lock().removals
     }
 
     /// Whether a waiting transaction consumes a UTXO.
@@ -270,21 +270,21 @@ impl Mempool {
     /// The refusal that is remembered of a transaction, if it still holds.
     pub(crate) fn refusal(&self, id: &TxId, height: u64) -> Option<String> {
         let mut inner = self.inner.lock();
-        let (reason, holds) = inner.dropped.get(id)?;
-        match holds {
-            Holds::AtHeight(then) if *then != height => {
+        let (reason, validity) = inner.dropped.get(id)?;
+        match validity {
+            RefusalValidity::AtHeight(then) if *then != height => {
                 inner.dropped.pop(id);
                 None
             }
-            Holds::Always | Holds::AtHeight(_) => Some(reason.clone()),
+            RefusalValidity::Always | RefusalValidity::AtHeight(_) => Some(reason.clone()),
         }
     }
 
     /// Remembers why a transaction was refused.
-    pub(crate) fn remember_refusal(&self, id: TxId, reason: String, holds: Holds) {
+    pub(crate) fn remember_refusal(&self, id: TxId, reason: String, validity: RefusalValidity) {
         let mut inner = self.inner.lock();
         if !inner.by_id.contains_key(&id) {
-            inner.dropped.put(id, (reason, holds));
+            inner.dropped.put(id, (reason, validity));
         }
     }
 
@@ -345,7 +345,7 @@ impl Inner {
         let max = limits.max_tx_bytes;
         if size > max {
             let error = MempoolError::TooLarge { tx_id, size, max };
-            self.dropped.put(tx_id, (error.to_string(), Holds::Always));
+            self.dropped.put(tx_id, (error.to_string(), RefusalValidity::Always));
             return Err(error);
         }
         let available = limits.max_bytes.saturating_sub(self.bytes);
@@ -395,7 +395,7 @@ impl Inner {
     fn remove(&mut self, id: &TxId) -> Option<Arc<Pooled>> {
         let place = self.by_id.remove(id)?;
         let pooled = self.queue.remove(&place)?;
-        self.departures = self.departures.saturating_add(1);
+        self.removals = self.removals.saturating_add(1);
         self.bytes = self.bytes.saturating_sub(pooled.tx.bytes().len());
         for input in &pooled.inputs {
             if self.spenders.get(input) == Some(id) {

@@ -83,19 +83,19 @@ fn sixty_four_refusals_are_remembered() {
     let pool = pool();
     let id = |n: u8| Id::new([n; 32]);
     for n in 0..65 {
-        pool.remember_refusal(id(n), format!("no {n}"), Holds::Always);
+        pool.remember_refusal(id(n), format!("no {n}"), RefusalValidity::Always);
     }
     assert_eq!(pool.refusal(&id(0), 1), None);
     assert_eq!(pool.refusal(&id(64), 1).as_deref(), Some("no 64"));
-    pool.remember_refusal(id(70), "not now".into(), Holds::AtHeight(5));
+    pool.remember_refusal(id(70), "not now".into(), RefusalValidity::AtHeight(5));
     assert_eq!(pool.refusal(&id(70), 5).as_deref(), Some("not now"));
     assert_eq!(pool.refusal(&id(70), 6), None);
     assert_eq!(pool.refusal(&id(70), 5), None, "forgotten once it did not hold");
     // What is taken in after all is not refused any more, nor is what waits.
     let tx = tx(&[1], 0);
-    pool.remember_refusal(tx.id(), "no".into(), Holds::Always);
+    pool.remember_refusal(tx.id(), "no".into(), RefusalValidity::Always);
     add(&pool, &tx).unwrap();
-    pool.remember_refusal(tx.id(), "no".into(), Holds::Always);
+    pool.remember_refusal(tx.id(), "no".into(), RefusalValidity::Always);
     assert_eq!(pool.refusal(&tx.id(), 1), None);
 }
 
@@ -148,7 +148,7 @@ fn outputs_are_free_until_another_consumes_them() {
     assert_eq!(free(&pool), [(parent.id(), 1), (first.id(), 0)]);
     pool.remove(&all[1..2]);
     assert_eq!(free(&pool), [(parent.id(), 0), (parent.id(), 1)]);
-    assert_eq!(pool.departures(), 2);
+    assert_eq!(pool.removals(), 2);
     pool.remove(&all);
     assert_eq!(free(&pool), []);
     assert_eq!(pool.inner.lock().outputs.of(&BTreeSet::new()).len(), 0);

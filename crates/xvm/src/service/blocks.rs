@@ -6,7 +6,7 @@ use esker_rpc::NoArgs;
 use esker_rpc::wire::{Encoding, JsonU64};
 use serde::{Deserialize, Serialize};
 
-use super::shown::Shown;
+use super::shown::EncodedReply;
 use super::{Reply, ServiceError};
 use crate::block::Block;
 use crate::vm::Xvm;
@@ -33,7 +33,7 @@ pub(super) struct HeightArgs {
 
 #[derive(Debug, Serialize)]
 pub(super) struct BlockReply {
-    block: Shown<Block>,
+    block: EncodedReply<Block>,
     encoding: Encoding,
 }
 
@@ -56,8 +56,8 @@ pub(super) fn get_block_by_height(vm: &Xvm, args: HeightArgs) -> Reply<BlockRepl
 
 fn show(vm: &Xvm, bytes: Bytes, encoding: Encoding) -> Reply<BlockReply> {
     let block = match encoding {
-        Encoding::Json => Shown::object(vm, Block::parse(&bytes)?),
-        Encoding::Hex | Encoding::HexC | Encoding::HexNc => Shown::text(&bytes, encoding)?,
+        Encoding::Json => EncodedReply::object(vm, Block::parse(&bytes)?),
+        Encoding::Hex | Encoding::HexC | Encoding::HexNc => EncodedReply::text(&bytes, encoding)?,
     };
     Ok(BlockReply { block, encoding })
 }

@@ -8,14 +8,14 @@ use crate::vm::Xvm;
 
 /// What a reply shows of a `T`: a text, or the value itself for `json`.
 #[derive(Debug)]
-pub(super) enum Shown<T> {
+pub(super) enum EncodedReply<T> {
     /// Its bytes in one of the hex encodings.
     Text(String),
     /// The value, with what its addresses need.
     Object { value: T, alias: String, hrp: String },
 }
 
-impl<T> Shown<T> {
+impl<T> EncodedReply<T> {
     /// Bytes as text.
     pub(super) fn text(bytes: &[u8], encoding: Encoding) -> Result<Self, EncodingError> {
         Ok(Self::Text(encoding.encode(bytes)?))
@@ -28,7 +28,7 @@ impl<T> Shown<T> {
     }
 }
 
-impl<T> Serialize for Shown<T>
+impl<T> Serialize for EncodedReply<T>
 where
     for<'a> Json<'a, T>: Serialize,
 {

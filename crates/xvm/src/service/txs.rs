@@ -7,7 +7,7 @@ use esker_rpc::RpcError;
 use esker_rpc::wire::Encoding;
 use serde::{Deserialize, Serialize};
 
-use super::shown::Shown;
+use super::shown::EncodedReply;
 use super::{Reply, ServiceError, off_thread};
 use crate::status::TxStatus;
 use crate::txs::Tx;
@@ -26,7 +26,7 @@ pub(super) struct TxArgs {
 
 #[derive(Debug, Serialize)]
 pub(super) struct TxReply {
-    tx: Shown<Tx>,
+    tx: EncodedReply<Tx>,
     encoding: Encoding,
 }
 
@@ -66,9 +66,9 @@ pub(super) fn get_tx(vm: &Xvm, args: TxArgs) -> Reply<TxReply> {
     let (id, encoding) = (given(args.tx_id)?, args.encoding);
     let view = vm.view()?;
     let tx = match encoding {
-        Encoding::Json => Shown::object(vm, view.tx(&id)?.ok_or(ServiceError::NotFound)?),
+        Encoding::Json => EncodedReply::object(vm, view.tx(&id)?.ok_or(ServiceError::NotFound)?),
         Encoding::Hex | Encoding::HexC | Encoding::HexNc => {
-            Shown::text(&view.tx_bytes(&id)?.ok_or(ServiceError::NotFound)?, encoding)?
+            EncodedReply::text(&view.tx_bytes(&id)?.ok_or(ServiceError::NotFound)?, encoding)?
         }
     };
     Ok(TxReply { tx, encoding })

@@ -7,7 +7,7 @@ use esker_utxo::{
 };
 
 use super::choose::{Amounts, Chosen, ImportLimits, choose, choose_imports};
-use super::operations::Authorised;
+use super::operations::AuthorisedOperation;
 use super::{Coins, SpendError};
 use crate::txs::{
     BaseTx, CreateAssetTx, ExportTx, ImportTx, InitialState, OperationTx, Tx, UnsignedTx,
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Payer<'_> {
 
 /// What a transaction begins with when its coins are chosen: inputs and change.
 #[derive(Clone, Debug)]
-pub struct Paid {
+pub struct FundedBase {
     base: BaseTx,
     signers: Vec<Vec<ShortId>>,
 }
@@ -70,7 +70,7 @@ impl Payer<'_> {
     ///
     /// # Errors
     /// They do not suffice.
-    pub fn pay(&self, mut amounts: Amounts, fee: u64) -> Result<Paid, SpendError> {
+    pub fn pay(&self, mut amounts: Amounts, fee: u64) -> Result<FundedBase, SpendError> {
         let of_fee_asset = amounts.entry(self.params.fee_asset_id).or_default();
         *of_fee_asset = of_fee_asset.checked_add(fee).ok_or(SpendError::WantedOverflow)?;
         let chosen = choose(self.coins, self.keys, &amounts, self.now_s)?;
@@ -83,11 +83,11 @@ impl Payer<'_> {
         Ok(self.paid(chosen, outputs))
     }
 
-    fn paid(&self, chosen: Chosen, outputs: Vec<TransferableOutput>) -> Paid {
+    fn paid(&self, chosen: Chosen, outputs: Vec<TransferableOutput>) -> FundedBase {
         let (inputs, signers) = chosen.inputs.into_iter().unzip();
         let (network_id, blockchain_id) = (self.params.network_id, self.params.chain_id);
         let base = BaseTx { network_id, blockchain_id, outputs, inputs, memo: Vec::new() };
-        Paid { base, signers }
+        FundedBase { base, signers }
     }
 
     /// Sends amounts, each to one address.
@@ -150,7 +150,7 @@ impl Payer<'_> {
     }
 }
 
-impl Paid {
+impl FundedBase {
     /// Creates an asset.
     pub fn create_asset(self, keys: &Keychain, asset: NewAsset) -> Tx {
         let NewAsset { name, symbol, denomination, fx_index, mut outputs } = asset;
@@ -163,8 +163,8 @@ impl Paid {
     }
 
     /// Runs an operation. `keys` hold its signers and those of the inputs.
-    pub fn operate(self, keys: &Keychain, authorised: Authorised) -> Tx {
-        let Authorised { operation, fx, signers } = authorised;
+    pub fn operate(self, keys: &Keychain, authorised: AuthorisedOperation) -> Tx {
+        let AuthorisedOperation { operation, fx, signers } = authorised;
         let operations = vec![operation];
         let unsigned = |base| UnsignedTx::Operation(OperationTx { base, operations });
         self.sign(keys, unsigned, vec![(fx, signers)])

@@ -29,12 +29,12 @@ pub trait Coins {
 /// The pool is looked at while the UTXOs are visited, and moves on meanwhile: whether one is still there when the
 /// transaction is complete, tells [`Xvm::issue_built`](crate::Xvm).
 #[derive(Debug)]
-pub struct AfterPool<'a> {
+pub struct PoolCoins<'a> {
     view: &'a View<'a>,
     reserved: HashSet<UtxoId>,
 }
 
-impl<'a> AfterPool<'a> {
+impl<'a> PoolCoins<'a> {
     /// Over `view` and the pool of its chain.
     pub fn new(view: &'a View<'a>, reserved: HashSet<UtxoId>) -> Self {
         Self { view, reserved }
@@ -94,7 +94,7 @@ impl<'a> AfterPool<'a> {
     }
 }
 
-impl Coins for AfterPool<'_> {
+impl Coins for PoolCoins<'_> {
     fn visit(&self, owners: &BTreeSet<ShortId>, visit: &mut Visit<'_>) -> StorageResult<()> {
         if self.visit_accepted(owners, visit)?.is_continue() {
             let _whether_broken = self.visit_pooled(owners, visit)?;
@@ -106,19 +106,19 @@ impl Coins for AfterPool<'_> {
 /// What another chain exported to this one and nothing in the pool imports: addresses ascending, UTXO IDs ascending
 /// within each.
 #[derive(Debug)]
-pub struct Exported<'a> {
+pub struct ExportedCoins<'a> {
     view: &'a View<'a>,
     source: ChainId,
 }
 
-impl<'a> Exported<'a> {
+impl<'a> ExportedCoins<'a> {
     /// Of the chain `source`.
     pub fn new(view: &'a View<'a>, source: ChainId) -> Self {
         Self { view, source }
     }
 }
 
-impl Coins for Exported<'_> {
+impl Coins for ExportedCoins<'_> {
     fn visit(&self, owners: &BTreeSet<ShortId>, visit: &mut Visit<'_>) -> StorageResult<()> {
         let mut start = None;
         loop {
@@ -148,15 +148,15 @@ impl Coins for Exported<'_> {
 }
 
 /// The chain's own UTXOs as if the wallet's pending transactions were accepted after what waits in the pool: those
-/// of [`AfterPool`] first, then what the pending ones produce, in their order.
+/// of [`PoolCoins`] first, then what the pending ones produce, in their order.
 #[derive(Debug)]
-pub struct Pending<'a> {
-    base: AfterPool<'a>,
+pub struct PendingCoins<'a> {
+    base: PoolCoins<'a>,
     produced: BTreeMap<usize, Utxo>,
     places: HashMap<UtxoId, usize>,
 }
 
-impl<'a> Pending<'a> {
+impl<'a> PendingCoins<'a> {
     /// Over `view`, which is younger than the list of `pending` transactions: those that it holds already are
     /// passed over.
     ///
@@ -164,7 +164,7 @@ impl<'a> Pending<'a> {
     /// [`SpendError::MissingUtxo`] if one of them can't be accepted any more.
     pub fn new(view: &'a View<'a>, pending: &[Tx]) -> Result<Self, SpendError> {
         let (produced, places) = Default::default();
-        let mut coins = Self { base: AfterPool::new(view, HashSet::new()), produced, places };
+        let mut coins = Self { base: PoolCoins::new(view, HashSet::new()), produced, places };
         for tx in pending {
             if !view.state().has_tx(&tx.id())? {
                 coins.apply(tx)?;
@@ -200,7 +200,7 @@ impl<'a> Pending<'a> {
     }
 }
 
-impl Coins for Pending<'_> {
+impl Coins for PendingCoins<'_> {
     fn visit(&self, owners: &BTreeSet<ShortId>, visit: &mut Visit<'_>) -> StorageResult<()> {
         let mut flow = ControlFlow::Continue(());
         self.base.visit(owners, &mut |utxo| {

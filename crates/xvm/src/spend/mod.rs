@@ -10,10 +10,10 @@ mod choose;
 mod coins;
 mod operations;
 
-pub use build::{NewAsset, Paid, Payer};
+pub use build::{FundedBase, NewAsset, Payer};
 pub use choose::{Amounts, Chosen, ImportLimits, MAX_IMPORTED, choose, choose_imports};
-pub use coins::{AfterPool, Coins, Exported, Pending, Visit};
-pub use operations::{Authorised, mint, mint_nft, send_nft};
+pub use coins::{Coins, ExportedCoins, PendingCoins, PoolCoins, Visit};
+pub use operations::{AuthorisedOperation, mint, mint_nft, send_nft};
 
 use esker_primitives::AssetId;
 use esker_storage::StorageError;

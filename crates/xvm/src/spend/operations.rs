@@ -15,13 +15,13 @@ use crate::txs::Operation;
 
 /// An operation, and who signs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Authorised {
+pub struct AuthorisedOperation {
     pub(super) operation: Operation,
     pub(super) fx: FxKind,
     pub(super) signers: Vec<ShortId>,
 }
 
-impl Authorised {
+impl AuthorisedOperation {
     fn new(utxo: &Utxo, signing: SigningOwners, op: impl FnOnce(Vec<u32>) -> FxOperation) -> Self {
         let op = op(signing.indices);
         let (asset_id, utxo_ids) = (utxo.asset_id, vec![utxo.utxo_id]);
@@ -37,13 +37,13 @@ pub fn mint(
     (asset, amount): (AssetId, u64),
     to: ShortId,
     now_s: u64,
-) -> Result<Authorised, SpendError> {
+) -> Result<AuthorisedOperation, SpendError> {
     let mintable = |output: &Output| matches!(output, Output::SecpMint(_));
     let (utxo, signing) =
         find(coins, keys, &asset, now_s, mintable)?.ok_or(SpendError::NoAuthority)?;
     let mint_output = utxo.output.owners().clone();
     let transfer_output = TransferOutput { amount, owners: OutputOwners::single(to) };
-    Ok(Authorised::new(&utxo, signing, |mint_input| {
+    Ok(AuthorisedOperation::new(&utxo, signing, |mint_input| {
         FxOperation::SecpMint(SecpMintOperation { mint_input, mint_output, transfer_output })
     }))
 }
@@ -56,13 +56,13 @@ pub fn mint_nft(
     payload: Vec<u8>,
     to: ShortId,
     now_s: u64,
-) -> Result<Authorised, SpendError> {
+) -> Result<AuthorisedOperation, SpendError> {
     let mintable = |output: &Output| matches!(output, Output::NftMint(_));
     let found = find(coins, keys, asset, now_s, mintable)?;
     let Some((utxo, signing)) = found else { return Err(SpendError::NoAuthority) };
     let Output::NftMint(minting) = &utxo.output else { return Err(SpendError::NoAuthority) };
     let (group_id, outputs) = (minting.group_id, vec![OutputOwners::single(to)]);
-    Ok(Authorised::new(&utxo, signing, |mint_input| {
+    Ok(AuthorisedOperation::new(&utxo, signing, |mint_input| {
         FxOperation::NftMint(NftMintOperation { mint_input, group_id, payload, outputs })
     }))
 }
@@ -74,7 +74,7 @@ pub fn send_nft(
     (asset, group_id): (AssetId, u32),
     to: ShortId,
     now_s: u64,
-) -> Result<Authorised, SpendError> {
+) -> Result<AuthorisedOperation, SpendError> {
     let of_group =
         |output: &Output| matches!(output, Output::NftTransfer(nft) if nft.group_id == group_id);
     let found = find(coins, keys, &asset, now_s, of_group)?;
@@ -82,7 +82,7 @@ pub fn send_nft(
     let Output::NftTransfer(nft) = &utxo.output else { return Err(SpendError::NoNft) };
     let (payload, owners) = (nft.payload.clone(), OutputOwners::single(to));
     let output = NftTransferOutput { group_id, payload, owners };
-    Ok(Authorised::new(&utxo, signing, |input| {
+    Ok(AuthorisedOperation::new(&utxo, signing, |input| {
         FxOperation::NftTransfer(NftTransferOperation { input, output })
     }))
 }

@@ -22,7 +22,7 @@ const BRIEF_LEN: usize = 44;
 const FULL_LEN: usize = 84;
 
 /// Bytes of an amount with one owner, as it travels.
-const PLAIN_LEN: usize = 118;
+const REBUILT_LEN: usize = 118;
 
 /// The value of a UTXO's rows; `bytes` are the UTXO's own, version prefix included.
 pub(crate) fn encode(utxo: &Utxo, bytes: &[u8], fee_asset_id: &AssetId) -> Vec<u8> {
@@ -47,13 +47,13 @@ pub(crate) fn encode(utxo: &Utxo, bytes: &[u8], fee_asset_id: &AssetId) -> Vec<u
 
 /// What a row says.
 #[derive(Debug)]
-pub(crate) enum Listed<'a> {
+pub(crate) enum IndexRow<'a> {
     /// The UTXO's bytes, version prefix included.
     Whole(&'a [u8]),
     /// The same, put together.
-    Plain([u8; PLAIN_LEN]),
+    Rebuilt([u8; REBUILT_LEN]),
     /// Where the UTXO itself is.
-    Elsewhere(UtxoId),
+    Reference(UtxoId),
 }
 
 /// Reads a row of `address`; `None` if it is damaged.
@@ -61,28 +61,28 @@ pub(crate) fn decode<'a>(
     row: &'a [u8],
     address: &ShortId,
     fee_asset_id: &AssetId,
-) -> Option<Listed<'a>> {
+) -> Option<IndexRow<'a>> {
     match row.len() {
         KEY_LEN => {
             let (tx_id, index) = row.split_first_chunk::<32>()?;
             let output_index = u32::from_be_bytes(*index.first_chunk()?);
-            Some(Listed::Elsewhere(UtxoId { tx_id: TxId::new(*tx_id), output_index }))
+            Some(IndexRow::Reference(UtxoId { tx_id: TxId::new(*tx_id), output_index }))
         }
-        BRIEF_LEN | FULL_LEN => plain(row, address, fee_asset_id).map(Listed::Plain),
-        len if len > FULL_LEN => Some(Listed::Whole(row)),
+        BRIEF_LEN | FULL_LEN => rebuild(row, address, fee_asset_id).map(IndexRow::Rebuilt),
+        len if len > FULL_LEN => Some(IndexRow::Whole(row)),
         _ => None,
     }
 }
 
 /// Puts an amount with one owner together.
-fn plain(row: &[u8], address: &ShortId, fee_asset_id: &AssetId) -> Option<[u8; PLAIN_LEN]> {
+fn rebuild(row: &[u8], address: &ShortId, fee_asset_id: &AssetId) -> Option<[u8; REBUILT_LEN]> {
     let (key, rest) = row.split_at_checked(KEY_LEN)?;
     let (amount, rest) = rest.split_at_checked(8)?;
     let (asset, locktime): (&[u8], &[u8]) = match rest.split_at_checked(32) {
         Some(parts) => parts,
         None => (fee_asset_id.as_bytes(), &[0; 8]),
     };
-    let mut utxo = [0; PLAIN_LEN];
+    let mut utxo = [0; REBUILT_LEN];
     let mut at = 2usize;
     let kind = type_id::SECP_TRANSFER_OUTPUT.to_be_bytes();
     let one = 1u32.to_be_bytes();
@@ -91,7 +91,7 @@ fn plain(row: &[u8], address: &ShortId, fee_asset_id: &AssetId) -> Option<[u8; P
         utxo.get_mut(at..end)?.copy_from_slice(part);
         at = end;
     }
-    (at == PLAIN_LEN).then_some(utxo)
+    (at == REBUILT_LEN).then_some(utxo)
 }
 
 #[cfg(test)]
@@ -109,12 +109,12 @@ mod tests {
         let bytes = utxo.to_versioned_bytes();
         let row = encode(utxo, &bytes, &FEE_ASSET);
         match decode(&row, address, &FEE_ASSET).unwrap() {
-            Listed::Whole(bytes) => Some(bytes.to_vec()),
-            Listed::Plain(bytes) => {
+            IndexRow::Whole(bytes) => Some(bytes.to_vec()),
+            IndexRow::Rebuilt(bytes) => {
                 assert!(row.len() < bytes.len());
                 Some(bytes.to_vec())
             }
-            Listed::Elsewhere(id) => {
+            IndexRow::Reference(id) => {
                 assert_eq!(id, utxo.utxo_id);
                 assert!(bytes.len() > MAX_WHOLE);
                 None

@@ -11,7 +11,7 @@ pub use esker_shared_memory::{PageEnd, PageStart};
 use esker_storage::{StorageError, StorageResult};
 
 use super::chain_state::ChainState;
-use super::listed::{self, Listed};
+use super::listed::{self, IndexRow};
 use super::raw::RawUtxo;
 use super::tables::{ADDRESS_UTXOS, UTXOS, utxo_key};
 
@@ -75,9 +75,9 @@ pub(crate) fn visit_address(
             return ControlFlow::Continue(());
         }
         let outcome = match listed::decode(value, address, fee_asset_id) {
-            Some(Listed::Whole(bytes)) => parse(bytes).map(|utxo| visit(&id, utxo)),
-            Some(Listed::Plain(bytes)) => parse(&bytes).map(|utxo| visit(&id, utxo)),
-            Some(Listed::Elsewhere(utxo_id)) => UTXOS
+            Some(IndexRow::Whole(bytes)) => parse(bytes).map(|utxo| visit(&id, utxo)),
+            Some(IndexRow::Rebuilt(bytes)) => parse(&bytes).map(|utxo| visit(&id, utxo)),
+            Some(IndexRow::Reference(utxo_id)) => UTXOS
                 .get_with(reader, scope, &utxo_key(&utxo_id), |bytes| Ok(visit(&id, parse(bytes)?)))
                 .and_then(|found| found.unwrap_or_else(|| Err(damaged("UTXO, which is missing,")))),
             None => Err(damaged("row")),

@@ -27,7 +27,7 @@ pub(crate) const EXEMPT: TxId = Id::new([
 
 /// Whether the same transaction may pass although this chain's last block stays the same: time or another chain
 /// can change the answer.
-pub(crate) const fn depends_on_more_than_the_tip(error: &VerifyError, tx: &UnsignedTx) -> bool {
+pub(crate) const fn may_pass_on_same_tip(error: &VerifyError, tx: &UnsignedTx) -> bool {
     matches!(error, VerifyError::Fx(FxError::TimeLocked))
         || (matches!(error, VerifyError::NotFound) && matches!(tx, UnsignedTx::Import(_)))
 }
@@ -62,20 +62,20 @@ pub(crate) struct VerifyContext<'a> {
 /// those built on it are looked at.
 pub(crate) type FxBits = HashMap<AssetId, u8>;
 
-/// What is known of assets without reading the store: those of the genesis, and those met before.
+/// What is known of assets without reading the store: those of the genesis, and those found before.
 #[derive(Debug)]
 pub(crate) struct AssetCache<'a> {
     genesis: &'a FxBits,
-    met: FxBits,
+    found: FxBits,
 }
 
 impl<'a> AssetCache<'a> {
     pub(crate) fn new(genesis: &'a FxBits) -> Self {
-        Self { genesis, met: FxBits::new() }
+        Self { genesis, found: FxBits::new() }
     }
 
     fn get(&self, id: &AssetId) -> Option<u8> {
-        self.genesis.get(id).or_else(|| self.met.get(id)).copied()
+        self.genesis.get(id).or_else(|| self.found.get(id)).copied()
     }
 }
 
@@ -268,7 +268,7 @@ impl Semantic<'_, '_> {
                     }
                     None => return Err(VerifyError::NotFound.into()),
                 };
-                self.assets.met.insert(*asset_id, bits);
+                self.assets.found.insert(*asset_id, bits);
                 bits
             }
         };

@@ -367,7 +367,7 @@ fn a_kill_during_an_import_leaves_no_user_or_the_whole_one() {
                 call(&mut rpc, X, "xvm.exportKey", export).unwrap();
             }
         } else {
-            assert!(!answered, "round {round}: told to be there, and is not");
+            assert!(!answered, "round {round}: reported as existing, but missing");
             // The name is free, and nothing is left of the other user.
             create(&node, &name);
             assert_eq!(addresses(&mut rpc, &name).unwrap(), Vec::<String>::new());

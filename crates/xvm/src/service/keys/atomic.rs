@@ -15,8 +15,8 @@ use super::super::{Reply, lookup_asset, now_s};
 use super::KeysError;
 use super::arguments::{ChangeReply, parse_to, spending_arguments};
 use super::issue::issue_on_pool;
-use super::session::{in_turn, keychain, spend};
-use crate::spend::{AfterPool, Exported, ImportLimits, Payer};
+use super::session::{keychain, run_exclusively, spend};
+use crate::spend::{ExportedCoins, ImportLimits, Payer, PoolCoins};
 use crate::state::View;
 use crate::txs::Tx;
 use crate::verify::semantic::fx_bit;
@@ -86,9 +86,9 @@ async fn import_checked(vm: Arc<Xvm>, args: ImportArgs, client: ClientAddress) -
     let source = vm.context().aliases.lookup(&source_chain);
     let source = source.ok_or(KeysError::SourceChain(source_chain))?;
     let to = parse_to(&vm, &to)?;
-    in_turn(vm, Credentials { username, password }, client, move |vm, user| {
+    run_exclusively(vm, Credentials { username, password }, client, move |vm, user| {
         let keys = keychain(vm, user, &[])?;
-        let build = |view: &View<'_>, coins: &AfterPool<'_>| {
+        let build = |view: &View<'_>, coins: &PoolCoins<'_>| {
             build_import((vm, view), coins, &keys, source, to)
         };
         Ok(TxIdReply { tx_id: issue_on_pool(vm, &build)? })
@@ -101,7 +101,7 @@ const OTHER_BYTES: usize = 4096;
 
 fn build_import(
     (vm, view): (&Xvm, &View<'_>),
-    coins: &AfterPool<'_>,
+    coins: &PoolCoins<'_>,
     keys: &Keychain,
     source: ChainId,
     to: ShortId,
@@ -113,5 +113,5 @@ fn build_import(
     let max_bytes = vm.mempool.max_tx_bytes().saturating_sub(OTHER_BYTES);
     let limits = ImportLimits { max_bytes, takes: &takes };
     let payer = Payer { params: vm.params(), coins, keys, change: to, now_s: now_s(vm) };
-    Ok(payer.import(source, &Exported::new(view, source), &limits, to)?)
+    Ok(payer.import(source, &ExportedCoins::new(view, source), &limits, to)?)
 }

@@ -52,7 +52,7 @@ pub(crate) enum KeysError {
     #[error("problem issuing transaction: {0}")]
     Issue(IssueError),
     #[error("problem issuing transaction: others take its coins again and again; try again")]
-    Overtaken,
+    CoinsTaken,
     /// The keystore failed after the user was known, or the user is gone meanwhile.
     #[error(transparent)]
     Keystore(#[from] KeystoreError),

@@ -5,7 +5,7 @@ use esker_primitives::TxId;
 use super::super::Reply;
 use super::KeysError;
 use crate::built::BuiltError;
-use crate::spend::{AfterPool, Coins, Pending};
+use crate::spend::{Coins, PendingCoins, PoolCoins};
 use crate::state::View;
 use crate::txs::Tx;
 use crate::vm::Xvm;
@@ -16,25 +16,27 @@ const MAX_BUILDS: usize = 16;
 /// Builds a transaction on what the pool leaves, and adds it to the pool.
 pub(super) fn issue_on_pool(
     vm: &Xvm,
-    build: &dyn Fn(&View<'_>, &AfterPool<'_>) -> Reply<Tx>,
+    build: &dyn Fn(&View<'_>, &PoolCoins<'_>) -> Reply<Tx>,
 ) -> Reply<TxId> {
     let mut failure = None;
     for _ in 0..MAX_BUILDS {
-        let departures = vm.mempool.departures();
+        let removals = vm.mempool.removals();
         let view = vm.view()?;
-        let coins = AfterPool::new(&view, vm.wallet.consumed());
+        let coins = PoolCoins::new(&view, vm.wallet.consumed());
         match build(&view, &coins) {
             Ok(tx) => match vm.issue_built(tx, &view) {
                 Ok(id) => return Ok(id),
-                Err(BuiltError::Overtaken(error)) => failure = Some(KeysError::Issue(error).into()),
+                Err(BuiltError::CoinsTaken(error)) => {
+                    failure = Some(KeysError::Issue(error).into())
+                }
                 Err(BuiltError::Refused(error)) => return Err(KeysError::Issue(error).into()),
             },
             // What is missing may have moved from the pool into the state while it was looked for.
-            Err(error) if vm.mempool.departures() != departures => failure = Some(error),
+            Err(error) if vm.mempool.removals() != removals => failure = Some(error),
             Err(error) => return Err(error),
         }
     }
-    Err(failure.unwrap_or_else(|| KeysError::Overtaken.into()))
+    Err(failure.unwrap_or_else(|| KeysError::CoinsTaken.into()))
 }
 
 /// Builds a transaction on what the wallet's pending transactions leave, and lets it follow them.
@@ -43,10 +45,10 @@ pub(super) fn issue_on_wallet(vm: &Xvm, build: &dyn Fn(&dyn Coins) -> Reply<Tx>)
         // In this order: whatever leaves the queue meanwhile is in the view.
         let pending = vm.wallet.pending();
         let view = vm.view()?;
-        let tx = build(&Pending::new(&view, &pending.txs)?)?;
+        let tx = build(&PendingCoins::new(&view, &pending.txs)?)?;
         if let Some(issued) = vm.issue_after_pending(tx, &pending) {
             return Ok(issued.map_err(KeysError::Issue)?);
         }
     }
-    Err(KeysError::Overtaken.into())
+    Err(KeysError::CoinsTaken.into())
 }

@@ -9,7 +9,7 @@ use super::super::{Reply, lookup_asset};
 use super::KeysError;
 use super::arguments::{ChangeReply, Header, parse_to, spending_arguments};
 use super::session::{Session, spend};
-use crate::spend::{self, Amounts, Authorised};
+use crate::spend::{self, Amounts, AuthorisedOperation};
 use crate::vm::Xvm;
 
 spending_arguments! {
@@ -65,7 +65,7 @@ async fn mint_checked(
     let asset = lookup_asset(&vm, &args.asset_id)?;
     let to = parse_to(&vm, &args.to)?;
     operate(vm, args.header(client), move |session| {
-        let keys = session.every_key()?;
+        let keys = session.all_user_keys()?;
         Ok(spend::mint(session.coins(), &keys, (asset, amount), to, session.now_s)?)
     })
     .await
@@ -89,7 +89,7 @@ async fn mint_nft_checked(
     let to = parse_to(&vm, &args.to)?;
     let payload = args.encoding.decode(&args.payload).map_err(KeysError::Payload)?;
     operate(vm, args.header(client), move |session| {
-        let keys = session.every_key()?;
+        let keys = session.all_user_keys()?;
         let payload = payload.clone();
         Ok(spend::mint_nft(session.coins(), &keys, &asset, payload, to, session.now_s)?)
     })
@@ -123,12 +123,12 @@ async fn send_nft_checked(
 async fn operate(
     vm: Arc<Xvm>,
     header: Header,
-    authorise: impl Fn(&Session<'_>) -> Reply<Authorised> + Send + 'static,
+    authorise: impl Fn(&Session<'_>) -> Reply<AuthorisedOperation> + Send + 'static,
 ) -> Reply<ChangeReply> {
     spend(vm, header, move |session| {
         let paid = session.payer().pay(Amounts::new(), session.vm.params().tx_fee)?;
         let authorised = authorise(session)?;
-        Ok(paid.operate(session.every_key()?.as_ref(), authorised))
+        Ok(paid.operate(session.all_user_keys()?.as_ref(), authorised))
     })
     .await
 }

@@ -75,7 +75,7 @@ impl Session<'_> {
     }
 
     /// All keys of the user, whatever `from` says.
-    pub(super) fn every_key(&self) -> Reply<Cow<'_, Keychain>> {
+    pub(super) fn all_user_keys(&self) -> Reply<Cow<'_, Keychain>> {
         if self.all_keys {
             return Ok(Cow::Borrowed(self.keys));
         }
@@ -84,7 +84,7 @@ impl Session<'_> {
 }
 
 /// Runs work for a user once no other call of that user does.
-pub(super) async fn in_turn<T: Send + 'static>(
+pub(super) async fn run_exclusively<T: Send + 'static>(
     vm: Arc<Xvm>,
     credentials: Credentials,
     client: ClientAddress,
@@ -136,7 +136,7 @@ pub(super) async fn spend(
     build: impl Fn(&Session<'_>) -> Reply<Tx> + Send + 'static,
 ) -> Reply<ChangeReply> {
     let from = header.parse_from(&vm)?;
-    in_turn(vm, header.credentials, header.client, move |vm, user| {
+    run_exclusively(vm, header.credentials, header.client, move |vm, user| {
         let spender = Spender::new(vm, user, &from, &header.change_addr)?;
         let tx_id = issue_on_pool(vm, &|_, coins| build(&spender.session(coins)))?;
         Ok(ChangeReply { tx_id, change_addr: format_address(vm, &spender.change) })
@@ -152,7 +152,7 @@ pub(super) async fn spend_pending(
     build: impl Fn(&Session<'_>) -> Reply<Tx> + Send + 'static,
 ) -> Reply<ChangeReply> {
     let from = header.parse_from(&vm).map_err(KeysError::WalletFrom)?;
-    in_turn(vm, header.credentials, header.client, move |vm, user| {
+    run_exclusively(vm, header.credentials, header.client, move |vm, user| {
         let spender = Spender::new(vm, user, &from, &header.change_addr)?;
         let build = |coins: &dyn Coins| build(&spender.session(coins));
         let tx_id = match issue_on_pool(vm, &|_, coins| build(coins)) {
