@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reply() {
+    fn malformed_replies_are_refused() {
         for bytes in [
             "",
             "HTTP/2 200 OK\r\n\r\n",

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_of_guessing_is_a_guess_a_minute() {
+    fn guessing_is_limited_to_one_a_minute() {
         let (attempts, clock) = attempts();
         let (end, mut guesses) = (clock.now_ms() + 86_400 * S, 0);
         while clock.now_ms() < end {
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_not_kept_waiting_and_the_right_password_clears_the_pair() {
+    fn only_the_pair_waits_and_the_right_password_clears_it() {
         let (attempts, clock) = attempts();
         while guess(&attempts, 1, "bob").is_ok() {}
         guess(&attempts, 2, "bob").unwrap();
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn tries_side_by_side_count_before_they_have_a_verdict() {
+    async fn concurrent_attempts_count_while_they_are_checked() {
         let (attempts, clock) = attempts();
         let under_way = |name: &str| -> Vec<Attempt> {
             (0..FREE).map(|_| begin(&attempts, 1, name).unwrap().unwrap()).collect()
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waiting_for_others_has_an_end_and_few_may() {
+    async fn waits_for_other_attempts_are_bounded() {
         let attempts = Attempts::new(Arc::new(ManualClock::default()), Duration::ZERO);
         let begin = || attempts.begin(client(1), "bob");
         let under_way: Vec<_> = (0..FREE).map(|_| begin().now_or_never().unwrap()).collect();
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_cannot_push_out_what_is_kept_about_it() {
+    fn an_address_cannot_evict_its_own_records() {
         let (attempts, clock) = attempts();
         (0..FREE).for_each(|_| guess(&attempts, 1, "bob").unwrap());
         for n in 1..MAX_PAIRS_OF_ADDRESS {
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_pairs_are_kept_and_the_oldest_goes() {
+    fn the_oldest_of_too_many_pairs_is_dropped() {
         let (attempts, clock) = attempts();
         for number in 1..=5 {
             for n in 0..MAX_PAIRS_OF_ADDRESS {
@@ -517,7 +517,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_rule_holds_whatever_is_tried(steps in steps()) {
+        fn any_sequence_of_attempts_follows_the_rule(steps in steps()) {
             let (attempts, clock) = attempts();
             let mut models = [Model::default(), Model::default()];
             let mut under_way: Vec<(usize, Attempt)> = Vec::new();

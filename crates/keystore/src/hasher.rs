@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_finds_no_place_is_told_so() {
+    async fn a_full_queue_refuses_hashes() {
         let limits = HashLimits { at_once: 1, queue: 1, max_wait: Duration::from_secs(20) };
         let hasher = Hasher::new(limits);
         let (release, hold) = std::sync::mpsc::channel::<()>();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hash_that_nobody_waits_for_any_more_keeps_its_turn() {
+    async fn an_abandoned_hash_runs_to_its_end() {
         let limits = HashLimits { at_once: 1, queue: 1, max_wait: Duration::from_secs(20) };
         let hasher = Hasher::new(limits);
         let (release, hold) = std::sync::mpsc::channel::<()>();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn any_limits_do() {
+    async fn extreme_limits_work() {
         for (at_once, queue) in [(0, 0), (usize::MAX, usize::MAX)] {
             let limits = HashLimits { at_once, queue, max_wait: Duration::from_secs(20) };
             assert!(Hasher::new(limits).run(|| true).await.unwrap());
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_wait_has_an_end() {
+    async fn waits_time_out() {
         let limits = HashLimits { at_once: 1, queue: 1, max_wait: Duration::ZERO };
         let hasher = Hasher::new(limits);
         let _turn = hasher.turns.acquire().await.unwrap();

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_of_an_ipv6_address_counts() {
+    fn only_the_first_half_of_an_ipv6_address_counts() {
         let of = |text: &str| ClientAddress::of_peer(Some(text.parse().unwrap()));
         assert_eq!(of("127.0.0.1"), of("::ffff:127.0.0.1"));
         assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:2"));

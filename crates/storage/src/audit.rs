@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_difference_is_told() {
+    fn each_kind_of_difference_is_reported() {
         let found = compare(&[(1, 1), (2, 9), (4, 4)], &[(1, 1), (2, 2), (3, 3)]);
         assert_eq!(
             found.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_crash_nothing_works_until_revived() {
+    fn a_crash_lasts_until_failures_are_cleared() {
         let store = FailingStore::new(Arc::new(MemoryStore::new()));
         store.crash_at_nth_write(1, FailPoint::After);
         store.write(&set(b"1")).unwrap_err();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_are_refused_until_that_is_taken_back() {
+    fn writes_are_refused_until_reset() {
         let store = FailingStore::new(Arc::new(MemoryStore::new()));
         store.refuse_writes(StorageError::Full { size: 7 });
         for _ in 0..2 {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_fail_while_asked_to() {
+    fn reads_are_refused_until_reset() {
         let store = FailingStore::new(Arc::new(MemoryStore::new()));
         store.refuse_reads(StorageError::Injected);
         assert!(store.snapshot().is_err());

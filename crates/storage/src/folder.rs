@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_has_one_owner_and_the_second_is_told_who() {
+    fn a_second_owner_gets_the_process_number() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("a/b");
         let folder = Folder::take(&path).unwrap();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_free_at_once_though_its_lock_file_is_still_open_somewhere() {
+    fn a_folder_is_free_while_its_lock_file_is_open_elsewhere() {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::take(place.path()).unwrap();
         // What a process that is being started has.

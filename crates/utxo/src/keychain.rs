@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_owners_sign_as_the_threshold_asks_for() {
+    fn threshold_owners_sign() {
         let keychain: Keychain = [key(1), key(2), key(1)].into_iter().collect();
         assert_eq!((keychain.len(), keychain.first()), (2, Some(key(1).address())));
         for (threshold, named, signs) in [

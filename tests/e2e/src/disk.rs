@@ -143,7 +143,7 @@ impl FailingDisk {
     }
 
     /// All goes well again.
-    pub fn heal(&self) -> Result<()> {
+    pub fn repair(&self) -> Result<()> {
         fs::remove_file(&self.control).context("nothing fails")
     }
 }

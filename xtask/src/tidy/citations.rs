@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn other_citations_are_told() {
+    fn unknown_citations_are_reported() {
         for (text, fault) in [
             ("docs/protocol/none.md, \"Fees\"", "there is no page docs/protocol/none.md"),
             ("(c-chain.md 4.7)", "there is no page c-chain.md"),

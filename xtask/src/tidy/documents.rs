@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_a_path() {
+    fn paths_are_recognised() {
         for (text, is) in [
             ("crates/xvm/src/lib.rs", true),
             ("docs/", false),

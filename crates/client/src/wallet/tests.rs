@@ -67,7 +67,7 @@ fn assert_well_formed(tx: &Tx) {
 }
 
 #[test]
-fn the_largest_coins_pay_and_the_rest_comes_back() {
+fn largest_coins_pay_with_change() {
     let mut wallet =
         wallet((1..=5).map(|n| coin(n, u64::from(n) * 100, owners(1, 0, &[1]))).collect());
     let to = key(9).address();
@@ -82,7 +82,7 @@ fn the_largest_coins_pay_and_the_rest_comes_back() {
 }
 
 #[test]
-fn only_what_the_keys_can_spend_now_counts() {
+fn only_spendable_coins_count() {
     for (spendable, owners) in [
         (true, owners(1, 0, &[1, 9])),
         (true, owners(2, 0, &[1, 2, 9])),
@@ -107,7 +107,7 @@ fn only_what_the_keys_can_spend_now_counts() {
 }
 
 #[test]
-fn too_little_is_told_with_the_figures() {
+fn insufficient_funds_show_the_amounts() {
     let wallet = wallet(vec![coin(1, 100, owners(1, 0, &[1]))]);
     let refused = wallet.base_tx(vec![Wallet::output(native(), 91, key(9).address())], b"");
     let wanted = WalletError::InsufficientFunds { asset: native(), wanted: 101, available: 100 };

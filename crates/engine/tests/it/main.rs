@@ -49,7 +49,7 @@ fn start<E: Engine>(
 }
 
 #[tokio::test]
-async fn solo_accepts_what_is_submitted_and_stops_when_told() {
+async fn solo_accepts_submissions_and_stops() {
     let (toy, machine) = open();
     let mut events = machine.subscribe();
     let engine = Arc::new(Solo::new());
@@ -65,7 +65,7 @@ async fn solo_accepts_what_is_submitted_and_stops_when_told() {
 }
 
 #[tokio::test]
-async fn solo_gathers_what_comes_while_it_is_not_looking() {
+async fn solo_gathers_transactions_while_writing() {
     let (toy, machine) = open();
     let mut events = machine.subscribe();
     for register in 0..100 {

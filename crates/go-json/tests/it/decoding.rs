@@ -159,14 +159,14 @@ fn any_value_is_kept_as_text() {
 }
 
 #[test]
-fn arrays_of_fixed_length_ignore_what_is_too_much() {
+fn fixed_length_arrays_ignore_extra_elements() {
     assert_eq!(decode::<(u8, u8)>(b"[1,2,[3],{\"a\":4}]").unwrap(), (1, 2));
     assert_eq!(decode::<Vec<(u8,)>>(b"[[1,2],[3]]").unwrap(), [(1,), (3,)]);
     assert!(decode::<(u8, u8)>(b"[1]").is_err());
 }
 
 #[test]
-fn deep_values_are_refused_where_they_would_nest_on_the_stack() {
+fn decoding_refuses_deep_nesting() {
     let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
     assert!(decode::<serde_json::Value>(nested(MAX_DECODE_NESTING).as_bytes()).is_ok());
     let deep = nested(MAX_DECODE_NESTING + 1);
@@ -178,7 +178,7 @@ fn deep_values_are_refused_where_they_would_nest_on_the_stack() {
 }
 
 #[test]
-fn each_of_several_members_of_a_field_must_fit() {
+fn every_duplicate_member_must_fit() {
     #[derive(serde::Deserialize, Default, PartialEq, Debug)]
     #[serde(default)]
     struct Inner {

@@ -27,7 +27,7 @@ fn only_the_first_value_is_read() {
 }
 
 #[test]
-fn what_ends_too_early() {
+fn truncated_values_are_refused() {
     check("", "EOF");
     check(" \t\r\n", "EOF");
     for text in [
@@ -58,7 +58,7 @@ fn what_ends_too_early() {
 }
 
 #[test]
-fn what_cannot_stand_there() {
+fn misplaced_bytes_are_refused() {
     let value = "looking for beginning of value";
     check("x", &format!("invalid character 'x' {value}"));
     check("'", &format!("invalid character '\\'' {value}"));
@@ -129,7 +129,7 @@ fn nesting_ends_where_go_ends_it() {
 }
 
 #[test]
-fn a_whole_document_ends_where_its_value_does() {
+fn trailing_bytes_are_refused() {
     let check = |text: &str, error: &str| {
         assert_eq!(Document::whole(text.as_bytes()).unwrap_err().to_string(), error, "{text}");
     };

@@ -62,7 +62,7 @@ fn with_entry(entry: &[u8], plain: &[u8]) -> Vec<u8> {
 
 /// Chains of other kinds may have put anything there; only what no store takes is refused.
 #[tokio::test]
-async fn entries_of_any_kind_travel_on() {
+async fn entries_of_any_kind_are_exported() {
     let folder = tempfile::tempdir().unwrap();
     let keystore = crate::on(crate::disk_store(folder.path()));
     for len in [MAX_ENTRY_KEY + 1, 10_000] {

@@ -45,7 +45,7 @@ fn at_once(keystore: &Arc<Keystore>, name: &str, text: &str, from: ClientAddress
 }
 
 #[tokio::test]
-async fn a_pair_that_guesses_has_to_wait_and_nobody_else() {
+async fn only_the_guessing_pair_waits() {
     let (keystore, clock) = keystore().await;
     assert_eq!(unlock(&keystore, "bob", STRONG, client(2)).await, RIGHT);
     // All methods that check a password count for one.
@@ -79,28 +79,28 @@ async fn a_pair_that_guesses_has_to_wait_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn names_that_nobody_has_are_counted_alike() {
+async fn unknown_names_are_counted() {
     let (keystore, _) = keystore().await;
     let long = "n".repeat(2_000);
     for name in ["bob", "nobody", &long] {
-        let told = |text: &str| text.replace("\"bob\"", &esker_primitives::go::quote(name));
+        let expected = |text: &str| text.replace("\"bob\"", &esker_primitives::go::quote(name));
         for _ in 0..16 {
-            assert_eq!(unlock(&keystore, name, "wrong", client(1)).await, told(WRONG));
+            assert_eq!(unlock(&keystore, name, "wrong", client(1)).await, expected(WRONG));
         }
-        assert_eq!(at_once(&keystore, name, "wrong", client(1)), told(&wait(1)));
+        assert_eq!(at_once(&keystore, name, "wrong", client(1)), expected(&wait(1)));
     }
     // Of an import too, where the password is that of the exported user.
     let blob = keystore.export_user("eve", &password(STRONG), client(1)).await.unwrap();
     for n in 0..17 {
         let imported = keystore.import_user("copy", &password("wrong"), &blob, client(1)).await;
-        let told = if n < 16 { WRONG.to_owned() } else { wait(1) };
-        assert_eq!(imported.unwrap_err().to_string(), told.replace("bob", "copy"));
+        let expected = if n < 16 { WRONG.to_owned() } else { wait(1) };
+        assert_eq!(imported.unwrap_err().to_string(), expected.replace("bob", "copy"));
     }
     keystore.import_user("copy", &password(STRONG), &blob, client(2)).await.unwrap();
 }
 
 #[tokio::test]
-async fn tries_side_by_side_do_not_slip_by() {
+async fn concurrent_attempts_are_limited() {
     let (keystore, _) = keystore().await;
     let guesses: Vec<_> = (0..48).map(|n| format!("wrong {n}")).collect();
     let tried = guesses.iter().map(|guess| unlock(&keystore, "bob", guess, client(1)));
@@ -116,7 +116,7 @@ async fn tries_side_by_side_do_not_slip_by() {
 }
 
 #[tokio::test]
-async fn who_knows_the_password_may_call_side_by_side() {
+async fn right_passwords_are_checked_concurrently() {
     let (keystore, _) = keystore().await;
     // None is in memory yet, so that some wait until the first are known to be right.
     let calls = (0..200).map(|_| unlock(&keystore, "bob", STRONG, client(1)));

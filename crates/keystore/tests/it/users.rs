@@ -37,7 +37,7 @@ async fn creating_is_checked_in_the_reference_order() {
 }
 
 #[tokio::test]
-async fn an_unknown_user_and_a_wrong_password_are_told_alike() {
+async fn an_unknown_user_and_a_wrong_password_get_the_same_error() {
     let keystore = in_memory();
     create(&keystore, "bob", STRONG).await;
     assert_eq!(unlock(&keystore, "bob", STRONG).await, "bob");

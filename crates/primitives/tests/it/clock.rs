@@ -71,7 +71,7 @@ static TESTED: AtomicUsize = AtomicUsize::new(0);
 static TABLE: AtomicUsize = AtomicUsize::new(0);
 
 #[test]
-fn contended_waits_are_told() {
+fn contended_waits_reach_the_hook() {
     assert!(set_contention_hook(|name, _| {
         match name {
             "tested" => TESTED.fetch_add(1, Ordering::SeqCst),
@@ -123,7 +123,7 @@ fn round(lock: &Arc<Mutex<i32>>, table: &Arc<RwLock<i32>>) {
 }
 
 #[test]
-fn a_condition_is_waited_for() {
+fn waits_for_a_condition() {
     let shared = Arc::new((Mutex::new(false), Condvar::new()));
     let thread = {
         let shared = Arc::clone(&shared);

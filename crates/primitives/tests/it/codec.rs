@@ -129,16 +129,16 @@ fn short_inputs() {
         expect!["couldn't unmarshal bool: unexpected value when unpacking bool"],
     );
     for (bytes, len) in [(&[0xff; 4], "4294967295"), (&[0x80, 0, 0, 0], "2147483648")] {
-        let told = format!("array length, {len}, exceeds maximum length, 2147483647");
+        let expected = format!("array length, {len}, exceeds maximum length, 2147483647");
         for result in [r(bytes).slice_len().map(drop), r(bytes).bytes().map(drop)] {
             let fault = result.unwrap_err().to_string();
-            assert_eq!(fault, format!("max slice length exceeded; {told}"));
+            assert_eq!(fault, format!("max slice length exceeded; {expected}"));
         }
     }
 }
 
 #[test]
-fn a_claim_costs_nothing() {
+fn claimed_lengths_allocate_nothing() {
     // 2^31-1 elements of eight bytes are claimed, one is there.
     let bytes = [&[0x7f, 0xff, 0xff, 0xff][..], &[0; 8]].concat();
     check(

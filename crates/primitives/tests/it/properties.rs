@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn signatures_name_their_signer(secret in any::<[u8; 32]>(), message: Vec<u8>) {
+    fn signers_are_recovered(secret in any::<[u8; 32]>(), message: Vec<u8>) {
         let Ok(key) = PrivateKey::from_slice(&secret) else { return Ok(()) };
         let signature = key.sign(&message);
         prop_assert!(signature.as_bytes()[64] < 4);

@@ -26,7 +26,7 @@ fn recover(r: &str, s: &str, code: u8) -> Result<PublicKey, SignatureError> {
 }
 
 #[test]
-fn as_the_reference_tells() {
+fn error_texts_match_the_reference() {
     use SignatureError::{Compressed, Invalid, Mutated};
     let key: PrivateKey = WELL_KNOWN.parse().unwrap();
     let good = key.sign_hash(&unsigned_hash());

@@ -160,7 +160,7 @@ fn addresses() {
 }
 
 #[test]
-fn addresses_that_are_taken() {
+fn accepted_addresses() {
     let data = |text: &str| address::split(text).map(|(alias, hrp, data)| (alias, hrp, data.len()));
     let taken = |alias: &str, len| Ok((alias.to_owned(), "local".to_owned(), len));
     let lower = "local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u";

@@ -121,8 +121,8 @@ fn check(name: &str, input: &Value, expected: &Value) {
         "bech32" => {
             let given = text(&input["address"]);
             let fault = address::split(given).unwrap_err();
-            let told = format!("couldn't parse address {given:?}: {fault}");
-            assert_eq!(told, text(&expected["error"]), "{name}");
+            let fault_text = format!("couldn't parse address {given:?}: {fault}");
+            assert_eq!(fault_text, text(&expected["error"]), "{name}");
         }
         "fx" => codec(name, input, expected),
         _ => panic!("nothing drives the vector {name}"),

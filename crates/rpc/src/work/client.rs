@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn who_uses_more_is_put_off_for_longer_but_not_for_ever() {
+    fn heavy_clients_are_put_off_up_to_a_limit() {
         let ms = Duration::from_millis;
         let addresses = ["127.0.0.1", "127.0.0.2"].map(|text| text.parse::<IpAddr>().unwrap());
         let work = Work::new(WorkConfig::default());

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_come_by_rank_and_of_equals_the_earlier_one_first() {
+    fn jobs_run_by_rank_then_arrival() {
         let work = Work::new(WorkConfig::default());
         let [a, b] = [(); 2].map(|()| work.client(None));
         let mut queue = Queue::default();

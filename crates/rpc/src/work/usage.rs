@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_is_forgotten_by_halves() {
+    fn usage_halves_over_time() {
         let usage = Usage::default();
         usage.add(Duration::from_micros(1000), 3);
         usage.add(Duration::from_micros(24), 3);

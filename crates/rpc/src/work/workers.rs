@@ -510,7 +510,7 @@ mod tests {
     use crate::work::{Work, WorkConfig};
 
     #[test]
-    fn of_too_many_jobs_the_last_one_is_refused() {
+    fn the_last_of_too_many_jobs_is_refused() {
         let work = Work::new(WorkConfig { queue: 3, ..WorkConfig::default() });
         let client = work.client(None);
         let shared = &work.workers().0;

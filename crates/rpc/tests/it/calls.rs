@@ -186,7 +186,7 @@ fn deprecation_is_noted() {
 }
 
 #[test]
-fn a_handler_may_ask_where_its_call_comes_from() {
+fn a_handler_gets_the_client_address() {
     let service = MethodTable::new("test")
         .on_async_from("where", |_, _: NoArgs, client: ClientAddress| async move {
             Ok(format!("{client:?}"))
@@ -311,7 +311,7 @@ fn the_core_is_called_without_a_dialect() {
 }
 
 #[test]
-fn a_blocking_call_sees_its_client_go() {
+fn a_blocking_call_is_cancelled_when_its_client_leaves() {
     let started = Arc::new(Barrier::new(2));
     let (sender, receiver) = mpsc::channel();
     let service = MethodTable::new("toy")

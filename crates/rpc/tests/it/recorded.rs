@@ -85,7 +85,7 @@ fn check_header(line: &[u8], name: &str, found: Option<&str>, context: &str) {
 }
 
 #[test]
-fn what_is_no_call_is_answered_byte_for_byte() {
+fn non_calls_match_the_reference() {
     assert_eq!(replay("envelope-errors.io", |_| true), 65);
 }
 
@@ -100,6 +100,6 @@ fn text_is_written_byte_for_byte() {
 }
 
 #[test]
-fn methods_and_content_types_are_told_apart() {
+fn http_methods_and_content_types_match_the_reference() {
     assert_eq!(replay("http.io", |_| true), 39);
 }

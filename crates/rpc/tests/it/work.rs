@@ -138,7 +138,7 @@ fn failed(text: &str) -> String {
 }
 
 #[test]
-fn no_more_jobs_run_than_there_are_places() {
+fn running_jobs_are_limited() {
     let (toy, service) = toy();
     let work = work();
     let clients: Vec<_> = (0..8).map(|_| work.client(None)).collect();
@@ -190,7 +190,7 @@ fn endless_calls_delay_neither_short_ones_nor_sends() {
 }
 
 #[test]
-fn work_that_is_mostly_short_runs_among_short_work_first() {
+fn short_first_work_starts_in_the_short_lane() {
     let (toy, service) = toy();
     let work = work();
     run(async {
@@ -221,7 +221,7 @@ fn work_that_is_mostly_short_runs_among_short_work_first() {
 }
 
 #[test]
-fn long_work_that_was_brief_first_is_refused_where_too_much_waits() {
+fn work_that_leaves_the_short_lane_is_refused_when_the_queue_is_full() {
     let (toy, service) = toy();
     let work = with(WorkConfig { queue: 1, ..WorkConfig::default() });
     run(async {
@@ -267,7 +267,7 @@ fn calls_of_a_client_that_leaves_are_dropped() {
 }
 
 #[test]
-fn of_too_many_calls_some_are_refused_at_once() {
+fn calls_above_the_queue_limit_are_refused() {
     let (toy, service) = toy();
     let work = with(WorkConfig { queue: 3, ..WorkConfig::default() });
     run(async {
@@ -291,7 +291,7 @@ fn of_too_many_calls_some_are_refused_at_once() {
 }
 
 #[test]
-fn work_off_the_thread_counts_for_its_caller() {
+fn off_thread_work_counts_for_its_caller() {
     let (service, work) = (
         MethodTable::new("toy")
             .on_async("off", |_: Arc<()>, _: NoArgs| async {
@@ -313,7 +313,7 @@ fn work_off_the_thread_counts_for_its_caller() {
 }
 
 #[test]
-fn a_large_reply_is_written_among_long_work() {
+fn a_large_reply_is_written_in_the_long_lane() {
     /// Writes where it is written, and so many letters.
     struct Place(usize);
 
@@ -368,7 +368,7 @@ fn a_panic_is_answered_and_leaves_its_place() {
 }
 
 #[test]
-fn no_work_begins_for_a_client_that_does_not_read() {
+fn a_client_that_does_not_read_gets_no_work() {
     let (_, service) = toy();
     let work = work();
     let (client, other) = (work.client(None), work.client(None));
@@ -420,7 +420,7 @@ fn replies_share_a_memory() {
 }
 
 #[test]
-fn what_is_left_unread_makes_room() {
+fn unread_replies_are_evicted() {
     #[derive(Debug)]
     struct Close(Client, mpsc::Sender<()>);
 
@@ -452,7 +452,7 @@ fn what_is_left_unread_makes_room() {
 }
 
 #[test]
-fn a_batch_is_made_as_fast_as_it_is_taken() {
+fn a_batch_waits_for_its_reader() {
     let made = Arc::new(AtomicUsize::new(0));
     let service = MethodTable::new("toy")
         .on_list_blocking("large", |made: &AtomicUsize, ()| {
@@ -484,7 +484,7 @@ fn a_batch_is_made_as_fast_as_it_is_taken() {
 }
 
 #[test]
-fn a_batch_ends_with_errors_where_no_more_can_be_held() {
+fn a_batch_fails_when_memory_is_full() {
     let service = MethodTable::new("toy")
         .on_list_blocking("large", |(): &(), ()| Ok("x".repeat(LARGE)))
         .bind(Arc::new(()));

@@ -50,7 +50,7 @@ fn over_empty(test: impl FnOnce(&mut Draft<'_>)) {
 }
 
 #[test]
-fn what_is_put_is_seen_by_the_peer_only() {
+fn only_the_peer_sees_elements() {
     over_empty(|draft| {
         apply(draft, &x(), &puts(c(), vec![element("k", &["a"])])).unwrap();
         assert_eq!(get(draft, &c(), &x(), &keys(&["k"])).unwrap(), [b"value of k"]);
@@ -90,7 +90,7 @@ fn a_second_put_is_refused_with_the_reference_text() {
 }
 
 #[test]
-fn a_removal_before_its_put_swallows_the_put() {
+fn an_early_removal_cancels_its_put() {
     over_empty(|draft| {
         apply(draft, &c(), &removes(x(), &["k"])).unwrap();
         assert!(get(draft, &c(), &x(), &keys(&["k"])).is_err());
@@ -110,7 +110,7 @@ fn a_removal_before_its_put_swallows_the_put() {
 }
 
 #[test]
-fn one_block_may_deal_with_several_peers_and_fails_as_a_whole() {
+fn a_block_with_several_peers_is_atomic() {
     over_empty(|draft| {
         apply(draft, &P, &puts(x(), vec![element("from P", &["a"])])).unwrap();
         apply(draft, &c(), &puts(x(), vec![element("from C", &["a"])])).unwrap();
@@ -180,7 +180,7 @@ fn pages_go_by_trait_then_key_and_list_each_element_once() {
 }
 
 #[test]
-fn a_trait_that_begins_like_another_is_another() {
+fn a_trait_prefix_does_not_match() {
     over_empty(|draft| {
         let elements = vec![element("k", &["a"]), element("l", &["ak"])];
         apply(draft, &x(), &puts(c(), elements)).unwrap();

@@ -134,7 +134,7 @@ fn some_step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn blocks_do_what_the_model_does(steps in vec(some_step(), 1..12)) {
+    fn blocks_match_the_model(steps in vec(some_step(), 1..12)) {
         let store = MemoryStore::new();
         let mut layers: Vec<Arc<WriteSet>> = Vec::new();
         let mut model = Model::new();

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reader_table_has_its_place_and_keeps_its_content() {
+    fn the_reader_table_is_allocated_and_keeps_its_content() {
         let place = tempfile::tempdir().unwrap();
         let (database, table) = (place.path().join("x"), place.path().join("x-lock"));
         std::fs::write(&table, "content").unwrap();

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_of_a_broken_environment_stays_good_and_holds_up_the_next() {
+    fn an_old_snapshot_delays_reopening() {
         let place = tempfile::tempdir().unwrap();
         let store = open_dir(place.path(), &OpenOptions::TEST).unwrap();
         store.write(&numbered(1)).unwrap();

@@ -23,7 +23,7 @@ fn write_schema(path: &Path, version: &[u8]) {
 }
 
 #[test]
-fn a_second_opener_is_refused_and_told_the_process() {
+fn a_second_opener_is_refused_with_the_process_number() {
     let place = tempfile::tempdir().unwrap();
     let store = open(place.path());
     let text = refusal(place.path()).to_string();

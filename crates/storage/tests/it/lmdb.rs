@@ -142,7 +142,7 @@ fn more_snapshots_than_slots_are_an_error_and_no_harm() {
 }
 
 #[test]
-fn the_oldest_snapshot_is_told() {
+fn the_oldest_snapshot_is_reported() {
     let store = open_temp(&OpenOptions::TEST).unwrap();
     assert_eq!(store.oldest_reader_ms(), None);
     let snapshot = store.snapshot().unwrap();

@@ -57,7 +57,7 @@ fn is_refused(result: StorageResult<()>, wanted: &WriteRefusal) {
 }
 
 #[tokio::test]
-async fn what_may_wait_is_committed_later_and_all_else_is_refused_at_once() {
+async fn final_sets_wait_and_others_are_refused() {
     let (failing, store) = failing();
     for (error, refusal) in [
         (system_error(io::ErrorKind::StorageFull), WriteRefusal::DiskFull),
@@ -108,7 +108,7 @@ async fn a_writer_goes_on_by_itself_when_nothing_waits() {
 }
 
 #[tokio::test]
-async fn the_reason_that_is_shown_is_the_last_one() {
+async fn the_last_refusal_is_shown() {
     let (failing, store) = failing();
     let broken = system_error(io::ErrorKind::TimedOut);
     failing.refuse_writes(broken.clone());
@@ -133,7 +133,7 @@ async fn an_error_that_does_not_pass_ends_the_wait() {
 }
 
 #[tokio::test]
-async fn nobody_waits_at_the_end() {
+async fn no_set_waits_after_stop_waiting() {
     let (failing, store) = failing();
     failing.refuse_writes(system_error(io::ErrorKind::StorageFull));
     let waiting = decide(&store, "a");
@@ -219,7 +219,7 @@ async fn a_disk_that_fills_up_suspends_a_writer_that_is_idle() {
 }
 
 #[tokio::test]
-async fn a_map_that_a_reader_keeps_full_is_written_when_the_reader_ends() {
+async fn a_full_map_takes_writes_when_the_reader_ends() {
     let place = tempfile::tempdir().unwrap();
     let options = OpenOptions { map_size: 1 << 20, ..OpenOptions::TEST };
     let lmdb = Arc::new(open_dir(place.path(), &options).unwrap());

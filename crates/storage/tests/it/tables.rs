@@ -100,7 +100,7 @@ fn the_last_key_of_all_is_found() {
 }
 
 #[test]
-fn what_does_not_decode_is_damage() {
+fn undecodable_rows_are_damage() {
     over_empty(|draft| {
         let key = (7, vec![]);
         PAIRS.put_bytes(draft, ONE, &key, b"short");

@@ -159,7 +159,7 @@ fn a_panic_reaches_its_caller_and_the_next_goes_on() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn what_follows_a_commit_is_called_only_after_a_good_one() {
+async fn after_runs_only_after_a_successful_commit() {
     let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
     let store = Store::new(Arc::clone(&failing) as Arc<dyn KvStore>).unwrap();
     failing.fail_nth_write(1, FailPoint::After);
@@ -171,7 +171,7 @@ async fn what_follows_a_commit_is_called_only_after_a_good_one() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_set_is_committed_though_its_caller_went_away() {
+async fn a_set_of_a_cancelled_caller_is_committed() {
     let (store, writer) = gate();
     store.close();
     let task = {

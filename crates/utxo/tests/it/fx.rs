@@ -251,7 +251,7 @@ fn property_operations() {
 }
 
 #[test]
-fn what_operations_produce() {
+fn outputs_of_operations() {
     let kinds = |op: FxOperation| op.outputs().iter().map(Output::type_id).collect::<Vec<_>>();
     assert_eq!(kinds(FxOperation::SecpMint(secp_mint())), [6, 7]);
     let nfts = NftMintOperation { outputs: vec![owners(1), owners(2)], ..Default::default() };
@@ -263,7 +263,7 @@ fn what_operations_produce() {
 
 /// Signers come from whoever holds them, and only as far as they are needed.
 #[test]
-fn signers_are_asked_for_lazily() {
+fn signers_are_recovered_lazily() {
     struct Asked(RefCell<Vec<(usize, usize)>>);
     impl Signers for Asked {
         fn signer(&self, slot: usize, index: usize) -> Result<ShortId, SignatureError> {

@@ -59,7 +59,7 @@ fn order_is_that_of_arrival() {
 }
 
 #[test]
-fn what_consumes_the_same_conflicts() {
+fn double_spends_conflict() {
     let pool = pool();
     let (first, rival, other) = (tx(&[1, 2], 0), tx(&[2, 3], 1), tx(&[3], 2));
     add(&pool, &first).unwrap();
@@ -125,7 +125,7 @@ fn free(pool: &Mempool) -> Vec<(TxId, u32)> {
 }
 
 #[test]
-fn outputs_are_free_until_another_consumes_them() {
+fn pooled_outputs_are_free_until_consumed() {
     let pool = pool();
     let parent = child(&tx(&[1], 0), &[10, 20]);
     let first = child(&parent, &[10]);
@@ -155,7 +155,7 @@ fn outputs_are_free_until_another_consumes_them() {
 }
 
 #[test]
-fn many_owners_and_few_outputs_are_found_alike() {
+fn outputs_are_found_by_many_owners() {
     let pool = pool();
     let parent = child(&tx(&[1], 0), &[10]);
     add(&pool, &parent).unwrap();
@@ -166,7 +166,7 @@ fn many_owners_and_few_outputs_are_found_alike() {
 }
 
 #[test]
-fn what_was_verified_joins_only_if_it_still_holds() {
+fn verified_transactions_join_only_if_still_valid() {
     let pool = pool();
     let verified = |tx: &Tx, at: u64, parents: &[TxId]| {
         let parents = parents.iter().copied().collect();

@@ -158,7 +158,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_do(row in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn any_bytes_decode_or_fail(row in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = decode(&row, &ShortId::ZERO, &FEE_ASSET);
         }
     }

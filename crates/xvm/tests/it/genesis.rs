@@ -237,7 +237,7 @@ fn symbols() {
 }
 
 #[test]
-fn what_no_chain_starts_from() {
+fn invalid_genesis_bytes() {
     let none = Genesis::default().to_bytes();
     assert_eq!(Genesis::parse(&none), Err(GenesisError::NoAssets));
     let mut built = primary::x_chain_genesis(LOCAL_ID, &[]).unwrap();

@@ -141,7 +141,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn what_is_sent_is_paid_for_and_nothing_else_is_lost(
+    fn sends_conserve_every_asset(
         utxos in arbitrary_utxos(),
         sent in proptest::collection::vec((0u8..3, 1u64..600, 1u8..=6), 1..5),
     ) {
@@ -262,7 +262,7 @@ proptest! {
 }
 
 #[test]
-fn sums_beyond_64_bits_are_told() {
+fn sums_beyond_64_bits_are_errors() {
     let (params, keys) = (params(), keychain());
     let utxos = [single(0, 0, 5, 1), single(1, 0, u64::MAX, 1), single(2, 0, 20, 1)];
     let coins = Slice(&utxos);

@@ -200,7 +200,7 @@ fn claimed_lengths_are_only_claims() {
 }
 
 #[test]
-fn what_is_no_block() {
+fn invalid_blocks_do_not_decode() {
     let check = |hex: &str, expected: &str| {
         assert_eq!(Block::parse(&hex::decode(hex).unwrap()).unwrap_err().to_string(), expected);
     };

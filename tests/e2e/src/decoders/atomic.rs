@@ -7,13 +7,13 @@ use esker_utxo::Signers;
 use esker_utxo::json::AddressFormat;
 
 use super::chain::round_trip;
-use super::primitives::told;
+use super::primitives::value_of;
 
 const FORMAT: AddressFormat<'static> = AddressFormat { alias: "X", hrp: "local" };
 
 /// A signed transaction: its parts, its JSON form, what it burns.
 pub(super) fn tx(bytes: &[u8]) -> bool {
-    let Some(tx) = told(AtomicTx::parse(bytes)) else { return false };
+    let Some(tx) = value_of(AtomicTx::parse(bytes)) else { return false };
     assert_eq!(tx.bytes().as_ref(), bytes);
     assert_eq!(tx.id(), Id::sha256(bytes));
     assert!(bytes.starts_with(tx.signed().unsigned_bytes()));
@@ -25,23 +25,24 @@ fn look_at(tx: &AtomicTx) {
     let again = AtomicTx::new(tx.unsigned().clone(), tx.credentials().to_vec());
     let parts = |tx: &AtomicTx| (tx.bytes().clone(), tx.signed().unsigned_bytes().len());
     assert_eq!(parts(&again), parts(tx));
-    told(serde_json::to_vec(&FORMAT.json(tx.signed()))).expect("every transaction has a JSON form");
+    value_of(serde_json::to_vec(&FORMAT.json(tx.signed())))
+        .expect("every transaction has a JSON form");
     if let UnsignedAtomicTx::Export(export) = tx.unsigned() {
         export.exported_utxos(tx.id()).for_each(|utxo| round_trip(&utxo));
     }
-    told(tx.burned(&Id::ZERO));
+    value_of(tx.burned(&Id::ZERO));
     assert!(tx.gas() > tx.signed().unsigned_bytes().len() as u64);
-    told(tx.signed().signer(0, 0));
-    told(tx.evm_signer(0, 0));
+    value_of(tx.signed().signer(0, 0));
+    value_of(tx.evm_signer(0, 0));
 }
 
 /// The ext data of a block, in both forms.
 pub(super) fn ext_data(bytes: &[u8]) -> bool {
-    let single = told(decode_ext_data(bytes, ExtDataForm::Single));
+    let single = value_of(decode_ext_data(bytes, ExtDataForm::Single));
     if let Some([tx]) = single.as_deref() {
         assert_eq!(tx.bytes().as_ref(), bytes);
     }
-    let Some(txs) = told(decode_ext_data(bytes, ExtDataForm::Batch)) else { return false };
+    let Some(txs) = value_of(decode_ext_data(bytes, ExtDataForm::Batch)) else { return false };
     assert_eq!(encode_ext_data(&txs), bytes);
     txs.iter().for_each(look_at);
     assert!(

@@ -10,14 +10,14 @@ use esker_evm_state::state::ApplyOptions;
 use esker_evm_state::types::{Block, Header};
 use esker_storage::{Scope, WriteSet};
 
-use super::primitives::told;
+use super::primitives::value_of;
 
 /// The highest type of transactions that may be sent.
 const MAX_SENT_TYPE: u8 = 2;
 
 /// A block, its header and its transactions.
 pub(super) fn block(bytes: &[u8]) -> bool {
-    let Some(block) = told(Block::parse(bytes)) else { return false };
+    let Some(block) = value_of(Block::parse(bytes)) else { return false };
     assert_eq!(block.to_bytes(), bytes);
     assert_eq!(block.hash(), block.header.hash());
     for header in block.uncles.iter().chain([&block.header]) {
@@ -27,7 +27,7 @@ pub(super) fn block(bytes: &[u8]) -> bool {
     for tx in &block.transactions {
         // Blocks and senders are read by different decoders, which must not differ.
         let encoded = tx.encoded_2718();
-        let sent = told(decode_transaction(&encoded));
+        let sent = value_of(decode_transaction(&encoded));
         if encoded[0] > MAX_SENT_TYPE && encoded[0] < 0x80 {
             assert_eq!(sent, None, "a type that nobody may send");
         } else {
@@ -40,7 +40,7 @@ pub(super) fn block(bytes: &[u8]) -> bool {
 /// A header by itself.
 pub(super) fn header(bytes: &[u8]) -> bool {
     let mut rest = bytes;
-    let Some(header) = told(Header::decode(&mut rest)) else { return false };
+    let Some(header) = value_of(Header::decode(&mut rest)) else { return false };
     let read = &bytes[..bytes.len() - rest.len()];
     assert_eq!(alloy_rlp::encode(&header), read);
     rest.is_empty()
@@ -48,9 +48,9 @@ pub(super) fn header(bytes: &[u8]) -> bool {
 
 /// A transaction as it is sent.
 pub(super) fn transaction(bytes: &[u8]) -> bool {
-    let Some(tx) = told(decode_transaction(bytes)) else { return false };
+    let Some(tx) = value_of(decode_transaction(bytes)) else { return false };
     let encoded = tx.encoded_2718();
-    assert_eq!(told(decode_transaction(&encoded)).as_ref(), Some(&tx));
+    assert_eq!(value_of(decode_transaction(&encoded)).as_ref(), Some(&tx));
     // Numbers that no signature has were exchanged for those of nobody.
     let is_of_nobody = tx.signature().r().is_zero() && tx.signature().s().is_zero();
     assert!(is_of_nobody || encoded == bytes);
@@ -59,13 +59,13 @@ pub(super) fn transaction(bytes: &[u8]) -> bool {
 
 /// The JSON of a genesis, and the first block of it.
 pub(super) fn genesis(bytes: &[u8]) -> bool {
-    let Some(genesis) = told(Genesis::parse(bytes)) else { return false };
-    let Some(schedule) = told(genesis.config.schedule()) else { return false };
+    let Some(genesis) = value_of(Genesis::parse(bytes)) else { return false };
+    let Some(schedule) = value_of(genesis.config.schedule()) else { return false };
     let rules = CChainRules::new(genesis.config.chain_id, schedule, FeeOverrides::default());
     let build = || {
         let mut state = WriteSet::default();
         let block = genesis.build(&rules, Scope(1), ApplyOptions::default(), &mut state);
-        (told(block).expect("memory does not fail"), state)
+        (value_of(block).expect("memory does not fail"), state)
     };
     let (block, state) = build();
     assert_eq!(build(), (block.clone(), state));
@@ -75,8 +75,8 @@ pub(super) fn genesis(bytes: &[u8]) -> bool {
 
 /// Structured data to sign.
 pub(super) fn typed_data(bytes: &[u8]) -> bool {
-    let Some(data) = told(TypedData::parse(bytes)) else { return false };
-    let Some(hash) = told(data.signing_hash()) else { return false };
+    let Some(data) = value_of(TypedData::parse(bytes)) else { return false };
+    let Some(hash) = value_of(data.signing_hash()) else { return false };
     assert_eq!(data.signing_hash(), Ok(hash));
     true
 }

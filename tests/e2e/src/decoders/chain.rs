@@ -10,7 +10,7 @@ use esker_xvm::json::{AddressFormat, Json};
 use esker_xvm::txs::Tx;
 use esker_xvm::verify::syntactic;
 
-use super::primitives::told;
+use super::primitives::value_of;
 
 const FORMAT: AddressFormat<'static> = AddressFormat { alias: "X", hrp: "local" };
 /// Signatures of one transaction that are looked at; each takes as long as all the rest.
@@ -18,7 +18,7 @@ const SIGNERS: usize = 4;
 
 /// A signed transaction: its parts, its JSON form, the rules that need no state.
 pub(super) fn x_tx(bytes: &[u8]) -> bool {
-    let Some(tx) = told(Tx::parse(bytes)) else { return false };
+    let Some(tx) = value_of(Tx::parse(bytes)) else { return false };
     assert_eq!(tx.bytes().as_ref(), bytes);
     assert_eq!(tx.id(), Id::sha256(bytes));
     assert!(bytes.starts_with(tx.unsigned_bytes()));
@@ -33,7 +33,8 @@ pub(super) fn x_tx(bytes: &[u8]) -> bool {
 }
 
 fn look_at(tx: &Tx) {
-    told(serde_json::to_vec(&Json::new(tx, FORMAT))).expect("every transaction has a JSON form");
+    value_of(serde_json::to_vec(&Json::new(tx, FORMAT)))
+        .expect("every transaction has a JSON form");
     let base = tx.unsigned().base();
     let params = syntactic::Params {
         network_id: base.network_id,
@@ -43,19 +44,19 @@ fn look_at(tx: &Tx) {
         create_asset_tx_fee: 0,
         fx_count: 3,
     };
-    told(syntactic::verify(tx, &params));
+    value_of(syntactic::verify(tx, &params));
     if let Some(slot) = tx.credentials().first() {
         for index in 0..slot.signatures().len().min(SIGNERS) {
-            told(tx.signer(0, index));
+            value_of(tx.signer(0, index));
         }
     }
 }
 
 /// A block and its transactions.
 pub(super) fn x_block(bytes: &[u8]) -> bool {
-    let Some(block) = told(Block::parse(bytes)) else { return false };
+    let Some(block) = value_of(Block::parse(bytes)) else { return false };
     assert_eq!((block.bytes().as_ref(), block.id()), (bytes, Id::new(hash::sha256(bytes))));
-    told(serde_json::to_vec(&Json::new(&block, FORMAT))).expect("every block has a JSON form");
+    value_of(serde_json::to_vec(&Json::new(&block, FORMAT))).expect("every block has a JSON form");
     let txs = block.txs().to_vec();
     if block.merkle_root().is_zero() {
         let again = Block::new(block.parent_id(), block.height(), block.time_s(), txs);
@@ -69,7 +70,7 @@ pub(super) fn x_block(bytes: &[u8]) -> bool {
 
 /// Genesis bytes of an asset-VM chain.
 pub(super) fn x_genesis(bytes: &[u8]) -> bool {
-    let Some(genesis) = told(Genesis::parse(bytes)) else { return false };
+    let Some(genesis) = value_of(Genesis::parse(bytes)) else { return false };
     assert_eq!(genesis.to_bytes(), bytes);
     assert!(genesis.fee_asset_id().is_some());
     for asset in &genesis.assets {
@@ -81,7 +82,7 @@ pub(super) fn x_genesis(bytes: &[u8]) -> bool {
 
 /// A UTXO as stored, exported and sent.
 pub(super) fn utxo(bytes: &[u8]) -> bool {
-    let Some(utxo) = told(Utxo::from_versioned_bytes(bytes, MAX_SIZE)) else { return false };
+    let Some(utxo) = value_of(Utxo::from_versioned_bytes(bytes, MAX_SIZE)) else { return false };
     assert_eq!(utxo.to_versioned_bytes(), bytes);
     round_trip(&utxo);
     true
@@ -93,13 +94,13 @@ pub(super) fn round_trip(utxo: &Utxo) {
     if bytes.len() <= MAX_SIZE {
         assert_eq!(Utxo::from_versioned_bytes(&bytes, MAX_SIZE).as_ref(), Ok(utxo));
     }
-    told(serde_json::to_vec(&Json::new(&utxo.output, FORMAT)))
+    value_of(serde_json::to_vec(&Json::new(&utxo.output, FORMAT)))
         .expect("every output has a JSON form");
 }
 
 /// What an engine orders.
 pub(super) fn bundle(bytes: &[u8]) -> bool {
-    let Some(bundle) = told(Bundle::parse(bytes)) else { return false };
+    let Some(bundle) = value_of(Bundle::parse(bytes)) else { return false };
     assert_eq!(bundle.to_versioned_bytes(), bytes);
     assert_eq!(bundle.id(), Id::sha256(bytes));
     true

@@ -13,7 +13,7 @@ use esker_rpc::{Caller, MethodTable, RpcError};
 use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 
-use super::primitives::told;
+use super::primitives::value_of;
 
 static SERVER: LazyLock<(Server, Runtime)> = LazyLock::new(|| {
     let service = MethodTable::new("evm")
@@ -50,7 +50,7 @@ pub(super) fn envelope(bytes: &[u8]) -> bool {
 
 /// One JSON value, as an argument of every type.
 pub(super) fn arguments(bytes: &[u8]) -> bool {
-    let Some(value) = told(Document::first(bytes)) else { return false };
+    let Some(value) = value_of(Document::first(bytes)) else { return false };
     let scalars = [
         both_ways::<Uint64>(value),
         both_ways::<Uint>(value),
@@ -60,21 +60,21 @@ pub(super) fn arguments(bytes: &[u8]) -> bool {
         both_ways::<Addr>(value),
     ];
     let others = [
-        told(AssetId::decode(value)).is_some(),
-        told(BlockNumber::decode(value)).is_some(),
-        told(BlockNumberOrHash::decode(value)).is_some(),
-        told(AccessListArg::decode(value)).is_some(),
-        told(TransactionArgs::decode(value)).is_some(),
-        told(StateOverrides::decode(value)).is_some(),
-        told(BlockOverrides::decode(value)).is_some(),
-        value.as_str().and_then(|text| told(StorageKey::parse(&text))).is_some(),
+        value_of(AssetId::decode(value)).is_some(),
+        value_of(BlockNumber::decode(value)).is_some(),
+        value_of(BlockNumberOrHash::decode(value)).is_some(),
+        value_of(AccessListArg::decode(value)).is_some(),
+        value_of(TransactionArgs::decode(value)).is_some(),
+        value_of(StateOverrides::decode(value)).is_some(),
+        value_of(BlockOverrides::decode(value)).is_some(),
+        value.as_str().and_then(|text| value_of(StorageKey::parse(&text))).is_some(),
     ];
     scalars.into_iter().chain(others).any(|taken| taken)
 }
 
 /// What decodes is written as something that decodes to the same.
 fn both_ways<T: Argument + Serialize + PartialEq + std::fmt::Debug>(value: Document<'_>) -> bool {
-    let Some(decoded) = told(T::decode(value)) else { return false };
+    let Some(decoded) = value_of(T::decode(value)) else { return false };
     let text = to_go_vec(&decoded).expect("a scalar has a JSON form");
     let written = Document::whole(&text).expect("what is written is JSON");
     assert_eq!(T::decode(written).as_ref(), Ok(&decoded));

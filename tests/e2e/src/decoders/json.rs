@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use super::primitives::told;
+use super::primitives::value_of;
 
 /// The first value of the bytes: its parts, its compact form, what it decodes into.
 pub(super) fn json(bytes: &[u8]) -> bool {
-    told(GoValue::first(bytes));
+    value_of(GoValue::first(bytes));
     let read = Document::first_with_members(bytes, |name, value| {
         assert!(name.is(&name.text()) || !name.text().is_ascii());
         assert_eq!(Document::whole(value.as_bytes()), Ok(value));
     });
-    let Some(document) = told(read) else { return false };
+    let Some(document) = value_of(read) else { return false };
     assert_eq!(Document::first(bytes), Ok(document));
     for element in document.elements() {
         assert_eq!(Document::whole(element.as_bytes()), Ok(element));
@@ -27,11 +27,11 @@ pub(super) fn json(bytes: &[u8]) -> bool {
     let compact = compact(document);
     let again = Document::whole(&compact).expect("the compact form is one value");
     assert_eq!(self::compact(again), compact);
-    told(document.decode::<Everything>());
-    if let Some(value) = told(document.decode::<Value>()) {
-        let text = told(esker_go_json::to_go_vec(&value)).expect("a value can be written");
+    value_of(document.decode::<Everything>());
+    if let Some(value) = value_of(document.decode::<Value>()) {
+        let text = value_of(esker_go_json::to_go_vec(&value)).expect("a value can be written");
         // Not compared: a float may lose its last bit on the way.
-        told(esker_go_json::decode::<Value>(&text)).expect("what was written can be read");
+        value_of(esker_go_json::decode::<Value>(&text)).expect("what was written can be read");
     }
     true
 }

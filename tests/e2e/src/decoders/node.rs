@@ -10,12 +10,12 @@ use esker_node::networks::{self, Vm};
 use esker_primitives::Id;
 use esker_xvm::genesis::Genesis;
 
-use super::primitives::told;
+use super::primitives::value_of;
 
 /// A configuration file.
 pub(super) fn config(bytes: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(bytes) else { return false };
-    told(file::parse(text, Path::new("esker.toml"))).is_some()
+    value_of(file::parse(text, Path::new("esker.toml"))).is_some()
 }
 
 /// Most bytes of a line, so that the limit is met, too.
@@ -38,7 +38,7 @@ pub(super) fn block_line(bytes: &[u8]) -> bool {
     }
     let mut again = Lines::new(written.as_slice());
     for block in &read {
-        let found = told(again.next_block()).flatten().map(|(_, block)| block);
+        let found = value_of(again.next_block()).flatten().map(|(_, block)| block);
         assert_eq!(found.as_ref(), Some(block));
     }
     !read.is_empty()
@@ -50,7 +50,7 @@ pub(super) fn pool_journal(bytes: &[u8]) -> bool {
     let content = &bytes[..bytes.len().saturating_sub(Id::LEN)];
     let summed = [content, Id::sha256(content).as_bytes()].concat();
     for file in [summed, bytes.to_vec()] {
-        if let Some(entries) = told(journal::decode(file.clone())) {
+        if let Some(entries) = value_of(journal::decode(file.clone())) {
             assert_eq!(journal::encode(&entries), (file, 0));
         }
     }
@@ -59,14 +59,14 @@ pub(super) fn pool_journal(bytes: &[u8]) -> bool {
 
 /// A network of one's own, and the assets of a chain in JSON.
 pub(super) fn network_file(bytes: &[u8]) -> bool {
-    if let Some(genesis) = told(networks::file::genesis_of_data(7, bytes)) {
-        told(Genesis::parse(&genesis));
+    if let Some(genesis) = value_of(networks::file::genesis_of_data(7, bytes)) {
+        value_of(Genesis::parse(&genesis));
     }
-    let Some(network) = told(networks::file::parse(bytes)) else { return false };
+    let Some(network) = value_of(networks::file::parse(bytes)) else { return false };
     for chain in &network.chains {
         assert_eq!(network.chain(&chain.id.to_string()).map(|found| found.id), Some(chain.id));
         if chain.parameters.vm() == Vm::Xvm {
-            told(Genesis::parse(&chain.genesis)).expect("a chain's genesis was looked at");
+            value_of(Genesis::parse(&chain.genesis)).expect("a chain's genesis was looked at");
         }
     }
     true
@@ -74,7 +74,7 @@ pub(super) fn network_file(bytes: &[u8]) -> bool {
 
 /// An exported user of the keystore.
 pub(super) fn keystore_blob(bytes: &[u8]) -> bool {
-    let Some(user) = told(ExportedUser::parse(bytes)) else { return false };
+    let Some(user) = value_of(ExportedUser::parse(bytes)) else { return false };
     assert_eq!(user.to_bytes(), bytes);
     true
 }

@@ -13,8 +13,8 @@ use esker_primitives::{
 /// Identifiers, keys and any other cb58.
 pub(super) fn cb58(bytes: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(bytes) else { return false };
-    let decoded = told(cb58::decode(text)).map(|bytes| cb58::encode(&bytes));
-    let key = told(text.parse::<PrivateKey>()).map(|key| key.to_text());
+    let decoded = value_of(cb58::decode(text)).map(|bytes| cb58::encode(&bytes));
+    let key = value_of(text.parse::<PrivateKey>()).map(|key| key.to_text());
     let ids = [shown::<Id>(text), shown::<ShortId>(text), shown::<NodeId>(text)];
     let mut taken = ids.into_iter().chain([decoded, key]).flatten().peekable();
     let any = taken.peek().is_some();
@@ -23,7 +23,7 @@ pub(super) fn cb58(bytes: &[u8]) -> bool {
 }
 
 fn shown<T: FromStr<Err = IdError> + Display>(text: &str) -> Option<String> {
-    told(text.parse::<T>()).map(|id| id.to_string())
+    value_of(text.parse::<T>()).map(|id| id.to_string())
 }
 
 /// Hex with and without checksum.
@@ -31,11 +31,11 @@ pub(super) fn hex(bytes: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(bytes) else { return false };
     // The empty text stands for no bytes, and is no text of them.
     let lower = if text.is_empty() { "0x".to_owned() } else { text.to_ascii_lowercase() };
-    if let Some(decoded) = told(hexfmt::decode_plain(text)) {
+    if let Some(decoded) = value_of(hexfmt::decode_plain(text)) {
         assert_eq!(hexfmt::encode_plain(&decoded), lower);
     }
     assert_eq!(hexfmt::decode_checked(&hexfmt::encode_checked(bytes)).as_deref(), Ok(bytes));
-    let Some(decoded) = told(hexfmt::decode_checked(text)) else { return false };
+    let Some(decoded) = value_of(hexfmt::decode_checked(text)) else { return false };
     assert!(text.is_empty() || hexfmt::encode_checked(&decoded) == lower);
     true
 }
@@ -62,15 +62,15 @@ impl Aliases for OneChain {
 pub(super) fn address(bytes: &[u8]) -> bool {
     assert!(go::quote_bytes(bytes).chars().all(go::is_print));
     let Ok(text) = str::from_utf8(bytes) else { return false };
-    told(bech32::decode(text));
-    if let Some((alias, hrp, data)) = told(address::split(text))
+    value_of(bech32::decode(text));
+    if let Some((alias, hrp, data)) = value_of(address::split(text))
         && let Ok(short) = ShortId::from_slice(&data)
     {
         let shown = address::format(&alias, &hrp, &short);
         assert_eq!(address::split(&shown), Ok((alias, hrp, data)));
     }
     let parse = |text: &str| parse_service_address(&OneChain, &Id::new([1; 32]), "local", text);
-    let Some(short) = told(parse(text)) else { return false };
+    let Some(short) = value_of(parse(text)) else { return false };
     assert_eq!(parse(&address::format("X", "local", &short)).ok(), Some(short));
     true
 }
@@ -79,7 +79,7 @@ pub(super) fn address(bytes: &[u8]) -> bool {
 pub(super) fn signature(bytes: &[u8]) -> bool {
     let Some((signature, hash)) = bytes.split_first_chunk() else { return false };
     let Ok(hash) = hash.try_into() else { return false };
-    let taken = told(Signature::new(*signature).recover(&hash)).is_some();
+    let taken = value_of(Signature::new(*signature).recover(&hash)).is_some();
     assert!(!taken || signature[64] < 4);
     taken
 }
@@ -91,13 +91,13 @@ pub(super) fn codec(bytes: &[u8]) -> bool {
     let Some((kinds, input)) = rest.split_at_checked(usize::from(*count)) else { return false };
     let (mut r, mut w) = (Reader::new(input), Writer::new());
     for kind in kinds {
-        if told(copy_one(*kind, &mut r, &mut w)).is_none() {
+        if value_of(copy_one(*kind, &mut r, &mut w)).is_none() {
             return false;
         }
         assert_eq!(w.as_slice(), r.since(0));
         assert_eq!(r.position() + r.remaining(), input.len());
     }
-    assert_eq!(told(r.finish()).is_some(), r.remaining() == 0);
+    assert_eq!(value_of(r.finish()).is_some(), r.remaining() == 0);
     r.remaining() == 0
 }
 
@@ -122,6 +122,6 @@ fn copy_one(kind: u8, r: &mut Reader<'_>, w: &mut Writer) -> Result<(), CodecErr
 }
 
 /// What was decoded; a fault must have a text.
-pub(super) fn told<T, E: Display>(result: Result<T, E>) -> Option<T> {
+pub(super) fn value_of<T, E: Display>(result: Result<T, E>) -> Option<T> {
     result.map_err(|fault| assert!(!fault.to_string().is_empty())).ok()
 }

@@ -135,7 +135,7 @@ mod tests {
     const B: &str = "2MAwKfkJxa13beksESEfRTCp54trsYnHmzFM7QAo9S7pW1vTy2";
 
     #[test]
-    fn what_varies_is_bound() {
+    fn varying_values_are_bound() {
         let varying = Varying::parse("result.*.id=id").unwrap();
         let mut bindings = Bindings::default();
         let (documented, real) = (json!({"result": [{"id": A}]}), json!({"result": [{"id": B}]}));

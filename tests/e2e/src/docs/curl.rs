@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request() {
+    fn malformed_requests_are_refused() {
         for command in [
             "wget x",
             "curl",

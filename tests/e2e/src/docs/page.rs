@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_page() {
+    fn malformed_pages_are_refused() {
         for text in ["```sh\nx", "<!-- varies: a=b -->", "```sh\ncurl x\n```\n<!-- varies: a -->"] {
             assert!(Page::parse(Path::new("p.md"), text).is_err(), "{text}");
         }

@@ -10,7 +10,7 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 
 use super::matching::{self, Bound, difference, excerpt, fill};
-use super::scenario::{Expected, Hear, Request, Scenario, Step};
+use super::scenario::{Expected, Receive, Request, Scenario, Step};
 use crate::Socket;
 
 /// How long a `>?` request is repeated.
@@ -76,15 +76,17 @@ fn replay_with(
                 let wrong = opened.map(|socket| session.socket = Some(socket)).err();
                 (open.number, path, wrong.map(|error| error.to_string()))
             }
-            Step::Say(say) => {
-                let text = fill(&say.text, &session.bound);
+            Step::Send(send) => {
+                let text = fill(&send.text, &session.bound);
                 (
-                    say.number,
+                    send.number,
                     excerpt(&text),
-                    session.say(&text).err().map(|error| error.to_string()),
+                    session.send(&text).err().map(|error| error.to_string()),
                 )
             }
-            Step::Hear(receive) => (receive.line, excerpt(&receive.want), session.receive(receive)),
+            Step::Receive(receive) => {
+                (receive.line, excerpt(&receive.want), session.receive(receive))
+            }
             Step::Request(request) => {
                 let what =
                     format!("{} {} {}", request.method, session.path, excerpt(&request.body));
@@ -92,7 +94,7 @@ fn replay_with(
             }
         };
         match wrong {
-            None if matches!(step, Step::Hear(_) | Step::Request(_)) => outcome.matched += 1,
+            None if matches!(step, Step::Receive(_) | Step::Request(_)) => outcome.matched += 1,
             None => {}
             Some(wrong) => {
                 let text = format!("{}:{line}: {what}\n    {wrong}", scenario.file.display());
@@ -124,12 +126,12 @@ impl Session {
         }
     }
 
-    fn say(&mut self, text: &str) -> anyhow::Result<()> {
+    fn send(&mut self, text: &str) -> anyhow::Result<()> {
         self.socket.as_mut().context("no websocket is open")?.send(text)
     }
 
     /// The next message of the websocket; what is wrong with it.
-    fn receive(&mut self, receive: &Hear) -> Option<String> {
+    fn receive(&mut self, receive: &Receive) -> Option<String> {
         let Some(socket) = &mut self.socket else { return Some("no websocket is open".to_owned()) };
         let text = match socket.read() {
             Ok(text) => text,

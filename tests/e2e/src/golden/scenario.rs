@@ -29,9 +29,9 @@ pub enum Step {
     /// Open a websocket, which takes the place of the one before.
     Open(Line),
     /// Send a message over it.
-    Say(Line),
+    Send(Line),
     /// Expect its next message.
-    Hear(Hear),
+    Receive(Receive),
     /// Send a request and compare the reply.
     Request(Box<Request>),
 }
@@ -47,7 +47,7 @@ pub struct Line {
 
 /// An expected message of a websocket.
 #[derive(Debug)]
-pub struct Hear {
+pub struct Receive {
     /// Line number in the file, from 1.
     pub line: usize,
     /// `(name, path of a member of the message)`.
@@ -117,10 +117,10 @@ impl Scenario {
                 }
                 ":raw" => {}
                 ":ws" => steps.push(Step::Open(Line { number, text: rest })),
-                ">w" => steps.push(Step::Say(Line { number, text: rest })),
+                ">w" => steps.push(Step::Send(Line { number, text: rest })),
                 "<w" => {
                     let lets = std::mem::take(&mut next.lets);
-                    steps.push(Step::Hear(Hear { line: number, lets, want: rest }));
+                    steps.push(Step::Receive(Receive { line: number, lets, want: rest }));
                 }
                 ">>" | ">?" => {
                     steps.push(Step::Request(Box::new(next.request(number, word == ">?", rest))));
@@ -149,7 +149,9 @@ impl Scenario {
         };
         let requests = self.steps.iter().filter_map(|step| match step {
             Step::Request(request) => Some(request.as_ref()),
-            Step::Path(_) | Step::Sleep(_) | Step::Open(_) | Step::Say(_) | Step::Hear(_) => None,
+            Step::Path(_) | Step::Sleep(_) | Step::Open(_) | Step::Send(_) | Step::Receive(_) => {
+                None
+            }
         });
         requests.filter(is_meant).map(|request| request.line).collect()
     }
@@ -158,7 +160,9 @@ impl Scenario {
     pub fn leave_out(&mut self, lines: &BTreeSet<usize>) {
         self.steps.retain(|step| match step {
             Step::Request(request) => !lines.contains(&request.line),
-            Step::Path(_) | Step::Sleep(_) | Step::Open(_) | Step::Say(_) | Step::Hear(_) => true,
+            Step::Path(_) | Step::Sleep(_) | Step::Open(_) | Step::Send(_) | Step::Receive(_) => {
+                true
+            }
         });
     }
 }
@@ -221,7 +225,8 @@ mod tests {
         )
         .unwrap();
         assert_eq!((scenario.profile.as_str(), scenario.steps.len()), ("plain", 6));
-        let [Step::Open(open), Step::Say(say), Step::Hear(receive)] = &scenario.steps[3..] else {
+        let [Step::Open(open), Step::Send(say), Step::Receive(receive)] = &scenario.steps[3..]
+        else {
             panic!("a websocket with two messages")
         };
         assert_eq!((open.number, open.text.as_str()), (14, "/w"));
@@ -252,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_scenario() {
+    fn malformed_scenarios_are_refused() {
         for text in ["<< {}", ":path /a\n<< {}", "what", ":let A", ":header x", ":sleep x"] {
             assert!(parse(text).is_err(), "{text:?}");
         }

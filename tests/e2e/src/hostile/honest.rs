@@ -66,14 +66,14 @@ impl fmt::Display for Latencies {
 
 /// A client at work on a thread of its own.
 #[derive(Debug)]
-pub struct Honest {
+pub struct HonestClient {
     stop: Arc<AtomicBool>,
     /// The longest call since it was asked for the last time, microseconds.
     longest_us: Arc<AtomicU64>,
     thread: JoinHandle<Result<Latencies>>,
 }
 
-impl Honest {
+impl HonestClient {
     /// Begins; the node is one of `esker dev`, and the X-Chain's key has funds that nobody else spends.
     pub fn start(address: SocketAddr, key: PrivateKey, now_s: u64) -> Result<Self> {
         let mut client = Client::new(address, key, now_s)?;

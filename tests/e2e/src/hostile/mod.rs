@@ -1,7 +1,7 @@
 //! Hostile clients, and what they cost the node and others.
 //!
 //! [`Wire`] is a connection that sends what it is told and reads when it likes, or never; [`requests`] has the requests
-//! that ask for the most; [`Honest`] is a client that measures how long its own calls take meanwhile; [`figures`] reads
+//! that ask for the most; [`HonestClient`] is a client that measures how long its own calls take meanwhile; [`figures`] reads
 //! the memory of the node's process. `tests/hostile` runs them and asserts limits; docs/security.md shows the figures.
 
 pub mod figures;
@@ -9,5 +9,5 @@ mod honest;
 pub mod requests;
 mod wire;
 
-pub use honest::{Honest, Latencies};
+pub use honest::{HonestClient, Latencies};
 pub use wire::{RPC, Reply, Wire, frame, post};

@@ -45,7 +45,7 @@ fn lengths_that_lie() {
 }
 
 #[test]
-fn bodies_that_come_by_drops() {
+fn slow_bodies() {
     let _alone = alone();
     let node =
         dev().arg("--http-read-timeout").arg("2s").arg("--http-read-header-timeout").arg("2s");
@@ -66,7 +66,7 @@ fn bodies_that_come_by_drops() {
 }
 
 #[test]
-fn batches_that_swell() {
+fn large_batches() {
     let _alone = alone();
     let node = dev().start().unwrap();
     let before = resident(node.pid());

@@ -9,7 +9,7 @@ use esker_e2e::Node;
 use esker_e2e::funds::funded;
 use esker_e2e::hostile::figures::{Watch, metric, mib};
 use esker_e2e::hostile::requests::request;
-use esker_e2e::hostile::{Honest, Wire};
+use esker_e2e::hostile::{HonestClient, Wire};
 use esker_e2e::tables::{SWITCHES, full_name, is_positional, tables};
 use esker_e2e::until;
 use serde_json::Value;
@@ -98,7 +98,7 @@ fn attack(
 }
 
 /// Lets hostile clients ask for a method for a while.
-fn assault(node: &Node, path: &str, bodies: &[String], lasts: Duration) {
+fn run_attack(node: &Node, path: &str, bodies: &[String], lasts: Duration) {
     let address = node.address();
     let attackers: Vec<_> = (0..ATTACKERS).map(|n| attack(address, path, bodies, n)).collect();
     // One reads nothing.
@@ -135,7 +135,7 @@ fn sweep(amounts: &Amounts, lasts: Duration) -> Vec<Figures> {
     let stock = prepare(&node, amounts);
     println!("prepared in {:?}", begun.elapsed());
     let watch = Watch::start(node.pid());
-    let honest = Honest::start(node.address(), funded(), now_s()).unwrap();
+    let honest = HonestClient::start(node.address(), funded(), now_s()).unwrap();
     let mut all = Vec::new();
     let before = esker_e2e::hostile::figures::anonymous(node.pid()).unwrap_or_default();
     for (method, path) in served() {
@@ -165,7 +165,7 @@ fn sweep(amounts: &Amounts, lasts: Duration) -> Vec<Figures> {
             }
         }
         let batches: Vec<_> = bodies.iter().map(|body| batch(&path, body)).collect();
-        assault(&node, &path, &batches, lasts);
+        run_attack(&node, &path, &batches, lasts);
         figures.memory = watch.take_most();
         figures.honest = honest.take_longest();
         assert!(honest.is_working(), "{method}: {:?}", honest.stop().unwrap_err());
@@ -191,7 +191,7 @@ fn sweep(amounts: &Amounts, lasts: Duration) -> Vec<Figures> {
 
 fn table(all: &[Figures]) -> String {
     let mut table =
-        "| Method | Answer, bytes | ms | Memory, MiB | Honest, ms | Errors |\n".to_owned();
+        "| Method | Answer, bytes | ms | Memory, MiB | HonestClient, ms | Errors |\n".to_owned();
     table.push_str("|---|---|---|---|---|---|\n");
     for Figures { method, bytes, took, memory, honest, errors } in all {
         let (took, honest) = (took.as_secs_f64() * 1000.0, honest.as_secs_f64() * 1000.0);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use esker_e2e::funds::funded;
-use esker_e2e::hostile::{Honest, Latencies};
+use esker_e2e::hostile::{HonestClient, Latencies};
 use esker_e2e::{Node, NodeBuilder};
 use esker_primitives::sync::{Mutex, MutexGuard};
 
@@ -28,7 +28,7 @@ pub(crate) fn dev() -> NodeBuilder {
 
 /// Does what `attack` does, while an honest client measures.
 pub(crate) fn measured<T>(node: &Node, attack: impl FnOnce(SocketAddr) -> T) -> (T, Latencies) {
-    let honest = Honest::start(node.address(), funded(), now_s()).unwrap();
+    let honest = HonestClient::start(node.address(), funded(), now_s()).unwrap();
     let outcome = attack(node.address());
     let latencies = honest.stop().unwrap();
     assert!(latencies.rounds() > 0, "the honest client was not served at all");

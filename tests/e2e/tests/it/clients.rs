@@ -86,7 +86,7 @@ fn run_web3py(file: &str) {
     let mut pytest = Command::new(python);
     pytest.args(["-m", "pytest", file]).current_dir(folder);
     pytest.env("NODE_URL", node.url()).env("PYTHONDONTWRITEBYTECODE", "1");
-    must(file, &mut pytest);
+    run_to_success(file, &mut pytest);
 }
 
 /// Fails where the client tests are required, otherwise says why they are skipped.
@@ -97,8 +97,8 @@ fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// Runs a program to its end, which must be a success.
-fn must(name: &str, command: &mut Command) {
+/// Runs a program to its end, which run_to_success be a success.
+fn run_to_success(name: &str, command: &mut Command) {
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert!(
         output.status.success(),
@@ -130,7 +130,7 @@ fn run_against(script: &str, node: NodeBuilder) {
     }
     let node = node.start().unwrap();
     let mut program = Command::new(node_program());
-    must(script, program.arg(script).arg(node.url()).current_dir(folder));
+    run_to_success(script, program.arg(script).arg(node.url()).current_dir(folder));
 }
 
 /// What keeps the scripts from running.

@@ -49,11 +49,11 @@ fn kills_between_exports_and_imports_lose_nothing() {
     let (mut random, mut waited) = (Random(rounds), 0);
     for round in 1..=rounds {
         let (exports, us) = (1 + random.below(4), random.below(MOST_US));
-        let told = load_until(node, &mover, exports, Duration::from_micros(us));
+        let reported = load_until(node, &mover, exports, Duration::from_micros(us));
         let supply = verify(folder.path());
         waited += u64::from(!supply.contains("; 0 in shared memory;"));
         node = start();
-        for export in &told {
+        for export in &reported {
             assert!(mover.is_accepted(&node, export), "round {round}: {export:?} was accepted");
         }
     }
@@ -70,9 +70,9 @@ fn verify(folder: &Path) -> String {
     let mut command = Command::new(PROGRAM);
     command.args(["db", "verify", "--dev", "--data-dir"]).arg(folder);
     let output = command.stdin(Stdio::null()).output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && told.ends_with("\nnothing is wrong\n"), "{told}");
-    told
+    let reported = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && reported.ends_with("\nnothing is wrong\n"), "{reported}");
+    reported
 }
 
 /// The same numbers in each run (splitmix64).
@@ -106,7 +106,7 @@ fn load_until(node: Node, mover: &Mover, exports: u64, then: Duration) -> Vec<Ex
         scope.spawn(|| {
             let report = report;
             while !stop.load(Ordering::Relaxed) {
-                if mover.go_around(address, &report).is_none() {
+                if mover.move_funds(address, &report).is_none() {
                     return;
                 }
             }
@@ -206,7 +206,7 @@ impl Mover {
     }
 
     /// Takes what waits, and moves some there and all back. `None`: the node is gone.
-    fn go_around(
+    fn move_funds(
         &self,
         address: std::net::SocketAddr,
         report: &mpsc::Sender<Export>,

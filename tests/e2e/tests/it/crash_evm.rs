@@ -146,8 +146,8 @@ fn assert_balances_follow_from_blocks(
             let fee = number(&receipt["gasUsed"]) * number(&receipt["effectiveGasPrice"]);
             *expected.get_mut(text(&receipt["from"])).unwrap() -= VALUE + fee;
             *expected.entry(text(&receipt["to"]).to_owned()).or_default() += VALUE;
-            if let Some(told) = missing.remove(text(&receipt["transactionHash"])) {
-                assert_eq!(told, receipt);
+            if let Some(served) = missing.remove(text(&receipt["transactionHash"])) {
+                assert_eq!(served, receipt);
             }
         }
         parent = Some(block["hash"].clone());

@@ -49,7 +49,7 @@ fn send(node: &Node, mut tx: Value) -> Value {
 }
 
 #[test]
-fn a_development_node_tells_what_it_is() {
+fn a_development_node_identifies_itself() {
     let node = local().dev().start().unwrap();
     let version = format!("anvil/{OWN_VERSION}");
     assert_eq!(result(&node, "web3_clientVersion", json!([])), json!(version));
@@ -103,7 +103,7 @@ fn a_development_node_tells_what_it_is() {
 }
 
 #[test]
-fn other_nodes_have_none_of_it() {
+fn other_nodes_have_no_development_methods() {
     for node in [local(), local().network("dev")] {
         let node = node.start().unwrap();
         assert_eq!(result(&node, "web3_clientVersion", json!([])), json!(OWN_VERSION));

@@ -111,7 +111,7 @@ impl Client {
 
     /// What was mined is mined still, each with the same receipt, and the account's nonce says so, too: at least, since
     /// what waited for a block may have found one.
-    fn nothing_is_lost(&mut self) {
+    fn assert_nothing_lost(&mut self) {
         for (hash, receipt) in std::mem::take(&mut self.receipts) {
             assert_eq!(self.receipt(&hash).as_ref(), Some(&receipt), "{hash} was mined before");
             self.receipts.push((hash, receipt));
@@ -131,7 +131,7 @@ impl Client {
         assert!(refused.starts_with(text), "{refused}");
     }
 
-    fn reads_answer(&mut self) {
+    fn assert_reads_work(&mut self) {
         let account = self.accounts[0].clone();
         let height = self.c("eth_blockNumber", json!([])).unwrap();
         assert!(self.c("eth_getBlockByNumber", json!([height, true])).unwrap().is_object());
@@ -159,7 +159,7 @@ impl Client {
     }
 
     /// Health, readiness and metrics say that writes are refused, with the reason.
-    fn says_so(&mut self, text: &str) {
+    fn assert_suspended(&mut self, text: &str) {
         until("the health report says it", || {
             let (status, report) = self.get("/ext/health");
             let error = report["checks"]["database"]["error"].as_str().unwrap_or_default();
@@ -171,7 +171,7 @@ impl Client {
         assert_eq!(self.metric("esker_store_writable"), "0");
     }
 
-    fn is_well_again(&mut self) {
+    fn assert_recovered(&mut self) {
         until("the node is ready", || (self.get("/ext/health/readiness").0 == 200).then_some(()));
         assert_eq!(self.metric("esker_store_writable"), "1");
     }
@@ -210,7 +210,7 @@ impl Refused {
         ])
     }
 
-    fn is_refused(&self, client: &mut Client, text: &str) {
+    fn assert_refused(&self, client: &mut Client, text: &str) {
         for (path, method, params) in &self.0 {
             let refused = call(&mut client.rpc, path, method, params.clone()).unwrap_err();
             assert!(refused.contains(text), "{method}: {refused}");
@@ -253,11 +253,11 @@ fn a_disk_fills_up_and_is_freed() {
         for episode in 1..=2 {
             disk.fill().unwrap();
             client.send_until_refused(100, FULL);
-            refused.is_refused(&mut client, FULL);
-            client.reads_answer();
-            client.says_so(FULL);
+            refused.assert_refused(&mut client, FULL);
+            client.assert_reads_work();
+            client.assert_suspended(FULL);
             disk.free().unwrap();
-            client.is_well_again();
+            client.assert_recovered();
             client.all_mined();
             client.send(100).unwrap();
             client.all_mined();
@@ -272,18 +272,18 @@ fn a_disk_fills_up_and_is_freed() {
         verify(&folder);
         let node = start();
         let mut client = client.on(&node);
-        client.nothing_is_lost();
-        client.reads_answer();
+        client.assert_nothing_lost();
+        client.assert_reads_work();
         client.send_until_refused(100, FULL);
         client.sent.clear();
         assert!(node.stop().unwrap().success(), "a stop is a stop");
         disk.free().unwrap();
         let node = start();
         let mut client = client.on(&node);
-        client.nothing_is_lost();
+        client.assert_nothing_lost();
         client.send(100).unwrap();
         client.all_mined();
-        client.nothing_is_lost();
+        client.assert_nothing_lost();
         assert!(node.stop().unwrap().success());
         verify(&folder);
     }
@@ -298,8 +298,8 @@ fn the_end_of_the_map() {
     let mut client = Client::first(&node);
     let text = format!("{FULL}: the store has reached its limit of {MAP} bytes");
     client.send_until_refused(40_000, &text);
-    client.reads_answer();
-    client.says_so(&text);
+    client.assert_reads_work();
+    client.assert_suspended(&text);
     assert_eq!(count(&node, SUSPENDED), 1);
     // What has a receipt is there after a kill; what waited for a block is not.
     let sent = std::mem::take(&mut client.sent);
@@ -313,10 +313,10 @@ fn the_end_of_the_map() {
     verify(folder.path());
     let node = start("1073741824");
     let mut client = client.on(&node);
-    client.nothing_is_lost();
+    client.assert_nothing_lost();
     client.send(40_000).unwrap();
     client.all_mined();
-    client.nothing_is_lost();
+    client.assert_nothing_lost();
     assert!(node.stop().unwrap().success());
     verify(folder.path());
 }
@@ -342,12 +342,12 @@ fn writes_that_fail_for_a_while() {
         let before = (count(&node, SUSPENDED), count(&node, RESUMED));
         disk.fail(fault, errno).unwrap();
         client.send_until_refused(100, text);
-        refused.is_refused(&mut client, text);
-        client.reads_answer();
-        client.says_so(text);
-        disk.heal().unwrap();
+        refused.assert_refused(&mut client, text);
+        client.assert_reads_work();
+        client.assert_suspended(text);
+        disk.repair().unwrap();
         client.all_mined();
-        client.is_well_again();
+        client.assert_recovered();
         client.send(100).unwrap();
         client.all_mined();
         let after = (count(&node, SUSPENDED), count(&node, RESUMED));
@@ -357,11 +357,11 @@ fn writes_that_fail_for_a_while() {
         client.send_until_refused(100, text);
         client.sent.clear();
         node.kill().unwrap();
-        disk.heal().unwrap();
+        disk.repair().unwrap();
         verify(folder.path());
         node = start();
         client = client.on(&node);
-        client.nothing_is_lost();
+        client.assert_nothing_lost();
     }
     assert!(node.stop().unwrap().success());
     verify(folder.path());

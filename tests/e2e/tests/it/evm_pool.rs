@@ -33,7 +33,7 @@ fn wait_mined(rpc: &mut RpcClient, hash: &str) {
 }
 
 #[test]
-fn all_that_one_client_sends_in_turn_is_mined() {
+fn sequential_sends_are_all_mined() {
     const SENDS: usize = 3000;
     let node = local().dev().start().unwrap();
     let mut rpc = node.rpc();
@@ -72,7 +72,7 @@ fn slow_after_one_block(folder: &Path) -> (Node, RpcClient) {
 }
 
 #[test]
-fn what_waits_at_the_end_waits_again_and_is_mined() {
+fn pending_transactions_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("pool.journal");
     let (node, mut rpc) = slow_after_one_block(folder.path());
@@ -117,7 +117,7 @@ fn what_waits_at_the_end_waits_again_and_is_mined() {
 }
 
 #[test]
-fn what_is_not_valid_any_more_is_named() {
+fn invalidated_transactions_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("pool.journal");
     let (node, mut rpc) = slow_after_one_block(folder.path());

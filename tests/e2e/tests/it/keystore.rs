@@ -71,8 +71,8 @@ fn other_methods_answer_while_many_log_in() {
                 start.wait();
                 let wrong = user(name, &format!("wrong {n}"));
                 let refused = call(&mut rpc, X, "xvm.listAddresses", wrong).unwrap_err();
-                let told = "problem retrieving user \"U\": incorrect password: user \"U\"";
-                assert_eq!(refused, told.replace('U', name));
+                let expected = "problem retrieving user \"U\": incorrect password: user \"U\"";
+                assert_eq!(refused, expected.replace('U', name));
                 done.fetch_add(1, Ordering::SeqCst);
             });
         }
@@ -87,7 +87,7 @@ fn other_methods_answer_while_many_log_in() {
 }
 
 #[test]
-fn more_logins_than_the_queue_holds_are_told_so() {
+fn logins_above_the_queue_limit_are_refused() {
     const LOGINS: usize = 40;
     let node =
         local().arg("--keystore-hashes-at-once=1").arg("--keystore-hash-queue=1").start().unwrap();
@@ -105,8 +105,8 @@ fn more_logins_than_the_queue_holds_are_told_so() {
                 if refused.contains("keystore is busy") {
                     busy.fetch_add(1, Ordering::SeqCst);
                 } else {
-                    let told = format!("incorrect password: user \"{name}\"");
-                    assert!(refused.ends_with(&told), "{refused}");
+                    let expected = format!("incorrect password: user \"{name}\"");
+                    assert!(refused.ends_with(&expected), "{refused}");
                 }
             });
         }
@@ -169,10 +169,10 @@ fn incorrect(name: &str) -> String {
 }
 
 /// The seconds of an answer that tells to wait.
-fn told_to_wait(answer: &str, name: &str) -> Option<u64> {
-    let told =
+fn required_wait_s(answer: &str, name: &str) -> Option<u64> {
+    let expected =
         format!("too many wrong passwords for user \"{name}\" from this address: try again in ");
-    answer.split_once(&told)?.1.strip_suffix(" s")?.parse().ok()
+    answer.split_once(&expected)?.1.strip_suffix(" s")?.parse().ok()
 }
 
 /// A client that guesses, and how long it may have to wait.
@@ -212,7 +212,7 @@ impl<'a> Guesser<'a> {
         let sent = Instant::now();
         let answer = call(&mut self.rpc, path, method, params).unwrap_err();
         let answered = Instant::now();
-        if let Some(wait_s) = told_to_wait(&answer, self.name) {
+        if let Some(wait_s) = required_wait_s(&answer, self.name) {
             assert!(
                 sent < self.last.1 + most,
                 "{method}: {answer}, {:?} after",
@@ -255,7 +255,7 @@ fn list_addresses_from(client: Ipv4Addr, node: &Node, name: &str) -> Value {
 }
 
 #[test]
-fn a_client_that_guesses_has_to_wait_and_nobody_else() {
+fn only_the_guessing_client_waits() {
     let node = local().start().unwrap();
     create(&node, "bob");
     create(&node, "eve");
@@ -287,7 +287,7 @@ fn a_client_that_guesses_has_to_wait_and_nobody_else() {
     // Nor is the right password taken before its time, which is remembered by now.
     let same = list_addresses_from(here, &node, "bob");
     let message = same["error"]["message"].as_str().unwrap_or_default();
-    assert!(told_to_wait(message, "bob").is_some(), "{same}");
+    assert!(required_wait_s(message, "bob").is_some(), "{same}");
     while addresses(&mut rpc, "bob").is_err() {
         assert!(Instant::now() < deadline);
     }
@@ -426,8 +426,8 @@ fn a_public_node_has_no_keystore_and_says_why_once() {
         assert_eq!((reply.status, reply.text().as_str()), (404, "404 page not found\n"));
     }
     let refused = call(&mut node.rpc(), X, "xvm.createAddress", user("alice", PASSWORD));
-    let told = "problem retrieving user \"alice\": incorrect password: user \"alice\"";
-    assert_eq!(refused.unwrap_err(), told);
+    let expected = "problem retrieving user \"alice\": incorrect password: user \"alice\"";
+    assert_eq!(refused.unwrap_err(), expected);
     let output = node.output();
     assert_eq!(output.matches("switched off").count(), 1, "{output}");
     assert!(output.contains("the node is public; set api-keystore-enabled"), "{output}");

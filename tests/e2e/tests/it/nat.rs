@@ -260,7 +260,7 @@ fn several_owners_and_a_time_that_has_not_come() {
 }
 
 #[test]
-fn two_imports_of_one_utxo_and_bytes_that_are_none() {
+fn double_imports_and_malformed_bytes() {
     let node = start();
     let mut rpc = node.rpc();
     let owner = key(4);
@@ -353,7 +353,7 @@ fn another_asset_stays_where_it_is() {
 }
 
 #[test]
-fn what_goes_to_p_stays_to_be_seen() {
+fn exports_to_p_stay_visible() {
     let node = start();
     let mut rpc = node.rpc();
     create_user(&mut rpc, &[FUNDED.parse().unwrap()]);

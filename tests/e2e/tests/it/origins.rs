@@ -104,7 +104,7 @@ fn pages_of_other_sites_reach_no_password_and_no_admin_method() {
 }
 
 #[test]
-fn pages_of_this_machine_do_and_everybody_reads() {
+fn local_pages_are_trusted_and_all_may_read() {
     let app = "https://app.example";
     let node = local().dev().arg(format!("--http-allowed-origins=* {app}"));
     let node = node.arg("--api-admin-enabled").start().unwrap();

@@ -72,12 +72,12 @@ fn altered_blocks_are_refused_for_their_own_reason_and_change_nothing() {
         copy_folder(&before, &folder).unwrap();
         let line = format!("{{\"chain\":\"{chain}\",\"height\":{height},\"bytes\":\"{bytes}\"}}");
         let output = import(&[line], &folder);
-        let told = String::from_utf8(output.stderr).unwrap();
+        let output_text = String::from_utf8(output.stderr).unwrap();
         let start = format!("esker: block {height} of chain {chain} (line 1) is refused: ");
-        let reason = told.strip_prefix(&start);
+        let reason = output_text.strip_prefix(&start);
         let fits = |reason: &str| text.as_ref().is_none_or(|text| reason.contains(text.as_str()));
         if output.status.code() != Some(1) || !reason.is_some_and(fits) {
-            wrong.push(format!("{rule}: want {text:?}, got {told}"));
+            wrong.push(format!("{rule}: want {text:?}, got {output_text}"));
         }
         if exported(&folder) != lines[..at].concat() {
             wrong.push(format!("{rule}: something changed"));
@@ -102,8 +102,8 @@ fn the_recorded_chains_are_imported_whole_and_answer_as_the_reference() {
     let mut command = Command::new(PROGRAM);
     command.args(["import", file.to_str().unwrap(), "--network", "local", "--config"]).arg(&config);
     let output = command.arg("--data-dir").arg(&folder).stdin(Stdio::null()).output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(told, "179 blocks imported, X at height 78, C at height 101\n");
+    let output_text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output_text, "179 blocks imported, X at height 78, C at height 101\n");
     assert_eq!(exported(&folder), lines.concat());
 
     let node = local().config(config).data_dir(&folder).start().unwrap();

@@ -48,8 +48,8 @@ fn logs_that_can_not_be_written() {
         let started = local().dev().arg("--log-dir").arg(&logs).start();
         let error = started.err().unwrap().to_string();
         assert!(error.contains("the node ended: exit status: 2"), "{error}");
-        let told = format!("can't write logs to {}: ", logs.display());
-        assert!(error.contains(&told) && error.contains("--log-dir"), "{error}");
+        let expected = format!("can't write logs to {}: ", logs.display());
+        assert!(error.contains(&expected) && error.contains("--log-dir"), "{error}");
     }
     let logs = folder.path().join("new/logs");
     let node = local().dev().arg("--log-dir").arg(&logs).start().unwrap();

@@ -146,7 +146,7 @@ fn four_clients_at_once_and_users_who_share_a_key() {
 }
 
 #[test]
-fn an_asset_is_minted_as_often_as_was_answered() {
+fn every_answered_mint_is_accepted() {
     let node = start(&["alice"]);
     let mut rpc = node.rpc();
     let own = address::format("X", "local", &funded().address());

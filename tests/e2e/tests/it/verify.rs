@@ -85,8 +85,8 @@ fn esker(args: &[&str], folder: &Path, config: &Path) -> (Option<i32>, String) {
     let mut command = Command::new(PROGRAM);
     command.args(args).args(["--network", "local", "--data-dir"]).arg(folder);
     let output = command.arg("--config").arg(config).stdin(Stdio::null()).output().unwrap();
-    let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    (output.status.code(), told)
+    let output_text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    (output.status.code(), output_text)
 }
 
 /// Damages the row in the middle of a table; false if it has none.
@@ -124,17 +124,17 @@ fn damage(folder: &Path, scope: Scope, tag: u8, damage: Damage) -> bool {
 }
 
 #[test]
-fn each_kind_of_damage_is_told() {
+fn each_kind_of_damage_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let (config, whole) = (dir.path().join("esker.toml"), dir.path().join("whole"));
     std::fs::write(&config, CONFIG).unwrap();
     let blocks = tests_path("vectors/chain/local-1.jsonl");
     let imported = esker(&["import", blocks.to_str().unwrap()], &whole, &config);
     assert_eq!(imported.0, Some(0), "{}", imported.1);
-    let (code, told) = esker(&["db", "verify"], &whole, &config);
-    assert!(told.ends_with("\nnothing is wrong\n"), "{told}");
-    assert_eq!((code, told.lines().count()), (Some(0), 2));
-    assert!(told.starts_with("native supply: 360000000 in genesis; "), "{told}");
+    let (code, output_text) = esker(&["db", "verify"], &whole, &config);
+    assert!(output_text.ends_with("\nnothing is wrong\n"), "{output_text}");
+    assert_eq!((code, output_text.lines().count()), (Some(0), 2));
+    assert!(output_text.starts_with("native supply: 360000000 in genesis; "), "{output_text}");
     let tables = [(NODE_SCOPE, NODE), (X_SCOPE, X), (C_SCOPE, C)];
     let (mut wrong, mut tried) = (Vec::new(), 0);
     for (scope, tables) in tables {
@@ -143,11 +143,12 @@ fn each_kind_of_damage_is_told() {
                 let folder = dir.path().join("damaged");
                 copy_folder(&whole, &folder).unwrap();
                 if damage(&folder, Scope(scope), *tag, kind) {
-                    let (code, told) = esker(&["db", "verify"], &folder, &config);
+                    let (code, output_text) = esker(&["db", "verify"], &folder, &config);
                     let unseen = UNSEEN.contains(&(scope, *tag, kind));
-                    let is_told = told.lines().any(|line| line.starts_with(place));
-                    if unseen != (code == Some(0)) || unseen == is_told {
-                        wrong.push(format!("{kind:?} in {scope} {tag:#x}: {code:?}\n{told}"));
+                    let is_reported = output_text.lines().any(|line| line.starts_with(place));
+                    if unseen != (code == Some(0)) || unseen == is_reported {
+                        wrong
+                            .push(format!("{kind:?} in {scope} {tag:#x}: {code:?}\n{output_text}"));
                     }
                     tried += 1;
                 } else {
@@ -163,7 +164,7 @@ fn each_kind_of_damage_is_told() {
 
 /// A contract that destroys itself while it is made, and keeps what it was given: that is burnt.
 #[test]
-fn what_went_with_a_contract_is_counted() {
+fn coins_destroyed_with_a_contract_are_counted() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("data");
     let node = local().dev().data_dir(&folder).start().unwrap();
@@ -187,24 +188,27 @@ fn what_went_with_a_contract_is_counted() {
         let output = command.stdin(Stdio::null()).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
-    let (code, told) = verify();
-    assert_eq!(code, Some(0), "{told}");
+    let (code, output_text) = verify();
+    assert_eq!(code, Some(0), "{output_text}");
     // The fee of the X-Chain transaction that funds the accounts is burnt, too.
-    assert!(told.contains("; 1.001 burnt\n"), "{told}");
+    assert!(output_text.contains("; 1.001 burnt\n"), "{output_text}");
     let c = meta::scopes(&meta::open_dir(&folder, &OpenOptions::TEST).unwrap()).unwrap();
     let scope = c
         .iter()
         .map(|(_, scope)| *scope)
         .find(|scope| damage(&folder, *scope, DESTROYED, Damage::Removed));
     assert!(scope.is_some());
-    let (code, told) = verify();
-    assert_eq!(code, Some(1), "{told}");
-    assert!(told.contains("C: coins held: expected "), "{told}");
-    assert!(told.contains("\n2 things are wrong\n"), "the chain's, and the whole supply: {told}");
+    let (code, output_text) = verify();
+    assert_eq!(code, Some(1), "{output_text}");
+    assert!(output_text.contains("C: coins held: expected "), "{output_text}");
+    assert!(
+        output_text.contains("\n2 things are wrong\n"),
+        "the chain's, and the whole supply: {output_text}"
+    );
 }
 
 #[test]
-fn a_file_that_is_damaged_is_told() {
+fn a_damaged_file_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let (config, folder) = (dir.path().join("esker.toml"), dir.path().join("data"));
     std::fs::write(&config, "").unwrap();
@@ -218,8 +222,11 @@ fn a_file_that_is_damaged_is_told() {
     // Pages but the first two, which LMDB has for itself.
     bytes[2 * 4096..].fill(0xa5);
     std::fs::write(&file, bytes).unwrap();
-    let (code, told) = esker(&["db", "verify"], &folder, &config);
-    assert!(told.starts_with("store: expected pages that can be read, found "), "{told}");
-    assert!(told.ends_with("\n1 thing is wrong\n"), "{told}");
+    let (code, output_text) = esker(&["db", "verify"], &folder, &config);
+    assert!(
+        output_text.starts_with("store: expected pages that can be read, found "),
+        "{output_text}"
+    );
+    assert!(output_text.ends_with("\n1 thing is wrong\n"), "{output_text}");
     assert_eq!(code, Some(1));
 }

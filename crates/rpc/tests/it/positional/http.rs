@@ -54,7 +54,7 @@ fn an_empty_get_is_a_probe() {
 }
 
 #[test]
-fn an_answer_is_json_also_when_it_is_empty() {
+fn empty_answers_are_json() {
     for (body, expected) in [
         (CALL, result("1", "\"0xa868\"") + "\n"),
         ("", String::new()),

@@ -26,7 +26,7 @@ fn batch(calls: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_batch_has_so_many_messages_at_most() {
+fn batch_length_is_limited() {
     let server = server_with(Limits { batch_items: 2, ..Limits::default() });
     let chain_id = ("eth_chainId", "[]");
     let two = said(&server, &batch(&[chain_id; 2]));
@@ -46,7 +46,7 @@ fn a_batch_has_so_many_messages_at_most() {
 }
 
 #[test]
-fn a_batch_lets_others_in_between_as_its_calls_take_time() {
+fn a_long_batch_yields_to_other_tasks() {
     const CALLS: usize = 40;
     let spin = |time: Duration| {
         let begun = Instant::now();
@@ -103,7 +103,7 @@ fn a_batch_is_cut_when_its_results_are_too_large() {
 }
 
 #[test]
-fn a_call_that_takes_too_long_is_answered_and_ended() {
+fn a_call_times_out() {
     let server = server_with(Limits { call_timeout: Duration::from_secs(3), ..Limits::default() });
     let late = |id: &str| error(id, -32002, "request timed out");
     assert_eq!(said(&server, &request("eth_hangs", "[]")), late("1"));
@@ -115,7 +115,7 @@ fn a_call_that_takes_too_long_is_answered_and_ended() {
 }
 
 #[test]
-fn a_blocking_call_sees_its_client_go() {
+fn a_blocking_call_is_cancelled_when_its_client_leaves() {
     let started = Arc::new(Barrier::new(2));
     let (sender, receiver) = mpsc::channel();
     let service = MethodTable::new("evm")

@@ -78,7 +78,7 @@ fn names_are_quoted_as_they_were_sent() {
 }
 
 #[test]
-fn what_is_not_one_message_has_no_newline() {
+fn batch_errors_have_no_newline() {
     let check = |body: &str, expected: &str| assert_eq!(said(&server(), body), expected, "{body}");
     check("", "");
     check(" \n\t ", "");
@@ -122,7 +122,7 @@ fn responses_and_notifications_are_not_answered() {
 }
 
 #[test]
-fn a_member_of_the_wrong_type_leaves_what_was_there() {
+fn a_member_of_the_wrong_type_keeps_the_earlier_value() {
     let answered = result("2", "\"0xa868\"") + "\n";
     for body in [
         r#"{"jsonrpc":"2.0","jsonrpc":null,"id":2,"method":"eth_chainId","method":5}"#,
@@ -154,7 +154,7 @@ fn batches_are_answered_in_their_order() {
 }
 
 #[test]
-fn a_single_call_tells_its_method_for_the_figures() {
+fn a_single_call_reports_its_method() {
     let answer = ask(&server(), request("eth_fails", "[]").as_bytes());
     assert_eq!((answer.method, answer.failed), (Some(("evm", "fails")), true));
     let answer = ask(&server(), request("eth_chainId", "[]").as_bytes());
@@ -164,7 +164,7 @@ fn a_single_call_tells_its_method_for_the_figures() {
 }
 
 #[test]
-fn what_a_try_does_not_answer_runs_on_the_pool() {
+fn unanswered_tries_run_on_a_thread() {
     let server = server();
     let tries = |params| said(&server, &request("eth_tries", params));
     assert_eq!(tries("[0]"), error("1", -32000, "nothing to do") + "\n");

@@ -40,7 +40,7 @@ fn said(server: &Server, method: &str, params: &str) -> String {
 }
 
 #[test]
-fn subscriptions_are_told_apart() {
+fn subscriptions_are_separate() {
     let server = server();
     let check = |method: &str, params: &str, expected: &str| {
         assert_eq!(said(&server, method, params), format!("{expected}\n"), "{method} {params}");

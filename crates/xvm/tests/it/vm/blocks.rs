@@ -27,7 +27,7 @@ fn invalid(vm: &Xvm, block: &Block) -> String {
 }
 
 #[tokio::test]
-async fn each_rule_of_blocks_is_told_in_its_order() {
+async fn block_rules_are_checked_in_order() {
     let mut world = World::new();
     let vm = world.x.clone();
     let native = native_id(&vm);
@@ -169,7 +169,7 @@ async fn blocks_stand_on_undecided_blocks() {
 }
 
 #[tokio::test]
-async fn what_only_an_undecided_block_forbids_waits() {
+async fn conflicts_with_undecided_blocks_wait() {
     let mut world = World::new();
     let vm = world.x.clone();
     let native = native_id(&vm);

@@ -13,7 +13,7 @@ const AGAIN: &str =
     "transaction without inputs was accepted before; change its memo to issue it again";
 
 #[tokio::test]
-async fn what_consumes_nothing_is_accepted_once() {
+async fn a_transaction_without_inputs_is_accepted_once() {
     let config = XvmConfig { tx_fee: 0, create_asset_tx_fee: 0, ..XvmConfig::default() };
     let mut world = World::with(Setup { config, ..Setup::default() });
     let vm = world.x.clone();

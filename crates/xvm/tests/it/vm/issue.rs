@@ -191,7 +191,7 @@ async fn issuing_from_many_threads_takes_each_transaction_once() {
 }
 
 #[tokio::test]
-async fn what_a_block_makes_impossible_is_rejected() {
+async fn transactions_that_a_block_conflicts_with_are_rejected() {
     let world = World::new();
     let vm = world.x.clone();
     let native = native_id(&vm);

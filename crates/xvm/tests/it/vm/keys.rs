@@ -437,7 +437,7 @@ async fn an_nft_from_its_creation_to_its_next_owner() {
 }
 
 #[tokio::test]
-async fn change_goes_to_the_first_key_or_where_it_is_told() {
+async fn change_goes_to_the_first_key_or_change_addr() {
     let (mut world, api) = world().await;
     let vm = world.x.clone();
     let native = native_id(&vm);

@@ -34,7 +34,7 @@ fn total(vm: &Xvm) -> u64 {
 }
 
 #[tokio::test]
-async fn so_many_sends_of_one_amount_arrive_as_were_answered() {
+async fn answered_sends_of_one_amount_all_arrive() {
     let (mut world, api) = world().await;
     let vm = world.x.clone();
     let mut ids = Vec::new();
@@ -73,7 +73,7 @@ async fn sends_of_many_amounts_take_several_pooled_coins() {
 }
 
 #[tokio::test]
-async fn what_the_pool_leaves_is_told_truthfully() {
+async fn spendable_coins_exclude_the_pools_inputs() {
     let (mut world, api) = world().await;
     let vm = world.x.clone();
     let native = native_id(&vm);
@@ -270,7 +270,7 @@ async fn imports_take_what_no_waiting_one_takes() {
 }
 
 #[tokio::test]
-async fn what_follows_an_impossible_transaction_is_rejected_with_it() {
+async fn descendants_of_a_rejected_transaction_are_rejected() {
     let (mut world, api) = world().await;
     let vm = world.x.clone();
     let native = native_id(&vm);
@@ -350,7 +350,7 @@ async fn free_world() -> (World, Api) {
 
 /// Whatever is issued by itself between check and pool, an answer stays true: a race of raw transactions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn what_is_issued_while_blocks_are_made_is_accepted_or_refused() {
+async fn transactions_issued_during_builds_are_accepted_or_refused() {
     let mut world = World::new();
     let vm = world.x.clone();
     let client = |number: u64| {

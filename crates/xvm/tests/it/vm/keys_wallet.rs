@@ -19,7 +19,7 @@ fn coin(vm: &Xvm, number: u8) -> Utxo {
 }
 
 #[tokio::test]
-async fn the_wallet_builds_on_what_nobody_has_accepted() {
+async fn the_wallet_builds_on_pending_transactions() {
     let (mut world, api) = world().await;
     let vm = world.x.clone();
     let native = native_id(&vm);
@@ -46,7 +46,7 @@ async fn the_wallet_builds_on_what_nobody_has_accepted() {
 }
 
 #[tokio::test]
-async fn what_the_wallets_queue_leaves_is_spent_behind_it() {
+async fn sends_spend_what_the_wallet_queue_leaves() {
     let (mut world, api) = world().await;
     let vm = world.x.clone();
     let native = native_id(&vm);
@@ -77,7 +77,7 @@ async fn what_the_wallets_queue_leaves_is_spent_behind_it() {
 }
 
 #[tokio::test]
-async fn a_pending_transaction_whose_coin_is_gone_is_told() {
+async fn a_pending_transaction_without_its_coin_is_an_error() {
     let (mut world, api) = world().await;
     let vm = world.x.clone();
     let native = native_id(&vm);

@@ -111,7 +111,7 @@ async fn pages_follow_each_other_in_order() {
 }
 
 #[tokio::test]
-async fn the_end_of_an_empty_page_is_told() {
+async fn the_end_of_an_empty_page() {
     let world = World::new();
     let (low, high) = (address(60).min(address(61)), address(60).max(address(61)));
     let both = BTreeSet::from([low, high]);

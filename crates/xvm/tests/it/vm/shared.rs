@@ -199,7 +199,7 @@ fn execute(
 }
 
 #[tokio::test]
-async fn what_is_imported_twice_is_told_in_the_references_words() {
+async fn double_imports_give_the_references_error() {
     let world = World::new();
     let x = &world.x;
     let utxos = from_p(&world, native_id(x), &[10_000]).await;

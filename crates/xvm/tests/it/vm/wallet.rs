@@ -60,7 +60,7 @@ async fn a_conflict_with_a_pending_one_is_taken_and_rejected_later() {
 }
 
 #[tokio::test]
-async fn the_pools_refusals_are_told() {
+async fn refusals_of_the_pool_are_returned() {
     let mut world = World::new();
     let vm = world.x.clone();
     let native = native_id(&vm);
@@ -78,7 +78,7 @@ async fn the_pools_refusals_are_told() {
 }
 
 #[tokio::test]
-async fn what_breaks_a_rule_is_taken_and_rejected_by_the_builder() {
+async fn the_builder_rejects_invalid_unverified_transactions() {
     let mut world = World::new();
     let vm = world.x.clone();
     let native = native_id(&vm);
