@@ -19,7 +19,7 @@ const WRITERS: [&[&str]; 3] = [
     &["-p", "esker-e2e", "--test", "it", "--", "docs::every_answer", "docs::the_list"],
 ];
 
-/// Writes all of them; what changed, git tells.
+/// Writes all of them; git shows what changed.
 pub fn run() -> Result<()> {
     for arguments in WRITERS {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

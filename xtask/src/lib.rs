@@ -1,7 +1,7 @@
 //! Chores of the repository: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask docs`, `cargo xtask
 //! goldens`.
 //!
-//! Depends on none of our crates, so that it builds in seconds and can tell about a workspace that does not
+//! Depends on none of our crates, so that it builds in seconds and can check a workspace that does not
 //! compile. [`tidy`] is an ordinary test of this crate as well.
 
 pub mod docs;

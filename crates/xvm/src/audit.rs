@@ -1,6 +1,6 @@
-//! The chain's rows against its blocks: everything that follows from them is derived again, by the code that writes
-//! it when a block is accepted, and compared row by row. Signatures and rules are not looked at again: whether a
-//! block was to be accepted was decided then, and an import of the blocks decides it anew.
+//! Checks the chain's rows against its blocks: all rows are derived again, by the code that writes them when a block
+//! is accepted, and compared one by one. Signatures and rules are not checked again: an import of the blocks does
+//! that.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -54,7 +54,7 @@ struct Auditing<'a> {
     indexed: Option<u64>,
 }
 
-/// What a transaction moves of the native asset, in nano-units.
+/// The amounts of the native asset that a transaction moves, in nano-units.
 #[derive(Default)]
 struct NativeMovement {
     consumed: u128,
@@ -102,7 +102,7 @@ impl Auditing<'_> {
         Ok(())
     }
 
-    /// Goes over the blocks in order; false if one can't be used, and what follows not be derived.
+    /// Goes over the blocks in order; false if a block is unusable, so that later rows cannot be derived.
     fn derive_blocks(&mut self, site: &mut AuditSite<'_>) -> Result<bool, AuditError> {
         let last = BLOCKS.last(site.stored, self.scope(), &[])?.map_or(0, |(height, _)| height);
         let mut parent = ChainState::new(site.scratch.rows()?.as_ref(), self.scope()).tip()?.id;
@@ -121,9 +121,9 @@ impl Auditing<'_> {
                 }
             };
             if block.parent_id() != parent || block.height() != height {
-                let told = |id: &Id, height| format!("height {height} after block {id}");
-                let found = told(&block.parent_id(), block.height());
-                site.log.finding(Finding::new(place, told(&parent, height), found));
+                let position = |id: &Id, height| format!("height {height} after block {id}");
+                let found = position(&block.parent_id(), block.height());
+                site.log.finding(Finding::new(place, position(&parent, height), found));
                 return Ok(false);
             }
             parent = block.id();
@@ -214,7 +214,7 @@ impl Auditing<'_> {
         Ok(())
     }
 
-    /// Adds to the ledger. What a transaction takes in and leaves nowhere is burnt.
+    /// Adds to the ledger. What a transaction consumes and does not produce is burnt.
     fn count(&mut self, moved: NativeMovement, place: &str, site: &mut AuditSite<'_>) {
         let NativeMovement { consumed, imported, produced, exported } = moved;
         let (taken, left) = (consumed.saturating_add(imported), produced.saturating_add(exported));
@@ -291,7 +291,7 @@ impl Auditing<'_> {
     fn native_of_set(&self, reader: &dyn KvRead) -> Result<u128, AuditError> {
         let mut held = 0u128;
         visit_utxos(reader, self.scope(), |bytes| {
-            // A damaged row is told where rows are compared.
+            // The comparison of rows reports a damaged row.
             if let Some(utxo) = RawUtxo::new(bytes)
                 && utxo.asset_id() == self.native()
             {

@@ -19,8 +19,8 @@ pub const TARGET_BLOCK_BYTES: usize = 128 << 10;
 /// How far a block may be ahead of the clock, in seconds.
 pub const MAX_FUTURE_S: u64 = 10;
 
-/// Builds a block from the pool on the state that `parent` shows. Transactions that can't follow there are
-/// rejected, unless another outcome of the undecided blocks may still make them valid.
+/// Builds a block from the pool on the state of `parent`. Transactions that are invalid there are rejected, unless
+/// another outcome of the undecided blocks may still make them valid.
 pub(crate) fn build(vm: &Xvm, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {
     let tip = ChainState::new(parent, vm.scope()).tip()?;
     let time_s = (at.now_ms / 1000).max(tip.time_s);
@@ -54,7 +54,7 @@ pub(crate) fn build(vm: &Xvm, parent: &dyn KvRead, at: &BuildContext) -> Result<
     Ok(Built::Block(Box::new(execution.build()?)))
 }
 
-/// Adds a transaction to the block; false if it can't follow there.
+/// Adds a transaction to the block; false if it is invalid there.
 fn apply(
     vm: &Xvm,
     execution: &mut BlockExecution<'_>,
@@ -104,7 +104,7 @@ pub(crate) fn verify(
     if block.txs().is_empty() {
         return Err(invalid("block contains no transactions"));
     }
-    // A transaction that waits in the pool has been looked at before, signatures included.
+    // A transaction in the pool has been checked before, signatures included.
     let known: Vec<_> = block.txs().iter().map(|tx| vm.mempool.get(&tx.id())).collect();
     for (tx, known) in block.txs().iter().zip(&known) {
         if !known.as_ref().is_some_and(|pooled| pooled.well_formed) {

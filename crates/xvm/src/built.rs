@@ -17,9 +17,9 @@ use crate::vm::Xvm;
 /// Why a transaction that was built for a user is not taken in.
 #[derive(Debug)]
 pub(crate) enum BuiltError {
-    /// What it spends was taken, or decided on, after it was chosen: on other coins it may do.
+    /// A coin was taken or decided on after it was chosen. With other coins the transaction may be valid.
     CoinsTaken(IssueError),
-    /// For good.
+    /// The transaction is invalid whatever its coins.
     Refused(IssueError),
 }
 
@@ -29,7 +29,7 @@ impl<E: Into<IssueError>> From<E> for BuiltError {
     }
 }
 
-/// A state with what some waiting transactions produce, as far as another one needs it.
+/// A state with the outputs of waiting transactions that another transaction spends.
 pub(crate) struct StateAfterParents<'a> {
     pub(crate) state: Draft<'a>,
     /// Those transactions.
@@ -37,7 +37,7 @@ pub(crate) struct StateAfterParents<'a> {
 }
 
 impl Xvm {
-    /// Takes in a transaction that was built on the coins of `view` and of the pool.
+    /// Issues a transaction that was built on the coins of `view` and of the pool.
     pub(crate) fn issue_built(&self, tx: Tx, view: &View<'_>) -> Result<TxId, BuiltError> {
         self.context().store.ensure_writable()?;
         let id = tx.id();
@@ -52,7 +52,7 @@ impl Xvm {
         match self.join(Pooled::new(tx, true), view.height()?, &parents) {
             Ok(Added::New) => Ok(id),
             Ok(Added::Known) if consumes_nothing => Err(VerifyError::AcceptedBefore.into()),
-            // Another user with the same keys gave the same order.
+            // Another user with the same keys issued the same transaction.
             Ok(Added::Known) => Err(BuiltError::CoinsTaken(MempoolError::Conflict(id).into())),
             Err(JoinError::Pool(error @ MempoolError::Conflict(_))) => {
                 Err(BuiltError::CoinsTaken(error.into()))
@@ -66,8 +66,8 @@ impl Xvm {
         }
     }
 
-    /// `state` with the outputs of waiting transactions that `tx` spends. `None` where it spends what is neither
-    /// in the state nor waits.
+    /// `state` with the outputs of waiting transactions that `tx` spends. `None` if an output is neither in the state nor
+    /// produced by a waiting transaction.
     pub(crate) fn state_after_parents<'a>(
         &self,
         tx: &Tx,

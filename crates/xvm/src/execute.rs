@@ -1,4 +1,4 @@
-//! Execution: what transactions and blocks write.
+//! Executes transactions and blocks.
 //!
 //! A [`BlockExecution`] applies transactions one after the other to a draft over the parent's state; each is
 //! checked against what those before it left. Shared memory is read as the parent left it and written once, at
@@ -30,7 +30,7 @@ use crate::verify::syntactic::Params;
 /// Bytes of a block before its first transaction.
 const BLOCK_HEAD_LEN: usize = 90;
 
-/// What a chain keeps of a block beside its bytes; the payload of its [`ExecutedBlock`].
+/// What the chain needs of a block besides its bytes; the payload of its [`ExecutedBlock`].
 #[derive(Debug)]
 pub struct BlockPayload {
     /// The transactions, in order.
@@ -51,7 +51,7 @@ impl BlockPayload {
     }
 }
 
-/// What executing needs of the chain.
+/// The chain's rules and parameters, for execution.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules<'a> {
     pub(crate) context: &'a ChainContext,
@@ -69,7 +69,7 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// Why a transaction can't follow in a block.
+/// Why a transaction cannot be added to a block.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
     #[error(transparent)]
@@ -304,7 +304,7 @@ pub fn exported_element(utxo: &Utxo) -> Element {
     Element::for_owners(&id, utxo.to_versioned_bytes(), &utxo.output.owners().addresses)
 }
 
-/// Whose holdings of which asset a UTXO belongs to.
+/// Adds the holdings (owner and asset) that a UTXO belongs to.
 pub(crate) fn add_holdings(touched: &mut BTreeSet<(ShortId, AssetId)>, utxo: &Utxo) {
     let owners = utxo.output.owners();
     touched.extend(owners.addresses.iter().map(|address| (*address, utxo.asset_id)));

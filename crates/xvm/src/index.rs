@@ -1,9 +1,9 @@
 //! The address-transaction index: which transactions changed an address's holdings of an asset.
 //!
 //! While it is complete, a block's rows go into the same commit as the block. When it is switched on over
-//! existing blocks, [`AddressIndex::step`] works them off in small commits of their own while the chain goes on;
-//! blocks accepted meanwhile are left to it, and the last step hands over under the lock that extending a commit takes.
-//! Positions of an address are so always those of the order of acceptance.
+//! existing blocks, [`AddressIndex::step`] adds their rows in small commits of its own while the chain goes on. It also
+//! adds those of blocks accepted meanwhile; the last step ends under the lock that extending a commit takes. So the
+//! positions of an address always follow the order of acceptance.
 
 use std::collections::{BTreeSet, HashMap};
 use std::num::NonZeroUsize;
@@ -41,7 +41,7 @@ pub enum IndexProgress {
     },
 }
 
-/// The index's side of the chain; its rows are in [`ADDRESS_TXS`].
+/// The state of the index in memory; its rows are in [`ADDRESS_TXS`].
 #[derive(Debug)]
 pub(crate) struct AddressIndex {
     on: bool,
@@ -76,7 +76,7 @@ impl AddressIndex {
         }
     }
 
-    /// Finds out how far the index is.
+    /// Reads how far the index is.
     pub(crate) fn open(&self, state: ChainState<'_>) -> StorageResult<()> {
         let indexed = INDEXED.get(state.reader(), state.scope(), &())?.unwrap_or(0);
         let height = state.tip()?.height;
@@ -143,10 +143,10 @@ impl AddressIndex {
         if self.copy_blocks(context, &mut cache)? {
             return Ok(true);
         }
-        // At the tip: finish while no commit can be extended. What was accepted since is little.
+        // At the tip: finish under the lock, so that no commit is extended meanwhile. Few blocks are left.
         let mut live = self.live.lock();
         while self.copy_some(context, &mut cache, &mut live)? {}
-        // In a commit without rows that is not done yet: come back when it is.
+        // A commit without rows is under way: continue when it is done.
         if live.skipped.is_some_and(|skipped| skipped > live.indexed) {
             return Ok(false);
         }

@@ -1,4 +1,4 @@
-//! How transactions come in: `issueTx` with all checks, `wallet.issueTx` without.
+//! Issues transactions: `issueTx` with all checks, `wallet.issueTx` without.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +16,16 @@ use crate::verify::{VerifyError, syntactic};
 use crate::vm::Xvm;
 use crate::wallet::{Enqueued, PendingList, WalletFull};
 
-/// How often a transaction is checked that many blocks overtake meanwhile.
+/// How often a transaction is checked again because blocks were accepted meanwhile.
 const MAX_CHECKS: usize = 8;
 
-/// Why a transaction is not taken in. Texts are the reference's.
+/// Why a transaction is refused. Texts are the reference's.
 #[derive(Debug, Error)]
 pub enum IssueError {
     /// The bytes are no transaction.
     #[error(transparent)]
     Codec(#[from] CodecError),
-    /// It was refused a moment ago, with this text, and nothing has changed since.
+    /// It was refused before with this text, and nothing has changed since.
     #[error("{0}")]
     RefusedBefore(String),
     /// A rule is broken.
@@ -43,9 +43,8 @@ pub enum IssueError {
 }
 
 impl Xvm {
-    /// Takes in a transaction, with its version prefix: decode, duplicate, remembered refusal, rules without and
-    /// with state, pool. Returns once it waits for a block. May be called from many threads; nothing is verified
-    /// under a lock.
+    /// Issues a transaction, with its version prefix: decode, duplicate, remembered refusal, syntactic rules, semantic
+    /// rules, pool. Returns once it waits for a block. May be called from many threads; nothing is verified under a lock.
     pub fn issue(&self, bytes: &[u8]) -> Result<TxId, IssueError> {
         self.issue_tx(Tx::parse(bytes)?)
     }
@@ -97,14 +96,14 @@ impl Xvm {
         Err(VerifyError::NotFound.into())
     }
 
-    /// Is it in an accepted block? The pool hears of a block a moment after its commit.
+    /// Whether it is in an accepted block. The pool is notified of a block a moment after its commit.
     pub(crate) fn is_accepted(&self, id: &TxId) -> Result<bool, StorageError> {
         let reader = self.context().store.snapshot()?;
         ChainState::new(reader.as_ref(), self.scope()).has_tx(id)
     }
 
-    /// Takes in a transaction for the wallet: nothing but the pool's limits is checked. While others that came this
-    /// way are pending, it waits for them.
+    /// Issues a transaction of the wallet: only the pool's limits are checked. It waits while earlier ones of the wallet
+    /// are pending.
     pub fn issue_unverified(&self, bytes: &[u8]) -> Result<TxId, IssueError> {
         self.issue_unverified_tx(Tx::parse(bytes)?)
     }
@@ -137,7 +136,7 @@ impl Xvm {
         match enqueued {
             Enqueued::Queued | Enqueued::Known => Ok(id),
             Enqueued::First => match self.pool(Pooled::new(tx, false)) {
-                // In the pool already, on its own behalf: nobody needs to wait for it here.
+                // In the pool already, so it need not wait in the queue.
                 Ok(Added::Known) => {
                     self.wallet_decided(&id);
                     Ok(id)
@@ -217,7 +216,7 @@ impl Xvm {
         }
     }
 
-    /// Throws a transaction out of the pool that the builder found invalid, and those that spend its outputs.
+    /// Removes a transaction that the builder found invalid from the pool, and those that spend its outputs.
     pub(crate) fn reject_pooled(
         &self,
         tx: &Tx,

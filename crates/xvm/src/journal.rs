@@ -1,4 +1,4 @@
-//! What waits across a restart: the mempool, and the wallet's queue.
+//! Keeps the mempool and the wallet's queue across a restart.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ const VERIFIED: u8 = 0;
 const WALLET: u8 = 1;
 
 impl Xvm {
-    /// All that waits, in an order in which it can be taken in again.
+    /// All waiting transactions, in an order in which they can be issued again.
     pub(crate) fn journal(&self) -> Vec<Bytes> {
         let queue = self.wallet_pending();
         let in_queue: HashSet<TxId> = queue.iter().map(Tx::id).collect();
@@ -26,7 +26,7 @@ impl Xvm {
         pooled.chain(queue.iter().map(|tx| entry(WALLET, tx))).collect()
     }
 
-    /// Takes in an entry of [`Self::journal`]; true if it waits again.
+    /// Issues an entry of [`Self::journal`] again; true if it waits.
     pub(crate) fn restore(&self, entry: &[u8]) -> bool {
         let (is_verified, bytes) = match entry.split_first() {
             Some((&VERIFIED, bytes)) => (true, bytes),

@@ -1,4 +1,4 @@
-//! The chain's slow work beside its blocks: filling the address index, saving the reasons of rejections.
+//! Background work of the chain: filling the address index, saving the reasons of rejections.
 
 use std::io;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use esker_storage::StorageError;
 
 use crate::vm::Xvm;
 
-/// How long rejections gather before they get a commit of their own: whoever sends what is rejected must not slow
-/// down the blocks, which take them along for nothing.
+/// How long rejections gather before they get a commit of their own. Rejected transactions must not slow down blocks,
+/// whose commits save rejections at no cost.
 const SAVE_DELAY: Duration = Duration::from_secs(1);
 /// Wait before the next try while the store takes no writes.
 const REFUSED_DELAY: Duration = Duration::from_secs(1);

@@ -1,5 +1,5 @@
-//! What became of transactions (docs/decisions.md, "Transaction status"), as far as the state does not tell: those in
-//! undecided blocks, and those that this node had taken in and that can't be accepted any more.
+//! The status of transactions (docs/decisions.md, "Transaction status") that the state does not hold: those in
+//! undecided blocks, and those that this node had accepted into its pool and later rejected.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use esker_primitives::{BlockId, TxId};
 use crate::execute::BlockPayload;
 use crate::txs::Tx;
 
-/// What became of a transaction.
+/// The status of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TxStatus {
     /// In an accepted block, or a genesis asset.
     Accepted,
     /// In the mempool, in the wallet's queue, or in a block that is being decided on.
     Processing,
-    /// This node had taken it in, and it can't be accepted any more.
+    /// This node had accepted it into its pool and later rejected it.
     Rejected {
         /// Why.
         reason: String,
@@ -78,7 +78,7 @@ impl Undecided {
         self.0.lock().blocks.get(id).map(|(block, _)| Arc::clone(block))
     }
 
-    /// Whether undecided blocks hold a transaction, or may hold what it misses: its parents, or exports of other chains.
+    /// Whether undecided blocks hold a transaction or may provide its missing inputs: its parents, or exports of other chains.
     pub(crate) fn may_provide_inputs(&self, tx: &Tx) -> bool {
         let inner = self.0.lock();
         let mut parents = tx.unsigned().local_utxo_ids().map(|id| id.tx_id);

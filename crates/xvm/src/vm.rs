@@ -130,7 +130,7 @@ impl Xvm {
         }))
     }
 
-    /// What the chain was told about itself.
+    /// The chain's context.
     pub fn context(&self) -> &ChainContext {
         &self.context
     }
@@ -309,7 +309,7 @@ impl ChainVm for Xvm {
         for block in blocks {
             ACCEPTED_AT.put(commit, self.scope(), &block.height, &accepted_ms);
         }
-        // What is missing here is no part of validity; the store itself will tell of its failure.
+        // A missing row does not affect validity. If the store fails, its own errors report that.
         if let Err(error) = self.add_index_rows(blocks, accepted_ms, commit) {
             let height = blocks.last().map(|block| block.height);
             tracing::error!(%error, height, "blocks are committed without their index rows");

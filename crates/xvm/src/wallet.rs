@@ -1,4 +1,4 @@
-//! The wallet's queue: chains of transactions that nobody has accepted yet (`wallet.issueTx`).
+//! The wallet's queue: chains of pending transactions (`wallet.issueTx`).
 //!
 //! The oldest one is in the mempool; the next follows when it is decided. None is verified before the builder
 //! comes to it.
@@ -43,14 +43,14 @@ pub(crate) struct PendingList {
     version: u64,
 }
 
-/// What to do with a transaction that came.
+/// What to do with a new transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Enqueued {
-    /// It is the oldest: into the mempool with it.
+    /// It is the oldest: add it to the mempool.
     First,
     /// It waits.
     Queued,
-    /// It was there.
+    /// It is in the queue already.
     Known,
 }
 
@@ -93,8 +93,8 @@ impl WalletQueue {
         (queue.version == pending.version).then(|| queue.push(tx))
     }
 
-    /// A transaction was decided on, or refused by the mempool. Gives the oldest of the others, if that one was
-    /// pending.
+    /// Removes a transaction that was decided on, or refused by the mempool. If it was pending, returns the oldest of the
+    /// others.
     pub(crate) fn remove(&self, id: &TxId) -> Option<Tx> {
         let mut queue = self.0.lock();
         if !queue.ids.remove(id) {

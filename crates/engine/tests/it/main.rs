@@ -65,7 +65,7 @@ async fn solo_accepts_submissions_and_stops() {
 }
 
 #[tokio::test]
-async fn solo_gathers_transactions_while_writing() {
+async fn solo_proposes_waiting_transactions_in_one_block() {
     let (toy, machine) = open();
     let mut events = machine.subscribe();
     for register in 0..100 {

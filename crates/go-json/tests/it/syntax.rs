@@ -129,7 +129,7 @@ fn nesting_ends_where_go_ends_it() {
 }
 
 #[test]
-fn trailing_bytes_are_refused() {
+fn whole_documents_end_with_their_value() {
     let check = |text: &str, error: &str| {
         assert_eq!(Document::whole(text.as_bytes()).unwrap_err().to_string(), error, "{text}");
     };

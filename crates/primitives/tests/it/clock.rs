@@ -85,7 +85,7 @@ fn contended_waits_reach_the_hook() {
     *lock.lock() += 1;
     assert_eq!((*lock.lock(), *table.read()), (1, 0));
     assert_eq!((TESTED.load(Ordering::SeqCst), TABLE.load(Ordering::SeqCst)), (0, 0));
-    // Nothing tells that a thread waits, so rounds are made until one was seen to.
+    // A waiting thread cannot be observed directly, so rounds are made until one reports a wait.
     let mut rounds = 0;
     while TESTED.load(Ordering::SeqCst) == 0 || TABLE.load(Ordering::SeqCst) == 0 {
         round(&lock, &table);

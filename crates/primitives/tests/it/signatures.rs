@@ -1,4 +1,4 @@
-//! Bad signatures and their texts, as a live reference node told them about one transaction.
+//! Bad signatures and their texts, as a live reference node returned them for one transaction.
 
 use esker_primitives::keys::{PrivateKey, Signature, SignatureError};
 use esker_primitives::{PublicKey, hash};
@@ -56,7 +56,7 @@ fn error_texts_match_the_reference() {
         (R, "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140", 0, Mutated),
         (R, "7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a1", 0, Mutated),
         (&tampered, S, 0, Invalid),
-        // The form of `s` is told before everything else.
+        // The form of `s` is checked before everything else.
         (&zero, OTHER_S, 8, Mutated),
     ];
     for (r, s, code, expected) in cases {

@@ -1,4 +1,4 @@
-//! Error texts as a live reference node told them, case by case.
+//! Error texts as a live reference node returned them, case by case.
 
 use std::fmt::Display;
 
@@ -104,7 +104,7 @@ fn hex_texts() {
     check(checked("0xg"), expect!["encoding/hex: invalid byte: U+0067 'g'"]);
     check(checked("0x0g"), expect!["encoding/hex: invalid byte: U+0067 'g'"]);
     check(checked("0x000"), expect!["encoding/hex: odd length hex string"]);
-    // The digit fault is told before the length.
+    // The digit fault is reported before the length.
     check(checked("0x00z"), expect!["encoding/hex: invalid byte: U+007A 'z'"]);
     check(checked("0x0\0"), expect!["encoding/hex: invalid byte: U+0000"]);
     check(checked("0x0\u{80}"), expect!["encoding/hex: invalid byte: U+00C2 'Â'"]);
@@ -152,7 +152,7 @@ fn addresses() {
         split("X-local1q7nedwpmvgjks36jxfm7kel0xledhg7m5kum8a"),
         expect!["invalid checksum (expected (bech32=5kum8z, bech32m=5kum8zp2vhzq), got 5kum8a)"],
     );
-    // An upper-case text is told in lower case.
+    // The error repeats an upper-case text in lower case.
     check(
         split("X-LOCAL1Q7NEDWPMVGJKS36JXFM7KEL0XLEDHG7M5KUM8A"),
         expect!["invalid checksum (expected (bech32=5kum8z, bech32m=5kum8zp2vhzq), got 5kum8a)"],

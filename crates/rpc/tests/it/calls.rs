@@ -102,7 +102,7 @@ fn member_names_have_any_case_and_the_last_counts() {
     check(r#"{"\u006asonrpc":"2.0","id":2,"method":"\u0061vm.getHeight","other":[{}]}"#, height);
     check(r#"{"jsonrpc":"2.0","id":2,"id":null,"method":"avm.getHeight"}"#, "");
     check(r#"{"jsonrpc":"2.0","id":2,"method":"avm.getHeight","params":5,"params":null}"#, height);
-    // Of two faults the first is told, and what is right is there.
+    // The first of two faults is reported, and the valid members are kept.
     check(
         r#"{"method":[1],"id":3,"jsonrpc":2,"params":{"a": 1}}"#,
         "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"json: cannot unmarshal array into Go \

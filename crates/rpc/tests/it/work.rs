@@ -54,7 +54,7 @@ struct Toy {
 }
 
 impl Toy {
-    /// Works until it is told to end, or may go.
+    /// Works until it is cancelled or released.
     fn spin(&self, is_told: impl Fn() -> bool) -> Result<&'static str, RpcError> {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;

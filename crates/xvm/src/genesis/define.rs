@@ -1,4 +1,4 @@
-//! Describing assets of a genesis: what `buildGenesis` and network files say, as plain data.
+//! Descriptions of a genesis' assets, as `buildGenesis` and network files give them.
 
 use esker_primitives::ids::{ChainId, ShortId};
 use esker_utxo::{FxKind, NftMintOutput, Output, OutputOwners, TransferOutput};
@@ -11,7 +11,7 @@ pub const MAX_SYMBOL_LEN: usize = 4;
 /// Greatest length of a string in the codec, in bytes.
 const MAX_STRING_LEN: usize = 65_535;
 
-/// An asset to be.
+/// The description of an asset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AssetDefinition {
     /// Names the asset on its chain.
@@ -52,7 +52,7 @@ pub struct Minters {
     pub minters: Vec<ShortId>,
 }
 
-/// Why a description is no genesis.
+/// Why a description does not give a genesis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DefinitionError {
     /// A symbol is longer than [`MAX_SYMBOL_LEN`].

@@ -98,7 +98,7 @@ pub fn evm_chain_id(network_id: u32, name: &str, genesis_json: &[u8]) -> ChainId
     ChainDefinition { network_id, subnet_id, name, vm_id, fx_ids: &[], genesis_data }.chain_id()
 }
 
-/// What the network's genesis gives to an owner.
+/// An allocation of the network's genesis to an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocation {
     /// Amount on the X-Chain; 0: none.

@@ -71,7 +71,7 @@ pub enum MempoolError {
     Conflict(TxId),
 }
 
-/// Why a transaction that was verified can't join the pool.
+/// Why a verified transaction cannot join the pool.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum JoinError {
     /// The pool's own rules.
@@ -103,7 +103,7 @@ impl Pooled {
     }
 }
 
-/// How long a remembered refusal holds.
+/// How long a remembered refusal is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefusalValidity {
     /// Whatever the state.
@@ -133,12 +133,12 @@ struct Inner {
     /// Transactions that joined unverified: they may spend what is not there yet.
     unverified: usize,
     recent: RecentBlocks,
-    /// Transactions that have left so far.
+    /// Transactions removed so far.
     removals: u64,
     dropped: LruCache<TxId, (String, RefusalValidity)>,
 }
 
-/// What became of a transaction that was added.
+/// Whether an added transaction is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Added {
     New,
@@ -182,7 +182,7 @@ impl Mempool {
         (inner.queue.len(), inner.bytes)
     }
 
-    /// How many transactions have left so far: while it stays the same, nothing that waited was decided.
+    /// How many transactions have been removed so far. While this is unchanged, no waiting transaction was decided.
     pub(crate) fn removals(&self) -> u64 {
         self.inner.lock().removals
     }
@@ -329,7 +329,7 @@ impl Mempool {
         conflicts
     }
 
-    /// Removes transactions. Gives those that were there.
+    /// Removes transactions, and returns those that were in the pool.
     pub(crate) fn remove<'i>(&self, ids: impl IntoIterator<Item = &'i TxId>) -> Vec<Arc<Pooled>> {
         let mut inner = self.inner.lock();
         ids.into_iter().filter_map(|id| inner.remove(id)).collect()

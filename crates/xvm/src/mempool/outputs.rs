@@ -7,7 +7,7 @@ use esker_utxo::{Output, Utxo, UtxoId};
 
 use crate::txs::{Tx, UnsignedTx};
 
-/// Most entries: an output has one for each owner. What has no place here can be spent once it is accepted.
+/// Most entries: an output has one for each owner. An output beyond this can be spent once it is accepted.
 const MAX_ENTRIES: usize = 1 << 20;
 
 /// Unspent outputs of waiting transactions: owner, place of the transaction in the queue, index of the output.

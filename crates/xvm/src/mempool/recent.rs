@@ -1,4 +1,4 @@
-//! What the last accepted blocks consumed.
+//! The inputs that the last accepted blocks consumed.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -7,8 +7,8 @@ use esker_primitives::{Id, TxId};
 /// Blocks that are remembered: a transaction that was checked on an older state is checked again.
 pub(super) const REMEMBERED_BLOCKS: usize = 64;
 
-/// What the last accepted blocks consumed, so that a transaction found valid before them can be judged without the
-/// store: consumed inputs are all that can make a valid transaction invalid.
+/// The inputs that the last accepted blocks consumed. Only consumed inputs can make a valid transaction invalid, so a
+/// transaction verified before these blocks can be checked without the store.
 #[derive(Debug, Default)]
 pub(super) struct RecentBlocks {
     /// Height of the last accepted block; 0 until one was accepted since the start.

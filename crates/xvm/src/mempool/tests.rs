@@ -5,7 +5,7 @@ use esker_utxo::{OutputOwners, TransferOutput, TransferableInput, TransferableOu
 use super::*;
 use crate::txs::{BaseTx, UnsignedTx};
 
-/// A transaction that consumes the outputs of those numbers; `salt` tells two of them apart.
+/// A transaction that consumes the outputs of those numbers; `salt` makes it unique.
 fn tx(outputs: &[u8], salt: u8) -> Tx {
     let input = |number: &u8| TransferableInput {
         utxo_id: UtxoId { tx_id: Id::new([*number; 32]), output_index: 0 },
@@ -155,7 +155,7 @@ fn pooled_outputs_are_free_until_consumed() {
 }
 
 #[test]
-fn outputs_are_found_by_many_owners() {
+fn large_owner_sets_find_the_same_outputs() {
     let pool = pool();
     let parent = child(&tx(&[1], 0), &[10]);
     add(&pool, &parent).unwrap();
@@ -191,7 +191,7 @@ fn verified_transactions_join_only_if_still_valid() {
     let late = tx(&[3], 3);
     assert_eq!(verified(&late, 11, &[rival.id()]), Err(JoinError::NoParent));
     assert_eq!(verified(&late, 11, &[first.id(), other.id()]), Ok(Added::New));
-    // Too long ago to tell.
+    // Verified before the remembered blocks.
     let old = tx(&[4], 4);
     let blocks = u64::try_from(recent::REMEMBERED_BLOCKS).unwrap();
     for height in 12..12 + blocks {

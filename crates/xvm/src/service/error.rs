@@ -1,4 +1,4 @@
-//! Why a method has no result: the texts that clients see.
+//! Errors of the methods: the texts that clients see.
 
 use esker_chain::address::ServiceAddressError;
 use esker_chain::listing::ListingError;

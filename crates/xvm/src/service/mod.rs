@@ -1,4 +1,4 @@
-//! The chain's methods: arguments in, one question to a [`View`](crate::state::View), a reply out.
+//! The chain's methods: decode arguments, query a [`View`](crate::state::View), reply.
 //!
 //! Wire types live here and nowhere else. A handler decodes, asks, replies; what needs more than that belongs to the
 //! view. Texts and the order of checks are the reference's (docs/protocol/x-chain-services.md, "X-Chain services"),
@@ -90,7 +90,7 @@ fn parse_address(vm: &Xvm, text: &str) -> Result<ShortId, ServiceAddressError> {
     parse_service_address(context.aliases.as_ref(), &context.chain_id, &context.hrp, text)
 }
 
-/// Reads an address of this chain, the fault told in the words of the balance methods.
+/// Reads an address of this chain, with the error texts of the balance methods.
 fn parse_balance_address(vm: &Xvm, text: &str) -> Reply<ShortId> {
     parse_address(vm, text)
         .map_err(|cause| ServiceError::BalanceAddress { text: text.to_owned(), cause })

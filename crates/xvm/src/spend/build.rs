@@ -1,4 +1,4 @@
-//! Signed transactions out of chosen coins.
+//! Builds signed transactions from chosen coins.
 
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{AssetId, ChainId, ShortId};
@@ -14,7 +14,7 @@ use crate::txs::{
 };
 use crate::verify::syntactic::Params;
 
-/// Who pays, out of what.
+/// Pays for transactions from coins and keys.
 #[derive(Clone, Copy)]
 pub struct Payer<'a> {
     /// The chain, and its fees.
@@ -35,14 +35,14 @@ impl std::fmt::Debug for Payer<'_> {
     }
 }
 
-/// What a transaction begins with when its coins are chosen: inputs and change.
+/// The inputs and change of a transaction whose coins are chosen.
 #[derive(Clone, Debug)]
 pub struct FundedBase {
     base: BaseTx,
     signers: Vec<Vec<ShortId>>,
 }
 
-/// Description and first outputs of an asset to come.
+/// Description and first outputs of a new asset.
 #[derive(Clone, Debug, Default)]
 pub struct NewAsset {
     /// At most 65535 bytes; the chain's rule is stricter.

@@ -1,4 +1,4 @@
-//! Which coins a transaction takes.
+//! Chooses the coins of a transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -59,11 +59,11 @@ fn spendable(
     Ok(signing.map(|signing| (utxo, signing)))
 }
 
-/// Takes coins in their order until `wanted` is covered: of each asset as few as come first. A coin that would
-/// carry the sum of its asset beyond 64 bits is passed over, since no transaction could hold it.
+/// Takes coins in their order until they cover `wanted`. A coin that would carry the sum of its asset beyond 64 bits
+/// is skipped, since no transaction could hold it.
 ///
 /// # Errors
-/// The coins do not suffice; told of the lowest such asset.
+/// The coins do not suffice; the error names the lowest such asset.
 pub fn choose(
     coins: &dyn Coins,
     keys: &Keychain,
@@ -138,8 +138,8 @@ const SIGNER_BYTES: usize = 69;
 /// Encoded size of an output for one address.
 const OUTPUT_BYTES: usize = 80;
 
-/// Takes every coin that the keys can spend, of all assets, as far as they go into one transaction; the rest is
-/// there for the next.
+/// Takes every coin that the keys can spend, of all assets, up to the limits of one transaction; the rest is left for
+/// the next.
 pub fn choose_imports(
     coins: &dyn Coins,
     keys: &Keychain,

@@ -1,4 +1,4 @@
-//! Which UTXOs can be spent, and in which order they are looked at.
+//! The UTXOs that can be spent, and their order.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -26,8 +26,8 @@ pub trait Coins {
 /// ascending, UTXO IDs ascending within each, one of several owners under the lowest. What waiting transactions
 /// produce follows, in the order of their arrival.
 ///
-/// The pool is looked at while the UTXOs are visited, and moves on meanwhile: whether one is still there when the
-/// transaction is complete, tells [`Xvm::issue_built`](crate::Xvm).
+/// The pool changes while the UTXOs are visited. [`Xvm::issue_built`](crate::Xvm) checks whether they are still
+/// unspent when the transaction is complete.
 #[derive(Debug)]
 pub struct PoolCoins<'a> {
     view: &'a View<'a>,
@@ -214,7 +214,7 @@ impl Coins for PendingCoins<'_> {
     }
 }
 
-/// UTXOs in memory, as they lie.
+/// UTXOs in memory, in their order.
 impl Coins for [Utxo] {
     fn visit(&self, owners: &BTreeSet<ShortId>, visit: &mut Visit<'_>) -> StorageResult<()> {
         self.iter().visit_each(owners, visit)

@@ -13,7 +13,7 @@ use super::coins::decode;
 use super::{Coins, SpendError};
 use crate::txs::Operation;
 
-/// An operation, and who signs it.
+/// An operation with the owners that sign it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorisedOperation {
     pub(super) operation: Operation,
@@ -67,7 +67,7 @@ pub fn mint_nft(
     }))
 }
 
-/// Gives the first NFT of a group that the keys can spend to `to`.
+/// Transfers the first NFT of a group that the keys can spend to `to`.
 pub fn send_nft(
     coins: &dyn Coins,
     keys: &Keychain,

@@ -1,7 +1,7 @@
-//! UTXOs as the address index keeps them: a page is one scan, and the index stays small.
+//! The rows of the address index, which hold UTXOs in short forms: a page is one scan, and the index stays small.
 //!
-//! Nearly every UTXO is an amount with one owner, whom the index' key names: of it no more is written than key and
-//! chain do not tell. A block's commit costs by the pages of the store that it changes, so short rows make blocks
+//! Nearly every UTXO is an amount with one owner. The key of the row holds this owner, so the row omits what follows
+//! from the key and the chain. A commit costs by the pages of the store that it changes, so short rows make blocks
 //! cheap.
 
 use esker_primitives::{AssetId, ShortId, TxId};
@@ -15,8 +15,8 @@ use super::tables::utxo_key;
 /// 180 MB.
 const MAX_WHOLE: usize = 260;
 
-/// Lengths of the forms, which tell them apart: the key in [`UTXOS`](super::tables::UTXOS); the key and an amount
-/// of the fee asset; these with asset and locktime. A whole UTXO is longer than any.
+/// Lengths of the forms, by which a row is decoded: the key in [`UTXOS`](super::tables::UTXOS); the key and an amount
+/// of the fee asset; these with asset and locktime. A whole UTXO is longer than all of them.
 const KEY_LEN: usize = 36;
 const BRIEF_LEN: usize = 44;
 const FULL_LEN: usize = 84;
@@ -45,14 +45,14 @@ pub(crate) fn encode(utxo: &Utxo, bytes: &[u8], fee_asset_id: &AssetId) -> Vec<u
     row
 }
 
-/// What a row says.
+/// A decoded row.
 #[derive(Debug)]
 pub(crate) enum IndexRow<'a> {
     /// The UTXO's bytes, version prefix included.
     Whole(&'a [u8]),
-    /// The same, put together.
+    /// The same, rebuilt from a short row.
     Rebuilt([u8; REBUILT_LEN]),
-    /// Where the UTXO itself is.
+    /// The UTXO's ID: the UTXO is too long for the row.
     Reference(UtxoId),
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn decode<'a>(
     }
 }
 
-/// Puts an amount with one owner together.
+/// Rebuilds an amount with one owner.
 fn rebuild(row: &[u8], address: &ShortId, fee_asset_id: &AssetId) -> Option<[u8; REBUILT_LEN]> {
     let (key, rest) = row.split_at_checked(KEY_LEN)?;
     let (amount, rest) = rest.split_at_checked(8)?;

@@ -1,4 +1,4 @@
-//! A UTXO read where it lies: pages and balances over 100,000 UTXOs don't decode what they don't show.
+//! Reads fields of an encoded UTXO, so that pages and balances over 100,000 UTXOs decode only what they need.
 
 use esker_primitives::{AssetId, ShortId, TxId};
 use esker_utxo::{UtxoId, type_id};

@@ -1,4 +1,4 @@
-//! What services read: one snapshot of the state, with what the chain holds in memory beside it.
+//! The view that services read: one snapshot of the state, and what the chain holds in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -119,7 +119,7 @@ impl<'a> View<'a> {
         self.state().tx(id)
     }
 
-    /// What became of a transaction.
+    /// The status of a transaction.
     pub fn tx_status(&self, id: &TxId) -> StorageResult<TxStatus> {
         // What is in memory first, and then the store as it is now: a transaction that is accepted in between is
         // seen in one or the other.
@@ -215,7 +215,7 @@ impl<'a> View<'a> {
         balance.ok_or(BalanceError::Overflow)
     }
 
-    /// Has an address more UTXOs than that? No more of them are looked at.
+    /// Whether an address has more UTXOs than `limit`; reads no more than that.
     pub fn has_more_utxos(&self, address: &ShortId, than: usize) -> Result<bool, BalanceError> {
         let mut seen = 0;
         self.visit_utxos_of(address, |_, _| {

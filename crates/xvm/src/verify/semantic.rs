@@ -62,7 +62,7 @@ pub(crate) struct VerifyContext<'a> {
 /// those built on it are looked at.
 pub(crate) type FxBits = HashMap<AssetId, u8>;
 
-/// What is known of assets without reading the store: those of the genesis, and those found before.
+/// Extensions of known assets, without reading the store: those of the genesis, and those found before.
 #[derive(Debug)]
 pub(crate) struct AssetCache<'a> {
     genesis: &'a FxBits,

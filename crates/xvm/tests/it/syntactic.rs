@@ -128,7 +128,7 @@ fn flow() {
     check_base(|tx| tx.outputs = vec![output(NATIVE, u64::MAX)], "overflow");
     let consumed = |tx: &mut BaseTx| tx.inputs.push(input(1, NATIVE, u64::MAX));
     check_base(consumed, "overflow");
-    // An overflow is told after the order, and before a shortage.
+    // An overflow is reported after the order, and before a shortage.
     let unsorted = |tx: &mut BaseTx| {
         tx.outputs = vec![output(NATIVE, u64::MAX)];
         tx.inputs = vec![input(1, NATIVE, 1), input(0, NATIVE, 1)];

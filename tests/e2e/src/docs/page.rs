@@ -45,7 +45,7 @@ pub struct Exchange {
     pub varying: Varying,
 }
 
-/// What begins the comment that tells what varies.
+/// The beginning of the comment that lists what varies.
 const VARIES: &str = "<!-- varies:";
 
 impl Page {

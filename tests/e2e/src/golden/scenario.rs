@@ -167,7 +167,7 @@ impl Scenario {
     }
 }
 
-/// What was said before the next request.
+/// Directives before the next request.
 #[derive(Default)]
 struct Pending {
     method: Option<String>,

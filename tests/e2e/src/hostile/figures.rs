@@ -1,4 +1,4 @@
-//! What a process takes, and what the node's own figures say.
+//! Memory of a process, and the node's own metrics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ const MIB: u64 = 1024 * 1024;
 /// How often memory is looked at.
 const WATCH_TICK: Duration = Duration::from_millis(3);
 
-/// Resident memory of a process, bytes. `None` where the system does not tell it in `/proc`.
+/// Resident memory of a process, bytes. `None` where `/proc` does not show it.
 pub fn resident(pid: u32) -> Option<u64> {
     status(pid, "VmRSS:")
 }
@@ -58,13 +58,13 @@ impl Watch {
         Self { most, _stop: stop }
     }
 
-    /// The most since this was asked for the last time, bytes.
+    /// The peak since the last call, bytes.
     pub fn take_most(&self) -> u64 {
         self.most.swap(0, Ordering::Relaxed)
     }
 }
 
-/// Waits until a process takes less than this; what it takes when it does, or when the time is over.
+/// Waits until a process takes less than this, or the time is over; returns what it takes then.
 pub fn until_below(pid: u32, bytes: u64, patience: Duration) -> u64 {
     let deadline = Instant::now() + patience;
     loop {

@@ -1,4 +1,4 @@
-//! A client that keeps the rules, and measures how long its calls take.
+//! A well-behaved client that measures how long its calls take.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -94,7 +94,7 @@ impl HonestClient {
         Duration::from_micros(self.longest_us.swap(0, Ordering::Relaxed))
     }
 
-    /// Whether it still works; if not, [`Self::stop`] says why.
+    /// Whether it still works; if not, [`Self::stop`] returns the reason.
     pub fn is_working(&self) -> bool {
         !self.thread.is_finished()
     }

@@ -1,8 +1,8 @@
 //! Hostile clients, and what they cost the node and others.
 //!
-//! [`Wire`] is a connection that sends what it is told and reads when it likes, or never; [`requests`] has the requests
-//! that ask for the most; [`HonestClient`] is a client that measures how long its own calls take meanwhile; [`figures`] reads
-//! the memory of the node's process. `tests/hostile` runs them and asserts limits; docs/security.md shows the figures.
+//! [`Wire`] is a connection over which a test sends any bytes and reads late or never; [`requests`] has the most costly
+//! requests; [`HonestClient`] measures how long its own calls take meanwhile; [`figures`] reads the memory of the node's
+//! process. `tests/hostile` runs them and asserts limits; docs/security.md shows the figures.
 
 pub mod figures;
 mod honest;

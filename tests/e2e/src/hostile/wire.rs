@@ -1,4 +1,4 @@
-//! A connection of a client that keeps no rules.
+//! A raw connection of a hostile client.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -91,7 +91,7 @@ impl Wire {
         Ok(Reply { status, body })
     }
 
-    /// Says that nothing more will be sent.
+    /// Closes the sending side.
     pub fn finish(&self) -> Result<()> {
         Ok(self.stream.shutdown(Shutdown::Write)?)
     }

@@ -1,4 +1,4 @@
-//! Requests that lie, dawdle or swell.
+//! Requests with wrong lengths, slow bodies and large batches.
 
 use std::time::Duration;
 
@@ -23,12 +23,12 @@ fn lengths_that_lie() {
     };
     let call = request("eth_chainId", &json!([])).to_string();
     let ((), latencies) = measured(&node, |address| {
-        // More is promised than comes: the node waits no longer than it says.
+        // The declared length exceeds the body: the node waits no longer than configured.
         let mut promises: Vec<_> = (0..50).map(|_| Wire::open(address).unwrap()).collect();
         for wire in &mut promises {
             wire.send((head("5000000") + &call).as_bytes()).unwrap();
         }
-        // Less is promised: what follows is no request.
+        // The declared length is too short: the rest is no request.
         let mut less = Wire::open(address).unwrap();
         less.send((head("10") + &call).as_bytes()).unwrap();
         assert!(less.reply().unwrap().json().unwrap()["error"]["code"] == -32700);
@@ -54,7 +54,7 @@ fn slow_bodies() {
     let ((), latencies) = measured(&node, |address| {
         let mut slow: Vec<_> = (0..50).map(|_| Wire::open(address).unwrap()).collect();
         let mut at = 0;
-        // Each byte comes well before any time is over.
+        // Each byte comes well before any timeout.
         while !slow.is_empty() && at < whole.len() {
             slow.retain_mut(|wire| wire.send(&whole.as_bytes()[at..=at]).is_ok());
             at += 1;

@@ -1,4 +1,4 @@
-//! Calls that never end: they get what is left, and go with their clients.
+//! Calls that never end: they get the remaining time, and end with their clients.
 
 use std::time::{Duration, Instant};
 

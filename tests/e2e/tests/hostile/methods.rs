@@ -31,7 +31,7 @@ const ATTACKERS: usize = 4;
 /// Memory that is not a file's, bytes, beyond that before: the memory of replies, and what a few calls have in hand.
 const MEMORY: u64 = 1024 * 1024 * 1024;
 
-/// What one method came to.
+/// The measurements of one method.
 #[derive(Debug)]
 struct Figures {
     method: String,
@@ -76,7 +76,7 @@ fn batch(path: &str, body: &str) -> String {
     if times == 1 { body.to_owned() } else { format!("[{}]", vec![body; times].join(",")) }
 }
 
-/// Sends the bodies in turn until it is told to end.
+/// Sends the bodies in turn until `stop` is set.
 fn attack(
     node: SocketAddr,
     path: &str,

@@ -1,4 +1,4 @@
-//! Replies that nobody reads: they take no more than there is for them, and go with their clients.
+//! Unread replies: their memory is limited, and is freed with their clients.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -21,7 +21,7 @@ fn with_user(mut params: Value) -> Value {
     params
 }
 
-/// With `atomic-transactions` blocks show what they carry; the log tells of each transfer.
+/// With `atomic-transactions` blocks show their atomic transactions; each transfer is logged.
 #[test]
 fn atomic_transactions_can_be_seen() {
     let dir = tempfile::tempdir().unwrap();

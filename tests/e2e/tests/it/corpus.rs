@@ -72,7 +72,7 @@ fn inputs(target: &Target) -> Vec<(String, Vec<u8>)> {
     names.into_iter().map(name_and_bytes).collect()
 }
 
-/// Tells which input a decoder failed on.
+/// Runs a decoder, and names the input if it panics.
 fn run(target: &Target, name: &str, bytes: &[u8]) -> bool {
     let taken = std::panic::catch_unwind(|| (target.run)(bytes));
     taken.unwrap_or_else(|_| panic!("{} fails on a variant of {name}: {bytes:?}", target.name))

@@ -20,7 +20,7 @@ const ROUNDS: [usize; 12] = [1, 9, 2, 61, 5, 17, 3, 120, 24, 1, 43, 80];
 /// Wei that each transaction moves.
 const VALUE: u128 = 1_000_000_007;
 
-/// What a client was told of a transaction: all of its receipt.
+/// The receipts that clients got, by transaction hash.
 type Receipts = BTreeMap<String, Value>;
 
 #[test]
@@ -121,7 +121,7 @@ fn balances(rpc: &mut RpcClient, accounts: &[String], at: &str) -> Vec<u128> {
 }
 
 /// The balances at the tip are those of genesis, less what each account's transactions moved and paid. These are
-/// taken from the receipts of every block: of some that were accepted no client was told.
+/// taken from the receipts of every block: clients did not see all accepted transactions.
 fn assert_balances_follow_from_blocks(
     rpc: &mut RpcClient,
     accounts: &[String],

@@ -47,7 +47,7 @@ fn alice(mut params: Value) -> Value {
     params
 }
 
-/// What a test knows of a node, and what it was promised.
+/// A client, with what the node has returned to it.
 struct Client {
     rpc: RpcClient,
     accounts: Vec<String>,
@@ -158,7 +158,7 @@ impl Client {
         value.unwrap().to_owned()
     }
 
-    /// Health, readiness and metrics say that writes are refused, with the reason.
+    /// Health, readiness and metrics report that writes are refused, with the reason.
     fn assert_suspended(&mut self, text: &str) {
         until("the health report says it", || {
             let (status, report) = self.get("/ext/health");

@@ -168,7 +168,7 @@ fn incorrect(name: &str) -> String {
     format!("incorrect password: user \"{name}\"")
 }
 
-/// The seconds of an answer that tells to wait.
+/// The seconds to wait, from an error answer.
 fn required_wait_s(answer: &str, name: &str) -> Option<u64> {
     let expected =
         format!("too many wrong passwords for user \"{name}\" from this address: try again in ");
@@ -205,7 +205,7 @@ impl<'a> Guesser<'a> {
         self.most_s() >> ((self.last.1 - self.first).as_secs() / 60)
     }
 
-    /// A wrong password: refused exactly while the client has to wait. Tells whether it was checked.
+    /// A wrong password: refused exactly while the client has to wait. Returns whether it was checked.
     fn guess(&mut self, (path, method, params): &(&str, &str, Value)) -> bool {
         let [least, most] = [self.least_s(), self.most_s()].map(Duration::from_secs);
         let params = with(with(params.clone(), "username", self.name), "password", "wrong");

@@ -90,7 +90,7 @@ fn begin(node: &Node, many: usize) -> Assets {
     Assets { coin, pictures, stamps }
 }
 
-/// What one call of each method asks for; `tag` tells receivers and amounts of calls apart.
+/// One call of each method; `tag` makes receivers and amounts unique.
 fn orders(assets: &Assets, tag: u8) -> Vec<Order> {
     let amount = 1_000 + u64::from(tag);
     let native = || "NAT".to_owned();

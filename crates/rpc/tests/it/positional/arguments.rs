@@ -45,7 +45,7 @@ fn lists_have_their_length() {
     check("eth_getBalance", "null", "missing value for required argument 0");
     check("eth_getBalance", "[\"a\"]", "missing value for required argument 1");
     check("eth_getBalance", "[\"a\",\"b\",\"c\"]", "too many arguments, want at most 2");
-    // The first argument that is wrong is told, whatever comes after it.
+    // The first wrong argument is reported, whatever comes after it.
     check("eth_getBalance", "[1]", &mismatch(0, "number", "string"));
     check("eth_getBalance", "[\"a\",{},1]", &mismatch(1, "object", "string"));
     check("eth_echo", "[]", "missing value for required argument 0");
@@ -146,7 +146,7 @@ fn structs_decode_as_in_go() {
     assert_eq!(field(r#"{"list":[2,"x"]}"#), in_field("non-number", "list", "toy.Even"));
     assert_eq!(field(r#"{"list":{}}"#), in_field("object", "list", "[]toy.Even"));
     assert_eq!(field(r#"{"even":7}"#), "invalid argument 0: seven is right out");
-    // A wrong kind is told when nothing worse follows, of several the first.
+    // The first wrong kind is reported, unless something worse follows.
     assert_eq!(field(r#"{"text":5,"more":5}"#), in_field("number", "text", "string"));
     let worse = in_field("odd number", "even", "toy.Even");
     assert_eq!(field(r#"{"text":5,"even":3,"list":[5]}"#), worse);

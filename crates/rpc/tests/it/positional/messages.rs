@@ -78,7 +78,7 @@ fn names_are_quoted_as_they_were_sent() {
 }
 
 #[test]
-fn batch_errors_have_no_newline() {
+fn errors_outside_a_message_have_no_newline() {
     let check = |body: &str, expected: &str| assert_eq!(said(&server(), body), expected, "{body}");
     check("", "");
     check(" \n\t ", "");

@@ -38,7 +38,7 @@ pub enum EntryError {
 /// Members `amount` and `address`.
 pub(super) fn holder(entry: &Value) -> Result<(u64, String), EntryError> {
     let members = members(entry, "Holder")?;
-    // A number's own decoder ends everything at once; a wrong kind is told after all else was read.
+    // An error of a number's own decoder ends the reading; a wrong kind is reported after everything was read.
     let amount = match member(&members, "amount") {
         Some(value) => parse_uint(value, u64::MAX)?,
         None => 0,

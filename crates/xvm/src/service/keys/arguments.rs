@@ -10,7 +10,7 @@ use super::super::{Reply, parse_address};
 use super::KeysError;
 use crate::vm::Xvm;
 
-/// What every method that spends is told.
+/// The arguments of every method that spends.
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) credentials: Credentials,

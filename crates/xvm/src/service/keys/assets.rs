@@ -128,7 +128,7 @@ pub(super) async fn create_nft_asset(
     Ok(create(vm, checked, outputs).await?)
 }
 
-/// Pays, and only then looks at the addresses.
+/// Chooses coins for the fee before it checks the addresses.
 async fn create(
     vm: Arc<Xvm>,
     header: Reply<Header>,
@@ -145,7 +145,7 @@ async fn create(
     Ok(AssetReply { asset_id: tx_id, change_addr })
 }
 
-/// The codec has no form for longer texts; the chain's rules, which are told when issuing, are stricter.
+/// The codec cannot encode longer texts. The chain's rules are stricter, and are checked when the transaction is issued.
 fn check_encodable(asset: &NewAsset) -> Result<(), VerifyError> {
     let fits = |text: &[u8]| u16::try_from(text.len()).is_ok();
     match (fits(&asset.name), fits(&asset.symbol)) {

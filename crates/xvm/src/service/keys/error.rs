@@ -1,4 +1,4 @@
-//! Why a method that uses keys has no result: the texts that clients see.
+//! Errors of the methods that use keys: the texts that clients see.
 
 use esker_chain::address::{DestinationError, ServiceAddressError};
 use esker_keystore::KeystoreError;
@@ -53,7 +53,7 @@ pub(crate) enum KeysError {
     Issue(IssueError),
     #[error("problem issuing transaction: others take its coins again and again; try again")]
     CoinsTaken,
-    /// The keystore failed after the user was known, or the user is gone meanwhile.
+    /// The keystore failed after the user was unlocked, or the user was deleted meanwhile.
     #[error(transparent)]
     Keystore(#[from] KeystoreError),
 }

@@ -1,4 +1,4 @@
-//! Building a transaction on the coins of the moment, and issuing it before they are gone.
+//! Builds a transaction on the present coins and issues it, again if others take the coins first.
 
 use esker_primitives::TxId;
 
@@ -10,7 +10,7 @@ use crate::state::View;
 use crate::txs::Tx;
 use crate::vm::Xvm;
 
-/// How often a transaction is built, where others take its coins each time.
+/// How often a transaction is built if others take its coins each time.
 const MAX_BUILDS: usize = 16;
 
 /// Builds a transaction on what the pool leaves, and adds it to the pool.

@@ -119,7 +119,7 @@ async fn send_nft_checked(
     .await
 }
 
-/// Pays the fee, and only then looks for what allows the operation.
+/// Chooses coins for the fee before it looks for the output that allows the operation.
 async fn operate(
     vm: Arc<Xvm>,
     header: Header,

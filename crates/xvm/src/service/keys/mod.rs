@@ -2,7 +2,7 @@
 //!
 //! Each checks in the reference's order: what it can before it asks for the user, then the user and its keys, then
 //! what they can pay. Password checks wait for their turn in the keystore; what reads keys and UTXOs runs on the
-//! blocking pool. With the keystore off the methods stay and know no user.
+//! blocking pool. With the keystore off the methods remain and find no user.
 
 mod addresses;
 mod arguments;

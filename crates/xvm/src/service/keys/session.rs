@@ -47,7 +47,7 @@ impl<'a> Spender<'a> {
     }
 }
 
-/// A user who spends, and what it has at one moment.
+/// A user who spends, with its coins at one moment.
 pub(super) struct Session<'a> {
     pub(super) vm: &'a Xvm,
     user: &'a User,

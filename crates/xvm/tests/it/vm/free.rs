@@ -1,4 +1,4 @@
-//! A chain without fees: transactions may consume nothing there, and then nothing but their ID tells that they were
+//! A chain without fees: transactions may consume nothing there, and then only their ID shows that they were
 //! accepted before.
 
 use esker_chain::{BlockError, BuildContext, ChainVm};

@@ -60,7 +60,7 @@ async fn the_order_of_checks_is_the_references() {
     vm.issue(parent.bytes()).unwrap();
     let child = spend(&vm, &output_of(&parent, 9), 9, 100, 8);
     assert_eq!(refused(&world, &child), "not found");
-    // A conflict is told after the rules; the text names the newcomer.
+    // A conflict is reported after the rules; the text names the newcomer.
     let rival = transfer(&vm, 1, native, 6000, 9);
     assert_eq!(refused(&world, &rival), format!("tx conflicts with other tx: {}", rival.id()));
     world.settle().await;

@@ -180,7 +180,7 @@ async fn keys_are_refused_with_the_texts_of_the_reference() {
     }
 }
 
-/// Calls with arguments that are completed one by one: what is missing last is told last.
+/// Calls with arguments that are completed one by one: the last missing one is reported last.
 async fn check_order(api: &Api, method: &str, steps: &[(Value, &str)]) {
     let mut arguments = json!({ "from": ["f"], "changeAddr": "c" });
     for (step, expected) in steps {

@@ -73,7 +73,7 @@ async fn sends_of_many_amounts_take_several_pooled_coins() {
 }
 
 #[tokio::test]
-async fn spendable_coins_exclude_the_pools_inputs() {
+async fn insufficient_funds_count_what_the_pool_leaves() {
     let (mut world, api) = world().await;
     let vm = world.x.clone();
     let native = native_id(&vm);

@@ -36,7 +36,7 @@ fn rows(world: &World) -> BTreeMap<Vec<u8>, Vec<u8>> {
     rows
 }
 
-/// Another node, told the bundles alone, comes to the same state.
+/// Another node that gets only the bundles reaches the same state.
 pub(super) async fn check_replay(world: &World) {
     let other = World::new();
     other.clock.set(world.clock.now_ms() + 5000);
