@@ -27,7 +27,7 @@ pub(super) fn issue_on_pool(
             Ok(tx) => match vm.issue_built(tx, &view) {
                 Ok(id) => return Ok(id),
                 Err(BuiltError::CoinsTaken(error)) => {
-                    failure = Some(KeysError::Issue(error).into())
+                    failure = Some(KeysError::Issue(error).into());
                 }
                 Err(BuiltError::Refused(error)) => return Err(KeysError::Issue(error).into()),
             },
