@@ -119,7 +119,7 @@ async fn a_full_disk_holds_solo_and_nothing_is_lost() {
         until_refused(&store, true).await;
         toy.set(round * 2 + 1, round);
         assert_eq!(toy.get(round * 2), None);
-        assert!(events.try_recv().is_err(), "nobody is told before the commit");
+        assert!(events.try_recv().is_err(), "no event before the commit");
         failing.refuse_writes(None);
         for height in [round * 2, round * 2 + 1] {
             assert_eq!(events.recv().await.unwrap().height, height);

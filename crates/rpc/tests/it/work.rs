@@ -62,7 +62,7 @@ impl Toy {
         let mut outcome = Ok("done");
         while !self.go.load(Ordering::SeqCst) {
             if is_told() {
-                outcome = Err(RpcError::new("told to end"));
+                outcome = Err(RpcError::new("cancelled"));
                 break;
             }
             std::thread::yield_now();
@@ -433,8 +433,8 @@ fn unread_replies_are_evicted() {
 
     let work = with(WorkConfig { reply_memory: LARGE, ..WorkConfig::default() });
     let [deaf, honest] = [(); 2].map(|()| work.client(None));
-    let (told, asked) = mpsc::channel();
-    work.set_relief(Box::new(Close(deaf.clone(), told)));
+    let (evicted, asked) = mpsc::channel();
+    work.set_relief(Box::new(Close(deaf.clone(), evicted)));
     let reserve = |client: &Client| ReplyBytes::counted(vec![0; LARGE], Some(client));
     let unread = reserve(&deaf).unwrap();
     // What the connection holds that is being closed counts no more, although it goes a moment later.

@@ -165,8 +165,8 @@ async fn after_runs_only_after_a_successful_commit() {
     failing.fail_nth_write(1, FailPoint::After);
     let called = store.writer.commit_with(numbered(1), || panic!("not after a failure")).await;
     assert!(matches!(called, Err(StorageError::Injected)));
-    let called = store.writer.commit_with(numbered(2), || panic!("told")).await;
-    assert!(matches!(called, Err(StorageError::Panicked(text)) if text == "told"));
+    let called = store.writer.commit_with(numbered(2), || panic!("on purpose")).await;
+    assert!(matches!(called, Err(StorageError::Panicked(text)) if text == "on purpose"));
     store.commit(numbered(3)).await.unwrap();
 }
 

@@ -162,8 +162,8 @@ proptest! {
                     prop_assert!(wanted.contains_key(&input.asset_id), "nothing unwanted is touched");
                 }
             }
-            Err(SpendError::InsufficientFunds { asset, wanted: told, available }) => {
-                prop_assert_eq!(u128::from(told), wanted[&asset]);
+            Err(SpendError::InsufficientFunds { asset, wanted: reported, available }) => {
+                prop_assert_eq!(u128::from(reported), wanted[&asset]);
                 let held: u128 = spendable(&utxos, asset).into_iter().map(u128::from).sum();
                 prop_assert_eq!(u128::from(available), held);
                 prop_assert!(held < wanted[&asset]);
