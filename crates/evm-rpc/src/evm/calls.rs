@@ -14,9 +14,9 @@ use crate::wire::{AccessTuple, BlockNumberOrHash, Data, Uint64};
 
 pub(super) fn methods() -> MethodTable<Transact> {
     table()
-        .on_list_tried("call", try_call, call)
+        .on_list_try_first("call", try_call, call)
         .on_list_blocking_with("callDetailed", call_detailed)
-        .on_list_tried("estimateGas", try_estimate_gas, estimate_gas)
+        .on_list_try_first("estimateGas", try_estimate_gas, estimate_gas)
         .on_list_blocking_with("createAccessList", create_access_list)
 }
 

@@ -45,8 +45,12 @@ fn blockchain(reads: &Arc<Reads>) -> Service {
         .on_list_blocking_with("getProof", proof::get_proof)
         .on_list("getHeaderByNumber", blocks::get_header_by_number)
         .on_list("getHeaderByHash", blocks::get_header_by_hash)
-        .on_list_tried("getBlockByNumber", blocks::try_block_by_number, blocks::get_block_by_number)
-        .on_list_tried("getBlockByHash", blocks::try_block_by_hash, blocks::get_block_by_hash)
+        .on_list_try_first(
+            "getBlockByNumber",
+            blocks::try_block_by_number,
+            blocks::get_block_by_number,
+        )
+        .on_list_try_first("getBlockByHash", blocks::try_block_by_hash, blocks::get_block_by_hash)
         .on_list_blocking("getBlockReceipts", blocks::get_block_receipts)
         .on_list("getUncleByBlockNumberAndIndex", blocks::get_uncle_by_number)
         .on_list("getUncleByBlockHashAndIndex", blocks::get_uncle_by_hash)

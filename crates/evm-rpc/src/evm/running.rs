@@ -120,7 +120,7 @@ impl Transact {
             return self.estimate(request, PENDING, &state, context);
         }
         self.try_estimate(&self.place(PENDING)?, request)?.ok_or_else(|| {
-            context.end_brief();
+            context.leave_short_lane();
             refusal(CallError::TryEnded)
         })
     }

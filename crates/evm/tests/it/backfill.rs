@@ -200,7 +200,7 @@ fn a_start_goes_on_where_a_failed_one_ended() {
         let kv = without_index();
         kv.inner.crash_at_nth_write(2, point);
         assert!(matches!(open(&kv), Err(ChainError::Storage(_))));
-        kv.inner.revive();
+        kv.inner.clear_failures();
         let done = match point {
             FailPoint::Before => 1,
             FailPoint::After => 2,

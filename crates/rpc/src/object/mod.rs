@@ -29,7 +29,7 @@ use esker_go_json::{Document, Kind};
 use esker_primitives::excerpt;
 
 use self::envelope::Envelope;
-pub use self::reply::{DeprecationNote, J2Reply};
+pub use self::reply::{DeprecationNote, ObjectReply};
 pub use self::socket::{ObjectSocket, called, is_error};
 use crate::{CallContext, CallError, Caller, Method, Params, ParamsError, RpcError, Service};
 

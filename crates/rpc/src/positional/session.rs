@@ -69,7 +69,7 @@ impl Notification {
     }
 }
 
-/// Of a server without a [`Notifier`]: no namespace has any kind of subscription.
+/// The session of a server without a [`Notifier`]: no namespace has any kind of subscription.
 pub(super) struct NoNotifications;
 
 impl Subscriber for NoNotifications {

@@ -29,7 +29,8 @@ struct Connected {
 impl SocketSession for Connected {
     fn answer<'a>(&'a self, message: &'a [u8], caller: &'a Caller) -> BoxFuture<'a, SocketAnswer> {
         async move {
-            let (answer, made) = self.server.answer_over(&*self.session, message, caller).await;
+            let (answer, made) =
+                self.server.answer_with_session(&*self.session, message, caller).await;
             let Answer { body, rest, method, failed } = answer;
             let parts = std::iter::once(body).chain(rest).filter(|part| !part.is_empty());
             SocketAnswer { parts: parts.collect(), method, failed, made }
@@ -48,8 +49,8 @@ impl SocketSession for Connected {
         out: &mut dyn FnMut(&[Bytes]),
     ) -> Poll<Result<(), Overrun>> {
         self.session.poll_notifications(cx, room, &mut |notification| {
-            let Notification { opening, result } = notification;
-            out(&[opening, result, Bytes::from_static(Notification::CLOSING)]);
+            let Notification { prefix, result } = notification;
+            out(&[prefix, result, Bytes::from_static(Notification::SUFFIX)]);
         })
     }
 }
