@@ -8,7 +8,7 @@ use std::time::Duration;
 use esker_commands::cli::{self, Invocation};
 use esker_commands::screen::{self, Ready};
 use esker_commands::signals::{Request, Signals};
-use esker_commands::{replay, users, verify};
+use esker_commands::{replay, rewind, users, verify};
 use esker_node::config::{Mode, show};
 use esker_node::wiring::exit_code;
 use esker_node::{Config, Host, Node, RunningNode, StartError};
@@ -68,6 +68,13 @@ fn main() -> ExitCode {
             Err(error) => fail(&error, error.exit_code()),
         },
         Invocation::Replay(_, command, _) => match replay::run(&command, &config) {
+            Ok(output) => {
+                print(&output);
+                ExitCode::from(exit_code::OK)
+            }
+            Err(error) => fail(&error, error.exit_code()),
+        },
+        Invocation::Rewind(_, command, _) => match rewind::run(&command, &config) {
             Ok(output) => {
                 print(&output);
                 ExitCode::from(exit_code::OK)

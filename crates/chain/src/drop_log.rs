@@ -14,6 +14,7 @@ use esker_primitives::sync::Mutex;
 use esker_storage::audit::{AuditError, Finding};
 use esker_storage::{Draft, KvRead, Scope, StorageResult, Store, Table, WriteSet};
 
+use crate::Rewinding;
 use crate::audit::AuditSite;
 
 /// Most records of one log in the store; the oldest make room.
@@ -195,12 +196,46 @@ impl DropLog {
         if !self.has_unsaved() {
             return Ok(());
         }
+        let _upkeep = store.upkeep();
         let mut out = WriteSet::new();
         if let Some(last) = self.write(store.snapshot()?.as_ref(), scope, now_ms, &mut out)? {
             store.writer.commit_blocking(out)?;
             self.saved(last);
         }
         Ok(())
+    }
+
+    /// Bundles are about to be taken back: what was dropped before them stays, also where one of their commits saved it,
+    /// and what was dropped since goes. [`Self::rewound`] says that it succeeded.
+    pub fn prepare_rewind(&self, scope: Scope, rewind: &mut Rewinding<'_>) -> StorageResult<()> {
+        let DropTables { records, order: orders } = self.tables;
+        let Rewinding { before, after, since_ms } = rewind;
+        for (id, record) in records.collect(*before, scope, &[])? {
+            if record.at_ms < *since_ms {
+                orders.put(after, scope, &record.order, &id);
+                records.put(after, scope, &id, &record);
+            }
+        }
+        for (id, record) in records.collect(after, scope, &[])? {
+            if record.at_ms >= *since_ms {
+                orders.delete(after, scope, &record.order);
+                records.delete(after, scope, &id);
+            }
+        }
+        for (order, id) in orders.collect(after, scope, &[])? {
+            if !records.contains(after, scope, &id)? {
+                orders.delete(after, scope, &order);
+            }
+        }
+        Ok(())
+    }
+
+    /// Bundles were taken back that were accepted at that time (Unix ms) and later.
+    pub fn rewound(&self, since_ms: u64) {
+        let mut unsaved = self.unsaved.lock();
+        let Unsaved { queue, by_id, .. } = &mut *unsaved;
+        queue.retain(|_, (_, dropped)| dropped.at_ms < since_ms);
+        by_id.retain(|_, order| queue.contains_key(order));
     }
 
     /// Gives the number of the last record that is written. All go on waiting until [`Self::saved`].
@@ -443,6 +478,50 @@ mod tests {
         assert_eq!(reason(&log, &store, 1), None);
         assert_eq!(reason(&log, &store, 2).as_deref(), Some("again"));
         assert_eq!(reason(&log, &store, 3).as_deref(), Some("newer"));
+    }
+
+    #[test]
+    fn a_rewind_keeps_what_was_dropped_before() {
+        let store = Store::memory().unwrap();
+        let log = log();
+        // Dropped before the bundle, and saved by its commit; dropped again after it; by it; after it.
+        log.add(id(1), "before".into(), 9);
+        log.add(id(2), "before".into(), 9);
+        log.save(&store, SCOPE, 9).unwrap();
+        log.add(id(3), "before, unsaved".into(), 9);
+        let before_bundle = store.snapshot().unwrap();
+        log.add(id(4), "by it".into(), 10);
+        let mut commit = Draft::new(before_bundle.as_ref());
+        log.extend_commit(SCOPE, 10, &mut commit).unwrap();
+        let commit = commit.into_writes();
+        let inverse = WriteSet::inverse_of([&commit], before_bundle.as_ref()).unwrap();
+        store.writer.commit_blocking(commit).unwrap();
+        log.on_committed();
+        log.add(id(2), "again".into(), 11);
+        log.add(id(5), "after it".into(), 11);
+        log.save(&store, SCOPE, 11).unwrap();
+        log.add(id(6), "after it, unsaved".into(), 12);
+        drop(before_bundle);
+
+        let before = store.snapshot().unwrap();
+        let mut after = Draft::new(before.as_ref());
+        for (key, value) in inverse.iter() {
+            match value {
+                Some(value) => after.put(key, value),
+                None => after.delete(key),
+            }
+        }
+        let mut rewind = Rewinding { before: before.as_ref(), after, since_ms: 10 };
+        log.prepare_rewind(SCOPE, &mut rewind).unwrap();
+        store.writer.commit_blocking(rewind.after.into_writes()).unwrap();
+        log.rewound(10);
+        drop(before);
+        let found: Vec<_> = (1..=6).map(|number| reason(&log, &store, number)).collect();
+        let found: Vec<_> = found.iter().map(Option::as_deref).collect();
+        // The one that was dropped again has lost its first reason, as it would without a rewind.
+        assert_eq!(found, [Some("before"), None, Some("before, unsaved"), None, None, None]);
+        assert_eq!(rows(&store), 2, "no place in the order without a record");
+        assert!(!log.has_unsaved());
     }
 
     #[test]

@@ -132,6 +132,52 @@ pub enum FinalizeError {
     Chain(#[from] ChainError),
 }
 
+/// Why no bundle was taken back. Store and memory are as they were.
+#[derive(Debug, Error)]
+pub enum RewindError {
+    /// Other nodes decide too, and go on from the bundles that they know.
+    #[error("final bundles can be taken back only by a node that decides alone")]
+    SeveralNodes,
+    /// The height is not reached.
+    #[error("there is no bundle {height}: the last one is {last}")]
+    Above {
+        /// The height that was asked for.
+        height: u64,
+        /// Height of the last final bundle.
+        last: u64,
+    },
+    /// What would take bundles back is not kept.
+    #[error(
+        "bundle {last} can't be taken back: nothing was kept that would do it. Start the node with rewind-depth above 0 to \
+         keep it for the bundles that come"
+    )]
+    NothingKept {
+        /// Height of the last final bundle.
+        last: u64,
+    },
+    /// What would take bundles back is not kept for all of them.
+    #[error(
+        "bundle {height} can't be gone back to: bundles can be taken back down to {lowest}, of {last}"
+    )]
+    NotKept {
+        /// The height that was asked for.
+        height: u64,
+        /// The lowest one that can be gone back to.
+        lowest: u64,
+        /// Height of the last final bundle.
+        last: u64,
+    },
+    /// A chain or the store failed.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+}
+
+impl From<StorageError> for RewindError {
+    fn from(error: StorageError) -> Self {
+        Self::Chain(error.into())
+    }
+}
+
 impl From<StorageError> for FinalizeError {
     fn from(error: StorageError) -> Self {
         Self::Chain(error.into())

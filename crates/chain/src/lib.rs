@@ -37,9 +37,12 @@ pub use engine::{
     ChainMachine, Engine, EngineError, EngineStatus, ProposeCtx, Role, Shutdown, ShutdownTrigger,
     Verdict,
 };
-pub use error::{BlockError, ChainError, FinalizeError, ProposeError};
-pub use machine::{AcceptedEvent, GenesisBundle, Machine, MachineConfig};
+pub use error::{BlockError, ChainError, FinalizeError, ProposeError, RewindError};
+pub use machine::{
+    AcceptedEvent, GenesisBundle, Machine, MachineConfig, MachineEvent, Rewound, Undo, UndoLimits,
+};
 pub use maintenance::{Maintenance, Wakeup};
 pub use vm::{
-    Backfill, BuildContext, Built, ChainStats, ChainVm, Dialect, ExecutedBlock, PoolFigures, Route,
+    AfterRewind, Backfill, BuildContext, Built, ChainStats, ChainVm, Dialect, ExecutedBlock,
+    PoolFigures, Rewinding, Route,
 };

@@ -2,9 +2,9 @@
 //!
 //! Tags 0x10 to 0x1f of the node-wide scope belong to this file.
 
-use esker_primitives::ChainId;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
-use esker_storage::Table;
+use esker_primitives::{ChainId, Id};
+use esker_storage::{Table, ValueCodec, WriteSet};
 
 use crate::BundleId;
 
@@ -16,6 +16,38 @@ pub const POSITION: Table<(), Position> = Table::new(0x11, "position");
 
 /// Chains whose genesis is in the store.
 pub const CHAINS: Table<[u8; ChainId::LEN], ()> = Table::new(0x12, "chain");
+
+/// What takes the last final bundles back, by height (docs/protocol/bundles.md, "Taking bundles back").
+pub const UNDO: Table<u64, UndoRow> = Table::new(0x13, "undo");
+
+/// What takes a final bundle back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UndoRow {
+    /// When this node accepted the bundle, Unix ms.
+    pub accepted_ms: u64,
+    /// The rows that its commit changed, as they were before. The rows of [`UNDO`] itself are not among them.
+    pub old_rows: WriteSet,
+}
+
+/// The SHA-256 of what follows, the time (u64), the changes.
+impl ValueCodec for UndoRow {
+    fn encode_value(&self, out: &mut Vec<u8>) {
+        let content =
+            [&self.accepted_ms.to_be_bytes(), self.old_rows.to_bytes().as_slice()].concat();
+        out.extend_from_slice(Id::sha256(&content).as_bytes());
+        out.extend_from_slice(&content);
+    }
+
+    fn decode_value(bytes: &[u8]) -> Option<Self> {
+        let (digest, content) = bytes.split_first_chunk::<{ Id::LEN }>()?;
+        if Id::sha256(content).as_bytes() != digest {
+            return None;
+        }
+        let (accepted_ms, old_rows) = content.split_first_chunk()?;
+        let old_rows = WriteSet::from_bytes(old_rows)?;
+        Some(Self { accepted_ms: u64::from_be_bytes(*accepted_ms), old_rows })
+    }
+}
 
 /// A final bundle as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]

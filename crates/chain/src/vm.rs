@@ -65,6 +65,26 @@ pub enum Built {
     Later(u64),
 }
 
+/// Bundles that are about to be taken back, newest first, in one write.
+pub struct Rewinding<'a> {
+    /// The store as it is.
+    pub before: &'a dyn KvRead,
+    /// The store as it will be: the rows that the bundles changed are as they were before. What is written here is part
+    /// of the write.
+    pub after: Draft<'a>,
+    /// When the oldest of the bundles was accepted, Unix ms.
+    pub since_ms: u64,
+}
+
+impl fmt::Debug for Rewinding<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rewinding").field("since_ms", &self.since_ms).finish_non_exhaustive()
+    }
+}
+
+/// Lets a chain's memory follow once its bundles are taken back.
+pub type AfterRewind<'a> = Box<dyn FnOnce() + 'a>;
+
 /// One HTTP endpoint of a chain, below `/ext/bc/<alias or ID>`.
 #[derive(Clone, Debug)]
 pub struct Route {
@@ -201,6 +221,17 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
     /// A bundle that holds the block will never be final: its transactions return to the mempool, unless the
     /// block was accepted with another bundle.
     fn on_rejected(&self, block: &Arc<ExecutedBlock>);
+
+    /// Bundles are about to be taken back, whether or not they hold blocks of this chain. Rows of the chain that their
+    /// commits did not write, and that follow from their blocks, are amended here. Everything that memory needs is read
+    /// here: the write may still fail, and nobody is to learn of it before. What is returned is called when it has not.
+    /// [`esker_storage::Store::upkeep`] is held from before this call until after that one.
+    ///
+    /// Transactions of the blocks that are taken back are gone. Those that wait are checked against the older state.
+    fn prepare_rewind<'a>(
+        &'a self,
+        rewind: &mut Rewinding<'_>,
+    ) -> Result<AfterRewind<'a>, ChainError>;
 
     /// Bytes of the accepted block at a height.
     fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError>;

@@ -7,6 +7,7 @@ use esker_node::config::keys::{KEYS, Key};
 use esker_node::config::{Flags, Mode};
 
 use crate::replay::{self, ReplayCommand};
+use crate::rewind::{self, RewindCommand};
 use crate::users::{self, UserCommand};
 use crate::verify;
 
@@ -23,6 +24,8 @@ pub enum Invocation {
     Replay(Mode, ReplayCommand, Flags),
     /// Look at all that a data folder holds.
     Verify(Mode, Flags),
+    /// Take the last bundles of a data folder back.
+    Rewind(Mode, RewindCommand, Flags),
 }
 
 impl Invocation {
@@ -32,6 +35,7 @@ impl Invocation {
             Self::Run(mode, flags)
             | Self::ShowConfig(mode, flags)
             | Self::Replay(mode, _, flags)
+            | Self::Rewind(mode, _, flags)
             | Self::Verify(mode, flags) => (*mode, flags),
             Self::User(_, flags) => (Mode::Node, flags),
         }
@@ -59,6 +63,9 @@ pub fn parse(
             Ok(Invocation::Replay(mode(given), replay::parse(name, given), flags(given)))
         }
         Some(("db", db)) => {
+            if let Some(given) = db.subcommand_matches("rewind") {
+                return Ok(Invocation::Rewind(mode(given), rewind::parse(given), flags(given)));
+            }
             let given = db.subcommand_matches("verify").unwrap_or(db);
             Ok(Invocation::Verify(mode(given), flags(given)))
         }
@@ -115,7 +122,7 @@ pub fn command() -> Command {
         .subcommand(dev)
         .subcommand(node)
         .subcommand(config)
-        .subcommand(verify::command(KEYS.iter().map(argument).collect()))
+        .subcommand(verify::command(|| KEYS.iter().map(argument).collect()))
         .subcommands(replay::commands(|| KEYS.iter().map(argument).collect()))
         .subcommand(users::command(
             KEYS.iter().filter(|key| users::FLAGS.contains(&key.name)).map(argument),

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use esker_chain::{ChainMachine, Engine, EngineError, EngineStatus, Role, Shutdown};
 use tokio::sync::{Semaphore, watch};
 
-use crate::next::next_bundle;
+use crate::next::{finalize, next_bundle};
 
 /// Proposes like [`Solo`](crate::Solo), but holds each bundle until its [`Gate`] lets it through.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Engine for GatedSolo {
         machine: Arc<dyn ChainMachine>,
         mut stop: Shutdown,
     ) -> Result<(), EngineError> {
-        while let Some(bundle) = next_bundle(machine.as_ref(), &mut stop).await? {
+        while let Some(bundle) = next_bundle(machine.as_ref(), &mut stop, |_| ()).await? {
             machine.notarized(&bundle.id()).await?;
             self.held.send_replace(bundle.height);
             tokio::select! {
@@ -60,7 +60,7 @@ impl Engine for GatedSolo {
                     .forget(),
                 () = stop.wait() => return Ok(()),
             }
-            machine.finalize(&bundle, None).await?;
+            finalize(machine.as_ref(), &bundle).await?;
         }
         Ok(())
     }

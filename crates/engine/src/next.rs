@@ -1,18 +1,52 @@
 //! The step that both engines begin with.
 
-use esker_chain::{Bundle, ChainMachine, EngineError, ProposeCtx, Shutdown};
+use esker_chain::{
+    Bundle, BundleId, ChainMachine, EngineError, FinalizeError, ProposeCtx, ProposeError, Shutdown,
+};
 
-/// Proposes on the last final bundle, waiting for work as long as it takes. `None` after a stop request.
+/// Proposes on the last final bundle, waiting for work as long as it takes. `None` after a stop request. `on_last`
+/// gets the height of the last final bundle, also after a rewind.
 pub(crate) async fn next_bundle(
     machine: &dyn ChainMachine,
     stop: &mut Shutdown,
+    on_last: impl Fn(u64),
 ) -> Result<Option<Bundle>, EngineError> {
-    let (height, parent) = machine.last_final();
-    let at = ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
-    let proposal = tokio::select! {
-        proposal = machine.propose(at) => proposal?,
-        () = stop.wait() => return Ok(None),
-    };
-    let none = || EngineError::Protocol("there was no work at the end of time".into());
-    proposal.map(Some).ok_or_else(none)
+    loop {
+        let (height, parent) = machine.last_final();
+        on_last(height);
+        let at = ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
+        let proposal = tokio::select! {
+            proposal = machine.propose(at) => proposal,
+            () = stop.wait() => return Ok(None),
+        };
+        match proposal {
+            Err(ProposeError::Parent { .. } | ProposeError::Height { .. })
+                if is_taken_back(machine, &parent) => {}
+            Ok(None) => {
+                let text = "there was no work at the end of time".into();
+                return Err(EngineError::Protocol(text));
+            }
+            proposal => return Ok(proposal?),
+        }
+    }
+}
+
+/// Makes a proposal final, unless the bundle before it was taken back.
+pub(crate) async fn finalize(
+    machine: &dyn ChainMachine,
+    bundle: &Bundle,
+) -> Result<(), EngineError> {
+    match machine.finalize(bundle, None).await {
+        Err(
+            FinalizeError::OutOfOrder { .. }
+            | FinalizeError::Conflict { .. }
+            | FinalizeError::Invalid(_),
+        ) if is_taken_back(machine, &bundle.parent) => Ok(()),
+        made_final => Ok(made_final?),
+    }
+}
+
+/// Nobody else makes bundles final: if the last one is another, bundles were taken back.
+fn is_taken_back(machine: &dyn ChainMachine, last: &BundleId) -> bool {
+    machine.last_final().1 != *last
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use esker_chain::{ChainMachine, Engine, EngineError, EngineStatus, Role, Shutdown};
 
-use crate::next::next_bundle;
+use crate::next::{finalize, next_bundle};
 
 /// Proposes on the last final bundle as soon as there is work, and makes the proposal final. While one
 /// bundle is written, transactions gather for the next: alone, one is accepted within milliseconds;
@@ -30,11 +30,10 @@ impl Engine for Solo {
         machine: Arc<dyn ChainMachine>,
         mut stop: Shutdown,
     ) -> Result<(), EngineError> {
-        self.tip.store(machine.last_final().0, Ordering::Relaxed);
-        while let Some(bundle) = next_bundle(machine.as_ref(), &mut stop).await? {
+        let on_last = |height| self.tip.store(height, Ordering::Relaxed);
+        while let Some(bundle) = next_bundle(machine.as_ref(), &mut stop, on_last).await? {
             // Not interrupted by a stop: what is being written is finished.
-            machine.finalize(&bundle, None).await?;
-            self.tip.store(bundle.height, Ordering::Relaxed);
+            finalize(machine.as_ref(), &bundle).await?;
         }
         Ok(())
     }

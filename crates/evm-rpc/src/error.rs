@@ -7,7 +7,7 @@ use esker_rpc::RpcError;
 pub fn unreadable(error: impl Into<ViewError>) -> RpcError {
     let error = error.into();
     match &error {
-        ViewError::StateGone(_) => {}
+        ViewError::StateGone(_) | ViewError::TakenBack(_) => {}
         ViewError::Storage(_) | ViewError::State(_) | ViewError::Damaged(_) => {
             tracing::error!(%error, "the chain can't be read");
         }

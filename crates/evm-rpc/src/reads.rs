@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use esker_evm::extension::ExtDataView;
-use esker_evm::view::{ChainReader, PoolReader, StateSnapshot};
+use esker_evm::view::{ChainReader, PoolReader, StateSnapshot, ViewError};
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::RpcError;
 use serde_json::value::RawValue;
@@ -46,7 +46,11 @@ impl Reads {
     /// The header of a hash; `None` for one that is not part of the accepted chain.
     pub fn header_by_hash(&self, hash: B256) -> Result<Option<Arc<SealedHeader>>, RpcError> {
         match self.chain.height_of(hash).map_err(unreadable)? {
-            Some(height) => self.chain.header_at(height).map_err(unreadable),
+            Some(height) => {
+                let header = self.chain.header_at(height).map_err(unreadable)?;
+                // Another block may have come in its place.
+                Ok(header.filter(|header| header.hash == hash))
+            }
             None => Ok(None),
         }
     }
@@ -56,21 +60,34 @@ impl Reads {
         &self,
         number: BlockNumber,
     ) -> Result<Option<Arc<SealedBlock>>, RpcError> {
-        let height = match number {
-            BlockNumber::Number(height) => height,
+        match number {
+            BlockNumber::Number(height) => self.chain.block_at(height).map_err(unreadable),
             BlockNumber::Latest
             | BlockNumber::Pending
             | BlockNumber::Accepted
             | BlockNumber::Finalized
-            | BlockNumber::Safe => self.chain.head().header.number,
-        };
-        self.chain.block_at(height).map_err(unreadable)
+            | BlockNumber::Safe => self.latest_block(),
+        }
+    }
+
+    fn latest_block(&self) -> Result<Option<Arc<SealedBlock>>, RpcError> {
+        loop {
+            let height = self.chain.head().header.number;
+            let block = self.chain.block_at(height).map_err(unreadable)?;
+            // It may have been taken back in between.
+            if block.is_some() || self.chain.head().header.number >= height {
+                return Ok(block);
+            }
+        }
     }
 
     /// The block of a hash; `None` for one that is not part of the accepted chain.
     pub fn block_by_hash(&self, hash: B256) -> Result<Option<Arc<SealedBlock>>, RpcError> {
         match self.chain.height_of(hash).map_err(unreadable)? {
-            Some(height) => self.chain.block_at(height).map_err(unreadable),
+            Some(height) => {
+                let block = self.chain.block_at(height).map_err(unreadable)?;
+                Ok(block.filter(|block| block.hash == hash))
+            }
             None => Ok(None),
         }
     }
@@ -111,13 +128,20 @@ impl Reads {
         self.ext_data.as_ref()?.transactions(&block.block.ext_data)
     }
 
-    /// The state after the block of a parameter, and that block's header.
+    /// The state after the block of a parameter, and that block's header. A block that is taken back meanwhile is looked
+    /// for again.
     pub fn state(
         &self,
         at: BlockNumberOrHash,
     ) -> Result<(StateSnapshot, Arc<SealedHeader>), RpcError> {
-        let header = self.header_of_state(at)?;
-        let state = self.chain.state_after(&header).map_err(unreadable)?;
-        Ok((state, header))
+        loop {
+            let header = self.header_of_state(at)?;
+            match self.chain.state_after(&header) {
+                Ok(state) => return Ok((state, header)),
+                // There is another last block by now.
+                Err(ViewError::TakenBack(_)) => {}
+                Err(error) => return Err(unreadable(error)),
+            }
+        }
     }
 }

@@ -19,6 +19,24 @@ use crate::chain::AcceptedBlock;
 use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx};
 use crate::rules::Rules;
 
+/// How far the chain is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainPosition {
+    /// Height of the last accepted block.
+    pub height: u64,
+    /// How often accepted blocks were taken back since the process started.
+    pub rewinds: u64,
+}
+
+/// A block that was accepted.
+#[derive(Clone, Debug)]
+pub struct BlockAccepted {
+    /// The block.
+    pub block: Arc<AcceptedBlock>,
+    /// As [`ChainPosition::rewinds`], when it was accepted.
+    pub rewinds: u64,
+}
+
 /// Where an accepted transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TxLocation {
@@ -83,6 +101,9 @@ pub enum ViewError {
     /// The state after this block is no longer kept. The text is the reference's.
     #[error("missing trie node {0:x} (path ) state {0:#x} is not available, not found")]
     StateGone(B256),
+    /// What was accepted was taken back since.
+    #[error("{0} was taken back while the request was answered")]
+    TakenBack(String),
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -101,6 +122,13 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
 
     /// The last accepted block. Cheap: it is asked for at nearly every call.
     fn head(&self) -> Arc<SealedHeader>;
+
+    /// How far the chain is: the height of [`Self::head`].
+    fn position(&self) -> ChainPosition;
+
+    /// The lowest height that the chain was taken back to between two positions; `None` if it was not. It may be told
+    /// lower than it was.
+    fn lowest_since(&self, before: &ChainPosition, now: &ChainPosition) -> Option<u64>;
 
     /// The header at a height; `None` above the head.
     fn header_at(&self, height: u64) -> Result<Option<Arc<SealedHeader>>, ViewError>;
@@ -131,6 +159,14 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
 
     /// The state after this accepted block.
     fn state_after(&self, block: &SealedHeader) -> Result<StateSnapshot, ViewError>;
+
+    /// Why something is missing that was there a moment ago: it was taken back, or the store is damaged.
+    fn missing(&self, what: String) -> ViewError {
+        match self.position().rewinds {
+            0 => ViewError::Damaged(format!("{what} is missing")),
+            _ => ViewError::TakenBack(what),
+        }
+    }
 
     /// The blocks refused last, the newest first.
     fn bad_blocks(&self) -> Vec<BadBlock>;
@@ -169,8 +205,9 @@ pub trait PoolReader: Send + Sync + fmt::Debug + 'static {
 /// A receiver that lags too far behind is told how much it missed ([`broadcast::error::RecvError::Lagged`]); it
 /// never slows the chain down. Of a transaction the pool tells before its block does.
 pub trait ChainEvents: Send + Sync + fmt::Debug + 'static {
-    /// Accepted blocks, in order, each when [`ChainReader`] shows it.
-    fn accepted_blocks(&self) -> broadcast::Receiver<Arc<AcceptedBlock>>;
+    /// Accepted blocks, in order, each when [`ChainReader`] shows it. After blocks were taken back, others of the same
+    /// heights follow.
+    fn accepted_blocks(&self) -> broadcast::Receiver<BlockAccepted>;
 
     /// Transactions that became executable in the pool, each when [`PoolReader`] shows it: those that came so,
     /// replacements, and queued ones whose turn it is. Of one account in the order of nonces.

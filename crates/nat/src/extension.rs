@@ -199,6 +199,10 @@ impl BlockExtension for AtomicExtension {
         self.pool.accepted(number, &txs, &nonces(accounts));
     }
 
+    fn rewound(&self, number: u64) {
+        self.pool.rewound(number);
+    }
+
     fn abandoned(&self, ext_data: &Bytes) {
         self.pool.returned(&decode_executed(ext_data));
     }

@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use esker_chain::{Aliases, Engine, Machine, MachineConfig, Shutdown};
+use esker_chain::{Aliases, Engine, Machine, MachineConfig, Shutdown, Undo, UndoLimits};
 use esker_engine::Solo;
 use esker_http::{Endpoint, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
@@ -66,7 +66,8 @@ impl Node {
         let keystore = keystore::open(&config, &store, &host);
 
         // The chains, and the machine that commits all of them in one write.
-        let opened = chains::open(&config, &store, &keystore, &host, MachineConfig::default())?;
+        let machine = machine_config(&config);
+        let opened = chains::open(&config, &store, &keystore, &host, machine)?;
         let OpenChains { aliases, chains, machine } = opened;
         let mut maintenance = Vec::new();
         for (_, chain) in &chains {
@@ -158,6 +159,15 @@ impl Node {
             config,
         })
     }
+}
+
+/// The machine under [`Solo`]: no other node knows what is final.
+fn machine_config(config: &Config) -> MachineConfig {
+    let undo = match config.settings.rewind_depth {
+        0 => Undo::Off,
+        bundles => Undo::Keep(UndoLimits::bundles(bundles)),
+    };
+    MachineConfig { undo, decides_alone: true, ..MachineConfig::default() }
 }
 
 /// Port at which peers would reach the node; nobody listens there.

@@ -18,6 +18,7 @@ mod codec;
 mod error;
 mod failing;
 mod folder;
+mod inverse;
 mod kv;
 mod lmdb;
 mod memory;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use esker_primitives::sync::{Mutex, MutexGuard};
+
 use crate::{
     KvRead, KvStore, MemoryStore, RetryPolicy, StorageResult, WriteRefusal, WriteSet, Writer,
 };
@@ -13,19 +15,30 @@ pub struct Store {
     pub kv: Arc<dyn KvStore>,
     /// Its only writer.
     pub writer: Writer,
+    upkeep: Arc<Mutex<()>>,
 }
 
 impl Store {
     /// Takes over `kv` and starts its writer, which returns every error to its caller.
     pub fn new(kv: Arc<dyn KvStore>) -> StorageResult<Self> {
         let writer = Writer::spawn(Arc::clone(&kv))?;
-        Ok(Self { kv, writer })
+        Ok(Self::of(kv, writer))
     }
 
     /// As [`Self::new`], with a writer that suspends itself while the store refuses writes.
     pub fn retrying(kv: Arc<dyn KvStore>, retry: RetryPolicy) -> StorageResult<Self> {
         let writer = Writer::spawn_retrying(Arc::clone(&kv), retry)?;
-        Ok(Self { kv, writer })
+        Ok(Self::of(kv, writer))
+    }
+
+    fn of(kv: Arc<dyn KvStore>, writer: Writer) -> Self {
+        Self { kv, writer, upkeep: Arc::new(Mutex::new_named("store.upkeep", ())) }
+    }
+
+    /// Held by work beside the blocks, from where it reads the chains' rows to the end of the commit that follows from
+    /// them: meanwhile no block is taken back. No other lock is held where it is waited for.
+    pub fn upkeep(&self) -> MutexGuard<'_, ()> {
+        self.upkeep.lock()
     }
 
     /// A store in memory.

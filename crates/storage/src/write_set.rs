@@ -36,6 +36,13 @@ impl WriteSet {
         self.changes.get(key).map(Option::as_deref)
     }
 
+    /// Takes a change out.
+    pub(crate) fn forget(&mut self, key: &[u8]) {
+        if let Some((key, value)) = self.changes.remove_entry(key) {
+            self.bytes -= key.len() + value.map_or(0, |value| value.len());
+        }
+    }
+
     /// Adds the changes of a newer set, which win.
     pub fn merge(&mut self, newer: &Self) {
         for (key, value) in &newer.changes {

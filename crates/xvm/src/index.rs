@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::num::NonZeroUsize;
 
-use esker_chain::{ChainContext, ChainError, ExecutedBlock};
+use esker_chain::{ChainContext, ChainError, ExecutedBlock, Rewinding};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{AssetId, ShortId, TxId};
 use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageResult, WriteSet};
@@ -138,6 +138,8 @@ impl AddressIndex {
         if !self.on || self.live.lock().complete {
             return Ok(false);
         }
+        // No block is taken back meanwhile.
+        let _upkeep = context.store.upkeep();
         // One at a time; the lock is never taken by the chain itself.
         let mut cache = self.backfill.lock();
         if self.copy_blocks(context, &mut cache)? {
@@ -153,6 +155,41 @@ impl AddressIndex {
         live.complete = true;
         tracing::info!(height = live.indexed, "the address transaction index is complete");
         Ok(false)
+    }
+
+    /// Blocks above a height are about to be taken back. The rows that came with their own commits are gone; those that
+    /// [`Self::step`] wrote are removed here, the newest first. Gives the height up to which the index is complete then.
+    pub(crate) fn take_back(
+        &self,
+        scope: Scope,
+        height: u64,
+        rewind: &mut Rewinding<'_>,
+    ) -> Result<u64, ChainError> {
+        let indexed = INDEXED.get(&rewind.after, scope, &())?.unwrap_or(0);
+        if indexed <= height {
+            return Ok(indexed);
+        }
+        let mut cache = self.backfill.lock();
+        let before = ChainState::new(rewind.before, scope);
+        for gone in (height.saturating_add(1)..=indexed).rev() {
+            for tx in read_block(before, gone)?.txs().iter().rev() {
+                for (address, asset) in touched_by(before, &mut cache, tx)? {
+                    let prefix = [address.as_bytes().as_slice(), asset.as_bytes()].concat();
+                    let last = ADDRESS_TXS.last(&rewind.after, scope, &prefix)?;
+                    if let Some((key, _)) = last.filter(|(_, tx_id)| *tx_id == tx.id()) {
+                        ADDRESS_TXS.delete(&mut rewind.after, scope, &key);
+                    }
+                }
+            }
+        }
+        INDEXED.put(&mut rewind.after, scope, &(), &height);
+        Ok(height)
+    }
+
+    /// Blocks above a height were taken back.
+    pub(crate) fn rewound(&self, indexed: u64, height: u64) {
+        let complete = self.on && indexed >= height;
+        *self.live.lock() = Live { complete, skipped: None, indexed };
     }
 
     fn copy_blocks(
@@ -210,9 +247,7 @@ fn copy_step(
     let mut rows = Rows::new(reader.as_ref(), context.scope);
     while indexed < tip && out.len() < STEP_ROWS {
         let height = indexed.saturating_add(1);
-        let damaged = || ChainError::Corrupted(format!("block {height} is missing or damaged"));
-        let bytes = state.block(height)?.ok_or_else(damaged)?;
-        let block = Block::parse(&bytes).map_err(|_| damaged())?;
+        let block = read_block(state, height)?;
         for tx in block.txs() {
             for (address, asset) in touched_by(state, cache, tx)? {
                 rows.add(&mut out, address, asset, tx.id())?;
@@ -226,6 +261,12 @@ fn copy_step(
     context.store.writer.commit_blocking(out)?;
     tracing::debug!(indexed, tip, "address transaction index");
     Ok(Some(indexed))
+}
+
+fn read_block(state: ChainState<'_>, height: u64) -> Result<Block, ChainError> {
+    let damaged = || ChainError::Corrupted(format!("block {height} is missing or damaged"));
+    let bytes = state.block(height)?.ok_or_else(damaged)?;
+    Block::parse(&bytes).map_err(|_| damaged())
 }
 
 /// Whose holdings of which asset an accepted transaction changed. What it consumed is gone from the set, and is

@@ -39,6 +39,7 @@ mod issue;
 mod journal;
 mod maintenance;
 mod mempool;
+mod rewind;
 mod status;
 mod vm;
 mod wallet;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use esker_chain::{
-    BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, DropLog,
-    ExecutedBlock, Route, Wakeup,
+    AfterRewind, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
+    DropLog, ExecutedBlock, Rewinding, Route, Wakeup,
 };
 use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::{Id, TxId};
@@ -27,7 +27,7 @@ use crate::status::Undecided;
 use crate::txs::Tx;
 use crate::verify::syntactic::Params;
 use crate::wallet::WalletQueue;
-use crate::{builder, service};
+use crate::{builder, rewind, service};
 
 /// Settings of one chain.
 #[derive(Clone, Debug)]
@@ -160,6 +160,10 @@ impl Xvm {
         self.accepted_height.load(Ordering::Acquire)
     }
 
+    pub(crate) fn set_accepted_height(&self, height: u64) {
+        self.accepted_height.store(height, Ordering::Release);
+    }
+
     pub(crate) fn scope(&self) -> Scope {
         self.context.scope
     }
@@ -281,7 +285,7 @@ impl ChainVm for Xvm {
                 tip.height
             )));
         }
-        self.accepted_height.store(tip.height, Ordering::Release);
+        self.set_accepted_height(tip.height);
         self.rejections.open(reader, scope)?;
         self.index.open(state)?;
         Ok(())
@@ -317,7 +321,7 @@ impl ChainVm for Xvm {
     }
 
     fn on_accepted(&self, block: &Arc<ExecutedBlock>, accepted_ms: u64) {
-        self.accepted_height.store(block.height, Ordering::Release);
+        self.set_accepted_height(block.height);
         let Some(payload) = BlockPayload::of(block) else { return };
         let ids: Vec<TxId> = payload.txs.iter().map(Tx::id).collect();
         let count = ids.len() as u64;
@@ -355,6 +359,13 @@ impl ChainVm for Xvm {
 
     fn on_verified(&self, block: &Arc<ExecutedBlock>) {
         self.undecided.add(block);
+    }
+
+    fn prepare_rewind<'a>(
+        &'a self,
+        rewind: &mut Rewinding<'_>,
+    ) -> Result<AfterRewind<'a>, ChainError> {
+        rewind::prepare(self, rewind)
     }
 
     fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError> {

@@ -1,5 +1,7 @@
 //! The method tables of a node, as its own code has them.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 use esker_commands::cli::{self, Invocation};
 use esker_node::{Config, Host, Node};
@@ -15,13 +17,7 @@ const POSITIONAL: &str = "/rpc";
 /// The method tables of a development node with everything switched on, by path.
 pub fn tables() -> Result<Vec<(String, Service)>> {
     let folder = tempfile::tempdir()?;
-    let mut args: Vec<_> = ["esker", "dev", "--http-port", "0", "--evm-port", "0", "--data-dir"]
-        .map(Into::into)
-        .to_vec();
-    args.push(folder.path().as_os_str().to_owned());
-    args.extend(SWITCHES.map(Into::into));
-    let Ok(Invocation::Run(mode, flags)) = cli::parse(args) else { bail!("no command that runs") };
-    let config = Config::load(mode, flags, []).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let config = dev_config(folder.path(), &SWITCHES)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let node = Node::start(config, Host::system()).await.context("the node does not start")?;
@@ -29,6 +25,17 @@ pub fn tables() -> Result<Vec<(String, Service)>> {
         node.stop().await.context("the node does not stop")?;
         Ok(services)
     })
+}
+
+/// The configuration of a development node on a folder, on ports that are free.
+pub fn dev_config(folder: &Path, switches: &[&str]) -> Result<Config> {
+    let mut args: Vec<_> = ["esker", "dev", "--http-port", "0", "--evm-port", "0", "--data-dir"]
+        .map(Into::into)
+        .to_vec();
+    args.push(folder.as_os_str().to_owned());
+    args.extend(switches.iter().map(Into::into));
+    let Ok(Invocation::Run(mode, flags)) = cli::parse(args) else { bail!("no command that runs") };
+    Config::load(mode, flags, []).map_err(|error| anyhow::anyhow!("{error}"))
 }
 
 /// The name by which clients call a method at a path.

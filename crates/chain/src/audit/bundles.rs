@@ -1,13 +1,14 @@
 //! The machine's own rows: bundles in order, and every block of every chain in one of them.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_primitives::{ChainId, Id};
 use esker_storage::audit::{AuditError, AuditLog, Finding};
 use esker_storage::{KvRead, Scope};
 
-use crate::tables::{BUNDLES, BundleRecord, POSITION, Position};
+use crate::tables::{BUNDLES, BundleRecord, POSITION, Position, UNDO};
 use crate::{Bundle, ChainError, ChainVm};
 
 /// Bundles between two reports of progress.
@@ -53,6 +54,7 @@ pub fn audit_bundles(
         let place = format!("bundles: bundle {above}");
         log.finding(Finding::new(place, "nothing", "a bundle above the position"));
     }
+    audit_undo(stored, position.height, log)?;
     for chain in chains {
         let last = walk.heights.get(&chain.context().chain_id).copied().unwrap_or_default();
         // A block that can't be read is the chain's to tell.
@@ -61,6 +63,30 @@ pub fn audit_bundles(
             log.finding(Finding::new(place, "a block of a bundle", "one of none"));
         }
     }
+    Ok(())
+}
+
+/// Rows that take bundles back carry a checksum. Those of earlier bundles may be left over.
+fn audit_undo(stored: &dyn KvRead, last: u64, log: &mut dyn AuditLog) -> Result<(), AuditError> {
+    let mut findings = Vec::new();
+    UNDO.scan(stored, Scope::NODE, &[], None, |key, value| {
+        match UNDO.entry(key, value) {
+            Ok((height, _)) if height <= last => {}
+            Ok((height, _)) => {
+                let place = format!("bundles: undo of bundle {height}");
+                findings.push(Finding::new(place, "nothing", "a row above the position"));
+            }
+            Err(error) => {
+                let place = match UNDO.decode_key(key) {
+                    Ok(height) => format!("bundles: undo of bundle {height}"),
+                    Err(_) => "bundles: undo".to_owned(),
+                };
+                findings.push(Finding::new(place, "what takes a bundle back", error));
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    findings.into_iter().for_each(|finding| log.finding(finding));
     Ok(())
 }
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use esker_primitives::clock::Clock;
-use esker_storage::{Draft, KvWrite, Overlay, Scope, Store, WriteSet};
+use esker_storage::{Draft, KvRead, KvWrite, Overlay, Scope, Store, WriteSet};
+use tokio::sync::Notify;
 use tracing::debug;
 
 use super::tree::{Node, Tree};
-use super::{AcceptedEvent, MachineConfig, Shared, form};
-use crate::tables::{BUNDLES, BundleRecord, POSITION, Position};
+use super::undo::{NewRow, UndoLog};
+use super::{AcceptedEvent, MachineConfig, MachineEvent, Shared, form};
+use crate::tables::{BUNDLES, BundleRecord, POSITION, Position, UndoRow};
 use crate::{
     BlockError, BuildContext, Built, Bundle, BundleId, ChainError, ChainVm, ExecutedBlock,
     FinalizeError, ProposeError, Shutdown, Verdict,
@@ -58,9 +60,14 @@ pub(super) struct Core {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) config: MachineConfig,
     pub(super) tree: Tree,
+    pub(super) undo: UndoLog,
     pub(super) shared: Arc<Shared>,
+    /// Wakes a proposal.
+    pub(super) work: Arc<Notify>,
     /// Triggered when the machine is closed.
     pub(super) closing: Shutdown,
+    /// Nobody knows what the store holds: nothing more is done.
+    pub(super) is_lost: bool,
 }
 
 impl Core {
@@ -162,7 +169,7 @@ impl Core {
     }
 
     /// The ID of the final bundle at a height.
-    fn final_id_at(&self, height: u64) -> Result<Option<BundleId>, ChainError> {
+    pub(super) fn final_id_at(&self, height: u64) -> Result<Option<BundleId>, ChainError> {
         let last = self.tree.last();
         if height >= last.height {
             return Ok((height == last.height).then_some(last.id));
@@ -281,7 +288,7 @@ impl Core {
     }
 
     /// Tells the chains of bundles that left the tree, lowest first: the transactions of a child follow its parent's.
-    fn reject(&self, dropped: &[Arc<Node>]) {
+    pub(super) fn reject(&self, dropped: &[Arc<Node>]) {
         self.shared.set_undecided(self.tree.len());
         for (index, block) in dropped.iter().flat_map(|node| &node.executed) {
             self.chains[*index].on_rejected(block);
@@ -308,7 +315,8 @@ impl Core {
                     break;
                 }
             }
-            if bytes >= MAX_COMMIT_BYTES {
+            // What takes a bundle back is of its commit alone.
+            if bytes >= MAX_COMMIT_BYTES || self.undo.is_kept() {
                 bytes = 0;
                 self.commit(std::mem::take(&mut group)).await?;
             }
@@ -356,9 +364,12 @@ impl Core {
     /// Writes bundles that follow each other and the last final one, and lets the chains follow.
     async fn commit(&mut self, group: Vec<Deciding>) -> Result<(), FinalizeError> {
         let accepted_ms = self.clock.now_ms();
-        let extension = self.extension(&group, accepted_ms)?;
+        let base = self.store.snapshot()?;
+        let extension = Arc::new(self.extension(&group, accepted_ms, base.as_ref())?);
         let written = group.iter().flat_map(|(node, _)| node.writes());
-        let sets = written.chain([Arc::new(extension)]).collect();
+        let mut sets: Vec<_> = written.chain([extension]).collect();
+        let undo = self.add_undo(&group, accepted_ms, base.as_ref(), &mut sets)?;
+        drop(base);
         let mut closing = self.closing.clone();
         // Decided: while the store takes no writes, it waits for it.
         tokio::select! {
@@ -366,14 +377,36 @@ impl Core {
             written = self.store.writer.commit_all_when_writable(sets) => written?,
             () = closing.wait() => return Err(ChainError::Stopped.into()),
         }
+        self.undo.committed(undo);
         self.follow(&group, accepted_ms);
         Ok(())
     }
 
+    /// Adds to a commit what takes it back, if that is kept.
+    fn add_undo(
+        &self,
+        group: &[Deciding],
+        accepted_ms: u64,
+        base: &dyn KvRead,
+        sets: &mut Vec<Arc<WriteSet>>,
+    ) -> Result<Option<NewRow>, ChainError> {
+        let ([(node, _)], true) = (group, self.undo.is_kept()) else { return Ok(None) };
+        let old_rows = WriteSet::inverse_of(sets.iter().map(Arc::as_ref), base)?;
+        let mut out = WriteSet::new();
+        let row = UndoRow { accepted_ms, old_rows };
+        let new = self.undo.extend_commit(node.bundle.height, &row, &mut out);
+        sets.push(Arc::new(out));
+        Ok(new)
+    }
+
     /// What a commit holds beside what the blocks write: what chains add, the bundles, the position.
-    fn extension(&self, group: &[Deciding], accepted_ms: u64) -> Result<WriteSet, ChainError> {
-        let base = self.store.snapshot()?;
-        let mut commit = Draft::new(base.as_ref());
+    fn extension(
+        &self,
+        group: &[Deciding],
+        accepted_ms: u64,
+        base: &dyn KvRead,
+    ) -> Result<WriteSet, ChainError> {
+        let mut commit = Draft::new(base);
         for (index, chain) in self.chains.iter().enumerate() {
             let blocks = group.iter().filter_map(|(node, _)| node.block_of(index));
             let blocks: Vec<_> = blocks.cloned().collect();
@@ -414,12 +447,12 @@ impl Core {
             let block = |(index, block): &(usize, Arc<ExecutedBlock>)| {
                 (self.chains[*index].context().chain_id, Arc::clone(block))
             };
-            self.shared.send(AcceptedEvent {
+            self.shared.send(MachineEvent::Accepted(AcceptedEvent {
                 bundle_id: node.id,
                 height: node.bundle.height,
                 accepted_ms,
                 blocks: node.executed.iter().map(block).collect(),
-            });
+            }));
         }
     }
 }

@@ -8,8 +8,10 @@
 mod core;
 mod form;
 mod owner;
+mod rewind;
 mod start;
 mod tree;
+mod undo;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -25,10 +27,12 @@ use tokio::sync::{Notify, broadcast};
 
 use self::core::Attempt;
 use self::owner::{Job, Owner};
+pub use self::rewind::Rewound;
+pub use self::undo::{Undo, UndoLimits};
 use crate::tables::{BUNDLES, BundleRecord, Position};
 use crate::{
     Bundle, BundleId, ChainError, ChainMachine, ChainVm, ExecutedBlock, FinalizeError, ProposeCtx,
-    ProposeError, Verdict,
+    ProposeError, RewindError, Verdict,
 };
 
 /// Bundles that a slow subscriber may lag behind before it loses some (it is told so).
@@ -49,6 +53,10 @@ pub struct MachineConfig {
     pub max_undecided_bytes: usize,
     /// The first bundle of a new store.
     pub genesis: GenesisBundle,
+    /// Whether what takes the last bundles back is kept.
+    pub undo: Undo,
+    /// No other node knows which bundles are final. Bundles of other networks are never taken back.
+    pub decides_alone: bool,
 }
 
 impl Default for MachineConfig {
@@ -58,6 +66,8 @@ impl Default for MachineConfig {
             max_undecided: 256,
             max_undecided_bytes: 256 << 20,
             genesis: GenesisBundle::default(),
+            undo: Undo::default(),
+            decides_alone: false,
         }
     }
 }
@@ -75,6 +85,25 @@ impl Default for GenesisBundle {
     /// All chains, and nothing agreed on.
     fn default() -> Self {
         Self { agreement: Id::ZERO, founders: usize::MAX }
+    }
+}
+
+/// What subscribers learn of, in the order in which it happened, after it is durable.
+#[derive(Clone, Debug)]
+pub enum MachineEvent {
+    /// A bundle became final.
+    Accepted(AcceptedEvent),
+    /// The last final bundles were taken back.
+    Rewound(Rewound),
+}
+
+impl MachineEvent {
+    /// The bundle that became final, if one did.
+    pub fn accepted(&self) -> Option<&AcceptedEvent> {
+        match self {
+            Self::Accepted(event) => Some(event),
+            Self::Rewound(_) => None,
+        }
     }
 }
 
@@ -111,7 +140,7 @@ pub struct Machine {
 struct Shared {
     last: Mutex<Position>,
     undecided: AtomicUsize,
-    events: broadcast::Sender<AcceptedEvent>,
+    events: broadcast::Sender<MachineEvent>,
 }
 
 impl Shared {
@@ -131,7 +160,7 @@ impl Shared {
         self.undecided.store(bundles, Ordering::Release);
     }
 
-    fn send(&self, event: AcceptedEvent) {
+    fn send(&self, event: MachineEvent) {
         // No subscriber is no error.
         let _listeners = self.events.send(event);
     }
@@ -143,14 +172,38 @@ impl Machine {
         &self.chains
     }
 
-    /// Events of final bundles, from now on.
-    pub fn subscribe(&self) -> broadcast::Receiver<AcceptedEvent> {
+    /// What becomes final, and what is taken back, from now on.
+    pub fn subscribe(&self) -> broadcast::Receiver<MachineEvent> {
         self.shared.events.subscribe()
     }
 
     /// Bundles that were executed and are not decided.
     pub fn undecided(&self) -> usize {
         self.shared.undecided.load(Ordering::Acquire)
+    }
+
+    /// Takes back all final bundles above a height, in one write: the store is then as it was when that bundle became
+    /// final, but for what docs/protocol/bundles.md, "Taking bundles back" names. Undecided bundles are dropped.
+    ///
+    /// # Errors
+    /// Nothing has changed.
+    pub async fn rewind(&self, to: u64) -> Result<Rewound, RewindError> {
+        self.owner.call(|reply| Job::Rewind { to, reply }).await?
+    }
+
+    /// Sets whether what takes bundles back is kept for those that become final from now on. What is not kept any more
+    /// is deleted, in commits of a bounded size.
+    ///
+    /// # Errors
+    /// Other nodes decide too, or the store fails; the setting is in force then, and what is left over is deleted with
+    /// the next call, or the next start.
+    pub async fn set_undo(&self, undo: Undo) -> Result<(), RewindError> {
+        self.owner.call(|reply| Job::SetUndo { undo, reply }).await?
+    }
+
+    /// The lowest height that [`Self::rewind`] can go to; `None` where the last bundle can't be taken back.
+    pub async fn lowest_rewind(&self) -> Result<Option<u64>, ChainError> {
+        self.owner.call(|reply| Job::LowestRewind { reply }).await
     }
 
     async fn attempt(&self, at: &ProposeCtx<'_>) -> Result<Attempt, ProposeError> {

@@ -7,7 +7,11 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
 use super::core::{Attempt, Core};
-use crate::{Bundle, BundleId, ChainError, FinalizeError, ProposeError, ShutdownTrigger, Verdict};
+use super::{Rewound, Undo};
+use crate::{
+    Bundle, BundleId, ChainError, FinalizeError, ProposeError, RewindError, ShutdownTrigger,
+    Verdict,
+};
 
 /// Calls that may wait; who makes more waits until there is room.
 const MAILBOX_LEN: usize = 64;
@@ -39,6 +43,17 @@ pub(super) enum Job {
     Notarize {
         id: BundleId,
         reply: Reply<()>,
+    },
+    Rewind {
+        to: u64,
+        reply: Reply<Result<Rewound, RewindError>>,
+    },
+    SetUndo {
+        undo: Undo,
+        reply: Reply<Result<(), RewindError>>,
+    },
+    LowestRewind {
+        reply: Reply<Option<u64>>,
     },
 }
 
@@ -100,6 +115,9 @@ async fn run(mut core: Core, mut jobs: mpsc::Receiver<Job>) {
         };
         let Some(job) = job else { return };
         work(&mut core, job).await;
+        if core.is_lost {
+            return;
+        }
     }
 }
 
@@ -127,6 +145,15 @@ async fn work(core: &mut Core, job: Job) {
         Job::Notarize { id, reply } => {
             core.notarize(&id);
             let _unwanted = reply.send(());
+        }
+        Job::Rewind { to, reply } => {
+            let _unwanted = reply.send(core.rewind(to));
+        }
+        Job::SetUndo { undo, reply } => {
+            let _unwanted = reply.send(core.set_undo(undo));
+        }
+        Job::LowestRewind { reply } => {
+            let _unwanted = reply.send(core.undo.lowest());
         }
     }
 }

@@ -9,9 +9,10 @@ use tokio::sync::Notify;
 use super::core::Core;
 use super::owner::Owner;
 use super::tree::Tree;
+use super::undo::{Undo, UndoLog};
 use super::{GenesisBundle, Machine, MachineConfig, Shared};
 use crate::tables::{BUNDLES, BundleRecord, CHAINS, POSITION, Position};
-use crate::{Backfill, Bundle, ChainError, ChainVm, Shutdown};
+use crate::{Backfill, Bundle, ChainError, ChainVm, RewindError, Shutdown};
 
 /// How often the progress of a backfill is logged.
 const BACKFILL_LOG_INTERVAL_MS: u64 = 5_000;
@@ -40,6 +41,11 @@ impl Machine {
             Some(position) => position,
             None => write_first_bundle(&chains, &config.genesis, &store)?,
         };
+        if !config.decides_alone && matches!(config.undo, Undo::Keep(_)) {
+            return Err(ChainError::Mismatch(RewindError::SeveralNodes.to_string()));
+        }
+        let mut undo = UndoLog::open(store.snapshot()?.as_ref(), last.height)?;
+        undo.set(config.undo, &store)?;
         let genesis = super::bundle_at(&chains, &store, 0)?
             .ok_or_else(|| ChainError::Corrupted("the first bundle is missing".into()))?
             .0;
@@ -51,8 +57,11 @@ impl Machine {
             clock: Arc::clone(&clock),
             config,
             tree: Tree::new(last),
+            undo,
             shared: Arc::clone(&shared),
+            work: Arc::clone(&work),
             closing,
+            is_lost: false,
         };
         let owner = Owner::spawn(core, trigger)?;
         Ok(Arc::new(Self {

@@ -135,6 +135,12 @@ impl Tree {
         self.remove_detached()
     }
 
+    /// Makes an earlier bundle the final one. Returns all undecided nodes, lowest first.
+    pub(super) fn rewind(&mut self, to: Position) -> Vec<Arc<Node>> {
+        self.last = to;
+        self.remove_detached()
+    }
+
     /// Removes an undecided bundle with all that follow it. Returns them, lowest first.
     pub(super) fn abandon(&mut self, id: &BundleId) -> Vec<Arc<Node>> {
         let Some(dead) = self.remove(id) else { return Vec::new() };

@@ -132,6 +132,7 @@ async fn several_final_bundles_are_one_write() {
     assert_eq!((machine.undecided(), toys[0].get(20), toys[0].total()), (0, Some(7), 20));
     for bundle in &bundles {
         let event = events.recv().await.unwrap();
+        let event = event.accepted().unwrap();
         assert_eq!((event.height, event.bundle_id), (bundle.height, bundle.id()));
         let (found, proof) = machine.bundle_at(bundle.height).unwrap().unwrap();
         assert_eq!((&found, proof.unwrap().as_ref()), (bundle, b"proof".as_slice()));
@@ -285,7 +286,7 @@ async fn a_finalize_whose_caller_went_away_takes_place_as_a_whole() {
     assert!(soon(call).await.unwrap_err().is_cancelled());
     assert_eq!(machine.last_final().0, 0);
     disk.refuse_writes(None);
-    assert_eq!(soon(events.recv()).await.unwrap().height, 1);
+    assert_eq!(soon(events.recv()).await.unwrap().accepted().unwrap().height, 1);
     assert_eq!(machine.last_final(), (1, bundle.id()));
     assert_eq!(
         (toys[0].get(1), toys[0].told()),

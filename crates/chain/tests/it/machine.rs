@@ -279,6 +279,7 @@ async fn events_come_after_the_commit() {
     assert!(events.try_recv().is_err());
     machine.finalize(&bundle, None).await.unwrap();
     let event = events.recv().await.unwrap();
+    let event = event.accepted().unwrap();
     assert_eq!((event.height, event.bundle_id), (1, bundle.id()));
     assert_eq!(event.blocks[0].0, toys[0].id());
 }

@@ -7,4 +7,5 @@ mod bundles;
 mod calls;
 mod crash;
 mod machine;
+mod rewind;
 mod toy;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use esker_chain::{
-    BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm, ExecutedBlock,
-    FixedAliases, Route,
+    AfterRewind, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
+    ExecutedBlock, FixedAliases, Rewinding, Route,
 };
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::codec::{Reader, Writer};
@@ -37,6 +37,8 @@ pub(crate) enum Told {
     Notarized(u64),
     Accepted(u64),
     Rejected(u64),
+    /// The height of its last block, after bundles were taken back.
+    Rewound(u64),
 }
 
 #[derive(Debug)]
@@ -273,6 +275,17 @@ impl ChainVm for Toy {
 
     fn on_notarized(&self, block: &Arc<ExecutedBlock>) {
         self.told.lock().push(Told::Notarized(block.height));
+    }
+
+    fn prepare_rewind<'a>(
+        &'a self,
+        rewind: &mut Rewinding<'_>,
+    ) -> Result<AfterRewind<'a>, ChainError> {
+        let mut height = 0;
+        while BLOCKS.get(&rewind.after, self.context.scope, &(height + 1))?.is_some() {
+            height += 1;
+        }
+        Ok(Box::new(move || self.told.lock().push(Told::Rewound(height))))
     }
 
     fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError> {

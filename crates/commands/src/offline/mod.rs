@@ -11,6 +11,7 @@ use esker_chain::{Machine, MachineConfig};
 use esker_keystore::Keystore;
 use esker_node::Host;
 use esker_node::aliases::AliasTable;
+use esker_node::chains::Chain;
 use esker_node::config::Config;
 use esker_node::wiring::{OpenChains, StartError, open_offline};
 use esker_primitives::clock::Clock;
@@ -34,7 +35,8 @@ impl Offline {
             return Err(OfflineError::NoFolder);
         }
         let host = Host::system();
-        let machine = MachineConfig::default();
+        // What takes bundles back stays as a node left it.
+        let machine = MachineConfig { decides_alone: true, ..MachineConfig::default() };
         let (store, chains) = open_offline(config, &Keystore::disabled(), &host, machine)?;
         Ok(Self { store, clock: host.clock, chains })
     }
@@ -55,6 +57,11 @@ impl Offline {
 
     pub(crate) fn machine(&self) -> &Machine {
         &self.chains.machine
+    }
+
+    /// The chains, in the order in which the network declares them.
+    pub(crate) fn chains(&self) -> impl Iterator<Item = &Chain> {
+        self.chains.chains.iter().map(|(_, chain)| chain)
     }
 
     pub(crate) fn aliases(&self) -> &AliasTable {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use esker_chain::{
     ChainError, ChainMachine, ChainVm, Engine, EngineError, FinalizeError, Machine, MachineConfig,
-    Shutdown,
+    MachineEvent, Shutdown, Undo, UndoLimits,
 };
 use esker_engine::{GatedSolo, Solo};
 use esker_storage::{FailingStore, MemoryStore, RetryPolicy, StorageError, Store};
@@ -34,7 +34,12 @@ fn open() -> (Arc<Toy>, Arc<Machine>) {
 fn open_on(world: World) -> (Arc<Toy>, Arc<Machine>) {
     let toy = world.toy(1);
     let chains = vec![Arc::clone(&toy) as Arc<dyn ChainVm>];
-    let config = MachineConfig { check_proposals: true, ..MachineConfig::default() };
+    let config = MachineConfig {
+        check_proposals: true,
+        undo: Undo::Keep(UndoLimits::bundles(10)),
+        decides_alone: true,
+        ..MachineConfig::default()
+    };
     let machine = Machine::open(chains, world.store, world.clock, world.work, config).unwrap();
     (toy, machine)
 }
@@ -73,6 +78,7 @@ async fn solo_proposes_waiting_transactions_in_one_block() {
     }
     let (_trigger, _running) = start(&Arc::new(Solo::new()), &machine);
     let event = events.recv().await.unwrap();
+    let event = event.accepted().unwrap();
     assert_eq!(event.height, 1);
     assert_eq!(toy.get(99), Some(1), "one block holds them all");
 }
@@ -96,6 +102,69 @@ async fn a_held_bundle_is_undecided_until_the_gate_opens() {
     running.await.unwrap().unwrap();
 }
 
+#[tokio::test]
+async fn solo_goes_on_from_an_older_bundle() {
+    let (toy, machine) = open();
+    let mut events = machine.subscribe();
+    let engine = Arc::new(Solo::new());
+    let (trigger, running) = start(&engine, &machine);
+    for register in 1..=3 {
+        toy.set(register, 1);
+        events.recv().await.unwrap();
+    }
+    for round in 1..=20 {
+        // Now and then a bundle is under way.
+        if round % 2 == 0 {
+            toy.set(100 + round, 1);
+        }
+        let (last, _) = machine.last_final();
+        machine.rewind(last - 1).await.unwrap();
+        toy.set(10 + round, 1);
+        let patience = std::time::Instant::now();
+        while toy.get(10 + round).is_none() {
+            assert!(patience.elapsed() < PATIENCE, "round {round}");
+            tokio::task::yield_now().await;
+        }
+    }
+    machine.rewind(machine.last_final().0 - 1).await.unwrap();
+    let (height, _) = machine.last_final();
+    let patience = std::time::Instant::now();
+    while engine.status().tip_final != height {
+        assert!(patience.elapsed() < PATIENCE, "{} of {height}", engine.status().tip_final);
+        tokio::task::yield_now().await;
+    }
+    assert!(!running.is_finished());
+    trigger.trigger();
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_held_bundle_whose_parent_is_taken_back_is_let_go() {
+    let (toy, machine) = open();
+    let (engine, mut gate) = GatedSolo::new();
+    let (trigger, running) = start(&Arc::new(engine), &machine);
+    let mut events = machine.subscribe();
+    for height in 1..=2 {
+        toy.set(height, 1);
+        gate.open_once();
+        let event = events.recv().await.unwrap();
+        assert_eq!(event.accepted().unwrap().height, height);
+    }
+    toy.set(3, 1);
+    gate.wait_until_held(3).await;
+    machine.rewind(1).await.unwrap();
+    assert_eq!(machine.undecided(), 0);
+    assert!(matches!(events.recv().await.unwrap(), MachineEvent::Rewound(_)));
+    // The first pass is for the one that can't be final any more.
+    gate.open_once();
+    gate.open_once();
+    let event = events.recv().await.unwrap();
+    assert_eq!(event.accepted().unwrap().height, 2);
+    assert_eq!((toy.get(2), toy.get(3)), (None, Some(1)), "what was undecided waited again");
+    trigger.trigger();
+    running.await.unwrap().unwrap();
+}
+
 /// Waits until the engine's store takes no writes, or takes them again.
 async fn until_refused(store: &Store, refused: bool) {
     let mut refusal = store.writer.refusal();
@@ -112,7 +181,7 @@ async fn a_full_disk_holds_solo_and_nothing_is_lost() {
     let mut events = machine.subscribe();
     let (trigger, running) = start(&Arc::new(Solo::new()), &machine);
     toy.set(1, 10);
-    assert_eq!(events.recv().await.unwrap().height, 1);
+    assert_eq!(events.recv().await.unwrap().accepted().unwrap().height, 1);
     for round in 1..=3 {
         failing.refuse_writes(StorageError::io("database", ErrorKind::StorageFull.into()));
         toy.set(round * 2, round);
@@ -122,7 +191,7 @@ async fn a_full_disk_holds_solo_and_nothing_is_lost() {
         assert!(events.try_recv().is_err(), "no event before the commit");
         failing.refuse_writes(None);
         for height in [round * 2, round * 2 + 1] {
-            assert_eq!(events.recv().await.unwrap().height, height);
+            assert_eq!(events.recv().await.unwrap().accepted().unwrap().height, height);
         }
         assert_eq!((toy.get(round * 2), toy.get(round * 2 + 1)), (Some(round), Some(round)));
     }

@@ -18,11 +18,12 @@ pub(super) fn accepted(
 ) -> Result<TransactionReply, RpcError> {
     let height = block.block.header.number;
     let receipts = reads.chain.receipts_at(height).map_err(unreadable)?;
-    let receipt = receipts.get(index).ok_or_else(|| unreadable(no_receipt(height, index)))?;
+    let receipt =
+        receipts.get(index).ok_or_else(|| unreadable(no_receipt(reads, height, index)))?;
     Ok(TransactionReply::accepted(block, index, receipt.from))
 }
 
 /// A block without the receipt of a place that it has.
-pub(super) fn no_receipt(height: u64, index: usize) -> ViewError {
-    ViewError::Damaged(format!("block {height} has no receipt {index}"))
+pub(super) fn no_receipt(reads: &Reads, height: u64, index: usize) -> ViewError {
+    reads.chain.missing(format!("receipt {index} of block {height}"))
 }

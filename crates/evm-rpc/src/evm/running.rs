@@ -252,7 +252,9 @@ impl BlockHashes for Hashes<'_> {
             Err(ViewError::State(error)) => Err(error),
             Err(ViewError::Storage(error)) => Err(StateError::Storage(error)),
             // A header needs no state, and a damaged one has no hash.
-            Err(ViewError::StateGone(_) | ViewError::Damaged(_)) => Ok(None),
+            Err(ViewError::StateGone(_) | ViewError::TakenBack(_) | ViewError::Damaged(_)) => {
+                Ok(None)
+            }
         }
     }
 }

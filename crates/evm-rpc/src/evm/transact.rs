@@ -17,6 +17,7 @@ use esker_rpc::RpcError;
 use super::receipt_waits::ReceiptWaits;
 use crate::Reads;
 use crate::error::unreadable;
+use crate::wire::{BlockNumber, BlockNumberOrHash};
 
 /// A transaction that anybody may send although it can be sent again on other chains: the deployment of the
 /// registry of EIP-1820, whose sender nobody has the key of.
@@ -116,8 +117,8 @@ impl Transact {
         if let Some(nonce) = self.reads.pool.next_nonce(account) {
             return Ok(nonce);
         }
-        let head = self.reads.chain.head();
-        let state = self.reads.chain.state_after(&head).map_err(unreadable)?;
+        let latest = BlockNumberOrHash::Number(BlockNumber::Latest);
+        let (state, _) = self.reads.state(latest)?;
         let account = state.view().account(&account).map_err(unreadable)?;
         Ok(account.unwrap_or_default().nonce)
     }

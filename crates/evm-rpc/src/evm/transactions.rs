@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_eips::eip2718::Encodable2718;
-use esker_evm::view::{TxLocation, ViewError};
+use esker_evm::view::TxLocation;
 use esker_evm_state::types::{SealedBlock, Transaction};
 use esker_rpc::{RpcError, Service};
 
@@ -128,8 +128,14 @@ fn find(reads: &Reads, Hash(hash): Hash) -> Result<Option<(Arc<SealedBlock>, usi
     let Some(TxLocation { height, index }) = found else { return Ok(None) };
     let block = reads.chain.block_at(height).map_err(unreadable)?;
     // What is indexed is there.
-    let block = block.filter(|block| index < block.block.transactions.len());
-    let missing = || unreadable(ViewError::Damaged(format!("block {height} has no place {index}")));
+    let is_there = |block: &Arc<SealedBlock>| {
+        block.block.transactions.get(index).is_some_and(|tx| *tx.tx_hash() == hash)
+    };
+    let block = block.filter(is_there);
+    let missing = || {
+        let what = format!("transaction {index} of block {height}");
+        unreadable(reads.chain.missing(what))
+    };
     Ok(Some((block.ok_or_else(missing)?, index)))
 }
 
@@ -171,5 +177,5 @@ pub(super) fn get_transaction_receipt(
     let height = block.block.header.number;
     let receipts = reads.chain.receipts_at(height).map_err(unreadable)?;
     let reply = ReceiptReply::at(block, receipts, index);
-    reply.map(Some).ok_or_else(|| unreadable(no_receipt(height, index)))
+    reply.map(Some).ok_or_else(|| unreadable(no_receipt(reads, height, index)))
 }

@@ -7,6 +7,7 @@ use alloy_primitives::{B256, Log};
 use bytes::Bytes;
 use esker_evm::chain::AcceptedBlock;
 use esker_evm::pool::PooledTx;
+use esker_evm::view::{BlockAccepted, ChainPosition};
 use esker_evm_state::types::{Receipt, SealedHeader, Transaction};
 use serde::Serialize;
 
@@ -38,6 +39,8 @@ pub(super) enum Event {
 #[derive(Debug)]
 pub(super) struct BlockEvent {
     block: Arc<AcceptedBlock>,
+    /// How often blocks were taken back before.
+    rewinds: u64,
     head: Text,
     /// In the order of the block.
     logs: Vec<BlockLog>,
@@ -85,7 +88,8 @@ struct TxTexts {
 }
 
 impl Event {
-    pub(super) fn block(block: Arc<AcceptedBlock>) -> Self {
+    pub(super) fn block(accepted: BlockAccepted) -> Self {
+        let BlockAccepted { block, rewinds } = accepted;
         let places = block
             .receipts
             .iter()
@@ -102,6 +106,7 @@ impl Event {
             + (TX_BYTES + RECEIPT_BYTES) * txs.len();
         Self::Block(BlockEvent {
             block,
+            rewinds,
             head: Text::new(),
             logs,
             txs,
@@ -131,10 +136,16 @@ impl Event {
         }
     }
 
-    /// One item of a section for a subscription that was made at height `since`.
-    pub(super) fn item(&self, section: usize, item: usize, kind: &Kind, since: u64) -> Item {
+    /// One item of a section for a subscription that was made at `since`.
+    pub(super) fn item(
+        &self,
+        section: usize,
+        item: usize,
+        kind: &Kind,
+        since: &ChainPosition,
+    ) -> Item {
         match self {
-            Self::Block(event) if event.number() > since => event.item(section, item, kind),
+            Self::Block(event) if event.is_after(since) => event.item(section, item, kind),
             Self::Block(_) => Item::End,
             Self::Pool(source, txs) => match (kind, txs.get(item)) {
                 (
@@ -150,6 +161,11 @@ impl Event {
 }
 
 impl BlockEvent {
+    /// After blocks were taken back, others of the same heights follow.
+    fn is_after(&self, since: &ChainPosition) -> bool {
+        (self.rewinds, self.number()) > (since.rewinds, since.height)
+    }
+
     fn number(&self) -> u64 {
         self.block.block.header.number
     }

@@ -5,9 +5,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use esker_evm::chain::AcceptedBlock;
 use esker_evm::pool::{DroppedTx, PooledTx};
-use esker_evm::view::{ChainEvents, ChainReader};
+use esker_evm::view::{BlockAccepted, ChainEvents, ChainReader};
 use esker_primitives::Randomness;
 use esker_primitives::sync::Mutex;
 use esker_rpc::RpcError;
@@ -125,7 +124,7 @@ enum Received {
     HasFeed,
     Pending(Result<PooledTx, RecvError>),
     Dropped(Result<DroppedTx, RecvError>),
-    Block(Result<Arc<AcceptedBlock>, RecvError>),
+    Block(Result<BlockAccepted, RecvError>),
 }
 
 impl Subscriptions {
@@ -259,11 +258,7 @@ impl fmt::Debug for Subscriptions {
 }
 
 /// Forwards every event to every connection, until the subscriptions themselves are gone.
-async fn run(
-    hub: Weak<Subscriptions>,
-    has_feed: Arc<Notify>,
-    mut blocks: Receiver<Arc<AcceptedBlock>>,
-) {
+async fn run(hub: Weak<Subscriptions>, has_feed: Arc<Notify>, mut blocks: Receiver<BlockAccepted>) {
     let mut pending: Option<Receiver<PooledTx>> = None;
     let mut dropped: Option<Receiver<DroppedTx>> = None;
     loop {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use esker_evm::view::ChainPosition;
 use esker_primitives::sync::Mutex;
 use esker_rpc::positional::{Notification, Notifier, Overrun, RpcId, Session, Subscriber};
 use esker_rpc::{Params, RpcError};
@@ -60,8 +61,8 @@ struct Subscription {
     id: String,
     prefix: Bytes,
     kind: Kind,
-    /// The height at which it was made: blocks above it are reported.
-    since: u64,
+    /// Where the chain was when it was made: later blocks are reported.
+    since: ChainPosition,
     activation: Activation,
     slot: Slot,
 }
@@ -237,7 +238,7 @@ impl Delivery {
                 None => matches!(activation, Activation::Active),
             };
             let item = match is_recipient {
-                true => self.event.item(self.section, self.item, kind, *since),
+                true => self.event.item(self.section, self.item, kind, since),
                 false => Item::End,
             };
             self.item += 1;
@@ -297,7 +298,7 @@ impl Connected {
         // and those after it will be.
         let mut inbox = self.inbox.lock();
         *inbox.wanting(kind.source()) += 1;
-        let since = hub.chain.head().header.number;
+        let since = hub.chain.position();
         drop(inbox);
         let subscription = Subscription {
             number: state.made,

@@ -9,10 +9,11 @@ use std::time::Duration;
 use alloy_consensus::{TxLegacy, TypedTransaction};
 use alloy_primitives::{B256, TxKind, hex};
 use bytes::Bytes;
+use esker_chain::{Undo, UndoLimits};
 use esker_evm::accounts::{AccountManager, KeyRing, WELL_KNOWN_KEY, sign_transaction};
 use esker_evm::chain::AcceptedBlock;
 use esker_evm::pool::{DroppedTx, PooledTx};
-use esker_evm::view::{ChainEvents, ChainReader};
+use esker_evm::view::{BlockAccepted, ChainEvents, ChainReader};
 use esker_evm_rpc::subscriptions::{
     MAX_CRITERIA_BYTES, MAX_KEPT_EVENTS, MAX_SUBSCRIPTIONS, Subscriptions,
 };
@@ -374,10 +375,52 @@ async fn subscriptions_are_bounded() {
     assert_eq!(client.refused(logs(&addresses[..1])).await, too_many);
 }
 
+/// Later blocks are told, whatever their heights; those that were taken back are not told to who came after.
+#[tokio::test]
+async fn subscriptions_go_on_after_blocks_were_taken_back() {
+    let world = World::new(Setup::ARCHIVE);
+    world.machine.set_undo(Undo::Keep(UndoLimits::bundles(20))).await.unwrap();
+    let server = live(&world);
+    let (client, slow) = (Client::of(&server), Client::of(&server));
+    let raw = recorded();
+    let block = async |tx: &[u8]| {
+        world.submit(tx).unwrap();
+        world.settle().await;
+    };
+    block(&raw[0]).await;
+    let heads = client.subscribe("eth_subscribe", json!(["newHeads"])).await;
+    let logs = client.subscribe("eth_subscribe", json!(["logs", {}])).await;
+    let early = slow.subscribe("eth_subscribe", json!(["newHeads"])).await;
+    block(&raw[1]).await;
+    block(&raw[2]).await;
+    // The second one is without logs.
+    let before = client.told(3).await;
+    world.machine.rewind(1).await.unwrap();
+    assert_eq!(world.head().header.number, 1);
+    assert!(client.is_silent(), "nothing is told of blocks that are gone");
+    // On a connection that has not taken the gone blocks yet.
+    let late = slow.subscribe("eth_subscribe", json!(["newHeads"])).await;
+    block(&raw[1]).await;
+    let told = client.told(2).await;
+    let ids: Vec<_> = told.iter().map(|(_, id, _)| id).collect();
+    assert_eq!(ids, [&heads, &logs]);
+    assert_eq!((&told[0].2["number"], &told[1].2["blockNumber"]), (&json!("0x2"), &json!("0x2")));
+    assert_ne!(told[0].2["hash"], before[0].2["hash"], "another block, made later");
+    assert!(client.is_silent());
+    let told = slow.told(4).await;
+    let (first, second): (Vec<_>, Vec<_>) = told.iter().partition(|(_, id, _)| *id == early);
+    let numbers = |told: &[&(String, String, Value)]| -> Vec<Value> {
+        told.iter().map(|(.., head)| head["number"].clone()).collect()
+    };
+    assert_eq!(numbers(&first), [json!("0x2"), json!("0x3"), json!("0x2")]);
+    assert_eq!((numbers(&second), &second[0].1), (vec![json!("0x2")], &late));
+    assert!(slow.is_silent());
+}
+
 /// Events that a test sends.
 #[derive(Debug)]
 struct Sent {
-    blocks: broadcast::Sender<Arc<AcceptedBlock>>,
+    blocks: broadcast::Sender<BlockAccepted>,
     txs: broadcast::Sender<PooledTx>,
     dropped: broadcast::Sender<DroppedTx>,
 }
@@ -390,7 +433,7 @@ impl Sent {
 }
 
 impl ChainEvents for Sent {
-    fn accepted_blocks(&self) -> broadcast::Receiver<Arc<AcceptedBlock>> {
+    fn accepted_blocks(&self) -> broadcast::Receiver<BlockAccepted> {
         self.blocks.subscribe()
     }
 
@@ -404,17 +447,18 @@ impl ChainEvents for Sent {
 }
 
 /// A block of this number and nothing else.
-fn block(world: &World, number: u64) -> Arc<AcceptedBlock> {
+fn block(world: &World, number: u64) -> BlockAccepted {
     let mut block = ChainReader::block_at(world.evm.as_ref(), 0).unwrap().unwrap().block.clone();
     block.header.number = number;
     let hash = B256::with_last_byte(1);
-    Arc::new(AcceptedBlock {
+    let block = Arc::new(AcceptedBlock {
         block,
         hash,
         bytes: Bytes::new(),
         receipts: Vec::new(),
         touched: Vec::new(),
-    })
+    });
+    BlockAccepted { block, rewinds: 0 }
 }
 
 #[tokio::test]

@@ -93,7 +93,11 @@ impl Chain {
         };
         let evm = Evm::new(context, params.clone(), config, genesis, extension).unwrap();
         let chains = vec![Arc::clone(&evm) as Arc<dyn ChainVm>];
-        let checked = MachineConfig { check_proposals: true, ..MachineConfig::default() };
+        let checked = MachineConfig {
+            check_proposals: true,
+            decides_alone: true,
+            ..MachineConfig::default()
+        };
         let machine = Machine::open(chains, store, clock.clone(), work, checked).unwrap();
         let reads = Arc::new(Reads {
             chain: Arc::clone(&evm) as Arc<dyn ChainReader>,

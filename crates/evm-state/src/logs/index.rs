@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::Bloom;
 use esker_primitives::sync::RwLock;
-use esker_storage::{KvRead, KvWrite, Scope, StorageResult, Store, WriteSet};
+use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageResult, Store, WriteSet};
 
 use super::query::LogQuery;
 use super::row::SECTION;
@@ -47,6 +47,10 @@ struct Tail {
     /// By height, without those of blocks that logged nothing.
     blooms: Vec<(u64, Bloom)>,
 }
+
+/// What is in memory once blocks are taken back.
+#[derive(Debug)]
+pub struct TailAfter(Tail);
 
 impl Tail {
     fn push(&mut self, height: u64, bloom: &Bloom) {
@@ -118,6 +122,38 @@ impl LogIndex {
             // Copied while somebody searches it.
             Arc::make_mut(&mut tail).push(height, bloom);
         }
+    }
+
+    /// Blocks above a height are about to be taken back: removes the sections that are not whole then, unless their own
+    /// commits wrote them. Gives what [`Self::follow`] needs.
+    pub fn take_back<E: From<esker_storage::StorageError>>(
+        &self,
+        tip: u64,
+        after: &mut Draft<'_>,
+        bloom_of: impl Fn(&dyn KvRead, u64) -> Result<Bloom, E>,
+    ) -> Result<TailAfter, E> {
+        let whole = tip.saturating_add(1) / SECTION;
+        let stored = LOG_SECTIONS.get(after, self.scope, &())?.unwrap_or(0);
+        for section in whole..stored {
+            for (key, _) in LOG_ROWS.collect(after, self.scope, &section.to_be_bytes())? {
+                LOG_ROWS.delete(after, self.scope, &key);
+            }
+        }
+        match whole {
+            _ if stored <= whole => {}
+            0 => LOG_SECTIONS.delete(after, self.scope, &()),
+            _ => LOG_SECTIONS.put(after, self.scope, &(), &whole),
+        }
+        let mut tail = Tail { first: whole * SECTION, blooms: Vec::new() };
+        for height in tail.first..=tip {
+            tail.push(height, &bloom_of(after, height)?);
+        }
+        Ok(TailAfter(tail))
+    }
+
+    /// The blocks of [`Self::take_back`] are taken back.
+    pub fn follow(&self, after: TailAfter) {
+        *self.tail.write() = Arc::new(after.0);
     }
 
     fn write<'a>(

@@ -13,7 +13,7 @@ const HEIGHTS: NonZeroUsize = NonZeroUsize::new(32).expect("not zero");
 /// Bytes of a block above which it is not remembered: with [`HEIGHTS`] it bounds the memory.
 const MAX_BYTES: usize = 1 << 20;
 
-/// What is remembered of one height. Accepted blocks never change, so nothing is ever stale.
+/// What is remembered of one height. Accepted blocks never change; when some are taken back, all is forgotten.
 #[derive(Clone, Debug, Default)]
 struct Remembered {
     block: Option<Arc<SealedBlock>>,
@@ -22,34 +22,62 @@ struct Remembered {
 
 /// Decoded blocks and receipts by height.
 #[derive(Debug)]
-pub(super) struct BlockCache(Mutex<LruCache<u64, Remembered>>);
+pub(super) struct BlockCache(Mutex<Cached>);
+
+#[derive(Debug)]
+struct Cached {
+    heights: LruCache<u64, Remembered>,
+    epoch: Epoch,
+}
+
+/// How often all was forgotten. Who reads a block to have it remembered asks for this first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Epoch(u64);
 
 impl Default for BlockCache {
     fn default() -> Self {
-        Self(Mutex::new_named("evm.blocks", LruCache::new(HEIGHTS)))
+        let cached = Cached { heights: LruCache::new(HEIGHTS), epoch: Epoch::default() };
+        Self(Mutex::new_named("evm.blocks", cached))
     }
 }
 
 impl BlockCache {
-    pub(super) fn block(&self, height: u64) -> Option<Arc<SealedBlock>> {
-        self.0.lock().get(&height)?.block.clone()
+    /// The block, or what to remember it with.
+    pub(super) fn block(&self, height: u64) -> Result<Arc<SealedBlock>, Epoch> {
+        let mut cached = self.0.lock();
+        let found = cached.heights.get(&height).and_then(|at| at.block.clone());
+        found.ok_or(cached.epoch)
     }
 
-    pub(super) fn receipts(&self, height: u64) -> Option<Arc<[Receipt]>> {
-        self.0.lock().get(&height)?.receipts.clone()
+    /// The receipts, or what to remember them with.
+    pub(super) fn receipts(&self, height: u64) -> Result<Arc<[Receipt]>, Epoch> {
+        let mut cached = self.0.lock();
+        let found = cached.heights.get(&height).and_then(|at| at.receipts.clone());
+        found.ok_or(cached.epoch)
     }
 
-    pub(super) fn remember_block(&self, height: u64, block: &Arc<SealedBlock>) {
-        if block.size <= MAX_BYTES {
-            let mut heights = self.0.lock();
-            heights.get_or_insert_mut(height, Remembered::default).block = Some(Arc::clone(block));
+    pub(super) fn remember_block(&self, height: u64, block: &Arc<SealedBlock>, epoch: Epoch) {
+        let mut cached = self.0.lock();
+        if block.size <= MAX_BYTES && cached.epoch == epoch {
+            let remembered = cached.heights.get_or_insert_mut(height, Remembered::default);
+            remembered.block = Some(Arc::clone(block));
         }
     }
 
     /// Receipts are only remembered beside their block, whose size bounds theirs.
-    pub(super) fn remember_receipts(&self, height: u64, receipts: &Arc<[Receipt]>) {
-        if let Some(remembered) = self.0.lock().get_mut(&height) {
+    pub(super) fn remember_receipts(&self, height: u64, receipts: &Arc<[Receipt]>, epoch: Epoch) {
+        let mut cached = self.0.lock();
+        if cached.epoch == epoch
+            && let Some(remembered) = cached.heights.get_mut(&height)
+        {
             remembered.receipts = Some(Arc::clone(receipts));
         }
+    }
+
+    /// Blocks were taken back.
+    pub(super) fn clear(&self) {
+        let mut cached = self.0.lock();
+        cached.heights.clear();
+        cached.epoch.0 = cached.epoch.0.wrapping_add(1);
     }
 }

@@ -13,6 +13,8 @@ mod journal;
 mod maintenance;
 mod nonces;
 mod reader;
+mod rewind;
+mod rewinds;
 mod settle;
 mod submit;
 mod view;

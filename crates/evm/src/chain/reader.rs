@@ -11,11 +11,12 @@ use esker_primitives::Id;
 use tokio::sync::broadcast;
 
 use super::vm::Evm;
-use super::{AcceptedBlock, ChainReadError, ChainView};
+use super::{ChainReadError, ChainView};
 use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx};
 use crate::rules::Rules;
 use crate::view::{
-    BadBlock, ChainEvents, ChainReader, NonceUse, PoolReader, StateSnapshot, TxLocation, ViewError,
+    BadBlock, BlockAccepted, ChainEvents, ChainPosition, ChainReader, NonceUse, PoolReader,
+    StateSnapshot, TxLocation, ViewError,
 };
 
 impl From<ChainReadError> for ViewError {
@@ -68,12 +69,23 @@ impl ChainReader for Evm {
         Self::head(self)
     }
 
+    fn position(&self) -> ChainPosition {
+        Self::position(self)
+    }
+
+    fn lowest_since(&self, before: &ChainPosition, now: &ChainPosition) -> Option<u64> {
+        self.rewinds.lowest(before.rewinds, now.rewinds)
+    }
+
     fn header_at(&self, height: u64) -> Result<Option<Arc<SealedHeader>>, ViewError> {
         let head = Self::head(self);
         if height >= head.header.number {
             return Ok((height == head.header.number).then_some(head));
         }
         let header = self.read(|view| view.header(height))?;
+        if header.is_none() {
+            self.rewinds.wait();
+        }
         Ok(header.map(|header| {
             let hash = self.params().rules.block_hash(&header);
             Arc::new(SealedHeader { header, hash })
@@ -89,25 +101,30 @@ impl ChainReader for Evm {
         if !self.is_shown(height) {
             return Ok(None);
         }
-        if let Some(block) = self.blocks.block(height) {
-            return Ok(Some(block));
-        }
-        let Some(bytes) = self.read(|view| view.block_bytes(height))? else { return Ok(None) };
+        let epoch = match self.blocks.block(height) {
+            Ok(block) => return Ok(Some(block)),
+            Err(epoch) => epoch,
+        };
+        let Some(bytes) = self.read(|view| view.block_bytes(height))? else {
+            self.rewinds.wait();
+            return Ok(None);
+        };
         let rules = &self.params().rules;
         let damaged = |cause| ViewError::from(ChainReadError::Damaged { height, cause });
         let block = rules.decode_block(&bytes).map_err(damaged)?;
         let hash = rules.block_hash(&block.header);
         let block = Arc::new(SealedBlock { block, hash, size: bytes.len() });
-        self.blocks.remember_block(height, &block);
+        self.blocks.remember_block(height, &block, epoch);
         Ok(Some(block))
     }
 
     fn receipts_at(&self, height: u64) -> Result<Arc<[Receipt]>, ViewError> {
-        if let Some(receipts) = self.blocks.receipts(height) {
-            return Ok(receipts);
-        }
+        let epoch = match self.blocks.receipts(height) {
+            Ok(receipts) => return Ok(receipts),
+            Err(epoch) => epoch,
+        };
         let receipts = self.read(|view| view.receipts(height))?.into();
-        self.blocks.remember_receipts(height, &receipts);
+        self.blocks.remember_receipts(height, &receipts, epoch);
         Ok(receipts)
     }
 
@@ -143,9 +160,20 @@ impl ChainReader for Evm {
 
     fn state_after(&self, block: &SealedHeader) -> Result<StateSnapshot, ViewError> {
         let reader = self.context().store.snapshot()?;
-        let tip = self.view(reader.as_ref()).tip()?;
+        let view = self.view(reader.as_ref());
+        let tip = view.tip()?;
         let height = block.header.number;
-        if height < tip.oldest_state || height > tip.height {
+        // The caller may have seen the block before it was taken back.
+        let is_there = match height == tip.height {
+            true => block.hash == tip.hash,
+            false => height < tip.height && view.height_of(&block.hash)? == Some(height),
+        };
+        if !is_there {
+            drop(reader);
+            self.rewinds.wait();
+            return Err(ViewError::TakenBack(format!("block {:x}", block.hash)));
+        }
+        if height < tip.oldest_state {
             return Err(ViewError::StateGone(block.header.state_root));
         }
         let at = if height == tip.height { At::Latest } else { At::Height(height) };
@@ -217,7 +245,7 @@ impl PoolReader for Evm {
 }
 
 impl ChainEvents for Evm {
-    fn accepted_blocks(&self) -> broadcast::Receiver<Arc<AcceptedBlock>> {
+    fn accepted_blocks(&self) -> broadcast::Receiver<BlockAccepted> {
         self.subscribe()
     }
 

@@ -15,6 +15,9 @@ use crate::pool::{
     AccountRead, AccountState, NextBlock, PoolError, PooledTx, before_recovery, refuse_value,
 };
 
+/// How often a transaction is checked again because blocks were taken back meanwhile.
+const MAX_REWINDS_MET: usize = 3;
+
 impl Evm {
     /// What the next block brings, as of the clock.
     ///
@@ -47,8 +50,7 @@ impl Evm {
             return Err(PoolError::AlreadyKnown.into());
         }
         self.context.store.ensure_writable()?;
-        let next = self.next_block()?;
-        before_recovery(&tx, tx.encode_2718_len(), &next)?;
+        before_recovery(&tx, tx.encode_2718_len(), &self.next_block()?)?;
         let sender =
             recover_sender(&tx, self.params.rules.chain_id()).map_err(|error| match error {
                 SenderError::Type => PoolError::TypeNotSupported,
@@ -56,9 +58,17 @@ impl Evm {
             })?;
         let now_ms = self.context.clock.now_ms();
         let arrival = self.arrivals.fetch_add(1, Ordering::Relaxed);
-        let admission = self.pool.admit(PooledTx::new(tx, sender, arrival, now_ms));
-        // Not before: the pool follows the account from here on.
-        admission.decide(self.read_account(&sender)?, &next, now_ms)?;
+        let tx = PooledTx::new(tx, sender, arrival, now_ms);
+        let mut rewinds_met = 0;
+        loop {
+            let admission = self.pool.admit(tx.clone());
+            // Not before: the pool follows the account from here on.
+            let read = self.read_account(&sender)?;
+            match admission.decide(read, &self.next_block()?, now_ms) {
+                Err(PoolError::Rewound) if rewinds_met < MAX_REWINDS_MET => rewinds_met += 1,
+                decided => break decided?,
+            }
+        }
         self.context.work.notify_one();
         Ok(hash)
     }

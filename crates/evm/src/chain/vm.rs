@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use alloy_primitives::B256;
 use bytes::Bytes;
 use esker_chain::{
-    Backfill, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
-    DropLog, ExecutedBlock, PoolFigures, Route,
+    AfterRewind, Backfill, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats,
+    ChainVm, DropLog, ExecutedBlock, PoolFigures, Rewinding, Route,
 };
 use esker_evm_state::blocks::{History, write_block};
 use esker_evm_state::logs::LogIndex;
@@ -23,6 +23,7 @@ use super::cache::BlockCache;
 use super::config::{BuildMode, EvmConfig};
 use super::error::state_failed;
 use super::genesis_source::GenesisSource;
+use super::rewinds::Rewinds;
 use super::view::ChainView;
 use super::{AcceptedBlock, ChainReadError};
 use crate::accounts::SenderLocks;
@@ -31,7 +32,7 @@ use crate::extension::BlockExtension;
 use crate::genesis::Genesis;
 use crate::pool::Pool;
 use crate::verify::{VerifyError, verify_block};
-use crate::view::BadBlock;
+use crate::view::{BadBlock, BlockAccepted, ChainPosition};
 
 /// Refused blocks that are remembered.
 const MAX_REFUSED: usize = 10;
@@ -48,15 +49,23 @@ pub struct Evm {
     genesis: GenesisSource,
     pub(super) extension: Arc<dyn BlockExtension>,
     pub(super) pool: Pool,
-    head: RwLock<Arc<SealedHeader>>,
+    head: RwLock<Head>,
+    pub(super) rewinds: Rewinds,
     senders: Arc<SenderLocks>,
     pub(super) arrivals: AtomicU64,
     accepted_txs: AtomicU64,
-    events: broadcast::Sender<Arc<AcceptedBlock>>,
+    events: broadcast::Sender<BlockAccepted>,
     routes: OnceLock<Vec<Route>>,
     refused: Mutex<VecDeque<BadBlock>>,
     pub(super) blocks: BlockCache,
     pub(super) logs: LogIndex,
+}
+
+/// The last accepted block, and how often blocks were taken back before it was that.
+#[derive(Debug)]
+struct Head {
+    header: Arc<SealedHeader>,
+    rewinds: u64,
 }
 
 impl Evm {
@@ -86,7 +95,8 @@ impl Evm {
         });
         Ok(Arc::new(Self {
             pool: Pool::new(config.pool),
-            head: RwLock::new_named("evm.head", head),
+            head: RwLock::new_named("evm.head", Head { header: head, rewinds: 0 }),
+            rewinds: Rewinds::new(),
             senders: Arc::default(),
             arrivals: AtomicU64::new(0),
             accepted_txs: AtomicU64::new(0),
@@ -144,11 +154,25 @@ impl Evm {
 
     /// The last accepted block.
     pub fn head(&self) -> Arc<SealedHeader> {
-        Arc::clone(&self.head.read())
+        Arc::clone(&self.head.read().header)
+    }
+
+    /// Its height, and how often blocks were taken back so far.
+    pub fn position(&self) -> ChainPosition {
+        let head = self.head.read();
+        ChainPosition { height: head.header.header.number, rewinds: head.rewinds }
+    }
+
+    /// Sets the last accepted block. Gives how often blocks were taken back so far.
+    pub(super) fn set_head(&self, header: Arc<SealedHeader>, rewinds: Option<u64>) -> u64 {
+        let mut head = self.head.write();
+        let rewinds = rewinds.unwrap_or(head.rewinds);
+        *head = Head { header, rewinds };
+        rewinds
     }
 
     /// Accepted blocks, from now on, after their commit.
-    pub fn subscribe(&self) -> broadcast::Receiver<Arc<AcceptedBlock>> {
+    pub fn subscribe(&self) -> broadcast::Receiver<BlockAccepted> {
         self.events.subscribe()
     }
 
@@ -201,8 +225,9 @@ impl ChainVm for Evm {
     fn check(&self, reader: &dyn KvRead) -> Result<(), ChainError> {
         self.genesis.forget();
         let view = self.view(reader);
-        let (stored, own) = (view.hash_of(0)?, self.head.read().hash);
-        let is_own = self.head.read().header.number > 0 || stored == Some(own);
+        let head = self.head();
+        let (stored, own) = (view.hash_of(0)?, head.hash);
+        let is_own = head.header.number > 0 || stored == Some(own);
         if !is_own {
             return Err(ChainError::Mismatch(format!(
                 "database contains incompatible genesis (have {:x}, new {own:x}): start with the genesis \
@@ -229,7 +254,7 @@ impl ChainVm for Evm {
         for log in self.drop_logs() {
             log.open(reader, self.context.scope)?;
         }
-        *self.head.write() = Arc::new(SealedHeader { header, hash: tip.hash });
+        self.set_head(Arc::new(SealedHeader { header, hash: tip.hash }), None);
         Ok(())
     }
 
@@ -323,13 +348,13 @@ impl ChainVm for Evm {
         let Ok(sealed) = Arc::clone(&block.payload).downcast::<AcceptedBlock>() else { return };
         self.logs.accepted(block.height, &sealed.block.header.bloom);
         let head = SealedHeader { header: sealed.block.header.clone(), hash: sealed.hash };
-        *self.head.write() = Arc::new(head);
+        let rewinds = self.set_head(Arc::new(head), None);
         self.extension.accepted(block.height, &sealed.block.ext_data, &sealed.touched);
         self.drop_logs().for_each(DropLog::on_committed);
         self.accepted_txs.fetch_add(sealed.receipts.len() as u64, Ordering::Relaxed);
         self.settle_pool(&sealed);
         // Nobody listening is no error.
-        let _listeners = self.events.send(sealed);
+        let _listeners = self.events.send(BlockAccepted { block: sealed, rewinds });
         if self.pool.counts().0 > 0 || self.extension.has_work() {
             self.context.work.notify_one();
         }
@@ -349,6 +374,13 @@ impl ChainVm for Evm {
         if let Some(sealed) = AcceptedBlock::of(block) {
             self.extension.undecided(&sealed.block.ext_data);
         }
+    }
+
+    fn prepare_rewind<'a>(
+        &'a self,
+        rewind: &mut Rewinding<'_>,
+    ) -> Result<AfterRewind<'a>, ChainError> {
+        self.prepare(rewind)
     }
 
     fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError> {

@@ -30,6 +30,8 @@ pub(super) struct Books {
     pub(super) max_gas: u64,
     /// The account that was checked last against the store.
     checked: Address,
+    /// How often blocks were taken back.
+    pub(super) rewinds: u64,
 }
 
 #[derive(Debug, Default)]
@@ -69,9 +71,17 @@ impl ByPrice {
 }
 
 impl Books {
-    /// Keeps an account known until [`Self::end_admission`].
-    pub(super) fn begin_admission(&mut self, address: Address) {
+    /// Keeps an account known until [`Self::end_admission`]. Gives how often blocks were taken back so far.
+    pub(super) fn begin_admission(&mut self, address: Address) -> u64 {
         self.accounts.entry(address).or_default().admissions += 1;
+        self.rewinds
+    }
+
+    /// From here on any state of an account is newer than what is known.
+    pub(super) fn begin_rewind(&mut self) -> Vec<Address> {
+        self.rewinds += 1;
+        self.accounts.values_mut().for_each(|account| account.height = 0);
+        self.accounts.keys().copied().collect()
     }
 
     pub(super) fn end_admission(&mut self, address: Address) {

@@ -132,11 +132,14 @@ pub enum PoolError {
     /// Another with this nonce pays as much, or nearly.
     #[error("replacement transaction underpriced")]
     ReplacementUnderpriced,
+    /// Blocks were taken back between the read of its sender's state and the decision.
+    #[error("the chain was taken back to an older block meanwhile: send the transaction again")]
+    Rewound,
 }
 
 impl PoolError {
     /// Names of the refusals in figures.
-    pub(super) const LABELS: [&str; 15] = [
+    pub(super) const LABELS: [&str; 16] = [
         "already_known",
         "type_not_supported",
         "oversized",
@@ -152,6 +155,7 @@ impl PoolError {
         "full",
         "future_replaces_pending",
         "replacement_underpriced",
+        "rewound",
     ];
 
     /// Its name's place among [`Self::LABELS`].
@@ -172,6 +176,7 @@ impl PoolError {
             Self::Full => 12,
             Self::FutureReplacesPending => 13,
             Self::ReplacementUnderpriced => 14,
+            Self::Rewound => 15,
         }
     }
 }

@@ -7,7 +7,8 @@
 //! block calls [`Pool::settle`] with the accounts that it changed.
 //!
 //! What the pool knows of an account only moves forward, whoever brings it: each state comes with the height of its
-//! block, and an account is known to the pool before its state is read, so that no block passes it by.
+//! block, and an account is known to the pool before its state is read, so that no block passes it by. When blocks are
+//! taken back, [`Pool::begin_rewind`] sets that aside.
 //!
 //! The pool never reads state itself and never recovers a signature. What leaves it without being mined is named in
 //! [`Pool::drop_log`].
@@ -149,6 +150,8 @@ pub struct Pool {
 pub struct Admission<'a> {
     pool: &'a Pool,
     tx: PooledTx,
+    /// How often blocks were taken back before.
+    rewinds: u64,
     is_decided: bool,
 }
 
@@ -176,8 +179,8 @@ impl Pool {
 
     /// Begins to take in a transaction. The caller reads its sender's state after this, not before.
     pub fn admit(&self, tx: PooledTx) -> Admission<'_> {
-        self.inner.lock().begin_admission(tx.sender());
-        Admission { pool: self, tx, is_decided: false }
+        let rewinds = self.inner.lock().begin_admission(tx.sender());
+        Admission { pool: self, tx, rewinds, is_decided: false }
     }
 
     /// Changes the pool and says what came of it. Subscribers are told while it is locked, so that they learn
@@ -331,6 +334,17 @@ impl Pool {
         }
     }
 
+    /// The accounts that the pool follows, also those without transactions.
+    pub fn known_accounts(&self) -> Vec<Address> {
+        self.inner.lock().accounts.keys().copied().collect()
+    }
+
+    /// Blocks were taken back: what the pool knows of accounts is out of date. Gives the accounts, whose older states
+    /// [`Self::settle`] then brings. Transactions whose senders' states were read before are refused, to be checked again.
+    pub fn begin_rewind(&self) -> Vec<Address> {
+        self.inner.lock().begin_rewind()
+    }
+
     /// The next few accounts to be checked against the store, all in turn.
     pub fn next_to_check(&self, count: usize) -> Vec<Address> {
         self.inner.lock().next_to_check(count)
@@ -372,9 +386,13 @@ impl Admission<'_> {
     ) -> Result<(), PoolError> {
         checks::after_recovery(&self.tx, &self.pool.config, next)?;
         self.is_decided = true;
-        let Self { pool, tx, .. } = &self;
+        let Self { pool, tx, rewinds, .. } = &self;
         pool.change(now_ms, |inner, outcome| {
-            let decided = inner.add(tx.clone(), sender, next, now_ms, &pool.config, outcome);
+            let decided = match inner.rewinds == *rewinds {
+                true => inner.add(tx.clone(), sender, next, now_ms, &pool.config, outcome),
+                // The state may be one that is gone.
+                false => Err(PoolError::Rewound),
+            };
             inner.end_admission(tx.sender());
             decided
         })

@@ -6,7 +6,7 @@ use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, address};
 use esker_chain::{
     BuildContext, Built, Bundle, ChainContext, ChainError, ChainMachine, ChainVm, FixedAliases,
-    Machine, MachineConfig, ProposeCtx, Verdict,
+    Machine, MachineConfig, ProposeCtx, Undo, UndoLimits, Verdict,
 };
 use esker_evm::chain::{BuildMode, Evm, EvmConfig};
 use esker_evm::executor::{ChainParams, CodeCache};
@@ -79,7 +79,8 @@ pub(crate) fn open(
     let evm = chain(store.clone(), &clock, config, overrides)?;
     let work = Arc::clone(&evm.context().work);
     let chains = vec![Arc::clone(&evm) as Arc<dyn ChainVm>];
-    let checked = MachineConfig { check_proposals: true, ..MachineConfig::default() };
+    let checked =
+        MachineConfig { check_proposals: true, decides_alone: true, ..MachineConfig::default() };
     let machine = Machine::open(chains, store, clock.clone(), work, checked)?;
     Ok(World { evm, machine, clock })
 }
@@ -366,6 +367,7 @@ async fn listeners_hear_of_what_can_run_and_of_its_block() {
     assert!(accepted.try_recv().is_err(), "no block yet");
     accept(&world).await;
     let block = accepted.try_recv().unwrap();
+    let block = block.block;
     assert_eq!(block.hash, ChainReader::head(world.evm.as_ref()).hash);
     let hashes: Vec<B256> = block.block.transactions.iter().map(|tx| *tx.tx_hash()).collect();
     assert_eq!(hashes, [hash(0), *dearer.tx_hash()]);
@@ -417,4 +419,58 @@ async fn logs_are_found_in_whole_sections_and_after_them() {
     drop(world);
     let world = open(kv, EvmConfig::default(), easy()).unwrap();
     assert_eq!(heights_with(&world, topic), with_logs);
+
+    // So does the rest when blocks of both are taken back, down into the section.
+    let undo = Undo::Keep(UndoLimits::bundles(10));
+    world.machine.set_undo(undo).await.unwrap();
+    world.evm.submit(transfer(SECTION + 2, 2 * GWEI, 0, 1)).unwrap();
+    accept(&world).await;
+    world.machine.rewind(SECTION + 2).await.unwrap();
+    assert_eq!(heights_with(&world, topic), with_logs);
+}
+
+/// The rows of a section come with its last block, and go with it.
+#[tokio::test]
+async fn a_section_of_logs_is_taken_back() {
+    let kv: Arc<dyn KvStore> = Arc::new(MemoryStore::new());
+    let world = open(Arc::clone(&kv), EvmConfig::default(), easy()).unwrap();
+    world.machine.set_undo(Undo::Keep(UndoLimits::bundles(10))).await.unwrap();
+    let logs = |nonce| {
+        signed(TxEip1559 {
+            chain_id: 43112,
+            nonce,
+            gas_limit: 100_000,
+            max_fee_per_gas: 2 * GWEI,
+            to: TxKind::Create,
+            input: [0x60, 42, 0x60, 0, 0x60, 0, 0xa1].into(),
+            ..Default::default()
+        })
+    };
+    // The row that says how many sections there are.
+    let sections = || {
+        let row = kv.snapshot().unwrap().get(&[0, 2, 0x56]).unwrap();
+        row.map(|row| u64::from_be_bytes(row.try_into().unwrap()))
+    };
+    for nonce in 0..=SECTION {
+        let is_logging = nonce >= SECTION - 3;
+        let tx = if is_logging { logs(nonce) } else { transfer(nonce, 2 * GWEI, 0, 1) };
+        world.evm.submit(tx).unwrap();
+        accept(&world).await;
+    }
+    let topic = B256::with_last_byte(42);
+    let last = [SECTION - 2, SECTION - 1, SECTION, SECTION + 1];
+    assert_eq!((heights_with(&world, topic), sections()), (last.to_vec(), Some(1)));
+    world.machine.rewind(SECTION - 2).await.unwrap();
+    assert_eq!((heights_with(&world, topic), sections()), (last[..1].to_vec(), None));
+    // Other blocks in their place.
+    for (nonce, tx) in (SECTION - 2..=SECTION).zip([
+        transfer(SECTION - 2, 2 * GWEI, 0, 1),
+        logs(SECTION - 1),
+        transfer(SECTION, 2 * GWEI, 0, 1),
+    ]) {
+        assert_eq!(alloy_consensus::Transaction::nonce(&tx), nonce);
+        world.evm.submit(tx).unwrap();
+        accept(&world).await;
+    }
+    assert_eq!((heights_with(&world, topic), sections()), (vec![SECTION - 2, SECTION], Some(1)));
 }

@@ -235,6 +235,14 @@ impl AtomicPool {
         Ok(())
     }
 
+    /// Blocks above a height were taken back: what was given up since is unknown again, and the rest as before is in the
+    /// drop log. What waits goes on waiting until the builder comes to it.
+    pub fn rewound(&self, height: u64) {
+        let mut inner = self.inner.lock();
+        inner.tip = height;
+        inner.dropped.clear();
+    }
+
     /// Whether a waiting transaction consumes that.
     pub fn is_consumed(&self, key: &Id) -> bool {
         self.inner.lock().spenders.contains_key(key)

@@ -10,6 +10,7 @@
 
 mod model;
 mod network;
+mod rewind;
 mod txs;
 
 use proptest::prelude::*;

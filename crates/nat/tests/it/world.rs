@@ -141,7 +141,11 @@ impl World {
         let evm =
             Evm::new(c, params, EvmConfig::default(), evm_genesis, extension.clone()).unwrap();
         let nat = Nat::new(evm.clone(), extension);
-        let config = MachineConfig { check_proposals: true, ..MachineConfig::default() };
+        let config = MachineConfig {
+            check_proposals: true,
+            decides_alone: true,
+            ..MachineConfig::default()
+        };
         let chains: Vec<Arc<dyn ChainVm>> = vec![x.clone(), evm];
         let machine = Machine::open(chains, store.clone(), clock.clone(), work, config).unwrap();
         Self { store, clock, machine, x, nat }

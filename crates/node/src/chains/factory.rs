@@ -7,8 +7,10 @@ use esker_chain::audit::Audit;
 use esker_chain::{ChainContext, ChainError, ChainVm, Maintenance};
 use esker_evm::chain::Evm;
 use esker_keystore::Keystore;
+use esker_nat::txs::{ExtDataForm, decode_ext_data};
 use esker_primitives::Randomness;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
+use esker_xvm::block::Block;
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::{Xvm, XvmConfig};
 
@@ -46,6 +48,19 @@ impl Chain {
     /// Whether the reference lists transactions and vertices of such a chain too: it once was a graph.
     pub const fn was_a_graph(&self) -> bool {
         matches!(self, Self::Xvm(_))
+    }
+
+    /// Transactions of a block of this chain: its own, and those that it carries for other chains; `None` if it can't be
+    /// read.
+    pub fn count_txs(&self, block: &[u8]) -> Option<(usize, usize)> {
+        match self {
+            Self::Xvm(_) => Some((Block::parse(block).ok()?.txs().len(), 0)),
+            Self::Evm(evm) => {
+                let block = evm.params().rules.decode_block(block).ok()?;
+                let atomic = decode_ext_data(&block.ext_data, ExtDataForm::Batch).ok()?;
+                Some((block.transactions.len(), atomic.len()))
+            }
+        }
     }
 
     /// Starts the thread that does its slow work.

@@ -115,6 +115,9 @@ settings! {
     /// Bytes of the data folder's disk, or a 32nd of the disk if that is less, that the store leaves free: below it
     /// no blocks are made and writes are refused, until there is room again (docs/operations.md). 0: none.
     store_disk_reserve: u64 = "store-disk-reserve", "16777216";
+    /// How many of the last bundles of blocks `esker db rewind` can take back; 0: none. The node keeps what that
+    /// takes, at most 256 MiB; a start with 0 deletes it.
+    rewind_depth: u64 = "rewind-depth", "0";
     /// Names that stand for the native asset wherever an asset is named.
     native_aliases: CommaList = "native-aliases", "NAT,AVAX";
 

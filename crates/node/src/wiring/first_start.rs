@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_chain::tables::CHAINS;
-use esker_chain::{AcceptedEvent, ChainError, Machine};
+use esker_chain::{ChainError, Machine};
 use esker_primitives::ChainId;
 use esker_shared_memory::{Requests, apply};
 use esker_storage::{Draft, KvStore, MemoryStore, Scope, Store};
@@ -72,7 +72,7 @@ pub(super) async fn fund_dev_accounts(
     loop {
         tokio::select! {
             event = events.recv() => match event {
-                Ok(AcceptedEvent { .. }) | Err(RecvError::Lagged(_)) => {}
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return Err(fault(&"the node is stopping")),
             },
             Ok(refused) = refusal.wait_for(Option::is_some) => {

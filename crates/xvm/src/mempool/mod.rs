@@ -250,6 +250,14 @@ impl Mempool {
         }
     }
 
+    /// Blocks above a height were taken back: what is remembered of them, and why others were refused, is forgotten. What
+    /// waits goes on waiting until the builder comes to it.
+    pub(crate) fn rewound(&self, height: u64) {
+        let mut inner = self.inner.lock();
+        inner.recent = RecentBlocks::at(height);
+        inner.dropped.clear();
+    }
+
     /// A waiting transaction with all that spend its outputs, in the order of arrival.
     pub(crate) fn with_descendants(&self, id: &TxId) -> Vec<TxId> {
         let inner = self.inner.lock();

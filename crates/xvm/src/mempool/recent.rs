@@ -27,6 +27,11 @@ struct Block {
 }
 
 impl RecentBlocks {
+    /// Nothing is remembered of the blocks up to a height.
+    pub(super) fn at(height: u64) -> Self {
+        Self { tip: height, ..Self::default() }
+    }
+
     /// A block was accepted.
     pub(super) fn add(&mut self, height: u64, txs: &[TxId], consumed: &[(Id, TxId)]) {
         self.tip = height;

@@ -26,6 +26,7 @@ mod paging;
 mod parameters;
 mod quoting;
 mod replay;
+mod rewind;
 mod start;
 mod support;
 mod two_chains;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_evm::view::ViewError;
+use esker_evm::view::ChainPosition;
 use esker_rpc::positional::RpcId;
 use esker_rpc::{CallContext, RpcError};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 
 use super::Filters;
 use super::found::FoundLogs;
-use super::installed::{Kind, Progress, Transactions};
+use super::installed::{Kind, Progress, Transactions, Turn};
 use crate::error::unreadable;
 use crate::wire::{BlockNumber, Hash, LogBlocks, LogFilter, TransactionReply};
 
@@ -50,7 +50,9 @@ impl Filters {
 
     /// Does it take but a moment to tell what happened?
     pub(super) fn are_changes_few(&self, id: &RpcId) -> bool {
-        let behind = |progress: Progress| self.height().saturating_sub(progress.told);
+        let now = self.position();
+        let behind =
+            |progress: Progress| now.height.saturating_sub(self.told(&progress.told, &now));
         match self.installed.get(id, self.clock.now_ms(), &self.config) {
             Some(Kind::Blocks(progress)) => behind(progress) <= FEW_BLOCKS,
             Some(Kind::Logs(_, progress)) => behind(progress) == 0,
@@ -66,27 +68,48 @@ impl Filters {
     pub(super) fn changes(&self, id: &RpcId, context: &CallContext) -> Result<Changes, RpcError> {
         let turn = self.installed.turn(id, self.clock.now_ms(), &self.config);
         let (kind, mut turn) = turn.ok_or_else(not_found)?;
-        let height = self.height();
+        let mut now = self.position();
+        loop {
+            let changes = self.changes_at(&kind, &now, &mut turn, context);
+            let before = std::mem::replace(&mut now, self.position());
+            // What could not be read may have been taken back meanwhile.
+            if changes.is_ok() || before.rewinds == now.rewinds {
+                return changes;
+            }
+        }
+    }
+
+    /// What happened up to a position.
+    fn changes_at(
+        &self,
+        kind: &Kind,
+        now: &ChainPosition,
+        turn: &mut Turn<'_>,
+        context: &CallContext,
+    ) -> Result<Changes, RpcError> {
+        let height = now.height;
         match kind {
-            Kind::Transactions { full, listener } => transactions(full, &listener),
+            Kind::Transactions { full, listener } => transactions(*full, listener),
             Kind::Blocks(Progress { is_telling: true, .. }) => Ok(Changes::Hashes(Vec::new())),
             Kind::Logs(_, Progress { is_telling: true, .. }) => {
                 Ok(Changes::Logs(FoundLogs::default()))
             }
             Kind::Blocks(Progress { told, .. }) => {
+                let told = self.told(told, now);
                 let last = height.min(told.saturating_add(MAX_HASHES));
                 let hashes = self.hashes(told.saturating_add(1), last, context)?;
-                turn.advance_to(last.max(told));
+                turn.advance_to(last.max(told), now);
                 Ok(Changes::Hashes(hashes))
             }
             Kind::Logs(filter, Progress { told, .. }) => {
-                let (from, to) = watched(&filter, told.saturating_add(1), height);
+                let told = self.told(told, now);
+                let (from, to) = watched(filter, told.saturating_add(1), height);
                 if from > to {
-                    turn.advance_to(height.max(told));
+                    turn.advance_to(height.max(told), now);
                     return Ok(Changes::Logs(FoundLogs::default()));
                 }
                 let found = self.search(&filter.logs, from..=to, context)?;
-                turn.advance_to(found.stopped.map_or(height, |stopped| stopped.at - 1));
+                turn.advance_to(found.stopped.map_or(height, |stopped| stopped.at - 1), now);
                 Ok(Changes::Logs(found.logs))
             }
         }
@@ -99,7 +122,7 @@ impl Filters {
                 return Err(RpcError::new("the client has gone"));
             }
             let header = self.reads.chain.header_at(height).map_err(unreadable)?;
-            let missing = || ViewError::Damaged(format!("block {height} is missing"));
+            let missing = || self.reads.chain.missing(format!("block {height}"));
             hashes.push(Hash(header.ok_or_else(|| unreadable(missing()))?.hash));
         }
         Ok(hashes)

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use esker_evm::pool::PooledTx;
+use esker_evm::view::ChainPosition;
 use esker_primitives::sync::Mutex;
 use esker_rpc::RpcError;
 use esker_rpc::positional::RpcId;
@@ -43,19 +44,19 @@ pub(super) enum Kind {
 /// How far a filter has told.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
-    /// The last height that it told of.
-    pub(super) told: u64,
+    /// The last height that it told of, and how often blocks had been taken back by then.
+    pub(super) told: ChainPosition,
     /// Somebody is being told what follows it.
     pub(super) is_telling: bool,
 }
 
 impl Kind {
-    pub(super) const fn blocks(height: u64) -> Self {
-        Self::Blocks(Progress { told: height, is_telling: false })
+    pub(super) const fn blocks(told: ChainPosition) -> Self {
+        Self::Blocks(Progress { told, is_telling: false })
     }
 
-    pub(super) fn logs(filter: LogFilter, height: u64) -> Self {
-        Self::Logs(Arc::new(filter), Progress { told: height, is_telling: false })
+    pub(super) fn logs(filter: LogFilter, told: ChainPosition) -> Self {
+        Self::Logs(Arc::new(filter), Progress { told, is_telling: false })
     }
 
     pub(super) fn transactions(full: bool, events: broadcast::Receiver<PooledTx>) -> Self {
@@ -205,13 +206,13 @@ pub(super) struct Turn<'a> {
     installed: &'a Installed,
     /// None: somebody else has it.
     id: Option<RpcId>,
-    told: Option<u64>,
+    told: Option<ChainPosition>,
 }
 
 impl Turn<'_> {
-    /// Everything up to this height is told.
-    pub(super) fn advance_to(&mut self, height: u64) {
-        self.told = Some(height);
+    /// Everything up to this height is told, of the chain as it is at that position.
+    pub(super) fn advance_to(&mut self, height: u64, position: &ChainPosition) {
+        self.told = Some(ChainPosition { height, ..*position });
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! - [`range`](self): which blocks a query means; `search`: their logs, within bounds.
 //! - `installed`: the filters that clients made. One for blocks or logs keeps no events: it knows up to which
-//!   height it has told, and reads the rest from the store when it is asked. One for transactions reads from what the
+//!   height it has told, and reads the rest from the store when it is asked; after blocks were taken back it goes on
+//!   above the older head. One for transactions reads from what the
 //!   pool remembers for all listeners together.
 
 mod changes;
@@ -15,7 +16,7 @@ mod search;
 use std::fmt;
 use std::sync::Arc;
 
-use esker_evm::view::ChainEvents;
+use esker_evm::view::{ChainEvents, ChainPosition};
 use esker_primitives::Randomness;
 use esker_primitives::clock::Clock;
 use esker_rpc::positional::RpcId;
@@ -100,8 +101,14 @@ impl Filters {
         }
     }
 
-    fn height(&self) -> u64 {
-        self.reads.chain.head().header.number
+    fn position(&self) -> ChainPosition {
+        self.reads.chain.position()
+    }
+
+    /// The last height that a filter told of and that is still there.
+    fn told(&self, told: &ChainPosition, now: &ChainPosition) -> u64 {
+        let lowest = self.reads.chain.lowest_since(told, now);
+        lowest.map_or(told.height, |lowest| told.height.min(lowest))
     }
 
     fn install(&self, kind: Kind) -> Result<RpcId, RpcError> {
@@ -136,12 +143,12 @@ fn new_pending_transaction_filter(
 }
 
 fn new_block_filter(filters: &Filters, (): ()) -> Result<RpcId, RpcError> {
-    filters.install(Kind::blocks(filters.height()))
+    filters.install(Kind::blocks(filters.position()))
 }
 
 fn new_filter(filters: &Filters, (filter,): (LogFilter,)) -> Result<RpcId, RpcError> {
     filter.check_watch()?;
-    filters.install(Kind::logs(filter, filters.height()))
+    filters.install(Kind::logs(filter, filters.position()))
 }
 
 fn uninstall_filter(filters: &Filters, (id,): (RpcId,)) -> Result<bool, RpcError> {

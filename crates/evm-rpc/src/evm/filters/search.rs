@@ -2,7 +2,6 @@
 
 use std::ops::RangeInclusive;
 
-use esker_evm::view::ViewError;
 use esker_evm_state::logs::LogQuery;
 use esker_rpc::{CallContext, RpcError};
 use serde::Serialize;
@@ -162,7 +161,7 @@ impl Filters {
                     return Ok(Searched { logs, stopped: Some(Stopped { at, why }) });
                 }
                 let block = self.reads.chain.block_at(at).map_err(unreadable)?;
-                let missing = || ViewError::Damaged(format!("block {at} is missing"));
+                let missing = || self.reads.chain.missing(format!("block {at}"));
                 let block = block.ok_or_else(|| unreadable(missing()))?;
                 logs.add(&block, &receipts, matcher);
             }

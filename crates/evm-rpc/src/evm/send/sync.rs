@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use alloy_primitives::B256;
 use esker_evm::call::go_duration;
-use esker_evm::chain::AcceptedBlock;
+use esker_evm::view::BlockAccepted;
 use esker_rpc::{RpcError, off_thread};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -57,11 +57,13 @@ fn receipt_wait(wanted: Option<HexOrDecimal>, max_duration: Duration) -> Duratio
 async fn receipt_of(
     transact: &Transact,
     hash: B256,
-    mut blocks: Receiver<Arc<AcceptedBlock>>,
+    mut blocks: Receiver<BlockAccepted>,
 ) -> Result<ReceiptReply, RpcError> {
     loop {
         let is_due = match blocks.recv().await {
-            Ok(block) => block.block.transactions.iter().any(|tx| *tx.tx_hash() == hash),
+            Ok(accepted) => {
+                accepted.block.block.transactions.iter().any(|tx| *tx.tx_hash() == hash)
+            }
             // It may have been in any block that was missed.
             Err(RecvError::Lagged(_)) => true,
             Err(RecvError::Closed) => return Err(refused("the node is shutting down")),

@@ -1,5 +1,6 @@
 //! A filter from its creation to its end.
 
+use esker_chain::{Undo, UndoLimits};
 use esker_evm_rpc::evm::FilterConfig;
 use esker_primitives::clock::Clock;
 use serde_json::{Value, json};
@@ -161,4 +162,45 @@ async fn a_log_says_where_it_was_written() {
     let expected = [(0, 0), (1, 1), (1, 2), (2, 3), (2, 4), (2, 5)]
         .map(|(tx, log)| (json!(format!("{tx:#x}")), json!(format!("{log:#x}")), json!(false)));
     assert_eq!(places, expected);
+}
+
+/// After blocks were taken back a filter goes on above the older head.
+#[tokio::test]
+async fn filters_go_on_after_blocks_were_taken_back() {
+    let world = World::new(FilterConfig::default());
+    world.machine.set_undo(Undo::Keep(UndoLimits::bundles(20))).await.unwrap();
+    let logs = world.install("eth_newFilter", "[{}]").await;
+    let hashes = world.install("eth_newBlockFilter", "[]").await;
+    let slow = world.install("eth_newBlockFilter", "[]").await;
+    world.fill().await;
+    assert_eq!(world.heights("eth_getFilterChanges", &logs).await.len(), 10);
+    let first = world.call("eth_getFilterChanges", &hashes).await;
+    assert_eq!(first.as_array().unwrap().len(), 8);
+    world.machine.rewind(5).await.unwrap();
+    for filter in [&logs, &hashes] {
+        assert_eq!(world.call("eth_getFilterChanges", filter).await, json!([]));
+    }
+    // One is never asked until the end; the other one between.
+    let again: Vec<_> = blocks().into_iter().skip(5).collect();
+    world.block(again[0].clone()).await;
+    let told = world.call("eth_getFilterChanges", &hashes).await;
+    assert_eq!(told, json!([world.evm.head().hash.to_string()]));
+    assert_eq!(world.heights("eth_getFilterChanges", &logs).await, [6; 6]);
+    world.machine.rewind(4).await.unwrap();
+    world.machine.rewind(3).await.unwrap();
+    for transactions in blocks().into_iter().skip(3) {
+        world.block(transactions).await;
+    }
+    let told = world.call("eth_getFilterChanges", &hashes).await;
+    assert_eq!(told.as_array().unwrap().len(), 5, "blocks 4 to 8");
+    assert_eq!(world.heights("eth_getFilterChanges", &logs).await, [4, 5, 5, 6, 6, 6, 6, 6, 6, 7]);
+    let all = world.call("eth_getFilterChanges", &slow).await;
+    let (all, first) = (all.as_array().unwrap(), first.as_array().unwrap());
+    assert_eq!((all.len(), &all[..3]), (8, &first[..3]));
+    assert_eq!(all[3..], told.as_array().unwrap()[..]);
+    for filter in [&logs, &hashes, &slow] {
+        assert_eq!(world.call("eth_getFilterChanges", filter).await, json!([]));
+    }
+    // What is searched without a filter is of the chain as it is.
+    assert_eq!(world.heights("eth_getLogs", r#"[{"fromBlock":"0x0"}]"#).await.len(), 10);
 }

@@ -25,7 +25,7 @@ const BLOCK_MS: u64 = 10_000;
 pub(super) struct World {
     pub(super) evm: Arc<Evm>,
     pub(super) clock: Arc<ManualClock>,
-    machine: Arc<Machine>,
+    pub(super) machine: Arc<Machine>,
     server: Server,
 }
 

@@ -134,6 +134,11 @@ impl AnyTx {
         }
     }
 
+    /// Of these a node that does not know one can't say whether it was lost.
+    pub(super) fn is_evm(&self) -> bool {
+        matches!(self.form, Form::Evm(_))
+    }
+
     /// Whether a world takes it in.
     pub(super) fn submit(&self, world: &World) -> bool {
         match &self.form {

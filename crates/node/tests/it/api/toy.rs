@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use esker_chain::{
-    Aliases, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
-    ExecutedBlock, PoolFigures, Route,
+    AfterRewind, Aliases, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats,
+    ChainVm, ExecutedBlock, PoolFigures, Rewinding, Route,
 };
 use esker_node::api::{Container, IndexSource};
 use esker_primitives::clock::Clock;
@@ -112,6 +112,10 @@ impl ChainVm for ToyVm {
     fn on_rejected(&self, _: &Arc<ExecutedBlock>) {}
 
     fn on_verified(&self, _: &Arc<ExecutedBlock>) {}
+
+    fn prepare_rewind<'a>(&'a self, _: &mut Rewinding<'_>) -> Result<AfterRewind<'a>, ChainError> {
+        Ok(Box::new(|| ()))
+    }
 
     fn block_at(&self, _: &dyn KvRead, _: u64) -> Result<Option<Bytes>, ChainError> {
         Ok(None)

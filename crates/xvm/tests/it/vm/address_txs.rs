@@ -1,6 +1,10 @@
 //! The address-transaction index: what it lists, and how it is filled later.
 
+use std::sync::Arc;
+
+use esker_chain::{ChainMachine as _, Undo, UndoLimits};
 use esker_primitives::{AssetId, TxId};
+use esker_storage::{KvStore, MemoryStore};
 use esker_xvm::state::AddressTxsError;
 use esker_xvm::txs::{Tx, UnsignedTx};
 use esker_xvm::{IndexProgress, Xvm, XvmConfig};
@@ -161,4 +165,38 @@ async fn a_thread_fills_it_while_the_chain_goes_on() {
     ids.push(accept(&mut world, &tx).await);
     drop(maintenance);
     assert_eq!(listed(&vm, 9, native, 0, 1024), ids);
+}
+
+/// Rows that were filled in later are taken back with the blocks that they are of.
+#[tokio::test]
+async fn the_index_forgets_blocks_that_are_taken_back() {
+    let kv: Arc<dyn KvStore> = Arc::new(MemoryStore::new());
+    let off = XvmConfig { index_transactions: false, ..Setup::default().config };
+    let mut world = World::with(Setup { kv: kv.clone(), config: off });
+    let undo = Undo::Keep(UndoLimits::bundles(20));
+    world.machine.set_undo(undo).await.unwrap();
+    let ids = history(&mut world).await;
+    let bundles = world.bundles.clone();
+    let mut world = World::with(Setup { kv, ..Setup::default() });
+    world.machine.set_undo(undo).await.unwrap();
+    while world.x.maintain().unwrap() {}
+    check_history(&world.x, &ids);
+    // One more, whose rows come with its block.
+    let native = native_id(&world.x);
+    let tx = transfer(&world.x, 1, native, 50_000, 9);
+    let last = accept(&mut world, &tx).await;
+    assert_eq!(listed(&world.x, 9, native, 0, 1024), [&ids[..], &[last]].concat());
+
+    world.machine.rewind(2).await.unwrap();
+    assert_eq!(world.x.index_progress(), IndexProgress::Complete);
+    assert_eq!(listed(&world.x, 9, native, 0, 1024), ids[..2]);
+    assert_eq!(listed(&world.x, 1, native, 0, 1024), ids[..2]);
+    assert!(listed(&world.x, 8, native, 0, 1024).is_empty());
+    for bundle in &bundles[2..] {
+        world.machine.finalize(bundle, None).await.unwrap();
+    }
+    check_history(&world.x, &ids);
+    assert!(!world.x.maintain().unwrap());
+    world.machine.rewind(4).await.unwrap();
+    assert_eq!(listed(&world.x, 8, native, 0, 1024), ids[3..4]);
 }

@@ -132,7 +132,11 @@ impl World {
             store.clone(),
             clock.clone(),
             work,
-            MachineConfig { check_proposals: true, ..MachineConfig::default() },
+            MachineConfig {
+                check_proposals: true,
+                decides_alone: true,
+                ..MachineConfig::default()
+            },
         )
         .unwrap();
         Self { store, clock, machine, x, y, bundles: Vec::new() }

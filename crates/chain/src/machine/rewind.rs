@@ -1,0 +1,132 @@
+//! Taking final bundles back (docs/protocol/bundles.md, "Taking bundles back").
+
+use esker_storage::{Draft, KvRead, Scope, StorageError, WriteSet};
+
+use super::MachineEvent;
+use super::core::Core;
+use super::undo::Undo;
+use crate::tables::{POSITION, Position, UNDO};
+use crate::{BundleId, ChainError, RewindError, Rewinding};
+
+/// Bundles that were taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rewound {
+    /// Height of the bundle that was the last final one.
+    pub from: u64,
+    /// Height of the bundle that is it now.
+    pub to: u64,
+    /// The ID of that one.
+    pub bundle_id: BundleId,
+}
+
+impl Core {
+    /// Sets what is kept for the bundles that come.
+    pub(super) fn set_undo(&mut self, undo: Undo) -> Result<(), RewindError> {
+        if !self.config.decides_alone && matches!(undo, Undo::Keep(_)) {
+            return Err(RewindError::SeveralNodes);
+        }
+        Ok(self.undo.set(undo, &self.store)?)
+    }
+
+    /// Takes back the final bundles above a height.
+    pub(super) fn rewind(&mut self, to: u64) -> Result<Rewound, RewindError> {
+        let last = self.tree.last();
+        self.check_rewind(to)?;
+        if to == last.height {
+            return Ok(Rewound { from: to, to, bundle_id: last.id });
+        }
+        self.store.ensure_writable()?;
+        let store = self.store.clone();
+        let upkeep = store.upkeep();
+        let before = store.snapshot()?;
+        let mut rewinding = take_back(before.as_ref(), to, last.height)?;
+        let position = self.checked_position(&rewinding, to)?;
+        let mut after = Vec::with_capacity(self.chains.len());
+        for chain in &self.chains {
+            after.push(chain.prepare_rewind(&mut rewinding)?);
+        }
+        let writes = rewinding.after.into_writes();
+        drop(before);
+        if let Err(error) = store.writer.commit_blocking(writes)
+            && !is_done(&store, &position, &mut self.is_lost)
+        {
+            return Err(error.into());
+        }
+        self.shared.set_last(position);
+        after.into_iter().for_each(|follow| follow());
+        drop(upkeep);
+        self.undo.rewound(to);
+        let undecided = self.tree.rewind(position);
+        self.reject(&undecided);
+        let rewound = Rewound { from: last.height, to, bundle_id: position.id };
+        tracing::warn!(from = rewound.from, to, "final bundles were taken back");
+        self.shared.send(MachineEvent::Rewound(rewound));
+        self.work.notify_one();
+        Ok(rewound)
+    }
+
+    fn check_rewind(&self, height: u64) -> Result<(), RewindError> {
+        let last = self.tree.last().height;
+        if !self.config.decides_alone {
+            return Err(RewindError::SeveralNodes);
+        }
+        if height > last {
+            return Err(RewindError::Above { height, last });
+        }
+        match self.undo.lowest() {
+            _ if height == last => Ok(()),
+            None => Err(RewindError::NothingKept { last }),
+            Some(lowest) if height < lowest => Err(RewindError::NotKept { height, lowest, last }),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// The position that the rows say, if it is that of the height: they take back what the store has.
+    fn checked_position(
+        &self,
+        rewinding: &Rewinding<'_>,
+        height: u64,
+    ) -> Result<Position, ChainError> {
+        let found = POSITION.get(&rewinding.after, Scope::NODE, &())?;
+        let wanted = self.final_id_at(height)?;
+        found.filter(|at| at.height == height && Some(at.id) == wanted).ok_or_else(|| {
+            ChainError::Corrupted(format!(
+                "what takes bundles back does not lead to bundle {height}"
+            ))
+        })
+    }
+}
+
+/// The store as it was when the bundle of height `to` became final.
+fn take_back(before: &dyn KvRead, to: u64, last: u64) -> Result<Rewinding<'_>, ChainError> {
+    let mut after = Draft::new(before);
+    let mut since_ms = 0;
+    for height in (to.saturating_add(1)..=last).rev() {
+        let missing =
+            || ChainError::Corrupted(format!("what takes bundle {height} back is missing"));
+        let row = UNDO.get(before, Scope::NODE, &height)?.ok_or_else(missing)?;
+        apply(&row.old_rows, &mut after);
+        UNDO.delete(&mut after, Scope::NODE, &height);
+        since_ms = row.accepted_ms;
+    }
+    Ok(Rewinding { before, after, since_ms })
+}
+
+fn apply(old_rows: &WriteSet, after: &mut Draft<'_>) {
+    for (key, value) in old_rows.iter() {
+        match value {
+            Some(value) => after.put(key, value),
+            None => after.delete(key),
+        }
+    }
+}
+
+/// Whether a write that failed is in the store all the same. If that can't be found out, the machine is lost.
+fn is_done(store: &esker_storage::Store, position: &Position, is_lost: &mut bool) -> bool {
+    let found = store
+        .snapshot()
+        .and_then(|reader| POSITION.get(reader.as_ref(), Scope::NODE, &()))
+        .and_then(|found| found.ok_or_else(|| StorageError::Corrupted("no position".to_owned())));
+    *is_lost = found.is_err();
+    found.is_ok_and(|found| found.height == position.height && found.id == position.id)
+}

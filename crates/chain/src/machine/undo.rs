@@ -1,0 +1,196 @@
+//! What is kept to take final bundles back: one row a bundle, bounded in number and bytes.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::ControlFlow;
+
+use esker_storage::{KvRead, KvWrite, Scope, StorageResult, Store, ValueCodec as _, WriteSet};
+
+use crate::tables::{UNDO, UndoRow};
+
+/// Rows that one commit deletes at most, beside what a bundle's own commit deletes.
+const DELETE_STEP: usize = 256;
+
+/// What is kept to take final bundles back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UndoLimits {
+    /// Bundles that can be taken back at most.
+    pub bundles: u64,
+    /// Bytes of what is kept for them. A bundle that takes more by itself can't be taken back.
+    pub bytes: u64,
+}
+
+impl UndoLimits {
+    /// Bytes that are kept where nothing else is said: 256 MiB.
+    pub const BYTES: u64 = 256 << 20;
+
+    /// So many bundles, and [`Self::BYTES`].
+    #[must_use]
+    pub const fn bundles(bundles: u64) -> Self {
+        Self { bundles, bytes: Self::BYTES }
+    }
+}
+
+/// Whether bundles can be taken back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Undo {
+    /// What the store has is left as it is, and nothing is added: for work beside a node.
+    #[default]
+    AsStored,
+    /// Nothing is kept. What the store has is deleted.
+    Off,
+    /// The last bundles can be taken back.
+    Keep(UndoLimits),
+}
+
+/// The rows of the store that take the last bundles back: those of one height after another, up to the last bundle's.
+#[derive(Debug)]
+pub(super) struct UndoLog {
+    undo: Undo,
+    /// Heights and bytes, ascending.
+    rows: VecDeque<(u64, u64)>,
+    bytes: u64,
+}
+
+/// What keeping one more row changes in the log.
+#[derive(Debug)]
+pub(super) struct NewRow {
+    row: (u64, u64),
+    deleted: usize,
+}
+
+impl UndoLog {
+    /// Reads what the store has. `last` is the height of the last final bundle.
+    pub(super) fn open(reader: &dyn KvRead, last: u64) -> StorageResult<Self> {
+        let mut log = Self { undo: Undo::AsStored, rows: VecDeque::new(), bytes: 0 };
+        for (height, bytes) in stored(reader)? {
+            if log.rows.back().is_some_and(|(before, _)| before + 1 != height) {
+                log.clear();
+            }
+            log.push((height, bytes));
+        }
+        // Bundles were made final without a row since.
+        if log.rows.back().is_some_and(|(height, _)| *height != last) {
+            log.clear();
+        }
+        Ok(log)
+    }
+
+    /// Sets what is kept from now on, and deletes what is not, in commits of a bounded size.
+    pub(super) fn set(&mut self, undo: Undo, store: &Store) -> StorageResult<()> {
+        // In force even if the rest fails: it is tried again with the next call.
+        self.undo = undo;
+        match undo {
+            Undo::AsStored => return Ok(()),
+            Undo::Off => self.clear(),
+            Undo::Keep(limits) => while self.pop_beyond(&limits) {},
+        }
+        let kept: BTreeSet<u64> = self.rows.iter().map(|(height, _)| *height).collect();
+        let mut gone = stored(store.snapshot()?.as_ref())?;
+        gone.retain(|(height, _)| !kept.contains(height));
+        for step in gone.chunks(DELETE_STEP) {
+            let mut out = WriteSet::new();
+            step.iter().for_each(|(height, _)| UNDO.delete(&mut out, Scope::NODE, height));
+            store.writer.commit_blocking(out)?;
+        }
+        Ok(())
+    }
+
+    /// Whether final bundles get a row.
+    pub(super) fn is_kept(&self) -> bool {
+        matches!(self.undo, Undo::Keep(_))
+    }
+
+    /// The lowest height that can be gone back to, where the last bundle can be taken back.
+    pub(super) fn lowest(&self) -> Option<u64> {
+        self.rows.front().map(|(height, _)| height.saturating_sub(1))
+    }
+
+    /// Adds a bundle's row to its commit, and deletes those beyond the limits. [`Self::committed`] says that the commit
+    /// succeeded.
+    pub(super) fn extend_commit(
+        &self,
+        height: u64,
+        row: &UndoRow,
+        out: &mut impl KvWrite,
+    ) -> Option<NewRow> {
+        let Undo::Keep(limits) = self.undo else { return None };
+        let mut value = Vec::new();
+        row.encode_value(&mut value);
+        let bytes = value.len() as u64;
+        let (mut rows, mut total) = (self.rows.len() as u64 + 1, self.bytes.saturating_add(bytes));
+        let mut deleted = 0;
+        for (oldest, bytes) in &self.rows {
+            if rows <= limits.bundles && total <= limits.bytes {
+                break;
+            }
+            UNDO.delete(out, Scope::NODE, oldest);
+            (rows, total, deleted) = (rows - 1, total - bytes, deleted + 1);
+        }
+        if rows <= limits.bundles && total <= limits.bytes {
+            UNDO.put_bytes(out, Scope::NODE, &height, &value);
+        }
+        Some(NewRow { row: (height, bytes), deleted })
+    }
+
+    /// The commit of [`Self::extend_commit`] is in the store; without a row where that is `None`.
+    pub(super) fn committed(&mut self, new: Option<NewRow>) {
+        let (Undo::Keep(limits), Some(NewRow { row, deleted })) = (self.undo, new) else {
+            self.clear();
+            return;
+        };
+        for _ in 0..deleted {
+            self.pop();
+        }
+        self.push(row);
+        self.pop_beyond(&limits);
+    }
+
+    /// Bundles above a height were taken back.
+    pub(super) fn rewound(&mut self, to: u64) {
+        while let Some((_, bytes)) = self.rows.pop_back_if(|(height, _)| *height > to) {
+            self.bytes -= bytes;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.bytes = 0;
+    }
+
+    fn push(&mut self, row: (u64, u64)) {
+        self.bytes = self.bytes.saturating_add(row.1);
+        self.rows.push_back(row);
+    }
+
+    fn pop(&mut self) {
+        if let Some((_, bytes)) = self.rows.pop_front() {
+            self.bytes -= bytes;
+        }
+    }
+
+    /// Takes out the oldest row if there are too many; false if not.
+    fn pop_beyond(&mut self, limits: &UndoLimits) -> bool {
+        let is_beyond = self.rows.len() as u64 > limits.bundles || self.bytes > limits.bytes;
+        if is_beyond {
+            self.pop();
+        }
+        is_beyond && !self.rows.is_empty()
+    }
+}
+
+/// Heights of all rows of the store, ascending, with their bytes.
+fn stored(reader: &dyn KvRead) -> StorageResult<Vec<(u64, u64)>> {
+    let mut rows = Vec::new();
+    let mut outcome = Ok(());
+    UNDO.scan(reader, Scope::NODE, &[], None, |key, value| match UNDO.decode_key(key) {
+        Ok(height) => {
+            rows.push((height, value.len() as u64));
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            outcome = Err(error);
+            ControlFlow::Break(())
+        }
+    })?;
+    outcome.map(|()| rows)
+}

@@ -1,0 +1,431 @@
+//! Taking final bundles back: what the store holds then, what is kept, what is refused, who hears of it.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use esker_chain::{
+    Bundle, ChainError, ChainMachine, Machine, MachineConfig, MachineEvent, ProposeError,
+    RewindError, Rewound, Undo, UndoLimits, Verdict,
+};
+use esker_storage::{Entry, FailPoint, FailingStore, KvStore, MemoryStore, StorageError};
+use proptest::prelude::*;
+
+use crate::machine::{open_with, propose};
+use crate::toy::{Told, Toy, World};
+
+/// The tables that say what is kept: scope 0, tag.
+const UNDO_PREFIX: [u8; 3] = [0, 0, 0x13];
+
+fn keeping(bundles: u64) -> MachineConfig {
+    let undo = Undo::Keep(UndoLimits::bundles(bundles));
+    MachineConfig { check_proposals: true, undo, decides_alone: true, ..MachineConfig::default() }
+}
+
+/// All rows, but for what takes bundles back.
+pub(crate) fn rows(kv: &dyn KvStore) -> Vec<Entry> {
+    let mut rows = Vec::new();
+    let reader = kv.snapshot().unwrap();
+    reader
+        .scan(&[], None, &mut |key, value| {
+            if !key.starts_with(&UNDO_PREFIX) {
+                rows.push((key.to_vec(), value.to_vec()));
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    rows
+}
+
+fn undo_rows(kv: &dyn KvStore) -> Vec<u64> {
+    let mut heights = Vec::new();
+    let reader = kv.snapshot().unwrap();
+    reader
+        .scan(&UNDO_PREFIX, None, &mut |key, _| {
+            heights.push(u64::from_be_bytes(key[3..].try_into().unwrap()));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    heights
+}
+
+struct Site {
+    world: World,
+    toys: Vec<Arc<Toy>>,
+    machine: Arc<Machine>,
+}
+
+impl Site {
+    fn on(kv: Arc<dyn KvStore>, config: MachineConfig) -> Self {
+        let world = World::on(kv);
+        let toys = vec![world.toy(1), world.toy(2)];
+        let machine = open_with(&world, &toys, config);
+        Self { world, toys, machine }
+    }
+
+    fn new(config: MachineConfig) -> Self {
+        Self::on(Arc::new(MemoryStore::new()), config)
+    }
+
+    fn reopen(self, config: MachineConfig) -> Self {
+        let Self { world, toys, machine } = self;
+        drop((toys, machine));
+        Self::on(world.store.kv, config)
+    }
+
+    /// Makes a bundle final in which chains set registers.
+    async fn accept(&self, registers: &[(usize, u64)]) -> Bundle {
+        self.world.clock.advance(1_000);
+        for (chain, register) in registers {
+            self.toys[*chain].set(*register, register * 10);
+        }
+        let bundle = propose(&self.machine).await;
+        self.machine.finalize(&bundle, None).await.unwrap();
+        bundle
+    }
+
+    /// As many as asked for, with the rows after each; those of the start first.
+    async fn accept_all(&self, count: u64) -> (Vec<Bundle>, Vec<Vec<Entry>>) {
+        let (first, _) = self.machine.last_final();
+        let (mut bundles, mut all) = (Vec::new(), vec![rows(self.kv())]);
+        for number in first + 1..=first + count {
+            bundles.push(self.accept(&[(usize::from(number % 2 == 0), number)]).await);
+            all.push(rows(self.kv()));
+        }
+        (bundles, all)
+    }
+
+    fn kv(&self) -> &dyn KvStore {
+        self.world.store.kv.as_ref()
+    }
+
+    async fn refusal(&self, to: u64) -> String {
+        self.machine.rewind(to).await.unwrap_err().to_string()
+    }
+}
+
+#[tokio::test]
+async fn bundles_are_taken_back_and_made_final_again() {
+    let site = Site::new(keeping(10));
+    let (bundles, all) = site.accept_all(5).await;
+    assert_eq!(site.machine.lowest_rewind().await.unwrap(), Some(0));
+    let mut events = site.machine.subscribe();
+    let rewound = site.machine.rewind(2).await.unwrap();
+    assert_eq!(rewound, Rewound { from: 5, to: 2, bundle_id: bundles[1].id() });
+    assert_eq!(site.machine.last_final(), (2, bundles[1].id()));
+    assert_eq!(rows(site.kv()), all[2]);
+    assert_eq!(undo_rows(site.kv()), [1, 2]);
+    assert!(site.machine.bundle_at(3).unwrap().is_none());
+    assert!(matches!(events.try_recv().unwrap(), MachineEvent::Rewound(event) if event == rewound));
+    for toy in &site.toys {
+        assert_eq!(toy.told().last(), Some(&Told::Rewound(1)), "one block of each is left");
+    }
+    assert_eq!(site.machine.verify(&[], &bundles[1]).await.unwrap(), Verdict::AlreadyFinal);
+    for (bundle, expected) in bundles[2..].iter().zip(&all[3..]) {
+        // The same clock as then: a commit holds the time of acceptance.
+        assert_eq!(site.machine.verify(&[], bundle).await.unwrap(), Verdict::Valid);
+        site.machine.finalize(bundle, None).await.unwrap();
+        assert_eq!(&rows(site.kv()), expected);
+    }
+    assert_eq!(undo_rows(site.kv()), [1, 2, 3, 4, 5]);
+    site.machine.rewind(0).await.unwrap();
+    assert_eq!(rows(site.kv()), all[0]);
+    let other = site.accept(&[(0, 77)]).await;
+    assert_eq!((other.height, site.toys[0].get(77)), (1, Some(770)));
+}
+
+#[tokio::test]
+async fn undecided_bundles_are_dropped_with_their_txs_waiting_again() {
+    let site = Site::new(keeping(10));
+    site.accept_all(2).await;
+    site.toys[0].set(9, 90);
+    let undecided = propose(&site.machine).await;
+    let heartbeat = Bundle { blocks: Vec::new(), ..undecided.clone() };
+    assert_eq!(site.machine.verify(&[], &heartbeat).await.unwrap(), Verdict::Valid);
+    assert_eq!(site.machine.undecided(), 2);
+    site.toys[0].told();
+    site.machine.rewind(1).await.unwrap();
+    assert_eq!(site.machine.undecided(), 0);
+    let told = site.toys[0].told();
+    assert_eq!(told, [Told::Rewound(1), Told::Rejected(2)]);
+    // What was undecided waits again, what was final does not.
+    let next = propose(&site.machine).await;
+    assert_eq!((next.height, next.blocks.len()), (2, 1));
+    site.machine.finalize(&next, None).await.unwrap();
+    assert_eq!((site.toys[0].get(9), site.toys[1].get(2)), (Some(90), None));
+}
+
+#[tokio::test]
+async fn what_is_kept_is_bounded_in_number() {
+    let site = Site::new(keeping(3));
+    let (_, all) = site.accept_all(5).await;
+    assert_eq!(undo_rows(site.kv()), [3, 4, 5]);
+    assert_eq!(
+        site.refusal(1).await,
+        "bundle 1 can't be gone back to: bundles can be taken back down to 2, of 5"
+    );
+    assert_eq!(rows(site.kv()), all[5]);
+    site.machine.rewind(2).await.unwrap();
+    assert_eq!((rows(site.kv()), undo_rows(site.kv())), (all[2].clone(), Vec::new()));
+    assert_eq!(site.machine.lowest_rewind().await.unwrap(), None);
+    let refusal = site.refusal(1).await;
+    assert!(refusal.starts_with("bundle 2 can't be taken back: nothing was kept"), "{refusal}");
+}
+
+#[tokio::test]
+async fn what_is_kept_is_bounded_in_bytes() {
+    let one = {
+        let site = Site::new(keeping(10));
+        site.accept(&[(0, 1)]).await;
+        let reader = site.kv().snapshot().unwrap();
+        let key = [&UNDO_PREFIX[..], &1u64.to_be_bytes()].concat();
+        reader.get(&key).unwrap().unwrap().len() as u64
+    };
+    let limits = UndoLimits { bundles: 100, bytes: 3 * one };
+    let config = MachineConfig { undo: Undo::Keep(limits), ..keeping(1) };
+    let site = Site::new(config);
+    // Of one size: each sets one register of the first chain. The first one has no old total.
+    for register in 1..=8 {
+        site.accept(&[(0, register)]).await;
+    }
+    let kept = undo_rows(site.kv());
+    assert!(kept == [7, 8] || kept == [6, 7, 8], "{kept:?}");
+    // One that is too long by itself leaves nothing.
+    let many: Vec<_> = (100..200).map(|register| (0, register)).collect();
+    site.accept(&many).await;
+    assert_eq!(undo_rows(site.kv()), Vec::<u64>::new());
+    assert!(matches!(site.machine.rewind(8).await, Err(RewindError::NothingKept { last: 9 })));
+    site.accept(&[(0, 9)]).await;
+    assert_eq!(undo_rows(site.kv()), [10]);
+    let site = site.reopen(config);
+    assert_eq!(site.machine.lowest_rewind().await.unwrap(), Some(9));
+    site.machine.rewind(9).await.unwrap();
+    assert_eq!(site.toys[0].get(9), None);
+}
+
+#[tokio::test]
+async fn rows_stay_across_restarts_and_a_gap_ends_them() {
+    let site = Site::new(keeping(10));
+    let (_, all) = site.accept_all(3).await;
+    let beside = MachineConfig { undo: Undo::AsStored, ..keeping(1) };
+    let site = site.reopen(beside);
+    assert_eq!(site.machine.lowest_rewind().await.unwrap(), Some(0));
+    site.machine.rewind(2).await.unwrap();
+    assert_eq!(rows(site.kv()), all[2]);
+    // A bundle without a row: what is below it can't be taken back any more.
+    site.accept(&[(0, 50)]).await;
+    assert_eq!(undo_rows(site.kv()), [1, 2]);
+    assert!(matches!(site.machine.rewind(2).await, Err(RewindError::NothingKept { last: 3 })));
+    let site = site.reopen(keeping(10));
+    assert_eq!(undo_rows(site.kv()), Vec::<u64>::new(), "they would be of use to nobody");
+    let (_, all) = site.accept_all(2).await;
+    let site = site.reopen(keeping(10));
+    assert_eq!(undo_rows(site.kv()), [4, 5]);
+    site.machine.rewind(3).await.unwrap();
+    assert_eq!(rows(site.kv()), all[0]);
+}
+
+#[tokio::test]
+async fn it_is_switched_on_and_off_while_the_machine_runs() {
+    let off = MachineConfig { undo: Undo::Off, ..keeping(1) };
+    let site = Site::new(off);
+    site.accept_all(2).await;
+    assert_eq!(undo_rows(site.kv()), Vec::<u64>::new());
+    site.machine.set_undo(Undo::Keep(UndoLimits::bundles(400))).await.unwrap();
+    let (_, all) = site.accept_all(300).await;
+    assert_eq!(undo_rows(site.kv()).len(), 300);
+    site.machine.set_undo(Undo::Keep(UndoLimits::bundles(280))).await.unwrap();
+    assert_eq!(undo_rows(site.kv()), (23..=302).collect::<Vec<_>>());
+    site.machine.rewind(100).await.unwrap();
+    assert_eq!(rows(site.kv()), all[98]);
+    site.machine.set_undo(Undo::Off).await.unwrap();
+    assert_eq!(undo_rows(site.kv()), Vec::<u64>::new());
+    assert!(matches!(site.machine.rewind(99).await, Err(RewindError::NothingKept { .. })));
+    let site = site.reopen(keeping(5));
+    site.accept_all(1).await;
+    let site = site.reopen(off);
+    assert_eq!(undo_rows(site.kv()), Vec::<u64>::new());
+}
+
+#[tokio::test]
+async fn it_is_refused_where_others_decide_too() {
+    let config = MachineConfig { decides_alone: false, undo: Undo::Off, ..keeping(1) };
+    let site = Site::new(config);
+    site.accept_all(1).await;
+    let text = "final bundles can be taken back only by a node that decides alone";
+    assert_eq!(site.refusal(0).await, text);
+    let kept = Undo::Keep(UndoLimits::bundles(1));
+    assert_eq!(site.machine.set_undo(kept).await.unwrap_err().to_string(), text);
+    let world = World::on(Arc::new(MemoryStore::new()));
+    let config = MachineConfig { undo: kept, ..config };
+    let opened =
+        Machine::open(Vec::new(), world.store.clone(), world.clock.clone(), world.work, config);
+    assert!(matches!(opened, Err(ChainError::Mismatch(reason)) if reason == text));
+}
+
+#[tokio::test]
+async fn a_height_that_is_not_reached_is_refused_and_the_last_one_changes_nothing() {
+    let site = Site::new(keeping(10));
+    let (_, all) = site.accept_all(2).await;
+    assert_eq!(site.refusal(3).await, "there is no bundle 3: the last one is 2");
+    let rewound = site.machine.rewind(2).await.unwrap();
+    assert_eq!((rewound.from, rewound.to, rows(site.kv())), (2, 2, all[2].clone()));
+}
+
+#[tokio::test]
+async fn several_final_bundles_have_a_row_each() {
+    let site = Site::new(keeping(10));
+    let (bundles, all) = site.accept_all(4).await;
+    let rest = bundles[1..].iter().map(|bundle| (bundle.clone(), None)).collect();
+    site.machine.rewind(1).await.unwrap();
+    site.machine.finalize_all(rest).await.unwrap();
+    assert_eq!((undo_rows(site.kv()), rows(site.kv())), (vec![1, 2, 3, 4], all[4].clone()));
+    site.machine.rewind(3).await.unwrap();
+    assert_eq!(rows(site.kv()), all[3]);
+}
+
+#[tokio::test]
+async fn a_proposal_that_waits_hears_of_it() {
+    let site = Site::new(keeping(10));
+    site.accept_all(2).await;
+    let machine = Arc::clone(&site.machine);
+    let waiting = tokio::spawn(async move {
+        let (height, parent) = machine.last_final();
+        let wait_until_ms = u64::MAX;
+        let at =
+            esker_chain::ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms };
+        machine.propose(at).await
+    });
+    let looks = || site.toys[0].looks.load(std::sync::atomic::Ordering::SeqCst);
+    let before = looks();
+    let patience = std::time::Instant::now();
+    while looks() == before {
+        assert!(patience.elapsed().as_secs() < 60);
+        tokio::task::yield_now().await;
+    }
+    site.machine.rewind(1).await.unwrap();
+    let patience = std::time::Duration::from_secs(60);
+    let ended = tokio::time::timeout(patience, waiting).await.unwrap().unwrap();
+    assert!(matches!(ended, Err(ProposeError::Parent { .. })), "{ended:?}");
+}
+
+#[tokio::test]
+async fn a_damaged_row_takes_nothing_back() {
+    let site = Site::new(keeping(10));
+    let (_, all) = site.accept_all(3).await;
+    let key = [&UNDO_PREFIX[..], &2u64.to_be_bytes()].concat();
+    let mut value = site.kv().snapshot().unwrap().get(&key).unwrap().unwrap();
+    let last = value.len() - 1;
+    value[last] ^= 1;
+    let mut damage = esker_storage::WriteSet::new();
+    damage.put(&key, &value);
+    site.kv().write(&damage).unwrap();
+    assert!(site.machine.rewind(0).await.is_err());
+    assert_eq!((rows(site.kv()), site.machine.last_final().0), (all[3].clone(), 3));
+    site.machine.rewind(2).await.unwrap();
+    assert_eq!(rows(site.kv()), all[2]);
+}
+
+/// Each read and the write of a rewind fail in turn: before, everything is as it was; after, the rewind is done.
+#[tokio::test]
+async fn a_store_that_fails_leaves_everything_as_it_was() {
+    let disk = Arc::new(MemoryStore::new());
+    let failing = Arc::new(FailingStore::new(disk));
+    let site = Site::on(failing.clone(), keeping(10));
+    let (_, all) = site.accept_all(4).await;
+    site.toys[0].set(9, 90);
+    let undecided = propose(&site.machine).await;
+    let reads = failing.reads();
+    failing.fail_nth_write(1, FailPoint::Before);
+    site.machine.rewind(1).await.unwrap_err();
+    let reads_of_one = failing.reads() - reads;
+    assert_eq!(rows(site.kv()), all[4]);
+    assert!(reads_of_one > 3, "{reads_of_one}");
+    for nth in 1..=reads_of_one {
+        site.toys[0].told();
+        failing.fail_nth_read(nth);
+        let outcome = site.machine.rewind(1).await;
+        failing.clear_failures();
+        if outcome.is_ok() {
+            // The last two looked whether the write that failed was done.
+            assert!(nth + 2 > reads_of_one, "{nth} of {reads_of_one}");
+            break;
+        }
+        assert_eq!((site.machine.last_final().0, site.machine.undecided()), (4, 1), "{nth}");
+        assert_eq!((rows(site.kv()), site.toys[0].told()), (all[4].clone(), vec![]), "{nth}");
+    }
+    if site.machine.last_final().0 == 4 {
+        site.machine.finalize(&undecided, None).await.unwrap();
+        site.machine.rewind(1).await.unwrap();
+    }
+    assert_eq!(rows(site.kv()), all[1]);
+}
+
+#[tokio::test]
+async fn a_write_that_fails_after_it_is_done_is_done() {
+    let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
+    let site = Site::on(failing.clone(), keeping(10));
+    let (_, all) = site.accept_all(3).await;
+    failing.fail_nth_write(1, FailPoint::After);
+    site.machine.rewind(1).await.unwrap();
+    assert_eq!((site.machine.last_final().0, rows(site.kv())), (1, all[1].clone()));
+    site.accept(&[(0, 40)]).await;
+    // And where nobody can know, nothing more is done.
+    failing.crash_at_nth_write(1, FailPoint::After);
+    site.machine.rewind(1).await.unwrap_err();
+    failing.clear_failures();
+    assert!(matches!(site.machine.rewind(1).await, Err(RewindError::Chain(ChainError::Stopped))));
+    let site = site.reopen(keeping(10));
+    assert_eq!((site.machine.last_final().0, rows(site.kv())), (1, all[1].clone()));
+}
+
+#[tokio::test]
+async fn a_store_that_takes_no_writes_refuses_at_once() {
+    let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
+    let world = World::with(
+        esker_storage::Store::retrying(failing.clone(), esker_storage::RetryPolicy::NODE).unwrap(),
+    );
+    let toys = vec![world.toy(1), world.toy(2)];
+    let machine = open_with(&world, &toys, keeping(10));
+    let site = Site { world, toys, machine };
+    let (_, all) = site.accept_all(2).await;
+    failing.refuse_writes(StorageError::Full { size: 7 });
+    for _ in 0..2 {
+        assert!(site.machine.rewind(0).await.is_err());
+        assert_eq!((site.machine.last_final().0, rows(site.kv())), (2, all[2].clone()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Bundles are accepted and taken back in any order: at each height the rows are those that a machine has which
+    /// never took one back.
+    #[test]
+    fn any_walk_ends_with_the_rows_of_its_path(
+        walk in prop::collection::vec((1..4u64, 0..6u64), 1..12),
+        limit in 1..8u64,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let site = Site::new(keeping(limit));
+            let mut path = vec![rows(site.kv())];
+            let mut register = 0;
+            for (forth, back) in walk {
+                for _ in 0..forth {
+                    register += 1;
+                    site.accept(&[(usize::from(register % 3 == 0), register)]).await;
+                    path.push(rows(site.kv()));
+                }
+                let last = path.len() as u64 - 1;
+                let to = last.saturating_sub(back);
+                let lowest = site.machine.lowest_rewind().await.unwrap().unwrap_or(last);
+                assert_eq!(site.machine.rewind(to).await.is_ok(), to >= lowest, "{to} {lowest}");
+                if to >= lowest {
+                    path.truncate(usize::try_from(to).unwrap() + 1);
+                }
+                assert_eq!(&rows(site.kv()), path.last().unwrap());
+                assert!(undo_rows(site.kv()).len() as u64 <= limit);
+            }
+        });
+    }
+}

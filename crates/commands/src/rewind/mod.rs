@@ -1,0 +1,151 @@
+//! `esker db rewind`: takes the last bundles of a data folder that no node has open back
+//! (docs/protocol/bundles.md, "Taking bundles back").
+
+mod cli;
+mod plan;
+
+use std::io::{self, BufRead, IsTerminal as _, Write};
+
+use esker_chain::{ChainError, ChainMachine as _, RewindError};
+use esker_node::config::Config;
+use esker_node::wiring::{StartError, exit_code};
+use thiserror::Error;
+use tokio::runtime::Runtime;
+
+pub(crate) use cli::{command, parse};
+
+use self::plan::Plan;
+use crate::offline::{Offline, OfflineError};
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RewindCommand {
+    /// The bundle that is to be the last one. Without it those that can be are listed.
+    pub to: Option<u64>,
+    /// Nobody is asked.
+    pub yes: bool,
+}
+
+/// Why nothing was taken back.
+#[derive(Debug, Error)]
+pub enum RewindCommandError {
+    /// The data can't be opened.
+    #[error(transparent)]
+    Offline(#[from] OfflineError),
+    /// The machine refuses, or the store fails.
+    #[error(transparent)]
+    Rewind(#[from] RewindError),
+    /// Nobody can be asked.
+    #[error(
+        "nothing was changed: there is no terminal to ask on. Add --yes to take them back without a question"
+    )]
+    NoTerminal,
+    /// The answer was no.
+    #[error("nothing was changed")]
+    Declined,
+    /// The terminal, or the output, fails.
+    #[error("nothing was changed: {0}")]
+    Terminal(io::Error),
+    /// The system gives no runtime.
+    #[error("can't start: {0}")]
+    Runtime(io::Error),
+}
+
+impl RewindCommandError {
+    /// The exit code of the process.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Offline(error) => error.exit_code(),
+            Self::Rewind(RewindError::Chain(ChainError::Corrupted(_))) => exit_code::DAMAGED,
+            Self::Rewind(RewindError::Chain(_))
+            | Self::Declined
+            | Self::Terminal(_)
+            | Self::Runtime(_) => exit_code::FAILURE,
+            Self::Rewind(
+                RewindError::SeveralNodes
+                | RewindError::Above { .. }
+                | RewindError::NothingKept { .. }
+                | RewindError::NotKept { .. },
+            )
+            | Self::NoTerminal => exit_code::CONFIG,
+        }
+    }
+}
+
+impl From<StartError> for RewindCommandError {
+    fn from(error: StartError) -> Self {
+        OfflineError::from(error).into()
+    }
+}
+
+impl From<ChainError> for RewindCommandError {
+    fn from(error: ChainError) -> Self {
+        RewindError::from(error).into()
+    }
+}
+
+/// Does it, and gives what is to be printed. A question goes to standard error.
+///
+/// # Errors
+/// Nothing has changed.
+pub fn run(command: &RewindCommand, config: &Config) -> Result<String, RewindCommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .map_err(RewindCommandError::Runtime)?;
+    let node = Offline::open_existing(config)?;
+    let done = match command.to {
+        None => list(&node, &runtime),
+        Some(to) => rewind(&node, &runtime, to, command.yes),
+    };
+    node.close()?;
+    done
+}
+
+fn list(node: &Offline, runtime: &Runtime) -> Result<String, RewindCommandError> {
+    let lowest = runtime.block_on(node.machine().lowest_rewind())?;
+    Ok(Plan::read(node, lowest)?.list())
+}
+
+fn rewind(
+    node: &Offline,
+    runtime: &Runtime,
+    to: u64,
+    yes: bool,
+) -> Result<String, RewindCommandError> {
+    let (last, _) = node.machine().last_final();
+    let lowest = runtime.block_on(node.machine().lowest_rewind())?;
+    match lowest {
+        _ if to >= last => {}
+        None => return Err(RewindError::NothingKept { last }.into()),
+        Some(lowest) if to < lowest => {
+            return Err(RewindError::NotKept { height: to, lowest, last }.into());
+        }
+        Some(_) => {
+            let plan = Plan::read(node, Some(to))?.summary();
+            if !yes {
+                ask(&plan)?;
+            }
+            runtime.block_on(node.machine().rewind(to))?;
+            return Ok(format!("{plan}bundle {to} is the last one now\n"));
+        }
+    }
+    runtime.block_on(node.machine().rewind(to))?;
+    Ok(format!("bundle {to} is the last one already\n"))
+}
+
+/// Shows what is taken back and asks on the terminal.
+fn ask(plan: &str) -> Result<(), RewindCommandError> {
+    let mut screen = io::stderr();
+    let shown = write!(screen, "{plan}").and_then(|()| screen.flush());
+    shown.map_err(RewindCommandError::Terminal)?;
+    if !io::stdin().is_terminal() {
+        return Err(RewindCommandError::NoTerminal);
+    }
+    let mut answer = String::new();
+    write!(screen, "Take them back? [y/N] ")
+        .and_then(|()| screen.flush())
+        .and_then(|()| io::stdin().lock().read_line(&mut answer))
+        .map_err(RewindCommandError::Terminal)?;
+    let is_yes = ["y", "yes"].contains(&answer.trim().to_lowercase().as_str());
+    if is_yes { Ok(()) } else { Err(RewindCommandError::Declined) }
+}

@@ -1,0 +1,144 @@
+//! The bundles that can be taken back, as the user sees them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use esker_chain::{Bundle, ChainError, ChainMachine as _};
+use esker_node::chains::Chain;
+use esker_node::clock::rfc3339;
+use esker_primitives::ChainId;
+
+use crate::offline::Offline;
+
+/// The last bundles, the newest first, down to one that can be the last one.
+pub(super) struct Plan {
+    /// Names and IDs of the chains.
+    chains: Vec<(String, ChainId)>,
+    bundles: Vec<Line>,
+    /// Of the chains, what all bundles but the lowest hold.
+    taken: BTreeMap<ChainId, Taken>,
+}
+
+/// A bundle, and where the chains are with it.
+struct Line {
+    height: u64,
+    timestamp_ms: u64,
+    heights: BTreeMap<ChainId, u64>,
+}
+
+/// Blocks of a chain.
+#[derive(Default)]
+struct Taken {
+    /// The lowest and the highest.
+    blocks: Option<(u64, u64)>,
+    txs: usize,
+    carried: usize,
+}
+
+impl Plan {
+    /// Reads the bundles down to `lowest`; the last one alone if that is `None`.
+    pub(super) fn read(node: &Offline, lowest: Option<u64>) -> Result<Self, ChainError> {
+        let machine = node.machine();
+        let (last, _) = machine.last_final();
+        let chains: Vec<&Chain> = node.chains().collect();
+        let ids = chains.iter().map(|chain| (chain.vm().name(), chain.vm().context().chain_id));
+        let mut plan = Self { chains: ids.collect(), bundles: Vec::new(), taken: BTreeMap::new() };
+        let heights = chains.iter().map(|chain| chain.vm());
+        let mut heights: BTreeMap<ChainId, u64> =
+            heights.map(|vm| (vm.context().chain_id, vm.stats().height)).collect();
+        let lowest = lowest.unwrap_or(last);
+        for height in (lowest..=last).rev() {
+            let missing = || ChainError::Corrupted(format!("bundle {height} is missing"));
+            let (bundle, _) = machine.bundle_at(height)?.ok_or_else(missing)?;
+            let Bundle { timestamp_ms, .. } = bundle;
+            plan.bundles.push(Line { height, timestamp_ms, heights: heights.clone() });
+            if height == lowest {
+                break;
+            }
+            for (id, block) in &bundle.blocks {
+                let Some(at) = heights.get_mut(id) else { continue };
+                let taken = plan.taken.entry(*id).or_default();
+                let highest = taken.blocks.map_or(*at, |(_, highest)| highest);
+                taken.blocks = Some((*at, highest));
+                let chain = chains.iter().find(|chain| chain.vm().context().chain_id == *id);
+                let counted = chain.and_then(|chain| chain.count_txs(block)).unwrap_or_default();
+                taken.txs += counted.0;
+                taken.carried += counted.1;
+                *at = at.saturating_sub(1);
+            }
+        }
+        Ok(plan)
+    }
+
+    /// All of them, a line each.
+    pub(super) fn list(&self) -> String {
+        let mut out = match &self.bundles[..] {
+            [.., lowest] if self.bundles.len() > 1 => {
+                format!("--to-height takes a bundle from {} on:\n", lowest.height)
+            }
+            _ => "no bundle can be taken back: nothing was kept that would do it (rewind-depth)\n"
+                .to_owned(),
+        };
+        let _written = write!(out, "{:>10}  {:<24}", "bundle", "time");
+        for (name, _) in &self.chains {
+            let _written = write!(out, "  {:>10}", format!("{name} block"));
+        }
+        out.push('\n');
+        for line in &self.bundles {
+            let time = time(line.timestamp_ms);
+            let _written = write!(out, "{:>10}  {time:<24}", line.height);
+            for (_, id) in &self.chains {
+                let height = line.heights.get(id).copied().unwrap_or_default();
+                let _written = write!(out, "  {height:>10}");
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    /// What is taken back.
+    pub(super) fn summary(&self) -> String {
+        let [newest, .., first, to] = &self.bundles[..] else {
+            let (Some(newest), Some(to)) = (self.bundles.first(), self.bundles.last()) else {
+                return String::new();
+            };
+            return self.summary_of(newest, newest, to);
+        };
+        self.summary_of(newest, first, to)
+    }
+
+    fn summary_of(&self, newest: &Line, first: &Line, to: &Line) -> String {
+        let range = match newest.height == first.height {
+            true => format!("bundle {}", newest.height),
+            false => format!("bundles {} to {}", first.height, newest.height),
+        };
+        let mut out = format!(
+            "taken back: {range}, made since {}; bundle {} is the last one then\n",
+            time(first.timestamp_ms),
+            to.height
+        );
+        for (name, id) in &self.chains {
+            let _written = match self.taken.get(id) {
+                Some(Taken { blocks: Some((lowest, highest)), txs, carried }) => {
+                    let blocks = match lowest == highest {
+                        true => format!("block {lowest}"),
+                        false => format!("blocks {lowest} to {highest}"),
+                    };
+                    let carried = match carried {
+                        0 => String::new(),
+                        carried => format!(" and {carried} atomic"),
+                    };
+                    writeln!(out, "  {name}: {blocks}, transactions: {txs}{carried}")
+                }
+                Some(_) | None => writeln!(out, "  {name}: no block"),
+            };
+        }
+        out
+    }
+}
+
+/// Of a Unix time in ms.
+fn time(unix_ms: u64) -> String {
+    rfc3339(Duration::from_millis(unix_ms))
+}

@@ -1,0 +1,81 @@
+//! Following bundles that are taken back (docs/protocol/bundles.md, "Taking bundles back").
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alloy_primitives::Address;
+use esker_chain::{AfterRewind, ChainError, ChainVm as _, Rewinding};
+use esker_evm_state::state::StateError;
+use esker_evm_state::types::SealedHeader;
+
+use super::ChainReadError;
+use super::error::state_failed;
+use super::submit::newest;
+use super::vm::Evm;
+use crate::pool::{AccountState, NewHead};
+
+impl Evm {
+    /// Amends the rows that no bundle wrote, and says what memory does once the rest is in the store.
+    pub(super) fn prepare<'a>(
+        &'a self,
+        rewind: &mut Rewinding<'_>,
+    ) -> Result<AfterRewind<'a>, ChainError> {
+        let tip = self.view(&rewind.after).tip()?;
+        let header = self.view(&rewind.after).header(tip.height)?.ok_or(ChainReadError::NoTip)?;
+        let logs = self.logs.take_back(tip.height, &mut rewind.after, |reader, height| {
+            let header = self.view(reader).header(height)?.ok_or(ChainReadError::NoTip)?;
+            Ok::<_, ChainError>(header.bloom)
+        })?;
+        let scope = self.context().scope;
+        for log in self.drop_logs() {
+            log.prepare_rewind(scope, rewind)?;
+        }
+        let view = self.view(&rewind.after);
+        let known = self.pool().known_accounts().into_iter();
+        let states = known.map(|address| Ok((address, newest(&view, &address)?)));
+        let states =
+            states.collect::<Result<BTreeMap<_, _>, StateError>>().map_err(state_failed)?;
+        let since_ms = rewind.since_ms;
+        let under_way = self.rewinds.begin();
+        Ok(Box::new(move || {
+            self.logs.follow(logs);
+            self.go_back(SealedHeader { header, hash: tip.hash });
+            drop(under_way);
+            self.extension().rewound(tip.height);
+            self.drop_logs().for_each(|log| log.rewound(since_ms));
+            self.rewind_pool(tip.height, states);
+        }))
+    }
+
+    /// Checks what waits against the older state.
+    fn rewind_pool(&self, height: u64, mut states: BTreeMap<Address, AccountState>) {
+        for address in self.pool().begin_rewind() {
+            if states.contains_key(&address) {
+                continue;
+            }
+            // It came after the others were read.
+            match self.read_account(&address) {
+                Ok(read) => drop(states.insert(address, read.state)),
+                // The pool reads it again with one of the next blocks.
+                Err(error) => {
+                    tracing::error!(%address, %error, "an account of the pool was not read");
+                }
+            }
+        }
+        let accounts: Vec<_> = states.into_iter().collect();
+        self.pool().settle(&NewHead {
+            height,
+            accounts: &accounts,
+            is_mined: &|_| false,
+            gas_limit: self.next_block().map_or(u64::MAX, |next| next.gas_limit),
+            now_ms: self.context().clock.now_ms(),
+        });
+    }
+
+    /// The head is an older block.
+    fn go_back(&self, header: SealedHeader) {
+        let rewinds = self.rewinds.add(header.header.number);
+        self.set_head(Arc::new(header), Some(rewinds));
+        self.blocks.clear();
+    }
+}

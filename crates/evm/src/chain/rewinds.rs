@@ -1,0 +1,98 @@
+//! How often, and to which heights, blocks were taken back since the process started.
+
+use std::collections::VecDeque;
+
+use esker_primitives::sync::{Mutex, RwLock, RwLockWriteGuard};
+
+/// Heights that are remembered. Of older ones the lowest is, for all together: who asks for those goes back too far.
+const MAX_HEIGHTS: usize = 1024;
+
+/// The heights that the chain went back to.
+#[derive(Debug)]
+pub(super) struct Rewinds {
+    history: Mutex<History>,
+    /// Held while the store goes back and memory follows.
+    under_way: RwLock<()>,
+}
+
+#[derive(Debug, Default)]
+struct History {
+    count: u64,
+    /// Numbers and heights of the rewinds to which no later one went further back: both ascend.
+    heights: VecDeque<(u64, u64)>,
+}
+
+impl Rewinds {
+    pub(super) fn new() -> Self {
+        Self {
+            history: Mutex::new_named("evm.rewinds", History::default()),
+            under_way: RwLock::new_named("evm.rewind", ()),
+        }
+    }
+
+    /// The store goes back, and memory follows, until this is dropped.
+    pub(super) fn begin(&self) -> RwLockWriteGuard<'_, ()> {
+        self.under_way.write()
+    }
+
+    /// Waits while the store goes back: for a reader that has met what can't be otherwise, such as no block below the
+    /// head. Nobody else waits.
+    pub(super) fn wait(&self) {
+        drop(self.under_way.read());
+    }
+
+    /// Blocks above a height were taken back. Gives how often that happened so far.
+    pub(super) fn add(&self, height: u64) -> u64 {
+        let mut history = self.history.lock();
+        history.count = history.count.saturating_add(1);
+        let count = history.count;
+        while history.heights.pop_back_if(|(_, higher)| *higher >= height).is_some() {}
+        history.heights.push_back((count, height));
+        if history.heights.len() > MAX_HEIGHTS
+            && let Some((_, lowest)) = history.heights.pop_front()
+            && let Some((_, height)) = history.heights.front_mut()
+        {
+            *height = lowest;
+        }
+        count
+    }
+
+    /// The lowest height that the chain went back to after the first `count` times, up to the first `until` times.
+    pub(super) fn lowest(&self, count: u64, until: u64) -> Option<u64> {
+        let history = self.history.lock();
+        let later = history.heights.partition_point(|(number, _)| *number <= count);
+        // A later rewind that went further back has taken the place of those before it: to go back too far is no fault.
+        (count < until).then(|| history.heights.get(later).map(|(_, height)| *height)).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_height_since_a_rewind_is_known() {
+        let rewinds = Rewinds::new();
+        assert_eq!(rewinds.lowest(0, 0), None);
+        assert_eq!(rewinds.add(5), 1);
+        assert_eq!(rewinds.add(9), 2);
+        assert_eq!(rewinds.add(7), 3);
+        let lowest: Vec<_> = (0..=3).map(|count| rewinds.lowest(count, 3)).collect();
+        assert_eq!(lowest, [Some(5), Some(7), Some(7), None]);
+        rewinds.add(2);
+        let lowest: Vec<_> = (0..=4).map(|count| rewinds.lowest(count, 4)).collect();
+        assert_eq!(lowest, [Some(2), Some(2), Some(2), Some(2), None]);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let rewinds = Rewinds::new();
+        for height in 1..=5_000 {
+            rewinds.add(height);
+        }
+        assert_eq!(rewinds.history.lock().heights.len(), MAX_HEIGHTS);
+        assert_eq!(rewinds.lowest(0, 5_000), Some(1), "of those that are forgotten the lowest");
+        assert_eq!(rewinds.lowest(4_998, 5_000), Some(4_999));
+        assert_eq!(rewinds.lowest(5_000, 5_000), None);
+    }
+}
