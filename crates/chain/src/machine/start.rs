@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_primitives::clock::Clock;
-use esker_storage::{Scope, Store, WriteSet};
+use esker_storage::{KvRead, Scope, Store, WriteSet};
 use tokio::sync::Notify;
 
 use super::core::Core;
@@ -33,8 +33,9 @@ impl Machine {
         work: Arc<Notify>,
         config: MachineConfig,
     ) -> Result<Arc<Self>, ChainError> {
-        write_missing_genesis(&chains, &store)?;
-        check(&chains, &store)?;
+        let new = check_known(&chains, &store)?;
+        write_genesis(&new, &store)?;
+        check(&new, store.snapshot()?.as_ref())?;
         backfill(&chains, clock.as_ref())?;
         let position = POSITION.get(store.snapshot()?.as_ref(), Scope::NODE, &())?;
         let last = match position {
@@ -77,25 +78,43 @@ impl Machine {
     }
 }
 
-/// One commit for all chains that are new to the store.
-fn write_missing_genesis(chains: &[Arc<dyn ChainVm>], store: &Store) -> Result<(), ChainError> {
+/// Checks the chains that the store holds, in one snapshot. Gives those that it does not hold. Nothing is written before
+/// all are in order.
+fn check_known(
+    chains: &[Arc<dyn ChainVm>],
+    store: &Store,
+) -> Result<Vec<Arc<dyn ChainVm>>, ChainError> {
     let reader = store.snapshot()?;
-    let mut out = WriteSet::default();
+    let first_bundle = BUNDLES.get(reader.as_ref(), Scope::NODE, &0)?;
+    let (mut known, mut new) = (Vec::new(), Vec::new());
     for chain in chains {
         let id = chain.context().chain_id;
-        if CHAINS.get(reader.as_ref(), Scope::NODE, id.as_bytes())?.is_none() {
-            chain.genesis(&mut out)?;
-            CHAINS.put(&mut out, Scope::NODE, id.as_bytes(), &());
+        if CHAINS.contains(reader.as_ref(), Scope::NODE, id.as_bytes())? {
+            known.push(Arc::clone(chain));
+            continue;
         }
+        // Its blocks are there: another genesis must not be written over them.
+        if first_bundle.iter().flat_map(|bundle| &bundle.blocks).any(|(begun, _)| *begun == id) {
+            return Err(ChainError::Corrupted(format!("the entry of chain {id} is missing")));
+        }
+        new.push(Arc::clone(chain));
     }
-    drop(reader);
-    if out.is_empty() { Ok(()) } else { Ok(store.writer.commit_blocking(out)?) }
+    check(&known, reader.as_ref())?;
+    Ok(new)
 }
 
-/// Checks all chains in one snapshot. Nothing is written before all of them are in order.
-fn check(chains: &[Arc<dyn ChainVm>], store: &Store) -> Result<(), ChainError> {
-    let reader = store.snapshot()?;
-    chains.iter().try_for_each(|chain| chain.check(reader.as_ref()))
+fn check(chains: &[Arc<dyn ChainVm>], reader: &dyn KvRead) -> Result<(), ChainError> {
+    chains.iter().try_for_each(|chain| chain.check(reader))
+}
+
+/// One commit for all chains that are new to the store.
+fn write_genesis(chains: &[Arc<dyn ChainVm>], store: &Store) -> Result<(), ChainError> {
+    let mut out = WriteSet::default();
+    for chain in chains {
+        chain.genesis(&mut out)?;
+        CHAINS.put(&mut out, Scope::NODE, chain.context().chain_id.as_bytes(), &());
+    }
+    if out.is_empty() { Ok(()) } else { Ok(store.writer.commit_blocking(out)?) }
 }
 
 /// Fills what is missing in the chains' indexes, step by step. No snapshot is open between two steps, so that the store

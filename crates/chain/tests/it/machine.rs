@@ -1,15 +1,17 @@
 //! Proposing, verifying and finalizing, with siblings, overlays and waiting.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use esker_chain::tables::CHAINS;
 use esker_chain::{
     Bundle, ChainMachine, ChainVm, FinalizeError, MAX_BUNDLE_AHEAD_MS, MAX_BUNDLE_TIME_MS, Machine,
     MachineConfig, ProposeCtx, Verdict,
 };
 use esker_primitives::{ChainId, Id};
-use esker_storage::MemoryStore;
+use esker_storage::{MemoryStore, Scope, WriteSet};
 
-use crate::toy::{Op, Told, Toy, World, block_bytes};
+use crate::toy::{Op, TIP, Told, Toy, World, block_bytes};
 
 pub(crate) fn open(world: &World, toys: &[Arc<Toy>]) -> Arc<Machine> {
     open_with(world, toys, MachineConfig { check_proposals: true, ..MachineConfig::default() })
@@ -282,4 +284,46 @@ async fn events_come_after_the_commit() {
     let event = event.accepted().unwrap();
     assert_eq!((event.height, event.bundle_id), (1, bundle.id()));
     assert_eq!(event.blocks[0].0, toys[0].id());
+}
+
+/// A start that is refused leaves the store as it was, with a chain that is new to it, too.
+#[tokio::test]
+async fn a_refused_start_writes_nothing() {
+    let (world, toys, machine) = world(2);
+    drop(machine);
+    let dump = || {
+        let mut rows = Vec::new();
+        let mut visit = |key: &[u8], value: &[u8]| {
+            rows.push((key.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        };
+        world.store.snapshot().unwrap().scan(&[], None, &mut visit).unwrap();
+        rows
+    };
+    let change = async |change: &dyn Fn(&mut WriteSet)| {
+        let mut out = WriteSet::new();
+        change(&mut out);
+        world.store.commit(out).await.unwrap();
+    };
+    let refused = |toys: &[Arc<Toy>]| {
+        let chains = toys.iter().map(|toy| Arc::clone(toy) as Arc<dyn ChainVm>).collect();
+        let (store, clock) = (world.store.clone(), world.clock.clone());
+        let config = MachineConfig::default();
+        Machine::open(chains, store, clock, world.work.clone(), config).unwrap_err().to_string()
+    };
+    let with_new = [&toys[..], &[world.toy(3)]].concat();
+    let id = toys[0].context().chain_id;
+
+    // A chain that has blocks is not begun again.
+    change(&|out| CHAINS.delete(out, Scope::NODE, id.as_bytes())).await;
+    let before = dump();
+    assert!(refused(&with_new).contains(&format!("the entry of chain {id} is missing")));
+    assert_eq!(dump(), before);
+
+    // One that is damaged keeps another one from beginning.
+    change(&|out| CHAINS.put(out, Scope::NODE, id.as_bytes(), &())).await;
+    change(&|out| TIP.delete(out, toys[1].context().scope, &())).await;
+    let before = dump();
+    assert!(refused(&with_new).contains("no tip"));
+    assert_eq!(dump(), before);
 }

@@ -20,7 +20,7 @@ pub(crate) const REGISTERS: Table<u64, u64> = Table::new(0x80, "register");
 const BLOCKS: Table<u64, Vec<u8>> = Table::new(0x81, "block");
 /// Ops of all accepted blocks: no part of validity, added to their commit.
 const TOTAL: Table<(), u64> = Table::new(0x83, "total");
-const TIP: Table<(), [u8; Id::LEN]> = Table::new(0x82, "tip");
+pub(crate) const TIP: Table<(), [u8; Id::LEN]> = Table::new(0x82, "tip");
 
 /// Sets a register, no earlier than a time. A register can't be set twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

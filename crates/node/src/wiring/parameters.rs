@@ -98,11 +98,14 @@ pub(super) fn compare(network: &Network, store: &Store) -> Result<Unrecorded, St
     let reader = store.snapshot()?;
     // A folder of an earlier version has no record, but its chains. The first commit begins all founders, so a start
     // that was killed before it left none.
-    let begun = CHAINS.first(reader.as_ref(), Scope::NODE, &[], None)?.is_some();
-    if begun && let Some(missing) = missing_founder(network, reader.as_ref())? {
-        let own = meta::parameters(reader.as_ref(), NETWORK.as_bytes())?.unwrap_or_default();
+    let is_recorded = meta::parameters(reader.as_ref(), NETWORK.as_bytes())?.is_some();
+    let has_begun = CHAINS.first(reader.as_ref(), Scope::NODE, &[], None)?.is_some();
+    if !is_recorded
+        && has_begun
+        && let Some(missing) = missing_founder(network, reader.as_ref())?
+    {
         let name = format!("genesis of {}", missing.name);
-        return Err(refusal(network, NETWORK.as_bytes(), &name, &own, ("", "")).into());
+        return Err(refusal(network, NETWORK.as_bytes(), &name, &Vec::new(), ("", "")).into());
     }
     let mut unrecorded = Vec::new();
     for (owner, wanted) in of_network(network) {
