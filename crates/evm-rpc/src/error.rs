@@ -3,7 +3,7 @@
 use esker_evm::view::ViewError;
 use esker_rpc::RpcError;
 
-/// What a client is told of something that can't be read. What is no fault of the request is logged.
+/// The error that a client gets for what can't be read. What is no fault of the request is logged.
 pub fn unreadable(error: impl Into<ViewError>) -> RpcError {
     let error = error.into();
     match &error {

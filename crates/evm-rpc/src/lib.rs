@@ -7,7 +7,7 @@
 //!   development node stands in `development`.
 //! - [`Reads`] is what reading methods share: the ports [`esker_evm::view::ChainReader`] and
 //!   [`esker_evm::view::PoolReader`], and how a block parameter becomes a block.
-//! - [`subscriptions`]: what connections that can be notified are told.
+//! - [`subscriptions`]: notifications to websocket connections.
 //! - [`evm::Transact`] is what methods share that run code, send, or sign.
 //!
 //! What this crate never does: know HTTP, take a lock of the chain, write to a store. Every call reads one block

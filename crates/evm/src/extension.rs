@@ -44,7 +44,7 @@ pub type ChangedAccount = (Address, AccountState);
 pub struct ExtSummary {
     /// Transactions in it. A block without any transaction, of either kind, is refused as empty.
     pub transactions: usize,
-    /// Their gas, which the header tells.
+    /// Their gas, as in the header.
     pub gas_used: u64,
 }
 

@@ -1,7 +1,7 @@
 //! What services read of the chain and of the pool, and nothing more.
 //!
 //! The chain fills these ports. What they hand out is immutable and shared, so an implementation may keep
-//! what was read last; only accepted blocks are seen through them, and all that they tell of a block (state,
+//! what was read last; only accepted blocks are seen through them, and all that they return of a block (state,
 //! receipts, places) is there as soon as [`ChainReader::head`] shows it.
 
 use std::fmt;
@@ -53,7 +53,7 @@ pub enum NonceUse {
     Unused,
     /// The block of this height did.
     At(u64),
-    /// A block up to this height did; the states that would tell which one are no longer kept.
+    /// A block up to this height did; the states that would show which one are no longer kept.
     Pruned {
         /// Height of the oldest state that is kept.
         oldest: u64,
@@ -180,7 +180,7 @@ pub trait PoolReader: Send + Sync + fmt::Debug + 'static {
     /// The transaction of an account that waits with this nonce, pending or queued.
     fn transaction_of(&self, account: Address, nonce: u64) -> Option<PooledTx>;
 
-    /// The nonce after an account's pending transactions; `None`: it has none, so the state tells.
+    /// The nonce after an account's pending transactions; `None`: it has none, so the state has the nonce.
     fn next_nonce(&self, account: Address) -> Option<u64>;
 
     /// How many are pending, and how many queued.
@@ -202,8 +202,9 @@ pub trait PoolReader: Send + Sync + fmt::Debug + 'static {
 
 /// What happens on the chain and in the pool, from the moment of asking on.
 ///
-/// A receiver that lags too far behind is told how much it missed ([`broadcast::error::RecvError::Lagged`]); it
-/// never slows the chain down. Of a transaction the pool tells before its block does.
+/// A receiver that lags too far behind gets the number of events it missed
+/// ([`broadcast::error::RecvError::Lagged`]); it never slows the chain down. The pool's event of a transaction comes
+/// before that of its block.
 pub trait ChainEvents: Send + Sync + fmt::Debug + 'static {
     /// Accepted blocks, in order, each when [`ChainReader`] shows it. After blocks were taken back, others of the same
     /// heights follow.

@@ -36,7 +36,7 @@ pub enum SubmitError {
     /// The pool refused it.
     #[error(transparent)]
     Pool(#[from] PoolError),
-    /// The fees of the next block can't be told.
+    /// The fees of the next block can't be computed.
     #[error(transparent)]
     Fees(#[from] FeeRuleError),
     /// Others took what it spends, or the chain moved on, again and again.
@@ -101,7 +101,7 @@ impl Nat {
         &self.evm
     }
 
-    /// What the chain was told about itself: names, clock, store.
+    /// The chain's context: names, clock, store.
     pub fn context(&self) -> &ChainContext {
         self.extension.context()
     }

@@ -61,7 +61,7 @@ impl AtomicExtension {
         let _already = self.evm.set(Arc::downgrade(evm));
     }
 
-    /// What the chain was told about itself.
+    /// The chain's context.
     pub const fn context(&self) -> &ChainContext {
         &self.context
     }
@@ -107,7 +107,7 @@ impl BlockExtension for AtomicExtension {
         for tx in decode(block)? {
             let UnsignedAtomicTx::Import(unsigned) = tx.unsigned() else { continue };
             let found = place.exported_to_us(unsigned).map_err(internal)?;
-            // What an undecided block has taken is told of later, as what it is.
+            // A UTXO that an undecided block consumes is reported later, as a conflict.
             if found.is_none() && !place.is_imported_undecided(&tx) {
                 return Err(ExtError::Invalid("missing UTXOs: not found".into()));
             }

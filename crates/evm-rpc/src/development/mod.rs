@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::evm::Transact;
 use crate::wire::{Big, Hash, Uint64};
 
-/// What the methods tell besides the chain.
+/// What the methods return besides the chain's state.
 #[derive(Debug)]
 pub struct DevelopmentNode {
     /// The chain and its fees.
@@ -108,7 +108,7 @@ fn refused(error: impl std::fmt::Display) -> RpcError {
     RpcError::new(error.to_string())
 }
 
-/// As Hardhat tells it: without a chain that was forked there is no member about it.
+/// As Hardhat has it: without a forked chain there is no member about it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct HardhatMetadata {
@@ -131,7 +131,7 @@ fn hardhat_metadata(node: &DevelopmentNode, (): ()) -> Result<HardhatMetadata, R
     })
 }
 
-/// As anvil tells it.
+/// As anvil has it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct AnvilMetadata {

@@ -31,7 +31,7 @@ pub(super) fn get_chain_config(reads: &Reads, (): ()) -> Result<ChainConfig, Rpc
     Ok(config_of(reads.chain.rules()))
 }
 
-/// What a node tells of its forks.
+/// What a node publishes of its forks.
 pub(super) fn config_of(rules: &dyn Rules) -> ChainConfig {
     ChainConfig::new(rules.chain_id(), rules.schedule())
 }

@@ -63,7 +63,7 @@ impl Transact {
         })
     }
 
-    /// [`Self::call`] as a try; `None`: the try does not tell.
+    /// [`Self::call`] as a try; `None`: the try was inconclusive.
     pub(super) fn try_call(
         &self,
         request: &CallRequest,
@@ -75,7 +75,7 @@ impl Transact {
             let no_overrides = (StateOverrides::default(), BlockOverrides::default());
             match call::call(site, request, &no_overrides.0, &no_overrides.1, limits) {
                 Err(CallError::TryEnded) => Ok(None),
-                told => told.map(Some),
+                result => result.map(Some),
             }
         })
     }
@@ -135,7 +135,7 @@ impl Transact {
         self.run(place, request, bounds, |site, limits| {
             match self.estimate_at(place, site, request, &StateOverrides::default(), limits) {
                 Err(CallError::TryEnded) => Ok(None),
-                told => told.map(Some),
+                result => result.map(Some),
             }
         })
     }

@@ -92,7 +92,7 @@ pub struct Transact {
     pub oracle: FeeOracle,
     /// Takes transactions in.
     pub submitter: Arc<dyn TxSubmitter>,
-    /// Tells of the blocks that calls wait for.
+    /// Announces the blocks that calls wait for.
     pub events: Arc<dyn ChainEvents>,
     /// Signs for accounts that the node holds.
     pub accounts: Arc<dyn AccountManager>,

@@ -30,7 +30,7 @@ pub struct BlockReply {
 pub enum Transactions {
     /// As hashes.
     Hashes,
-    /// Whole; the block's receipts tell who sent them.
+    /// Whole, with the senders in the block's receipts.
     Full(Arc<[Receipt]>),
     /// Whole, with these senders.
     Sent(Vec<Address>),
@@ -183,7 +183,7 @@ impl OptionalFields {
     }
 }
 
-/// A field, zero if it is absent before a `later` one; tells the next about itself.
+/// A field, zero if it is absent before a `later` one; sets `later` for the fields before it.
 fn shown<T: Default>(field: Option<T>, later: &mut bool) -> Option<T> {
     let shown = if *later { Some(field.unwrap_or_default()) } else { field };
     *later = shown.is_some();

@@ -43,7 +43,7 @@ pub enum BlockNumberOrHash {
         /// Refuse a block that is not part of the accepted chain.
         require_canonical: bool,
     },
-    /// Nothing was told; methods refuse it in their own words.
+    /// Neither was given; methods refuse it in their own words.
     Neither,
 }
 
@@ -105,7 +105,7 @@ impl BlockNumberOrHash {
             ],
         );
         if decoded.is_err() {
-            // An object that does not decode is tried as a string, and that is what is told.
+            // An object that does not decode is tried as a string, and that error is returned.
             return Err(ArgumentError::kind(Kind::Object, "string"));
         }
         match (number, hash) {

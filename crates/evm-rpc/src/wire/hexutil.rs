@@ -81,7 +81,7 @@ pub fn decode_uint64(text: &[u8]) -> Result<u64, HexFault> {
         return Err(HexFault::Empty);
     }
     let mut number: u64 = 0;
-    // Digit by digit, so that what is wrong first is told.
+    // Digit by digit, so that the first error is returned.
     for digit in quantity_digits(text)? {
         let digit = nibble(*digit)?;
         if number >> 60 != 0 {
@@ -97,7 +97,7 @@ pub fn bytes(text: &[u8]) -> Result<Vec<u8>, HexFault> {
     plain_bytes(data_digits(text)?)
 }
 
-/// Reads data where there has to be some; a letter that is no digit is told before a missing one.
+/// Reads data where there has to be some; a letter that is no digit is reported before a missing one.
 pub fn decode(text: &[u8]) -> Result<Vec<u8>, HexFault> {
     if text.is_empty() {
         return Err(HexFault::Empty);

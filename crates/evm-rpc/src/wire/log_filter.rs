@@ -163,7 +163,7 @@ impl LogFilter {
     }
 }
 
-/// A member that is decoded, whose fault is told only after those of other members.
+/// A decoded member, whose error comes only after those of other members.
 struct Later<T>(Result<T, ArgumentError>);
 
 /// `address`: text, or a list of texts.

@@ -162,7 +162,7 @@ fn block_numbers_or_hashes() {
         ("5", "json: cannot unmarshal number into Go value of type string"),
         ("true", "json: cannot unmarshal bool into Go value of type string"),
         ("[]", "json: cannot unmarshal array into Go value of type string"),
-        // What is wrong within an object is not told.
+        // What is wrong within an object is not reported.
         ("{\"blockNumber\":5}", "json: cannot unmarshal object into Go value of type string"),
         ("{\"requireCanonical\":1}", "json: cannot unmarshal object into Go value of type string"),
         ("\"\"", "empty hex string"),

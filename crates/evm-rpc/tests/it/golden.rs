@@ -1,4 +1,4 @@
-//! Recorded exchanges: their files, and what an answer has to look like. The format is told in the README beside
+//! Recorded exchanges: their files, and what an answer has to look like. The README describes the format, beside
 //! the files.
 
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ pub(crate) fn differs(
     bindings: &mut Bindings,
     at: &str,
 ) -> Option<String> {
-    let told = || Some(format!("{at}: want {want}, got {got}"));
+    let mismatch = || Some(format!("{at}: want {want}, got {got}"));
     match (want, got) {
         (Value::String(pattern), _) if pattern.starts_with('$') => {
             let (name, kind) = match pattern[1..].split_once(':') {
@@ -75,10 +75,10 @@ pub(crate) fn differs(
                 None => (&pattern[1..], None),
             };
             let Some(kind) = kind else {
-                return if bindings.get(name) == Some(got) { None } else { told() };
+                return if bindings.get(name) == Some(got) { None } else { mismatch() };
             };
             if !fits(kind, got) {
-                return told();
+                return mismatch();
             }
             if !name.is_empty() {
                 bindings.insert(name.to_owned(), got.clone());
@@ -101,7 +101,7 @@ pub(crate) fn differs(
             pairs.find_map(|(i, (want, got))| differs(want, got, bindings, &format!("{at}[{i}]")))
         }
         (want, got) if want == got => None,
-        _ => told(),
+        _ => mismatch(),
     }
 }
 

@@ -102,7 +102,7 @@ fn what_is_no_criterion() {
             "{\"topics\":\"x\"}",
             "json: cannot unmarshal string into Go struct field input.topics of type []interface {}",
         ),
-        // A wrong kind is told before what the values of other members say, and addresses before topics.
+        // A wrong kind is reported before faults in the values of other members, and addresses before topics.
         (
             "{\"address\":5,\"topics\":{}}",
             "json: cannot unmarshal object into Go struct field input.topics of type []interface {}",

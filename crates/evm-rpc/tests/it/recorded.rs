@@ -71,7 +71,7 @@ async fn the_answers_about_the_recorded_chain_match() {
     assert!(members > 12_000, "{members}");
 }
 
-/// Tells how long ext data is.
+/// Shows the length of ext data.
 #[derive(Debug)]
 struct Lengths;
 

@@ -1,4 +1,4 @@
-//! What connections that can be notified are told, and when.
+//! What subscribers are notified of, and when.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -76,29 +76,29 @@ impl Client {
     /// The notifications that are there when there are some.
     async fn some(&self) -> Result<Vec<Notification>, Overrun> {
         let mut all = Vec::new();
-        let told = poll_fn(|cx| {
+        let message = poll_fn(|cx| {
             self.session
                 .poll_notifications(cx, usize::MAX, &mut |notification| all.push(notification))
         });
-        tokio::time::timeout(Duration::from_secs(20), told).await.expect("nothing is told")?;
+        tokio::time::timeout(Duration::from_secs(20), message).await.expect("no notification")?;
         Ok(all)
     }
 
     /// The next notifications, `count` of them: the method, the subscription and the result.
-    async fn told(&self, count: usize) -> Vec<(String, String, Value)> {
-        let mut told = Vec::new();
-        while told.len() < count {
+    async fn receive(&self, count: usize) -> Vec<(String, String, Value)> {
+        let mut received = Vec::new();
+        while received.len() < count {
             for Notification { prefix, result } in self.some().await.unwrap() {
                 let text = [&prefix[..], &result, Notification::SUFFIX].concat();
                 let message: Value = serde_json::from_slice(&text).unwrap();
                 let text = |value: &Value| value.as_str().unwrap().to_owned();
                 let params = &message["params"];
                 let (method, id) = (text(&message["method"]), text(&params["subscription"]));
-                told.push((method, id, params["result"].clone()));
+                received.push((method, id, params["result"].clone()));
             }
         }
-        assert_eq!(told.len(), count, "{told:?}");
-        told
+        assert_eq!(received.len(), count, "{received:?}");
+        received
     }
 
     fn is_silent(&self) -> bool {
@@ -131,33 +131,33 @@ async fn a_block_is_told_as_its_head_then_logs_then_transactions() {
     let raw = recorded();
     world.submit(&raw[0]).unwrap();
     world.settle().await;
-    // Made in another order than they are told.
+    // Made in another order than their notifications come.
     let full = client.subscribe("eth_subscribe", json!(["newAcceptedTransactions", true])).await;
     let hashes = client.subscribe("evm_subscribe", json!(["newAcceptedTransactions"])).await;
     let logs = client.subscribe("evm_subscribe", json!(["logs", {}])).await;
     let other = json!(["logs", {"address": "0x00000000000000000000000000000000000000ff"}]);
     client.subscribe("eth_subscribe", other).await;
     let heads = client.subscribe("eth_subscribe", json!(["newHeads"])).await;
-    assert!(client.is_silent(), "the block before them is not told");
+    assert!(client.is_silent(), "the block before them is not announced");
 
     let hash = world.submit(&raw[1]).unwrap();
     world.settle().await;
-    let told = client.told(4).await;
-    let order: Vec<_> = told.iter().map(|(method, id, _)| (method.as_str(), id)).collect();
+    let received = client.receive(4).await;
+    let order: Vec<_> = received.iter().map(|(method, id, _)| (method.as_str(), id)).collect();
     let (eth, evm) = ("eth_subscription", "evm_subscription");
     assert_eq!(order, [(eth, &heads), (evm, &logs), (eth, &full), (evm, &hashes)]);
 
     let head = world.call("eth_getHeaderByNumber", r#"["0x2"]"#).await;
-    for (member, value) in told[0].2.as_object().unwrap() {
+    for (member, value) in received[0].2.as_object().unwrap() {
         assert_eq!(value, &head[member], "{member}");
     }
-    assert_eq!(told[0].2["number"], "0x2");
+    assert_eq!(received[0].2["number"], "0x2");
     let receipt = world.call("eth_getTransactionReceipt", &format!("[\"{hash}\"]")).await;
-    assert_eq!(told[1].2, receipt["logs"][0]);
+    assert_eq!(received[1].2, receipt["logs"][0]);
     let tx = world.call("eth_getTransactionByHash", &format!("[\"{hash}\"]")).await;
-    assert_eq!((&told[2].2["hash"], &told[2].2["input"]), (&json!(hash), &tx["input"]));
-    assert_eq!(told[2].2["blockHash"], Value::Null, "as in the reference");
-    assert_eq!(told[3].2, json!(hash));
+    assert_eq!((&received[2].2["hash"], &received[2].2["input"]), (&json!(hash), &tx["input"]));
+    assert_eq!(received[2].2["blockHash"], Value::Null, "as in the reference");
+    assert_eq!(received[3].2, json!(hash));
     assert!(client.is_silent());
 }
 
@@ -179,12 +179,12 @@ async fn receipts_of_a_block_are_told_at_once() {
     let some = client.subscribe("evm_subscribe", json!(["transactionReceipts", some])).await;
     let other = json!({"transactionHashes": [first]});
     client.subscribe("eth_subscribe", json!(["transactionReceipts", other])).await;
-    assert!(client.is_silent(), "the block before them is not told");
+    assert!(client.is_silent(), "the block before them is not announced");
 
     world.submit(&raw[1]).unwrap();
     world.submit(&raw[2]).unwrap();
     world.settle().await;
-    let told = client.told(4).await;
+    let received = client.receive(4).await;
     let receipt =
         async |hash: B256| world.call("eth_getTransactionReceipt", &format!("[\"{hash}\"]")).await;
     let [second, third] = [receipt(second).await, receipt(third).await];
@@ -192,7 +192,7 @@ async fn receipts_of_a_block_are_told_at_once() {
     let (eth, evm) = ("eth_subscription".to_owned(), "evm_subscription".to_owned());
     let both = json!([second, third]);
     assert_eq!(
-        told,
+        received,
         [
             (eth.clone(), all, both.clone()),
             (eth.clone(), every, both.clone()),
@@ -255,12 +255,12 @@ async fn pending_transactions_are_told_when_they_can_run_and_before_their_block(
     assert!(client.is_silent(), "it waits for the one before it");
     let first = world.submit(&raw[0]).unwrap();
     world.settle().await;
-    let told = client.told(5).await;
+    let received = client.receive(5).await;
     let text = |id: &String, result: &Value| {
         (id.clone(), result["hash"].as_str().or(result.as_str()).map(str::to_owned))
     };
     let of: BTreeMap<usize, _> =
-        told.iter().map(|(_, id, result)| text(id, result)).enumerate().collect();
+        received.iter().map(|(_, id, result)| text(id, result)).enumerate().collect();
     let [first, second] = [first, second].map(|hash: B256| Some(hash.to_string()));
     assert_eq!(of[&0], (hashes.clone(), first.clone()));
     assert_eq!(of[&1], (hashes, second.clone()));
@@ -291,16 +291,16 @@ async fn dropped_transactions_are_reported_after_they_were_pending() {
         world.evm.submit(tx).unwrap();
         hash
     });
-    let mut told = client.told(4).await;
+    let mut received = client.receive(4).await;
     world.settle().await;
     assert!(client.is_silent(), "what was mined was not dropped");
     // Both were pending before one was dropped.
-    let last = told.split_off(2);
+    let last = received.split_off(2);
     assert_eq!(
-        told.iter().map(|(_, id, _)| id.clone()).collect::<Vec<_>>(),
+        received.iter().map(|(_, id, _)| id.clone()).collect::<Vec<_>>(),
         [pending.clone(), pending]
     );
-    assert_eq!([&told[0].2, &told[1].2], [&json!(cheap), &json!(dear)]);
+    assert_eq!([&received[0].2, &received[1].2], [&json!(cheap), &json!(dear)]);
     assert_eq!((&last[0].1, &last[0].2), (&hashes, &json!(cheap)));
     assert_eq!((&last[1].1, &last[1].2["hash"]), (&full, &json!(cheap)));
     assert_eq!(last[1].2["blockNumber"], Value::Null);
@@ -317,18 +317,18 @@ async fn until_it_is_released_a_subscription_keeps_what_happens() {
     for (block, raw) in raw.iter().take(2).enumerate() {
         world.submit(raw).unwrap();
         world.settle().await;
-        let told = client.told(1).await;
+        let received = client.receive(1).await;
         assert_eq!(
-            (&told[0].1, &told[0].2["number"]),
+            (&received[0].1, &received[0].2["number"]),
             (&other, &json!(format!("{:#x}", block + 1)))
         );
     }
     client.session.release(&made[0]);
     world.submit(&raw[2]).unwrap();
     world.settle().await;
-    let told = client.told(4).await;
+    let received = client.receive(4).await;
     let order: Vec<_> =
-        told.iter().map(|(_, id, head)| (id.as_str(), head["number"].clone())).collect();
+        received.iter().map(|(_, id, head)| (id.as_str(), head["number"].clone())).collect();
     let late_first = [(late, json!("0x1")), (late, json!("0x2"))];
     assert_eq!(order[..2], late_first);
     assert_eq!(order[2..], [(other.as_str(), json!("0x3")), (late, json!("0x3"))]);
@@ -348,7 +348,7 @@ async fn what_was_ended_is_silent() {
     assert_eq!(one.call("net_unsubscribe", &json!([id])).await.0["result"], json!(true));
     world.submit(&recorded()[0]).unwrap();
     world.settle().await;
-    assert_eq!(two.told(1).await.len(), 1);
+    assert_eq!(two.receive(1).await.len(), 1);
     assert!(one.is_silent());
 }
 
@@ -375,7 +375,7 @@ async fn subscriptions_are_bounded() {
     assert_eq!(client.refused(logs(&addresses[..1])).await, too_many);
 }
 
-/// Later blocks are told, whatever their heights; those that were taken back are not told to who came after.
+/// Later blocks are received, whatever their heights; those that were taken back are not received to who came after.
 #[tokio::test]
 async fn subscriptions_go_on_after_blocks_were_taken_back() {
     let world = World::new(Setup::ARCHIVE);
@@ -394,23 +394,26 @@ async fn subscriptions_go_on_after_blocks_were_taken_back() {
     block(&raw[1]).await;
     block(&raw[2]).await;
     // The second one is without logs.
-    let before = client.told(3).await;
+    let before = client.receive(3).await;
     world.machine.rewind(1).await.unwrap();
     assert_eq!(world.head().header.number, 1);
-    assert!(client.is_silent(), "nothing is told of blocks that are gone");
+    assert!(client.is_silent(), "nothing is received of blocks that are gone");
     // On a connection that has not taken the gone blocks yet.
     let late = slow.subscribe("eth_subscribe", json!(["newHeads"])).await;
     block(&raw[1]).await;
-    let told = client.told(2).await;
-    let ids: Vec<_> = told.iter().map(|(_, id, _)| id).collect();
+    let received = client.receive(2).await;
+    let ids: Vec<_> = received.iter().map(|(_, id, _)| id).collect();
     assert_eq!(ids, [&heads, &logs]);
-    assert_eq!((&told[0].2["number"], &told[1].2["blockNumber"]), (&json!("0x2"), &json!("0x2")));
-    assert_ne!(told[0].2["hash"], before[0].2["hash"], "another block, made later");
+    assert_eq!(
+        (&received[0].2["number"], &received[1].2["blockNumber"]),
+        (&json!("0x2"), &json!("0x2"))
+    );
+    assert_ne!(received[0].2["hash"], before[0].2["hash"], "another block, made later");
     assert!(client.is_silent());
-    let told = slow.told(4).await;
-    let (first, second): (Vec<_>, Vec<_>) = told.iter().partition(|(_, id, _)| *id == early);
-    let numbers = |told: &[&(String, String, Value)]| -> Vec<Value> {
-        told.iter().map(|(.., head)| head["number"].clone()).collect()
+    let received = slow.receive(4).await;
+    let (first, second): (Vec<_>, Vec<_>) = received.iter().partition(|(_, id, _)| *id == early);
+    let numbers = |received: &[&(String, String, Value)]| -> Vec<Value> {
+        received.iter().map(|(.., head)| head["number"].clone()).collect()
     };
     assert_eq!(numbers(&first), [json!("0x2"), json!("0x3"), json!("0x2")]);
     assert_eq!((numbers(&second), &second[0].1), (vec![json!("0x2")], &late));

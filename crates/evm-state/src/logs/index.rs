@@ -169,7 +169,7 @@ impl LogIndex {
     }
 
     /// Looks into the first part of a range of heights, both ends included: a section of the store, or some hundred
-    /// blocks of those in memory. The range must not go beyond the last block that was told of.
+    /// blocks of those in memory. The range must not go beyond the last block passed to [`Self::accepted`].
     pub fn find(
         &self,
         store: &Store,

@@ -7,7 +7,7 @@
 //!
 //! - [`StateView`] reads, at the newest state or at a height.
 //! - [`BlockState`] turns the [`StateChanges`] of a block into rows and the new state root.
-//! - [`StateTries`] tells the roots of blocks that are not made.
+//! - [`StateTries`] computes the roots of simulated blocks.
 //! - [`prune`] forgets the undo rows of a height.
 
 mod apply;

@@ -125,8 +125,8 @@ impl<S: NodeSource> TrieUpdate<S> {
         Ok(())
     }
 
-    /// The root as it is now. Only nodes that changed since the last time are hashed. Rows can't be told any
-    /// more afterwards.
+    /// The root as it is now. Only nodes that changed since the last time are hashed. The row changes
+    /// are lost afterwards.
     pub fn root(&mut self) -> B256 {
         let node = match &mut self.root {
             Child::None => return EMPTY_ROOT_HASH,

@@ -192,9 +192,9 @@ impl Auditing<'_> {
             Err(error) => return Err(error.into()),
         };
         if stored.is_some() == block.transactions.is_empty() {
-            let told = |there: bool| if there { "receipts" } else { "nothing" };
-            let found = told(stored.is_some());
-            self.wrong(site, place, told(!block.transactions.is_empty()), found);
+            let text = |there: bool| if there { "receipts" } else { "nothing" };
+            let found = text(stored.is_some());
+            self.wrong(site, place, text(!block.transactions.is_empty()), found);
             return Ok(());
         }
         let receipts = stored.map(|stored| stored.0).unwrap_or_default();
@@ -217,9 +217,9 @@ impl Auditing<'_> {
             let made = tx.to().is_none().then(|| sender.create(tx.nonce()));
             let Receipt { from, contract_address, tx_type, .. } = receipt;
             if (*from, *contract_address, *tx_type) != (sender, made, tx.tx_type() as u8) {
-                let told = |from, made| format!("sender {from}, contract {made:?}");
+                let text = |from, made| format!("sender {from}, contract {made:?}");
                 let what = format!("{place}: of transaction {}", tx.tx_hash());
-                self.wrong(site, what, told(sender, made), told(*from, *contract_address));
+                self.wrong(site, what, text(sender, made), text(*from, *contract_address));
             }
         }
         Ok(())
@@ -251,8 +251,8 @@ impl Auditing<'_> {
         site: &mut AuditSite<'_>,
     ) -> Result<(), AuditError> {
         let scope = self.scope();
-        let told = |height: u64, hash: &B256| format!("block {height} {hash}");
-        let expected = told(header.number, &hash);
+        let text = |height: u64, hash: &B256| format!("block {height} {hash}");
+        let expected = text(header.number, &hash);
         match TIP.get(site.stored, scope, &()) {
             Ok(Some(tip)) if tip.height == header.number && tip.hash == hash => {
                 if tip.oldest_state > tip.height {
@@ -260,7 +260,7 @@ impl Auditing<'_> {
                     self.wrong(site, "oldest state", expected, tip.oldest_state);
                 }
             }
-            Ok(Some(tip)) => self.wrong(site, "last block", expected, told(tip.height, &tip.hash)),
+            Ok(Some(tip)) => self.wrong(site, "last block", expected, text(tip.height, &tip.hash)),
             Ok(None) => self.wrong(site, "last block", expected, "nothing"),
             Err(error) => self.wrong(site, "last block", expected, error),
         }
@@ -268,7 +268,7 @@ impl Auditing<'_> {
             ("receipts", RECEIPTS.last(site.stored, scope, &[]).map(|row| row.map(|row| row.0))),
             ("destroyed", DESTROYED.last(site.stored, scope, &[]).map(|row| row.map(|row| row.0))),
         ] {
-            // A row that can't be read was told before.
+            // An unreadable row was reported before.
             if let Ok(Some(above)) = last
                 && above > header.number
             {
@@ -279,7 +279,7 @@ impl Auditing<'_> {
     }
 }
 
-/// Rules that can't tell the phase of an accepted block: a configuration of another chain.
+/// The rules have no phase for an accepted block: the configuration is another chain's.
 fn of_rules(error: impl std::fmt::Display) -> AuditError {
     StorageError::Backend(error.to_string()).into()
 }

@@ -132,7 +132,7 @@ impl Auditing<'_> {
         for (slot, leaf, row) in leaves {
             self.wrong(site, format!("slot {slot} {}", place("in storage")), leaf, row);
         }
-        let walked = self.tell(walked, &place("storage trie"), site)?;
+        let walked = self.report_trie(walked, &place("storage trie"), site)?;
         met.storage_nodes += walked.rows;
         Ok(())
     }
@@ -161,7 +161,7 @@ impl Auditing<'_> {
         for (hash, leaf, row) in leaves {
             self.wrong(site, format!("account {hash}"), leaf, row);
         }
-        let walked = self.tell(walked, "account trie", site)?;
+        let walked = self.report_trie(walked, "account trie", site)?;
         if walked.wrong.is_empty() && walked.leaves < accounts {
             let expected = format!("{} accounts", walked.leaves);
             self.wrong(site, "account trie", expected, format!("{accounts} rows of accounts"));
@@ -172,8 +172,8 @@ impl Auditing<'_> {
         Ok(())
     }
 
-    /// Tells what is wrong with the nodes of a trie.
-    fn tell(
+    /// Reports what is wrong with the nodes of a trie.
+    fn report_trie(
         &self,
         walked: Result<Walked, StateError>,
         place: &str,

@@ -17,10 +17,10 @@ pub(super) struct Walked {
     pub(super) wrong: Vec<(Nibbles, String, String)>,
 }
 
-/// Is told the key and the value of a leaf.
+/// Called with the key and the value of a leaf.
 type OnLeaf<'a, E> = dyn FnMut(B256, &[u8]) -> Result<(), E> + 'a;
 
-/// Walks over all of a trie; `leaf` is told the key and the value of each leaf, in the order of the keys.
+/// Walks over all of a trie; `leaf` is called with the key and the value of each leaf, in the order of the keys.
 pub(super) fn walk<E: From<TrieError>>(
     source: &dyn NodeSource,
     root: B256,

@@ -66,8 +66,8 @@ pub enum CallError {
     /// Whoever asked is gone.
     #[error("execution aborted")]
     Cancelled,
-    /// It was a try, which does not tell ([`crate::executor::Bounds::try_gas`]).
-    #[error("execution aborted (a try does not tell)")]
+    /// It was a try ([`crate::executor::Bounds::try_gas`]), and only a call with all its gas has a certain result.
+    #[error("execution aborted (the try was inconclusive)")]
     TryEnded,
     /// State can't be read.
     #[error(transparent)]

@@ -34,7 +34,7 @@ pub enum SubmitError {
     /// The pool refused it; the text is for its sender.
     #[error(transparent)]
     Pool(#[from] PoolError),
-    /// The fees of the next block can't be told.
+    /// The fees of the next block can't be computed.
     #[error(transparent)]
     Fees(#[from] FeeRuleError),
     /// The chain can't be read.

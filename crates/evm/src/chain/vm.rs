@@ -337,7 +337,7 @@ impl ChainVm for Evm {
         {
             self.extension.before_commit(&block.ext_data, touched, accepted_ms);
         }
-        // What is missing here is no part of validity; the store itself will tell of its failure.
+        // These rows are no part of validity. If the store fails, the commit returns its error.
         if let Err(error) = self.save_drops_with(accepted_ms, commit) {
             let height = blocks.last().map(|block| block.height);
             tracing::error!(%error, height, "blocks are committed without reasons of drops");

@@ -9,7 +9,7 @@ pub enum Stop {
     Cancelled,
     /// It took too long.
     TimedOut,
-    /// It was a try ([`Bounds::try_gas`]), and a try does not tell.
+    /// It was a try ([`Bounds::try_gas`]), and only a call with all its gas has a certain result.
     TryEnded,
     /// It needs more memory than [`Bounds::memory`], and has gas for it.
     MemoryLimit(u64),
@@ -20,7 +20,7 @@ impl fmt::Display for Stop {
         match self {
             Self::Cancelled => f.write_str("execution aborted"),
             Self::TimedOut => f.write_str("execution aborted (timeout)"),
-            Self::TryEnded => f.write_str("execution aborted (a try does not tell)"),
+            Self::TryEnded => f.write_str("execution aborted (the try was inconclusive)"),
             Self::MemoryLimit(bytes) => write!(f, "memory limit of {bytes} bytes exceeded"),
         }
     }

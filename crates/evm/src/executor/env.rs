@@ -43,7 +43,7 @@ pub struct ChainEnv<'a> {
     pub(super) intrinsic_gas: u64,
     /// Gas of the message that a try does not get.
     pub(super) withheld_gas: u64,
-    /// How the outermost frame ended; told by the frames' loop.
+    /// How the outermost frame ended; set by the frames' loop.
     pub(super) end: Option<VmError>,
     /// Why the precompiled contract called last failed.
     pub(super) failure: Option<VmError>,

@@ -138,7 +138,7 @@ pub enum TxError {
     /// The access list names the warp precompile (docs/decisions.md, "Warp and snowman").
     #[error("warp predicates are not supported")]
     WarpPredicate,
-    /// The sender can't be told, or the type is none of this chain's.
+    /// The sender can't be recovered, or the type is none of this chain's.
     #[error(transparent)]
     Sender(#[from] SenderError),
     /// State can't be read.

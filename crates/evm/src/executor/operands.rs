@@ -251,7 +251,7 @@ fn pays_copy(
     needed().is_some_and(|needed| needed <= interpreter.gas.remaining())
 }
 
-/// The node has a limit of memory. Where the gas would have paid for more, nobody can tell how the code goes on.
+/// The node has a limit of memory. Where the gas would have paid for more, the result is unknown.
 fn beyond_limit(
     interpreter: &mut Interpreter<EthInterpreter>,
     host: &mut EvmContext<'_>,

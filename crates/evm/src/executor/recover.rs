@@ -6,7 +6,7 @@ use esker_evm_state::types::Transaction;
 use esker_primitives::keys;
 use thiserror::Error;
 
-/// Why the sender of a transaction can't be told.
+/// Why the sender of a transaction can't be recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SenderError {
     /// The signature is none.

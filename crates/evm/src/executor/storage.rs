@@ -1,7 +1,7 @@
 //! Contract storage behind its keys.
 //!
 //! A storage key is mapped to a slot before it is looked up, so that two keys may mean one slot. Whether a
-//! key was accessed before is told by the key as given. So an access through a key that is not its slot
+//! key was accessed before depends on the key as given. So an access through a key that is not its slot
 //! touches two entries of the journal: the key's, which only says whether it is warm, and the slot's, which
 //! holds the value and is not warmed.
 

@@ -1,4 +1,4 @@
-//! What a node tells of its forks: the result of `getChainConfig`
+//! What a node publishes of its forks: the result of `getChainConfig`
 //! (docs/protocol/c-chain-rpc.md, "Chain configuration").
 
 use alloy_primitives::{B256, b256};

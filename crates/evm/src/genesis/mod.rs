@@ -1,7 +1,7 @@
 //! The first block: its JSON form, its state and its header (docs/protocol/c-chain-genesis.md, "C-Chain genesis").
 //!
 //! [`Genesis::parse`] reads the reference's JSON, with Go's rules and texts; [`Genesis::build`] makes the
-//! state and the block of it. [`ChainConfig`] is what a node tells of its forks.
+//! state and the block of it. [`ChainConfig`] is what a node publishes of its forks.
 
 mod config;
 mod forms;

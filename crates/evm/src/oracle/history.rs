@@ -32,7 +32,7 @@ pub const MAX_REWARDS: u64 = 500_000;
 pub enum NewestBlock {
     /// The last accepted one.
     Latest,
-    /// The one being made: it counts, but is not told.
+    /// The one being made: it counts, but is not returned.
     Pending,
     /// That of a height.
     Height(u64),
@@ -70,7 +70,7 @@ pub struct FeeHistory {
     pub oldest: u64,
     /// Tips at the percentiles that were asked for, wei a gas; empty if none were.
     pub rewards: Vec<Vec<U256>>,
-    /// Base fees, wei; empty if no block is told.
+    /// Base fees, wei; empty if no block is returned.
     pub base_fees: Vec<U256>,
     /// Part of the gas limit that was used.
     pub gas_used_ratios: Vec<f64>,

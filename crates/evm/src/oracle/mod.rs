@@ -2,7 +2,7 @@
 //!
 //! [`FeeOracle::suggest`] looks at the last blocks: the tip that they asked for, the base fee that they had,
 //! and the base fee that the next one will have. [`price_options`] makes three offers of it, [`fee_history`]
-//! tells what blocks really took.
+//! returns what blocks really took.
 //!
 //! It asks for headers through [`HeaderSource`], knows no store and no clock, and keeps nothing but its last
 //! answer.

@@ -29,7 +29,7 @@ impl Books {
         if account.is_empty() && read.height >= account.height {
             (account.state, account.height) = (read.state, read.height);
         }
-        // What was read may be of a block that the pool was not told of yet, or older than what it was told.
+        // The read may be of a block that the pool has not seen yet, or older than the last one it saw.
         let state = if read.height >= account.height { read.state } else { account.state };
         let replaced = account.pending().get(&nonce).map(PooledTx::cost);
         state.check(&tx, account.pending_cost(), replaced)?;

@@ -18,7 +18,7 @@ pub static DROPPED: DropTables = DropTables {
     order: Table::new(0x59, "dropped transaction order"),
 };
 
-/// Between two log lines of level `info` that tell how many transactions were dropped, ms.
+/// Between two log lines of level `info` with the number of dropped transactions, ms.
 const REPORT_INTERVAL_MS: u64 = 10_000;
 
 /// Why a transaction left the pool without being mined. Clients see the texts.
@@ -166,7 +166,7 @@ impl Drops {
 }
 
 impl Report {
-    /// How many to tell now, if any: the first, and then as many as came meanwhile.
+    /// How many to log now, if any: the first, and then as many as came meanwhile.
     fn add(&mut self, count: u64, now_ms: u64) -> Option<u64> {
         self.since = self.since.saturating_add(count);
         let is_due =

@@ -82,7 +82,7 @@ impl Books {
         Ok(())
     }
 
-    /// Takes out the next transaction that makes room, and tells whether it was pending.
+    /// Takes out the next transaction that makes room; returns whether it was pending.
     fn next_victim(
         &mut self,
         Newcomer { tx, is_gapped, base_fee }: Newcomer<'_>,

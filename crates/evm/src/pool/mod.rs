@@ -183,8 +183,8 @@ impl Pool {
         Admission { pool: self, tx, rewinds, is_decided: false }
     }
 
-    /// Changes the pool and says what came of it. Subscribers are told while it is locked, so that they learn
-    /// everything in the order in which it happened.
+    /// Changes the pool and notifies subscribers. The pool stays locked meanwhile, so that events come in the order of
+    /// the changes.
     fn change<R>(&self, now_ms: u64, change: impl FnOnce(&mut Books, &mut Outcome) -> R) -> R {
         let mut outcome = Outcome::default();
         let mut inner = self.inner.lock();

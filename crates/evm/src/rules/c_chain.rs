@@ -337,7 +337,7 @@ impl Rules for CChainRules {
     }
 
     fn storage_slot(&self, key: U256) -> U256 {
-        // The lowest bit of the first byte tells contract storage from balances of other assets.
+        // The lowest bit of the first byte separates contract storage from balances of other assets.
         key & !U256::ONE.wrapping_shl(248)
     }
 

@@ -84,7 +84,7 @@ impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Transfers {
                 let created = inputs.created_address(nonce);
                 self.enter(inputs.caller(), created, inputs.value());
             }
-            // The store fails: so will the frame, which tells of it.
+            // The store fails. The frame fails too and returns the error.
             Err(_) => self.open.push(Vec::new()),
         }
         None

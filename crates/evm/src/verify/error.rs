@@ -20,13 +20,13 @@ pub enum VerifyError {
     /// A transaction asks for a warp message (docs/decisions.md, "Warp and snowman").
     #[error("failed to verify predicates: warp predicates are not supported")]
     WarpPredicate,
-    /// The header does not tell the results of predicates.
+    /// The header has no results of predicates.
     #[error(
         "failed to verify predicates: failed to find predicate results in extra data: {}",
         hex::encode(_0)
     )]
     NoPredicateResults(Bytes),
-    /// The header tells other results.
+    /// The header has other results.
     #[error(
         "failed to verify predicates: invalid header predicate results \
          (remote: {} local: {})",

@@ -1,5 +1,5 @@
 //! Atomic transactions as far as a recorded chain needs them (docs/protocol/atomic-transactions.md, "Ext data"):
-//! enough to tell whether ext data is applied in the right place. Who owns what on the other side is taken from the
+//! enough to check whether ext data is applied in the right place. Who owns what on the other side is taken from the
 //! recording.
 
 use std::collections::BTreeMap;

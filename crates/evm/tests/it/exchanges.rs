@@ -43,7 +43,7 @@ fn include(chain: &mut Ledger, raw: &[u8]) -> (B256, Receipt) {
     (*block.transactions[0].hash(), processed.receipts.remove(0))
 }
 
-/// What a receipt tells of execution.
+/// The part of a receipt that execution decides.
 fn receipt_json(receipt: &Receipt) -> Value {
     let logs = receipt.logs.iter().map(|log| {
         json!({"address": log.address.to_string().to_lowercase(), "topics": log.topics(),
@@ -60,7 +60,7 @@ fn receipt_json(receipt: &Receipt) -> Value {
     })
 }
 
-/// Is all that `got` tells the same in `want`, which tells more?
+/// Is every member of `got` the same in `want`, which has more?
 fn agrees(want: &Value, got: &Value) -> bool {
     match (want, got) {
         (Value::Object(want), Value::Object(got)) => {

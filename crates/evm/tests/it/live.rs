@@ -184,7 +184,7 @@ async fn a_block_is_shown_once_it_is_the_head() {
     let Built::Block(block) = evm.build(parent.as_ref(), &at).unwrap() else { panic!("a block") };
     let block_hash = B256::new(*block.id.as_bytes());
     let block = Arc::new(*block);
-    // In the store, and the chain has not been told yet.
+    // In the store, but the chain was not notified yet.
     store.kv.write(&block.writes).unwrap();
     assert_eq!(evm.location(hash).unwrap(), None);
     assert_eq!(evm.height_of(block_hash).unwrap(), None);
@@ -349,20 +349,20 @@ async fn listeners_hear_of_what_can_run_and_of_its_block() {
     let world = world(EvmConfig::default(), easy());
     let (mut accepted, mut pending) =
         (world.evm.accepted_blocks(), world.evm.pending_transactions());
-    let mut told =
+    let mut announced =
         || std::iter::from_fn(|| pending.try_recv().ok()).map(|tx| tx.hash()).collect::<Vec<_>>();
     let tx = |nonce| transfer(nonce, 2 * GWEI, GWEI, 5);
     let hash = |nonce| *tx(nonce).tx_hash();
 
     world.evm.submit(tx(1)).unwrap();
-    assert!(told().is_empty(), "it waits for the nonce before it");
+    assert!(announced().is_empty(), "it waits for the nonce before it");
     world.evm.submit(tx(0)).unwrap();
-    assert_eq!(told(), [hash(0), hash(1)]);
+    assert_eq!(announced(), [hash(0), hash(1)]);
     let dearer = transfer(1, 3 * GWEI, 2 * GWEI, 6);
     world.evm.submit(dearer.clone()).unwrap();
-    assert_eq!(told(), [*dearer.tx_hash()], "a replacement is news");
+    assert_eq!(announced(), [*dearer.tx_hash()], "a replacement is news");
     assert!(world.evm.submit(tx(0)).is_err());
-    assert!(told().is_empty(), "what is refused is not");
+    assert!(announced().is_empty(), "what is refused is not");
 
     assert!(accepted.try_recv().is_err(), "no block yet");
     accept(&world).await;

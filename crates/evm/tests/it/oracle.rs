@@ -151,7 +151,7 @@ fn histories_tell_base_fees_ratios_and_rewards() {
     let fee = |number: u64| U256::from(225 * GWEI - number);
     let history = ask(&headers, &limits, (2, NewestBlock::Height(2)), &[0.0, 50.0, 100.0]).unwrap();
     assert_eq!(history.oldest, 1);
-    // The next block exists, so it is its own base fee that is told.
+    // The next block exists, so its own base fee is returned.
     assert_eq!(history.base_fees, [fee(1), fee(2), fee(3)]);
     assert_eq!(history.gas_used_ratios, [0.0014, 0.0028]);
     let tips = |gwei: [u64; 3]| gwei.map(|gwei| U256::from(gwei * GWEI)).to_vec();
@@ -272,10 +272,10 @@ proptest! {
         percentiles.sort_by(f64::total_cmp);
         percentiles.dedup();
         if let Ok(history) = ask(&Headers::plain(head), &limits, (count, newest), &percentiles) {
-            let told = history.gas_used_ratios.len();
-            prop_assert!(told as u64 <= blocks.min(depth).min(count));
-            prop_assert_eq!(history.base_fees.len(), if told == 0 { 0 } else { told + 1 });
-            let rewards = if percentiles.is_empty() { 0 } else { told };
+            let count_returned = history.gas_used_ratios.len();
+            prop_assert!(count_returned as u64 <= blocks.min(depth).min(count));
+            prop_assert_eq!(history.base_fees.len(), if count_returned == 0 { 0 } else { count_returned + 1 });
+            let rewards = if percentiles.is_empty() { 0 } else { count_returned };
             prop_assert_eq!(history.rewards.len(), rewards);
             for row in &history.rewards {
                 prop_assert!(row.is_sorted());

@@ -26,7 +26,7 @@ pub(super) struct Payment {
 }
 
 impl Payment {
-    /// `Err` tells in the reference's words why it does not pay its fee.
+    /// `Err`: why it does not pay its fee, in the reference's words.
     pub(super) fn of(
         tx: &AtomicTx,
         context: &ChainContext,

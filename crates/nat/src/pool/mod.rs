@@ -36,7 +36,7 @@ pub const MAX_DROPPED: NonZeroUsize = NonZeroUsize::new(50).expect("50 is not 0"
 /// Why the pool does not take a transaction. Texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
-    /// What it burns can't be told.
+    /// What it burns can't be computed.
     #[error(transparent)]
     Amount(#[from] AmountError),
     /// It does not pay more than those that consume the same.

@@ -87,7 +87,7 @@ pub(super) enum ServiceError {
     Import(#[from] CreateError),
     #[error(transparent)]
     Issue(#[from] SubmitError),
-    /// The rules of the last block can't be told.
+    /// The rules of the last block can't be determined.
     #[error(transparent)]
     Fees(#[from] FeeRuleError),
     /// What the chain holds can't be read.

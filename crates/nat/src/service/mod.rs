@@ -49,7 +49,7 @@ struct VersionReply {
 }
 
 impl NatService {
-    /// Over a chain and the node's users; `version` is what `nat.version` tells.
+    /// Over a chain and the node's users; `version` is what `nat.version` returns.
     pub fn new(nat: Nat, keystore: Arc<Keystore>, version: String) -> Arc<Self> {
         let rules = Arc::clone(&nat.evm().params().rules);
         let oracle = FeeOracle::new(OracleConfig::default(), rules);

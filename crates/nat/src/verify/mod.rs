@@ -63,10 +63,10 @@ pub enum VerifyError {
     /// Outputs of an export must ascend.
     #[error("tx outputs not sorted")]
     OutputsNotSorted,
-    /// The fee can't be told.
+    /// The fee can't be computed.
     #[error(transparent)]
     Fee(#[from] FeeError),
-    /// What is burned can't be told.
+    /// What is burned can't be computed.
     #[error(transparent)]
     Amount(#[from] AmountError),
     /// An import pays more than it takes in, the fee included.

@@ -47,7 +47,7 @@ pub enum WalletError {
     /// A sum exceeds 64 bits.
     #[error("overflow")]
     Overflow,
-    /// The fee can't be told.
+    /// The fee can't be computed.
     #[error(transparent)]
     Fee(#[from] FeeError),
     /// What can be imported does not cover the fee.
@@ -70,7 +70,7 @@ pub enum InputsError {
     /// A sum exceeds 64 bits.
     #[error("overflow")]
     Overflow,
-    /// The fee can't be told.
+    /// The fee can't be computed.
     #[error(transparent)]
     Fee(#[from] FeeError),
     /// The accounts can't be read.

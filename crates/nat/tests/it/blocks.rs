@@ -183,7 +183,7 @@ async fn blocks_that_carry_what_they_must_not() {
         altered(&world, &child, encode_ext_data(txs).to_vec(), gas)
     };
     let fault = "engine finalization check failed: ";
-    // What the undecided parent has imported is told of as what it is.
+    // A UTXO that the undecided parent has imported is reported as a conflict.
     assert_eq!(
         refused(&world, &of(&[both])).await,
         format!(

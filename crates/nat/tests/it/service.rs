@@ -97,7 +97,7 @@ async fn the_four_states() {
     let unknown = endpoint.call("nat.getAtomicTx", json!({ "txID": first.id() })).await;
     assert_eq!(unknown.unwrap_err(), format!("could not find tx {}", first.id()));
 
-    // In the pool, and told its ID again.
+    // In the pool; its ID is returned again.
     for _ in 0..2 {
         assert_eq!(endpoint.issue(&first).await.unwrap(), json!({ "txID": first.id() }));
         assert_eq!(endpoint.status(&first).await, json!({ "status": "Processing" }));
@@ -108,7 +108,7 @@ async fn the_four_states() {
     let dropped = json!({ "status": "Dropped", "reason": reason });
     assert_eq!(endpoint.status(&first).await, dropped);
     let plain = endpoint.call("nat.getAtomicTxStatus", json!({ "txID": first.id() })).await;
-    assert_eq!(plain.unwrap(), json!({ "status": "Dropped" }), "reasons are told who asks");
+    assert_eq!(plain.unwrap(), json!({ "status": "Dropped" }), "reasons are returned on request");
     let refused = endpoint.issue(&first).await.unwrap_err();
     assert!(refused.starts_with("conflicting atomic tx present: issued tx"), "{refused}");
 

@@ -115,7 +115,7 @@ async fn exports_and_transactions_of_the_evm_share_the_nonces() {
 }
 
 #[tokio::test]
-async fn what_the_pools_leave_is_told_truthfully() {
+async fn what_the_pools_leave_is_reply_truthfully() {
     let world = World::easy();
     let endpoint = Endpoint::new(&world);
     endpoint.user(&[key(1)]).await;
@@ -175,10 +175,10 @@ async fn an_export_that_loses_its_nonce_is_named_and_the_others_go_on() {
     let again = start();
     let endpoint = Endpoint::new(&again);
     let params = json!({ "txID": ids[0], "includeReason": true });
-    let told = endpoint.call("nat.getAtomicTxStatus", params).await.unwrap();
-    assert_eq!(told, json!({ "status": "Dropped", "reason": reason }));
-    let told = endpoint.call("nat.getAtomicTxStatus", json!({ "txID": ids[0] })).await.unwrap();
-    assert_eq!(told, json!({ "status": "Dropped" }));
+    let reply = endpoint.call("nat.getAtomicTxStatus", params).await.unwrap();
+    assert_eq!(reply, json!({ "status": "Dropped", "reason": reason }));
+    let reply = endpoint.call("nat.getAtomicTxStatus", json!({ "txID": ids[0] })).await.unwrap();
+    assert_eq!(reply, json!({ "status": "Dropped" }));
     let refused = endpoint.call("nat.getAtomicTx", json!({ "txID": ids[0] })).await.unwrap_err();
     assert_eq!(refused, format!("could not find tx {}", ids[0]));
 }

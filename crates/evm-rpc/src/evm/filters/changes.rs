@@ -1,4 +1,4 @@
-//! What a filter has to tell since it was asked last.
+//! What happened since a filter's last request.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use super::installed::{Kind, Progress, Transactions, Turn};
 use crate::error::unreadable;
 use crate::wire::{BlockNumber, Hash, LogBlocks, LogFilter, TransactionReply};
 
-/// Blocks that one answer tells of at most; the rest is told the next time.
+/// Most blocks in one reply; the rest follows in the next.
 const MAX_HASHES: u64 = 10_000;
 
-/// Blocks that are told of without going to the blocking pool.
+/// Blocks that are returned without going to the blocking pool.
 const FEW_BLOCKS: u64 = 16;
 
-/// Transactions that are told of without going there.
+/// Transactions that are returned without going there.
 const FEW_TRANSACTIONS: usize = 256;
 
-/// Bytes of transactions that one answer tells of at most, one transaction apart; the rest is told the next time.
+/// Most bytes of transactions in one reply, give or take a transaction; the rest follows in the next.
 const MAX_TRANSACTION_BYTES: usize = 4_000_000;
 
 /// What happened.
@@ -48,11 +48,12 @@ impl Filters {
         }
     }
 
-    /// Does it take but a moment to tell what happened?
+    /// Are the changes quick to read?
     pub(super) fn are_changes_few(&self, id: &RpcId) -> bool {
         let now = self.position();
-        let behind =
-            |progress: Progress| now.height.saturating_sub(self.told(&progress.told, &now));
+        let behind = |progress: Progress| {
+            now.height.saturating_sub(self.last_returned(&progress.last_returned, &now))
+        };
         match self.installed.get(id, self.clock.now_ms(), &self.config) {
             Some(Kind::Blocks(progress)) => behind(progress) <= FEW_BLOCKS,
             Some(Kind::Logs(_, progress)) => behind(progress) == 0,
@@ -63,8 +64,8 @@ impl Filters {
         }
     }
 
-    /// What happened since it was asked last. Each change is told once; when there is more than an answer holds,
-    /// the rest stays for the next time. What can't be read stays too.
+    /// What happened since the last request. Each change is returned once; when there is more than a reply holds,
+    /// the rest stays for the next. What can't be read stays too.
     pub(super) fn changes(&self, id: &RpcId, context: &CallContext) -> Result<Changes, RpcError> {
         let turn = self.installed.turn(id, self.clock.now_ms(), &self.config);
         let (kind, mut turn) = turn.ok_or_else(not_found)?;
@@ -90,22 +91,22 @@ impl Filters {
         let height = now.height;
         match kind {
             Kind::Transactions { full, listener } => transactions(*full, listener),
-            Kind::Blocks(Progress { is_telling: true, .. }) => Ok(Changes::Hashes(Vec::new())),
-            Kind::Logs(_, Progress { is_telling: true, .. }) => {
+            Kind::Blocks(Progress { is_busy: true, .. }) => Ok(Changes::Hashes(Vec::new())),
+            Kind::Logs(_, Progress { is_busy: true, .. }) => {
                 Ok(Changes::Logs(FoundLogs::default()))
             }
-            Kind::Blocks(Progress { told, .. }) => {
-                let told = self.told(told, now);
-                let last = height.min(told.saturating_add(MAX_HASHES));
-                let hashes = self.hashes(told.saturating_add(1), last, context)?;
-                turn.advance_to(last.max(told), now);
+            Kind::Blocks(Progress { last_returned, .. }) => {
+                let last_returned = self.last_returned(last_returned, now);
+                let last = height.min(last_returned.saturating_add(MAX_HASHES));
+                let hashes = self.hashes(last_returned.saturating_add(1), last, context)?;
+                turn.advance_to(last.max(last_returned), now);
                 Ok(Changes::Hashes(hashes))
             }
-            Kind::Logs(filter, Progress { told, .. }) => {
-                let told = self.told(told, now);
-                let (from, to) = watched(filter, told.saturating_add(1), height);
+            Kind::Logs(filter, Progress { last_returned, .. }) => {
+                let last_returned = self.last_returned(last_returned, now);
+                let (from, to) = watched(filter, last_returned.saturating_add(1), height);
                 if from > to {
-                    turn.advance_to(height.max(told), now);
+                    turn.advance_to(height.max(last_returned), now);
                     return Ok(Changes::Logs(FoundLogs::default()));
                 }
                 let found = self.search(&filter.logs, from..=to, context)?;
@@ -139,8 +140,8 @@ fn watched(filter: &LogFilter, from: u64, to: u64) -> (u64, u64) {
     (from.max(number(first, from)), to.min(number(last, to)))
 }
 
-/// Transactions that became executable, as far as the pool remembers them. If it has forgotten some, that is told
-/// once, instead of telling the others as if they were all.
+/// Transactions that became executable, as far as the pool remembers them. If it has forgotten some, one reply is an
+/// error that says so, so that the others are not taken for all.
 fn transactions(full: bool, listener: &Transactions) -> Result<Changes, RpcError> {
     let mut listener = listener.lock();
     let (mut transactions, mut bytes) = (Vec::new(), 0);

@@ -19,18 +19,18 @@ const LIMIT_EXCEEDED: i64 = -32005;
 /// Between two looks at all filters for those that nobody asks any more, ms.
 const SWEEP_MS: u64 = 1_000;
 
-/// What a filter for transactions hears, shared with whoever asks it.
+/// The receiver of a filter for transactions, shared by concurrent requests.
 pub(super) type Transactions = Arc<Mutex<Listener>>;
 
-/// Transactions that became executable, as the pool tells them.
+/// Transactions that became executable, as the pool sends them.
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) events: broadcast::Receiver<PooledTx>,
-    /// How many were forgotten before the next one, and not told as such.
+    /// How many the pool forgot before the next one; not reported yet.
     pub(super) missed: u64,
 }
 
-/// What a filter tells.
+/// What a filter returns.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// Hashes of accepted blocks.
@@ -41,22 +41,22 @@ pub(super) enum Kind {
     Transactions { full: bool, listener: Transactions },
 }
 
-/// How far a filter has told.
+/// How far a filter has come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
-    /// The last height that it told of, and how often blocks had been taken back by then.
-    pub(super) told: ChainPosition,
-    /// Somebody is being told what follows it.
-    pub(super) is_telling: bool,
+    /// The last height that it returned, and how often blocks had been taken back by then.
+    pub(super) last_returned: ChainPosition,
+    /// A request reads the heights after it.
+    pub(super) is_busy: bool,
 }
 
 impl Kind {
-    pub(super) const fn blocks(told: ChainPosition) -> Self {
-        Self::Blocks(Progress { told, is_telling: false })
+    pub(super) const fn blocks(last_returned: ChainPosition) -> Self {
+        Self::Blocks(Progress { last_returned, is_busy: false })
     }
 
-    pub(super) fn logs(filter: LogFilter, told: ChainPosition) -> Self {
-        Self::Logs(Arc::new(filter), Progress { told, is_telling: false })
+    pub(super) fn logs(filter: LogFilter, last_returned: ChainPosition) -> Self {
+        Self::Logs(Arc::new(filter), Progress { last_returned, is_busy: false })
     }
 
     pub(super) fn transactions(full: bool, events: broadcast::Receiver<PooledTx>) -> Self {
@@ -177,13 +177,13 @@ impl Installed {
         removed.is_some_and(|filter| !filter.is_idle(now_ms, config))
     }
 
-    /// What a filter tells.
+    /// What a filter returns, and its progress.
     pub(super) fn get(&self, id: &RpcId, now_ms: u64, config: &FilterConfig) -> Option<Kind> {
         self.0.lock().used(id, now_ms, config).map(|filter| filter.kind.clone())
     }
 
-    /// As [`Self::get`]; of several who ask at once for what happened, one is told. The others hear so by
-    /// [`Progress::is_telling`], and have no turn.
+    /// As [`Self::get`]; of several concurrent requests for changes, one gets them. The others see
+    /// [`Progress::is_busy`] and have no turn.
     pub(super) fn turn(
         &self,
         id: &RpcId,
@@ -196,23 +196,23 @@ impl Installed {
         let is_mine = filter
             .kind
             .progress()
-            .is_some_and(|progress| !std::mem::replace(&mut progress.is_telling, true));
-        Some((kind, Turn { installed: self, id: is_mine.then(|| id.clone()), told: None }))
+            .is_some_and(|progress| !std::mem::replace(&mut progress.is_busy, true));
+        Some((kind, Turn { installed: self, id: is_mine.then(|| id.clone()), last_returned: None }))
     }
 }
 
-/// The right to tell what follows a filter's progress; it ends when dropped.
+/// The right to return what follows a filter's progress; it ends when dropped.
 pub(super) struct Turn<'a> {
     installed: &'a Installed,
-    /// None: somebody else has it.
+    /// None: another request has it.
     id: Option<RpcId>,
-    told: Option<ChainPosition>,
+    last_returned: Option<ChainPosition>,
 }
 
 impl Turn<'_> {
-    /// Everything up to this height is told, of the chain as it is at that position.
+    /// Everything up to this height is returned, of the chain at that position.
     pub(super) fn advance_to(&mut self, height: u64, position: &ChainPosition) {
-        self.told = Some(ChainPosition { height, ..*position });
+        self.last_returned = Some(ChainPosition { height, ..*position });
     }
 }
 
@@ -222,8 +222,8 @@ impl Drop for Turn<'_> {
         let mut table = self.installed.0.lock();
         let filter = table.filters.get_mut(id);
         if let Some(progress) = filter.and_then(|filter| filter.kind.progress()) {
-            progress.is_telling = false;
-            progress.told = self.told.unwrap_or(progress.told);
+            progress.is_busy = false;
+            progress.last_returned = self.last_returned.unwrap_or(progress.last_returned);
         }
     }
 }

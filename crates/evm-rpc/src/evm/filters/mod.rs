@@ -2,8 +2,8 @@
 //! (docs/protocol/c-chain-rpc.md, "Filters").
 //!
 //! - [`range`](self): which blocks a query means; `search`: their logs, within bounds.
-//! - `installed`: the filters that clients made. One for blocks or logs keeps no events: it knows up to which
-//!   height it has told, and reads the rest from the store when it is asked; after blocks were taken back it goes on
+//! - `installed`: the filters that clients made. One for blocks or logs keeps no events: it has the last
+//!   height it returned, and reads the rest from the store when it is asked; after blocks were taken back it goes on
 //!   above the older head. One for transactions reads from what the
 //!   pool remembers for all listeners together.
 
@@ -105,10 +105,10 @@ impl Filters {
         self.reads.chain.position()
     }
 
-    /// The last height that a filter told of and that is still there.
-    fn told(&self, told: &ChainPosition, now: &ChainPosition) -> u64 {
-        let lowest = self.reads.chain.lowest_since(told, now);
-        lowest.map_or(told.height, |lowest| told.height.min(lowest))
+    /// The last height that a filter returned and that is still there.
+    fn last_returned(&self, last_returned: &ChainPosition, now: &ChainPosition) -> u64 {
+        let lowest = self.reads.chain.lowest_since(last_returned, now);
+        lowest.map_or(last_returned.height, |lowest| last_returned.height.min(lowest))
     }
 
     fn install(&self, kind: Kind) -> Result<RpcId, RpcError> {

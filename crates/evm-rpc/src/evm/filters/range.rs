@@ -20,7 +20,7 @@ fn backwards() -> RpcError {
 pub(super) fn check_order(blocks: &LogBlocks) -> Result<(), RpcError> {
     match blocks {
         LogBlocks::Range { from: BlockNumber::Number(from), to: BlockNumber::Number(to) }
-            // As in the reference, 0 counts as no number here: a range to 0 is told its ends.
+            // As in the reference, 0 counts as no number here: an inverted range to 0 is refused with its ends.
             if *to > 0 && from > to =>
         {
             Err(backwards())

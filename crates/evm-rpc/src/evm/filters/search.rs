@@ -82,7 +82,7 @@ fn query_of(matcher: &LogMatcher) -> LogQuery {
 }
 
 impl Filters {
-    /// The logs that a filter means, or why they can't be told.
+    /// The logs that a filter means, or why they can't be returned.
     pub(super) fn logs(
         &self,
         filter: &LogFilter,

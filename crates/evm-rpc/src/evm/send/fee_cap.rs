@@ -21,8 +21,7 @@ pub(super) struct FeeAboveCap {
 
 /// Checks the most that a transaction pays for gas: `price` wei a gas, `cap` coins (0: no cap).
 ///
-/// As in the reference coins are floating-point numbers, so what is above the cap by less than such a number
-/// can tell is let through.
+/// As in the reference, coins are floating-point numbers, so an excess below their precision passes.
 pub(super) fn check_fee(price: U256, gas: u64, cap: f64) -> Result<(), FeeAboveCap> {
     if cap == 0.0 {
         return Ok(());

@@ -195,7 +195,7 @@ impl Transact {
     }
 
     fn sign_and_submit(&self, args: &TransactionArgs) -> Result<Hash, RpcError> {
-        // Before it is signed: a price that no transaction can hold is told as too high.
+        // Before it is signed: a price that no transaction can hold is refused as too high.
         if fee_cap(args) > U256::from(u128::MAX) {
             self.check_fee_of(args)?;
         }

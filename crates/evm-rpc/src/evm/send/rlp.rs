@@ -10,9 +10,9 @@ use alloy_primitives::U256;
 /// What is wrong with the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RlpError {
-    /// Told as it is.
+    /// Shown as it is.
     Plain(&'static str),
-    /// Told with the Go type that was read into, and the field, if it is not the whole.
+    /// Shown with the Go type that was read into, and the field, if it is not the whole.
     Typed { what: &'static str, of: &'static str, field: Option<(&'static str, String)> },
 }
 
@@ -52,9 +52,9 @@ enum Item<'a> {
 enum Fault {
     /// There is nothing more in the list.
     End,
-    /// Told as it is.
+    /// Shown as it is.
     Plain(&'static str),
-    /// Told with the type.
+    /// Shown with the type.
     Typed(&'static str),
 }
 
@@ -80,11 +80,11 @@ pub(super) fn whole<'a>(input: &'a [u8], of: &'static str) -> Result<Fields<'a>,
     })?;
     let Item::List(list) = item else { return Err(typed(EXPECTED_LIST)) };
     let fields = Fields { all: list, rest: list, whole: of, of, path: String::new() };
-    // What follows is told only of a value that is good otherwise, so the caller asks for it at the end.
+    // Trailing bytes are an error only after a value that is good otherwise, so the caller checks them at the end.
     Ok(fields)
 }
 
-/// Is the first element of the list that the input is a list itself? Told in the words of Go's functions that split
+/// Is the first element of the list that the input is a list itself? The errors are those of Go's functions that split
 /// raw values, which differ from those of its decoder.
 pub(super) fn begins_with_list(input: &[u8]) -> Result<bool, RlpError> {
     let Split::List(content) = split(input)? else {
@@ -276,7 +276,7 @@ impl<'a> Fields<'a> {
     ) -> Result<[u8; N], RlpError> {
         let before = self.rest;
         self.array(of, "").or_else(|_| {
-            // Again, now that the place is to be told.
+            // Again, this time with the place for the error.
             self.rest = before;
             self.array(of, &format!("[{at}]"))
         })

@@ -51,7 +51,7 @@ pub struct BlockOverrides {
 /// Decodes an object of any members as a Go map whose keys are data of `N` bytes. `null` is an empty one; of
 /// equal keys the last counts.
 ///
-/// The value is read before the key; but Go reads on after a value of the wrong kind, and then tells of the key.
+/// The value is read before the key; but Go reads on after a value of the wrong kind, and then reports the key.
 pub(super) fn decode_map<const N: usize, V: Argument>(
     value: Document<'_>,
     go_type: &'static str,

@@ -1,4 +1,4 @@
-//! What is too much to ask, and what is told of it.
+//! Requests beyond a limit, and their errors.
 
 use alloy_primitives::B256;
 use esker_evm_rpc::evm::FilterConfig;

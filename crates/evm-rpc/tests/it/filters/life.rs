@@ -23,17 +23,17 @@ async fn each_change_is_told_once_in_whole_blocks() {
         world.install("eth_newFilter", r#"[{"fromBlock":"0x0","toBlock":"0x5"}]"#).await;
     world.fill().await;
     // As much as an answer holds; what is left comes with the next ones.
-    for told in [&[4_u64, 5, 5] as &[_], &[6; 6], &[7], &[], &[]] {
-        assert_eq!(world.heights("eth_getFilterChanges", &logs).await, told);
+    for expected in [&[4_u64, 5, 5] as &[_], &[6; 6], &[7], &[], &[]] {
+        assert_eq!(world.heights("eth_getFilterChanges", &logs).await, expected);
     }
-    for told in [&[6_u64; 6] as &[_], &[7], &[]] {
-        assert_eq!(world.heights("eth_getFilterChanges", &from_six).await, told);
+    for expected in [&[6_u64; 6] as &[_], &[7], &[]] {
+        assert_eq!(world.heights("eth_getFilterChanges", &from_six).await, expected);
     }
     assert_eq!(world.heights("eth_getFilterChanges", &up_to_five).await, [4, 5, 5]);
     assert!(world.heights("eth_getFilterChanges", &up_to_five).await.is_empty());
-    let told = world.call("eth_getFilterChanges", &hashes).await;
-    assert_eq!(told.as_array().unwrap().len(), 8);
-    assert_eq!(told[7], world.evm.head().hash.to_string());
+    let changes = world.call("eth_getFilterChanges", &hashes).await;
+    assert_eq!(changes.as_array().unwrap().len(), 8);
+    assert_eq!(changes[7], world.evm.head().hash.to_string());
     assert_eq!(world.call("eth_getFilterChanges", &hashes).await, json!([]));
     // Both names of the namespace mean the same filters.
     assert_eq!(world.call("evm_uninstallFilter", &hashes).await, json!(true));
@@ -47,8 +47,8 @@ async fn of_two_who_ask_at_once_one_is_told() {
     world.fill().await;
     let ask = || world.call("eth_getFilterChanges", &filter);
     let (first, second, third) = tokio::join!(ask(), ask(), ask());
-    let told: usize = [&first, &second, &third].iter().map(|logs| heights(logs).len()).sum();
-    assert_eq!(told, 10);
+    let total: usize = [&first, &second, &third].iter().map(|logs| heights(logs).len()).sum();
+    assert_eq!(total, 10);
     assert!(world.heights("eth_getFilterChanges", &filter).await.is_empty());
 }
 
@@ -142,7 +142,7 @@ async fn logs_of_a_block_by_its_hash() {
         world.block(transactions).await;
     }
     assert_eq!(world.heights("eth_getFilterLogs", &filter).await, [6; 6]);
-    // As in the reference such a filter tells of all logs that are new.
+    // As in the reference, such a filter returns all new logs.
     assert_eq!(world.heights("eth_getFilterChanges", &filter).await, [7]);
     let unknown = format!("[{{\"blockHash\":\"0x{}\"}}]", "12".repeat(32));
     assert_eq!(world.error("eth_getLogs", &unknown).await["message"], "unknown block");

@@ -149,13 +149,13 @@ async fn what_was_dropped_is_named_with_its_reason() {
     send(&world, &keys, dear.clone());
     let now = world.now_s();
     let text = format!("replaced by transaction {} with the same nonce", hash(dear.clone()));
-    let told = json!({"reason": text, "time": format!("{now:#x}")});
-    assert_eq!(reason(&cheap).await, told);
+    let expected = json!({"reason": text, "time": format!("{now:#x}")});
+    assert_eq!(reason(&cheap).await, expected);
     let shown = json!([hash(cheap.clone())]).to_string();
     assert_eq!(world.call("eth_getTransactionByHash", &shown).await["result"], Value::Null);
     // Blocks save it.
     world.settle().await;
-    assert_eq!(reason(&cheap).await, told);
+    assert_eq!(reason(&cheap).await, expected);
     assert_eq!(reason(&dear).await, Value::Null, "it was mined");
     assert_eq!(reason(&legacy(9, LOW)).await, Value::Null, "it is not known");
     for (params, text) in [

@@ -70,7 +70,7 @@ async fn what_is_not_signed() {
     let text = "invalid argument 0: json: cannot unmarshal hex string without 0x prefix into Go value of type hexutil.Bytes";
     check("personal_sign", json!(["hello", HELD]), -32602, text).await;
     check("eth_requestAccounts", json!([1]), -32602, "too many arguments, want at most 0").await;
-    // Who has no key here is told so before the data are looked at.
+    // An unknown account is refused before the data are looked at.
     check("eth_signTypedData_v4", json!([other, {}]), -32000, "unknown account").await;
     let wanted = "invalid argument 1: json: cannot unmarshal number into Go value of type apitypes.TypedData";
     check("eth_signTypedData_v4", json!([HELD, 5]), -32602, wanted).await;

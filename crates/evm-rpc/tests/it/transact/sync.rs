@@ -72,7 +72,7 @@ async fn the_receipt_is_the_answer() {
     let (raw, _) = transfer(0);
     let reply = send(&world, json!([raw])).await;
     let text = "nonce too low: next nonce 4, tx nonce 0";
-    assert_eq!(reply["error"], json!({"code": -32000, "message": text}), "told at once");
+    assert_eq!(reply["error"], json!({"code": -32000, "message": text}), "returned at once");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! Calls end: by gas, by memory, when told to.
+//! Calls end: by gas, by memory, when cancelled.
 
 use std::cell::Cell;
 use std::time::Duration;

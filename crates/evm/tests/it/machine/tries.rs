@@ -1,4 +1,4 @@
-//! A try tells what a call with all its gas comes to, or nothing.
+//! A try returns the result of a call with all its gas, or nothing.
 
 use alloy_primitives::{Address, U256, address};
 use esker_evm::call::{
@@ -24,7 +24,7 @@ fn lab(code: &[u8], other: &[u8]) -> Lab {
     Lab::with(until(Phase::Etna), [(CODE, account(code)), (OTHER, account(other))])
 }
 
-/// A call of [`CODE`], with all of its gas or as a try; `None`: the try does not tell.
+/// A call of [`CODE`], with all of its gas or as a try; `None`: the try was inconclusive.
 fn run(lab: &Lab, gas: Option<u64>, try_gas: Option<u64>) -> Option<CallOutcome> {
     let request = CallRequest { to: Some(CODE), gas, ..Default::default() };
     let bounds = Bounds { try_gas, ..Bounds::default() };
@@ -44,12 +44,12 @@ fn calls(opcode: u8, gas: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_a_try_tells_and_what_it_does_not() {
+fn a_try_gives_the_result_of_the_call_or_none() {
     let sload = [0x60, 3, 0x54];
     let invalid = [0xfe];
     let all = [0x5a];
     let some = [0x61, 0x27, 0x10];
-    for (what, code, other, tells) in [
+    for (what, code, other, is_conclusive) in [
         ("a word of storage", returning(&sload), vec![], true),
         ("the gas left, outermost", returning(&[0x5a]), vec![], true),
         ("a revert", vec![0x60, 0, 0x60, 0, 0xfd], vec![], true),
@@ -64,7 +64,7 @@ fn what_a_try_tells_and_what_it_does_not() {
     ] {
         let lab = lab(&code, &other);
         let tried = run(&lab, None, Some(TRY_GAS));
-        assert_eq!(tried.is_some(), tells, "{what}");
+        assert_eq!(tried.is_some(), is_conclusive, "{what}");
         if let Some(tried) = tried {
             assert_eq!(Some(tried), run(&lab, None, None), "{what}");
         }

@@ -37,7 +37,7 @@ enum Step {
     Leave(usize),
     /// A block reaches the store: it mines some of the best, one more that the pool never saw, and pays or takes.
     Commit { mined: usize, foreign: Option<u8>, balance: Option<(u8, u64)> },
-    /// The pool is told of the block.
+    /// The pool settles the block.
     Settle,
     /// Accounts are read anew, as after each block.
     Check,
@@ -62,16 +62,16 @@ fn step() -> impl Strategy<Value = Step> {
 type States = BTreeMap<Address, AccountState>;
 
 /// What a block changed and mined.
-type Untold = (Vec<(Address, AccountState)>, BTreeSet<B256>);
+type Unsettled = (Vec<(Address, AccountState)>, BTreeSet<B256>);
 
-/// A pool over a chain whose blocks reach the store a moment before the pool is told of them.
+/// A pool over a chain whose blocks reach the store a moment before the pool settles them.
 struct World<'a> {
     pool: &'a Pool,
     sending: Vec<(Admission<'a>, Option<AccountRead>)>,
     states: States,
     height: u64,
-    /// A block that the pool was not told of yet.
-    untold: Option<Untold>,
+    /// A block that the pool has not settled yet.
+    unsettled: Option<Unsettled>,
     /// Promised hashes that are neither mined nor named as dropped.
     promised: BTreeMap<B256, PooledTx>,
     mined: BTreeSet<B256>,
@@ -87,7 +87,7 @@ impl<'a> World<'a> {
             sending: Vec::new(),
             states: (1..=SENDERS).map(|from| (account(from), rich)).collect(),
             height: 0,
-            untold: None,
+            unsettled: None,
             promised: BTreeMap::new(),
             mined: BTreeSet::new(),
             dropped: pool.subscribe_dropped(),
@@ -127,7 +127,7 @@ impl<'a> World<'a> {
                 let due = self.pool.next_to_check(2);
                 let accounts: Vec<_> = due.into_iter().map(|a| (a, self.states[&a])).collect();
                 // The machine is between two blocks then.
-                if self.untold.is_none() {
+                if self.unsettled.is_none() {
                     self.settle_with(&accounts);
                 }
             }
@@ -163,11 +163,11 @@ impl<'a> World<'a> {
         self.height += 1;
         self.mined.extend(&hashes);
         let changed = changed.into_iter().map(|address| (address, self.states[&address]));
-        self.untold = Some((changed.collect(), hashes));
+        self.unsettled = Some((changed.collect(), hashes));
     }
 
     fn settle(&mut self) {
-        if let Some((accounts, _)) = self.untold.take() {
+        if let Some((accounts, _)) = self.unsettled.take() {
             self.settle_with(&accounts);
         }
     }
@@ -188,9 +188,9 @@ impl<'a> World<'a> {
             prop_assert!(self.pool.get(&tx.hash()).is_none(), "{reason}");
             prop_assert!(self.promised.remove(&tx.hash()).is_some(), "{reason}");
             // A replacement may come in the moment between a block's commit and the pool's hearing of it.
-            let untold =
-                self.untold.as_ref().is_some_and(|(_, hashes)| hashes.contains(&tx.hash()));
-            prop_assert!(untold || !self.mined.contains(&tx.hash()), "{reason}");
+            let unsettled =
+                self.unsettled.as_ref().is_some_and(|(_, hashes)| hashes.contains(&tx.hash()));
+            prop_assert!(unsettled || !self.mined.contains(&tx.hash()), "{reason}");
         }
         for hash in self.promised.keys() {
             let is_here = self.pool.get(hash).is_some() || self.mined.contains(hash);
@@ -199,7 +199,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Where the pool was told of all blocks, it knows what the store does.
+    /// Where the pool has settled all blocks, its accounts are those of the store.
     fn check_accounts(&self) -> Result<(), TestCaseError> {
         for (address, state) in &self.states {
             let own = self.pool.content_of(address);
@@ -291,7 +291,7 @@ proptest! {
             world.run(step);
             world.check_books()?;
             world.check_promises()?;
-            if world.untold.is_none() {
+            if world.unsettled.is_none() {
                 world.check_accounts()?;
             }
         }
@@ -300,7 +300,7 @@ proptest! {
             world.run(Step::Decide(0));
             world.check_books()?;
             world.check_promises()?;
-            if world.untold.is_none() {
+            if world.unsettled.is_none() {
                 world.check_accounts()?;
             }
         }

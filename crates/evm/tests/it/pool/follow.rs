@@ -64,7 +64,7 @@ fn a_read_of_a_block_that_the_pool_was_not_told_of_yet_is_believed() {
     settle(&pool, 5, &[(account(1), rich(0))], 0);
     assert_eq!(view(&pool), (Some(1), (1, 0)));
 
-    // So it is with one that uses nonces: what it mined stays visible until the pool is told of it.
+    // So it is with one that uses nonces: what it mined stays visible until the pool settles it.
     pool.admit(pooled(1, 1, 10, 1)).decide(read(6, 1), &next(), 0).unwrap();
     assert_eq!(view(&pool), (Some(2), (2, 0)));
     let refused = pool.admit(pooled(1, 0, 20, 2)).decide(read(6, 1), &next(), 0).unwrap_err();

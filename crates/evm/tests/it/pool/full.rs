@@ -1,4 +1,4 @@
-//! A full pool: who is refused, who makes room, and how it is told.
+//! A full pool: who is refused, who makes room, and how it is reported.
 
 use alloy_primitives::U256;
 use esker_evm::pool::{AccountState, DropReason, DroppedTx, Pool, PoolConfig};

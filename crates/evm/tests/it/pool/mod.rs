@@ -43,7 +43,7 @@ fn priced(nonce: u64, fee_cap: u128, tip: u128) -> Transaction {
 
 fn pooled(from: u8, nonce: u64, fee_gwei: u128, arrival: u64) -> PooledTx {
     let fee = fee_gwei * GWEI;
-    // The value tells transactions of different senders apart: here, all have the same signature.
+    // The value makes transactions of different senders distinct: here, all have the same signature.
     let tx = TxEip1559 {
         chain_id: 43112,
         nonce,
@@ -95,9 +95,9 @@ fn nonces_may_come_in_any_order() {
     assert!(promoted.try_recv().is_err(), "nothing can run yet");
     assert_eq!(add(&pool, &pooled(1, 0, 10, 9), rich(0)), "ok");
     assert_eq!((pool.counts(), pool.next_nonce(&account(1))), ((4, 0), Some(4)));
-    let told: Vec<_> =
+    let events: Vec<_> =
         std::iter::from_fn(|| promoted.try_recv().ok()).map(|tx| tx.nonce()).collect();
-    assert_eq!(told, [0, 1, 2, 3]);
+    assert_eq!(events, [0, 1, 2, 3]);
     assert_eq!(order(&pool, 0), [(1, 0), (1, 1), (1, 2), (1, 3)]);
 }
 
