@@ -1,5 +1,5 @@
-//! Recorded exchanges: their files, and what an answer has to look like. The README describes the format, beside
-//! the files.
+//! Recorded exchanges: their files, and what an answer has to look like. The README beside the
+//! files describes the format.
 
 use std::collections::BTreeMap;
 

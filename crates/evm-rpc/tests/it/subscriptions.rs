@@ -125,7 +125,7 @@ fn recorded() -> Vec<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn a_block_is_told_as_its_head_then_logs_then_transactions() {
+async fn a_block_notifies_its_head_then_logs_then_transactions() {
     let world = World::new(Setup::ARCHIVE);
     let client = Client::of(&live(&world));
     let raw = recorded();
@@ -162,7 +162,7 @@ async fn a_block_is_told_as_its_head_then_logs_then_transactions() {
 }
 
 #[tokio::test]
-async fn receipts_of_a_block_are_told_at_once() {
+async fn receipts_of_a_block_come_in_one_notification() {
     let world = World::new(Setup::ARCHIVE);
     let client = Client::of(&live(&world));
     let raw = recorded();
@@ -204,7 +204,7 @@ async fn receipts_of_a_block_are_told_at_once() {
 }
 
 #[tokio::test]
-async fn what_is_asked_of_receipts_has_limits() {
+async fn receipt_criteria_have_limits() {
     let world = World::new(Setup::ARCHIVE);
     let client = Client::of(&live(&world));
     let hashes = |count: usize| -> Value {
@@ -243,7 +243,7 @@ async fn what_is_asked_of_receipts_has_limits() {
 }
 
 #[tokio::test]
-async fn pending_transactions_are_told_when_they_can_run_and_before_their_block() {
+async fn pending_transactions_are_notified_when_executable_and_before_their_block() {
     let world = World::new(Setup::ARCHIVE);
     let client = Client::of(&live(&world));
     let hashes = client.subscribe("eth_subscribe", json!(["newPendingTransactions"])).await;
@@ -307,7 +307,7 @@ async fn dropped_transactions_are_reported_after_they_were_pending() {
 }
 
 #[tokio::test]
-async fn until_it_is_released_a_subscription_keeps_what_happens() {
+async fn an_unreleased_subscription_keeps_its_events() {
     let world = World::new(Setup::ARCHIVE);
     let client = Client::of(&live(&world));
     let other = client.subscribe("eth_subscribe", json!(["newHeads"])).await;
@@ -335,7 +335,7 @@ async fn until_it_is_released_a_subscription_keeps_what_happens() {
 }
 
 #[tokio::test]
-async fn what_was_ended_is_silent() {
+async fn an_ended_subscription_is_silent() {
     let world = World::new(Setup::ARCHIVE);
     let server = live(&world);
     let (one, two) = (Client::of(&server), Client::of(&server));
@@ -465,7 +465,7 @@ fn block(world: &World, number: u64) -> BlockAccepted {
 }
 
 #[tokio::test]
-async fn who_never_takes_anything_is_given_up_and_the_others_miss_nothing() {
+async fn a_stalled_connection_is_closed_and_the_others_miss_nothing() {
     let world = World::new(Setup::ARCHIVE);
     let sent = Arc::new(Sent::new(16));
     let subscriptions = Subscriptions::new(world.evm.clone(), sent.clone(), counting());
@@ -486,7 +486,7 @@ async fn who_never_takes_anything_is_given_up_and_the_others_miss_nothing() {
 }
 
 #[tokio::test]
-async fn who_would_miss_something_is_sent_away() {
+async fn a_connection_that_would_miss_an_event_is_closed() {
     let world = World::new(Setup::ARCHIVE);
     let sent = Arc::new(Sent::new(4));
     let subscriptions = Subscriptions::new(world.evm.clone(), sent.clone(), counting());

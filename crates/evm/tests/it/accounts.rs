@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const WELL_KNOWN: Address = address!("0x8db97c7cece249c2b98bdc0226cc4c2a57bf52fc");
 
 #[test]
-fn development_accounts_are_those_that_everybody_knows() {
+fn development_accounts_are_the_well_known_ones() {
     let accounts = KeyRing::dev().accounts();
     let expected = [
         address!("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"),
@@ -41,7 +41,7 @@ fn texts_are_signed_as_the_reference_signs_them() {
 }
 
 #[test]
-fn who_is_not_held_does_not_sign() {
+fn unknown_accounts_do_not_sign() {
     let unknown = Address::repeat_byte(7);
     assert_eq!(KeyRing::dev().sign_hash(&unknown, &B256::ZERO), Err(AccountError::Unknown));
     assert_eq!(NoAccounts.sign_hash(&WELL_KNOWN, &B256::ZERO), Err(AccountError::Unknown));

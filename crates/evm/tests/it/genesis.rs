@@ -186,7 +186,7 @@ fn accounts_have_code_storage_and_assets() {
 }
 
 #[test]
-fn errors_are_told_in_the_references_words() {
+fn errors_have_the_references_texts() {
     let account = |account: Value| {
         with("alloc", json!({"00000000000000000000000000000000000000bb": account}))
     };

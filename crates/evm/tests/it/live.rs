@@ -345,7 +345,7 @@ async fn transactions_of_a_dropped_block_return() {
 }
 
 #[tokio::test]
-async fn listeners_hear_of_what_can_run_and_of_its_block() {
+async fn subscribers_get_executable_transactions_and_their_block() {
     let world = world(EvmConfig::default(), easy());
     let (mut accepted, mut pending) =
         (world.evm.accepted_blocks(), world.evm.pending_transactions());

@@ -145,7 +145,7 @@ fn price_options_follow_the_vectors() {
 }
 
 #[test]
-fn histories_tell_base_fees_ratios_and_rewards() {
+fn histories_have_base_fees_ratios_and_rewards() {
     let headers = Headers::plain(3);
     let limits = HistoryLimits::default();
     let fee = |number: u64| U256::from(225 * GWEI - number);

@@ -176,7 +176,7 @@ fn a_transaction_follows_its_blocks() {
 
 /// Those that come back have to follow the rules for those that arrive.
 #[test]
-fn what_comes_back_may_find_its_place_taken() {
+fn a_returned_transaction_may_conflict_with_a_new_one() {
     let pool = pool(2);
     let (cheap, rival) = (tx(&[1], 5), tx(&[1], 6));
     // Two blocks beside each other consume the same.
@@ -204,7 +204,7 @@ fn what_comes_back_may_find_its_place_taken() {
 }
 
 #[test]
-fn four_thousand_and_ninety_six_wait_at_most() {
+fn the_pool_holds_4096_at_most() {
     let pool = AtomicPool::new(NATIVE, Arc::new(ManualClock::new(1)));
     let price = |number: u64| number % 64 + 10;
     let import = |number: u64| {

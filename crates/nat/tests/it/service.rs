@@ -258,7 +258,7 @@ async fn base_fees_in_all_their_forms() {
 }
 
 #[tokio::test]
-async fn without_a_keystore_nobody_is_known() {
+async fn without_a_keystore_no_user_exists() {
     let world = World::easy();
     let endpoint = Endpoint::with(&world, Keystore::disabled());
     let to = address::format("X", "local", &key(3).address());

@@ -115,7 +115,7 @@ async fn exports_and_transactions_of_the_evm_share_the_nonces() {
 }
 
 #[tokio::test]
-async fn what_the_pools_leave_is_reply_truthfully() {
+async fn balances_count_what_waits_in_the_pools() {
     let world = World::easy();
     let endpoint = Endpoint::new(&world);
     endpoint.user(&[key(1)]).await;

@@ -30,7 +30,7 @@ fn list(fields: &[&str]) -> String {
 const TO: &str = "941563915e194d8cfba1943570603f7606a3115508";
 
 #[test]
-fn what_is_no_transaction_is_told_in_gos_words() {
+fn decode_errors_have_gos_texts() {
     // send-errors-1.io of the recorded exchanges.
     for short in ["", "00", "01", "02", "03", "7f"] {
         check(short, "typed transaction too short");
@@ -249,7 +249,7 @@ fn blob_transactions_are_read_before_they_are_refused() {
 
 proptest! {
     #[test]
-    fn transactions_survive_the_way(tx in transaction()) {
+    fn transactions_round_trip(tx in transaction()) {
         let bytes = tx.encoded_2718();
         let read = decode_transaction(&bytes).unwrap();
         prop_assert_eq!(read.encoded_2718(), bytes);

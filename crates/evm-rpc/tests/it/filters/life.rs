@@ -14,7 +14,7 @@ fn small(max_logs: usize) -> FilterConfig {
 }
 
 #[tokio::test]
-async fn each_change_is_told_once_in_whole_blocks() {
+async fn each_change_is_returned_once_in_whole_blocks() {
     let world = World::new(small(4));
     let logs = world.install("eth_newFilter", "[{}]").await;
     let hashes = world.install("eth_newBlockFilter", "[]").await;
@@ -41,7 +41,7 @@ async fn each_change_is_told_once_in_whole_blocks() {
 }
 
 #[tokio::test]
-async fn of_two_who_ask_at_once_one_is_told() {
+async fn of_two_concurrent_requests_one_gets_the_changes() {
     let world = World::new(FilterConfig::default());
     let filter = world.install("eth_newFilter", "[{}]").await;
     world.fill().await;
@@ -53,7 +53,7 @@ async fn of_two_who_ask_at_once_one_is_told() {
 }
 
 #[tokio::test]
-async fn a_filter_ends_when_nobody_asks() {
+async fn an_unused_filter_expires() {
     let world = World::new(FilterConfig::default());
     let filter = world.install("eth_newFilter", "[{}]").await;
     world.clock.advance(5 * MINUTES - 1);
@@ -75,7 +75,7 @@ async fn a_filter_ends_when_nobody_asks() {
 }
 
 #[tokio::test]
-async fn there_is_room_for_so_many() {
+async fn the_number_of_filters_is_limited() {
     let world = World::new(FilterConfig { max_filters: 2, ..FilterConfig::default() });
     let first = world.install("eth_newBlockFilter", "[]").await;
     world.install("eth_newPendingTransactionFilter", "[]").await;
@@ -95,7 +95,7 @@ async fn there_is_room_for_so_many() {
 }
 
 #[tokio::test]
-async fn criteria_take_room_too() {
+async fn the_bytes_of_all_criteria_are_limited() {
     let world = World::new(FilterConfig { max_criteria_bytes: 100, ..FilterConfig::default() });
     let topics = |numbers: std::ops::Range<u32>| {
         let topics: Vec<_> = numbers.map(|number| format!("\"0x{number:064x}\"")).collect();
@@ -151,7 +151,7 @@ async fn logs_of_a_block_by_its_hash() {
 }
 
 #[tokio::test]
-async fn a_log_says_where_it_was_written() {
+async fn a_log_names_its_block_and_transaction() {
     let world = World::new(FilterConfig::default());
     world.fill().await;
     let logs = world.call("eth_getLogs", r#"[{"fromBlock":"0x6","toBlock":"0x6"}]"#).await;

@@ -45,10 +45,10 @@ async fn hashes_or_whole_transactions_in_the_order_in_which_they_can_run() {
     let changes = world.call("eth_getFilterChanges", &hashes).await;
     assert_eq!(changes, json!(sent));
     assert_eq!(world.call("eth_getFilterChanges", &no).await, changes);
-    let whole_changes = world.call("eth_getFilterChanges", &whole).await;
-    let members: Vec<_> = whole_changes.as_array().unwrap().iter().map(|tx| &tx["hash"]).collect();
+    let whole_txs = world.call("eth_getFilterChanges", &whole).await;
+    let members: Vec<_> = whole_txs.as_array().unwrap().iter().map(|tx| &tx["hash"]).collect();
     assert_eq!(members, changes.as_array().unwrap().iter().collect::<Vec<_>>());
-    assert_eq!(whole_changes[0]["blockHash"], Value::Null);
+    assert_eq!(whole_txs[0]["blockHash"], Value::Null);
     for filter in [&hashes, &no, &whole] {
         assert_eq!(world.call("eth_getFilterChanges", filter).await, json!([]));
         let error = world.error("eth_getFilterLogs", filter).await;
@@ -57,7 +57,7 @@ async fn hashes_or_whole_transactions_in_the_order_in_which_they_can_run() {
 }
 
 #[tokio::test]
-async fn what_was_forgotten_is_changes_once() {
+async fn forgotten_transactions_are_reported_once() {
     let events = Arc::new(Forgetful(broadcast::channel(4).0));
     let world = World::with(Setup::ARCHIVE, FilterConfig::default(), Some(events.clone()));
     let filter = world.install("eth_newPendingTransactionFilter", "[]").await;

@@ -36,7 +36,7 @@ fn signed(keys: &KeyRing, nonce: u64, gas: u64, value: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn the_cost_is_told_in_full() {
+async fn the_cost_is_shown_in_full() {
     let world = World::new(TransactConfig::default(), false);
     let keys = KeyRing::new([WELL_KNOWN_KEY.as_slice()]).unwrap();
     let send = async |raw: &[u8]| {

@@ -76,7 +76,7 @@ async fn the_receipt_is_the_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_too_long_is_told_the_hash() {
+async fn a_timed_out_wait_returns_the_hash() {
     let world = world();
     let (raw, hash) = transfer(0);
     let reply = send(&world, json!([raw, 1500])).await;
@@ -115,7 +115,7 @@ async fn what_is_no_transaction_is_refused_at_once() {
 
 // In real time: the senders are recovered on threads that a paused clock would not wait for.
 #[tokio::test]
-async fn so_many_may_wait_and_the_others_are_refused() {
+async fn the_number_of_waits_is_limited() {
     const REFUSAL: &str = "too many calls wait for a receipt: use sendRawTransaction";
     let world = world();
     // No block is made, so that they wait until their clients leave.

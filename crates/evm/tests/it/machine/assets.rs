@@ -32,7 +32,7 @@ fn held(lab: &Lab, address: Address) -> U256 {
 }
 
 #[test]
-fn balances_are_told_while_the_contract_works() {
+fn balances_are_readable_while_the_contract_is_on() {
     let input = [ALICE.as_slice(), ASSET.as_slice()].concat();
     for phase in [Phase::Apricot5, Phase::Apricot6, Phase::ApricotPost6] {
         // Forwards its data to the precompile, returns what comes back.

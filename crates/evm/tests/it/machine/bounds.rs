@@ -21,7 +21,7 @@ fn to_code() -> CallRequest {
 }
 
 #[test]
-fn a_loop_without_a_gas_limit_stops_when_told() {
+fn a_loop_without_a_gas_limit_stops_when_cancelled() {
     // JUMPDEST, PUSH 0, JUMP
     let lab = Lab::new(Phase::Etna, &[0x5b, 0x60, 0, 0x56]);
     let (state, block) = (StateOverrides::default(), BlockOverrides::default());
@@ -49,7 +49,7 @@ fn a_loop_without_a_gas_limit_stops_when_told() {
 }
 
 #[test]
-fn a_call_tree_without_jumps_stops_when_told() {
+fn a_call_tree_without_jumps_stops_when_cancelled() {
     // Calls itself twice, with all the gas there is.
     let call = [0x60, 0, 0x60, 0, 0x60, 0, 0x60, 0, 0x60, 0, 0x30, 0x5a, 0xf1, 0x50];
     let lab = Lab::new(Phase::Etna, &[call, call].concat());

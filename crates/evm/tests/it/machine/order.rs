@@ -250,7 +250,7 @@ fn memory_that_is_not_counted_comes_before_the_gas_for_it() {
 }
 
 #[test]
-fn places_of_no_memory_are_not_looked_at() {
+fn offsets_of_empty_ranges_are_ignored() {
     for used in MEMORY_USES.iter().filter(|used| used.length.is_ok()) {
         let text = end(&used.code(U256::MAX, U256::ZERO), PLENTY);
         let want = if used.opcode == 0xfd { "execution reverted" } else { "" };
@@ -306,7 +306,7 @@ fn gas_comes_before_returned_data() {
 }
 
 #[test]
-fn the_limit_of_memory_is_told_only_where_gas_is_not_the_end() {
+fn out_of_gas_comes_before_the_memory_limit() {
     let bounds = Bounds { memory: Some(1 << 16), ..Bounds::default() };
     let run = |code: &[u8], gas: u64| {
         let request = CallRequest { to: Some(CODE), gas: Some(gas), ..Default::default() };

@@ -72,7 +72,7 @@ fn a_try_gives_the_result_of_the_call_or_none() {
 }
 
 #[test]
-fn a_message_with_little_gas_is_told_whatever_it_does() {
+fn a_message_with_little_gas_always_gets_a_result() {
     for code in [vec![0x5b, 0x60, 0, 0x56], vec![0xfe], returning(&calls(0xf1, &[0x5a]))] {
         let lab = lab(&code, &returning(&[0x5a]));
         let tried = run(&lab, Some(50_000), Some(TRY_GAS));
@@ -112,7 +112,7 @@ fn code() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn a_try_never_tells_anything_else(code in code(), other in code(), gas in 0u64..120_000) {
+    fn a_conclusive_try_equals_the_call(code in code(), other in code(), gas in 0u64..120_000) {
         let lab = lab(&code, &other);
         if let Some(tried) = run(&lab, None, Some(gas)) {
             prop_assert_eq!(Some(tried), run(&lab, None, None));

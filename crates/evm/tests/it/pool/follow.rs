@@ -54,7 +54,7 @@ fn a_stale_read_does_not_take_what_was_used_already() {
 }
 
 #[test]
-fn a_read_of_a_block_that_the_pool_was_not_told_of_yet_is_believed() {
+fn a_read_newer_than_the_pools_head_is_used() {
     let pool = Pool::new(PoolConfig::default());
     let poor = AccountState { nonce: 0, balance: U256::ZERO };
     settle(&pool, 4, &[(account(1), poor)], 0);

@@ -179,7 +179,7 @@ fn queues_have_limits_of_their_own() {
 }
 
 #[test]
-fn whoever_waits_alone_is_refused_rather_than_dropped() {
+fn a_full_queue_refuses_the_highest_nonce() {
     let pool = Pool::new(PoolConfig { global_queue: 2, ..PoolConfig::default() });
     let mut events = pool.subscribe_dropped();
     assert_eq!(add(&pool, &pooled(1, 4, 10, 1), rich(0)), "ok");
@@ -211,7 +211,7 @@ fn what_begins_to_wait_again_gets_its_whole_time() {
 }
 
 #[test]
-fn figures_and_reasons_tell_of_all() {
+fn every_drop_and_refusal_is_counted() {
     let pool = small();
     let first = pooled(1, 0, 10, 0);
     assert_eq!(add(&pool, &first, rich(0)), "ok");

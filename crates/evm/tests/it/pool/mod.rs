@@ -119,7 +119,7 @@ fn a_block_takes_the_best_paying_first_and_equal_ones_as_they_came() {
 }
 
 #[test]
-fn what_is_refused_is_told_as_the_reference_does() {
+fn refusals_have_the_references_texts() {
     let pool = Pool::new(PoolConfig::default());
     let check = |tx: &PooledTx, state, text: &str| assert_eq!(add(&pool, tx, state), text);
     let first = pooled(1, 0, 10, 0);
