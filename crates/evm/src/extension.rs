@@ -156,7 +156,7 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
 
 /// What one block's ext data moved of the native asset, in wei.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ExtMoved {
+pub struct ExtTransfers {
     /// Taken from other chains, fees included.
     pub imported: u128,
     /// Left for other chains.
@@ -172,7 +172,7 @@ pub trait ExtensionAudit {
         &mut self,
         block: &ExtBlock<'_>,
         site: &mut AuditSite<'_>,
-    ) -> Result<ExtMoved, AuditError>;
+    ) -> Result<ExtTransfers, AuditError>;
 
     /// Looks at the rows that all blocks left.
     fn finish(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError>;
@@ -183,12 +183,12 @@ impl ExtensionAudit for NoExtension {
         &mut self,
         block: &ExtBlock<'_>,
         site: &mut AuditSite<'_>,
-    ) -> Result<ExtMoved, AuditError> {
+    ) -> Result<ExtTransfers, AuditError> {
         if !block.ext_data.is_empty() {
             let place = format!("ext data of block {} {}", block.number, block.hash);
             site.log.finding(Finding::new(place, "none", shown(block.ext_data)));
         }
-        Ok(ExtMoved::default())
+        Ok(ExtTransfers::default())
     }
 
     fn finish(&mut self, _: &mut AuditSite<'_>) -> Result<(), AuditError> {

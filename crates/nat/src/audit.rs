@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use esker_chain::ChainContext;
 use esker_chain::audit::{AuditSite, Exchange, Ledger};
-use esker_evm::extension::{ExtBlock, ExtMoved, ExtensionAudit};
+use esker_evm::extension::{ExtBlock, ExtTransfers, ExtensionAudit};
 use esker_primitives::ids::{ChainId, Id};
 use esker_shared_memory::Requests;
 use esker_storage::StorageError;
@@ -25,13 +25,13 @@ impl AtomicAudit<'_> {
     }
 
     /// What a transaction moves of the native asset.
-    fn moved(&self, tx: &AtomicTx, number: u64, site: &mut AuditSite<'_>) -> ExtMoved {
+    fn moved(&self, tx: &AtomicTx, number: u64, site: &mut AuditSite<'_>) -> ExtTransfers {
         let native = self.0.native_asset_id;
         let nanos = |amounts: &mut dyn Iterator<Item = u64>| {
             let sum = amounts.map(u128::from).fold(0, u128::saturating_add);
             sum.saturating_mul(Ledger::PER_NANO)
         };
-        let mut moved = ExtMoved::default();
+        let mut moved = ExtTransfers::default();
         match tx.unsigned() {
             UnsignedAtomicTx::Import(tx) => {
                 let inputs = tx.imported_inputs.iter().filter(|input| input.asset_id == native);
@@ -59,20 +59,20 @@ impl ExtensionAudit for AtomicAudit<'_> {
         &mut self,
         block: &ExtBlock<'_>,
         site: &mut AuditSite<'_>,
-    ) -> Result<ExtMoved, AuditError> {
+    ) -> Result<ExtTransfers, AuditError> {
         let txs = match decode_ext_data(block.ext_data, ExtDataForm::Batch) {
             Ok(txs) => txs,
             Err(error) => {
                 let place = self.place(format!("ext data of block {}", block.number));
                 site.log.finding(Finding::new(place, "atomic transactions", error));
-                return Ok(ExtMoved::default());
+                return Ok(ExtTransfers::default());
             }
         };
         if txs.is_empty() {
-            return Ok(ExtMoved::default());
+            return Ok(ExtTransfers::default());
         }
         let mut requests: BTreeMap<ChainId, Requests> = BTreeMap::new();
-        let mut sum = ExtMoved::default();
+        let mut sum = ExtTransfers::default();
         for tx in &txs {
             add_requests(tx, &mut requests);
             let moved = self.moved(tx, block.number, site);

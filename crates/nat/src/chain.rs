@@ -168,7 +168,7 @@ impl Nat {
         let nonces: Vec<AccountNonce> = tx.unsigned().account_nonces().collect();
         let follows = accounts.exports_before(&nonces);
         // Who sends a transaction of the EVM without a nonce waits until this one has got its own.
-        self.evm.senders().during_all(nonces.iter().map(|nonce| nonce.account), || {
+        self.evm.senders().with_locks(nonces.iter().map(|nonce| nonce.account), || {
             let in_evm = |nonce: &AccountNonce| {
                 self.evm.pool().get_by_nonce(&nonce.account, nonce.nonce).is_some()
             };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use alloy_primitives::{B256, KECCAK256_EMPTY, U256};
 use esker_evm::call::{
-    self, AccountOverride, BlockOverrides, CallError, CallLimits, CallOutcome, CallRequest,
-    CallSite, StateOverrides,
+    self, AccountOverride, BlockOverrides, CallEnv, CallError, CallLimits, CallOutcome,
+    CallRequest, StateOverrides,
 };
 use esker_evm::executor::{BlockContext, BlockHashes, Bounds, Stop};
 use esker_evm::oracle::next_base_fee;
@@ -58,8 +58,8 @@ impl Transact {
     ) -> Result<CallOutcome, RpcError> {
         let (state, block) = (state_overrides(state), block_overrides(block));
         let place = self.place(at)?;
-        self.at(&place, request, context, |site, limits| {
-            call::call(site, request, &state, &block, limits)
+        self.at(&place, request, context, |env, limits| {
+            call::call(env, request, &state, &block, limits)
         })
     }
 
@@ -71,9 +71,9 @@ impl Transact {
     ) -> Result<Option<CallOutcome>, RpcError> {
         let place = self.place(at)?;
         let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
-        self.run(&place, request, bounds, |site, limits| {
+        self.run(&place, request, bounds, |env, limits| {
             let no_overrides = (StateOverrides::default(), BlockOverrides::default());
-            match call::call(site, request, &no_overrides.0, &no_overrides.1, limits) {
+            match call::call(env, request, &no_overrides.0, &no_overrides.1, limits) {
                 Err(CallError::TryEnded) => Ok(None),
                 result => result.map(Some),
             }
@@ -88,24 +88,24 @@ impl Transact {
         context: &CallContext,
     ) -> Result<u64, RpcError> {
         let place = self.place(at)?;
-        self.at(&place, request, context, |site, limits| {
-            self.estimate_at(&place, site, request, state, limits)
+        self.at(&place, request, context, |env, limits| {
+            self.estimate_at(&place, env, request, state, limits)
         })
     }
 
     fn estimate_at(
         &self,
         place: &CallBlock,
-        site: &CallSite<'_>,
+        env: &CallEnv<'_>,
         request: &CallRequest,
         state: &StateOverrides,
         limits: &CallLimits<'_>,
     ) -> Result<u64, CallError> {
         if !place.is_next {
-            return call::estimate_gas(site, request, state, limits);
+            return call::estimate_gas(env, request, state, limits);
         }
-        let later = self.next_block(&place.header, request, site.block.time + 1);
-        call::estimate_gas_for_next(site, &later, request, state, limits)
+        let later = self.next_block(&place.header, request, env.block.time + 1);
+        call::estimate_gas_for_next(env, &later, request, state, limits)
     }
 
     /// Gas that a transaction needs which is sent now. Brief work gets it where code runs for a moment at most, such
@@ -132,8 +132,8 @@ impl Transact {
         request: &CallRequest,
     ) -> Result<Option<u64>, RpcError> {
         let bounds = Bounds { try_gas: Some(TRY_GAS), ..Bounds::default() };
-        self.run(place, request, bounds, |site, limits| {
-            match self.estimate_at(place, site, request, &StateOverrides::default(), limits) {
+        self.run(place, request, bounds, |env, limits| {
+            match self.estimate_at(place, env, request, &StateOverrides::default(), limits) {
                 Err(CallError::TryEnded) => Ok(None),
                 result => result.map(Some),
             }
@@ -162,7 +162,7 @@ impl Transact {
         place: &CallBlock,
         request: &CallRequest,
         context: &CallContext,
-        work: impl FnOnce(&CallSite<'_>, &CallLimits<'_>) -> Result<R, CallError>,
+        work: impl FnOnce(&CallEnv<'_>, &CallLimits<'_>) -> Result<R, CallError>,
     ) -> Result<R, RpcError> {
         let max_ms = u64::try_from(self.config.max_duration.as_millis()).unwrap_or(u64::MAX);
         let deadline_ms = match max_ms {
@@ -185,12 +185,12 @@ impl Transact {
         place: &CallBlock,
         request: &CallRequest,
         bounds: Bounds<'_>,
-        work: impl FnOnce(&CallSite<'_>, &CallLimits<'_>) -> Result<R, CallError>,
+        work: impl FnOnce(&CallEnv<'_>, &CallLimits<'_>) -> Result<R, CallError>,
     ) -> Result<R, RpcError> {
         let header = &place.header;
         let state = self.reads.chain.state_after(header).map_err(unreadable)?;
         let hashes = Hashes { transact: self, newest: header.header.number };
-        let site = CallSite {
+        let env = CallEnv {
             chain: &self.chain,
             view: state.view(),
             state_time: header.header.time,
@@ -205,7 +205,7 @@ impl Transact {
             bounds: Bounds { memory: Some(self.config.max_memory), ..bounds },
             timeout: self.config.max_duration,
         };
-        work(&site, &limits).map_err(refusal)
+        work(&env, &limits).map_err(refusal)
     }
 
     /// The block of a header. At the tip, a price that the next block takes is not refused because the last one

@@ -2,8 +2,8 @@
 
 use esker_evm::call::CallRequest;
 use esker_evm::simulate::{
-    BlockRequest, HeaderOverrides, SimulateError, SimulatedState, SimulationOptions,
-    SimulationSite, simulate,
+    BlockRequest, HeaderOverrides, SimulateError, SimulatedState, SimulationEnv, SimulationOptions,
+    simulate,
 };
 use esker_rpc::{CallContext, MethodTable, RpcError};
 
@@ -28,10 +28,10 @@ fn simulate_v1(
     let options = SimulationOptions { trace_transfers, validation };
     let blocks = block_state_calls.into_iter().map(block).collect::<Result<_, _>>()?;
     let place = transact.place(at.unwrap_or(LATEST))?;
-    let simulated = transact.at(&place, &CallRequest::default(), context, |site, limits| {
-        let (chain, view, hashes) = (site.chain, site.view, site.hashes);
-        let site = SimulationSite { chain, view, base: &place.header, hashes };
-        Ok(simulate(&site, blocks, options, limits))
+    let simulated = transact.at(&place, &CallRequest::default(), context, |env, limits| {
+        let (chain, view, hashes) = (env.chain, env.view, env.hashes);
+        let env = SimulationEnv { chain, view, base: &place.header, hashes };
+        Ok(simulate(&env, blocks, options, limits))
     })?;
     let shown = |block| SimulatedBlockReply::new(block, return_full_transactions);
     Ok(simulated.map_err(refused)?.into_iter().map(shown).collect())

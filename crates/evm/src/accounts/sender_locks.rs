@@ -20,12 +20,12 @@ impl Default for SenderLocks {
 
 impl SenderLocks {
     /// Runs `work` while nobody else runs any for the account.
-    pub fn during<R>(&self, account: Address, work: impl FnOnce() -> R) -> R {
-        self.during_all([account], work)
+    pub fn with_lock<R>(&self, account: Address, work: impl FnOnce() -> R) -> R {
+        self.with_locks([account], work)
     }
 
     /// Runs `work` while nobody else runs any for one of the accounts. `work` must not ask for further locks.
-    pub fn during_all<R>(
+    pub fn with_locks<R>(
         &self,
         accounts: impl IntoIterator<Item = Address>,
         work: impl FnOnce() -> R,
@@ -58,7 +58,7 @@ mod tests {
                     for round in 0..200u8 {
                         // Any order, one of them twice; all have the first in common.
                         let others = [account(1), account(n), account(round), account(1)];
-                        locks.during_all(others.into_iter().rev(), || {
+                        locks.with_locks(others.into_iter().rev(), || {
                             assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                             inside.fetch_sub(1, Ordering::SeqCst);
                         });

@@ -31,7 +31,7 @@ struct Walk<'a> {
 
 impl Auditing<'_> {
     /// Goes over all blocks, and then compares the rows that follow from them.
-    pub(super) fn look_at_blocks(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+    pub(super) fn audit_blocks(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
         let evm = self.evm;
         let scope = self.scope();
         let view = ChainView::new(site.stored, scope, evm.params().rules.as_ref());
@@ -55,7 +55,7 @@ impl Auditing<'_> {
                     return Ok(());
                 }
             };
-            if !self.look_at_block(&block, height, &mut walk, site)? {
+            if !self.audit_block(&block, height, &mut walk, site)? {
                 // What is above does not follow from it.
                 return Ok(());
             }
@@ -73,13 +73,13 @@ impl Auditing<'_> {
         walk.extension.finish(site)?;
         self.compare(site)?;
         let Some((header, hash)) = walk.parent else { return Ok(()) };
-        self.look_at_tip(&header, hash, site)?;
+        self.audit_tip(&header, hash, site)?;
         self.tip = Some(header);
         Ok(())
     }
 
     /// False if the blocks above can't be looked at.
-    fn look_at_block(
+    fn audit_block(
         &mut self,
         block: &Block,
         height: u64,
@@ -104,8 +104,8 @@ impl Auditing<'_> {
             return Ok(false);
         }
         if height > 0 {
-            self.look_at_body(block, site);
-            self.look_at_receipts(block, site)?;
+            self.audit_body(block, site);
+            self.audit_receipts(block, site)?;
             let phase = rules.phase_at(header.time).map_err(of_rules)?;
             let ext = ExtBlock {
                 number: height,
@@ -168,7 +168,7 @@ impl Auditing<'_> {
     }
 
     /// What the header says of the rest of the block.
-    fn look_at_body(&self, block: &Block, site: &mut AuditSite<'_>) {
+    fn audit_body(&self, block: &Block, site: &mut AuditSite<'_>) {
         let (header, place) = (&block.header, format!("block {}", block.header.number));
         let root = block.transactions_root();
         if root != header.transactions_root {
@@ -180,7 +180,7 @@ impl Auditing<'_> {
         }
     }
 
-    fn look_at_receipts(&self, block: &Block, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+    fn audit_receipts(&self, block: &Block, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
         let (header, height) = (&block.header, block.header.number);
         let place = format!("receipts of block {height}");
         let stored = match RECEIPTS.get(site.stored, self.scope(), &height) {
@@ -244,7 +244,7 @@ impl Auditing<'_> {
         Ok(())
     }
 
-    fn look_at_tip(
+    fn audit_tip(
         &self,
         header: &Header,
         hash: B256,

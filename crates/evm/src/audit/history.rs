@@ -24,7 +24,7 @@ const HEAD: usize = 3;
 
 impl Auditing<'_> {
     /// Looks at what is kept of earlier states.
-    pub(super) fn look_at_history(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+    pub(super) fn audit_history(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
         let (stored, scope) = (site.stored, self.scope());
         let Ok(Some(tip)) = TIP.get(stored, scope, &()) else { return Ok(()) };
         let view = ChainView::new(stored, scope, self.evm.params().rules.as_ref());

@@ -29,11 +29,11 @@ impl Audit for Evm {
         for account in genesis.alloc.values() {
             add(&mut audit.ledger.genesis, account.balance);
         }
-        audit.look_at_blocks(site)?;
+        audit.audit_blocks(site)?;
         DROPPED.audit(&audit.place("dropped"), audit.scope(), site)?;
         let Some(tip) = audit.tip.take() else { return Ok(None) };
-        audit.look_at_state(&tip, site)?;
-        audit.look_at_history(site)?;
+        audit.audit_state(&tip, site)?;
+        audit.audit_history(site)?;
         Ok(Some(audit.ledger))
     }
 }

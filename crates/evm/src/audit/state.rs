@@ -13,7 +13,7 @@ use esker_evm_state::types::{Account, Header};
 use esker_storage::audit::{AuditError, shown};
 use esker_storage::{KeyCodec, Table, ValueCodec};
 
-use super::trie::{Walked, walk};
+use super::trie::{TrieWalk, walk};
 use super::{Auditing, add, damage_text};
 
 /// Accounts between two reports of progress.
@@ -29,7 +29,7 @@ struct Met {
 
 impl Auditing<'_> {
     /// Makes every trie anew from the rows, and compares roots, nodes and leaves.
-    pub(super) fn look_at_state(
+    pub(super) fn audit_state(
         &mut self,
         tip: &Header,
         site: &mut AuditSite<'_>,
@@ -39,7 +39,7 @@ impl Auditing<'_> {
         let mut trie = HashBuilder::default();
         let mut ended = Ok(());
         ACCOUNTS.scan(stored, scope, &[], None, |key, value| {
-            ended = self.look_at_account(key, value, &mut met, &mut trie, site);
+            ended = self.audit_account(key, value, &mut met, &mut trie, site);
             if ended.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         ended?;
@@ -47,14 +47,14 @@ impl Auditing<'_> {
         if root != tip.state_root {
             self.wrong(site, "state root of the accounts", tip.state_root, root);
         }
-        self.look_at_account_nodes(tip, met.accounts, site)?;
-        self.look_for_more(&SLOTS, met.slots, "storage slot", site)?;
-        self.look_for_more(&STORAGE_NODES, met.storage_nodes, "storage trie node", site)?;
-        self.look_at_hashes(&CODE, "code", site)?;
-        self.look_at_hashes(&PREIMAGES, "preimage", site)
+        self.audit_account_nodes(tip, met.accounts, site)?;
+        self.check_row_count(&SLOTS, met.slots, "storage slot", site)?;
+        self.check_row_count(&STORAGE_NODES, met.storage_nodes, "storage trie node", site)?;
+        self.audit_hashes(&CODE, "code", site)?;
+        self.audit_hashes(&PREIMAGES, "preimage", site)
     }
 
-    fn look_at_account(
+    fn audit_account(
         &mut self,
         key: &[u8],
         value: &[u8],
@@ -74,7 +74,7 @@ impl Auditing<'_> {
         let mut leaf = Vec::new();
         self.evm.params().rules.encode_account(&account, &mut leaf);
         trie.add_leaf(Nibbles::unpack(hash), &leaf);
-        self.look_at_storage(hash, &account, met, site)?;
+        self.audit_storage(hash, &account, met, site)?;
         let code = B256::from(account.code_hash);
         if code != KECCAK_EMPTY && !CODE.contains(site.stored, self.scope(), &code.0)? {
             let what = format!("code of account {}", B256::from(hash));
@@ -86,7 +86,7 @@ impl Auditing<'_> {
         Ok(())
     }
 
-    fn look_at_storage(
+    fn audit_storage(
         &self,
         hash: [u8; 32],
         account: &Account,
@@ -137,7 +137,7 @@ impl Auditing<'_> {
         Ok(())
     }
 
-    fn look_at_account_nodes(
+    fn audit_account_nodes(
         &self,
         tip: &Header,
         accounts: u64,
@@ -167,7 +167,7 @@ impl Auditing<'_> {
             self.wrong(site, "account trie", expected, format!("{accounts} rows of accounts"));
         }
         if walked.wrong.is_empty() {
-            self.look_for_more(&NODES, walked.rows, "account trie node", site)?;
+            self.check_row_count(&NODES, walked.rows, "account trie node", site)?;
         }
         Ok(())
     }
@@ -175,10 +175,10 @@ impl Auditing<'_> {
     /// Reports what is wrong with the nodes of a trie.
     fn report_trie(
         &self,
-        walked: Result<Walked, StateError>,
+        walked: Result<TrieWalk, StateError>,
         place: &str,
         site: &mut AuditSite<'_>,
-    ) -> Result<Walked, AuditError> {
+    ) -> Result<TrieWalk, AuditError> {
         match walked {
             Ok(walked) => {
                 for (path, expected, found) in &walked.wrong {
@@ -189,13 +189,13 @@ impl Auditing<'_> {
             Err(error) => {
                 let error = damage_text(error)?;
                 self.wrong(site, place, "a trie", error);
-                Ok(Walked::default())
+                Ok(TrieWalk::default())
             }
         }
     }
 
     /// Rows that belong to no account or trie.
-    fn look_for_more<K: KeyCodec, V: ValueCodec>(
+    fn check_row_count<K: KeyCodec, V: ValueCodec>(
         &self,
         table: &Table<K, V>,
         known: u64,
@@ -214,7 +214,7 @@ impl Auditing<'_> {
     }
 
     /// Rows whose key is the hash of their value.
-    fn look_at_hashes(
+    fn audit_hashes(
         &self,
         table: &Table<[u8; 32], Vec<u8>>,
         what: &str,

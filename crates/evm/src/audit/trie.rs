@@ -8,7 +8,7 @@ use esker_evm_state::trie::{NodeSource, TrieError};
 
 /// What a walk over a trie found.
 #[derive(Debug, Default)]
-pub(super) struct Walked {
+pub(super) struct TrieWalk {
     /// Rows that belong to the trie.
     pub(super) rows: u64,
     /// Leaves.
@@ -25,8 +25,8 @@ pub(super) fn walk<E: From<TrieError>>(
     source: &dyn NodeSource,
     root: B256,
     leaf: &mut OnLeaf<'_, E>,
-) -> Result<Walked, E> {
-    let mut walked = Walked::default();
+) -> Result<TrieWalk, E> {
+    let mut walked = TrieWalk::default();
     if root != EMPTY_ROOT_HASH {
         visit(source, Nibbles::new(), &RlpNode::word_rlp(&root), &mut walked, leaf)?;
     }
@@ -37,7 +37,7 @@ fn visit<E: From<TrieError>>(
     source: &dyn NodeSource,
     path: Nibbles,
     reference: &RlpNode,
-    walked: &mut Walked,
+    walked: &mut TrieWalk,
     leaf: &mut OnLeaf<'_, E>,
 ) -> Result<(), E> {
     let rlp = match reference.as_hash() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, U256};
 
-use super::{CallError, CallLimits, CallRequest, CallSite};
+use super::{CallEnv, CallError, CallLimits, CallRequest};
 use crate::executor::interpreter::Interpreter;
 use crate::executor::interpreter::interpreter::EthInterpreter;
 use crate::executor::interpreter::interpreter_types::{InputsTr, Jumps};
@@ -30,7 +30,7 @@ const MAX_RUNS: usize = 100;
 ///
 /// Sender, recipient (unless it has keys) and precompiled contracts are left out: they are accessed anyway.
 pub fn create_access_list(
-    site: &CallSite<'_>,
+    env: &CallEnv<'_>,
     request: &CallRequest,
     limits: &CallLimits<'_>,
 ) -> Result<AccessListOutcome, CallError> {
@@ -39,10 +39,10 @@ pub fn create_access_list(
     }
     let from = request.from.unwrap_or_default();
     let to = request.to.unwrap_or_else(|| from.create(request.nonce.unwrap_or_default()));
-    let overlay = super::overlay(site, &super::StateOverrides::default())?;
-    let block = &site.block;
+    let overlay = super::overlay(env, &super::StateOverrides::default())?;
+    let block = &env.block;
     let tracer = Accessed::default();
-    let mut runner = Runner::with_inspector(site.chain, overlay, block, limits.bounds, tracer);
+    let mut runner = Runner::with_inspector(env.chain, overlay, block, limits.bounds, tracer);
     let mut excluded: BTreeSet<Address> = runner.precompiles().iter().copied().collect();
     excluded.extend([from, to]);
     let mut accessed = Accessed { excluded, list: BTreeMap::new() };

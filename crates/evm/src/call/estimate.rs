@@ -2,7 +2,7 @@
 
 use alloy_primitives::U256;
 
-use super::{CallError, CallLimits, CallOutcome, CallRequest, CallSite, StateOverrides, with_gas};
+use super::{CallEnv, CallError, CallLimits, CallOutcome, CallRequest, StateOverrides, with_gas};
 use crate::executor::{BlockContext, ExecutionEnd, Message, Runner, TxError, VmError};
 
 /// Gas of a plain transfer, which is tried first where nothing else can be needed.
@@ -18,12 +18,12 @@ const ERROR_PER_MILLE: u64 = 15;
 ///
 /// Without a gas limit in the request it is looked for up to the block's.
 pub fn estimate_gas(
-    site: &CallSite<'_>,
+    env: &CallEnv<'_>,
     request: &CallRequest,
     state: &StateOverrides,
     limits: &CallLimits<'_>,
 ) -> Result<u64, CallError> {
-    let mut probe = Probe::new(site, &site.block, request, state, limits)?;
+    let mut probe = Probe::new(env, &env.block, request, state, limits)?;
     let most = probe.most(request)?;
     if probe.is_enough_for_transfer(TRANSFER_GAS)? {
         return Ok(TRANSFER_GAS);
@@ -31,23 +31,23 @@ pub fn estimate_gas(
     probe.search(most)
 }
 
-/// As [`estimate_gas`], for a transaction that is sent to the block of `site`, which may also be built one second
+/// As [`estimate_gas`], for a transaction that is sent to the block of `env`, which may also be built one second
 /// later: as `later`.
 ///
 /// What a contract writes once a second was written in the last block, if that is of the same second. A
 /// transaction that comes one second later writes it again.
 pub fn estimate_gas_for_next(
-    site: &CallSite<'_>,
+    env: &CallEnv<'_>,
     later: &BlockContext,
     request: &CallRequest,
     state: &StateOverrides,
     limits: &CallLimits<'_>,
 ) -> Result<u64, CallError> {
-    let gas = estimate_gas(site, request, state, limits)?;
-    if gas == TRANSFER_GAS || site.block.time > site.state_time {
+    let gas = estimate_gas(env, request, state, limits)?;
+    if gas == TRANSFER_GAS || env.block.time > env.state_time {
         return Ok(gas);
     }
-    let mut probe = Probe::new(site, later, request, state, limits)?;
+    let mut probe = Probe::new(env, later, request, state, limits)?;
     match probe.run(gas) {
         Ok(Some(end)) if end.error.is_none() => return Ok(gas),
         Err(error) if error.is_stop() => return Err(error),
@@ -70,15 +70,15 @@ struct Probe<'s, 'a> {
 
 impl<'s, 'a> Probe<'s, 'a> {
     fn new(
-        site: &CallSite<'a>,
+        env: &CallEnv<'a>,
         block: &'s BlockContext,
         request: &CallRequest,
         state: &StateOverrides,
         limits: &'s CallLimits<'a>,
     ) -> Result<Self, CallError> {
-        let overlay = super::overlay(site, state)?;
+        let overlay = super::overlay(env, state)?;
         let message = request.message(limits.gas_cap)?;
-        let runner = Runner::new(site.chain, overlay, block, limits.bounds);
+        let runner = Runner::new(env.chain, overlay, block, limits.bounds);
         Ok(Self { runner, block, message, limits })
     }
 

@@ -1,6 +1,6 @@
 //! Messages that nobody signed: calls, gas estimates, access lists (docs/protocol/c-chain-execution.md, "Calls").
 //!
-//! Everything here is a plain function over a [`CallSite`], the state and the block at which is called. RPC
+//! Everything here is a plain function over a [`CallEnv`], the state and the block at which is called. RPC
 //! reads requests and renders results; texts come from here.
 
 mod access_list;
@@ -26,7 +26,7 @@ pub use request::CallRequest;
 
 /// Where a call is made.
 #[derive(Clone)]
-pub struct CallSite<'a> {
+pub struct CallEnv<'a> {
     /// The chain.
     pub chain: &'a ChainParams,
     /// The state.
@@ -41,9 +41,9 @@ pub struct CallSite<'a> {
     pub hashes: &'a dyn BlockHashes,
 }
 
-impl std::fmt::Debug for CallSite<'_> {
+impl std::fmt::Debug for CallEnv<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CallSite").field("block", &self.block).finish_non_exhaustive()
+        f.debug_struct("CallEnv").field("block", &self.block).finish_non_exhaustive()
     }
 }
 
@@ -64,16 +64,16 @@ pub struct CallLimits<'a> {
 
 /// Makes a call; nothing of it stays.
 pub fn call(
-    site: &CallSite<'_>,
+    env: &CallEnv<'_>,
     request: &CallRequest,
     state: &StateOverrides,
     block: &BlockOverrides,
     limits: &CallLimits<'_>,
 ) -> Result<CallOutcome, CallError> {
-    let block = block.apply(site);
-    let overlay = overlay(site, state)?;
+    let block = block.apply(env);
+    let overlay = overlay(env, state)?;
     let message = request.message(limits.gas_cap)?;
-    let mut runner = Runner::new(site.chain, overlay, &block, limits.bounds);
+    let mut runner = Runner::new(env.chain, overlay, &block, limits.bounds);
     let ended = runner
         .run(&block, &message)
         .map_err(|error| CallError::of(error, message.gas_limit, limits.timeout))?;
@@ -82,7 +82,7 @@ pub fn call(
 
 /// As [`call`], while an inspector watches.
 pub fn call_inspected<'a, I>(
-    site: &CallSite<'a>,
+    env: &CallEnv<'a>,
     request: &CallRequest,
     state: &StateOverrides,
     block: &BlockOverrides,
@@ -92,24 +92,24 @@ pub fn call_inspected<'a, I>(
 where
     I: Inspector<EvmContext<'a>, interpreter::interpreter::EthInterpreter>,
 {
-    let block = block.apply(site);
-    let overlay = overlay(site, state)?;
+    let block = block.apply(env);
+    let overlay = overlay(env, state)?;
     let message = request.message(limits.gas_cap)?;
-    let mut runner = Runner::with_inspector(site.chain, overlay, &block, limits.bounds, inspector);
+    let mut runner = Runner::with_inspector(env.chain, overlay, &block, limits.bounds, inspector);
     let ended = runner
         .inspect(&block, &message)
         .map_err(|error| CallError::of(error, message.gas_limit, limits.timeout))?;
     Ok((CallOutcome::of(ended), runner.into_parts().1))
 }
 
-/// The state of a site with overrides.
+/// The state of a env with overrides.
 pub fn overlay<'a>(
-    site: &CallSite<'a>,
+    env: &CallEnv<'a>,
     overrides: &StateOverrides,
 ) -> Result<StateOverlay<'a>, CallError> {
-    let mut state = StateOverlay::new(site.view, site.hashes, site.chain.codes.clone());
-    activate(site.chain, &mut state, site.state_time, site.block.time)?;
-    overrides.apply(&*site.chain.rules, &mut state)?;
+    let mut state = StateOverlay::new(env.view, env.hashes, env.chain.codes.clone());
+    activate(env.chain, &mut state, env.state_time, env.block.time)?;
+    overrides.apply(&*env.chain.rules, &mut state)?;
     Ok(state)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 
-use super::{CallError, CallSite};
+use super::{CallEnv, CallError};
 use crate::executor::{BlockContext, StateOverlay};
 use crate::rules::{Phase, Rules};
 
@@ -75,11 +75,11 @@ pub struct BlockOverrides {
 }
 
 impl BlockOverrides {
-    /// The block of a site with these changes.
-    pub fn apply(&self, site: &CallSite<'_>) -> BlockContext {
-        let block = site.block.clone();
+    /// The block of a env with these changes.
+    pub fn apply(&self, env: &CallEnv<'_>) -> BlockContext {
+        let block = env.block.clone();
         let phase = self.time.map_or(block.phase, |time| {
-            site.chain.rules.phase_at(time).unwrap_or_else(|_| Phase::Apricot5.rules())
+            env.chain.rules.phase_at(time).unwrap_or_else(|_| Phase::Apricot5.rules())
         });
         BlockContext {
             number: self.number.unwrap_or(block.number),

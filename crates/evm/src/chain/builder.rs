@@ -6,7 +6,7 @@ use esker_evm_state::types::{Block, Header, Transaction};
 use esker_storage::{Draft, WriteSet};
 
 use super::error::state_failed;
-use crate::executor::{BlockExecutor, Processed, TxError};
+use crate::executor::{BlockExecutionOutput, BlockExecutor, TxError};
 use crate::extension::{ExtBlock, ExtError, ExtOutcome};
 use crate::pool::Pool;
 use crate::rules::{ChildTerms, FeeRuleError, block_gas_cost};
@@ -29,7 +29,7 @@ const MAX_FEE_WAIT_S: u64 = 600;
 #[derive(Debug)]
 pub(super) enum BuildOutcome {
     /// A block, what its transactions did, and all rows but those of the block itself.
-    Block(Box<(Block, Processed, WriteSet)>),
+    Block(Box<(Block, BlockExecutionOutput, WriteSet)>),
     /// Nothing can be included.
     Nothing,
     /// What there is can't be in a block before this Unix s.

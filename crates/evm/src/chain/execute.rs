@@ -13,7 +13,7 @@ use esker_storage::{KvRead, WriteSet};
 
 use super::vm::Evm;
 use super::{AcceptedBlock, Ancestors, ChainReadError};
-use crate::executor::Processed;
+use crate::executor::BlockExecutionOutput;
 use crate::pool::AccountState;
 use crate::verify::BlockSite;
 
@@ -67,7 +67,7 @@ impl Evm {
         reader: &dyn KvRead,
         block: Block,
         bytes: Bytes,
-        processed: Processed,
+        processed: BlockExecutionOutput,
         mut writes: WriteSet,
     ) -> Result<ExecutedBlock, ChainError> {
         let hash = self.params.rules.block_hash(&block.header);

@@ -40,7 +40,7 @@ impl Evm {
 
     fn restore_evm(&self, tx: Transaction) -> bool {
         let hash = *tx.tx_hash();
-        match self.submit_quietly(tx) {
+        match self.submit_uncounted(tx) {
             Ok(_) | Err(SubmitError::Pool(PoolError::AlreadyKnown)) => true,
             Err(error) => {
                 // The node may have been killed after it took the journal in, and before it removed it.

@@ -36,7 +36,7 @@ impl Evm {
 
     /// Takes a transaction into the pool. Recovers its signature, so call it off the async threads.
     pub fn submit(&self, tx: Transaction) -> Result<B256, SubmitError> {
-        let submitted = self.submit_quietly(tx);
+        let submitted = self.submit_uncounted(tx);
         if let Err(SubmitError::Pool(error)) = &submitted {
             self.pool.count_refused(error);
         }
@@ -44,7 +44,7 @@ impl Evm {
     }
 
     /// As [`Self::submit`], without a trace in the figures where the transaction is refused.
-    pub(super) fn submit_quietly(&self, tx: Transaction) -> Result<B256, SubmitError> {
+    pub(super) fn submit_uncounted(&self, tx: Transaction) -> Result<B256, SubmitError> {
         let hash = *tx.tx_hash();
         if self.pool.contains(&hash) {
             return Err(PoolError::AlreadyKnown.into());

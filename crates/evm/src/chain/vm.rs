@@ -364,7 +364,7 @@ impl ChainVm for Evm {
         let Some(sealed) = AcceptedBlock::of(block) else { return };
         for tx in &sealed.block.transactions {
             // Those made here never left the pool; of the others, those that are still valid join it.
-            let _refused = self.submit_quietly(tx.clone());
+            let _refused = self.submit_uncounted(tx.clone());
         }
         self.extension.abandoned(&sealed.block.ext_data);
         self.context.work.notify_one();

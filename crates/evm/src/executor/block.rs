@@ -23,7 +23,7 @@ pub(crate) const WARP_CODE: &[u8] = &[1];
 
 /// What a block's transactions and ext data did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Processed {
+pub struct BlockExecutionOutput {
     /// One for each transaction.
     pub receipts: Vec<Receipt>,
     /// Root of the receipts.
@@ -152,8 +152,8 @@ impl<'a> BlockExecutor<'a> {
     }
 
     /// Ends the block. `extension` is what its ext data did to [`Self::state`].
-    pub fn finish(mut self, extension: ExtOutcome) -> Processed {
-        Processed {
+    pub fn finish(mut self, extension: ExtOutcome) -> BlockExecutionOutput {
+        BlockExecutionOutput {
             receipts_root: receipts_root(&self.receipts),
             bloom: block_bloom(&self.receipts),
             gas_used: self.gas_used,

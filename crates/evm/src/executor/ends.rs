@@ -11,7 +11,7 @@ use super::env::ChainEnv;
 use super::opcodes::{is_defined, stack_bounds};
 
 /// How the outermost frame ended; `frame` is there if it ran. `None`: well.
-pub(super) fn end_of(
+pub(super) fn frame_error(
     result: &FrameResult,
     frame: Option<&EthFrame>,
     chain: &mut ChainEnv<'_>,

@@ -20,9 +20,9 @@ use revm::interpreter::{
 };
 
 use super::database::DatabaseError;
-use super::ends::end_of;
+use super::ends::frame_error;
 use super::env::{ChainEnv, EvmContext};
-use super::native_asset::{self, Begun, OpenAssetCall};
+use super::native_asset::{self, AssetCallStart, OpenAssetCall};
 use super::precompiles::Precompiles;
 use super::{VmError, is_prohibited};
 
@@ -139,7 +139,7 @@ fn run_frames<'a, I>(
     let mut open = Vec::new();
     if let Some(result) = enter(evm, first, &init, &mut open)? {
         check_try(&mut evm.ctx.chain, &result)?;
-        evm.ctx.chain.end = end_of(&result, None, &mut evm.ctx.chain);
+        evm.ctx.chain.end = frame_error(&result, None, &mut evm.ctx.chain);
         return Ok(result);
     }
     loop {
@@ -153,7 +153,7 @@ fn run_frames<'a, I>(
                 let result = native_asset::leave(&mut evm.ctx, index, result, &mut open);
                 if index == 0 {
                     let frame = evm.frame_stack.get();
-                    evm.ctx.chain.end = end_of(&result, Some(frame), &mut evm.ctx.chain);
+                    evm.ctx.chain.end = frame_error(&result, Some(frame), &mut evm.ctx.chain);
                 }
                 result
             }
@@ -197,8 +197,8 @@ fn enter<'a, I>(
         }
         FrameInput::Call(inputs) if native_asset::is_call(&evm.ctx, inputs) => {
             match native_asset::begin(&mut evm.ctx, inputs, &mut frame.depth)? {
-                Begun::Ended(outcome) => return Ok(Some(FrameResult::Call(outcome))),
-                Begun::Open(opened) => checkpoint = Some(opened),
+                AssetCallStart::Ended(outcome) => return Ok(Some(FrameResult::Call(outcome))),
+                AssetCallStart::Open(opened) => checkpoint = Some(opened),
             }
         }
         FrameInput::Call(_) | FrameInput::Empty => {}

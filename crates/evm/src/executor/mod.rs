@@ -38,7 +38,7 @@ pub(crate) use block::{WARP_CODE, activate, begin_block};
 pub(crate) use env::nonce_of;
 pub(crate) use precompiles::MovedPrecompiles;
 
-pub use block::{BlockExecutor, Processed};
+pub use block::{BlockExecutionOutput, BlockExecutor};
 pub use block_context::BlockContext;
 pub use block_hashes::{BlockHashes, NoHashes};
 pub use bounds::{Bounds, Stop, StopCheck};

@@ -41,7 +41,7 @@ pub(super) struct OpenAssetCall {
 }
 
 /// What beginning a call with assets came to.
-pub(super) enum Begun {
+pub(super) enum AssetCallStart {
     /// It is over.
     Ended(CallOutcome),
     /// The call that it makes can begin.
@@ -58,18 +58,22 @@ pub(super) fn begin(
     context: &mut EvmContext<'_>,
     inputs: &mut CallInputs,
     depth: &mut usize,
-) -> Result<Begun, DatabaseError> {
+) -> Result<AssetCallStart, DatabaseError> {
     if *depth > CALL_STACK_LIMIT as usize {
-        return Ok(Begun::Ended(outcome(inputs, InstructionResult::CallTooDeep, inputs.gas_limit)));
+        return Ok(AssetCallStart::Ended(outcome(
+            inputs,
+            InstructionResult::CallTooDeep,
+            inputs.gas_limit,
+        )));
     }
     let checkpoint = context.journaled_state.checkpoint();
     let begun = transfer(context, inputs)?;
     if let Err((result, gas)) = begun {
         context.journaled_state.checkpoint_revert(checkpoint);
-        return Ok(Begun::Ended(outcome(inputs, result, gas)));
+        return Ok(AssetCallStart::Ended(outcome(inputs, result, gas)));
     }
     *depth += 1;
-    Ok(Begun::Open(checkpoint))
+    Ok(AssetCallStart::Open(checkpoint))
 }
 
 type Refused = (InstructionResult, u64);

@@ -26,25 +26,25 @@ pub(super) struct AccountTxs {
     max_cost: U256,
     max_gas: u64,
     /// Since when the queued ones wait with nothing new from the account.
-    pub(super) idle: Idle,
+    pub(super) idle: IdleSince,
     /// What the pool's books hold of the account.
-    pub(super) booked: Booked,
+    pub(super) booked: AccountTotals,
 }
 
 /// What the pool's totals and indexes say of an account.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Booked {
+pub(super) struct AccountTotals {
     pub(super) pending: usize,
     pub(super) queued: usize,
     /// Price and arrival of the first pending one.
     pub(super) head: Option<(Price, u64)>,
     /// The account's place among those with queued ones.
-    pub(super) idle: Option<Idle>,
+    pub(super) idle: Option<IdleSince>,
 }
 
 /// Since when an account is silent. Of two the smaller one is silent for the longer time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Idle {
+pub(super) struct IdleSince {
     /// Unix ms.
     pub(super) since_ms: u64,
     /// Order of those of the same ms.
@@ -53,7 +53,7 @@ pub(super) struct Idle {
 
 /// What became of an account's transactions.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+pub(super) struct AccountChanges {
     /// Queued before, pending now.
     pub(super) promoted: Vec<PooledTx>,
     /// Pending before, queued now.
@@ -144,8 +144,8 @@ impl AccountTxs {
 
     /// Follows the account's state: removes what was used or can't run, and moves the rest to where it belongs.
     /// Costs as much as there is to change, unless something may not fit any more.
-    pub(super) fn settle(&mut self, gas_limit: u64) -> Changes {
-        let mut changes = Changes::default();
+    pub(super) fn settle(&mut self, gas_limit: u64) -> AccountChanges {
+        let mut changes = AccountChanges::default();
         self.remove_used(&mut changes);
         if self.max_cost > self.state.balance || self.max_gas > gas_limit {
             self.remove_unfit(gas_limit, &mut changes);
@@ -159,14 +159,14 @@ impl AccountTxs {
     }
 
     /// Moves the queued ones that can run now to the pending ones.
-    pub(super) fn promote(&mut self, changes: &mut Changes) {
+    pub(super) fn promote(&mut self, changes: &mut AccountChanges) {
         while let Some(tx) = self.queued.remove(&self.next_nonce()) {
             changes.promoted.push(tx.clone());
             self.insert_pending(tx.nonce(), tx);
         }
     }
 
-    fn remove_used(&mut self, changes: &mut Changes) {
+    fn remove_used(&mut self, changes: &mut AccountChanges) {
         let nonce = self.state.nonce;
         while let Some((&first, _)) = self.pending.first_key_value().filter(|(at, _)| **at < nonce)
             && let Some(tx) = self.remove_pending(first)
@@ -179,7 +179,7 @@ impl AccountTxs {
     }
 
     /// Looks at all, and finds out how much the rest costs and needs at most.
-    fn remove_unfit(&mut self, gas_limit: u64, changes: &mut Changes) {
+    fn remove_unfit(&mut self, gas_limit: u64, changes: &mut AccountChanges) {
         let balance = self.state.balance;
         let reason = |tx: &PooledTx| match (tx.cost(), tx.tx().gas_limit()) {
             (cost, _) if cost > balance => Some(DropReason::Funds { balance, cost }),
@@ -206,7 +206,7 @@ impl AccountTxs {
     }
 
     /// The pending ones from a nonce on wait for one that is missing.
-    fn demote_from(&mut self, nonce: u64, changes: &mut Changes) {
+    fn demote_from(&mut self, nonce: u64, changes: &mut AccountChanges) {
         for (nonce, tx) in self.pending.split_off(&nonce) {
             self.pending_cost -= U512::from(tx.cost());
             changes.demoted.push(tx.clone());

@@ -3,14 +3,14 @@
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256};
 
-use super::account::Changes;
-use super::books::{Books, Outcome};
+use super::account::AccountChanges;
+use super::books::{PoolChanges, PoolState};
 use super::checks::{AccountRead, NextBlock};
 use super::drops::DropReason;
-use super::limits::Newcomer;
+use super::limits::IncomingTx;
 use super::{NewHead, PoolConfig, PoolError, PooledTx};
 
-impl Books {
+impl PoolState {
     /// Adds a transaction whose account is being admitted.
     pub(super) fn add(
         &mut self,
@@ -19,7 +19,7 @@ impl Books {
         next: &NextBlock,
         now_ms: u64,
         config: &PoolConfig,
-        outcome: &mut Outcome,
+        outcome: &mut PoolChanges,
     ) -> Result<(), PoolError> {
         if self.by_hash.contains_key(&tx.hash()) {
             return Err(PoolError::AlreadyKnown);
@@ -41,7 +41,7 @@ impl Books {
             Some(old) => self.check_growth(&tx, old, config)?,
             None => {
                 let is_gapped = nonce > account.next_nonce();
-                let newcomer = Newcomer { tx: &tx, is_gapped, base_fee: next.base_fee };
+                let newcomer = IncomingTx { tx: &tx, is_gapped, base_fee: next.base_fee };
                 self.make_room(newcomer, config, outcome)?;
             }
         }
@@ -67,24 +67,30 @@ impl Books {
     }
 
     /// Puts a transaction where it belongs, in the place of `old`, and promotes those that it was missing for.
-    fn place(&mut self, tx: PooledTx, old: Option<PooledTx>, now_ms: u64, outcome: &mut Outcome) {
+    fn place(
+        &mut self,
+        tx: PooledTx,
+        old: Option<PooledTx>,
+        now_ms: u64,
+        outcome: &mut PoolChanges,
+    ) {
         let sender = tx.sender();
         let was_pending = self
             .accounts
             .get(&sender)
             .is_some_and(|account| account.pending().contains_key(&tx.nonce()));
         if let Some(old) = old {
-            self.book_out(&old, was_pending);
+            self.untrack(&old, was_pending);
             outcome.drop(old, DropReason::Replaced { by: tx.hash() });
         }
         let idle = self.idle_since(now_ms);
         let account = self.accounts.entry(sender).or_default();
         account.idle = idle;
         let is_pending = account.insert(tx.clone());
-        let mut changes = Changes::default();
+        let mut changes = AccountChanges::default();
         account.promote(&mut changes);
         self.max_gas = self.max_gas.max(tx.tx().gas_limit());
-        self.book_in(&tx, is_pending);
+        self.track(&tx, is_pending);
         if is_pending {
             outcome.promoted.push(tx);
         }
@@ -96,7 +102,7 @@ impl Books {
         &mut self,
         head: &NewHead<'_>,
         config: &PoolConfig,
-        outcome: &mut Outcome,
+        outcome: &mut PoolChanges,
     ) {
         for (address, state) in head.accounts {
             let Some(account) = self.accounts.get_mut(address) else { continue };
@@ -118,7 +124,7 @@ impl Books {
         self.expire(head.now_ms, config, outcome);
     }
 
-    fn settle_account(&mut self, address: Address, head: &NewHead<'_>, outcome: &mut Outcome) {
+    fn settle_account(&mut self, address: Address, head: &NewHead<'_>, outcome: &mut PoolChanges) {
         let idle = self.idle_since(head.now_ms);
         let Some(account) = self.accounts.get_mut(&address) else { return };
         let had_queued = !account.queued().is_empty();
@@ -133,11 +139,11 @@ impl Books {
     fn apply(
         &mut self,
         address: Address,
-        changes: Changes,
+        changes: AccountChanges,
         is_mined: &dyn Fn(&B256) -> bool,
-        outcome: &mut Outcome,
+        outcome: &mut PoolChanges,
     ) {
-        let Changes { promoted, demoted, used, unfit } = changes;
+        let AccountChanges { promoted, demoted, used, unfit } = changes;
         for (txs, is_pending) in [(&promoted, true), (&demoted, false)] {
             for tx in txs {
                 self.by_price.remove(tx, !is_pending);
@@ -145,14 +151,14 @@ impl Books {
             }
         }
         for (tx, was_pending) in used {
-            self.book_out(&tx, was_pending);
+            self.untrack(&tx, was_pending);
             if !is_mined(&tx.hash()) {
                 let reason = DropReason::NonceUsed(tx.nonce());
                 outcome.drop(tx, reason);
             }
         }
         for (tx, was_pending, reason) in unfit {
-            self.book_out(&tx, was_pending);
+            self.untrack(&tx, was_pending);
             outcome.drop(tx, reason);
         }
         outcome.promoted.extend(promoted);

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use super::price::{Price, Rank, Worth};
+use super::price::{EffectivePrice, Price, Rank};
 use super::{Pool, PooledTx};
 
 /// Accounts that are read at once: the pool is locked for no longer than that takes.
@@ -15,7 +15,7 @@ const CHUNK: usize = 64;
 /// They are read from the pool while they are taken. What comes better meanwhile than what was read already waits
 /// for the next block.
 #[derive(Debug)]
-pub struct Best<'a> {
+pub struct BestTransactions<'a> {
     pool: &'a Pool,
     base_fee: u128,
     /// The next ones of the accounts that were read.
@@ -31,7 +31,7 @@ struct Head {
     tx: PooledTx,
 }
 
-impl<'a> Best<'a> {
+impl<'a> BestTransactions<'a> {
     pub(super) fn new(pool: &'a Pool, base_fee: u128) -> Self {
         Self { pool, base_fee, heads: BinaryHeap::new(), read_to: None, is_all_read: false }
     }
@@ -62,7 +62,7 @@ impl<'a> Best<'a> {
         if let Some(Head { tx, .. }) = self.heads.pop()
             && let Some(nonce) = tx.nonce().checked_add(1)
             && let Some(tx) = self.pool.pending_at(&tx.sender(), nonce)
-            && let Worth::Payable(tip) = Price::of(&tx).worth(self.base_fee)
+            && let EffectivePrice::Payable(tip) = Price::of(&tx).effective_price(self.base_fee)
         {
             let rank = (tip, std::cmp::Reverse(tx.arrival()));
             self.heads.push(Head { rank, tx });

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use alloy_primitives::{Address, B256};
 
 use super::PooledTx;
-use super::account::{AccountTxs, Booked, Idle};
+use super::account::{AccountTotals, AccountTxs, IdleSince};
 use super::drops::{DropReason, DroppedTx};
 use super::price::{Price, PriceIndex, Rank};
 
 /// Accounts with their transactions, and where each is. Whoever changes an account's transactions calls
-/// [`Books::sync`] for it afterwards.
+/// [`PoolState::sync`] for it afterwards.
 #[derive(Debug, Default)]
-pub(super) struct Books {
+pub(super) struct PoolState {
     pub(super) accounts: BTreeMap<Address, AccountTxs>,
     pub(super) by_hash: HashMap<B256, (Address, u64)>,
     /// All transactions, each with its owner and nonce.
@@ -20,7 +20,7 @@ pub(super) struct Books {
     /// The first pending transaction of each account.
     heads: PriceIndex<Address>,
     /// Accounts with queued transactions, the one that is silent for the longest time first.
-    pub(super) by_idle: BTreeSet<(Idle, Address)>,
+    pub(super) by_idle: BTreeSet<(IdleSince, Address)>,
     idles: u64,
     pub(super) slots: usize,
     pub(super) bytes: usize,
@@ -42,14 +42,14 @@ pub(super) struct ByPrice {
 
 /// What a change came to.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct PoolChanges {
     /// Executable now.
     pub(super) promoted: Vec<PooledTx>,
     /// Gone without being mined.
     pub(super) dropped: Vec<DroppedTx>,
 }
 
-impl Outcome {
+impl PoolChanges {
     pub(super) fn drop(&mut self, tx: PooledTx, reason: DropReason) {
         self.dropped.push(DroppedTx { tx, reason });
     }
@@ -70,7 +70,7 @@ impl ByPrice {
     }
 }
 
-impl Books {
+impl PoolState {
     /// Keeps an account known until [`Self::end_admission`]. Gives how often blocks were taken back so far.
     pub(super) fn begin_admission(&mut self, address: Address) -> u64 {
         self.accounts.entry(address).or_default().admissions += 1;
@@ -91,19 +91,19 @@ impl Books {
         self.sync(address);
     }
 
-    pub(super) fn idle_since(&mut self, since_ms: u64) -> Idle {
+    pub(super) fn idle_since(&mut self, since_ms: u64) -> IdleSince {
         self.idles = self.idles.wrapping_add(1);
-        Idle { since_ms, order: self.idles }
+        IdleSince { since_ms, order: self.idles }
     }
 
-    pub(super) fn book_in(&mut self, tx: &PooledTx, is_pending: bool) {
+    pub(super) fn track(&mut self, tx: &PooledTx, is_pending: bool) {
         self.by_hash.insert(tx.hash(), (tx.sender(), tx.nonce()));
         self.by_price.insert(tx, is_pending);
         self.slots += tx.slots();
         self.bytes += tx.size();
     }
 
-    pub(super) fn book_out(&mut self, tx: &PooledTx, was_pending: bool) {
+    pub(super) fn untrack(&mut self, tx: &PooledTx, was_pending: bool) {
         self.by_hash.remove(&tx.hash());
         self.by_price.remove(tx, was_pending);
         self.slots = self.slots.saturating_sub(tx.slots());
@@ -113,14 +113,14 @@ impl Books {
     /// Takes out a queued transaction.
     pub(super) fn take_queued(&mut self, owner: &Address, nonce: u64) -> Option<PooledTx> {
         let tx = self.accounts.get_mut(owner)?.remove_queued(nonce)?;
-        self.book_out(&tx, false);
+        self.untrack(&tx, false);
         Some(tx)
     }
 
     /// Takes out an account's pending transaction with the highest nonce.
     pub(super) fn take_last_pending(&mut self, owner: &Address) -> Option<PooledTx> {
         let tx = self.accounts.get_mut(owner)?.pop_pending()?;
-        self.book_out(&tx, true);
+        self.untrack(&tx, true);
         Some(tx)
     }
 
@@ -128,7 +128,7 @@ impl Books {
     pub(super) fn put_back(&mut self, tx: PooledTx) {
         if let Some(account) = self.accounts.get_mut(&tx.sender()) {
             let is_pending = account.insert(tx.clone());
-            self.book_in(&tx, is_pending);
+            self.track(&tx, is_pending);
         }
     }
 
@@ -158,7 +158,7 @@ impl Books {
                 self.by_idle.insert((idle, address));
             }
         }
-        account.booked = Booked { pending, queued, head, idle };
+        account.booked = AccountTotals { pending, queued, head, idle };
         if account.is_empty() && account.admissions == 0 {
             self.accounts.remove(&address);
         }

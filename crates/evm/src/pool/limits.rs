@@ -9,14 +9,14 @@ use std::cmp::Ordering;
 
 use alloy_primitives::Address;
 
-use super::books::{Books, Outcome};
+use super::books::{PoolChanges, PoolState};
 use super::drops::DropReason;
 use super::price::Price;
 use super::{PoolConfig, PoolError, PooledTx};
 
 /// A transaction that asks for a place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Newcomer<'a> {
+pub(super) struct IncomingTx<'a> {
     pub(super) tx: &'a PooledTx,
     /// It waits for a nonce before it.
     pub(super) is_gapped: bool,
@@ -31,13 +31,13 @@ enum Candidates {
     All,
 }
 
-impl Books {
+impl PoolState {
     /// Makes room for a transaction by dropping others that pay less. Where it is refused, none is dropped.
     pub(super) fn make_room(
         &mut self,
-        newcomer: Newcomer<'_>,
+        newcomer: IncomingTx<'_>,
         config: &PoolConfig,
-        outcome: &mut Outcome,
+        outcome: &mut PoolChanges,
     ) -> Result<(), PoolError> {
         let tx = newcomer.tx;
         if self.bytes + tx.size() > config.max_bytes {
@@ -59,10 +59,10 @@ impl Books {
     /// Drops transactions that pay less until so many slots are free.
     fn outbid(
         &mut self,
-        newcomer: Newcomer<'_>,
+        newcomer: IncomingTx<'_>,
         slots: usize,
         candidates: Candidates,
-        outcome: &mut Outcome,
+        outcome: &mut PoolChanges,
     ) -> Result<(), PoolError> {
         let mut victims: Vec<(PooledTx, bool)> = Vec::new();
         while victims.iter().map(|(victim, _)| victim.slots()).sum::<usize>() < slots {
@@ -85,7 +85,7 @@ impl Books {
     /// Takes out the next transaction that makes room; returns whether it was pending.
     fn next_victim(
         &mut self,
-        Newcomer { tx, is_gapped, base_fee }: Newcomer<'_>,
+        IncomingTx { tx, is_gapped, base_fee }: IncomingTx<'_>,
         candidates: Candidates,
     ) -> Result<(PooledTx, bool), PoolError> {
         self.by_price.pending.set_base_fee(base_fee);
@@ -98,7 +98,7 @@ impl Books {
         // Of equal ones one that can't run goes first.
         let cheapest = queued.into_iter().chain(pending).min_by_key(|(worth, _)| *worth);
         let (worth, (owner, nonce)) = cheapest.ok_or(PoolError::Full)?;
-        match Price::of(tx).worth(base_fee).cmp(&worth) {
+        match Price::of(tx).effective_price(base_fee).cmp(&worth) {
             Ordering::Less => return Err(PoolError::Underpriced),
             Ordering::Equal => return Err(PoolError::Full),
             Ordering::Greater => {}
@@ -130,7 +130,7 @@ impl Books {
         &mut self,
         changed: impl IntoIterator<Item = Address>,
         config: &PoolConfig,
-        outcome: &mut Outcome,
+        outcome: &mut PoolChanges,
     ) {
         for address in changed {
             let queued =
@@ -143,7 +143,7 @@ impl Books {
         {}
     }
 
-    fn drop_last_queued(&mut self, address: &Address, outcome: &mut Outcome) -> bool {
+    fn drop_last_queued(&mut self, address: &Address, outcome: &mut PoolChanges) -> bool {
         let last = self.accounts.get(address).and_then(|account| account.last_queued());
         let Some(nonce) = last.map(PooledTx::nonce) else { return false };
         let Some(tx) = self.take_queued(address, nonce) else { return false };
@@ -153,7 +153,7 @@ impl Books {
     }
 
     /// Drops the queued transactions of accounts that were silent for too long.
-    pub(super) fn expire(&mut self, now_ms: u64, config: &PoolConfig, outcome: &mut Outcome) {
+    pub(super) fn expire(&mut self, now_ms: u64, config: &PoolConfig, outcome: &mut PoolChanges) {
         while let Some(&(idle, address)) = self.by_idle.first()
             && now_ms.saturating_sub(idle.since_ms) > config.lifetime_ms
         {

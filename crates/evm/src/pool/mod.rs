@@ -33,7 +33,7 @@ use esker_chain::{DropLog, PoolFigures};
 use esker_primitives::sync::Mutex;
 use tokio::sync::broadcast;
 
-pub use best::Best;
+pub use best::BestTransactions;
 pub use checks::{AccountRead, AccountState, NextBlock, before_recovery, refuse_value};
 pub use drops::{DROPPED, DropReason, DroppedTx};
 pub use error::PoolError;
@@ -41,7 +41,7 @@ pub use esker_chain::Dropped;
 pub use transaction::PooledTx;
 
 use account::AccountTxs;
-use books::{Books, Outcome};
+use books::{PoolChanges, PoolState};
 use drops::Drops;
 use price::Rank;
 
@@ -139,7 +139,7 @@ impl fmt::Debug for NewHead<'_> {
 #[derive(Debug)]
 pub struct Pool {
     config: PoolConfig,
-    inner: Mutex<Books>,
+    inner: Mutex<PoolState>,
     drops: Drops,
     promoted: broadcast::Sender<PooledTx>,
     dropped: broadcast::Sender<DroppedTx>,
@@ -160,7 +160,7 @@ impl Pool {
     pub fn new(config: PoolConfig) -> Self {
         Self {
             config,
-            inner: Mutex::new_named("evm.pool", Books::default()),
+            inner: Mutex::new_named("evm.pool", PoolState::default()),
             drops: Drops::new(),
             promoted: broadcast::channel(EVENT_BACKLOG).0,
             dropped: broadcast::channel(EVENT_BACKLOG).0,
@@ -185,8 +185,12 @@ impl Pool {
 
     /// Changes the pool and notifies subscribers. The pool stays locked meanwhile, so that events come in the order of
     /// the changes.
-    fn change<R>(&self, now_ms: u64, change: impl FnOnce(&mut Books, &mut Outcome) -> R) -> R {
-        let mut outcome = Outcome::default();
+    fn change<R>(
+        &self,
+        now_ms: u64,
+        change: impl FnOnce(&mut PoolState, &mut PoolChanges) -> R,
+    ) -> R {
+        let mut outcome = PoolChanges::default();
         let mut inner = self.inner.lock();
         let result = change(&mut inner, &mut outcome);
         for tx in outcome.promoted {
@@ -300,8 +304,8 @@ impl Pool {
     }
 
     /// The pending ones in the order in which a block of this base fee (wei) takes them.
-    pub fn best(&self, base_fee: u128) -> Best<'_> {
-        Best::new(self, base_fee)
+    pub fn best(&self, base_fee: u128) -> BestTransactions<'_> {
+        BestTransactions::new(self, base_fee)
     }
 
     /// The next ones of accounts, the best first, from below `bound` on.

@@ -16,7 +16,7 @@ pub(super) struct Price {
 
 /// What a price is worth at a base fee. Those that a block can take are worth more than the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Worth {
+pub(super) enum EffectivePrice {
     /// Below the base fee; the fee cap.
     Unpayable(u128),
     /// What is paid above the base fee.
@@ -31,10 +31,10 @@ impl Price {
         Self { cap: tx.fee_cap(), tip: tx.tip_cap().min(tx.fee_cap()) }
     }
 
-    pub(super) fn worth(self, base_fee: u128) -> Worth {
+    pub(super) fn effective_price(self, base_fee: u128) -> EffectivePrice {
         match self.cap.checked_sub(base_fee) {
-            Some(above) => Worth::Payable(above.min(self.tip)),
-            None => Worth::Unpayable(self.cap),
+            Some(above) => EffectivePrice::Payable(above.min(self.tip)),
+            None => EffectivePrice::Unpayable(self.cap),
         }
     }
 
@@ -116,10 +116,10 @@ impl<V: Copy> PriceIndex<V> {
     }
 
     /// The value that is worth least, of equal ones the one that came last.
-    pub(super) fn cheapest(&self) -> Option<(Worth, V)> {
+    pub(super) fn cheapest(&self) -> Option<(EffectivePrice, V)> {
         let worth = |entry: (&Rank, &(Price, V))| {
             let ((_, arrival), (price, value)) = entry;
-            ((price.worth(self.base_fee), *arrival), *value)
+            ((price.effective_price(self.base_fee), *arrival), *value)
         };
         let by_tip = self.by_tip.first_key_value().map(worth);
         let by_cap = self.by_cap.first_key_value().map(worth);
@@ -193,14 +193,14 @@ mod tests {
                     }
                 }
                 let base_fee = index.base_fee;
-                model.sort_by_key(|(price, arrival)| (price.worth(base_fee), Reverse(*arrival)));
+                model.sort_by_key(|(price, arrival)| (price.effective_price(base_fee), Reverse(*arrival)));
                 prop_assert_eq!(index.len(), model.len());
-                let least = model.first().map(|(price, arrival)| (price.worth(base_fee), *arrival));
+                let least = model.first().map(|(price, arrival)| (price.effective_price(base_fee), *arrival));
                 prop_assert_eq!(index.cheapest(), least);
                 let best = model.iter().rev().filter_map(|(price, arrival)| {
-                    match price.worth(base_fee) {
-                        Worth::Payable(tip) => Some(((tip, Reverse(*arrival)), *arrival)),
-                        Worth::Unpayable(_) => None,
+                    match price.effective_price(base_fee) {
+                        EffectivePrice::Payable(tip) => Some(((tip, Reverse(*arrival)), *arrival)),
+                        EffectivePrice::Unpayable(_) => None,
                     }
                 });
                 let best: Vec<_> = best.collect();

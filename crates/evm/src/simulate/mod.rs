@@ -2,7 +2,7 @@
 //! header, hash and state root as it would have them (Ethereum's `eth_simulateV1`;
 //! docs/protocol/c-chain-execution.md, "Simulations").
 //!
-//! [`simulate`] is a plain function over a [`SimulationSite`]. Header and fees follow from the chain's own
+//! [`simulate`] is a plain function over a [`SimulationEnv`]. Header and fees follow from the chain's own
 //! rules: a block is [`TARGET_BLOCK_RATE_S`] after its parent unless it says otherwise, its gas limit is the
 //! chain's, and where transactions are validated its base fee too. Extra data are empty. What makes blocks of this
 //! chain invalid for other reasons, having no transaction or being made too soon for its tips, is not checked.
@@ -39,7 +39,7 @@ pub const MAX_RETURNED_BYTES: usize = 12_000_000;
 
 /// Where a simulation begins.
 #[derive(Clone, Copy)]
-pub struct SimulationSite<'a> {
+pub struct SimulationEnv<'a> {
     /// The chain.
     pub chain: &'a ChainParams,
     /// The state after `base`.
@@ -50,9 +50,9 @@ pub struct SimulationSite<'a> {
     pub hashes: &'a dyn BlockHashes,
 }
 
-impl std::fmt::Debug for SimulationSite<'_> {
+impl std::fmt::Debug for SimulationEnv<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SimulationSite").field("base", &self.base).finish_non_exhaustive()
+        f.debug_struct("SimulationEnv").field("base", &self.base).finish_non_exhaustive()
     }
 }
 
@@ -89,19 +89,19 @@ pub struct SimulatedBlock {
 
 /// Runs calls in a row of blocks. Gas (all blocks together), memory and time are bounded by `limits`.
 pub fn simulate(
-    site: &SimulationSite<'_>,
+    env: &SimulationEnv<'_>,
     blocks: Vec<BlockRequest>,
     options: SimulationOptions,
     limits: &CallLimits<'_>,
 ) -> Result<Vec<SimulatedBlock>, SimulateError> {
-    let blocks = sequence::complete(site.base, blocks)?;
+    let blocks = sequence::complete(env.base, blocks)?;
     let hashes = Hashes {
-        below: site.hashes,
-        base: site.base.header.number,
+        below: env.hashes,
+        base: env.base.header.number,
         simulated: RefCell::new(Vec::new()),
     };
-    let state = StateOverlay::new(site.view, &hashes, site.chain.codes.clone());
-    let mut simulation = run::Simulation::new(site, state, options, limits);
+    let state = StateOverlay::new(env.view, &hashes, env.chain.codes.clone());
+    let mut simulation = run::Simulation::new(env, state, options, limits);
     let mut done = Vec::with_capacity(blocks.len());
     for block in blocks {
         let block = simulation.run(block)?;

@@ -7,11 +7,11 @@ use esker_evm_state::state::StateTries;
 use esker_evm_state::types::{Header, Receipt, SealedBlock, Transaction};
 
 use super::assemble::{Parts, assemble, unsigned};
-use super::sequence::PlacedBlock;
+use super::sequence::NumberedBlock;
 use super::transfers::Transfers;
 use super::{
-    HeaderOverrides, MAX_RETURNED_BYTES, SimulateError, SimulatedBlock, SimulationOptions,
-    SimulationSite,
+    HeaderOverrides, MAX_RETURNED_BYTES, SimulateError, SimulatedBlock, SimulationEnv,
+    SimulationOptions,
 };
 use crate::call::{CallError, CallLimits, CallOutcome, CallRequest};
 use crate::executor::{
@@ -21,7 +21,7 @@ use crate::rules::ChildTerms;
 
 /// A simulation between two blocks.
 pub(super) struct Simulation<'s, 'a> {
-    site: &'s SimulationSite<'a>,
+    env: &'s SimulationEnv<'a>,
     options: SimulationOptions,
     limits: &'s CallLimits<'a>,
     /// The state after the blocks so far; taken while a block runs.
@@ -52,19 +52,19 @@ struct OpenBlock<'a> {
 
 impl<'s, 'a> Simulation<'s, 'a> {
     pub(super) fn new(
-        site: &'s SimulationSite<'a>,
+        env: &'s SimulationEnv<'a>,
         state: StateOverlay<'a>,
         options: SimulationOptions,
         limits: &'s CallLimits<'a>,
     ) -> Self {
-        let (rules, root) = (&*site.chain.rules, site.base.header.state_root);
+        let (rules, root) = (&*env.chain.rules, env.base.header.state_root);
         Self {
-            site,
+            env,
             options,
             limits,
             state: Some(state.tracking()),
-            tries: StateTries::new(rules, site.view, root),
-            parent: (site.base.header.clone(), site.base.hash),
+            tries: StateTries::new(rules, env.view, root),
+            parent: (env.base.header.clone(), env.base.hash),
             gas_limit: None,
             fee_recipient: None,
             gas_left: if limits.gas_cap == 0 { u64::MAX } else { limits.gas_cap },
@@ -73,10 +73,10 @@ impl<'s, 'a> Simulation<'s, 'a> {
     }
 
     /// Runs one more block.
-    pub(super) fn run(&mut self, block: PlacedBlock) -> Result<SimulatedBlock, SimulateError> {
+    pub(super) fn run(&mut self, block: NumberedBlock) -> Result<SimulatedBlock, SimulateError> {
         self.go_on()?;
-        let PlacedBlock { number, time, request } = block;
-        let chain = self.site.chain;
+        let NumberedBlock { number, time, request } = block;
+        let chain = self.env.chain;
         let terms = chain.rules.child_terms(&self.parent.0, time)?;
         let context = self.context(number, time, &terms, &request.header);
         let mut state = self.state.take().expect("a simulation ends with the first error");
@@ -117,7 +117,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         self.fee_recipient = given.fee_recipient.or(self.fee_recipient);
         let default_fee = if self.options.validation { terms.base_fee } else { U256::ZERO };
         let randomness = given.prev_randao.map(|seed| U256::from_be_bytes(seed.0));
-        let usual = BlockContext::child(self.site.chain, &self.parent.0, time, terms);
+        let usual = BlockContext::child(self.env.chain, &self.parent.0, time, terms);
         BlockContext {
             number: U256::from(number),
             gas_limit: self.gas_limit.unwrap_or(usual.gas_limit),
@@ -145,7 +145,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         open.runner.commit()?;
         self.gas_left -= ended.gas_used;
         open.gas_used += ended.gas_used;
-        let tx = unsigned(&message, &request, self.site.chain.rules.chain_id())?;
+        let tx = unsigned(&message, &request, self.env.chain.rules.chain_id())?;
         open.receipts.push(Receipt {
             tx_type: tx.tx_type() as u8,
             success: ended.error.is_none(),
@@ -177,7 +177,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
         {
             return Err(SimulateError::Blobs);
         }
-        let want = self.site.chain.rules.chain_id();
+        let want = self.env.chain.rules.chain_id();
         if let Some(have) = request.chain_id.filter(|have| *have != want) {
             return Err(SimulateError::ChainId { have, want });
         }
@@ -206,7 +206,7 @@ impl<'s, 'a> Simulation<'s, 'a> {
     ) -> Result<SimulatedBlock, SimulateError> {
         let OpenBlock { runner, context, gas_used, transactions, senders, receipts, calls } = open;
         let (mut state, _) = runner.into_parts();
-        let rules = &self.site.chain.rules;
+        let rules = &self.env.chain.rules;
         let state_root = self.tries.apply(&state.take_changes())?;
         self.state = Some(state);
         let parts = Parts { time, state_root, gas_used, transactions, receipts: &receipts };

@@ -8,7 +8,7 @@ use crate::rules::TARGET_BLOCK_RATE_S;
 
 /// A block whose place is known.
 #[derive(Debug)]
-pub(super) struct PlacedBlock {
+pub(super) struct NumberedBlock {
     pub(super) number: u64,
     /// Unix s.
     pub(super) time: u64,
@@ -19,7 +19,7 @@ pub(super) struct PlacedBlock {
 pub(super) fn complete(
     base: &SealedHeader,
     blocks: Vec<BlockRequest>,
-) -> Result<Vec<PlacedBlock>, SimulateError> {
+) -> Result<Vec<NumberedBlock>, SimulateError> {
     if blocks.is_empty() {
         return Err(SimulateError::Empty);
     }
@@ -41,11 +41,11 @@ pub(super) fn complete(
         while U256::from(number) + U256::from(1) < wanted {
             number += 1;
             time = next_time(None, time)?;
-            placed.push(PlacedBlock { number, time, request: BlockRequest::default() });
+            placed.push(NumberedBlock { number, time, request: BlockRequest::default() });
         }
         number += 1;
         time = next_time(request.header.time, time)?;
-        placed.push(PlacedBlock { number, time, request });
+        placed.push(NumberedBlock { number, time, request });
     }
     Ok(placed)
 }

@@ -6,7 +6,7 @@ use esker_evm_state::types::{Block, EMPTY_OMMERS_HASH, Header, Transaction, ext_
 use esker_storage::WriteSet;
 
 use super::{BlockSite, VerifyError, check_block_fee};
-use crate::executor::{BlockContext, BlockExecutor, Processed, TxError};
+use crate::executor::{BlockContext, BlockExecutionOutput, BlockExecutor, TxError};
 use crate::rules::{ChildTerms, Instructions};
 
 /// Begins a block at `time` (Unix s) on a site, to be filled with transactions. `terms` are those of the
@@ -30,7 +30,7 @@ pub fn assemble(
     time: u64,
     transactions: Vec<Transaction>,
     ext_data: Bytes,
-    processed: &Processed,
+    processed: &BlockExecutionOutput,
     out: &mut WriteSet,
 ) -> Result<Block, VerifyError> {
     check_block_fee(terms, processed)?;

@@ -14,7 +14,7 @@ use esker_evm_state::types::{Block, Header};
 use esker_storage::{Draft, KvRead, Scope, WriteSet};
 
 use crate::executor::{
-    BlockContext, BlockExecutor, BlockHashes, ChainParams, Processed, has_warp_predicate,
+    BlockContext, BlockExecutionOutput, BlockExecutor, BlockHashes, ChainParams, has_warp_predicate,
 };
 use crate::extension::{BlockExtension, ExtBlock, ExtSummary};
 use crate::rules::{ChildTerms, FeeRuleError};
@@ -59,7 +59,7 @@ impl BlockSite<'_> {
     fn apply(
         &self,
         height: u64,
-        processed: &Processed,
+        processed: &BlockExecutionOutput,
         out: &mut WriteSet,
     ) -> Result<B256, VerifyError> {
         let state = BlockState {
@@ -85,7 +85,7 @@ pub fn verify_block(
     now_s: Option<u64>,
     known_sender: &dyn Fn(&B256) -> Option<Address>,
     out: &mut WriteSet,
-) -> Result<Processed, VerifyError> {
+) -> Result<BlockExecutionOutput, VerifyError> {
     let header = &block.header;
     let phase = site.chain.rules.phase_at(header.time)?;
     let ext = ExtBlock {
@@ -215,7 +215,10 @@ fn check_body(block: &Block) -> Result<(), VerifyError> {
 }
 
 /// Do the tips pay for making the block so soon?
-pub fn check_block_fee(terms: &ChildTerms, processed: &Processed) -> Result<(), VerifyError> {
+pub fn check_block_fee(
+    terms: &ChildTerms,
+    processed: &BlockExecutionOutput,
+) -> Result<(), VerifyError> {
     let (base_fee, total) = (terms.base_fee, processed.block_fee);
     let Some(gas) = total.checked_div(base_fee) else {
         return Err(VerifyError::ZeroBaseFee(base_fee));
@@ -228,7 +231,7 @@ pub fn check_block_fee(terms: &ChildTerms, processed: &Processed) -> Result<(), 
 }
 
 /// The header against what the block did, the state root aside.
-fn check_results(header: &Header, processed: &Processed) -> Result<(), VerifyError> {
+fn check_results(header: &Header, processed: &BlockExecutionOutput) -> Result<(), VerifyError> {
     if header.gas_used != processed.gas_used {
         let (remote, local) = (header.gas_used, processed.gas_used);
         return Err(VerifyError::GasUsed { remote, local });

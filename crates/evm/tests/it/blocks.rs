@@ -4,7 +4,7 @@
 use alloy_consensus::{SignableTransaction, TxEip4844, TxLegacy};
 use alloy_primitives::{Address, Bytes, Signature, TxKind, U256, address, b256};
 use esker_evm::accounts::{AccountManager as _, KeyRing};
-use esker_evm::executor::Processed;
+use esker_evm::executor::BlockExecutionOutput;
 use esker_evm::extension::{ExtOutcome, NoExtension};
 use esker_evm::genesis::Genesis;
 use esker_evm::rules::{ForkSchedule, Phase, UNSCHEDULED};
@@ -44,7 +44,7 @@ fn make(
     chain: &Ledger,
     time: u64,
     txs: Vec<Transaction>,
-) -> Result<(Block, Processed, WriteSet), VerifyError> {
+) -> Result<(Block, BlockExecutionOutput, WriteSet), VerifyError> {
     let mut out = WriteSet::default();
     chain.with_site(&NoExtension, |site| {
         let terms = site.chain.rules.child_terms(site.parent, time)?;

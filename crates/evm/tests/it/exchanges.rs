@@ -8,7 +8,7 @@ use alloy_eips::eip2718::Decodable2718;
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_evm::call::{
-    AccountOverride, BlockOverrides, CallError, CallLimits, CallRequest, CallSite, StateOverrides,
+    AccountOverride, BlockOverrides, CallEnv, CallError, CallLimits, CallRequest, StateOverrides,
     call, create_access_list, estimate_gas,
 };
 use esker_evm::executor::BlockContext;
@@ -210,7 +210,7 @@ fn answer(chain: &Ledger, call_of: &Value, names: &BTreeMap<String, u64>) -> Opt
         block.time += 2;
     }
     let (state_time, hashes) = (header.time, &chain.hashes);
-    let site = CallSite { chain: &chain.params, view, state_time, block, hashes };
+    let site = CallEnv { chain: &chain.params, view, state_time, block, hashes };
     let limits = CallLimits { gas_cap: GAS_CAP, timeout: Duration::ZERO, ..Default::default() };
     let request = request(&at(0));
     let (state, overrides) = (state_overrides(&at(2)), block_overrides(&at(3)));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use esker_evm::executor::{BlockHashes, ChainParams, CodeCache, Processed};
+use esker_evm::executor::{BlockExecutionOutput, BlockHashes, ChainParams, CodeCache};
 use esker_evm::extension::BlockExtension;
 use esker_evm::genesis::Genesis;
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
@@ -93,7 +93,7 @@ impl Ledger {
         &self,
         block: &Block,
         extension: &dyn BlockExtension,
-    ) -> Result<(Processed, WriteSet), VerifyError> {
+    ) -> Result<(BlockExecutionOutput, WriteSet), VerifyError> {
         let mut out = WriteSet::default();
         let processed = self.with_site(extension, |site| {
             verify_block(site, block, Some(self.now_s), &|_| None, &mut out)

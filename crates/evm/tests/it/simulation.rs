@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256, keccak256};
 use esker_evm::call::{AccountOverride, CallLimits, CallRequest, StateOverrides};
 use esker_evm::executor::NoHashes;
 use esker_evm::simulate::{
-    BlockRequest, SimulatedState, SimulationOptions, SimulationSite, simulate,
+    BlockRequest, SimulatedState, SimulationEnv, SimulationOptions, simulate,
 };
 use esker_evm_state::state::{
     AccountChange, AccountParts, At, StateChanges, StateTries, StateView,
@@ -67,7 +67,7 @@ fn reads(chain: &Ledger, blocks: usize) -> (u64, B256) {
     let reader = chain.reader();
     let reader = Counted(&*reader, AtomicU64::new(0));
     let base = SealedHeader { header: chain.tip.clone(), hash: chain.tip.parent_hash };
-    let site = SimulationSite {
+    let env = SimulationEnv {
         chain: &chain.params,
         view: StateView::new(&reader, SCOPE, At::Latest),
         base: &base,
@@ -75,7 +75,7 @@ fn reads(chain: &Ledger, blocks: usize) -> (u64, B256) {
     };
     let requests = (0..blocks).map(request).collect();
     let options = SimulationOptions::default();
-    let simulated = simulate(&site, requests, options, &CallLimits::default()).unwrap();
+    let simulated = simulate(&env, requests, options, &CallLimits::default()).unwrap();
     let root = simulated.last().unwrap().block.block.header.state_root;
     (reader.1.load(Ordering::Relaxed), root)
 }

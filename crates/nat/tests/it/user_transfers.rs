@@ -271,7 +271,7 @@ async fn four_clients_and_users_who_share_a_key() {
                 if number == 2 {
                     // A sender whom the node signs for.
                     let from = account(&well_known());
-                    world.evm().senders().during(from, || {
+                    world.evm().senders().with_lock(from, || {
                         let state = world.nonce(from);
                         let nonce = world.evm().next_nonce(from).unwrap_or(state).max(state);
                         let tx = evm_transfer(&well_known(), nonce, Address::repeat_byte(7));

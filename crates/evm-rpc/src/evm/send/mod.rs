@@ -74,7 +74,7 @@ fn send_transaction(
         return transact.sign_and_submit(&args);
     }
     // Others wait meanwhile, so the estimate has been made before.
-    transact.senders.during(from, || {
+    transact.senders.with_lock(from, || {
         args.nonce = Some(Uint64(transact.next_nonce(from)?));
         transact.sign_and_submit(&args)
     })

@@ -3,7 +3,7 @@
 mod modexp;
 mod moved;
 mod named;
-mod ran;
+mod outcome;
 mod texts;
 mod warp;
 
@@ -25,8 +25,8 @@ use super::native_asset::{NATIVE_ASSET_BALANCE, NATIVE_ASSET_CALL};
 use super::{Stop, VmError};
 use crate::rules::{BLACKHOLE, NativeAsset, PhaseRules};
 
-use modexp::TooLong;
-use ran::Ran;
+use modexp::LengthError;
+use outcome::PrecompileOutcome;
 
 pub(crate) use moved::MovedPrecompiles;
 pub use named::named_precompiles;
@@ -71,7 +71,7 @@ impl Precompiles {
         &self,
         context: &mut EvmContext<'_>,
         inputs: &CallInputs,
-    ) -> Result<Option<Ran>, DatabaseError> {
+    ) -> Result<Option<PrecompileOutcome>, DatabaseError> {
         let (address, gas) = (inputs.bytecode_address, inputs.gas_limit);
         if address == WARP && self.warp {
             let input = inputs.input.bytes(&*context);
@@ -79,9 +79,9 @@ impl Precompiles {
         }
         Ok(match (self.native_asset, address) {
             (NativeAsset::Absent, _) => None,
-            (_, BLACKHOLE) => Some(Ran::Reverted(gas)),
+            (_, BLACKHOLE) => Some(PrecompileOutcome::Reverted(gas)),
             (NativeAsset::Reverts, NATIVE_ASSET_BALANCE | NATIVE_ASSET_CALL) => {
-                Some(Ran::Reverted(gas))
+                Some(PrecompileOutcome::Reverted(gas))
             }
             (NativeAsset::On, NATIVE_ASSET_BALANCE) => {
                 let input = inputs.input.bytes(&*context);
@@ -98,11 +98,13 @@ fn asset_balance(
     context: &mut EvmContext<'_>,
     input: &[u8],
     gas: u64,
-) -> Result<Ran, DatabaseError> {
+) -> Result<PrecompileOutcome, DatabaseError> {
     let Some(gas) = gas.checked_sub(ASSET_BALANCE_GAS) else {
-        return Ok(Ran::Failed(VmError::OutOfGas));
+        return Ok(PrecompileOutcome::Failed(VmError::OutOfGas));
     };
-    let Ok(input) = <&[u8; 52]>::try_from(input) else { return Ok(Ran::Reverted(gas)) };
+    let Ok(input) = <&[u8; 52]>::try_from(input) else {
+        return Ok(PrecompileOutcome::Reverted(gas));
+    };
     let (address, asset) = (Address::from_slice(&input[..20]), &input[20..]);
     let slot = asset_slot(revm::primitives::B256::from_slice(asset));
     let journal = &mut context.journaled_state;
@@ -114,7 +116,7 @@ fn asset_balance(
         Some((None, true)) => U256::ZERO,
         _ => journal.database.storage(address, slot)?,
     };
-    Ok(Ran::Done(gas, Bytes::copy_from_slice(&balance.to_be_bytes::<32>())))
+    Ok(PrecompileOutcome::Done(gas, Bytes::copy_from_slice(&balance.to_be_bytes::<32>())))
 }
 
 impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
@@ -141,24 +143,29 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
                         Ok(()) => precompile
                             .execute(&input, inputs.gas_limit, inputs.reservoir)
                             .map_err(|error| error.to_string())?,
-                        Err(TooLong::OutOfGas) => {
+                        Err(LengthError::OutOfGas) => {
                             PrecompileOutput::halt(PrecompileHalt::OutOfGas, inputs.reservoir)
                         }
-                        Err(TooLong::Limit) => {
+                        Err(LengthError::Limit) => {
                             drop(input);
                             context.chain.stopped = Some(Stop::MemoryLimit(limit));
                             return Err("stopped".into());
                         }
                     };
                     match output.status {
-                        _ if output.gas_used > inputs.gas_limit => Ran::Failed(VmError::OutOfGas),
-                        PrecompileStatus::Success => {
-                            Ran::Done(inputs.gas_limit - output.gas_used, output.bytes)
+                        _ if output.gas_used > inputs.gas_limit => {
+                            PrecompileOutcome::Failed(VmError::OutOfGas)
                         }
+                        PrecompileStatus::Success => PrecompileOutcome::Done(
+                            inputs.gas_limit - output.gas_used,
+                            output.bytes,
+                        ),
                         PrecompileStatus::Revert => {
-                            Ran::Reverted(inputs.gas_limit - output.gas_used)
+                            PrecompileOutcome::Reverted(inputs.gas_limit - output.gas_used)
                         }
-                        PrecompileStatus::Halt(halt) => Ran::Failed(texts::of(&halt, &input)),
+                        PrecompileStatus::Halt(halt) => {
+                            PrecompileOutcome::Failed(texts::of(&halt, &input))
+                        }
                     }
                 }
                 None => return Ok(None),
@@ -171,15 +178,15 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
         };
         let mut gas = Gas::new(inputs.gas_limit);
         let (result, output) = match ran {
-            Ran::Done(left, output) => {
+            PrecompileOutcome::Done(left, output) => {
                 gas.set_spent(inputs.gas_limit - left);
                 (InstructionResult::Return, output)
             }
-            Ran::Reverted(left) => {
+            PrecompileOutcome::Reverted(left) => {
                 gas.set_spent(inputs.gas_limit - left);
                 (InstructionResult::Revert, Bytes::new())
             }
-            Ran::Failed(error) => {
+            PrecompileOutcome::Failed(error) => {
                 gas.spend_all();
                 context.chain.failure = Some(error);
                 (InstructionResult::PrecompileError, Bytes::new())

@@ -5,7 +5,7 @@ use revm::precompile::{Precompile, PrecompileId};
 
 /// Why numbers are too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TooLong {
+pub(super) enum LengthError {
     /// The gas does not pay for them.
     OutOfGas,
     /// The node does not hold them.
@@ -18,7 +18,7 @@ pub(super) fn check(
     input: &[u8],
     gas_limit: u64,
     limit: u64,
-) -> Result<(), TooLong> {
+) -> Result<(), LengthError> {
     if *precompile.id() != PrecompileId::ModExp {
         return Ok(());
     }
@@ -41,5 +41,5 @@ pub(super) fn check(
     let bits = exponent.saturating_sub(U256::from(32)).saturating_mul(U256::from(8));
     let complexity = words.saturating_mul(words);
     let gas = complexity.saturating_mul(bits.max(U256::ONE)) / U256::from(3);
-    Err(if gas > U256::from(gas_limit) { TooLong::OutOfGas } else { TooLong::Limit })
+    Err(if gas > U256::from(gas_limit) { LengthError::OutOfGas } else { LengthError::Limit })
 }

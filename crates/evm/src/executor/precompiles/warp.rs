@@ -6,7 +6,7 @@ use esker_primitives::hash::sha256;
 use revm::context_interface::JournalTr;
 use revm::interpreter::{CallInputs, CallScheme};
 
-use super::ran::Ran;
+use super::outcome::PrecompileOutcome;
 use crate::executor::VmError;
 use crate::executor::abi::{self, WORD};
 use crate::executor::check::WARP;
@@ -27,10 +27,14 @@ const SENT: B256 = b256!("0x56600c567728a800c0aa927500f831cb451df66a7af570eb4df4
 /// Type number of a payload that a contract sends.
 const ADDRESSED_CALL: u32 = 1;
 
-pub(super) fn run(context: &mut EvmContext<'_>, inputs: &CallInputs, input: &Bytes) -> Ran {
+pub(super) fn run(
+    context: &mut EvmContext<'_>,
+    inputs: &CallInputs,
+    input: &Bytes,
+) -> PrecompileOutcome {
     match answer(context, inputs, input) {
-        Ok((gas, output)) => Ran::Done(gas, output.into()),
-        Err(error) => Ran::Failed(error),
+        Ok((gas, output)) => PrecompileOutcome::Done(gas, output.into()),
+        Err(error) => PrecompileOutcome::Failed(error),
     }
 }
 

@@ -36,12 +36,12 @@ fn a_loop_without_a_gas_limit_stops_when_cancelled() {
         };
         let bounds = Bounds { stop: Some(&check), ..Bounds::default() };
         let limits = CallLimits { gas_cap: 0, bounds, timeout: Duration::from_secs(5) };
-        lab.with_site(|site| {
-            let error = call(site, &to_code(), &state, &block, &limits).unwrap_err();
+        lab.with_env(|env| {
+            let error = call(env, &to_code(), &state, &block, &limits).unwrap_err();
             assert_eq!(error.to_string(), text);
-            let error = estimate_gas(site, &to_code(), &state, &limits).unwrap_err();
+            let error = estimate_gas(env, &to_code(), &state, &limits).unwrap_err();
             assert_eq!(error.to_string(), text);
-            let error = create_access_list(site, &to_code(), &limits).unwrap_err();
+            let error = create_access_list(env, &to_code(), &limits).unwrap_err();
             assert_eq!(error.to_string(), text);
         });
         assert!(asked.get() > 3);
@@ -57,8 +57,8 @@ fn a_call_tree_without_jumps_stops_when_cancelled() {
     let bounds = Bounds { stop: Some(&check), ..Bounds::default() };
     let limits = CallLimits { bounds, ..Default::default() };
     let (state, block) = (StateOverrides::default(), BlockOverrides::default());
-    lab.with_site(|site| {
-        let error = super::call(site, &to_code(), &state, &block, &limits).unwrap_err();
+    lab.with_env(|env| {
+        let error = super::call(env, &to_code(), &state, &block, &limits).unwrap_err();
         assert!(matches!(error, CallError::Cancelled), "{error}");
     });
 }
@@ -78,10 +78,10 @@ fn memory_is_bounded_where_gas_is_not() {
         let run = |gas_cap, memory| {
             let bounds = Bounds { memory, ..Bounds::default() };
             let limits = CallLimits { gas_cap, bounds, ..Default::default() };
-            lab.with_site(|site| {
-                let list = create_access_list(site, &to_code(), &limits).map(|list| list.error);
-                let called = call(site, &to_code(), &state, &block, &limits);
-                let estimated = estimate_gas(site, &to_code(), &state, &limits);
+            lab.with_env(|env| {
+                let list = create_access_list(env, &to_code(), &limits).map(|list| list.error);
+                let called = call(env, &to_code(), &state, &block, &limits);
+                let estimated = estimate_gas(env, &to_code(), &state, &limits);
                 let called = called.map(|outcome| outcome.error);
                 [
                     called.map_err(|error| error.to_string()),
@@ -104,8 +104,8 @@ fn an_access_list_that_never_settles_is_given_up() {
     // SLOAD(GAS): each run has other gas left, and so touches another slot.
     let lab = Lab::new(Phase::Etna, &[0x5a, 0x54]);
     let limits = CallLimits { gas_cap: 50_000_000, ..Default::default() };
-    lab.with_site(|site| {
-        let error = create_access_list(site, &to_code(), &limits).unwrap_err();
+    lab.with_env(|env| {
+        let error = create_access_list(env, &to_code(), &limits).unwrap_err();
         assert!(matches!(error, CallError::Unsettled), "{error}");
     });
 }
@@ -162,13 +162,13 @@ fn a_store_that_fails_ends_the_execution_and_nothing_else() {
         };
         let lab = Lab::with(until(Phase::Etna), [(CODE, account)]);
         let reader = Broken { below: lab.store.snapshot().unwrap(), prefix };
-        let site = lab.site(&reader);
+        let env = lab.env(&reader);
         let (state, block) = (StateOverrides::default(), BlockOverrides::default());
         let request = CallRequest { gas: Some(1_000_000), ..to_code() };
         let limits = CallLimits::default();
-        let error = super::call(&site, &request, &state, &block, &limits).unwrap_err();
+        let error = super::call(&env, &request, &state, &block, &limits).unwrap_err();
         assert!(matches!(error, CallError::State(_)), "{body:x?}: {error}");
-        let error = estimate_gas(&site, &request, &state, &limits).unwrap_err();
+        let error = estimate_gas(&env, &request, &state, &limits).unwrap_err();
         assert!(matches!(error, CallError::State(_)), "{body:x?}: {error}");
     }
 }

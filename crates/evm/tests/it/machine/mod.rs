@@ -14,7 +14,7 @@ mod tries;
 use alloy_consensus::{SignableTransaction, TxLegacy};
 use alloy_primitives::{Address, Bytes, Signature, TxKind, U256, address, keccak256};
 use esker_evm::call::{
-    BlockOverrides, CallLimits, CallOutcome, CallRequest, CallSite, StateOverrides, call,
+    BlockOverrides, CallEnv, CallLimits, CallOutcome, CallRequest, StateOverrides, call,
 };
 use esker_evm::executor::{BlockContext, BlockExecutor, ChainParams, NoHashes, TxError};
 use esker_evm::genesis::{Genesis, GenesisAccount};
@@ -131,9 +131,9 @@ impl Lab {
     }
 
     /// Where calls at the tip are made; `reader` reads the lab's store.
-    pub(crate) fn site<'a>(&'a self, reader: &'a dyn KvRead) -> CallSite<'a> {
+    pub(crate) fn env<'a>(&'a self, reader: &'a dyn KvRead) -> CallEnv<'a> {
         let block = self.block();
-        CallSite {
+        CallEnv {
             chain: &self.params,
             view: StateView::new(reader, SCOPE, At::Latest),
             state_time: block.time,
@@ -142,8 +142,8 @@ impl Lab {
         }
     }
 
-    pub(crate) fn with_site<T>(&self, run: impl FnOnce(&CallSite<'_>) -> T) -> T {
-        run(&self.site(&*self.store.snapshot().unwrap()))
+    pub(crate) fn with_env<T>(&self, run: impl FnOnce(&CallEnv<'_>) -> T) -> T {
+        run(&self.env(&*self.store.snapshot().unwrap()))
     }
 
     pub(crate) fn call_with(
@@ -153,7 +153,7 @@ impl Lab {
         limits: &CallLimits<'_>,
     ) -> CallOutcome {
         let state = StateOverrides::default();
-        self.with_site(|site| call(site, request, &state, overrides, limits).unwrap())
+        self.with_env(|env| call(env, request, &state, overrides, limits).unwrap())
     }
 
     /// Calls [`CODE`] with a million gas.

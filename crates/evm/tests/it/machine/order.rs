@@ -313,7 +313,7 @@ fn out_of_gas_comes_before_the_memory_limit() {
         let limits = CallLimits { bounds, ..Default::default() };
         let (state, block) = (StateOverrides::default(), BlockOverrides::default());
         let lab = Lab::new(Phase::Etna, code);
-        lab.with_site(|site| call(site, &request, &state, &block, &limits))
+        lab.with_env(|env| call(env, &request, &state, &block, &limits))
             .map_or_else(|error| error.to_string(), |outcome| outcome.message())
     };
     let limit = "memory limit of 65536 bytes exceeded";

@@ -1,7 +1,7 @@
 //! Instructions and precompiled contracts by phase.
 
 use alloy_primitives::{Address, Bytes, U256, address, keccak256};
-use esker_evm::call::{BlockOverrides, CallLimits, CallRequest, CallSite, call};
+use esker_evm::call::{BlockOverrides, CallEnv, CallLimits, CallRequest, call};
 use esker_evm::executor::{BlockContext, VmError, WARP};
 use esker_evm::genesis::GenesisAccount;
 use esker_evm::rules::{BLACKHOLE, Phase};
@@ -250,11 +250,11 @@ fn a_call_for_the_next_block_sees_the_phase_that_begins_with_it() {
     lab.parent.time = lab.time;
     let at = |lab: &Lab, now_s| {
         let request = CallRequest { to: Some(CODE), gas: Some(100_000), ..Default::default() };
-        lab.with_site(|site| {
+        lab.with_env(|env| {
             let block = BlockContext::next(&lab.params, &lab.parent, now_s);
-            let site = CallSite { state_time: lab.parent.time, block, ..site.clone() };
+            let env = CallEnv { state_time: lab.parent.time, block, ..env.clone() };
             let (state, block) = Default::default();
-            call(&site, &request, &state, &block, &CallLimits::default()).unwrap()
+            call(&env, &request, &state, &block, &CallLimits::default()).unwrap()
         })
     };
     let before = at(&lab, TIME - 1);

@@ -104,7 +104,7 @@ fn genesis_storage_and_overrides_are_mapped_too() {
         let state = StateOverrides([(CODE, account)].into());
         let limits = CallLimits::default();
         let block = BlockOverrides::default();
-        let outcome = lab.with_site(|site| call(site, &request, &state, &block, &limits)).unwrap();
+        let outcome = lab.with_env(|env| call(env, &request, &state, &block, &limits)).unwrap();
         U256::from_be_slice(&outcome.output)
     };
     let slots = |slot, value| Some([(key(slot), B256::with_last_byte(value))].into());

@@ -104,7 +104,7 @@ fn precompiled_with(last: u8, input: Vec<u8>) -> impl Fn(u64) -> String {
         let limits = CallLimits { bounds, ..CallLimits::default() };
         let (state, block) = (StateOverrides::default(), BlockOverrides::default());
         let lab = Lab::new(Phase::Etna, &[]);
-        lab.with_site(|site| call(site, &request, &state, &block, &limits))
+        lab.with_env(|env| call(env, &request, &state, &block, &limits))
             .map_or_else(|error| error.to_string(), |outcome| outcome.message())
     }
 }

@@ -30,7 +30,7 @@ fn run(lab: &Lab, gas: Option<u64>, try_gas: Option<u64>) -> Option<CallOutcome>
     let bounds = Bounds { try_gas, ..Bounds::default() };
     let limits = CallLimits { gas_cap: 5_000_000, bounds, ..Default::default() };
     let (state, block) = (StateOverrides::default(), BlockOverrides::default());
-    match lab.with_site(|site| call(site, &request, &state, &block, &limits)) {
+    match lab.with_env(|env| call(env, &request, &state, &block, &limits)) {
         Err(CallError::TryEnded) => None,
         outcome => Some(outcome.unwrap()),
     }

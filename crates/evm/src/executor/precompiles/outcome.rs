@@ -5,7 +5,7 @@ use alloy_primitives::Bytes;
 use crate::executor::VmError;
 
 /// What a precompiled contract of this chain came to.
-pub(super) enum Ran {
+pub(super) enum PrecompileOutcome {
     /// Gas left, and data.
     Done(u64, Bytes),
     /// Gas left.
