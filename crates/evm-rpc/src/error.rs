@@ -4,7 +4,7 @@ use esker_evm::view::ViewError;
 use esker_rpc::RpcError;
 
 /// The error that a client gets for what can't be read. What is no fault of the request is logged.
-pub fn unreadable(error: impl Into<ViewError>) -> RpcError {
+pub fn read_error(error: impl Into<ViewError>) -> RpcError {
     let error = error.into();
     match &error {
         ViewError::StateGone(_) | ViewError::TakenBack(_) => {}

@@ -5,10 +5,10 @@
 //! - One folder a namespace: [`evm`] (which clients know as `eth`), [`net`], `personal`, [`txpool`], [`web3`]. A
 //!   service is a table of methods over what it reads; [`Apis`] says which services a node serves. What tools ask a
 //!   development node stands in `development`.
-//! - [`Reads`] is what reading methods share: the ports [`esker_evm::view::ChainReader`] and
+//! - [`ReadApi`] is what reading methods share: the ports [`esker_evm::view::ChainReader`] and
 //!   [`esker_evm::view::PoolReader`], and how a block parameter becomes a block.
 //! - [`subscriptions`]: notifications to websocket connections.
-//! - [`evm::Transact`] is what methods share that run code, send, or sign.
+//! - [`evm::TransactApi`] is what methods share that run code, send, or sign.
 //!
 //! What this crate never does: know HTTP, take a lock of the chain, write to a store. Every call reads one block
 //! that it resolved first.
@@ -29,5 +29,5 @@ pub mod wire;
 pub use apis::{Api, Apis, UnknownApi};
 pub use config::{PRUNED_BLOCKS, ProofWindow, ReadConfig};
 pub use development::{DevelopmentNode, development_methods};
-pub use error::unreadable;
-pub use reads::Reads;
+pub use error::read_error;
+pub use reads::ReadApi;

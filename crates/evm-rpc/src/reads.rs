@@ -10,12 +10,12 @@ use esker_rpc::RpcError;
 use serde_json::value::RawValue;
 
 use crate::config::ReadConfig;
-use crate::error::unreadable;
+use crate::error::read_error;
 use crate::wire::{BlockNumber, BlockNumberOrHash};
 
 /// The chain and the pool, as reading methods see them.
 #[derive(Debug)]
-pub struct Reads {
+pub struct ReadApi {
     /// The accepted chain.
     pub chain: Arc<dyn ChainReader>,
     /// What waits.
@@ -26,7 +26,7 @@ pub struct Reads {
     pub config: ReadConfig,
 }
 
-impl Reads {
+impl ReadApi {
     /// The header of a number or name; `None` above the last accepted block
     /// (docs/decisions.md, "Blocks above the tip").
     pub fn header_by_number(
@@ -34,7 +34,7 @@ impl Reads {
         number: BlockNumber,
     ) -> Result<Option<Arc<SealedHeader>>, RpcError> {
         match number {
-            BlockNumber::Number(height) => self.chain.header_at(height).map_err(unreadable),
+            BlockNumber::Number(height) => self.chain.header_at(height).map_err(read_error),
             BlockNumber::Latest
             | BlockNumber::Pending
             | BlockNumber::Accepted
@@ -45,9 +45,9 @@ impl Reads {
 
     /// The header of a hash; `None` for one that is not part of the accepted chain.
     pub fn header_by_hash(&self, hash: B256) -> Result<Option<Arc<SealedHeader>>, RpcError> {
-        match self.chain.height_of(hash).map_err(unreadable)? {
+        match self.chain.height_of(hash).map_err(read_error)? {
             Some(height) => {
-                let header = self.chain.header_at(height).map_err(unreadable)?;
+                let header = self.chain.header_at(height).map_err(read_error)?;
                 // Another block may have come in its place.
                 Ok(header.filter(|header| header.hash == hash))
             }
@@ -61,7 +61,7 @@ impl Reads {
         number: BlockNumber,
     ) -> Result<Option<Arc<SealedBlock>>, RpcError> {
         match number {
-            BlockNumber::Number(height) => self.chain.block_at(height).map_err(unreadable),
+            BlockNumber::Number(height) => self.chain.block_at(height).map_err(read_error),
             BlockNumber::Latest
             | BlockNumber::Pending
             | BlockNumber::Accepted
@@ -73,7 +73,7 @@ impl Reads {
     fn latest_block(&self) -> Result<Option<Arc<SealedBlock>>, RpcError> {
         loop {
             let height = self.chain.head().header.number;
-            let block = self.chain.block_at(height).map_err(unreadable)?;
+            let block = self.chain.block_at(height).map_err(read_error)?;
             // It may have been taken back in between.
             if block.is_some() || self.chain.head().header.number >= height {
                 return Ok(block);
@@ -83,9 +83,9 @@ impl Reads {
 
     /// The block of a hash; `None` for one that is not part of the accepted chain.
     pub fn block_by_hash(&self, hash: B256) -> Result<Option<Arc<SealedBlock>>, RpcError> {
-        match self.chain.height_of(hash).map_err(unreadable)? {
+        match self.chain.height_of(hash).map_err(read_error)? {
             Some(height) => {
-                let block = self.chain.block_at(height).map_err(unreadable)?;
+                let block = self.chain.block_at(height).map_err(read_error)?;
                 Ok(block.filter(|block| block.hash == hash))
             }
             None => Ok(None),
@@ -140,7 +140,7 @@ impl Reads {
                 Ok(state) => return Ok((state, header)),
                 // There is another last block by now.
                 Err(ViewError::TakenBack(_)) => {}
-                Err(error) => return Err(unreadable(error)),
+                Err(error) => return Err(read_error(error)),
             }
         }
     }

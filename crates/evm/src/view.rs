@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
-use esker_evm_state::logs::{LogBlocks, LogQuery};
+use esker_evm_state::logs::{LogCandidates, LogQuery};
 use esker_evm_state::state::{At, StateError, StateView};
 use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
 use esker_storage::{KvRead, Scope, StorageError};
@@ -149,7 +149,7 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
         query: &LogQuery,
         from: u64,
         to: u64,
-    ) -> Result<LogBlocks, ViewError>;
+    ) -> Result<LogCandidates, ViewError>;
 
     /// Where an accepted transaction is. One that is not indexed is not known.
     fn location(&self, tx: B256) -> Result<Option<TxLocation>, ViewError>;

@@ -11,14 +11,14 @@ use esker_evm::rules::Instructions;
 use esker_rpc::{MethodTable, RpcError, Service};
 use serde::Serialize;
 
-use crate::evm::Transact;
+use crate::evm::TransactApi;
 use crate::wire::{Big, Hash, Uint64};
 
 /// What the methods return besides the chain's state.
 #[derive(Debug)]
 pub struct DevelopmentNode {
     /// The chain and its fees.
-    pub transact: Arc<Transact>,
+    pub transact: Arc<TransactApi>,
     /// Is a block made for a waiting transaction without anybody asking for one?
     pub automine: bool,
     /// Version of the node, without its name.
@@ -78,7 +78,7 @@ struct ForkConfig {
 
 /// The state of the chain, and what the next block will be like.
 fn node_info(node: &DevelopmentNode, (): ()) -> Result<NodeInfoReply, RpcError> {
-    let Transact { reads, clock, .. } = &*node.transact;
+    let TransactApi { reads, clock, .. } = &*node.transact;
     let (head, rules) = (reads.chain.head(), reads.chain.rules());
     let fees = node.transact.suggested()?;
     let time = clock.now_s().max(head.header.time);

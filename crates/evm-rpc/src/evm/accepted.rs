@@ -6,24 +6,24 @@ use esker_evm::view::ViewError;
 use esker_evm_state::types::SealedBlock;
 use esker_rpc::RpcError;
 
-use crate::Reads;
-use crate::error::unreadable;
+use crate::ReadApi;
+use crate::error::read_error;
 use crate::wire::TransactionReply;
 
 /// The transaction at a place of a block that has it.
 pub(super) fn accepted(
-    reads: &Reads,
+    reads: &ReadApi,
     block: &Arc<SealedBlock>,
     index: usize,
 ) -> Result<TransactionReply, RpcError> {
     let height = block.block.header.number;
-    let receipts = reads.chain.receipts_at(height).map_err(unreadable)?;
+    let receipts = reads.chain.receipts_at(height).map_err(read_error)?;
     let receipt =
-        receipts.get(index).ok_or_else(|| unreadable(no_receipt(reads, height, index)))?;
+        receipts.get(index).ok_or_else(|| read_error(no_receipt(reads, height, index)))?;
     Ok(TransactionReply::accepted(block, index, receipt.from))
 }
 
 /// A block without the receipt of a place that it has.
-pub(super) fn no_receipt(reads: &Reads, height: u64, index: usize) -> ViewError {
+pub(super) fn no_receipt(reads: &ReadApi, height: u64, index: usize) -> ViewError {
     reads.chain.missing(format!("receipt {index} of block {height}"))
 }

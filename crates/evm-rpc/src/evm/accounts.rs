@@ -3,14 +3,14 @@
 use esker_rpc::{MethodTable, RpcError};
 
 use super::table::table;
-use super::transact::Transact;
+use super::transact::TransactApi;
 use crate::wire::Addr;
 
-pub(super) fn methods() -> MethodTable<Transact> {
+pub(super) fn methods() -> MethodTable<TransactApi> {
     // What a wallet asks its user first (EIP-1102) needs nobody's consent here.
     table().on_list("accounts", accounts).on_list("requestAccounts", accounts)
 }
 
-fn accounts(transact: &Transact, (): ()) -> Result<Vec<Addr>, RpcError> {
+fn accounts(transact: &TransactApi, (): ()) -> Result<Vec<Addr>, RpcError> {
     Ok(transact.accounts.accounts().into_iter().map(Addr).collect())
 }

@@ -11,22 +11,22 @@ use esker_rpc::{CallContext, RpcError};
 use serde::Serialize;
 
 use super::chain::config_of;
-use crate::Reads;
-use crate::error::unreadable;
+use crate::ReadApi;
+use crate::error::read_error;
 use crate::wire::{
     BlockNumber, BlockNumberOrHash, BlockReply, Data, Hash, HeaderReply, ReceiptReply,
     Transactions, Uint, receipts_of,
 };
 
 pub(super) fn get_header_by_number(
-    reads: &Reads,
+    reads: &ReadApi,
     (number,): (BlockNumber,),
 ) -> Result<Option<HeaderReply>, RpcError> {
     Ok(reads.header_by_number(number)?.map(HeaderReply))
 }
 
 pub(super) fn get_header_by_hash(
-    reads: &Reads,
+    reads: &ReadApi,
     (Hash(hash),): (Hash,),
 ) -> Result<Option<HeaderReply>, RpcError> {
     Ok(reads.header_by_hash(hash)?.map(HeaderReply))
@@ -37,7 +37,7 @@ const SMALL_BLOCK_GAS: u64 = 500_000;
 
 /// The block, if it is a small one.
 pub(super) fn try_block_by_number(
-    reads: &Reads,
+    reads: &ReadApi,
     args: &(BlockNumber, bool),
 ) -> Option<Result<Option<BlockReply>, RpcError>> {
     let header = reads.header_by_number(args.0).ok()??;
@@ -46,7 +46,7 @@ pub(super) fn try_block_by_number(
 
 /// The same by its hash.
 pub(super) fn try_block_by_hash(
-    reads: &Reads,
+    reads: &ReadApi,
     args: &(Hash, bool),
 ) -> Option<Result<Option<BlockReply>, RpcError>> {
     let header = reads.header_by_hash(args.0.0).ok()??;
@@ -58,7 +58,7 @@ fn is_small(header: &SealedHeader) -> bool {
 }
 
 pub(super) fn get_block_by_number(
-    reads: &Reads,
+    reads: &ReadApi,
     (number, full): (BlockNumber, bool),
     _: &CallContext,
 ) -> Result<Option<BlockReply>, RpcError> {
@@ -66,17 +66,17 @@ pub(super) fn get_block_by_number(
 }
 
 pub(super) fn get_block_by_hash(
-    reads: &Reads,
+    reads: &ReadApi,
     (Hash(hash), full): (Hash, bool),
     _: &CallContext,
 ) -> Result<Option<BlockReply>, RpcError> {
     reads.block_by_hash(hash)?.map(|block| reply(reads, block, full)).transpose()
 }
 
-fn reply(reads: &Reads, block: Arc<SealedBlock>, full: bool) -> Result<BlockReply, RpcError> {
+fn reply(reads: &ReadApi, block: Arc<SealedBlock>, full: bool) -> Result<BlockReply, RpcError> {
     let transactions = if full {
         let height = block.block.header.number;
-        Transactions::Full(reads.chain.receipts_at(height).map_err(unreadable)?)
+        Transactions::Full(reads.chain.receipts_at(height).map_err(read_error)?)
     } else {
         Transactions::Hashes
     };
@@ -85,37 +85,37 @@ fn reply(reads: &Reads, block: Arc<SealedBlock>, full: bool) -> Result<BlockRepl
 
 /// The receipts of a block; `null` where there is no block, whatever the reason.
 pub(super) fn get_block_receipts(
-    reads: &Reads,
+    reads: &ReadApi,
     (at,): (BlockNumberOrHash,),
 ) -> Result<Option<Vec<ReceiptReply>>, RpcError> {
     let Some(block) = reads.block(at)? else { return Ok(None) };
-    let receipts = reads.chain.receipts_at(block.block.header.number).map_err(unreadable)?;
+    let receipts = reads.chain.receipts_at(block.block.header.number).map_err(read_error)?;
     Ok(Some(receipts_of(&block, &receipts)))
 }
 
 pub(super) fn get_uncle_by_number(
-    _: &Reads,
+    _: &ReadApi,
     _: (BlockNumber, Uint),
 ) -> Result<Option<HeaderReply>, RpcError> {
     Ok(None)
 }
 
 pub(super) fn get_uncle_by_hash(
-    _: &Reads,
+    _: &ReadApi,
     _: (Hash, Uint),
 ) -> Result<Option<HeaderReply>, RpcError> {
     Ok(None)
 }
 
 pub(super) fn get_uncle_count_by_number(
-    reads: &Reads,
+    reads: &ReadApi,
     (number,): (BlockNumber,),
 ) -> Result<Option<Uint>, RpcError> {
     Ok(reads.header_by_number(number)?.map(|_| Uint(0)))
 }
 
 pub(super) fn get_uncle_count_by_hash(
-    reads: &Reads,
+    reads: &ReadApi,
     (Hash(hash),): (Hash,),
 ) -> Result<Option<Uint>, RpcError> {
     Ok(reads.header_by_hash(hash)?.map(|_| Uint(0)))
@@ -141,7 +141,7 @@ struct BadBlockReason {
     error: String,
 }
 
-pub(super) fn get_bad_blocks(reads: &Reads, (): ()) -> Result<Vec<BadBlockReply>, RpcError> {
+pub(super) fn get_bad_blocks(reads: &ReadApi, (): ()) -> Result<Vec<BadBlockReply>, RpcError> {
     let rules = reads.chain.rules();
     let reply = |BadBlock { block, reason }| BadBlockReply {
         hash: Hash(block.hash),

@@ -8,11 +8,11 @@ use serde::{Serialize, Serializer};
 use super::defaults::{GasDefault, request};
 use super::running::{LATEST, PENDING, REVERTED, failed, state_overrides};
 use super::table::table;
-use super::transact::Transact;
+use super::transact::TransactApi;
 use crate::wire::call::{self as args, TransactionArgs};
 use crate::wire::{AccessTuple, BlockNumberOrHash, Data, Uint64};
 
-pub(super) fn methods() -> MethodTable<Transact> {
+pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
         .on_list_try_first("call", try_call, call)
         .on_list_blocking_with("callDetailed", call_detailed)
@@ -28,14 +28,14 @@ type CallArgs = (
 );
 
 /// The call, if that takes but a moment.
-fn try_call(transact: &Transact, call: &CallArgs) -> Option<Result<Data, RpcError>> {
+fn try_call(transact: &TransactApi, call: &CallArgs) -> Option<Result<Data, RpcError>> {
     let (args, at, None, None) = call else { return None };
     let outcome = transact.try_call(&request(args), at.unwrap_or(LATEST)).transpose()?;
     Some(outcome.and_then(returned))
 }
 
 fn call(
-    transact: &Transact,
+    transact: &TransactApi,
     (args, at, state, block): CallArgs,
     context: &CallContext,
 ) -> Result<Data, RpcError> {
@@ -62,7 +62,7 @@ struct DetailedReply {
 }
 
 fn call_detailed(
-    transact: &Transact,
+    transact: &TransactApi,
     (args, at, state): (TransactionArgs, BlockNumberOrHash, Option<args::StateOverrides>),
     context: &CallContext,
 ) -> Result<DetailedReply, RpcError> {
@@ -80,7 +80,7 @@ type EstimateArgs = (TransactionArgs, Option<BlockNumberOrHash>, Option<args::St
 
 /// The estimate of a plain transfer.
 fn try_estimate_gas(
-    transact: &Transact,
+    transact: &TransactApi,
     estimate: &EstimateArgs,
 ) -> Option<Result<Uint64, RpcError>> {
     let (args, at, None) = estimate else { return None };
@@ -89,7 +89,7 @@ fn try_estimate_gas(
 }
 
 fn estimate_gas(
-    transact: &Transact,
+    transact: &TransactApi,
     (args, at, state): EstimateArgs,
     context: &CallContext,
 ) -> Result<Uint64, RpcError> {
@@ -116,7 +116,7 @@ impl Serialize for Items {
 }
 
 fn create_access_list(
-    transact: &Transact,
+    transact: &TransactApi,
     (mut args, at): (TransactionArgs, Option<BlockNumberOrHash>),
     context: &CallContext,
 ) -> Result<AccessListReply, RpcError> {

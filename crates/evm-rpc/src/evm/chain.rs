@@ -8,26 +8,26 @@ use esker_evm::rules::{BLACKHOLE, Rules};
 use esker_rpc::{RpcError, Service};
 
 use super::table::table;
-use crate::Reads;
+use crate::ReadApi;
 use crate::wire::{Addr, Big, Uint64};
 
 /// The service `eth`: who gets the fees.
-pub(super) fn eth(reads: &Arc<Reads>) -> Service {
-    table::<Reads>()
-        .on_list("etherbase", |_: &Reads, ()| Ok(Addr(BLACKHOLE)))
-        .on_list("coinbase", |_: &Reads, ()| Ok(Addr(BLACKHOLE)))
+pub(super) fn eth(reads: &Arc<ReadApi>) -> Service {
+    table::<ReadApi>()
+        .on_list("etherbase", |_: &ReadApi, ()| Ok(Addr(BLACKHOLE)))
+        .on_list("coinbase", |_: &ReadApi, ()| Ok(Addr(BLACKHOLE)))
         .bind(Arc::clone(reads))
 }
 
-pub(super) fn chain_id(reads: &Reads, (): ()) -> Result<Uint64, RpcError> {
+pub(super) fn chain_id(reads: &ReadApi, (): ()) -> Result<Uint64, RpcError> {
     Ok(Uint64(reads.chain.rules().chain_id()))
 }
 
-pub(super) fn block_number(reads: &Reads, (): ()) -> Result<Uint64, RpcError> {
+pub(super) fn block_number(reads: &ReadApi, (): ()) -> Result<Uint64, RpcError> {
     Ok(Uint64(reads.chain.head().header.number))
 }
 
-pub(super) fn get_chain_config(reads: &Reads, (): ()) -> Result<ChainConfig, RpcError> {
+pub(super) fn get_chain_config(reads: &ReadApi, (): ()) -> Result<ChainConfig, RpcError> {
     Ok(config_of(reads.chain.rules()))
 }
 
@@ -37,6 +37,6 @@ pub(super) fn config_of(rules: &dyn Rules) -> ChainConfig {
 }
 
 /// The fee of blob gas: no block has blobs, so it is the least.
-pub(super) fn blob_base_fee(_: &Reads, (): ()) -> Result<Big, RpcError> {
+pub(super) fn blob_base_fee(_: &ReadApi, (): ()) -> Result<Big, RpcError> {
     Ok(Big(U256::ONE))
 }

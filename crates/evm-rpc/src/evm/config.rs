@@ -10,8 +10,8 @@ use esker_evm_state::types::SealedHeader;
 use esker_rpc::RpcError;
 use serde::Serialize;
 
-use crate::Reads;
-use crate::error::unreadable;
+use crate::ReadApi;
+use crate::error::read_error;
 use crate::wire::{Addr, Big};
 
 /// The forks that hold now, come next, and come last.
@@ -46,9 +46,9 @@ struct BlobSchedule {
 const NO_BLOBS: BlobSchedule =
     BlobSchedule { target: 0, max: 0, base_fee_update_fraction: 3_338_477 };
 
-pub(super) fn config(reads: &Reads, (): ()) -> Result<ConfigReply, RpcError> {
+pub(super) fn config(reads: &ReadApi, (): ()) -> Result<ConfigReply, RpcError> {
     let head = reads.chain.head();
-    let genesis = reads.chain.header_at(0).map_err(unreadable)?.unwrap_or_else(|| head.clone());
+    let genesis = reads.chain.header_at(0).map_err(read_error)?.unwrap_or_else(|| head.clone());
     Ok(config_at(reads.chain.rules(), &genesis, head.header.time))
 }
 

@@ -5,7 +5,7 @@ use alloy_primitives::{Address, U256};
 use esker_evm::call::CallRequest;
 use esker_rpc::{CallContext, RpcError};
 
-use super::transact::Transact;
+use super::transact::TransactApi;
 use crate::wire::call::{AccessListArg, TransactionArgs};
 use crate::wire::{Addr, Big, Data, Hash, Uint64};
 
@@ -54,7 +54,7 @@ pub(super) fn sender(args: &TransactionArgs) -> Address {
     args.from.unwrap_or_default().0
 }
 
-impl Transact {
+impl TransactApi {
     /// Fills in everything that is missing, and checks what is there.
     pub(super) fn set_defaults(
         &self,

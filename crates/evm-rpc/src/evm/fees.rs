@@ -8,11 +8,11 @@ use esker_rpc::{MethodTable, RpcError};
 use serde::Serialize;
 
 use super::table::table;
-use super::transact::Transact;
-use crate::error::unreadable;
+use super::transact::TransactApi;
+use crate::error::read_error;
 use crate::wire::{Big, BlockNumber, HexOrDecimal, Uint64};
 
-pub(super) fn methods() -> MethodTable<Transact> {
+pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
         .on_list("gasPrice", gas_price)
         .on_list("baseFee", base_fee)
@@ -20,18 +20,18 @@ pub(super) fn methods() -> MethodTable<Transact> {
         .on_list("suggestPriceOptions", suggest_price_options)
         .on_list_blocking("feeHistory", get_fee_history)
         // Blocks are executed as they come, so there is never anything to catch up with.
-        .on_list("syncing", |_: &Transact, ()| Ok(false))
+        .on_list("syncing", |_: &TransactApi, ()| Ok(false))
 }
 
-fn gas_price(transact: &Transact, (): ()) -> Result<Big, RpcError> {
+fn gas_price(transact: &TransactApi, (): ()) -> Result<Big, RpcError> {
     Ok(Big(transact.suggested()?.gas_price()))
 }
 
-fn base_fee(transact: &Transact, (): ()) -> Result<Option<Big>, RpcError> {
+fn base_fee(transact: &TransactApi, (): ()) -> Result<Option<Big>, RpcError> {
     Ok(transact.suggested()?.base_fee.map(Big))
 }
 
-fn max_priority_fee_per_gas(transact: &Transact, (): ()) -> Result<Big, RpcError> {
+fn max_priority_fee_per_gas(transact: &TransactApi, (): ()) -> Result<Big, RpcError> {
     Ok(Big(transact.suggested()?.tip))
 }
 
@@ -57,7 +57,7 @@ struct OptionsReply {
     fast: OptionReply,
 }
 
-fn suggest_price_options(transact: &Transact, (): ()) -> Result<Option<OptionsReply>, RpcError> {
+fn suggest_price_options(transact: &TransactApi, (): ()) -> Result<Option<OptionsReply>, RpcError> {
     let fees = transact.suggested()?;
     let Some(base_fee) = fees.next_base_fee else { return Ok(None) };
     let PriceOptions { slow, normal, fast } =
@@ -91,7 +91,7 @@ impl From<FeeHistory> for HistoryReply {
 }
 
 fn get_fee_history(
-    transact: &Transact,
+    transact: &TransactApi,
     (HexOrDecimal(count), newest, percentiles): (HexOrDecimal, BlockNumber, Vec<f64>),
 ) -> Result<HistoryReply, RpcError> {
     let newest = match newest {
@@ -106,7 +106,7 @@ fn get_fee_history(
     let (limits, now_s) = (&transact.config.history, transact.clock.now_s());
     let history = fee_history(chain, rules, limits, (count, newest), &percentiles, now_s);
     history.map(Into::into).map_err(|error| match error {
-        HistoryError::Source(error) => unreadable(error),
+        HistoryError::Source(error) => read_error(error),
         refused => RpcError::new(refused.to_string()),
     })
 }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use esker_rpc::{MethodTable, Service};
 
 use super::table::table;
-use super::transact::Transact;
+use super::transact::TransactApi;
 use super::{
     accounts, blocks, calls, chain, config, fees, proof, send, simulate, state, transactions,
 };
-use crate::{Api, Apis, Reads};
+use crate::{Api, Apis, ReadApi};
 
 /// Makes a service's methods.
-type MakeService = fn(&Arc<Reads>) -> Service;
+type MakeService = fn(&Arc<ReadApi>) -> Service;
 
 /// The reading methods of the services that are served, in every namespace.
-pub fn reading_methods(reads: &Arc<Reads>, apis: &Apis) -> Service {
+pub fn reading_methods(reads: &Arc<ReadApi>, apis: &Apis) -> Service {
     let services: [(Api, MakeService); 6] = [
         (Api::Eth, chain::eth),
         (Api::InternalBlockchain, blockchain),
@@ -29,8 +29,8 @@ pub fn reading_methods(reads: &Arc<Reads>, apis: &Apis) -> Service {
 }
 
 /// The reading methods of the service `internal-blockchain`.
-fn blockchain(reads: &Arc<Reads>) -> Service {
-    table::<Reads>()
+fn blockchain(reads: &Arc<ReadApi>) -> Service {
+    table::<ReadApi>()
         .on_list("chainId", chain::chain_id)
         .on_list("blockNumber", chain::block_number)
         .on_list("getChainConfig", chain::get_chain_config)
@@ -61,10 +61,10 @@ fn blockchain(reads: &Arc<Reads>) -> Service {
 }
 
 /// Makes a service's table.
-type MakeTable = fn() -> MethodTable<Transact>;
+type MakeTable = fn() -> MethodTable<TransactApi>;
 
 /// The methods that run code or send transactions, of the services that are served.
-pub fn transacting_methods(transact: &Arc<Transact>, apis: &Apis) -> Service {
+pub fn transacting_methods(transact: &Arc<TransactApi>, apis: &Apis) -> Service {
     let tables: [(Api, MakeTable); 6] = [
         (Api::InternalEth, fees::methods),
         (Api::InternalBlockchain, calls::methods),

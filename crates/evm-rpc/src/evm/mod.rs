@@ -26,4 +26,4 @@ pub use filters::{FilterConfig, Filters, filter_methods};
 pub use methods::{reading_methods, transacting_methods};
 pub use receipt_waits::{DEFAULT_RECEIPT_WAIT, MAX_RECEIPT_WAIT, MAX_RECEIPT_WAITS, ReceiptWaits};
 pub use send::{RawTxError, decode_transaction};
-pub use transact::{Transact, TransactConfig, TxSubmitter};
+pub use transact::{TransactApi, TransactConfig, TxSubmitter};

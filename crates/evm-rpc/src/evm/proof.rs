@@ -5,16 +5,16 @@ use alloy_trie::EMPTY_ROOT_HASH;
 use esker_evm_state::state::StateView;
 use esker_rpc::{CallContext, RpcError};
 
-use crate::error::unreadable;
+use crate::error::read_error;
 use crate::wire::{
     Addr, Big, BlockNumber, BlockNumberOrHash, Hash, ProofReply, StorageKey, StorageProofReply,
     Uint64, proof_nodes,
 };
-use crate::{ProofWindow, Reads};
+use crate::{ProofWindow, ReadApi};
 
 /// Proves an account and some of its slots against the state root of a block.
 pub(super) fn get_proof(
-    reads: &Reads,
+    reads: &ReadApi,
     (Addr(address), keys, at): (Addr, Vec<String>, BlockNumberOrHash),
     call: &CallContext,
 ) -> Result<ProofReply, RpcError> {
@@ -25,7 +25,7 @@ pub(super) fn get_proof(
     let (state, header) = reads.state(at)?;
     let view = state.view();
 
-    let account = view.account(&address).map_err(unreadable)?;
+    let account = view.account(&address).map_err(read_error)?;
     let storage_root = account.map_or(B256::ZERO, |account| account.storage_root);
     let mut storage_proof = Vec::with_capacity(keys.len());
     for key in keys {
@@ -35,7 +35,7 @@ pub(super) fn get_proof(
         let slot = reads.chain.rules().storage_slot(U256::from_be_bytes(key.key.0));
         storage_proof.push(prove_key(&view, &address, storage_root, key, slot)?);
     }
-    let proof = view.prove_account(header.header.state_root, &address).map_err(unreadable)?;
+    let proof = view.prove_account(header.header.state_root, &address).map_err(read_error)?;
     Ok(ProofReply {
         address: Addr(address),
         account_proof: proof_nodes(proof.nodes),
@@ -58,13 +58,13 @@ fn prove_key(
     if storage_root.is_zero() || storage_root == EMPTY_ROOT_HASH {
         return Ok(StorageProofReply { key, value: Big::default(), proof: Vec::new() });
     }
-    let proof = view.prove_storage(storage_root, address, key.key).map_err(unreadable)?;
-    let value = view.storage(address, slot).map_err(unreadable)?;
+    let proof = view.prove_storage(storage_root, address, key.key).map_err(read_error)?;
+    let value = view.storage(address, slot).map_err(read_error)?;
     Ok(StorageProofReply { key, value: Big(value), proof: proof_nodes(proof.nodes) })
 }
 
 /// Is a proof of this block made? Otherwise why not.
-fn check_window(reads: &Reads, at: BlockNumberOrHash) -> Result<(), String> {
+fn check_window(reads: &ReadApi, at: BlockNumberOrHash) -> Result<(), String> {
     let ProofWindow::Blocks(window) = reads.config.proof_window else { return Ok(()) };
     let number = match at {
         BlockNumberOrHash::Number(BlockNumber::Number(number)) => number,

@@ -14,8 +14,8 @@ use esker_evm_state::state::StateError;
 use esker_evm_state::types::SealedHeader;
 use esker_rpc::{CallContext, RpcError};
 
-use super::transact::Transact;
-use crate::error::unreadable;
+use super::transact::TransactApi;
+use crate::error::read_error;
 use crate::wire::call as args;
 use crate::wire::{Addr, Big, BlockNumber, BlockNumberOrHash, Data, Uint64};
 
@@ -42,7 +42,7 @@ pub(super) type Overrides = (Option<args::StateOverrides>, Option<args::BlockOve
 /// well below a millisecond whatever it is spent on.
 const TRY_GAS: u64 = 60_000;
 
-impl Transact {
+impl TransactApi {
     /// The place of a block parameter: `pending` is the next block, on the state of the last one.
     pub(super) fn place(&self, at: BlockNumberOrHash) -> Result<CallBlock, RpcError> {
         let header = self.reads.header_of_state(at)?;
@@ -148,8 +148,8 @@ impl Transact {
     ) -> Result<Option<u64>, RpcError> {
         let Some(to) = request.to.filter(|_| request.input.is_empty()) else { return Ok(None) };
         let place = self.place(at)?;
-        let state = self.reads.chain.state_after(&place.header).map_err(unreadable)?;
-        let account = state.view().account(&to).map_err(unreadable)?.unwrap_or_default();
+        let state = self.reads.chain.state_after(&place.header).map_err(read_error)?;
+        let account = state.view().account(&to).map_err(read_error)?.unwrap_or_default();
         if account.code_hash != KECCAK256_EMPTY {
             return Ok(None);
         }
@@ -188,7 +188,7 @@ impl Transact {
         work: impl FnOnce(&CallEnv<'_>, &CallLimits<'_>) -> Result<R, CallError>,
     ) -> Result<R, RpcError> {
         let header = &place.header;
-        let state = self.reads.chain.state_after(header).map_err(unreadable)?;
+        let state = self.reads.chain.state_after(header).map_err(read_error)?;
         let hashes = Hashes { transact: self, newest: header.header.number };
         let env = CallEnv {
             chain: &self.chain,
@@ -238,7 +238,7 @@ fn is_below(request: &CallRequest, base_fee: U256) -> bool {
 
 /// Hashes of accepted blocks, for code that runs on one of them.
 struct Hashes<'a> {
-    transact: &'a Transact,
+    transact: &'a TransactApi,
     newest: u64,
 }
 
@@ -262,7 +262,7 @@ impl BlockHashes for Hashes<'_> {
 pub(super) fn refusal(error: CallError) -> RpcError {
     match error {
         CallError::Failed(outcome) => failed(&outcome),
-        CallError::State(error) => unreadable(error),
+        CallError::State(error) => read_error(error),
         error => RpcError::new(error.to_string()),
     }
 }

@@ -6,12 +6,12 @@ use esker_evm::view::NonceUse;
 use esker_rpc::RpcError;
 
 use super::accepted::accepted;
-use crate::Reads;
-use crate::error::unreadable;
+use crate::ReadApi;
+use crate::error::read_error;
 use crate::wire::{Addr, HexOrDecimal, TransactionReply};
 
 pub(super) fn by_sender_and_nonce(
-    reads: &Reads,
+    reads: &ReadApi,
     (Addr(sender), HexOrDecimal(nonce)): (Addr, HexOrDecimal),
 ) -> Result<Option<TransactionReply>, RpcError> {
     if let Some(found) = find(reads, sender, nonce)? {
@@ -25,14 +25,18 @@ pub(super) fn by_sender_and_nonce(
 }
 
 /// The accepted transaction.
-fn find(reads: &Reads, sender: Address, nonce: u64) -> Result<Option<TransactionReply>, RpcError> {
-    let height = match reads.chain.nonce_use(sender, nonce).map_err(unreadable)? {
+fn find(
+    reads: &ReadApi,
+    sender: Address,
+    nonce: u64,
+) -> Result<Option<TransactionReply>, RpcError> {
+    let height = match reads.chain.nonce_use(sender, nonce).map_err(read_error)? {
         NonceUse::Unused => return Ok(None),
         NonceUse::At(height) => height,
         NonceUse::Pruned { oldest } => return Err(pruned(sender, nonce, oldest)),
     };
-    let Some(block) = reads.chain.block_at(height).map_err(unreadable)? else { return Ok(None) };
-    let receipts = reads.chain.receipts_at(height).map_err(unreadable)?;
+    let Some(block) = reads.chain.block_at(height).map_err(read_error)? else { return Ok(None) };
+    let receipts = reads.chain.receipts_at(height).map_err(read_error)?;
     let mut sent = block.block.transactions.iter().zip(receipts.iter());
     // An atomic export takes a nonce too, and is no transaction of this kind.
     let place = sent.position(|(tx, receipt)| receipt.from == sender && tx.nonce() == nonce);

@@ -10,16 +10,16 @@ use esker_rpc::{CallContext, MethodTable, RpcError};
 use super::defaults::request;
 use super::running::{LATEST, refusal, state_overrides};
 use super::table::table;
-use super::transact::Transact;
+use super::transact::TransactApi;
 use crate::wire::call::{HeaderArgs, SimulateArgs, SimulatedBlockArgs};
 use crate::wire::{Addr, Big, BlockNumberOrHash, Hash, SimulatedBlockReply, Uint64};
 
-pub(super) fn methods() -> MethodTable<Transact> {
+pub(super) fn methods() -> MethodTable<TransactApi> {
     table().on_list_blocking_with("simulateV1", simulate_v1)
 }
 
 fn simulate_v1(
-    transact: &Transact,
+    transact: &TransactApi,
     (args, at): (SimulateArgs, Option<BlockNumberOrHash>),
     context: &CallContext,
 ) -> Result<Vec<SimulatedBlockReply>, RpcError> {

@@ -4,51 +4,51 @@ use alloy_primitives::{B256, U256};
 use esker_rpc::RpcError;
 use serde::Serialize;
 
-use crate::Reads;
-use crate::error::unreadable;
+use crate::ReadApi;
+use crate::error::read_error;
 use crate::wire::{
     Addr, AssetId, Big, BlockNumber, BlockNumberOrHash, Data, Hash, StorageKey, Uint64,
 };
 
 pub(super) fn get_balance(
-    reads: &Reads,
+    reads: &ReadApi,
     (Addr(address), at): (Addr, BlockNumberOrHash),
 ) -> Result<Big, RpcError> {
     let (state, _) = reads.state(at)?;
-    let account = state.view().account(&address).map_err(unreadable)?;
+    let account = state.view().account(&address).map_err(read_error)?;
     Ok(Big(account.unwrap_or_default().balance))
 }
 
 /// How much an account has of an asset other than the native one: it lies in a slot that no contract can name.
 pub(super) fn get_asset_balance(
-    reads: &Reads,
+    reads: &ReadApi,
     (Addr(address), at, AssetId(asset)): (Addr, BlockNumberOrHash, AssetId),
 ) -> Result<Big, RpcError> {
     let (state, _) = reads.state(at)?;
     let asset = B256::new(*asset.as_bytes());
-    Ok(Big(state.view().asset_balance(&address, asset).map_err(unreadable)?))
+    Ok(Big(state.view().asset_balance(&address, asset).map_err(read_error)?))
 }
 
 pub(super) fn get_code(
-    reads: &Reads,
+    reads: &ReadApi,
     (Addr(address), at): (Addr, BlockNumberOrHash),
 ) -> Result<Data, RpcError> {
     let (state, _) = reads.state(at)?;
-    let account = state.view().account(&address).map_err(unreadable)?;
+    let account = state.view().account(&address).map_err(read_error)?;
     let code = account.map(|account| state.view().code(account.code_hash));
-    code.transpose().map(|code| Data(code.unwrap_or_default())).map_err(unreadable)
+    code.transpose().map(|code| Data(code.unwrap_or_default())).map_err(read_error)
 }
 
 /// What contract code reads at a key.
 pub(super) fn get_storage_at(
-    reads: &Reads,
+    reads: &ReadApi,
     (Addr(address), key, at): (Addr, String, BlockNumberOrHash),
 ) -> Result<Hash, RpcError> {
     let (state, _) = reads.state(at)?;
     let key = StorageKey::parse(&key)
         .map_err(|error| RpcError::new(format!("unable to decode storage key: {error}")))?;
     let slot = reads.chain.rules().storage_slot(U256::from_be_bytes(key.key.0));
-    let value = state.view().storage(&address, slot).map_err(unreadable)?;
+    let value = state.view().storage(&address, slot).map_err(read_error)?;
     Ok(Hash(value.into()))
 }
 
@@ -72,11 +72,11 @@ pub(super) struct AccountInfoReply {
 
 /// One that was never used is an empty one.
 pub(super) fn get_account(
-    reads: &Reads,
+    reads: &ReadApi,
     (Addr(address), at): (Addr, Option<BlockNumberOrHash>),
 ) -> Result<AccountReply, RpcError> {
     let (state, _) = reads.state(or_latest(at))?;
-    let account = state.view().account(&address).map_err(unreadable)?.unwrap_or_default();
+    let account = state.view().account(&address).map_err(read_error)?.unwrap_or_default();
     Ok(AccountReply {
         nonce: Uint64(account.nonce),
         balance: Big(account.balance),
@@ -86,12 +86,12 @@ pub(super) fn get_account(
 }
 
 pub(super) fn get_account_info(
-    reads: &Reads,
+    reads: &ReadApi,
     (Addr(address), at): (Addr, Option<BlockNumberOrHash>),
 ) -> Result<AccountInfoReply, RpcError> {
     let (state, _) = reads.state(or_latest(at))?;
-    let account = state.view().account(&address).map_err(unreadable)?.unwrap_or_default();
-    let code = state.view().code(account.code_hash).map_err(unreadable)?;
+    let account = state.view().account(&address).map_err(read_error)?.unwrap_or_default();
+    let code = state.view().code(account.code_hash).map_err(read_error)?;
     Ok(AccountInfoReply {
         balance: Big(account.balance),
         nonce: Uint64(account.nonce),

@@ -15,8 +15,8 @@ use esker_primitives::clock::Clock;
 use esker_rpc::RpcError;
 
 use super::receipt_waits::ReceiptWaits;
-use crate::Reads;
-use crate::error::unreadable;
+use crate::ReadApi;
+use crate::error::read_error;
 use crate::wire::{BlockNumber, BlockNumberOrHash};
 
 /// A transaction that anybody may send although it can be sent again on other chains: the deployment of the
@@ -83,9 +83,9 @@ impl Default for TransactConfig {
 
 /// What methods ask that run code or send transactions.
 #[derive(Debug)]
-pub struct Transact {
+pub struct TransactApi {
     /// The chain and the pool, to be read.
-    pub reads: Arc<Reads>,
+    pub reads: Arc<ReadApi>,
     /// The chain, to run code on.
     pub chain: ChainParams,
     /// Suggests fees.
@@ -106,10 +106,10 @@ pub struct Transact {
     pub receipt_waits: ReceiptWaits,
 }
 
-impl Transact {
+impl TransactApi {
     /// Fees for a transaction that is sent now.
     pub(crate) fn suggested(&self) -> Result<SuggestedFees, RpcError> {
-        self.oracle.suggest(&*self.reads.chain, self.clock.now_s()).map_err(unreadable)
+        self.oracle.suggest(&*self.reads.chain, self.clock.now_s()).map_err(read_error)
     }
 
     /// The nonce of an account's next transaction, those in the pool counted.
@@ -119,7 +119,7 @@ impl Transact {
         }
         let latest = BlockNumberOrHash::Number(BlockNumber::Latest);
         let (state, _) = self.reads.state(latest)?;
-        let account = state.view().account(&account).map_err(unreadable)?;
+        let account = state.view().account(&account).map_err(read_error)?;
         Ok(account.unwrap_or_default().nonce)
     }
 }

@@ -10,15 +10,15 @@ use esker_rpc::{RpcError, Service};
 use super::accepted::{accepted, no_receipt};
 use super::sender_nonce::by_sender_and_nonce;
 use super::table::table;
-use crate::Reads;
-use crate::error::unreadable;
+use crate::ReadApi;
+use crate::error::read_error;
 use crate::wire::{
     Addr, BlockNumber, BlockNumberOrHash, Data, Hash, ReceiptReply, TransactionReply, Uint, Uint64,
 };
 
 /// The reading methods of the service.
-pub(super) fn service(reads: &Arc<Reads>) -> Service {
-    table::<Reads>()
+pub(super) fn service(reads: &Arc<ReadApi>) -> Service {
+    table::<ReadApi>()
         .on_list("getBlockTransactionCountByNumber", count_by_number)
         .on_list("getBlockTransactionCountByHash", count_by_hash)
         .on_list_sized("getTransactionByBlockNumberAndIndex", size_of, by_number_and_index)
@@ -49,44 +49,44 @@ fn size_of_receipt(reply: &Option<ReceiptReply>) -> usize {
     reply.as_ref().map_or(0, ReceiptReply::size)
 }
 
-fn count_by_number(reads: &Reads, (number,): (BlockNumber,)) -> Result<Option<Uint>, RpcError> {
+fn count_by_number(reads: &ReadApi, (number,): (BlockNumber,)) -> Result<Option<Uint>, RpcError> {
     Ok(reads.block_by_number(number)?.map(|block| Uint::of(block.block.transactions.len())))
 }
 
-fn count_by_hash(reads: &Reads, (Hash(hash),): (Hash,)) -> Result<Option<Uint>, RpcError> {
+fn count_by_hash(reads: &ReadApi, (Hash(hash),): (Hash,)) -> Result<Option<Uint>, RpcError> {
     Ok(reads.block_by_hash(hash)?.map(|block| Uint::of(block.block.transactions.len())))
 }
 
 fn by_number_and_index(
-    reads: &Reads,
+    reads: &ReadApi,
     (number, index): (BlockNumber, Uint),
 ) -> Result<Option<TransactionReply>, RpcError> {
     in_block(reads, reads.block_by_number(number)?, index)
 }
 
 fn by_hash_and_index(
-    reads: &Reads,
+    reads: &ReadApi,
     (Hash(hash), index): (Hash, Uint),
 ) -> Result<Option<TransactionReply>, RpcError> {
     in_block(reads, reads.block_by_hash(hash)?, index)
 }
 
 fn raw_by_number_and_index(
-    reads: &Reads,
+    reads: &ReadApi,
     (number, index): (BlockNumber, Uint),
 ) -> Result<Data, RpcError> {
     Ok(raw_in_block(reads.block_by_number(number)?, index))
 }
 
 fn raw_by_hash_and_index(
-    reads: &Reads,
+    reads: &ReadApi,
     (Hash(hash), index): (Hash, Uint),
 ) -> Result<Data, RpcError> {
     Ok(raw_in_block(reads.block_by_hash(hash)?, index))
 }
 
 fn in_block(
-    reads: &Reads,
+    reads: &ReadApi,
     block: Option<Arc<SealedBlock>>,
     Uint(index): Uint,
 ) -> Result<Option<TransactionReply>, RpcError> {
@@ -109,7 +109,7 @@ fn raw(tx: &Transaction) -> Data {
 
 /// The next nonce of an account; that after its waiting transactions at `pending`.
 fn get_transaction_count(
-    reads: &Reads,
+    reads: &ReadApi,
     (Addr(address), at): (Addr, BlockNumberOrHash),
 ) -> Result<Uint64, RpcError> {
     if at == BlockNumberOrHash::Number(BlockNumber::Pending)
@@ -118,15 +118,15 @@ fn get_transaction_count(
         return Ok(Uint64(nonce));
     }
     let (state, _) = reads.state(at)?;
-    let account = state.view().account(&address).map_err(unreadable)?;
+    let account = state.view().account(&address).map_err(read_error)?;
     Ok(Uint64(account.unwrap_or_default().nonce))
 }
 
 /// The block of an accepted transaction, and its place there.
-fn find(reads: &Reads, Hash(hash): Hash) -> Result<Option<(Arc<SealedBlock>, usize)>, RpcError> {
-    let found = reads.chain.location(hash).map_err(unreadable)?;
+fn find(reads: &ReadApi, Hash(hash): Hash) -> Result<Option<(Arc<SealedBlock>, usize)>, RpcError> {
+    let found = reads.chain.location(hash).map_err(read_error)?;
     let Some(TxLocation { height, index }) = found else { return Ok(None) };
-    let block = reads.chain.block_at(height).map_err(unreadable)?;
+    let block = reads.chain.block_at(height).map_err(read_error)?;
     // What is indexed is there.
     let is_there = |block: &Arc<SealedBlock>| {
         block.block.transactions.get(index).is_some_and(|tx| *tx.tx_hash() == hash)
@@ -134,13 +134,13 @@ fn find(reads: &Reads, Hash(hash): Hash) -> Result<Option<(Arc<SealedBlock>, usi
     let block = block.filter(is_there);
     let missing = || {
         let what = format!("transaction {index} of block {height}");
-        unreadable(reads.chain.missing(what))
+        read_error(reads.chain.missing(what))
     };
     Ok(Some((block.ok_or_else(missing)?, index)))
 }
 
 fn get_transaction_by_hash(
-    reads: &Reads,
+    reads: &ReadApi,
     (hash,): (Hash,),
 ) -> Result<Option<TransactionReply>, RpcError> {
     if let Some((block, index)) = find(reads, hash)? {
@@ -154,7 +154,7 @@ fn get_transaction_by_hash(
     found.map(|(block, index)| accepted(reads, &block, index)).transpose()
 }
 
-fn get_raw_transaction_by_hash(reads: &Reads, (hash,): (Hash,)) -> Result<Data, RpcError> {
+fn get_raw_transaction_by_hash(reads: &ReadApi, (hash,): (Hash,)) -> Result<Data, RpcError> {
     let in_chain = || -> Result<Option<Data>, RpcError> {
         let found = find(reads, hash)?;
         Ok(found.map(|(block, index)| raw_in_block(Some(block), Uint::of(index))))
@@ -170,12 +170,12 @@ fn get_raw_transaction_by_hash(reads: &Reads, (hash,): (Hash,)) -> Result<Data, 
 }
 
 pub(super) fn get_transaction_receipt(
-    reads: &Reads,
+    reads: &ReadApi,
     (hash,): (Hash,),
 ) -> Result<Option<ReceiptReply>, RpcError> {
     let Some((block, index)) = find(reads, hash)? else { return Ok(None) };
     let height = block.block.header.number;
-    let receipts = reads.chain.receipts_at(height).map_err(unreadable)?;
+    let receipts = reads.chain.receipts_at(height).map_err(read_error)?;
     let reply = ReceiptReply::at(block, receipts, index);
-    reply.map(Some).ok_or_else(|| unreadable(no_receipt(reads, height, index)))
+    reply.map(Some).ok_or_else(|| read_error(no_receipt(reads, height, index)))
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use esker_rpc::{MethodTable, Service};
 
-use crate::Reads;
+use crate::ReadApi;
 use crate::wire::Uint;
 
 /// The methods of the service `net`.
-pub fn service(reads: &Arc<Reads>) -> Service {
+pub fn service(reads: &Arc<ReadApi>) -> Service {
     MethodTable::new("net")
-        .on_list("listening", |_: &Reads, ()| Ok(true))
-        .on_list("peerCount", |_: &Reads, ()| Ok(Uint(0)))
-        .on_list("version", |reads: &Reads, ()| Ok(reads.config.net_version.clone()))
+        .on_list("listening", |_: &ReadApi, ()| Ok(true))
+        .on_list("peerCount", |_: &ReadApi, ()| Ok(Uint(0)))
+        .on_list("version", |reads: &ReadApi, ()| Ok(reads.config.net_version.clone()))
         .bind(Arc::clone(reads))
 }

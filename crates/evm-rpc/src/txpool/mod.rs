@@ -10,8 +10,8 @@ use esker_evm::pool::{AccountContent, Content, Dropped, PooledTx};
 use esker_rpc::{MethodTable, RpcError, Service};
 use serde::{Serialize, Serializer};
 
-use crate::Reads;
-use crate::error::unreadable;
+use crate::ReadApi;
+use crate::error::read_error;
 use crate::wire::{Addr, Hash, TransactionReply, Uint, Uint64, size_of_transaction};
 
 /// Most bytes of an answer. The reference has no limit; a full pool would be an answer of several hundred megabytes.
@@ -22,7 +22,7 @@ const MIN_SHOWN_TX: usize = 500;
 const SHOWN_LINE: usize = 128;
 
 /// The methods of the service `internal-tx-pool`.
-pub fn service(reads: &Arc<Reads>) -> Service {
+pub fn service(reads: &Arc<ReadApi>) -> Service {
     MethodTable::new("txpool")
         .on_list_blocking("content", content)
         .on_list_blocking("contentFrom", content_from)
@@ -43,7 +43,7 @@ struct Views<T> {
 /// Objects whose members are sorted by their names, as Go writes maps.
 type Members<T> = BTreeMap<String, T>;
 
-fn content(reads: &Reads, (): ()) -> Result<Views<Members<Members<TransactionReply>>>, RpcError> {
+fn content(reads: &ReadApi, (): ()) -> Result<Views<Members<Members<TransactionReply>>>, RpcError> {
     // Before all of them are copied.
     must_fit(transactions(reads).saturating_mul(MIN_SHOWN_TX))?;
     let Content { pending, queued } = reads.pool.content();
@@ -55,7 +55,7 @@ fn content(reads: &Reads, (): ()) -> Result<Views<Members<Members<TransactionRep
 }
 
 fn content_from(
-    reads: &Reads,
+    reads: &ReadApi,
     (Addr(account),): (Addr,),
 ) -> Result<Views<Members<TransactionReply>>, RpcError> {
     let AccountContent { pending, queued } = reads.pool.content_of(account);
@@ -64,13 +64,13 @@ fn content_from(
     Ok(Views { pending: show(pending), queued: show(queued) })
 }
 
-fn inspect(reads: &Reads, (): ()) -> Result<Views<Members<Members<Line>>>, RpcError> {
+fn inspect(reads: &ReadApi, (): ()) -> Result<Views<Members<Members<Line>>>, RpcError> {
     must_fit(transactions(reads).saturating_mul(SHOWN_LINE))?;
     let Content { pending, queued } = reads.pool.content();
     Ok(Views { pending: by_account(pending, Line), queued: by_account(queued, Line) })
 }
 
-fn status(reads: &Reads, (): ()) -> Result<Views<Uint>, RpcError> {
+fn status(reads: &ReadApi, (): ()) -> Result<Views<Uint>, RpcError> {
     let (pending, queued) = reads.pool.counts();
     Ok(Views { pending: Uint::of(pending), queued: Uint::of(queued) })
 }
@@ -83,8 +83,8 @@ struct DropReply {
     time: Uint64,
 }
 
-fn drop_reason(reads: &Reads, (Hash(hash),): (Hash,)) -> Result<Option<DropReply>, RpcError> {
-    let dropped = reads.pool.dropped(hash).map_err(unreadable)?;
+fn drop_reason(reads: &ReadApi, (Hash(hash),): (Hash,)) -> Result<Option<DropReply>, RpcError> {
+    let dropped = reads.pool.dropped(hash).map_err(read_error)?;
     let reply = |Dropped { reason, at_ms }| DropReply { reason, time: Uint64(at_ms / 1000) };
     Ok(dropped.map(reply))
 }
@@ -118,7 +118,7 @@ impl Serialize for Line {
 }
 
 /// How many transactions wait.
-fn transactions(reads: &Reads) -> usize {
+fn transactions(reads: &ReadApi) -> usize {
     let (pending, queued) = reads.pool.counts();
     pending + queued
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use alloy_primitives::keccak256;
 use esker_rpc::{MethodTable, Service};
 
-use crate::Reads;
+use crate::ReadApi;
 use crate::wire::{Data, Hash};
 
 /// The methods of the service `web3`.
-pub fn service(reads: &Arc<Reads>) -> Service {
+pub fn service(reads: &Arc<ReadApi>) -> Service {
     MethodTable::new("web3")
-        .on_list("clientVersion", |reads: &Reads, ()| Ok(reads.config.client_version.clone()))
-        .on_list("sha3", |_: &Reads, (Data(bytes),): (Data,)| Ok(Hash(keccak256(&bytes))))
+        .on_list("clientVersion", |reads: &ReadApi, ()| Ok(reads.config.client_version.clone()))
+        .on_list("sha3", |_: &ReadApi, (Data(bytes),): (Data,)| Ok(Hash(keccak256(&bytes))))
         .bind(Arc::clone(reads))
 }

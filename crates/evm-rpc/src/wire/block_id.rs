@@ -8,7 +8,7 @@ use esker_rpc::args::{Argument, ArgumentError, decode_struct};
 
 use super::Hash;
 use super::data::between_quotes;
-use super::hexutil::{self, HexFault};
+use super::hexutil::{self, HexError};
 
 /// Largest number of a block: that of Go's `int64`.
 const MAX_NUMBER: u64 = i64::MAX as u64;
@@ -65,7 +65,7 @@ impl BlockNumber {
             return Ok(named);
         }
         let number = hexutil::decode_uint64(text)
-            .map_err(|fault: HexFault| ArgumentError::text(fault.as_str()))?;
+            .map_err(|fault: HexError| ArgumentError::text(fault.as_str()))?;
         if number > MAX_NUMBER {
             return Err(ArgumentError::text(too_large));
         }

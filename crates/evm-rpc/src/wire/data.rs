@@ -8,7 +8,7 @@ use esker_primitives::Id;
 use esker_rpc::args::{Argument, ArgumentError};
 use serde::{Serialize, Serializer};
 
-use super::hexutil::{self, FixedFault};
+use super::hexutil::{self, FixedBytesError};
 
 /// Go's `hexutil.Bytes`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,8 +50,8 @@ pub(in crate::wire) fn fixed_text<const N: usize>(
     name: &'static str,
 ) -> Result<[u8; N], ArgumentError> {
     hexutil::fixed(text, name).map_err(|fault| match fault {
-        FixedFault::Hex(fault) => ArgumentError::refused(fault.as_str(), name),
-        length @ FixedFault::Length { .. } => ArgumentError::text(length.to_string()),
+        FixedBytesError::Hex(fault) => ArgumentError::refused(fault.as_str(), name),
+        length @ FixedBytesError::Length { .. } => ArgumentError::text(length.to_string()),
     })
 }
 

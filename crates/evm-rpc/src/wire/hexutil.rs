@@ -9,7 +9,7 @@ use alloy_primitives::U256;
 
 /// What is wrong with a hex text; the texts are go-ethereum's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum HexFault {
+pub enum HexError {
     /// There is nothing, where there has to be something.
     #[error("empty hex string")]
     Empty,
@@ -36,7 +36,7 @@ pub enum HexFault {
     Range256,
 }
 
-impl HexFault {
+impl HexError {
     /// The text.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -53,20 +53,20 @@ impl HexFault {
 }
 
 /// Reads a quantity of 64 bits; an empty text is 0.
-pub fn uint64(text: &[u8]) -> Result<u64, HexFault> {
+pub fn uint64(text: &[u8]) -> Result<u64, HexError> {
     let digits = quantity_digits(text)?;
     // Length before syntax.
     if digits.len() > 16 {
-        return Err(HexFault::Range64);
+        return Err(HexError::Range64);
     }
     digits.iter().try_fold(0, |number, digit| Ok(number << 4 | u64::from(nibble(*digit)?)))
 }
 
 /// Reads a quantity of 256 bits; an empty text is 0.
-pub fn big(text: &[u8]) -> Result<U256, HexFault> {
+pub fn big(text: &[u8]) -> Result<U256, HexError> {
     let digits = quantity_digits(text)?;
     if digits.len() > 64 {
-        return Err(HexFault::Range256);
+        return Err(HexError::Range256);
     }
     let mut bytes = [0; 32];
     for (place, digit) in digits.iter().rev().enumerate() {
@@ -76,16 +76,16 @@ pub fn big(text: &[u8]) -> Result<U256, HexFault> {
 }
 
 /// Reads a quantity of 64 bits where there has to be one: block numbers.
-pub fn decode_uint64(text: &[u8]) -> Result<u64, HexFault> {
+pub fn decode_uint64(text: &[u8]) -> Result<u64, HexError> {
     if text.is_empty() {
-        return Err(HexFault::Empty);
+        return Err(HexError::Empty);
     }
     let mut number: u64 = 0;
     // Digit by digit, so that the first error is returned.
     for digit in quantity_digits(text)? {
         let digit = nibble(*digit)?;
         if number >> 60 != 0 {
-            return Err(HexFault::Range64);
+            return Err(HexError::Range64);
         }
         number = number << 4 | u64::from(digit);
     }
@@ -93,39 +93,39 @@ pub fn decode_uint64(text: &[u8]) -> Result<u64, HexFault> {
 }
 
 /// Reads data; an empty text is no bytes.
-pub fn bytes(text: &[u8]) -> Result<Vec<u8>, HexFault> {
+pub fn bytes(text: &[u8]) -> Result<Vec<u8>, HexError> {
     plain_bytes(data_digits(text)?)
 }
 
 /// Reads data where there has to be some; a letter that is no digit is reported before a missing one.
-pub fn decode(text: &[u8]) -> Result<Vec<u8>, HexFault> {
+pub fn decode(text: &[u8]) -> Result<Vec<u8>, HexError> {
     if text.is_empty() {
-        return Err(HexFault::Empty);
+        return Err(HexError::Empty);
     }
-    let digits = without_prefix(text).ok_or(HexFault::MissingPrefix)?;
+    let digits = without_prefix(text).ok_or(HexError::MissingPrefix)?;
     let pairs = digits.chunks_exact(2);
     let rest = pairs.remainder();
     let bytes = pairs.map(byte).collect::<Result<_, _>>()?;
     match rest.first() {
         None => Ok(bytes),
-        Some(digit) => Err(nibble(*digit).map_or(HexFault::Syntax, |_| HexFault::OddLength)),
+        Some(digit) => Err(nibble(*digit).map_or(HexError::Syntax, |_| HexError::OddLength)),
     }
 }
 
 /// Reads an even number of digits without a prefix.
-pub fn plain_bytes(digits: &[u8]) -> Result<Vec<u8>, HexFault> {
+pub fn plain_bytes(digits: &[u8]) -> Result<Vec<u8>, HexError> {
     if digits.len() % 2 == 1 {
-        return Err(HexFault::OddLength);
+        return Err(HexError::OddLength);
     }
     digits.chunks_exact(2).map(byte).collect()
 }
 
 /// Why a text is not data of a fixed length.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FixedFault {
+pub enum FixedBytesError {
     /// It is no data.
     #[error(transparent)]
-    Hex(#[from] HexFault),
+    Hex(#[from] HexError),
     /// It has another length.
     #[error("hex string has length {have}, want {want} for {name}")]
     Length {
@@ -139,10 +139,10 @@ pub enum FixedFault {
 }
 
 /// Reads data of `N` bytes; `name` is what the text about another length calls the type.
-pub fn fixed<const N: usize>(text: &[u8], name: &'static str) -> Result<[u8; N], FixedFault> {
+pub fn fixed<const N: usize>(text: &[u8], name: &'static str) -> Result<[u8; N], FixedBytesError> {
     let digits = data_digits(text)?;
     if digits.len() / 2 != N {
-        return Err(FixedFault::Length { have: digits.len(), want: 2 * N, name });
+        return Err(FixedBytesError::Length { have: digits.len(), want: 2 * N, name });
     }
     let mut read = [0; N];
     for (place, pair) in read.iter_mut().zip(digits.chunks_exact(2)) {
@@ -152,25 +152,25 @@ pub fn fixed<const N: usize>(text: &[u8], name: &'static str) -> Result<[u8; N],
 }
 
 /// The digits of a quantity.
-fn quantity_digits(text: &[u8]) -> Result<&[u8], HexFault> {
+fn quantity_digits(text: &[u8]) -> Result<&[u8], HexError> {
     if text.is_empty() {
         return Ok(text);
     }
     match without_prefix(text) {
-        None => Err(HexFault::MissingPrefix),
-        Some([]) => Err(HexFault::EmptyNumber),
-        Some([b'0', _, ..]) => Err(HexFault::LeadingZero),
+        None => Err(HexError::MissingPrefix),
+        Some([]) => Err(HexError::EmptyNumber),
+        Some([b'0', _, ..]) => Err(HexError::LeadingZero),
         Some(digits) => Ok(digits),
     }
 }
 
 /// The digits of data.
-fn data_digits(text: &[u8]) -> Result<&[u8], HexFault> {
+fn data_digits(text: &[u8]) -> Result<&[u8], HexError> {
     if text.is_empty() {
         return Ok(text);
     }
-    let digits = without_prefix(text).ok_or(HexFault::MissingPrefix)?;
-    if digits.len() % 2 == 0 { Ok(digits) } else { Err(HexFault::OddLength) }
+    let digits = without_prefix(text).ok_or(HexError::MissingPrefix)?;
+    if digits.len() % 2 == 0 { Ok(digits) } else { Err(HexError::OddLength) }
 }
 
 /// What follows `0x` or `0X`.
@@ -181,17 +181,17 @@ pub fn without_prefix(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-fn byte(pair: &[u8]) -> Result<u8, HexFault> {
-    let [high, low] = pair else { return Err(HexFault::Syntax) };
+fn byte(pair: &[u8]) -> Result<u8, HexError> {
+    let [high, low] = pair else { return Err(HexError::Syntax) };
     Ok(nibble(*high)? << 4 | nibble(*low)?)
 }
 
-fn nibble(digit: u8) -> Result<u8, HexFault> {
+fn nibble(digit: u8) -> Result<u8, HexError> {
     match digit {
         b'0'..=b'9' => Ok(digit - b'0'),
         b'a'..=b'f' => Ok(digit - b'a' + 10),
         b'A'..=b'F' => Ok(digit - b'A' + 10),
-        _ => Err(HexFault::Syntax),
+        _ => Err(HexError::Syntax),
     }
 }
 

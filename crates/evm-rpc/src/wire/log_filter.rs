@@ -70,7 +70,7 @@ impl<T: Ord> OneOf<T> {
     }
 
     /// Does this value do?
-    pub fn takes(&self, value: &T) -> bool {
+    pub fn matches(&self, value: &T) -> bool {
         self.0.is_empty() || self.0.binary_search(value).is_ok()
     }
 }
@@ -91,10 +91,10 @@ impl LogMatcher {
     }
 
     /// Is this log meant? One with fewer topics than places were given is not, whatever is asked of them.
-    pub fn takes(&self, log: &Log) -> bool {
+    pub fn matches(&self, log: &Log) -> bool {
         self.positions <= log.topics().len()
-            && self.addresses.takes(&log.address)
-            && self.topics.iter().zip(log.topics()).all(|(wanted, topic)| wanted.takes(topic))
+            && self.addresses.matches(&log.address)
+            && self.topics.iter().zip(log.topics()).all(|(wanted, topic)| wanted.matches(topic))
     }
 
     /// Whose logs.
@@ -159,7 +159,7 @@ impl LogFilter {
 
     /// Is this log meant, whatever its block?
     pub fn matches(&self, log: &Log) -> bool {
-        self.logs.takes(log)
+        self.logs.matches(log)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_primitives::hex;
 use esker_chain::{BuildContext, ChainVm};
 use esker_evm::extension::{ExtDataView, NoExtension};
-use esker_evm_rpc::{Apis, Reads, evm};
+use esker_evm_rpc::{Apis, ReadApi, evm};
 use esker_evm_state::types::Block;
 use esker_rpc::positional::{Limits, Server};
 use esker_storage::Draft;
@@ -85,13 +85,13 @@ impl ExtDataView for Lengths {
 #[tokio::test]
 async fn blocks_show_what_ext_data_holds_where_that_is_wanted() {
     let Chain { evm, reads, .. } = Chain::open(Setup::ARCHIVE, Arc::new(NoExtension));
-    let showing = Arc::new(Reads {
+    let showing = Arc::new(ReadApi {
         chain: evm.clone(),
         pool: evm,
         ext_data: Some(Arc::new(Lengths)),
         config: reads.config.clone(),
     });
-    let server = |reads: &Arc<Reads>| {
+    let server = |reads: &Arc<ReadApi>| {
         Server::new(evm::reading_methods(reads, &Apis::default()), Limits::default())
     };
     let (plain, showing) = (server(&reads), server(&showing));

@@ -13,7 +13,7 @@ use esker_evm::genesis::Genesis;
 use esker_evm::pool::PoolConfig;
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
 use esker_evm::view::ChainReader;
-use esker_evm_rpc::{Apis, ProofWindow, ReadConfig, Reads, evm};
+use esker_evm_rpc::{Apis, ProofWindow, ReadApi, ReadConfig, evm};
 use esker_evm_state::blocks::History;
 use esker_evm_state::types::{SealedHeader, Transaction};
 use esker_primitives::Id;
@@ -54,7 +54,7 @@ pub(crate) struct Chain {
     pub(crate) machine: Arc<Machine>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) params: ChainParams,
-    pub(crate) reads: Arc<Reads>,
+    pub(crate) reads: Arc<ReadApi>,
 }
 
 impl Chain {
@@ -99,7 +99,7 @@ impl Chain {
             ..MachineConfig::default()
         };
         let machine = Machine::open(chains, store, clock.clone(), work, checked).unwrap();
-        let reads = Arc::new(Reads {
+        let reads = Arc::new(ReadApi {
             chain: Arc::clone(&evm) as Arc<dyn ChainReader>,
             pool: evm.clone(),
             ext_data: None,

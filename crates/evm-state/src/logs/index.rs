@@ -16,7 +16,7 @@ const STEP: usize = 512;
 
 /// Blocks that may hold what is looked for, of a part of the range that was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogBlocks {
+pub struct LogCandidates {
     /// Their heights, ascending.
     pub heights: Vec<u64>,
     /// The height from which on to look further; `None` at the end of the range.
@@ -25,7 +25,7 @@ pub struct LogBlocks {
 
 /// How far [`LogIndex::backfill`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Filled {
+pub struct BackfillProgress {
     /// Blocks that have rows.
     pub done: u64,
     /// Blocks that will have rows.
@@ -76,7 +76,7 @@ impl LogIndex {
         store: &Store,
         tip: u64,
         bloom_of: impl Fn(&dyn KvRead, u64) -> Result<Bloom, E>,
-    ) -> Result<Option<Filled>, E> {
+    ) -> Result<Option<BackfillProgress>, E> {
         let whole = tip.saturating_add(1) / SECTION;
         let reader = store.snapshot()?;
         let section = LOG_SECTIONS.get(reader.as_ref(), self.scope, &())?.unwrap_or(0);
@@ -96,7 +96,7 @@ impl LogIndex {
         let mut out = WriteSet::new();
         self.write(section, tail.blooms.iter().map(|(at, bloom)| (*at, bloom)), &mut out);
         store.writer.commit_blocking(out)?;
-        Ok(Some(Filled { done: (section + 1) * SECTION, total: whole * SECTION }))
+        Ok(Some(BackfillProgress { done: (section + 1) * SECTION, total: whole * SECTION }))
     }
 
     /// Adds the rows of sections to the commit of the blocks that complete them: heights with blooms, the next after
@@ -176,7 +176,7 @@ impl LogIndex {
         query: &LogQuery,
         from: u64,
         to: u64,
-    ) -> StorageResult<LogBlocks> {
+    ) -> StorageResult<LogCandidates> {
         let tail = Arc::clone(&self.tail.read());
         if from >= tail.first {
             let start = tail.blooms.partition_point(|(height, _)| *height < from);
@@ -188,7 +188,7 @@ impl LogIndex {
                     heights.push(*height);
                 }
             }
-            return Ok(LogBlocks { heights, next: ahead.peek().map(|(height, _)| *height) });
+            return Ok(LogCandidates { heights, next: ahead.peek().map(|(height, _)| *height) });
         }
         let section = from / SECTION;
         let first = section * SECTION;
@@ -197,7 +197,7 @@ impl LogIndex {
         let found = section::find(store.snapshot()?.as_ref(), self.scope, section, query)?;
         let heights = found.places().map(|place| first + place);
         let heights = heights.filter(|height| (from..=last).contains(height)).collect();
-        Ok(LogBlocks { heights, next: (last < to).then(|| last + 1) })
+        Ok(LogCandidates { heights, next: (last < to).then(|| last + 1) })
     }
 }
 

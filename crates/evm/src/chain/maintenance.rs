@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_chain::{Backfill, ChainError, ChainVm as _, Maintenance, Wakeup};
-use esker_evm_state::logs::Filled;
+use esker_evm_state::logs::BackfillProgress;
 use esker_storage::{Draft, StorageResult};
 
 use super::Evm;
@@ -24,7 +24,7 @@ impl Evm {
                 })
             }
         })?;
-        Ok(filled.map(|Filled { done, total }| Backfill { index: "logs", done, total }))
+        Ok(filled.map(|BackfillProgress { done, total }| Backfill { index: "logs", done, total }))
     }
 
     /// Starts the thread that saves what no block takes along.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
 use esker_chain::ChainVm;
-use esker_evm_state::logs::{LogBlocks, LogQuery};
+use esker_evm_state::logs::{LogCandidates, LogQuery};
 use esker_evm_state::state::At;
 use esker_evm_state::types::{Receipt, SealedBlock, SealedHeader};
 use esker_primitives::Id;
@@ -133,7 +133,7 @@ impl ChainReader for Evm {
         query: &LogQuery,
         from: u64,
         to: u64,
-    ) -> Result<LogBlocks, ViewError> {
+    ) -> Result<LogCandidates, ViewError> {
         Ok(self.logs.find(&self.context().store, query, from, to)?)
     }
 

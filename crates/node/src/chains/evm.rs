@@ -13,12 +13,12 @@ use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
 use esker_evm::pool::PoolConfig;
 use esker_evm::rules::{CChainRules, Rules};
 use esker_evm_rpc::evm::{
-    FilterConfig, Filters, ReceiptWaits, Transact, TransactConfig, filter_methods, reading_methods,
-    transacting_methods,
+    FilterConfig, Filters, ReceiptWaits, TransactApi, TransactConfig, filter_methods,
+    reading_methods, transacting_methods,
 };
 use esker_evm_rpc::subscriptions::Subscriptions;
 use esker_evm_rpc::{
-    Api, Apis, DevelopmentNode, ProofWindow, ReadConfig, Reads, development_methods,
+    Api, Apis, DevelopmentNode, ProofWindow, ReadApi, ReadConfig, development_methods,
 };
 use esker_evm_state::blocks::History;
 use esker_keystore::Keystore;
@@ -94,7 +94,7 @@ pub(super) fn build(
     let evm = Evm::new(context, params.clone(), evm_config, genesis, extension)?;
 
     let apis = apis(settings, config.mode).map_err(|error| fault(&error))?;
-    let reads = Arc::new(Reads {
+    let reads = Arc::new(ReadApi {
         chain: evm.clone(),
         pool: evm.clone(),
         ext_data: atomic
@@ -123,7 +123,7 @@ pub(super) fn build(
         Mode::Dev => Arc::new(KeyRing::dev()),
         Mode::Node => Arc::new(NoAccounts),
     };
-    let transact = Arc::new(Transact {
+    let transact = Arc::new(TransactApi {
         reads: Arc::clone(&reads),
         chain: params,
         oracle: FeeOracle::new(
@@ -177,7 +177,7 @@ fn allows_unprotected(settings: &ChainSettings, mode: Mode) -> bool {
     }
 }
 
-fn development_node(transact: Arc<Transact>, randomness: &Randomness) -> DevelopmentNode {
+fn development_node(transact: Arc<TransactApi>, randomness: &Randomness) -> DevelopmentNode {
     let mut instance_id = B256::ZERO;
     randomness(instance_id.as_mut_slice());
     DevelopmentNode {

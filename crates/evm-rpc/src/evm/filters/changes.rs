@@ -10,8 +10,8 @@ use tokio::sync::broadcast::error::TryRecvError;
 
 use super::Filters;
 use super::found::FoundLogs;
-use super::installed::{Kind, Progress, Transactions, Turn};
-use crate::error::unreadable;
+use super::installed::{ChangesClaim, Kind, Progress, Transactions};
+use crate::error::read_error;
 use crate::wire::{BlockNumber, Hash, LogBlocks, LogFilter, TransactionReply};
 
 /// Most blocks in one reply; the rest follows in the next.
@@ -67,11 +67,11 @@ impl Filters {
     /// What happened since the last request. Each change is returned once; when there is more than a reply holds,
     /// the rest stays for the next. What can't be read stays too.
     pub(super) fn changes(&self, id: &RpcId, context: &CallContext) -> Result<Changes, RpcError> {
-        let turn = self.installed.turn(id, self.clock.now_ms(), &self.config);
-        let (kind, mut turn) = turn.ok_or_else(not_found)?;
+        let claim = self.installed.claim(id, self.clock.now_ms(), &self.config);
+        let (kind, mut claim) = claim.ok_or_else(not_found)?;
         let mut now = self.position();
         loop {
-            let changes = self.changes_at(&kind, &now, &mut turn, context);
+            let changes = self.changes_at(&kind, &now, &mut claim, context);
             let before = std::mem::replace(&mut now, self.position());
             // What could not be read may have been taken back meanwhile.
             if changes.is_ok() || before.rewinds == now.rewinds {
@@ -85,7 +85,7 @@ impl Filters {
         &self,
         kind: &Kind,
         now: &ChainPosition,
-        turn: &mut Turn<'_>,
+        claim: &mut ChangesClaim<'_>,
         context: &CallContext,
     ) -> Result<Changes, RpcError> {
         let height = now.height;
@@ -99,18 +99,18 @@ impl Filters {
                 let last_returned = self.last_returned(last_returned, now);
                 let last = height.min(last_returned.saturating_add(MAX_HASHES));
                 let hashes = self.hashes(last_returned.saturating_add(1), last, context)?;
-                turn.advance_to(last.max(last_returned), now);
+                claim.advance_to(last.max(last_returned), now);
                 Ok(Changes::Hashes(hashes))
             }
             Kind::Logs(filter, Progress { last_returned, .. }) => {
                 let last_returned = self.last_returned(last_returned, now);
                 let (from, to) = watched(filter, last_returned.saturating_add(1), height);
                 if from > to {
-                    turn.advance_to(height.max(last_returned), now);
+                    claim.advance_to(height.max(last_returned), now);
                     return Ok(Changes::Logs(FoundLogs::default()));
                 }
                 let found = self.search(&filter.logs, from..=to, context)?;
-                turn.advance_to(found.stopped.map_or(height, |stopped| stopped.at - 1), now);
+                claim.advance_to(found.stopped.map_or(height, |stopped| stopped.at - 1), now);
                 Ok(Changes::Logs(found.logs))
             }
         }
@@ -122,9 +122,9 @@ impl Filters {
             if context.is_cancelled() {
                 return Err(RpcError::new("the client has gone"));
             }
-            let header = self.reads.chain.header_at(height).map_err(unreadable)?;
+            let header = self.reads.chain.header_at(height).map_err(read_error)?;
             let missing = || self.reads.chain.missing(format!("block {height}"));
-            hashes.push(Hash(header.ok_or_else(|| unreadable(missing()))?.hash));
+            hashes.push(Hash(header.ok_or_else(|| read_error(missing()))?.hash));
         }
         Ok(hashes)
     }

@@ -42,7 +42,7 @@ impl Size {
 
 /// How much a block adds to an answer; nothing if none of its logs is meant.
 pub(super) fn size_of(receipts: &[Receipt], matcher: &LogMatcher) -> Size {
-    let logs = receipts.iter().flat_map(|receipt| &receipt.logs).filter(|log| matcher.takes(log));
+    let logs = receipts.iter().flat_map(|receipt| &receipt.logs).filter(|log| matcher.matches(log));
     logs.fold(Size::default(), |size, log| {
         let bytes = FRAME_BYTES + TOPIC_BYTES * log.topics().len() + 2 * log.data.data.len();
         size.and(Size { logs: 1, bytes })
@@ -60,7 +60,7 @@ impl FoundLogs {
         let with_hashes = block.block.transactions.iter().zip(receipts).enumerate();
         for (transaction_index, (tx, receipt)) in with_hashes {
             for log in &receipt.logs {
-                if matcher.takes(log) {
+                if matcher.matches(log) {
                     self.0.push(FoundLog {
                         log: log.clone(),
                         block_number: block.block.header.number,

@@ -93,7 +93,7 @@ impl Filter {
 
 /// The filters.
 #[derive(Debug, Default)]
-pub(super) struct Installed(Mutex<Table>);
+pub(super) struct InstalledFilters(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
@@ -137,7 +137,7 @@ impl Table {
     }
 }
 
-impl Installed {
+impl InstalledFilters {
     /// Adds a filter, if there is room.
     pub(super) fn add(
         &self,
@@ -183,13 +183,13 @@ impl Installed {
     }
 
     /// As [`Self::get`]; of several concurrent requests for changes, one gets them. The others see
-    /// [`Progress::is_busy`] and have no turn.
-    pub(super) fn turn(
+    /// [`Progress::is_busy`] and claim nothing.
+    pub(super) fn claim(
         &self,
         id: &RpcId,
         now_ms: u64,
         config: &FilterConfig,
-    ) -> Option<(Kind, Turn<'_>)> {
+    ) -> Option<(Kind, ChangesClaim<'_>)> {
         let mut table = self.0.lock();
         let filter = table.used(id, now_ms, config)?;
         let kind = filter.kind.clone();
@@ -197,26 +197,29 @@ impl Installed {
             .kind
             .progress()
             .is_some_and(|progress| !std::mem::replace(&mut progress.is_busy, true));
-        Some((kind, Turn { installed: self, id: is_mine.then(|| id.clone()), last_returned: None }))
+        Some((
+            kind,
+            ChangesClaim { installed: self, id: is_mine.then(|| id.clone()), last_returned: None },
+        ))
     }
 }
 
 /// The right to return what follows a filter's progress; it ends when dropped.
-pub(super) struct Turn<'a> {
-    installed: &'a Installed,
+pub(super) struct ChangesClaim<'a> {
+    installed: &'a InstalledFilters,
     /// None: another request has it.
     id: Option<RpcId>,
     last_returned: Option<ChainPosition>,
 }
 
-impl Turn<'_> {
+impl ChangesClaim<'_> {
     /// Everything up to this height is returned, of the chain at that position.
     pub(super) fn advance_to(&mut self, height: u64, position: &ChainPosition) {
         self.last_returned = Some(ChainPosition { height, ..*position });
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for ChangesClaim<'_> {
     fn drop(&mut self) {
         let Some(id) = &self.id else { return };
         let mut table = self.installed.0.lock();

@@ -24,11 +24,11 @@ use esker_rpc::{CallContext, RpcError, Service};
 
 use self::changes::Changes;
 use self::found::FoundLogs;
-use self::installed::{Installed, Kind};
+use self::installed::{InstalledFilters, Kind};
 use self::search::Bounds;
 use super::table::table;
 use crate::wire::LogFilter;
-use crate::{Api, Apis, Reads};
+use crate::{Api, Apis, ReadApi};
 
 /// Bounds of filters and of answers with logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,12 +65,12 @@ impl Default for FilterConfig {
 
 /// What methods ask that find logs or keep filters.
 pub struct Filters {
-    reads: Arc<Reads>,
+    reads: Arc<ReadApi>,
     events: Arc<dyn ChainEvents>,
     clock: Arc<dyn Clock>,
     randomness: Randomness,
     config: FilterConfig,
-    installed: Installed,
+    installed: InstalledFilters,
 }
 
 impl fmt::Debug for Filters {
@@ -82,13 +82,13 @@ impl fmt::Debug for Filters {
 impl Filters {
     /// No filters yet, over a chain. IDs of filters are made with `randomness`.
     pub fn new(
-        reads: Arc<Reads>,
+        reads: Arc<ReadApi>,
         events: Arc<dyn ChainEvents>,
         clock: Arc<dyn Clock>,
         randomness: Randomness,
         config: FilterConfig,
     ) -> Arc<Self> {
-        let installed = Installed::default();
+        let installed = InstalledFilters::default();
         Arc::new(Self { reads, events, clock, randomness, config, installed })
     }
 

@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use esker_rpc::RpcError;
 
-use crate::Reads;
-use crate::error::unreadable;
+use crate::ReadApi;
+use crate::error::read_error;
 use crate::wire::{BlockNumber, LogBlocks};
 
 fn refused(text: impl Into<String>) -> RpcError {
@@ -31,14 +31,14 @@ pub(super) fn check_order(blocks: &LogBlocks) -> Result<(), RpcError> {
 
 /// The heights that are meant, none above the head; `None`: no block at all.
 pub(super) fn heights(
-    reads: &Reads,
+    reads: &ReadApi,
     blocks: &LogBlocks,
     max_blocks: u64,
 ) -> Result<Option<RangeInclusive<u64>>, RpcError> {
     let (from, to) = match blocks {
         LogBlocks::Range { from, to } => (*from, *to),
         LogBlocks::Hash(hash) => {
-            let height = reads.chain.height_of(*hash).map_err(unreadable)?;
+            let height = reads.chain.height_of(*hash).map_err(read_error)?;
             let height = height.ok_or_else(|| refused("unknown block"))?;
             return Ok(Some(height..=height));
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::found::{FoundLogs, Size, size_of};
 use super::{Filters, range};
-use crate::error::unreadable;
+use crate::error::read_error;
 use crate::wire::{LogFilter, LogMatcher, OneOf, Uint64};
 
 /// Parts of a range that are looked through before a search goes to the blocking pool.
@@ -144,12 +144,12 @@ impl Filters {
             if let stopped @ Some(_) = pause(from)? {
                 return Ok(Searched { logs, stopped });
             }
-            let part = self.reads.chain.blocks_with_logs(&query, from, last).map_err(unreadable)?;
+            let part = self.reads.chain.blocks_with_logs(&query, from, last).map_err(read_error)?;
             for at in part.heights {
                 if let stopped @ Some(_) = pause(at)? {
                     return Ok(Searched { logs, stopped });
                 }
-                let receipts = self.reads.chain.receipts_at(at).map_err(unreadable)?;
+                let receipts = self.reads.chain.receipts_at(at).map_err(read_error)?;
                 let more = size_of(&receipts, matcher);
                 if more.logs == 0 {
                     continue;
@@ -160,9 +160,9 @@ impl Filters {
                 {
                     return Ok(Searched { logs, stopped: Some(Stopped { at, why }) });
                 }
-                let block = self.reads.chain.block_at(at).map_err(unreadable)?;
+                let block = self.reads.chain.block_at(at).map_err(read_error)?;
                 let missing = || self.reads.chain.missing(format!("block {at}"));
-                let block = block.ok_or_else(|| unreadable(missing()))?;
+                let block = block.ok_or_else(|| read_error(missing()))?;
                 logs.add(&block, &receipts, matcher);
             }
             next = part.next;

@@ -26,7 +26,7 @@ use self::typed_data::TypedDataArg;
 use self::unsigned::{RawReply, fee_cap, typed_transaction, unsigned_hash};
 use super::defaults::{GasDefault, sender};
 use super::table::table;
-use super::transact::Transact;
+use super::transact::TransactApi;
 use crate::txpool::must_show;
 use crate::wire::call::TransactionArgs;
 use crate::wire::{Addr, Big, Data, Hash, TransactionReply, Uint64};
@@ -34,7 +34,7 @@ use crate::wire::{Addr, Big, Data, Hash, TransactionReply, Uint64};
 pub use raw::RawTxError;
 pub use send_raw::decode_transaction;
 
-pub(super) fn methods() -> MethodTable<Transact> {
+pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
         .on_list_blocking("sendRawTransaction", send_raw_transaction)
         .short()
@@ -56,12 +56,12 @@ pub(super) fn methods() -> MethodTable<Transact> {
         .short_first()
 }
 
-fn send_raw_transaction(transact: &Transact, (Data(bytes),): (Data,)) -> Result<Hash, RpcError> {
+fn send_raw_transaction(transact: &TransactApi, (Data(bytes),): (Data,)) -> Result<Hash, RpcError> {
     send_raw(transact, &bytes).map(Hash)
 }
 
 fn send_transaction(
-    transact: &Transact,
+    transact: &TransactApi,
     (mut args,): (TransactionArgs,),
     context: &CallContext,
 ) -> Result<Hash, RpcError> {
@@ -81,7 +81,7 @@ fn send_transaction(
 }
 
 fn fill_transaction(
-    transact: &Transact,
+    transact: &TransactApi,
     (mut args,): (TransactionArgs,),
     context: &CallContext,
 ) -> Result<RawReply, RpcError> {
@@ -91,7 +91,7 @@ fn fill_transaction(
 }
 
 fn sign_transaction_method(
-    transact: &Transact,
+    transact: &TransactApi,
     (mut args,): (TransactionArgs,),
 ) -> Result<RawReply, RpcError> {
     if args.gas.is_none() {
@@ -112,13 +112,16 @@ fn sign_transaction_method(
 }
 
 /// Signs a text, so that the signature can't be one of a transaction.
-fn sign(transact: &Transact, (Addr(account), Data(text)): (Addr, Data)) -> Result<Data, RpcError> {
+fn sign(
+    transact: &TransactApi,
+    (Addr(account), Data(text)): (Addr, Data),
+) -> Result<Data, RpcError> {
     transact.sign_text(&account, &text)
 }
 
 /// Signs structured data (docs/decisions.md, "Further standard methods").
 fn sign_typed_data(
-    transact: &Transact,
+    transact: &TransactApi,
     (Addr(account), data): (Addr, TypedDataArg),
 ) -> Result<Data, RpcError> {
     transact.must_hold(&account)?;
@@ -126,7 +129,7 @@ fn sign_typed_data(
     transact.sign_hash(&account, &hash)
 }
 
-fn pending_transactions(transact: &Transact, (): ()) -> Result<Vec<TransactionReply>, RpcError> {
+fn pending_transactions(transact: &TransactApi, (): ()) -> Result<Vec<TransactionReply>, RpcError> {
     let pending = transact.reads.pool.pending_of(&transact.accounts.accounts());
     must_show(pending.iter())?;
     Ok(pending.into_iter().map(TransactionReply::pooled).collect())
@@ -134,7 +137,7 @@ fn pending_transactions(transact: &Transact, (): ()) -> Result<Vec<TransactionRe
 
 /// Sends a pending transaction of an account again, at another price or with another gas limit.
 fn resend(
-    transact: &Transact,
+    transact: &TransactApi,
     (mut args, price, gas): (TransactionArgs, Option<Big>, Option<Uint64>),
     context: &CallContext,
 ) -> Result<Hash, RpcError> {
@@ -169,7 +172,7 @@ fn refuse_blobs(args: &TransactionArgs) -> Result<(), RpcError> {
     }
 }
 
-impl Transact {
+impl TransactApi {
     fn must_hold(&self, account: &Address) -> Result<(), RpcError> {
         if self.accounts.holds(account) { Ok(()) } else { Err(refused(AccountError::Unknown)) }
     }

@@ -118,8 +118,8 @@ impl RawTx {
         }
         let fee_cap = u128::try_from(self.fee_cap).map_err(|_| RawTxError::Fee)?;
         let tip_cap = u128::try_from(self.tip_cap).map_err(|_| RawTxError::Tip)?;
-        let nobody = Signature::new(U256::ZERO, U256::ZERO, false);
-        let signature = self.signature.unwrap_or(nobody);
+        let unrecoverable = Signature::new(U256::ZERO, U256::ZERO, false);
+        let signature = self.signature.unwrap_or(unrecoverable);
         let (nonce, gas_limit, value, input) = (self.nonce, self.gas, self.value, self.data);
         let to = self.to.map_or(TxKind::Create, TxKind::Call);
         let typed_id = self.chain_id.unwrap_or(u64::MAX);

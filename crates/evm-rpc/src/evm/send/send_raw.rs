@@ -7,7 +7,7 @@ use esker_rpc::RpcError;
 use super::fee_cap::check_fee;
 use super::raw::{LargeValue, RawTx, RawTxError};
 use super::refused::refused;
-use crate::evm::transact::Transact;
+use crate::evm::transact::TransactApi;
 
 /// Reads a signed transaction as `sendRawTransaction` does; total on any bytes.
 ///
@@ -21,7 +21,7 @@ pub fn decode_transaction(bytes: &[u8]) -> Result<Transaction, RawTxError> {
 }
 
 /// Takes a signed transaction in; gives its hash.
-pub(super) fn send_raw(transact: &Transact, bytes: &[u8]) -> Result<B256, RpcError> {
+pub(super) fn send_raw(transact: &TransactApi, bytes: &[u8]) -> Result<B256, RpcError> {
     let tx = RawTx::parse(bytes).map_err(refused)?;
     check_fee(tx.fee_cap, tx.gas, transact.config.tx_fee_cap).map_err(refused)?;
     let config = &transact.config;

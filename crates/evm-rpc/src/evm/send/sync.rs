@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::refused::refused;
 use super::send_raw::send_raw;
 use crate::evm::receipt_waits::{DEFAULT_RECEIPT_WAIT, MAX_RECEIPT_WAIT};
-use crate::evm::transact::Transact;
+use crate::evm::transact::TransactApi;
 use crate::evm::transactions::get_transaction_receipt;
 use crate::wire::{Data, Hash, HexOrDecimal, ReceiptReply};
 
@@ -22,7 +22,7 @@ use crate::wire::{Data, Hash, HexOrDecimal, ReceiptReply};
 const TIMED_OUT: i64 = 4;
 
 pub(super) async fn send_raw_transaction_sync(
-    transact: Arc<Transact>,
+    transact: Arc<TransactApi>,
     (Data(bytes), wanted): (Data, Option<HexOrDecimal>),
 ) -> Result<ReceiptReply, RpcError> {
     let wait = receipt_wait(wanted, transact.config.max_duration);
@@ -55,7 +55,7 @@ fn receipt_wait(wanted: Option<HexOrDecimal>, max_duration: Duration) -> Duratio
 
 /// Waits for the block that has the transaction.
 async fn receipt_of(
-    transact: &Transact,
+    transact: &TransactApi,
     hash: B256,
     mut blocks: Receiver<BlockAccepted>,
 ) -> Result<ReceiptReply, RpcError> {

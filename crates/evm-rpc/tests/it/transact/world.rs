@@ -9,8 +9,8 @@ use esker_evm::chain::Evm;
 use esker_evm::extension::NoExtension;
 use esker_evm::oracle::{FeeOracle, OracleConfig};
 use esker_evm::view::PoolReader;
-use esker_evm_rpc::evm::{self, ReceiptWaits, Transact, TransactConfig};
-use esker_evm_rpc::{Apis, Reads};
+use esker_evm_rpc::evm::{self, ReceiptWaits, TransactApi, TransactConfig};
+use esker_evm_rpc::{Apis, ReadApi};
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_rpc::positional::{Limits, Server};
 use esker_rpc::work::Client;
@@ -47,14 +47,14 @@ impl World {
             Chain::open(setup, Arc::new(NoExtension));
         let reads = match pool {
             None => reads,
-            Some(pool) => Arc::new(Reads {
+            Some(pool) => Arc::new(ReadApi {
                 chain: Arc::clone(&reads.chain),
                 pool,
                 ext_data: None,
                 config: reads.config.clone(),
             }),
         };
-        let transact = Arc::new(Transact {
+        let transact = Arc::new(TransactApi {
             reads: Arc::clone(&reads),
             oracle: FeeOracle::new(OracleConfig::default(), Arc::clone(&params.rules)),
             chain: params,
