@@ -13,10 +13,10 @@ use esker_storage::KvRead;
 use crate::money::Wei;
 use crate::pool::{AccountNonce, AtomicPool};
 use crate::txs::UnsignedAtomicTx;
-use crate::wallet::Holding;
+use crate::wallet::AccountFunds;
 
 /// One state of the chain, and the pools as they are when an account is looked up.
-pub(crate) struct AfterPools<'a> {
+pub(crate) struct PendingAccounts<'a> {
     evm: &'a Evm,
     pool: &'a AtomicPool,
     native: AssetId,
@@ -25,7 +25,7 @@ pub(crate) struct AfterPools<'a> {
     used: RefCell<BTreeSet<AccountNonce>>,
 }
 
-impl<'a> AfterPools<'a> {
+impl<'a> PendingAccounts<'a> {
     /// What the chain's accounts hold in the state that `reader` shows, after the pools of the chain and of the atomic
     /// transactions.
     pub(crate) fn new(
@@ -44,11 +44,11 @@ impl<'a> AfterPools<'a> {
 
     /// What an account holds of an asset, and its next nonce. Waiting transactions of the EVM count with the most
     /// that they may cost.
-    pub(crate) fn holding(
+    pub(crate) fn funds(
         &self,
         account: &Address,
         asset: &AssetId,
-    ) -> Result<Holding, StateError> {
+    ) -> Result<AccountFunds, StateError> {
         let native = &self.native;
         let state = self.evm.view(self.reader()).latest_state();
         let found = state.account(account)?.unwrap_or_default();
@@ -76,7 +76,7 @@ impl<'a> AfterPools<'a> {
                 held.saturating_to::<u64>().saturating_sub(spent_of_asset)
             }
         };
-        Ok(Holding { amount, nonce })
+        Ok(AccountFunds { amount, nonce })
     }
 
     /// Of waiting exports, the nonces that come right before `nonces`.

@@ -12,14 +12,14 @@ use esker_evm_state::state::StateError;
 use esker_primitives::ids::TxId;
 use esker_storage::{KvRead, StorageError, StorageResult};
 
-use crate::accounts::AfterPools;
+use crate::accounts::PendingAccounts;
 use crate::extension::{AtomicExtension, MAX_BUILT_BYTES};
 use crate::pool::{AccountNonce, AtomicPool, JoinError, PoolError, PoolStatus};
 use crate::tables::AcceptedTx;
 use crate::transfer::{TransferError, transfer};
 use crate::txs::AtomicTx;
 use crate::verify::VerifyError;
-use crate::verify::semantic::{CheckError, Place};
+use crate::verify::semantic::{CheckError, VerifyContext};
 
 /// Why a transaction was not taken. What `Display` shows is what clients of the reference see.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +51,7 @@ pub enum SubmitError {
 #[derive(Debug)]
 pub(crate) enum BuiltError {
     /// What it spends was taken after it was chosen, or the chain moved on: on the state of now it may do.
-    Overtaken,
+    Outdated,
     /// For good.
     Refused(SubmitError),
 }
@@ -150,7 +150,7 @@ impl Nat {
         let reader = self.context().store.snapshot()?;
         match self.verify_on(&tx, reader.as_ref()) {
             // Accepted or taken since it was looked for.
-            Err(SubmitError::Invalid(VerifyError::UtxosNotFound(_))) => Err(BuiltError::Overtaken),
+            Err(SubmitError::Invalid(VerifyError::UtxosNotFound(_))) => Err(BuiltError::Outdated),
             Err(error) => Err(error.into()),
             Ok(()) => self.join(tx, self.height(reader.as_ref())?, &[]),
         }
@@ -161,7 +161,7 @@ impl Nat {
     pub(crate) fn submit_export(
         &self,
         tx: AtomicTx,
-        accounts: &AfterPools<'_>,
+        accounts: &PendingAccounts<'_>,
     ) -> Result<TxId, BuiltError> {
         self.context().store.ensure_writable()?;
         self.check_rules(&tx, accounts.reader())?;
@@ -173,7 +173,7 @@ impl Nat {
                 self.evm.pool().get_by_nonce(&nonce.account, nonce.nonce).is_some()
             };
             if nonces.iter().any(in_evm) {
-                return Err(BuiltError::Overtaken);
+                return Err(BuiltError::Outdated);
             }
             self.join(tx, self.height(accounts.reader())?, &follows)
         })
@@ -192,14 +192,14 @@ impl Nat {
                 Ok(id)
             }
             Err(JoinError::Pool(error)) => Err(error.into()),
-            Err(JoinError::Outdated) => Err(BuiltError::Overtaken),
+            Err(JoinError::Outdated) => Err(BuiltError::Outdated),
         }
     }
 
     /// What accounts hold after what waits in both pools.
-    pub(crate) fn accounts(&self) -> StorageResult<AfterPools<'_>> {
+    pub(crate) fn accounts(&self) -> StorageResult<PendingAccounts<'_>> {
         let (context, reader) = (self.context(), self.context().store.snapshot()?);
-        Ok(AfterPools::new(&self.evm, self.pool(), context.native_asset_id, reader))
+        Ok(PendingAccounts::new(&self.evm, self.pool(), context.native_asset_id, reader))
     }
 
     /// Height of the last block that a reader shows.
@@ -238,7 +238,7 @@ impl Nat {
             return Err(SubmitError::TooMuchGas(tx.gas()));
         }
         let phase = self.evm.params().rules.phase_at(self.evm.head().header.time)?;
-        let place = Place {
+        let verify_context = VerifyContext {
             context: self.context(),
             phase: &phase,
             base_fee: self.next_base_fee()?,
@@ -246,7 +246,7 @@ impl Nat {
             shared: reader,
             undecided: &[],
         };
-        place.verify(tx).map_err(|error| match error {
+        verify_context.verify(tx).map_err(|error| match error {
             CheckError::Rule(error) => SubmitError::Invalid(error),
             CheckError::Storage(error) => error.into(),
         })

@@ -23,7 +23,7 @@ use esker_storage::{Draft, KvRead};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::audit::AtomicAudit;
-use crate::json::shown;
+use crate::json::tx_json;
 use crate::log;
 use crate::pool::AtomicPool;
 use crate::restore::restore_tx;
@@ -36,7 +36,7 @@ use crate::verify::semantic::CheckError;
 pub use build::MAX_BUILT_BYTES;
 
 use batch::{Batch, Payment};
-use block::{decode, decode_executed, internal, nonces, place};
+use block::{decode, decode_executed, internal, nonces, verify_context};
 use build::Builder;
 
 /// The C-Chain's extension: its rules, and the pool of what waits.
@@ -103,12 +103,12 @@ impl BlockExtension for AtomicExtension {
     }
 
     fn check_inputs(&self, block: &ExtBlock<'_>, parent: &dyn KvRead) -> Result<(), ExtError> {
-        let place = place(&self.context, block, parent);
+        let verify_context = verify_context(&self.context, block, parent);
         for tx in decode(block)? {
             let UnsignedAtomicTx::Import(unsigned) = tx.unsigned() else { continue };
-            let found = place.exported_to_us(unsigned).map_err(internal)?;
+            let found = verify_context.exported_to_us(unsigned).map_err(internal)?;
             // A UTXO that an undecided block consumes is reported later, as a conflict.
-            if found.is_none() && !place.is_imported_undecided(&tx) {
+            if found.is_none() && !verify_context.is_imported_undecided(&tx) {
                 return Err(ExtError::Invalid("missing UTXOs: not found".into()));
             }
         }
@@ -124,7 +124,7 @@ impl BlockExtension for AtomicExtension {
         let txs = decode(block)?;
         let mut batch = Batch::default();
         for tx in &txs {
-            match place(&self.context, block, &*rows).verify(tx) {
+            match verify_context(&self.context, block, &*rows).verify(tx) {
                 Ok(()) => {}
                 Err(CheckError::Storage(error)) => return Err(internal(error)),
                 Err(CheckError::Rule(error)) => {
@@ -232,7 +232,7 @@ impl BlockExtension for AtomicExtension {
 impl ExtDataView for AtomicExtension {
     fn transactions(&self, ext_data: &[u8]) -> Option<Box<RawValue>> {
         let txs = decode_ext_data(ext_data, ExtDataForm::Batch).ok()?;
-        let shown: Vec<_> = txs.iter().map(|tx| shown(tx, &self.context)).collect();
+        let shown: Vec<_> = txs.iter().map(|tx| tx_json(tx, &self.context)).collect();
         Some(to_raw_value(&shown).expect("JSON can be written"))
     }
 }

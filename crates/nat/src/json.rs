@@ -18,7 +18,7 @@ use crate::txs::{
 
 /// A transaction as JSON. Owners on the asset chains are shown as addresses of the chain that the transaction
 /// exchanges assets with, accounts in lower case.
-pub fn shown(tx: &AtomicTx, context: &ChainContext) -> Box<RawValue> {
+pub fn tx_json(tx: &AtomicTx, context: &ChainContext) -> Box<RawValue> {
     let peer = tx.unsigned().peer_chain();
     let alias = context.aliases.primary_alias(&peer).unwrap_or_else(|| peer.to_string());
     let format = AddressFormat { alias: &alias, hrp: &context.hrp };

@@ -9,15 +9,15 @@ use esker_storage::{KvRead, StorageError};
 use crate::pool::AccountNonce;
 use crate::transfer::TransferError;
 use crate::txs::{AtomicTx, ExtDataForm, decode_ext_data};
-use crate::verify::semantic::Place;
+use crate::verify::semantic::VerifyContext;
 
 /// Where the transactions of a block are verified; `shared` shows what was exported to the chain.
-pub(super) fn place<'a>(
+pub(super) fn verify_context<'a>(
     context: &'a ChainContext,
     block: &ExtBlock<'a>,
     shared: &'a dyn KvRead,
-) -> Place<'a> {
-    Place {
+) -> VerifyContext<'a> {
+    VerifyContext {
         context,
         phase: block.phase,
         base_fee: block.base_fee,

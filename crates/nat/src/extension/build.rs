@@ -13,12 +13,12 @@ use esker_primitives::ids::Id;
 use esker_storage::KvRead;
 
 use super::batch::{Batch, Payment};
-use super::block::{decode_executed, internal, place};
+use super::block::{decode_executed, internal, verify_context};
 use crate::pool::{AccountNonce, AtomicPool, used_nonce};
 use crate::transfer::{TransferError, transfer};
 use crate::txs::AtomicTx;
 use crate::verify::VerifyError;
-use crate::verify::semantic::{CheckError, Place};
+use crate::verify::semantic::{CheckError, VerifyContext};
 
 /// Most signed bytes of atomic transactions that the builder puts into a block.
 pub const MAX_BUILT_BYTES: usize = 40 * 1024;
@@ -94,7 +94,7 @@ impl Builder<'_> {
             if with_tx > MAX_BUILT_BYTES || batch.gas_with(&payment) > MAX_ATOMIC_GAS {
                 break;
             }
-            let verified = match place(self.context, block, rows).verify(&tx) {
+            let verified = match verify_context(self.context, block, rows).verify(&tx) {
                 Ok(()) => transfer(tx.unsigned(), state, &self.context.native_asset_id),
                 Err(CheckError::Storage(error)) => return Err(internal(error)),
                 Err(CheckError::Rule(error)) => Err(error.into()),
@@ -132,8 +132,11 @@ impl Builder<'_> {
         if first_early_nonce(tx, &mut state)?.is_some() {
             return Ok(None);
         }
-        let place = Place { undecided: &[], ..place(self.context, block, reader.as_ref()) };
-        let verified = match place.verify(tx) {
+        let verify_context = VerifyContext {
+            undecided: &[],
+            ..verify_context(self.context, block, reader.as_ref())
+        };
+        let verified = match verify_context.verify(tx) {
             Ok(()) => transfer(tx.unsigned(), &mut state, &self.context.native_asset_id),
             Err(CheckError::Storage(error)) => return Err(internal(error)),
             Err(CheckError::Rule(error)) => Err(error.into()),

@@ -5,9 +5,9 @@
 //! is quick here reads the store or recovers signatures.
 
 mod arguments;
+mod encoded_tx;
 mod error;
 mod keys;
-mod shown;
 mod transfers;
 mod txs;
 mod utxos;

@@ -23,7 +23,7 @@ use super::keys::{keyring, unlock};
 use super::txs::TxIdReply;
 use super::{NatService, Reply, ServiceError, utxos};
 use crate::SubmitError;
-use crate::accounts::AfterPools;
+use crate::accounts::PendingAccounts;
 use crate::chain::BuiltError;
 use crate::txs::AtomicTx;
 use crate::wallet::{self, Import, Payer, Terms};
@@ -98,7 +98,7 @@ fn until_taken(mut submit: impl FnMut() -> Reply<Result<TxId, BuiltError>>) -> R
         match submit()? {
             Ok(tx_id) => return Ok(TxIdReply { tx_id }),
             Err(BuiltError::Refused(error)) => return Err(error.into()),
-            Err(BuiltError::Overtaken) => {}
+            Err(BuiltError::Outdated) => {}
         }
     }
     Err(SubmitError::Outdated.into())
@@ -212,14 +212,14 @@ async fn export_checked(
 
 fn build_export(
     nat: &NatService,
-    accounts: &AfterPools<'_>,
+    accounts: &PendingAccounts<'_>,
     terms: Terms,
     keys: &[PrivateKey],
     (chain, to): (ChainId, ShortId),
     asset: (AssetId, u64),
 ) -> Reply<AtomicTx> {
-    let holding = |account: &Address, asset: &AssetId| accounts.holding(account, asset);
-    let payer = Payer { keys, holding: &holding };
+    let funds = |account: &Address, asset: &AssetId| accounts.funds(account, asset);
+    let payer = Payer { keys, funds: &funds };
     let tx = wallet::export(terms, chain, to, asset, payer)
         .map_err(|error| ServiceError::Create(error.into()))?;
     nat.verify_syntactic(&tx)?.map_err(|error| ServiceError::Create(error.into()))?;

@@ -4,7 +4,7 @@ use esker_primitives::ids::TxId;
 use esker_rpc::wire::{Encoding, JsonU64};
 use serde::{Deserialize, Serialize};
 
-use super::shown::Shown;
+use super::encoded_tx::EncodedTx;
 use super::{NatService, Reply, ServiceError};
 use crate::AtomicStatus;
 use crate::txs::AtomicTx;
@@ -33,7 +33,7 @@ pub(super) struct TxArgs {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TxReply {
-    tx: Shown,
+    tx: EncodedTx,
     encoding: Encoding,
     /// Of an accepted transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ pub(super) fn get_atomic_tx(nat: &NatService, args: TxArgs) -> Reply<TxReply> {
     let (id, encoding) = (given(args.tx_id)?, args.encoding);
     let (tx, status) = nat.nat.find(&id)?.ok_or(ServiceError::NoTx(id))?;
     Ok(TxReply {
-        tx: Shown::new(nat.context(), &tx, encoding)?,
+        tx: EncodedTx::new(nat.context(), &tx, encoding)?,
         encoding,
         block_height: height_of(&status),
     })

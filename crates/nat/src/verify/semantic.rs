@@ -28,9 +28,9 @@ pub enum CheckError {
     Storage(#[from] StorageError),
 }
 
-/// Where a transaction is to take place: in a block, or at the tip.
+/// What a transaction is verified against: a block, or the tip.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct VerifyContext<'a> {
     /// The chain.
     pub context: &'a ChainContext,
     /// The rules of the time.
@@ -45,16 +45,16 @@ pub struct Place<'a> {
     pub undecided: &'a [Bytes],
 }
 
-impl std::fmt::Debug for Place<'_> {
+impl std::fmt::Debug for VerifyContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Place")
+        f.debug_struct("VerifyContext")
             .field("base_fee", &self.base_fee)
             .field("time_s", &self.time_s)
             .finish_non_exhaustive()
     }
 }
 
-impl Place<'_> {
+impl VerifyContext<'_> {
     /// Whether a transaction is valid here, but for what its accounts must have.
     pub fn verify(&self, tx: &AtomicTx) -> Result<(), CheckError> {
         syntactic::verify(tx.unsigned(), self.context, self.phase)?;

@@ -14,7 +14,7 @@ use crate::txs::{
 
 /// What an account holds of an asset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Holding {
+pub struct AccountFunds {
     /// In the asset's smallest unit (for the native asset a billionth, rounded down).
     pub amount: u64,
     /// The account's nonce.
@@ -27,7 +27,7 @@ pub struct Payer<'a> {
     /// Each once.
     pub keys: &'a [PrivateKey],
     /// Looks up an account.
-    pub holding: &'a dyn Fn(&Address, &AssetId) -> Result<Holding, StateError>,
+    pub funds: &'a dyn Fn(&Address, &AssetId) -> Result<AccountFunds, StateError>,
 }
 
 impl std::fmt::Debug for Payer<'_> {
@@ -86,7 +86,7 @@ impl<'a> Payer<'a> {
             if amount == 0 {
                 break;
             }
-            let Holding { amount: held, nonce } = (self.holding)(&address, asset_id)?;
+            let AccountFunds { amount: held, nonce } = (self.funds)(&address, asset_id)?;
             let taken = held.min(amount);
             if taken > 0 {
                 let input = EvmInput { address, amount: taken, asset_id: *asset_id, nonce };
@@ -115,7 +115,7 @@ impl<'a> Payer<'a> {
             }
             let more_gas = gas.saturating_add(GAS_PER_EVM_INPUT);
             let extra = fee(more_gas)?.saturating_sub(fee(gas)?);
-            let Holding { amount: held, nonce } = (self.holding)(&address, &terms.native)?;
+            let AccountFunds { amount: held, nonce } = (self.funds)(&address, &terms.native)?;
             if held <= extra {
                 continue;
             }

@@ -11,7 +11,7 @@ use esker_chain::ChainContext;
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::{AssetId, ChainId};
 
-pub use export::{Holding, Payer, export};
+pub use export::{AccountFunds, Payer, export};
 pub use import::Import;
 
 use crate::txs::FeeError;

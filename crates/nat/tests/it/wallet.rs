@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use alloy_primitives::{Address, U256, address};
 use esker_nat::txs::{AtomicTx, BASE_GAS, UnsignedAtomicTx, dynamic_fee};
-use esker_nat::wallet::{Holding, Import, Payer, Terms, export};
+use esker_nat::wallet::{AccountFunds, Import, Payer, Terms, export};
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::network::LOCAL_ID;
 use esker_primitives::{AssetId, ChainId, ShortId, TxId};
@@ -87,8 +87,8 @@ fn the_reference_built_the_same() {
         (1, ChainId::ZERO, own, 2 * ONE, "TC4AXTpysyhCZN3ccFXUDsF1JZsTgXfhr9jfvMaabCUrMyHuv"),
         (2, x(), another, ONE, "26Zk8B9sYgC1jeBkQshcsmnQZx84tsVeYzK4MHHA55XttvCXM"),
     ] {
-        let holding = |_: &Address, _: &AssetId| Ok(Holding { amount: u64::MAX, nonce });
-        let payer = Payer { keys: &[well_known()], holding: &holding };
+        let funds = |_: &Address, _: &AssetId| Ok(AccountFunds { amount: u64::MAX, nonce });
+        let payer = Payer { keys: &[well_known()], funds: &funds };
         let terms = terms(0x2d79_883d_2000);
         let tx = export(terms, chain, to, (terms.native, amount), payer).unwrap();
         assert_eq!(tx.id().to_string(), id);
@@ -159,12 +159,12 @@ fn an_export_takes_from_one_account_after_the_other() {
         move |address: &Address, asset: &AssetId| {
             let place = [key(1), key(2), key(3)].iter().position(|key| account(key) == *address);
             let amount = if *asset == OTHER { 5 } else { amounts[place.unwrap()] };
-            Ok(Holding { amount, nonce: place.unwrap() as u64 })
+            Ok(AccountFunds { amount, nonce: place.unwrap() as u64 })
         }
     };
     let build = |amounts, asset, amount| {
-        let holding = holds(amounts);
-        let payer = Payer { keys: &keys, holding: &holding };
+        let funds = holds(amounts);
+        let payer = Payer { keys: &keys, funds: &funds };
         export(terms(ONE), x(), key(4).address(), (asset, amount), payer)
     };
     let asset = terms(0).native;
@@ -205,9 +205,9 @@ fn a_base_fee_beyond_all_amounts() {
     assert!(import.offer(&native(1, ONE, 1)).unwrap().is_continue());
     let text = "overflow occurred while calculating the fee";
     assert_eq!(import.build(Address::ZERO).unwrap_err().to_string(), text);
-    let holding = |_: &Address, _: &AssetId| Ok(Holding::default());
+    let funds = |_: &Address, _: &AssetId| Ok(AccountFunds::default());
     let keys: [PrivateKey; 1] = [key(1)];
-    let payer = Payer { keys: &keys, holding: &holding };
+    let payer = Payer { keys: &keys, funds: &funds };
     let refused = export(terms, x(), key(1).address(), (terms.native, 1), payer).unwrap_err();
     assert_eq!(refused.to_string(), format!("couldn't generate tx inputs/signers: {text}"));
 }

@@ -11,14 +11,14 @@ use crate::txs::AtomicTx;
 /// What a reply shows of a transaction.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Shown {
+pub(super) enum EncodedTx {
     /// Its bytes in one of the hex encodings.
     Text(String),
     /// The transaction itself.
     Object(Box<RawValue>),
 }
 
-impl Shown {
+impl EncodedTx {
     /// A transaction of the chain.
     pub(super) fn new(
         context: &ChainContext,
@@ -26,7 +26,7 @@ impl Shown {
         encoding: Encoding,
     ) -> Result<Self, EncodingError> {
         match encoding {
-            Encoding::Json => Ok(Self::Object(json::shown(tx, context))),
+            Encoding::Json => Ok(Self::Object(json::tx_json(tx, context))),
             Encoding::Hex | Encoding::HexC | Encoding::HexNc => {
                 Ok(Self::Text(encoding.encode(tx.bytes())?))
             }
