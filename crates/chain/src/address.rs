@@ -70,7 +70,7 @@ pub fn parse_service_address(
     Ok(short)
 }
 
-/// Why no chain and address can be told that assets go to. The texts are the reference's.
+/// Why a text names no chain and address that assets can go to. The texts are the reference's.
 #[derive(Debug, Error)]
 pub enum DestinationError {
     /// The name of the chain is unknown.
@@ -97,7 +97,7 @@ pub fn parse_destination(
     Ok((chain, to.parse()?))
 }
 
-/// Reads an address with any known chain's prefix, and tells which chain that is.
+/// Reads an address with any known chain's prefix, and returns that chain too.
 pub fn parse_any_chain(
     aliases: &dyn Aliases,
     hrp: &str,

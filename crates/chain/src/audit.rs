@@ -13,7 +13,7 @@ pub use bundles::audit_bundles;
 
 /// A chain that can look at all of its rows.
 pub trait Audit: Send + Sync {
-    /// Looks at them, and tells what is wrong. `None`: its blocks can't be followed to the end, so that nothing
+    /// Checks them, and reports what is wrong. `None`: its blocks can't be followed to the end, so that nothing
     /// can be said of amounts.
     ///
     /// # Errors
@@ -27,9 +27,9 @@ pub struct AuditSite<'a> {
     pub stored: &'a dyn KvRead,
     /// For rows that should be there.
     pub scratch: Scratch,
-    /// Where findings and progress are told.
+    /// Receives findings and progress.
     pub log: &'a mut dyn AuditLog,
-    /// Where exchanges with other chains are told, in the order of the blocks.
+    /// Receives exchanges with other chains, in the order of the blocks.
     pub exchanges: &'a mut dyn FnMut(Exchange) -> Result<(), AuditError>,
 }
 

@@ -1,4 +1,4 @@
-//! What a chain is told about itself and its surroundings.
+//! What a chain knows of itself and its environment.
 
 use std::fmt;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub struct ChainContext {
     /// Chains of the primary network, the P-Chain (the zero ID) included: the ones with which assets
     /// can be exchanged.
     pub primary_chains: Arc<Vec<ChainId>>,
-    /// Told when this chain has work for a block.
+    /// Notified when this chain has work for a block.
     pub work: Arc<Notify>,
 }
 

@@ -134,7 +134,7 @@ pub struct EngineStatus {
     pub syncing: bool,
 }
 
-/// Why an engine stopped before it was told to.
+/// Why an engine stopped on its own.
 #[derive(Debug, Error)]
 pub enum EngineError {
     /// No bundle could be built.
@@ -165,7 +165,7 @@ pub trait Engine: Send + Sync + 'static {
     fn status(&self) -> EngineStatus;
 }
 
-/// Tells tasks to end; cheap to clone.
+/// Signals tasks to end; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Receiver<bool>);
 

@@ -164,7 +164,7 @@ pub struct Backfill {
 /// Everything that is valid or not is decided from a block's bytes and the state that `parent` shows:
 /// two nodes that see the same blocks agree (docs/decisions.md, "Time in a block").
 pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
-    /// What the chain was told about itself.
+    /// The chain's context: its identity, stores and neighbours.
     fn context(&self) -> &ChainContext;
 
     /// A short name for logs and health checks: the chain's first alias.

@@ -1,4 +1,4 @@
-//! What `esker dev` shows once it answers, and the line that tells programs the same.
+//! What `esker dev` shows once it answers, and the same as one line for programs.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use esker_node::networks::accounts::{
 use esker_node::wiring::{RunningNode, StartError};
 use serde_json::json;
 
-/// What is told about a running node.
+/// What is shown of a running node.
 #[derive(Clone, Debug)]
 pub struct Ready {
     /// Version of the software.
@@ -46,7 +46,7 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// What is told about this node.
+    /// What is shown of this node.
     pub fn of(node: &RunningNode) -> Self {
         let config = node.config();
         let network = &config.network;

@@ -36,7 +36,7 @@ pub(super) struct BatchBody {
 }
 
 /// Answers a batch: wholly if its answer is small, and otherwise as far as it is made when it is known to be large.
-/// Also tells whether it failed, as far as that is known.
+/// Also returns whether it failed, as far as that is known.
 pub(super) async fn answer(
     server: &positional::Server,
     caller: &Caller,

@@ -14,7 +14,7 @@ use super::metrics::HttpMetrics;
 /// Why a body was not read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BodyError {
-    /// It has this many bytes: those that the request tells, or one more than the limit.
+    /// It has this many bytes: those that its Content-Length names, or one more than the limit.
     TooLarge(u64),
     /// Other bodies take all the memory that there is for them.
     NoMemory,
@@ -22,7 +22,7 @@ pub(super) enum BodyError {
     Broken,
 }
 
-/// What to do with a body that goes on beyond the limit, which it did not tell.
+/// What to do with a body that exceeds the limit without a Content-Length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
     /// Refuse it.
@@ -85,10 +85,10 @@ impl BodyMemory {
         limit: usize,
         excess: Excess,
     ) -> Result<ReadBody, BodyError> {
-        if let Some(told) = body.size_hint().exact()
-            && told > limit as u64
+        if let Some(declared) = body.size_hint().exact()
+            && declared > limit as u64
         {
-            return Err(BodyError::TooLarge(told));
+            return Err(BodyError::TooLarge(declared));
         }
         let Some(first) = next_data(body).await? else { return Ok(ReadBody::small(Bytes::new())) };
         if body.is_end_stream() && first.len() <= limit.min(SMALL_BODY) {

@@ -154,7 +154,7 @@ impl Connection {
     }
 }
 
-/// Tells the connection that the stream of a reply has ended, when dropped.
+/// Notifies the connection, when dropped, that the stream of a reply has ended.
 pub(super) struct StreamGuard(Arc<Connection>);
 
 impl StreamGuard {
@@ -284,7 +284,7 @@ impl Connections {
             if self.may_warn() {
                 tracing::warn!(
                     connections = self.max,
-                    "no room for more connections: those that wait the longest are closed"
+                    "no room for more connections: closing those that wait the longest"
                 );
             }
             self.close_longest_waiting();
@@ -408,7 +408,7 @@ impl Connections {
         };
         if tokio::time::timeout(grace, all_closed).await.is_err() {
             let open = self.open.lock();
-            tracing::debug!(connections = open.len(), "requests cut off at the end");
+            tracing::debug!(connections = open.len(), "cut off running requests at the stop");
             open.values().for_each(|connection| connection.abort());
         }
     }

@@ -59,7 +59,7 @@ impl Cors {
         request.get_all(ORIGIN).iter().all(|origin| self.any || self.names(origin))
     }
 
-    /// Who sends a request: browsers tell by `Origin` for which page, other programs leave it out.
+    /// Who sends a request. Browsers send the page's `Origin`, other programs leave it out.
     pub(super) fn caller(&self, request: &HeaderMap) -> Caller {
         let is_trusted = request.get_all(ORIGIN).iter().all(|origin| self.trusts(origin));
         Caller { is_untrusted_page: !is_trusted, ..Caller::default() }

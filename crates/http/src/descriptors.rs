@@ -7,7 +7,7 @@ const WANTED: u64 = 512;
 /// Descriptors that connections never take: for log files, their rotation, looks at the disk, and a connection that
 /// is accepted before another one makes room for it.
 const RESERVE: u64 = 16;
-/// Descriptors in use where the system does not tell.
+/// Assumed descriptors in use where the system does not list them.
 const ASSUMED_IN_USE: u64 = 64;
 
 /// How many of `wanted` connections there may be at once. Raises the process's limit of open files to what they

@@ -137,7 +137,7 @@ impl HttpState {
         let (reply, body) = match positional::http::admit(server, &head) {
             Some(reply) => (reply, None),
             None => {
-                // A longer body that did not tell is cut, so that it is most likely no JSON.
+                // A longer body without a Content-Length is cut, so that it is most likely no JSON.
                 let limit = server.limits().body_bytes;
                 let read = match self.read(body, limit, Excess::Cut).await {
                     Ok(read) => read,

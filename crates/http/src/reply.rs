@@ -24,7 +24,7 @@ pub(super) enum ReplyBody {
     /// Bytes that come when they come.
     Stream(
         axum::body::Body,
-        #[expect(dead_code, reason = "tells the end when dropped")] StreamGuard,
+        #[expect(dead_code, reason = "notifies of the end when dropped")] StreamGuard,
     ),
 }
 

@@ -28,7 +28,7 @@ pub enum Endpoint {
     Object(Service),
     /// The positional dialect of JSON-RPC, that of an EVM.
     Positional(positional::Server),
-    /// The same over HTTP and over websockets, told apart by what the request asks for.
+    /// The same over HTTP and over websockets, by what the request asks for.
     PositionalBoth(positional::Server),
     /// Websockets of either dialect; plain HTTP is refused.
     Socket(Arc<dyn SocketDialect>),
@@ -38,7 +38,7 @@ pub enum Endpoint {
     Axum(axum::Router),
 }
 
-/// Whether a chain is in normal operation. Cheap to clone; all clones tell the same.
+/// Whether a chain is in normal operation. Cheap to clone; all clones share the value.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness(Arc<AtomicBool>);
 
@@ -103,7 +103,7 @@ struct Plan {
 /// The paths of the node. Reading takes no lock; paths may be added while the node runs.
 pub struct Routes {
     plan: Mutex<Plan>,
-    /// Paths where nothing answers on purpose, with the reason, until that was told.
+    /// Paths that are switched off, with the reason, until it was logged.
     off: Mutex<BTreeMap<String, String>>,
     table: ArcSwap<HashMap<Box<str>, Arc<Target>>>,
     metrics: Arc<dyn HttpMetrics>,
@@ -127,12 +127,12 @@ impl Routes {
     }
 
     /// Notes that an endpoint of the node is switched off, and why. Its path answers 404 as any other; the first
-    /// time, the log tells the reason.
+    /// time, the log has the reason.
     pub fn switched_off(&self, path: &str, reason: String) {
         self.off.lock().insert(format!("{ROOT}{path}"), reason);
     }
 
-    /// Tells, once, why nothing answers at a path.
+    /// Logs, once, why a path is switched off.
     pub(crate) fn log_unserved(&self, path: &str) {
         if let Some(reason) = self.off.lock().remove(path) {
             tracing::warn!(path, "404: this endpoint is switched off: {reason}");

@@ -115,15 +115,19 @@ pub(crate) fn write<'a>(
     File::open(folder)?.sync_all()?;
     tracing::info!(
         transactions = entries.len() - left_out,
-        "what waits is kept for the next start"
+        "saved waiting transactions for the next start"
     );
     if left_out > 0 {
-        tracing::warn!(left_out, MAX_BYTES, "the pool journal is full: transactions are lost");
+        tracing::warn!(
+            left_out,
+            MAX_BYTES,
+            "the pool journal is full: some waiting transactions are lost"
+        );
     }
     Ok(())
 }
 
-/// Takes in what waited when the node stopped. A file that can't be read is put aside and told of in the log.
+/// Takes in what waited when the node stopped. A file that can't be read is renamed, and the log says so.
 pub(crate) fn restore<'a>(folder: &Path, chains: impl IntoIterator<Item = &'a Arc<dyn ChainVm>>) {
     let path = folder.join(FILE);
     let entries = match read(&path) {
@@ -132,7 +136,7 @@ pub(crate) fn restore<'a>(folder: &Path, chains: impl IntoIterator<Item = &'a Ar
         Err(error) => {
             tracing::error!(
                 %error, file = %path.display(),
-                "the pool journal can't be read: what waited when the node stopped is lost"
+                "the pool journal can't be read: transactions that waited when the node stopped are lost"
             );
             if matches!(error, JournalError::Damaged(_)) {
                 put_aside(folder);
@@ -148,16 +152,16 @@ pub(crate) fn restore<'a>(folder: &Path, chains: impl IntoIterator<Item = &'a Ar
         if let Some(txs) = by_chain.remove(&chain.context().chain_id) {
             let waited = txs.len();
             let restored = chain.restore_txs(txs);
-            tracing::info!(chain = chain.name(), waited, restored, "transactions wait again");
+            tracing::info!(chain = chain.name(), waited, restored, "restored waiting transactions");
         }
     }
     for (chain, txs) in by_chain {
-        tracing::warn!(%chain, lost = txs.len(), "transactions of a chain that is not run are lost");
+        tracing::warn!(%chain, lost = txs.len(), "transactions of a chain that this node does not run are lost");
     }
     // Not before: a node that is killed meanwhile takes them in the next time.
     let removed = fs::remove_file(&path).and_then(|()| File::open(folder)?.sync_all());
     if let Err(error) = removed {
-        tracing::error!(%error, file = %path.display(), "the pool journal can't be removed");
+        tracing::error!(%error, file = %path.display(), "can't remove the pool journal");
     }
 }
 
@@ -165,9 +169,9 @@ fn put_aside(folder: &Path) {
     let aside = folder.join(DAMAGED);
     match fs::rename(folder.join(FILE), &aside) {
         Ok(()) => {
-            tracing::error!(file = %aside.display(), "the damaged pool journal was put aside");
+            tracing::error!(file = %aside.display(), "renamed the damaged pool journal");
         }
-        Err(error) => tracing::error!(%error, "the damaged pool journal can't be put aside"),
+        Err(error) => tracing::error!(%error, "can't rename the damaged pool journal"),
     }
 }
 

@@ -192,11 +192,11 @@ fn an_import_that_was_stopped_goes_on() {
         );
         let ended = child.wait_with_output().unwrap();
         drop(input);
-        let told = String::from_utf8(ended.stderr).unwrap();
+        let stderr = String::from_utf8(ended.stderr).unwrap();
         if signal != "KILL" {
             assert_eq!(ended.status.code(), Some(1));
-            assert!(told.starts_with("esker: stopped: "), "{told}");
-            assert!(told.ends_with("; the same command goes on from there\n"), "{told}");
+            assert!(stderr.starts_with("esker: stopped: "), "{stderr}");
+            assert!(stderr.ends_with("; the same command goes on from there\n"), "{stderr}");
         }
         let rest = place.import(&lines);
         assert_eq!(rest.code(), Some(0), "{}", rest.stderr);

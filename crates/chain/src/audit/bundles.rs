@@ -14,7 +14,7 @@ use crate::{Bundle, ChainError, ChainVm};
 /// Bundles between two reports of progress.
 const STEP: u64 = 256;
 
-/// Looks at the bundles and at the position, and tells what is wrong.
+/// Checks the bundles and the position, and reports what is wrong.
 ///
 /// # Errors
 /// As [`super::Audit::audit`].
@@ -38,7 +38,7 @@ pub fn audit_bundles(
     for height in 0..=position.height {
         if let Some(finding) = audit_bundle(chains, stored, height, &mut walk)? {
             log.finding(finding);
-            // What follows can't be told from it.
+            // It does not show what follows.
             return Ok(());
         }
         if height.is_multiple_of(STEP) {
@@ -57,7 +57,7 @@ pub fn audit_bundles(
     audit_undo(stored, position.height, log)?;
     for chain in chains {
         let last = walk.heights.get(&chain.context().chain_id).copied().unwrap_or_default();
-        // A block that can't be read is the chain's to tell.
+        // The chain reports a block that can't be read.
         if let Ok(Some(_)) = chain.block_at(stored, last.saturating_add(1)) {
             let place = format!("bundles: block {} of chain {}", last + 1, chain.name());
             log.finding(Finding::new(place, "a block of a bundle", "one of none"));

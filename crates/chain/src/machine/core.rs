@@ -261,7 +261,7 @@ impl Core {
         Err(ChainError::TooManyUndecided { bundles: self.tree.len(), bytes: self.tree.bytes() })
     }
 
-    /// Keeps an executed bundle; false if it was kept before, so that chains hear of it once.
+    /// Keeps an executed bundle; false if it was kept before, so that chains are notified once.
     fn keep(&mut self, node: Arc<Node>) -> bool {
         if !self.tree.insert(Arc::clone(&node)) {
             return false;
@@ -287,7 +287,7 @@ impl Core {
         dropped.len()
     }
 
-    /// Tells the chains of bundles that left the tree, lowest first: the transactions of a child follow its parent's.
+    /// Notifies the chains of bundles that left the tree, lowest first: the transactions of a child follow its parent's.
     pub(super) fn reject(&self, dropped: &[Arc<Node>]) {
         self.shared.set_undecided(self.tree.len());
         for (index, block) in dropped.iter().flat_map(|node| &node.executed) {

@@ -3,7 +3,7 @@
 //! One thread ([`owner`]) owns the state and works calls off in their order: build, verify, finalize, drop. What it
 //! owns is in [`core`]. Undecided bundles live in memory as a tree over the final state ([`tree`]): each is a layer of
 //! write sets. Final ones are written in one piece: all chains' blocks, state, indexes, shared memory, statuses and
-//! the final position. Chains hear of them after the commit, never before.
+//! the final position. Chains are notified after the commit, never before.
 
 mod core;
 mod form;
@@ -35,7 +35,7 @@ use crate::{
     ProposeError, RewindError, Verdict,
 };
 
-/// Bundles that a slow subscriber may lag behind before it loses some (it is told so).
+/// Bundles that a slow subscriber may lag behind before it loses some (it gets an error then).
 const EVENT_BACKLOG: usize = 1024;
 
 /// Wait before a bundle is built again after the store could not be read, ms.
@@ -127,7 +127,7 @@ pub struct Machine {
     store: Store,
     clock: Arc<dyn Clock>,
     genesis: Bundle,
-    /// Told by the chains when there is work. It wakes one proposal,
+    /// Notified by the chains when there is work. It wakes one proposal,
     work: Arc<Notify>,
     /// which wakes the others: the work may be for another parent.
     proposals: Notify,

@@ -66,7 +66,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Starts the thread. `closing` is what `core` hears.
+    /// Starts the thread. `core` watches `closing`.
     pub(super) fn spawn(core: Core, closing: ShutdownTrigger) -> Result<Self, ChainError> {
         let failed = |error| esker_storage::StorageError::io("cannot start the machine", error);
         // Without timers or sockets: it drives the futures of one thread.

@@ -182,8 +182,8 @@ mod tests {
             (r#"{"chain":"X","chain":"C","height":1,"bytes":"0x00"}"#, "duplicate field `chain`"),
             (&BLOCK[..20], "EOF while parsing"),
         ] {
-            let told = read(&format!("{BLOCK}\n{line}"), 200).unwrap_err();
-            assert!(told.contains(error), "{line}: {told}");
+            let refusal = read(&format!("{BLOCK}\n{line}"), 200).unwrap_err();
+            assert!(refusal.contains(error), "{line}: {refusal}");
         }
     }
 

@@ -99,7 +99,7 @@ fn read(path: &Path) -> Result<Vec<u8>, UserError> {
     let text = str::from_utf8(&bytes).map_err(|_| not_a_user("not the text of a user".into()))?;
     let decoded = hexfmt::decode_checked(text.trim_ascii());
     let decoded = decoded.map_err(|error| not_a_user(error.to_string()))?;
-    // Told before the password is asked for.
+    // Checked before the password prompt.
     let parsed = blob::ExportedUser::parse(&decoded);
     parsed.map_err(|error| not_a_user(error.to_string()))?;
     Ok(decoded)

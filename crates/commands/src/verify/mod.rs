@@ -131,7 +131,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
             None => all = false,
         }
     }
-    // What chains exchanged and how much there is can't be told from a part of the blocks.
+    // A part of the blocks does not show what chains exchanged, nor the supply.
     let supply = if all {
         memory.compare(stored.as_ref(), &mut report)?;
         let supply = Supply {
@@ -170,9 +170,9 @@ fn begun(
         let prefix = scope.0.to_be_bytes();
         let has_rows = stored.seek(&prefix)?.is_some_and(|(key, _)| key.starts_with(&prefix));
         if is_noted != has_rows {
-            let told = |is: bool| if is { "a chain that has begun" } else { "one that has not" };
+            let state = |is: bool| if is { "a chain that has begun" } else { "one that has not" };
             let place = format!("chains: {}", vm.name());
-            report.finding(Finding::new(place, told(has_rows), told(is_noted)));
+            report.finding(Finding::new(place, state(has_rows), state(is_noted)));
         }
         if has_rows {
             begun.push(chain);

@@ -1,4 +1,4 @@
-//! What is found, told as it comes.
+//! Findings, printed as they come.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use esker_storage::audit::{AuditError, AuditLog, Finding};
 use esker_storage::{KvRead, StorageError};
 use esker_utxo::Utxo;
 
-/// Shared memory under construction. Chains may be told in any order: what is taken before it was left is noted.
+/// Shared memory under construction. Chains may come in any order: what is taken before it was left is noted.
 pub(super) struct SharedMemory {
     expected: Scratch,
     native: AssetId,
@@ -47,7 +47,7 @@ impl SharedMemory {
         self.exported_by_p
     }
 
-    /// Does what a chain did. What can't have been is told.
+    /// Repeats what a chain did. Impossible steps are reported.
     pub(super) fn exchange(
         &mut self,
         chain: &ChainId,
@@ -73,7 +73,7 @@ impl SharedMemory {
         Ok(())
     }
 
-    /// Tells where what is stored differs.
+    /// Reports where what is stored differs.
     pub(super) fn compare(
         &self,
         stored: &dyn KvRead,
@@ -109,7 +109,7 @@ fn native_in(native: &AssetId, value: &[u8]) -> u128 {
             let amount = utxo.output.as_transfer().map_or(0, |out| out.amount);
             u128::from(amount).saturating_mul(Ledger::PER_NANO)
         }
-        // Another asset; what is damaged is told where rows are compared.
+        // Another asset; damage is reported where rows are compared.
         _ => 0,
     }
 }

@@ -24,7 +24,7 @@ pub(super) enum Received {
     Ping(Vec<u8>),
     /// The answer to a ping, or unasked for.
     Pong,
-    /// The client ends the connection; with this code, if it told one.
+    /// The client ends the connection; with this code, if it sent one.
     Close(Option<CloseCode>),
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Message {
     _share: Share,
 }
 
-/// Why a connection can't go on. The texts tell the client.
+/// Why a connection can't go on. The client gets the texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Fault {
     #[error("{0}")]
@@ -220,7 +220,7 @@ impl Decoder {
     }
 }
 
-/// What a close frame tells.
+/// The status code of a close frame.
 fn close_code(payload: &[u8]) -> Result<Option<CloseCode>, Fault> {
     let Some((code, reason)) = payload.split_first_chunk() else {
         let is_empty = payload.is_empty();
@@ -276,7 +276,7 @@ mod tests {
     /// Everything that comes of these bytes, given in pieces that end at `cuts`.
     fn decode(bytes: &[u8], cuts: &[usize]) -> (Vec<String>, Option<Fault>) {
         let mut decoder = decoder();
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
         cuts.extend([0, bytes.len()]);
         cuts.sort_unstable();
@@ -285,16 +285,16 @@ mod tests {
             loop {
                 match decoder.next(&mut input) {
                     Ok(Some(Received::Message(Message { bytes, is_text, .. }))) => {
-                        told.push(format!("{is_text} {bytes:?}"));
+                        events.push(format!("{is_text} {bytes:?}"));
                     }
-                    Ok(Some(other)) => told.push(format!("{other:?}")),
+                    Ok(Some(other)) => events.push(format!("{other:?}")),
                     Ok(None) => break,
-                    Err(fault) => return (told, Some(fault)),
+                    Err(fault) => return (events, Some(fault)),
                 }
             }
             assert!(input.is_empty(), "what is not wrong is taken in");
         }
-        (told, None)
+        (events, None)
     }
 
     #[test]
@@ -349,10 +349,10 @@ mod tests {
             frame(10, true, b"", mask),
             frame(8, true, &[3, 232, b'b'], mask),
         ];
-        let (told, fault) = decode(&bytes.concat(), &[]);
+        let (events, fault) = decode(&bytes.concat(), &[]);
         let ping = format!("Ping({:?})", b"are you there");
         let message = format!("true {:?}", "é".as_bytes());
-        assert_eq!(told, [ping, message, "Pong".into(), "Close(Some(Normal))".into()]);
+        assert_eq!(events, [ping, message, "Pong".into(), "Close(Some(Normal))".into()]);
         assert_eq!(fault, None);
     }
 

@@ -6,7 +6,7 @@
 //! and when its client does not take what is sent, does not answer pings, or leaves a message unfinished.
 //!
 //! Calls of a socket run beside each other, so a slow one stops neither the replies to those after it nor
-//! notifications; replies come as the calls end. Of a subscription nothing is told before the reply to it.
+//! notifications; replies come as the calls end. A subscription sends nothing before its reply.
 
 mod connection;
 mod frames;

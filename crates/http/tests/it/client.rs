@@ -1,4 +1,4 @@
-//! A client that sends exactly what it is told and keeps every header line.
+//! A client that sends exactly the given bytes and keeps every header line.
 
 use std::net::SocketAddr;
 use std::time::Duration;

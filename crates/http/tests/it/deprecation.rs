@@ -1,4 +1,4 @@
-//! Deprecated methods are told in a header, and every request is counted.
+//! Deprecated methods are named in a header, and every request is counted.
 
 use super::figures::PAGE;
 use super::{Client, Server};

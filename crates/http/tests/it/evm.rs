@@ -119,9 +119,9 @@ async fn bodies_have_a_limit_of_their_own() {
     check(&reply, 200, JSON, CALLED);
     let reply = server.send(&Client::post("/ext/evm", &format!("{exact} "))).await;
     check(&reply, 413, TEXT, "content length too large (101>100)\n");
-    // Told, and never sent.
-    let told = "POST /ext/evm HTTP/1.1\nHost: localhost\nContent-Type: application/json\nContent-Length: 5242881\n\n";
-    let reply = server.send(told).await;
+    // Declared in the head, and never sent.
+    let request = "POST /ext/evm HTTP/1.1\nHost: localhost\nContent-Type: application/json\nContent-Length: 5242881\n\n";
+    let reply = server.send(request).await;
     check(&reply, 413, TEXT, "content length too large (5242881>100)\n");
 
     let chunked = |body: &str| {

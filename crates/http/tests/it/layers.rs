@@ -266,13 +266,13 @@ async fn preflights_and_origins() {
                 "Access-Control-Request-Headers"
             ]
         );
-        let told = |reply: &Reply, name: &str| {
+        let allowed = |reply: &Reply, name: &str| {
             reply.header(&format!("access-control-allow-{name}")).map(str::to_owned)
         };
-        assert_eq!(told(&reply, "origin").as_deref(), echoed);
-        assert_eq!(told(&reply, "methods"), echoed.map(|_| "POST".to_owned()));
-        assert_eq!(told(&reply, "headers"), echoed.map(|_| "Content-Type".to_owned()));
-        assert_eq!(told(&reply, "credentials"), echoed.map(|_| "true".to_owned()));
+        assert_eq!(allowed(&reply, "origin").as_deref(), echoed);
+        assert_eq!(allowed(&reply, "methods"), echoed.map(|_| "POST".to_owned()));
+        assert_eq!(allowed(&reply, "headers"), echoed.map(|_| "Content-Type".to_owned()));
+        assert_eq!(allowed(&reply, "credentials"), echoed.map(|_| "true".to_owned()));
 
         let length = PING.len();
         let post = format!(
@@ -280,13 +280,13 @@ async fn preflights_and_origins() {
         );
         let reply = server.send(&post).await;
         assert_eq!(reply.text(), PONG, "a foreign origin is served");
-        assert_eq!(told(&reply, "origin").as_deref(), echoed);
-        assert_eq!(told(&reply, "credentials"), echoed.map(|_| "true".to_owned()));
-        assert_eq!(told(&reply, "methods"), None);
+        assert_eq!(allowed(&reply, "origin").as_deref(), echoed);
+        assert_eq!(allowed(&reply, "credentials"), echoed.map(|_| "true".to_owned()));
+        assert_eq!(allowed(&reply, "methods"), None);
         let reply = server
             .send(&format!("GET /nothing HTTP/1.1\nHost: localhost\nOrigin: {origin}\n\n"))
             .await;
-        assert_eq!((reply.status, told(&reply, "origin").as_deref()), (404, echoed));
+        assert_eq!((reply.status, allowed(&reply, "origin").as_deref()), (404, echoed));
     }
 }
 

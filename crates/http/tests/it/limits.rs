@@ -43,9 +43,9 @@ async fn a_body_of_six_mebibytes_is_refused_and_the_refusal_arrives() {
     // Blocking clients send all of it before they read.
     let reply = server.send(&Client::post("/ext/toy", &call_of(bytes))).await;
     assert_eq!((reply.status, reply.text()), (413, too_large(bytes).as_str()));
-    // Told, not sent: nothing is waited for.
-    let told = "POST /ext/toy HTTP/1.1\nHost: localhost\nContent-Type: application/json\nContent-Length: 99999999999\n\n{";
-    let reply = server.send(told).await;
+    // Declared, not sent: the server waits for nothing.
+    let request = "POST /ext/toy HTTP/1.1\nHost: localhost\nContent-Type: application/json\nContent-Length: 99999999999\n\n{";
+    let reply = server.send(request).await;
     assert_eq!((reply.status, reply.text()), (413, too_large(99_999_999_999).as_str()));
 }
 

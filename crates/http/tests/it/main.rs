@@ -184,8 +184,8 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
-        let told = tokio::time::timeout(Duration::from_secs(20), reached).await;
-        assert!(told.is_ok(), "{series} is {:?}", self.metric(series));
+        let in_time = tokio::time::timeout(Duration::from_secs(20), reached).await;
+        assert!(in_time.is_ok(), "{series} is {:?}", self.metric(series));
     }
 }
 

@@ -183,7 +183,8 @@ async fn who_may_open_a_websocket() {
 async fn a_socket_is_its_pages() {
     let server = server(&["*"]).await;
     let secret = br#"{"jsonrpc":"2.0","id":1,"method":"eth_secret"}"#;
-    for (origin, told) in [("https://evil.example", UNTRUSTED_ORIGIN), (LOCAL[0], "\"secret\"")] {
+    for (origin, expected) in [("https://evil.example", UNTRUSTED_ORIGIN), (LOCAL[0], "\"secret\"")]
+    {
         let mut client = server.client().await;
         let handshake = format!("GET /ext/ws HTTP/1.1\n{HANDSHAKE}Origin: {origin}\n\n");
         assert_eq!(client.send(&handshake).await.status, 101);
@@ -194,7 +195,7 @@ async fn a_socket_is_its_pages() {
             short => usize::from(short),
         };
         let answer = String::from_utf8(client.take(length).await).unwrap();
-        assert!(answer.contains(told), "{origin}: {answer}");
+        assert!(answer.contains(expected), "{origin}: {answer}");
     }
 }
 

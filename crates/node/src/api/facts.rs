@@ -14,7 +14,7 @@ const INITIALLY_ACTIVE: u64 = 1_607_144_400;
 const MAIN_STOP_VERTEX: &str = "jrGWDh5Po9FMj54depyunNixpia5PN4aAYxfmNzU8n752Rjga";
 const TEST_STOP_VERTEX: &str = "2D1cmbiG36BqQMRyHt4kFhWarmatA1ighSpND3FeFgz3vFVtCZ";
 
-/// The network as its definition tells it; nothing here changes while the node runs.
+/// The network as it is defined. Nothing here changes while the node runs.
 #[derive(Clone, Debug)]
 pub struct NetworkFacts {
     /// Number of the network.
@@ -58,7 +58,7 @@ pub struct Blockchain {
 }
 
 impl NetworkFacts {
-    /// What there is to tell of this network.
+    /// The facts of this network.
     pub fn of(network: &Network) -> Self {
         let blockchain = |chain: &crate::networks::ChainSpec| Blockchain {
             id: chain.id,

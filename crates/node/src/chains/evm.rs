@@ -37,7 +37,7 @@ pub(crate) const RPC: &str = "/rpc";
 /// Where its websockets are.
 const WS: &str = "/ws";
 
-/// What `nat.version` tells.
+/// The reply of `nat.version`.
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// Services of `esker dev` unless the configuration names others.

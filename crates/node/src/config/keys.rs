@@ -27,7 +27,7 @@ pub struct Key {
     pub default: &'static str,
     /// The same under `esker dev`.
     pub dev_default: &'static str,
-    /// Reads a text and gives it back in its usual form.
+    /// Parses a text and returns it in its canonical form.
     pub check: fn(&str) -> Result<String, String>,
     /// The text of a TOML value, not yet checked.
     pub text_of_toml: fn(&DeValue<'_>) -> Result<String, String>,
@@ -96,7 +96,7 @@ macro_rules! settings {
 }
 
 settings! {
-    /// What the node as a whole is told.
+    /// The settings of the node as a whole.
     struct Settings, table
     /// The settings of the node, in the order of the documentation.
     KEYS;
@@ -107,13 +107,13 @@ settings! {
     /// Number or name of the network. Where `network` is not given it chooses main (1), test (5) or local
     /// (12345); beside it, it is a check: the node does not start when the network has another number.
     network_id: String = "network-id", "";
-    /// Folder of everything that the node keeps. Default: `~/.esker/NETWORK`; for `esker dev` a temporary
+    /// Folder of all data of the node. Default: `~/.esker/NETWORK`; for `esker dev` a temporary
     /// folder, removed at the end.
     data_dir: Option<PathBuf> = "data-dir", "";
-    /// Most bytes that the store can grow to. Only address space is taken until they are needed.
+    /// Maximum size of the store in bytes. It reserves address space; disk space is used as the store grows.
     store_map_size: Positive = "store-map-size", "1099511627776";
-    /// Bytes of the data folder's disk, or a 32nd of the disk if that is less, that the store leaves free: below it
-    /// no blocks are made and writes are refused, until there is room again (docs/operations.md). 0: none.
+    /// Bytes of the data folder's disk that the store leaves free; at most a 32nd of the disk. With less free space
+    /// the node makes no blocks and refuses writes, until there is room again (docs/operations.md). 0: none.
     store_disk_reserve: u64 = "store-disk-reserve", "16777216";
     /// How many of the last bundles of blocks `esker db rewind` can take back; 0: none. The node keeps what that
     /// takes, at most 256 MiB; a start with 0 deletes it.
@@ -126,26 +126,26 @@ settings! {
     http_host: String = "http-host", "127.0.0.1";
     /// Port to listen on; 0 picks a free one.
     http_port: u16 = "http-port", "9650";
-    /// Further port to listen on, where `/` is the C-Chain's JSON-RPC; 0 picks a free one. The default of
-    /// `esker dev` is given up, with a line in the log, when the port is in use. Empty: none.
+    /// Further port to listen on, where `/` is the C-Chain's JSON-RPC; 0 picks a free one. `esker dev` goes
+    /// without its default port, with a line in the log, when that port is in use. Empty: none.
     evm_port: Option<u16> = "evm-port", "", dev "8545";
     /// Names that a request's `Host` may have, besides IP addresses; `*` allows every name.
     http_allowed_hosts: CommaList = "http-allowed-hosts", "localhost";
-    /// Origins that browsers may call and open websockets from; each may hold one `*`. Pages of origins that are
-    /// named here, not by `*` alone, may also use what takes passwords and the admin API, as may those of this machine.
+    /// Origins that browsers may call and open websockets from; each may hold one `*`. Origins that are named
+    /// here (not only matched by `*`) and origins of this machine may also call methods that take passwords, and the admin API.
     http_allowed_origins: SpaceList = "http-allowed-origins", "*";
     /// Most bytes of a request's body; a longer one is answered with status 413.
     http_body_limit: Positive = "http-body-limit", "5242880";
     /// Most bytes of a request's head, at least 8192; a longer one is answered with status 431, as is one of more
     /// than 100 headers.
     http_head_limit: Positive = "http-head-limit", "65536";
-    /// Most bytes of request bodies held at a time, small ones apart; above it the answer is status 503.
+    /// Most bytes of request bodies in memory, small ones not counted. Above it, requests get status 503.
     http_body_memory: Positive = "http-body-memory", "268435456";
-    /// Most bytes of answers held at a time until their clients have read them, small ones apart. Above it the
-    /// connection is closed that has left an answer unread for the longest, at least a second; where there is
-    /// none, the call gets an error.
+    /// Most bytes of answers in memory that clients have not read yet, small ones not counted. Above it, the node
+    /// closes the connection that has left an answer unread for the longest, if that is at least a second. If
+    /// there is none, the call gets an error.
     http_reply_memory: Positive = "http-reply-memory", "201326592";
-    /// Most bytes of answers held for one connection; a call above it gets the error `response too large`.
+    /// Most bytes of unread answers of one connection. A call above it gets the error `response too large`.
     http_connection_reply_memory: Positive = "http-connection-reply-memory", "67108864";
     /// How long a client may take to send the head of a request.
     http_read_header_timeout: Duration = "http-read-header-timeout", "30s";
@@ -155,26 +155,26 @@ settings! {
     http_write_timeout: Duration = "http-write-timeout", "30s";
     /// How long a connection may stay without a request.
     http_idle_timeout: Duration = "http-idle-timeout", "2m";
-    /// Most connections. When there are as many, the one that has waited for its client the longest is closed
-    /// to make room.
+    /// Most connections. A further one takes the place of the connection that has waited for its client the
+    /// longest.
     http_max_connections: Positive = "http-max-connections", "4096";
-    /// Most requests that are worked on at a time; above it the answer is status 503.
+    /// Most requests in progress. Above it, requests get status 503.
     http_max_in_flight: Positive = "http-max-in-flight", "1024";
     /// How long running requests may go on when the node stops.
     http_shutdown_timeout: Duration = "http-shutdown-timeout", "500ms";
-    /// The node is for everybody: the keystore stays off unless `api-keystore-enabled` is true.
+    /// The node serves the public: the keystore stays off unless `api-keystore-enabled` is true.
     public: bool = "public", "false";
 
     ["APIs and indexes"]
-    /// Serve the admin API at `/ext/admin`: aliases, log levels, profiles. Not for a node that others reach.
+    /// Serve the admin API at `/ext/admin`: aliases, log levels, profiles. Not for a node that others can reach.
     api_admin_enabled: bool = "api-admin-enabled", "false";
-    /// Serve the keystore API, which keeps users' private keys on the node and lets the node sign with them:
-    /// whoever runs the node can read its users' passwords. `auto`: on `local`, `dev` and networks of one's
-    /// own, unless the node is `public` or listens on an address that others can reach.
+    /// Serve the keystore API. It keeps users' private keys on the node, and the node signs with them. The
+    /// operator of the node can read its users' passwords. `auto`: on for `local`, `dev` and custom networks,
+    /// unless the node is `public` or listens on an address that others can reach.
     api_keystore_enabled: Switch = "api-keystore-enabled", "auto";
-    /// Serve the keystore all the same on networks `main` and `test`, or with `public`, when
-    /// `api-keystore-enabled` is true and others can reach the address that the node listens on: they can
-    /// then try passwords, and passwords travel in the clear. Without it such a node does not start.
+    /// Serve the keystore on networks `main` and `test`, or with `public`, although others can reach the address
+    /// that the node listens on. They can then try passwords, and passwords travel in the clear. With
+    /// `api-keystore-enabled` and without this setting, such a node does not start.
     allow_keystore_on_public_address: bool = "allow-keystore-on-public-address", "false";
     /// Most passwords that the keystore checks at a time; each takes 64 MiB and a core for some 60 ms.
     keystore_hashes_at_once: Positive = "keystore-hashes-at-once", "2";
@@ -185,24 +185,24 @@ settings! {
     /// Serve `/ext/index/CHAIN/{block,tx,vtx}`.
     index_enabled: bool = "index-enabled", "false";
     /// Keep which transactions touched an address (`getAddressTxs`), on every chain of the asset VM that
-    /// has no setting of its own. Switched on later, it is filled up while the node serves.
+    /// has no setting of its own. When it is switched on later, the node fills it while it serves.
     index_transactions: bool = "index-transactions", "true";
 
-    /// What `web3_clientVersion` answers. Default: the name `esker` and the version; under `esker dev` with
-    /// `anvil/` before it, by which tools made for anvil and Hardhat Network know a development node.
+    /// The reply of `web3_clientVersion`. Default: the name `esker` and the version. `esker dev` puts `anvil/`
+    /// before it, because tools for anvil and Hardhat Network recognize a development node by that.
     client_version: String = "client-version", "";
 
     ["C-Chain of development networks"]
     /// Shortest time between two blocks. 0s: a block as soon as there is work.
     block_time: Seconds = "block-time", "0s";
     /// On network `dev`: the exact fee rules, with a base fee that moves and a cost of blocks in quick
-    /// succession. Other networks have them anyway, as far as their file does not change them.
+    /// succession. Other networks always have them, unless their file changes them.
     real_fees: bool = "real-fees", "false";
-    /// EVM chain ID. Default: the network's. Not on networks 1 and 5. A kept data folder wants the same one
-    /// again.
+    /// EVM chain ID. Default: the network's. Not on networks 1 and 5. A kept data folder requires the same
+    /// value at each start.
     chain_id: Option<u64> = "chain-id", "";
-    /// Gas limit of blocks. Default: the network's. Not on networks 1 and 5. A kept data folder wants the
-    /// same one again.
+    /// Gas limit of blocks. Default: the network's. Not on networks 1 and 5. A kept data folder requires
+    /// the same value at each start.
     gas_limit: Option<u64> = "gas-limit", "";
 
     ["Logging"]
@@ -221,7 +221,7 @@ settings! {
     log_rotater_max_files: u32 = "log-rotater-max-files", "7";
 
     ["Start"]
-    /// Configuration file (TOML) with these keys. Every key may be there but this one.
+    /// Configuration file (TOML). It may hold every key but this one.
     config: Option<PathBuf> = "config", "";
     /// File that is written once the node answers, with the line that `--json` prints.
     ready_file: Option<PathBuf> = "ready-file", "";
@@ -230,7 +230,7 @@ settings! {
 }
 
 settings! {
-    /// What one chain is told; what is empty or `auto` follows the node or the network.
+    /// The settings of one chain. An empty value or `auto` follows the node or the network.
     struct ChainSettings, table
     /// The settings of a chain: keys of its table `[chains.NAME]`, NAME being an alias, the name or the ID.
     CHAIN_KEYS;
@@ -251,7 +251,7 @@ settings! {
     eth_apis: CommaList = "eth-apis", "";
     /// Keep the state of the last 32 blocks only. `auto`: all states under `esker dev`, else as `true`.
     pruning_enabled: Switch = "pruning-enabled", "auto";
-    /// How many blocks back a node that keeps all states proves what was; 0: any.
+    /// How many blocks back a node that keeps all states serves proofs; 0: any.
     historical_proof_query_window: u64 = "historical-proof-query-window", "43200";
     /// Show the transfers to and from other chains in the replies that show blocks: `atomicTransactions`.
     atomic_transactions: bool = "atomic-transactions", "false";
@@ -265,11 +265,11 @@ settings! {
     api_max_duration: Duration = "api-max-duration", "0s";
     /// Most bytes of a request's body; 0: 5 MiB.
     evm_http_body_limit: u64 = "http-body-limit", "0";
-    /// Answer for a block above the last one that it is unknown, not that it is not final.
+    /// Treat a block above the last one as unknown, not as not final.
     allow_unfinalized_queries: bool = "allow-unfinalized-queries", "false";
     /// Take transactions that are not signed for one chain alone. `auto`: under `esker dev`.
     allow_unprotected_txs: Switch = "allow-unprotected-txs", "auto";
-    /// Those that are taken all the same, by their hashes.
+    /// Hashes of unprotected transactions that are taken nevertheless.
     allow_unprotected_tx_hashes: CommaList = "allow-unprotected-tx-hashes",
         "0xfefb2da535e927b85fe68eb81cb2e4a5827c905f78381a01ef2322aa9b0aee8e";
     /// Least tip that is suggested, wei.

@@ -1,4 +1,4 @@
-//! What the node is told: flags, environment, file, defaults, in this order of precedence.
+//! The node's configuration: flags, environment, file, defaults, in this order of precedence.
 //!
 //! [`keys`] is the one table of settings. [`Config::load`] merges the layers, loads the network, and refuses
 //! what does not go together; [`Config::values`] remembers where each value came from.

@@ -64,7 +64,7 @@ impl LogLayer {
             files.write(logger, render(false).as_bytes());
         }
         if levels.display.shows(&level) {
-            // Nothing is left to tell a closed terminal.
+            // A closed terminal shows no errors either.
             let _lost = std::io::stderr().lock().write_all(render(self.colours).as_bytes());
         }
     }

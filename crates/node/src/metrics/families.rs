@@ -1,4 +1,4 @@
-//! Every metric, once: name, kind, labels and what it tells.
+//! The list of all metrics: name, kind, labels and meaning.
 
 use std::fmt::Write as _;
 
@@ -33,7 +33,7 @@ pub struct Family {
     pub kind: Kind,
     /// Names of its labels.
     pub labels: &'static [&'static str],
-    /// What it tells, with its unit.
+    /// Its meaning, with its unit.
     pub help: &'static str,
 }
 
@@ -53,7 +53,7 @@ macro_rules! families {
 }
 
 families! {
-    BUILD = Gauge "esker_build_info" ["version"] "Always 1; the label tells the version.";
+    BUILD = Gauge "esker_build_info" ["version"] "Always 1; the label holds the version.";
     STARTED = Gauge "esker_start_time_seconds" [] "When the node started, in seconds since 1970.";
     REQUESTS = Counter "esker_http_requests_total" ["endpoint", "method", "outcome"]
         "Requests answered, messages of websockets included. The endpoint is a chain's primary alias and the route's suffix, or the path below /ext/, \
@@ -62,40 +62,40 @@ families! {
     REQUEST_SECONDS = Histogram "esker_http_request_seconds" ["endpoint", "method"]
         "Time from a request's head to its reply, the arrival of the body included.";
     IN_FLIGHT = Gauge "esker_http_requests_in_flight" [] "Requests in handlers.";
-    BODY_MEMORY = Gauge "esker_http_body_memory_bytes" [] "Bytes of large request bodies held at once.";
-    REPLY_MEMORY = Gauge "esker_http_reply_memory_bytes" [] "Bytes of replies that are held until their clients have read them, small ones apart.";
-    REPLIES_REFUSED = Counter "esker_http_replies_refused_total" [] "Replies that were not held: too large, or too many at once.";
+    BODY_MEMORY = Gauge "esker_http_body_memory_bytes" [] "Bytes of large request bodies in memory.";
+    REPLY_MEMORY = Gauge "esker_http_reply_memory_bytes" [] "Bytes of replies in memory that clients have not read yet, small ones not counted.";
+    REPLIES_REFUSED = Counter "esker_http_replies_refused_total" [] "Replies that were refused because they were too large, or too many were in memory.";
     WORK_WAITING = Gauge "esker_rpc_calls_waiting" [] "Calls that wait for a thread.";
-    WORK_RUNNING = Gauge "esker_rpc_calls_running" [] "Calls that run on a thread, those answered at once apart.";
+    WORK_RUNNING = Gauge "esker_rpc_calls_running" [] "Calls that run on a thread. Calls that are answered at once are not counted.";
     WORK_REFUSED = Counter "esker_rpc_calls_refused_total" [] "Calls that were refused because too many waited.";
     CONNECTIONS = Gauge "esker_http_connections" [] "Open connections.";
     CONNECTIONS_OPENED = Counter "esker_http_connections_opened_total" [] "Connections accepted.";
     CONNECTIONS_CLOSED = Counter "esker_http_connections_closed_total" ["reason"]
-        "Connections that this side closed: too slow with its header, body (or a message of a websocket) or in \
-         taking the reply (write), idle for too long, or the one waiting longest when a new one needed room; \
-         websockets without a pong, or whose notifications were not taken in time (overrun); those that left a reply \
-         unread when replies held all the memory that there is for them (unread).";
-    RECEIVED_BYTES = Counter "esker_http_received_bytes_total" [] "Bytes of request bodies, and what came over websockets.";
-    SENT_BYTES = Counter "esker_http_sent_bytes_total" [] "Bytes of reply bodies and of messages of websockets, as sent; streams are not counted.";
+        "Connections that the node closed: too slow to send a header or body (or a websocket message), or to read the \
+         reply (write); idle for too long; the longest waiting one when a new connection needed room; \
+         a websocket without a pong, or whose client did not read its notifications in time (overrun); a reply left \
+         unread while replies filled their memory (unread).";
+    RECEIVED_BYTES = Counter "esker_http_received_bytes_total" [] "Bytes of request bodies and of received websocket messages.";
+    SENT_BYTES = Counter "esker_http_sent_bytes_total" [] "Bytes of reply bodies and of sent websocket messages; streams are not counted.";
     HEIGHT = Gauge "esker_chain_height" ["chain"] "Height of the last accepted block.";
     BLOCKS = Counter "esker_chain_blocks_accepted_total" ["chain"] "Blocks accepted.";
     TRANSACTIONS = Counter "esker_chain_transactions_accepted_total" ["chain"] "Transactions accepted.";
     MEMPOOL_TRANSACTIONS = Gauge "esker_chain_mempool_transactions" ["chain"] "Transactions that wait for a block.";
     MEMPOOL_BYTES = Gauge "esker_chain_mempool_bytes" ["chain"] "Bytes of the transactions that wait for a block.";
     MEMPOOL_DROPPED = Counter "esker_chain_mempool_dropped_total" ["chain", "reason"]
-        "Transactions that had been taken in and left the pool of an EVM chain without being mined: replaced by their \
-         sender, outbid while the pool was full, nonce_used by another one, funds no longer there, gas_limit of \
-         blocks lowered, expired or queue_full while they could not run yet, restart: refused when taken in again.";
+        "Transactions that left the pool of an EVM chain without being mined: replaced by their sender; outbid while the \
+         pool was full; nonce_used by another one; funds no longer there; gas_limit of blocks lowered; expired or \
+         queue_full while they could not run yet; restart: refused when a start read them back.";
     MEMPOOL_REFUSED = Counter "esker_chain_mempool_refused_total" ["chain", "reason"]
-        "Transactions that the pool of an EVM chain did not take; the reason names the rule.";
+        "Transactions that the pool of an EVM chain refused; the reason names the rule.";
     STORE_SIZE = Gauge "esker_store_size_bytes" [] "Bytes that the store occupies.";
     OLDEST_READER = Gauge "esker_store_oldest_reader_ms" []
-        "Age of the oldest open snapshot in ms; while one lives, space is not reused.";
+        "Age of the oldest open snapshot in ms. An open snapshot keeps the store from reusing space.";
     COMMITS = Counter "esker_store_commits_total" ["outcome"] "Write transactions: ok, failed.";
     COMMIT_SECONDS = Histogram "esker_store_commit_seconds" [] "Time of a write transaction.";
     STORE_WRITABLE = Gauge "esker_store_writable" []
-        "1 while the store takes writes; 0 while the disk is full or fails, so that no blocks are made and writes are \
-         refused.";
+        "1 while the store takes writes. 0 while the disk is full or fails: the node makes no blocks and refuses \
+         writes.";
     CHECKS_FAILING = Gauge "esker_health_checks_failing" [] "Health checks that failed when they last ran.";
 }
 
@@ -104,7 +104,7 @@ pub fn render_docs() -> String {
     let mut text = String::from(
         "# Metrics\n\n`GET /ext/metrics` answers in Prometheus' text form. This page is generated from\n\
          crates/node/src/metrics/families.rs.\n\n\
-         | name | kind | labels | what it tells |\n|---|---|---|---|\n",
+         | name | kind | labels | meaning |\n|---|---|---|---|\n",
     );
     for Family { name, kind, labels, help } in ALL {
         let kind = format!("{kind:?}").to_lowercase();

@@ -172,7 +172,7 @@ impl Metrics {
             self.collect_chain(chain);
         }
         if let Some(store) = sources.store.as_ref().and_then(Weak::upgrade) {
-            // What cannot be read keeps its last value; the health report tells that the store fails.
+            // A figure that cannot be read keeps its last value; the health report shows that the store fails.
             if let Ok(bytes) = store.size_on_disk() {
                 self.store_size.set(to_i64(bytes));
             }

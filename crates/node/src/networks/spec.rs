@@ -282,7 +282,7 @@ impl Network {
         Ok(self.chains.last().expect("one was pushed"))
     }
 
-    /// Fingerprint of what the network begins with. It tells data folders of different networks apart. A
+    /// Fingerprint of what the network begins with. Data folders of different networks differ in it. A
     /// chain may join a running network, so it covers the primary X-Chain and what P exported; every chain
     /// checks its own genesis besides.
     pub fn fingerprint(&self) -> Id {

@@ -48,7 +48,7 @@ pub(super) fn open(
     Ok(OpenChains { aliases, chains, machine })
 }
 
-/// Names, chains, and what tells of work.
+/// Names, chains, and the wakeup for new work.
 type Built = (Arc<AliasTable>, Vec<(ChainSpec, Chain)>, Arc<Notify>);
 
 fn build(

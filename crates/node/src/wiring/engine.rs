@@ -37,13 +37,13 @@ impl EngineThread {
         Ok(Self { stop, thread: Some(thread), alive })
     }
 
-    /// Resolves when the engine has ended, by itself or because it was told to.
+    /// Resolves when the engine has ended, by itself or on request.
     pub(super) fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut alive = self.alive.clone();
         async move { while alive.changed().await.is_ok() {} }
     }
 
-    /// Tells the engine to end, waits until what it is writing is written, and gives what it ended with.
+    /// Asks the engine to end, waits for its current write, and returns its result.
     pub(super) async fn stop(&mut self) -> Result<(), StartError> {
         self.stop.trigger();
         self.ended().await;

@@ -101,7 +101,7 @@ impl RunningNode {
         Ok(())
     }
 
-    /// Resolves when the node can't go on: its engine has ended by itself. [`Self::stop`] then tells why.
+    /// Resolves when the node can't go on: its engine has ended by itself. [`Self::stop`] then returns the reason.
     pub fn failed(&self) -> impl Future<Output = ()> + Send + 'static {
         self.engine.ended()
     }
@@ -109,7 +109,7 @@ impl RunningNode {
     /// Ends the node: running requests get their answers, what is being written is written. Takes under a
     /// second unless the disk is slow.
     ///
-    /// A block that waits for room on the disk is given up: nobody was told that it is accepted.
+    /// A block that waits for room on the disk is dropped: nobody was notified of its acceptance.
     ///
     /// # Errors
     /// The engine had failed, or the last writes did.
@@ -123,7 +123,7 @@ impl RunningNode {
         stop.trigger();
         for task in tasks {
             if let Err(error) = task.await {
-                tracing::error!(%error, "a task of the node did not end well");
+                tracing::error!(%error, "a task of the node failed");
             }
         }
         store.writer.stop_waiting().await;
@@ -131,7 +131,7 @@ impl RunningNode {
         if let Some(path) = folder.kept() {
             let vms: Vec<_> = chains.iter().map(Chain::vm).collect();
             if let Err(error) = journal::write(path, &vms) {
-                tracing::error!(%error, "what waits can't be kept for the next start, and is lost");
+                tracing::error!(%error, "can't save the waiting transactions for the next start: they are lost");
             }
         }
         drop(chains);
@@ -152,7 +152,7 @@ fn without_refusal(ended: Result<(), StartError>) -> Result<(), StartError> {
         Err(StartError::Engine(EngineError::Finalize(FinalizeError::Chain(
             ChainError::Storage(StorageError::Refused(refusal)),
         )))) => {
-            tracing::warn!(%refusal, "a block that was not accepted yet is given up");
+            tracing::warn!(%refusal, "dropped a block that was not accepted yet");
             Ok(())
         }
         ended => ended,

@@ -1,4 +1,4 @@
-//! What runs, as `/ext/info` tells it.
+//! Versions of what runs, as `/ext/info` shows them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What breaks the rules ends its own connection, with a code that tells why, and harms nobody else.
+//! What breaks the rules ends its own connection, with a code that names the reason, and harms nobody else.
 
 use esker_http::HttpConfig;
 

@@ -29,7 +29,7 @@ struct State {
 }
 
 impl Bell {
-    /// Rings once, with this sound; every connection hears it, if it has a subscription that may speak.
+    /// Rings once, with this sound; every connection gets it, if it has a subscription that may speak.
     pub(super) fn ring(&self, sound: &Bytes) {
         for listener in self.listeners.lock().iter().filter_map(Weak::upgrade) {
             let mut state = listener.0.lock();

@@ -57,18 +57,24 @@ pub(in crate::api) fn install(health: &Arc<Health>, routes: &Routes) -> Result<(
 pub(crate) fn methods() -> MethodTable<Health> {
     MethodTable::new("health")
         .on_async("health", |health: Arc<Health>, args: Tags| async move {
-            Ok::<_, RpcError>(health.told(Report::Health, &args.tags.unwrap_or_default()).await)
+            Ok::<_, RpcError>(
+                health.report_of(Report::Health, &args.tags.unwrap_or_default()).await,
+            )
         })
         .on_async("readiness", |health: Arc<Health>, args: Tags| async move {
-            Ok::<_, RpcError>(health.told(Report::Readiness, &args.tags.unwrap_or_default()).await)
+            Ok::<_, RpcError>(
+                health.report_of(Report::Readiness, &args.tags.unwrap_or_default()).await,
+            )
         })
         .on_async("liveness", |health: Arc<Health>, args: Tags| async move {
-            Ok::<_, RpcError>(health.told(Report::Liveness, &args.tags.unwrap_or_default()).await)
+            Ok::<_, RpcError>(
+                health.report_of(Report::Liveness, &args.tags.unwrap_or_default()).await,
+            )
         })
 }
 
 impl Health {
-    async fn told<T: AsRef<str>>(&self, report: Report, tags: &[T]) -> HealthReport {
+    async fn report_of<T: AsRef<str>>(&self, report: Report, tags: &[T]) -> HealthReport {
         match report {
             Report::Health => self.report(tags).await,
             Report::Readiness => self.report_readiness(BOOTSTRAPPED, DATABASE).await,
@@ -98,7 +104,7 @@ impl HealthEndpoint {
         if *method != Method::GET && self.service.is_some() {
             return None;
         }
-        let report = self.health.told(self.report, &tags(query.unwrap_or_default())).await;
+        let report = self.health.report_of(self.report, &tags(query.unwrap_or_default())).await;
         let status =
             if report.is_healthy() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         let mut body = esker_go_json::to_go_vec(&report).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Is the node well? Checks with names and tags, run together, told at `/ext/health` and below.
+//! Health checks of the node, with names and tags. They run together and are reported at `/ext/health` and below.
 //!
 //! They run once at the start, every [`PERIOD`], and when somebody asks and the last run is older than
-//! [`MAX_AGE`]. So a fresh node is healthy at once, a failing one is told at the next question, and many questions
+//! [`MAX_AGE`]. So a fresh node is healthy at once, a failing one is reported at the next request, and many requests
 //! cost no more than one run. `standard.rs` lists the node's checks.
 
 mod api;
@@ -28,12 +28,12 @@ pub(super) use standard::standard;
 
 /// How often the checks run when nobody asks.
 pub const PERIOD: Duration = Duration::from_secs(30);
-/// How old a result may be when it is told.
+/// How old a reported result may be.
 pub const MAX_AGE: Duration = Duration::from_secs(1);
 /// How long one check may take before it counts as failed.
 pub const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Tag of the checks that are always told.
+/// Tag of the checks that are always reported.
 pub const APPLICATION: &str = "application";
 
 /// What a check found: a message for the report, or what is wrong, with one or without.
@@ -44,7 +44,7 @@ pub type Outcome = Result<Value, Failure>;
 pub struct Failure {
     /// What is wrong.
     pub error: String,
-    /// What else there is to tell.
+    /// Further text or figures.
     pub message: Value,
 }
 
@@ -62,7 +62,7 @@ struct Check {
     run: CheckFn,
 }
 
-/// The last run of one check, as it is told.
+/// The last run of one check, as reported.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CheckResult {
@@ -84,7 +84,7 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// What is told.
+/// The report.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct HealthReport {
     checks: BTreeMap<String, CheckResult>,
@@ -129,14 +129,14 @@ impl Health {
         }
     }
 
-    /// Tells results that are up to this old.
+    /// Reports results that are up to this old.
     #[must_use]
     pub fn with_max_age(mut self, max_age: Duration) -> Self {
         self.max_age = max_age;
         self
     }
 
-    /// Adds a check. With the tag [`APPLICATION`] it is always told, else only when one of its tags is asked for,
+    /// Adds a check. With the tag [`APPLICATION`] it is always reported, else only when a request names one of its tags,
     /// or none.
     #[must_use]
     pub fn check<F, Fut>(mut self, name: &str, tags: &[&str], run: F) -> Self
@@ -193,7 +193,7 @@ impl Health {
         }
     }
 
-    /// The report of the checks that carry one of the tags, and of those that are always told; of all of them
+    /// The report of the checks that carry one of the tags, and of those that are always reported; of all of them
     /// where no tags are given.
     pub(crate) async fn report<T: AsRef<str>>(&self, tags: &[T]) -> HealthReport {
         self.refresh(self.max_age).await;
@@ -328,7 +328,7 @@ mod tests {
     }
 
     /// The report without durations, which nobody can foretell.
-    async fn told(health: &Health, tags: &[&str]) -> Value {
+    async fn report(health: &Health, tags: &[&str]) -> Value {
         let mut report = serde_json::to_value(health.report(tags).await).unwrap();
         for check in report["checks"].as_object_mut().unwrap().values_mut() {
             assert!(check.as_object_mut().unwrap().remove("duration").unwrap().is_u64());
@@ -347,20 +347,20 @@ mod tests {
             }
         });
         let good = |time| json!({"checks": {"disk": {"message": {"free": 1}, "timestamp": time}}, "healthy": true});
-        assert_eq!(told(&health, &[]).await, good("2020-12-05T05:00:00Z"));
+        assert_eq!(report(&health, &[]).await, good("2020-12-05T05:00:00Z"));
         fails.store(true, Ordering::Relaxed);
         for (failures, time) in [(1, "2020-12-05T05:00:01Z"), (2, "2020-12-05T05:00:02Z")] {
             clock.advance(1000);
             let check = json!({"error": "full", "timestamp": time, "contiguousFailures": failures,
                 "timeOfFirstFailure": "2020-12-05T05:00:01Z"});
             assert_eq!(
-                told(&health, &[]).await,
+                report(&health, &[]).await,
                 json!({"checks": {"disk": check}, "healthy": false})
             );
             assert!(health.metrics.render().contains("esker_health_checks_failing 1"));
         }
         fails.store(false, Ordering::Relaxed);
-        assert_eq!(told(&health, &[]).await, good("2020-12-05T05:00:02Z"));
+        assert_eq!(report(&health, &[]).await, good("2020-12-05T05:00:02Z"));
     }
 
     #[tokio::test]
@@ -376,14 +376,14 @@ mod tests {
             (&["other", "primary"], &["X", "Y", "database"]),
             (&["none"], &["database"]),
         ] {
-            let report = told(&health, tags).await;
-            let told: Vec<_> = report["checks"].as_object().unwrap().keys().collect();
-            assert_eq!(told, names, "{tags:?}");
+            let report = report(&health, tags).await;
+            let found: Vec<_> = report["checks"].as_object().unwrap().keys().collect();
+            assert_eq!(found, names, "{tags:?}");
         }
     }
 
     #[tokio::test]
-    async fn a_recent_run_is_told_again() {
+    async fn a_recent_result_is_reported_again() {
         let runs = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&runs);
         let health = empty(&clock()).with_max_age(Duration::from_secs(3600)).blocking_check(
@@ -411,13 +411,13 @@ mod tests {
         let error = |report: Value| report["checks"]["disk"]["error"].clone();
         // The clock of the runtime is paused and leaps to the next timer when nothing else is to do, which a
         // blocking task prevents: so the leap is made by hand.
-        let (first, ()) = tokio::join!(told(&health, &[]), async {
+        let (first, ()) = tokio::join!(report(&health, &[]), async {
             tokio::task::yield_now().await;
             tokio::time::advance(CHECK_TIMEOUT).await;
         });
         assert_eq!(error(first), json!("no result within 5s"));
         assert_eq!(
-            error(told(&health, &[]).await),
+            error(report(&health, &[]).await),
             json!("an earlier run of the check has not ended")
         );
         drop(go);

@@ -26,7 +26,7 @@ pub(in crate::api) fn standard(deps: &ApiDeps, routes: &Arc<Routes>) -> Arc<Heal
     }
     health = bootstrapped(health, deps.chains.clone());
     let primary = SubnetId::ZERO.to_string();
-    // The P-Chain makes no blocks here: what it tells is fixed with the network.
+    // The P-Chain makes no blocks here: its data is fixed with the network.
     health = health.check("P", &[&primary], || async { Ok(Value::Null) });
     for running in &deps.chains {
         health = chain(health, running);

@@ -1,6 +1,6 @@
 //! `/ext/bc/P`: the reads of the P-Chain that client libraries make first (docs/decisions.md, "P-Chain as a peer").
 //!
-//! The P-Chain makes no blocks here. What the network's definition fixes is told from it, what other chains exported
+//! The P-Chain makes no blocks here. What the network's definition fixes is served from it, what other chains exported
 //! to it from shared memory, and everything at the height of its genesis.
 
 mod staking;

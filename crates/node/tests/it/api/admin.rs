@@ -35,8 +35,8 @@ async fn further_names_of_chains() {
     let alias = |chain: &str, alias: &str| json!({"chain": chain, "alias": alias});
     assert_eq!(node.result(ADMIN, "admin.aliasChain", alias("X", "xx")).await, json!({}));
     assert_eq!(node.result("/ext/bc/xx", "xvm.getHeight", json!({})).await, json!(7));
-    let told = node.result("/ext/info", "info.getBlockchainID", json!({"alias": "xx"})).await;
-    assert_eq!(told, json!({"blockchainID": x}));
+    let reply = node.result("/ext/info", "info.getBlockchainID", json!({"alias": "xx"})).await;
+    assert_eq!(reply, json!({"blockchainID": x}));
     assert_eq!(node.result(ADMIN, "admin.aliasChain", alias(&x, "yy")).await, json!({}));
     for (params, want) in [
         (alias("X", "xx"), "alias already mapped to an ID: xx"),
@@ -69,7 +69,7 @@ async fn further_names_of_chains() {
 #[tokio::test]
 async fn levels() {
     let node = Node::start().await;
-    let told = |name: &str, log: &str, display: &str| json!({"loggerLevels": {name: {"logLevel": log, "displayLevel": display}}});
+    let expected = |name: &str, log: &str, display: &str| json!({"loggerLevels": {name: {"logLevel": log, "displayLevel": display}}});
     let set = |log: Option<&str>, display: Option<&str>| {
         let mut params = json!({"loggerName": "C"});
         if let Some(log) = log {
@@ -83,7 +83,7 @@ async fn levels() {
     let name = json!({"loggerName": "C"});
     assert_eq!(
         node.result(ADMIN, "admin.getLoggerLevel", name.clone()).await,
-        told("C", "INFO", "INFO")
+        expected("C", "INFO", "INFO")
     );
     for (params, log, display) in [
         (set(Some("DEBUG"), Some("ERROR")), "DEBUG", "ERROR"),
@@ -91,7 +91,7 @@ async fn levels() {
         (set(None, Some("Verbo")), "INFO", "VERBO"),
         (set(Some("off"), Some("fatal")), "OFF", "FATAL"),
     ] {
-        let want = told("C", log, display);
+        let want = expected("C", log, display);
         assert_eq!(node.result(ADMIN, "admin.setLoggerLevel", params).await, want);
         assert_eq!(node.result(ADMIN, "admin.getLoggerLevel", name.clone()).await, want);
     }

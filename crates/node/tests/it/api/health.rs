@@ -15,7 +15,7 @@ fn names(report: &Value) -> Vec<&str> {
 }
 
 impl Node {
-    /// Asks until the answer has this status: a result is told for a second.
+    /// Asks until the answer has this status: a result is kept for a second.
     async fn until(&self, path: &str, status: u16) -> Reply {
         let asked = async {
             loop {
@@ -62,20 +62,20 @@ async fn tags_limit_the_chains_alone() {
     let primary = node.get("/ext/health?tag=a&tag=11111111111111111111111111111111LpoYY").await;
     assert_eq!(names(&primary.json()), [&["P", "X"][..], &application].concat());
     let params = json!({"tags": ["none"]});
-    let told = node.result("/ext/health", "health.health", params.clone()).await;
-    assert_eq!(names(&told), application);
-    let told = node.result("/ext/health", "health.readiness", params).await;
-    assert_eq!(names(&told), ["bootstrapped"]);
-    let told = node.result("/ext/health", "health.liveness", json!({})).await;
-    assert_eq!(told, json!({"checks": {}, "healthy": true}));
+    let report = node.result("/ext/health", "health.health", params.clone()).await;
+    assert_eq!(names(&report), application);
+    let report = node.result("/ext/health", "health.readiness", params).await;
+    assert_eq!(names(&report), ["bootstrapped"]);
+    let report = node.result("/ext/health", "health.liveness", json!({})).await;
+    assert_eq!(report, json!({"checks": {}, "healthy": true}));
     // Liveness looks at no tag, but at their form.
     for (tags, message) in [(json!(["none"]), None), (json!("none"), Some("couldn't unmarshal"))] {
         let reply = node.call("/ext/health", "health.liveness", json!({"tags": tags})).await;
         let error = reply["error"]["message"].as_str();
         assert_eq!(error.map(|e| e.get(..18).unwrap()), message);
     }
-    let told = node.result("/ext/health", "health.health", json!({"tags": null})).await;
-    assert_eq!(names(&told).len(), 7);
+    let report = node.result("/ext/health", "health.health", json!({"tags": null})).await;
+    assert_eq!(names(&report).len(), 7);
 }
 
 #[tokio::test]
@@ -111,8 +111,8 @@ async fn a_failing_store() {
     assert!(check["error"].is_string(), "{check}");
     assert_eq!(check["timeOfFirstFailure"], json!("2020-12-05T05:00:00Z"));
     // Over JSON-RPC the status is 200 all the same.
-    let told = node.result("/ext/health", "health.health", json!({})).await;
-    assert_eq!(told["healthy"], json!(false));
+    let report = node.result("/ext/health", "health.health", json!({})).await;
+    assert_eq!(report["healthy"], json!(false));
     node.failing.refuse_reads(None);
     node.until("/ext/health", 200).await;
     node.failing.crash_at_nth_write(1, FailPoint::Before);
@@ -154,11 +154,11 @@ async fn a_missing_route() {
 #[tokio::test]
 async fn a_chain_that_is_sick_or_not_ready() {
     let node = Node::start().await;
-    node.vm.told.lock().sick = Some("no blocks".to_owned());
+    node.vm.state.lock().sick = Some("no blocks".to_owned());
     let report = node.until("/ext/health", 503).await.json();
     assert_eq!(report["checks"]["X"]["error"], json!("no blocks"));
     assert_eq!(node.get("/ext/health?tag=none").await.status, 200, "its tag was not asked for");
-    node.vm.told.lock().sick = None;
+    node.vm.state.lock().sick = None;
     node.ready.set(false);
     let report = node.until("/ext/health/readiness", 503).await.json();
     let check = &report["checks"]["bootstrapped"];

@@ -133,6 +133,6 @@ async fn refused() {
 async fn a_chain_that_is_not_ready() {
     let node = Node::start().await;
     node.ready.set(false);
-    let told = node.result("/ext/info", "info.isBootstrapped", json!({"chain": "X"})).await;
-    assert_eq!(told, json!({"isBootstrapped": false}));
+    let reply = node.result("/ext/info", "info.isBootstrapped", json!({"chain": "X"})).await;
+    assert_eq!(reply, json!({"isBootstrapped": false}));
 }

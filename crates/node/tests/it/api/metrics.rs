@@ -17,13 +17,14 @@ async fn chains() {
     let series = |name: &str| metrics(&node.metrics)[&format!("esker_chain_{name}{{chain=\"X\"}}")];
     assert_eq!((series("height"), series("blocks_accepted_total")), (0.0, 0.0));
     let stats = ChainStats { height: 5, mempool_txs: 3, mempool_bytes: 700, accepted_txs: 9 };
-    node.vm.told.lock().stats = stats;
+    node.vm.state.lock().stats = stats;
     for _ in 0..2 {
-        let told = ["height", "blocks_accepted_total", "transactions_accepted_total"].map(series);
-        assert_eq!(told, [5.0, 5.0, 9.0]);
+        let figures =
+            ["height", "blocks_accepted_total", "transactions_accepted_total"].map(series);
+        assert_eq!(figures, [5.0, 5.0, 9.0]);
         assert_eq!(["mempool_transactions", "mempool_bytes"].map(series), [3.0, 700.0]);
     }
-    node.vm.told.lock().stats = ChainStats { height: 6, ..stats };
+    node.vm.state.lock().stats = ChainStats { height: 6, ..stats };
     assert_eq!((series("height"), series("blocks_accepted_total")), (6.0, 6.0));
 }
 
@@ -40,7 +41,7 @@ async fn pools() {
         refused: vec![("full", full.into())],
     };
     for (outbid, full) in [(2, 1), (2, 1), (5, 9)] {
-        node.vm.told.lock().pool = figures(outbid, full);
+        node.vm.state.lock().pool = figures(outbid, full);
         assert_eq!(series("dropped", "replaced"), Some(0.0));
         assert_eq!(series("dropped", "outbid"), Some(f64::from(outbid)));
         assert_eq!(series("refused", "full"), Some(f64::from(full)));
@@ -50,15 +51,15 @@ async fn pools() {
 #[tokio::test]
 async fn commits() {
     let node = Node::start().await;
-    let told = |series: &str| metrics(&node.metrics).remove(series).unwrap_or(0.0);
+    let figures = |series: &str| metrics(&node.metrics).remove(series).unwrap_or(0.0);
     let mut set = WriteSet::default();
     set.put(b"key", &[0; 1000]);
     node.store.commit(set.clone()).await.unwrap();
-    assert_eq!(told("esker_store_commits_total{outcome=\"ok\"}"), 1.0);
-    assert_eq!(told("esker_store_commit_seconds_count"), 1.0);
+    assert_eq!(figures("esker_store_commits_total{outcome=\"ok\"}"), 1.0);
+    assert_eq!(figures("esker_store_commit_seconds_count"), 1.0);
     node.failing.fail_nth_write(1, FailPoint::Before);
     node.store.commit(set).await.unwrap_err();
-    assert_eq!(told("esker_store_commits_total{outcome=\"failed\"}"), 1.0);
+    assert_eq!(figures("esker_store_commits_total{outcome=\"failed\"}"), 1.0);
 }
 
 /// A store of which only its figures are asked.
@@ -96,10 +97,10 @@ fn store() {
     for (bytes, oldest_reader_ms) in [(4096, Some(17)), (8192, None)] {
         let store = Arc::new(Figures { bytes, oldest_reader_ms });
         let _metered = MeteredStore::new(store, Arc::clone(&figures));
-        let told = metrics(&figures);
-        assert_eq!(told["esker_store_size_bytes"], bytes as f64);
+        let figures = metrics(&figures);
+        assert_eq!(figures["esker_store_size_bytes"], bytes as f64);
         let oldest = oldest_reader_ms.unwrap_or(0) as f64;
-        assert_eq!(told["esker_store_oldest_reader_ms"], oldest);
+        assert_eq!(figures["esker_store_oldest_reader_ms"], oldest);
     }
 }
 
@@ -129,13 +130,13 @@ async fn metrics_over_http() {
     assert_eq!(node.get("/ext/metrics/").await.status, 404);
     // The reply itself is counted too, and its connection.
     let ping = node.call("/ext/X", "xvm.getHeight", json!({})).await;
-    let told = metrics(&node.metrics);
+    let figures = metrics(&node.metrics);
     let of_page = r#"{endpoint="metrics",method="""#;
-    assert_eq!(told[&format!("esker_http_requests_total{of_page},outcome=\"ok\"}}")], 1.0);
-    assert_eq!(told[&format!("esker_http_request_seconds_count{of_page}}}")], 1.0);
-    assert!(told["esker_http_connections_opened_total"] >= 3.0, "{ping}");
-    assert!(told["esker_http_received_bytes_total"] > 0.0);
-    assert!(told["esker_http_sent_bytes_total"] > reply.body.len() as f64);
+    assert_eq!(figures[&format!("esker_http_requests_total{of_page},outcome=\"ok\"}}")], 1.0);
+    assert_eq!(figures[&format!("esker_http_request_seconds_count{of_page}}}")], 1.0);
+    assert!(figures["esker_http_connections_opened_total"] >= 3.0, "{ping}");
+    assert!(figures["esker_http_received_bytes_total"] > 0.0);
+    assert!(figures["esker_http_sent_bytes_total"] > reply.body.len() as f64);
 }
 
 /// Each call of the port moves its series, and no other.
@@ -187,8 +188,11 @@ fn what_the_server_counts() {
         let series = format!(
             "esker_http_requests_total{{endpoint=\"X\",method=\"\",outcome=\"{label}\"}} 1"
         );
-        let told = moved(&|| endpoint.record(Some(("no", "method")), outcome, 0.5));
-        assert!(told.ends_with(&series) && told.contains("request_seconds_count"), "{told}");
+        let figures = moved(&|| endpoint.record(Some(("no", "method")), outcome, 0.5));
+        assert!(
+            figures.ends_with(&series) && figures.contains("request_seconds_count"),
+            "{figures}"
+        );
     }
 }
 

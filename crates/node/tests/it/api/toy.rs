@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 /// What a test changes.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct ToyState {
     /// The accepted blocks from height 1 on.
     pub(crate) containers: Vec<Container>,
     pub(crate) stats: ChainStats,
@@ -28,7 +28,7 @@ pub(crate) struct Told {
 #[derive(Debug)]
 pub(crate) struct ToyVm {
     context: ChainContext,
-    pub(crate) told: Mutex<Told>,
+    pub(crate) state: Mutex<ToyState>,
 }
 
 impl ToyVm {
@@ -51,30 +51,30 @@ impl ToyVm {
             primary_chains: Arc::new(vec![ChainId::ZERO, chain_id]),
             work: Arc::new(Notify::new()),
         };
-        Self { context, told: Mutex::new_named("toy", Told::default()) }
+        Self { context, state: Mutex::new_named("toy", ToyState::default()) }
     }
 
     /// Accepts a block at this time.
     pub(crate) fn accept(&self, bytes: &'static [u8], accepted_ms: u64) -> Id {
         let id = Id::sha256(bytes);
         let bytes = Bytes::from_static(bytes);
-        self.told.lock().containers.push(Container { id, bytes, accepted_ms });
+        self.state.lock().containers.push(Container { id, bytes, accepted_ms });
         id
     }
 }
 
 impl IndexSource for ToyVm {
     fn last_height(&self) -> Result<u64, String> {
-        Ok(self.told.lock().containers.len() as u64)
+        Ok(self.state.lock().containers.len() as u64)
     }
 
     fn container_at(&self, height: u64) -> Result<Option<Container>, String> {
-        Ok(self.told.lock().containers.get(height as usize - 1).cloned())
+        Ok(self.state.lock().containers.get(height as usize - 1).cloned())
     }
 
     fn height_of(&self, id: &Id) -> Result<Option<u64>, String> {
-        let told = self.told.lock();
-        let place = told.containers.iter().position(|container| container.id == *id);
+        let state = self.state.lock();
+        let place = state.containers.iter().position(|container| container.id == *id);
         Ok(place.map(|place| place as u64 + 1))
     }
 }
@@ -130,14 +130,14 @@ impl ChainVm for ToyVm {
     }
 
     fn health(&self) -> Result<String, String> {
-        self.told.lock().sick.clone().map_or(Ok("fine".to_owned()), Err)
+        self.state.lock().sick.clone().map_or(Ok("fine".to_owned()), Err)
     }
 
     fn stats(&self) -> ChainStats {
-        self.told.lock().stats
+        self.state.lock().stats
     }
 
     fn pool_figures(&self) -> PoolFigures {
-        self.told.lock().pool.clone()
+        self.state.lock().pool.clone()
     }
 }
