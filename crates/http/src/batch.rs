@@ -12,7 +12,7 @@ use esker_rpc::work::ReplyBytes;
 
 use super::body::ReadBody;
 use super::connections::{Connection, Phase};
-use super::gzip::Packer;
+use super::gzip::Compressor;
 use super::in_flight::InFlight;
 use super::metrics::HttpMetrics;
 
@@ -32,7 +32,7 @@ pub(super) struct BatchBody {
     answer: BatchAnswer,
     connection: Arc<Connection>,
     metrics: Arc<dyn HttpMetrics>,
-    packer: Option<Packer>,
+    packer: Option<Compressor>,
 }
 
 /// Answers a batch: wholly if its answer is small, and otherwise as far as it is made when it is known to be large.
@@ -61,7 +61,7 @@ pub(super) async fn answer(
 impl BatchBody {
     /// Compresses what comes, if there is memory for that; whether it does.
     pub(super) fn compress(&mut self) -> bool {
-        self.packer = Packer::new(self.connection.client());
+        self.packer = Compressor::new(self.connection.client());
         self.packer.is_some()
     }
 
@@ -74,7 +74,7 @@ impl BatchBody {
         self.connection.enter(Phase::Handling);
         let next = match &mut self.packer {
             None => ready!(self.answer.poll_part(cx)).map(Ok),
-            Some(packer) => ready!(packer.poll_packed(cx, &mut self.answer)),
+            Some(packer) => ready!(packer.poll_compressed(cx, &mut self.answer)),
         };
         let Some(part) = next else {
             self.connection.enter(Phase::Reply);

@@ -24,7 +24,7 @@ pub(super) enum BodyError {
 
 /// What to do with a body that exceeds the limit without a Content-Length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Excess {
+pub(super) enum OversizePolicy {
     /// Refuse it.
     Refuse,
     /// Take what there is up to the limit and leave the rest unread.
@@ -43,7 +43,7 @@ pub(super) struct BodyMemory {
 #[derive(Debug)]
 pub(super) struct ReadBody {
     pub(super) bytes: Bytes,
-    _share: Option<Share>,
+    _share: Option<MemoryShare>,
 }
 
 impl AsRef<[u8]> for ReadBody {
@@ -54,7 +54,7 @@ impl AsRef<[u8]> for ReadBody {
 
 /// Bytes that are counted as held; given back when dropped.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct MemoryShare {
     memory: Arc<BodyMemory>,
     bytes: usize,
 }
@@ -83,7 +83,7 @@ impl BodyMemory {
         self: &Arc<Self>,
         body: &mut Incoming,
         limit: usize,
-        excess: Excess,
+        excess: OversizePolicy,
     ) -> Result<ReadBody, BodyError> {
         if let Some(declared) = body.size_hint().exact()
             && declared > limit as u64
@@ -95,12 +95,12 @@ impl BodyMemory {
             return Ok(ReadBody::small(first));
         }
         let mut whole = BytesMut::from(first);
-        let mut share = Share::new(self);
+        let mut share = MemoryShare::new(self);
         loop {
             if whole.len() > limit {
                 match excess {
-                    Excess::Refuse => return Err(BodyError::TooLarge(limit as u64 + 1)),
-                    Excess::Cut => {
+                    OversizePolicy::Refuse => return Err(BodyError::TooLarge(limit as u64 + 1)),
+                    OversizePolicy::Cut => {
                         whole.truncate(limit);
                         break;
                     }
@@ -122,7 +122,7 @@ impl ReadBody {
     }
 }
 
-impl Share {
+impl MemoryShare {
     /// Nothing yet.
     pub(super) fn new(memory: &Arc<BodyMemory>) -> Self {
         Self { memory: Arc::clone(memory), bytes: 0 }
@@ -141,7 +141,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         if self.bytes > 0 {
             self.memory.count(-signed(self.bytes));

@@ -21,7 +21,7 @@ use tokio::task::AbortHandle;
 
 use super::config::HttpConfig;
 use super::descriptors;
-use super::metrics::{Closed, HttpMetrics};
+use super::metrics::{CloseReason, HttpMetrics};
 
 /// How long a connection that is being closed takes in what its client still sends, so that the client sees the
 /// reply and no reset.
@@ -124,12 +124,12 @@ impl Connection {
     }
 
     /// A place for one more websocket, if there is one.
-    pub(super) fn place_of_socket(&self) -> Option<OwnedSemaphorePermit> {
+    pub(super) fn reserve_socket(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.all.sockets).try_acquire_owned().ok()
     }
 
     /// Wakes this task when the server begins to end.
-    pub(super) fn wake_at_stop(&self, waker: &Waker) {
+    pub(super) fn wake_on_stop(&self, waker: &Waker) {
         self.at_stop.register(waker);
     }
 
@@ -138,13 +138,13 @@ impl Connection {
         self.all.is_stopping()
     }
 
-    fn doing(&self) -> (Phase, u64) {
+    fn phase_and_start(&self) -> (Phase, u64) {
         let word = self.doing.load(Ordering::Relaxed);
         (Phase::ALL[(word & PHASES) as usize], word >> 8)
     }
 
     fn phase(&self) -> Phase {
-        self.doing().0
+        self.phase_and_start().0
     }
 
     fn abort(&self) {
@@ -198,7 +198,7 @@ pub(super) struct Connections {
     /// Milliseconds of [`Connections::now`] from which on the next line about a lack of room is written.
     next_warning: AtomicU64,
     drain_limit: u64,
-    timeouts: [Option<(Duration, Closed)>; Phase::ALL.len()],
+    timeouts: [Option<(Duration, CloseReason)>; Phase::ALL.len()],
     metrics: Arc<dyn HttpMetrics>,
     work: Work,
 }
@@ -210,16 +210,16 @@ impl Connections {
         metrics: Arc<dyn HttpMetrics>,
     ) -> Arc<Self> {
         let timeouts = Phase::ALL.map(|phase| match phase {
-            Phase::Head => Some((config.header_timeout, Closed::Header)),
-            Phase::Body => Some((config.body_timeout, Closed::Body)),
+            Phase::Head => Some((config.header_timeout, CloseReason::Header)),
+            Phase::Body => Some((config.body_timeout, CloseReason::Body)),
             Phase::Reply | Phase::Part | Phase::StreamBlocked => {
-                Some((config.write_timeout, Closed::Write))
+                Some((config.write_timeout, CloseReason::Write))
             }
-            Phase::Idle => Some((config.idle_timeout, Closed::Idle)),
-            Phase::Drain => Some((DRAIN_TIMEOUT, Closed::Body)),
+            Phase::Idle => Some((config.idle_timeout, CloseReason::Idle)),
+            Phase::Drain => Some((DRAIN_TIMEOUT, CloseReason::Body)),
             Phase::Handling | Phase::Stream => None,
         });
-        let max = descriptors::affordable(config.max_connections.max(1));
+        let max = descriptors::connection_limit(config.max_connections.max(1));
         let (part, whole) = SOCKETS_OF_CONNECTIONS;
         let sockets = (max.saturating_mul(part) / whole).clamp(1, Semaphore::MAX_PERMITS);
         let connections = Arc::new(Self {
@@ -247,7 +247,7 @@ impl Connections {
         self.now.load(Ordering::Relaxed)
     }
 
-    fn look_at_the_clock(&self) -> u64 {
+    fn update_now(&self) -> u64 {
         let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.now.store(now, Ordering::Relaxed);
         now
@@ -255,7 +255,7 @@ impl Connections {
 
     /// Takes a new connection in.
     pub(super) fn open(self: &Arc<Self>, stream: TcpStream) -> (Io, Arc<Connection>) {
-        self.look_at_the_clock();
+        self.update_now();
         let connection = Arc::new(Connection {
             doing: AtomicU64::new(0),
             unread: AtomicBool::new(false),
@@ -294,7 +294,7 @@ impl Connections {
     }
 
     /// Makes room where the system did not accept a connection.
-    pub(super) fn refused_by_the_system(&self, error: &io::Error) {
+    pub(super) fn on_accept_error(&self, error: &io::Error) {
         if self.may_warn() {
             tracing::warn!(%error, "cannot accept connections");
         }
@@ -303,7 +303,7 @@ impl Connections {
 
     /// Whether a line about a lack of room may be written: one at a time is enough for whoever reads the log.
     fn may_warn(&self) -> bool {
-        let now = self.look_at_the_clock();
+        let now = self.update_now();
         let next = self.next_warning.load(Ordering::Relaxed);
         let later = now.saturating_add(WARNING_INTERVAL_MS);
         now >= next
@@ -315,10 +315,10 @@ impl Connections {
 
     /// Closes the connection that waits for its client the longest, if any does.
     fn close_longest_waiting(&self) {
-        let now = self.look_at_the_clock();
+        let now = self.update_now();
         let open = self.open.lock();
         let waiting = open.values().filter_map(|connection| {
-            let (phase, since) = connection.doing();
+            let (phase, since) = connection.phase_and_start();
             let grace = match phase {
                 Phase::Handling | Phase::Stream => return None,
                 Phase::Head | Phase::Idle => 0,
@@ -330,7 +330,7 @@ impl Connections {
         });
         if let Some((_, connection)) = waiting.min_by_key(|(since, c)| (*since, c.number)) {
             connection.abort();
-            self.metrics.connection_closed(Closed::Room);
+            self.metrics.connection_closed(CloseReason::Room);
         }
     }
 
@@ -343,7 +343,7 @@ impl Connections {
         });
         let (_, connection) = unread.max_by_key(|(unread_ms, _)| *unread_ms)?;
         connection.abort();
-        self.metrics.connection_closed(Closed::Unread);
+        self.metrics.connection_closed(CloseReason::Unread);
         Some(connection.client.clone())
     }
 
@@ -362,9 +362,9 @@ impl Connections {
     }
 
     fn close_slow(&self) {
-        let now = self.look_at_the_clock();
+        let now = self.update_now();
         for connection in self.open.lock().values() {
-            let (phase, since) = connection.doing();
+            let (phase, since) = connection.phase_and_start();
             if let Some((timeout, why)) = &self.timeouts[phase as usize]
                 && u128::from(now.saturating_sub(since)) > timeout.as_millis()
             {

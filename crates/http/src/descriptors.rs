@@ -12,18 +12,18 @@ const ASSUMED_IN_USE: u64 = 64;
 
 /// How many of `wanted` connections there may be at once. Raises the process's limit of open files to what they
 /// need, as far as the system lets it.
-pub(super) fn affordable(wanted: usize) -> usize {
+pub(super) fn connection_limit(wanted: usize) -> usize {
     let limit = raise_limit(wanted as u64);
-    let affordable = within(limit, in_use(), wanted);
-    if affordable < wanted {
+    let allowed = within(limit, in_use(), wanted);
+    if allowed < wanted {
         tracing::warn!(
             open_files = limit,
-            connections = affordable,
+            connections = allowed,
             wanted,
             "the limit of open files allows fewer connections than http-max-connections"
         );
     }
-    affordable
+    allowed
 }
 
 fn within(limit: Option<u64>, in_use: u64, wanted: usize) -> usize {
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn connections_leave_a_reserve() {
-        for (limit, in_use, wanted, affordable) in [
+        for (limit, in_use, wanted, expected) in [
             (Some(64), 16, 4096, 32),
             (Some(1024), 24, 4096, 984),
             (Some(1024), 24, 100, 100),
@@ -70,7 +70,7 @@ mod tests {
             (Some(5), 18, 100, 1),
             (None, 18, 100, 100),
         ] {
-            assert_eq!(within(limit, in_use, wanted), affordable, "{limit:?} {in_use}");
+            assert_eq!(within(limit, in_use, wanted), expected, "{limit:?} {in_use}");
         }
     }
 

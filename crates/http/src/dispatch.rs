@@ -25,7 +25,7 @@ use super::gzip;
 use super::hosts::Hosts;
 use super::in_flight::Handlers;
 use super::metrics::{EndpointMetrics, HttpMetrics, MethodName, Outcome};
-use super::path::{self, Resolved};
+use super::path::{self, ResolvedPath};
 use super::reply::ReplyBody;
 use super::routes::{Routes, Target};
 use super::unread;
@@ -224,8 +224,8 @@ impl HttpState {
         };
         let resolved = path::resolve(&parts.uri);
         let target = match &resolved {
-            Resolved::Path(path) => self.routes.find(path),
-            Resolved::Nowhere | Resolved::Redirect(_) | Resolved::Malformed => None,
+            ResolvedPath::Path(path) => self.routes.find(path),
+            ResolvedPath::NotFound | ResolvedPath::Redirect(_) | ResolvedPath::Malformed => None,
         };
         let is_trusted_only = target.as_ref().is_some_and(|target| target.trusted_callers_only);
         let access = if is_trusted_only { Access::Trusted } else { Access::Open };
@@ -243,15 +243,15 @@ impl HttpState {
             return Answer::error(StatusCode::METHOD_NOT_ALLOWED, text, headers);
         }
         match resolved {
-            Resolved::Path(path) if target.is_none() => self.routes.log_unserved(&path),
-            Resolved::Path(_) | Resolved::Nowhere => {}
-            Resolved::Redirect(location) => {
+            ResolvedPath::Path(path) if target.is_none() => self.routes.log_unserved(&path),
+            ResolvedPath::Path(_) | ResolvedPath::NotFound => {}
+            ResolvedPath::Redirect(location) => {
                 if let Ok(location) = HeaderValue::try_from(location) {
                     headers.insert(LOCATION, location);
                 }
                 return Answer::new(StatusCode::MOVED_PERMANENTLY, ReplyBody::empty());
             }
-            Resolved::Malformed => {
+            ResolvedPath::Malformed => {
                 headers.insert(CONTENT_TYPE, TEXT);
                 return Answer::new(StatusCode::BAD_REQUEST, ReplyBody::full("400 Bad Request"));
             }

@@ -12,14 +12,14 @@ use hyper::body::{Body as _, Incoming};
 use tower::ServiceExt as _;
 
 use super::batch;
-use super::body::{BodyError, Excess, ReadBody};
+use super::body::{BodyError, OversizePolicy, ReadBody};
 use super::connections::{Connection, Phase, StreamGuard};
 use super::dispatch::{Answer, HttpState, NOSNIFF, origin_refused};
 use super::metrics::Outcome;
 use super::page::PageReply;
 use super::reply::ReplyBody;
 use super::routes::{Endpoint, Target};
-use super::socket::{self, Site};
+use super::socket::{self, SocketContext};
 
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 
@@ -81,7 +81,7 @@ impl HttpState {
         let content_type = content_type.map(String::from_utf8_lossy);
         // What is refused by its method or content type is refused before its body is looked at.
         let read = if parts.method == Method::POST && content_type.as_deref().is_some_and(is_json) {
-            match self.read(body, self.config().body_limit, Excess::Refuse).await {
+            match self.read(body, self.config().body_limit, OversizePolicy::Refuse).await {
                 Ok(read) => Some(read),
                 Err(error) => return self.body_refused(&error, headers),
             }
@@ -139,7 +139,7 @@ impl HttpState {
             None => {
                 // A longer body without a Content-Length is cut, so that it is most likely no JSON.
                 let limit = server.limits().body_bytes;
-                let read = match self.read(body, limit, Excess::Cut).await {
+                let read = match self.read(body, limit, OversizePolicy::Cut).await {
                     Ok(read) => read,
                     Err(error) => return self.body_refused(&error, headers),
                 };
@@ -208,7 +208,7 @@ impl HttpState {
         &self,
         body: &mut Option<Incoming>,
         limit: usize,
-        excess: Excess,
+        excess: OversizePolicy,
     ) -> Result<ReadBody, BodyError> {
         let body = body.as_mut().ok_or(BodyError::Broken)?;
         let read = self.bodies.read(body, limit, excess).await?;
@@ -245,13 +245,18 @@ impl HttpState {
         if socket::is_asked_for(parts) && !self.cors.may_upgrade(&parts.headers) {
             return origin_refused(headers);
         }
-        let site = self.site(dialect, target, self.caller(connection, parts));
-        socket::open(connection, site, parts, headers)
+        let context = self.context(dialect, target, self.caller(connection, parts));
+        socket::open(connection, context, parts, headers)
     }
 
     /// What a websocket at `target` has of this server.
-    fn site(&self, dialect: Arc<dyn SocketDialect>, target: &Arc<Target>, caller: Caller) -> Site {
-        Site {
+    fn context(
+        &self,
+        dialect: Arc<dyn SocketDialect>,
+        target: &Arc<Target>,
+        caller: Caller,
+    ) -> SocketContext {
+        SocketContext {
             dialect,
             caller,
             target: Arc::clone(target),

@@ -66,7 +66,7 @@ fn deflate(body: &[u8]) -> Option<Vec<u8>> {
 type Encoder = GzEncoder<Vec<u8>>;
 
 /// Compresses parts of a reply as they come.
-pub(super) struct Packer {
+pub(super) struct Compressor {
     client: Client,
     _held: ReplyReservation,
     step: Step,
@@ -81,7 +81,7 @@ enum Step {
     Ended,
 }
 
-impl Packer {
+impl Compressor {
     /// `None`: there is no memory for one now.
     pub(super) fn new(client: &Client) -> Option<Self> {
         let held = client.reserve(COMPRESSOR).ok()?;
@@ -90,7 +90,7 @@ impl Packer {
     }
 
     /// The next compressed part. An error: it can't be made, and so the reply can't be completed.
-    pub(super) fn poll_packed(
+    pub(super) fn poll_compressed(
         &mut self,
         cx: &mut Context<'_>,
         answer: &mut BatchAnswer,
@@ -115,7 +115,7 @@ impl Packer {
                             Ok(packed) => packed,
                             Err(_) => return self.failed(),
                         },
-                        Some(part) if part.len() < LARGE => match pack(encoder, &part) {
+                        Some(part) if part.len() < LARGE => match compress_part(encoder, &part) {
                             None => return self.failed(),
                             Some((encoder, packed)) => {
                                 self.step = Step::Idle(encoder);
@@ -123,7 +123,7 @@ impl Packer {
                             }
                         },
                         Some(part) => {
-                            self.step = Step::Packing(self.pack_large(encoder, part));
+                            self.step = Step::Packing(self.compress_large(encoder, part));
                             continue;
                         }
                     }
@@ -136,13 +136,14 @@ impl Packer {
         }
     }
 
-    fn pack_large(
+    fn compress_large(
         &self,
         encoder: Encoder,
         part: ReplyBytes,
     ) -> BoxFuture<'static, Option<(Encoder, Vec<u8>)>> {
         let client = self.client.clone();
-        async move { client.run(Lane::Long, move || pack(encoder, &part)).await.ok()? }.boxed()
+        async move { client.run(Lane::Long, move || compress_part(encoder, &part)).await.ok()? }
+            .boxed()
     }
 
     fn failed(&mut self) -> Poll<Option<Result<ReplyBytes, axum::Error>>> {
@@ -151,7 +152,7 @@ impl Packer {
     }
 }
 
-fn pack(mut encoder: Encoder, part: &[u8]) -> Option<(Encoder, Vec<u8>)> {
+fn compress_part(mut encoder: Encoder, part: &[u8]) -> Option<(Encoder, Vec<u8>)> {
     encoder.write_all(part).ok()?;
     let packed = std::mem::take(encoder.get_mut());
     Some((encoder, packed))
@@ -232,9 +233,9 @@ mod tests {
         let caller = esker_rpc::Caller { client: Some(client.clone()), ..Default::default() };
         let body = format!("[{none},{call},{none},{call}]");
         let mut answer = BatchAnswer::new(&server, &caller, body.clone(), LARGE);
-        let mut packer = Packer::new(&client).unwrap();
+        let mut packer = Compressor::new(&client).unwrap();
         let mut packed = Vec::new();
-        while let Some(part) = poll_fn(|cx| packer.poll_packed(cx, &mut answer)).await {
+        while let Some(part) = poll_fn(|cx| packer.poll_compressed(cx, &mut answer)).await {
             packed.extend_from_slice(&part.unwrap());
         }
         let plain = server.answer(body.as_bytes(), None, &caller).await.into_bytes();

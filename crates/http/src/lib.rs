@@ -40,7 +40,7 @@ pub use config::{
     SMALL_BODY,
 };
 pub use dispatch::HttpState;
-pub use metrics::{Closed, EndpointMetrics, HttpMetrics, MethodName, NoMetrics, Outcome};
+pub use metrics::{CloseReason, EndpointMetrics, HttpMetrics, MethodName, NoMetrics, Outcome};
 pub use page::{Page, PageReply};
 pub use routes::{Endpoint, MAX_PATHS, Readiness, RouteError, Routes};
 pub use server::serve;

@@ -36,7 +36,7 @@ impl Outcome {
 
 /// Why a connection was closed by this side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Closed {
+pub enum CloseReason {
     /// A head took too long.
     Header,
     /// A body or a message of a websocket took too long.
@@ -55,7 +55,7 @@ pub enum Closed {
     Unread,
 }
 
-impl Closed {
+impl CloseReason {
     /// As the figures name it.
     pub const fn label(self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ pub trait HttpMetrics: Debug + Send + Sync {
     /// A connection is gone, whoever closed it.
     fn connection_ended(&self);
     /// This side closed a connection.
-    fn connection_closed(&self, why: Closed);
+    fn connection_closed(&self, why: CloseReason);
     /// So many bytes of bodies or over websockets came in.
     fn received(&self, bytes: usize);
     /// So many bytes of replies or over websockets are sent.
@@ -108,7 +108,7 @@ impl HttpMetrics for NoMetrics {
 
     fn connection_ended(&self) {}
 
-    fn connection_closed(&self, _: Closed) {}
+    fn connection_closed(&self, _: CloseReason) {}
 
     fn received(&self, _: usize) {}
 

@@ -7,11 +7,11 @@ use http::Uri;
 
 /// What a request's path means.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Resolved<'a> {
+pub(super) enum ResolvedPath<'a> {
     /// Clean and decoded.
     Path(Cow<'a, str>),
     /// Clean, but no text that the table could hold.
-    Nowhere,
+    NotFound,
     /// The client is sent to this location.
     Redirect(String),
     /// A percent sign that no two hex digits follow.
@@ -19,19 +19,19 @@ pub(super) enum Resolved<'a> {
 }
 
 /// Resolves the path of a request.
-pub(super) fn resolve(uri: &Uri) -> Resolved<'_> {
+pub(super) fn resolve(uri: &Uri) -> ResolvedPath<'_> {
     let raw = uri.path();
     if is_plain(raw) {
-        return Resolved::Path(Cow::Borrowed(raw));
+        return ResolvedPath::Path(Cow::Borrowed(raw));
     }
-    let Some(decoded) = decode(raw) else { return Resolved::Malformed };
+    let Some(decoded) = decode(raw) else { return ResolvedPath::Malformed };
     let cleaned = clean(&decoded);
     if cleaned != decoded {
-        return Resolved::Redirect(location(uri, &cleaned));
+        return ResolvedPath::Redirect(location(uri, &cleaned));
     }
     match String::from_utf8(decoded) {
-        Ok(path) => Resolved::Path(Cow::Owned(path)),
-        Err(_) => Resolved::Nowhere,
+        Ok(path) => ResolvedPath::Path(Cow::Owned(path)),
+        Err(_) => ResolvedPath::NotFound,
     }
 }
 
@@ -110,7 +110,7 @@ fn location(uri: &Uri, path: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn check(target: &str, want: Resolved<'_>) {
+    fn check(target: &str, want: ResolvedPath<'_>) {
         assert_eq!(resolve(&target.parse().unwrap()), want, "{target}");
     }
 
@@ -129,9 +129,9 @@ mod tests {
             ("/%C3%A9", "/é"),
             ("http://localhost/ext/info", "/ext/info"),
         ] {
-            check(target, Resolved::Path(Cow::Borrowed(path)));
+            check(target, ResolvedPath::Path(Cow::Borrowed(path)));
         }
-        check("/%ff", Resolved::Nowhere);
+        check("/%ff", ResolvedPath::NotFound);
     }
 
     #[test]
@@ -153,14 +153,14 @@ mod tests {
             ("*", "/%2A"),
             ("http://localhost/ext//info", "http://localhost/ext/info"),
         ] {
-            check(target, Resolved::Redirect(location.to_owned()));
+            check(target, ResolvedPath::Redirect(location.to_owned()));
         }
     }
 
     #[test]
     fn broken_escapes() {
         for target in ["/%", "/%5", "/%zz", "/%+1", "/ext//%g0"] {
-            check(target, Resolved::Malformed);
+            check(target, ResolvedPath::Malformed);
         }
     }
 }

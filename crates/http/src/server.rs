@@ -50,17 +50,17 @@ async fn accept(listener: &TcpListener, state: &Arc<HttpState>) {
                 spawn(stream, state);
             }
             // The client has gone already.
-            Err(error) if is_of_the_client(&error) => {}
+            Err(error) if is_client_error(&error) => {}
             Err(error) => {
                 // Most likely there are no file descriptors left, in the process or in the system.
-                state.connections().refused_by_the_system(&error);
+                state.connections().on_accept_error(&error);
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
-fn is_of_the_client(error: &std::io::Error) -> bool {
+fn is_client_error(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }

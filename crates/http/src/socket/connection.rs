@@ -20,11 +20,11 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Interval, MissedTickBehavior};
 use tungstenite::protocol::frame::coding::{CloseCode, Data};
 
-use super::Site;
+use super::SocketContext;
 use super::frames::{Decoder, Fault, Message, Received};
 use super::outgoing::Outgoing;
 use crate::connections::{Connection, Io, Phase};
-use crate::metrics::{Closed, Outcome};
+use crate::metrics::{CloseReason, Outcome};
 
 /// Calls of one connection that run at once; the next ones wait unread.
 const MAX_CALLS: usize = 16;
@@ -51,7 +51,7 @@ enum State {
 pub(super) struct Socket {
     io: Io,
     connection: Arc<Connection>,
-    site: Arc<Site>,
+    context: Arc<SocketContext>,
     session: Arc<dyn SocketSession>,
     state: State,
     decoder: Decoder,
@@ -78,19 +78,19 @@ impl Socket {
         io: Io,
         early: &[u8],
         connection: Arc<Connection>,
-        site: Arc<Site>,
+        context: Arc<SocketContext>,
         place: OwnedSemaphorePermit,
     ) -> Self {
         connection.enter(Phase::Stream);
-        let mut heartbeat = tokio::time::interval(site.ping_interval);
+        let mut heartbeat = tokio::time::interval(context.ping_interval);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         heartbeat.reset();
         let mut socket = Self {
-            decoder: Decoder::new(site.message_limit, Arc::clone(&site.memory)),
-            session: site.dialect.connect(),
+            decoder: Decoder::new(context.message_limit, Arc::clone(&context.memory)),
+            session: context.dialect.connect(),
             io,
             connection,
-            site,
+            context,
             state: State::Open,
             received: VecDeque::new(),
             ahead: Vec::new(),
@@ -124,7 +124,7 @@ impl Socket {
         }
         happened |= self.notify(cx);
         if self.heartbeat.poll_tick(cx).is_ready() {
-            self.beat()?;
+            self.heartbeat()?;
             happened = true;
         }
         if self.connection.is_stopping() {
@@ -152,11 +152,11 @@ impl Socket {
 
     /// Begins a call; most end at once.
     fn begin(&mut self, message: Message) {
-        let (site, session) = (Arc::clone(&self.site), Arc::clone(&self.session));
+        let (context, session) = (Arc::clone(&self.context), Arc::clone(&self.session));
         let mut call = async move {
             let start = Instant::now();
-            let _in_flight = site.handlers.start().await;
-            let answer = session.answer(&message.bytes, &site.caller).await;
+            let _in_flight = context.handlers.start().await;
+            let answer = session.answer(&message.bytes, &context.caller).await;
             let seconds = start.elapsed().as_secs_f64();
             Done { answer, is_text: message.is_text, seconds }
         }
@@ -170,7 +170,7 @@ impl Socket {
     fn reply(&mut self, done: Done) {
         let Done { answer: SocketAnswer { parts, method, failed, made }, is_text, seconds } = done;
         let outcome = if failed { Outcome::Error } else { Outcome::Ok };
-        self.site.target.metrics.record(method, outcome, seconds);
+        self.context.target.metrics.record(method, outcome, seconds);
         if !parts.is_empty() && !self.answer(parts, is_text) {
             self.close(Some(CloseCode::Again), "too many large replies at once");
         }
@@ -200,7 +200,7 @@ impl Socket {
 
     fn send(&mut self, kind: Data, parts: &[Bytes]) {
         let bytes: usize = parts.iter().map(Bytes::len).sum();
-        self.site.metrics.sent(bytes);
+        self.context.metrics.sent(bytes);
         self.out.message(kind, parts);
     }
 
@@ -215,7 +215,7 @@ impl Socket {
             Poll::Pending => return false,
             Poll::Ready(Ok(())) => {}
             Poll::Ready(Err(overrun)) => {
-                self.site.metrics.connection_closed(Closed::Overrun);
+                self.context.metrics.connection_closed(CloseReason::Overrun);
                 self.close(Some(CloseCode::Policy), &overrun.to_string());
             }
         }
@@ -223,17 +223,17 @@ impl Socket {
     }
 
     /// Pings, and looks at what the client did since the last time.
-    fn beat(&mut self) -> io::Result<()> {
+    fn heartbeat(&mut self) -> io::Result<()> {
         if self.state != State::Open {
             return Ok(());
         }
         if self.is_pong_due && !self.has_paused {
-            self.site.metrics.connection_closed(Closed::Pong);
+            self.context.metrics.connection_closed(CloseReason::Pong);
             return Err(io::ErrorKind::TimedOut.into());
         }
-        let unfinished = self.decoder.unfinished();
+        let unfinished = self.decoder.partial_message();
         if unfinished.is_some() && unfinished == self.unfinished && !self.has_paused {
-            self.site.metrics.connection_closed(Closed::Body);
+            self.context.metrics.connection_closed(CloseReason::Body);
             self.close(Some(CloseCode::Policy), "a message did not come to its end in time");
             return Ok(());
         }
@@ -273,7 +273,7 @@ impl Socket {
 
     /// Takes bytes in.
     fn take(&mut self, mut input: &[u8]) {
-        self.site.metrics.received(input.len());
+        self.context.metrics.received(input.len());
         while self.state == State::Open {
             match self.decoder.next(&mut input) {
                 Ok(None) => return,
@@ -308,7 +308,7 @@ impl Future for Socket {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        this.connection.wake_at_stop(cx.waker());
+        this.connection.wake_on_stop(cx.waker());
         loop {
             let mut happened = this.state == State::Open && this.advance(cx)?;
             let was_full = this.out.room() == 0;

@@ -10,7 +10,7 @@ use tungstenite::Error as FrameError;
 use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{CloseCode, Control, Data, OpCode};
 
-use crate::body::{BodyMemory, Share};
+use crate::body::{BodyMemory, MemoryShare};
 
 /// Longest payload of a control frame, bytes.
 const MAX_CONTROL: u64 = 125;
@@ -34,7 +34,7 @@ pub(super) struct Message {
     pub(super) bytes: Vec<u8>,
     /// A text is UTF-8; what came as binary may be anything.
     pub(super) is_text: bool,
-    _share: Share,
+    _share: MemoryShare,
 }
 
 /// Why a connection can't go on. The client gets the texts.
@@ -100,7 +100,7 @@ impl Decoder {
     }
 
     /// The number of the message whose end has not come yet, if there is one.
-    pub(super) fn unfinished(&self) -> Option<u64> {
+    pub(super) fn partial_message(&self) -> Option<u64> {
         self.message.is_some().then_some(self.begun)
     }
 
@@ -183,7 +183,7 @@ impl Decoder {
                 self.message = Some(Message {
                     bytes: Vec::new(),
                     is_text: kind == Data::Text,
-                    _share: Share::new(&self.memory),
+                    _share: MemoryShare::new(&self.memory),
                 });
             }
         }

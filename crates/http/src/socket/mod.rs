@@ -37,7 +37,7 @@ use super::routes::Target;
 
 /// What a socket has of the server and the path that it came by.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct SocketContext {
     pub(super) dialect: Arc<dyn SocketDialect>,
     /// Who opened it.
     pub(super) caller: Caller,
@@ -53,7 +53,7 @@ pub(super) struct Site {
 /// Answers a handshake; the socket is open when the answer has gone out.
 pub(super) fn open(
     connection: &Arc<Connection>,
-    site: Site,
+    context: SocketContext,
     parts: &mut Parts,
     headers: &mut HeaderMap,
 ) -> Answer {
@@ -69,14 +69,14 @@ pub(super) fn open(
             return Answer::error(status, format!("{text}\n"), headers);
         }
     };
-    let Some(place) = connection.place_of_socket() else {
+    let Some(place) = connection.reserve_socket() else {
         let text = "too many websockets\n";
         return Answer::error(StatusCode::SERVICE_UNAVAILABLE, text, headers);
     };
     let of_task = Arc::clone(connection);
     let task = tokio::spawn(async move {
         let Some((io, early)) = upgrade.await.ok().and_then(raw) else { return };
-        let socket = Socket::new(io, &early, of_task, Arc::new(site), place);
+        let socket = Socket::new(io, &early, of_task, Arc::new(context), place);
         if let Err(error) = socket.await {
             // Clients break connections as they like.
             tracing::debug!(%error, "websocket ended");

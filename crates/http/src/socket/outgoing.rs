@@ -45,7 +45,7 @@ impl Outgoing {
             if part.len() <= SMALL_PART {
                 self.tail.extend_from_slice(part);
             } else {
-                self.seal_tail();
+                self.finish_tail();
                 self.push(part.clone());
             }
         }
@@ -76,7 +76,7 @@ impl Outgoing {
         header.format(length as u64, &mut self.tail).expect("a vector takes what is written");
     }
 
-    fn seal_tail(&mut self) {
+    fn finish_tail(&mut self) {
         let mut tail = Bytes::from(std::mem::take(&mut self.tail));
         tail.advance(std::mem::take(&mut self.written));
         self.push(tail);

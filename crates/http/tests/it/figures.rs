@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esker_http::{Closed, EndpointMetrics, HttpMetrics, MethodName, Outcome, Page, PageReply};
+use esker_http::{CloseReason, EndpointMetrics, HttpMetrics, MethodName, Outcome, Page, PageReply};
 use esker_primitives::sync::Mutex;
 use esker_rpc::Service;
 use esker_rpc::work::Work;
@@ -57,7 +57,7 @@ impl HttpMetrics for Figures {
         self.add(CONNECTIONS, -1.0);
     }
 
-    fn connection_closed(&self, why: Closed) {
+    fn connection_closed(&self, why: CloseReason) {
         let reason = why.label();
         self.add(format!("esker_http_connections_closed_total{{reason=\"{reason}\"}}"), 1.0);
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use esker_http::{Closed, EndpointMetrics, HttpMetrics, MethodName, Outcome, Page, PageReply};
+use esker_http::{CloseReason, EndpointMetrics, HttpMetrics, MethodName, Outcome, Page, PageReply};
 use esker_rpc::Service;
 use esker_rpc::work::Work;
 use futures_util::FutureExt as _;
@@ -60,7 +60,7 @@ impl HttpMetrics for Metrics {
         self.connections.dec();
     }
 
-    fn connection_closed(&self, why: Closed) {
+    fn connection_closed(&self, why: CloseReason) {
         self.connections_closed.with_label_values(&[why.label()]).inc();
     }
 

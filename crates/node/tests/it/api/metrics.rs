@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker_chain::{ChainStats, PoolFigures};
-use esker_http::{Closed, HttpMetrics as _, Outcome};
+use esker_http::{CloseReason, HttpMetrics as _, Outcome};
 use esker_node::metrics::{MeteredStore, Metrics, families};
 use esker_storage::{FailPoint, KvRead, KvStore, StorageError, StorageResult, WriteSet};
 use serde_json::json;
@@ -160,14 +160,14 @@ fn what_the_server_counts() {
     );
     check(&|| figures.connection_ended(), "esker_http_connections 0");
     for (why, reason) in [
-        (Closed::Header, "header"),
-        (Closed::Body, "body"),
-        (Closed::Write, "write"),
-        (Closed::Idle, "idle"),
-        (Closed::Room, "room"),
-        (Closed::Pong, "pong"),
-        (Closed::Overrun, "overrun"),
-        (Closed::Unread, "unread"),
+        (CloseReason::Header, "header"),
+        (CloseReason::Body, "body"),
+        (CloseReason::Write, "write"),
+        (CloseReason::Idle, "idle"),
+        (CloseReason::Room, "room"),
+        (CloseReason::Pong, "pong"),
+        (CloseReason::Overrun, "overrun"),
+        (CloseReason::Unread, "unread"),
     ] {
         let series = format!("esker_http_connections_closed_total{{reason=\"{reason}\"}} 1");
         check(&|| figures.connection_closed(why), &series);
