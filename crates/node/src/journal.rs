@@ -33,7 +33,7 @@ const FRAME: usize = MAGIC.len() + Id::LEN;
 const ENTRY: usize = Id::LEN + size_of::<u32>();
 
 /// A transaction that waits, with its chain.
-pub type Entry = (ChainId, Bytes);
+pub type JournalEntry = (ChainId, Bytes);
 
 /// Why a file can't be taken in.
 #[derive(Debug, Error)]
@@ -47,7 +47,7 @@ pub enum JournalError {
 }
 
 /// A file's bytes, and how many of the transactions it has no room for.
-pub fn encode(entries: &[Entry]) -> (Vec<u8>, usize) {
+pub fn encode(entries: &[JournalEntry]) -> (Vec<u8>, usize) {
     let mut file = MAGIC.to_vec();
     let mut left_out = 0;
     for (chain, tx) in entries {
@@ -68,7 +68,7 @@ pub fn encode(entries: &[Entry]) -> (Vec<u8>, usize) {
 }
 
 /// The transactions in a file's bytes.
-pub fn decode(file: Vec<u8>) -> Result<Vec<Entry>, JournalError> {
+pub fn decode(file: Vec<u8>) -> Result<Vec<JournalEntry>, JournalError> {
     let file = Bytes::from(file);
     let damaged = JournalError::Damaged;
     if file.len() < FRAME || !file.starts_with(MAGIC) {
@@ -139,7 +139,7 @@ pub(crate) fn restore<'a>(folder: &Path, chains: impl IntoIterator<Item = &'a Ar
                 "the pool journal can't be read: transactions that waited when the node stopped are lost"
             );
             if matches!(error, JournalError::Damaged(_)) {
-                put_aside(folder);
+                rename_damaged(folder);
             }
             return;
         }
@@ -165,7 +165,7 @@ pub(crate) fn restore<'a>(folder: &Path, chains: impl IntoIterator<Item = &'a Ar
     }
 }
 
-fn put_aside(folder: &Path) {
+fn rename_damaged(folder: &Path) {
     let aside = folder.join(DAMAGED);
     match fs::rename(folder.join(FILE), &aside) {
         Ok(()) => {
@@ -175,7 +175,7 @@ fn put_aside(folder: &Path) {
     }
 }
 
-fn read(path: &Path) -> Result<Option<Vec<Entry>>, JournalError> {
+fn read(path: &Path) -> Result<Option<Vec<JournalEntry>>, JournalError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    fn entries(txs: &[&[u8]]) -> Vec<Entry> {
+    fn entries(txs: &[&[u8]]) -> Vec<JournalEntry> {
         let chain = |at: usize| Id::new([u8::try_from(at % 3).unwrap(); 32]);
         txs.iter().enumerate().map(|(at, tx)| (chain(at), Bytes::copy_from_slice(tx))).collect()
     }

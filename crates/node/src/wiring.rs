@@ -74,7 +74,7 @@ impl Node {
             maintenance.push(chain.start_maintenance().map_err(StartError::Thread)?);
         }
 
-        if let Some(path) = folder.kept() {
+        if let Some(path) = folder.persistent_path() {
             let vms: Vec<_> = chains.iter().map(|(_, chain)| chain.vm()).collect();
             journal::restore(path, &vms);
         }
@@ -177,7 +177,7 @@ fn log_warnings(config: &Config) {
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    let missing = config.not_served_yet();
+    let missing = config.unsupported_settings();
     if !missing.is_empty() {
         tracing::info!("not served by this version: {}", missing.join(", "));
     }
@@ -228,7 +228,7 @@ fn running_chains(
         subnet_id: SubnetId::ZERO,
         ready: ready.clone(),
         index: config.settings.index_enabled.then(|| index::source(chain)),
-        was_a_graph: chain.was_a_graph(),
+        was_dag: chain.was_dag(),
     };
     chains.iter().map(running).collect()
 }

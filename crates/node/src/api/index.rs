@@ -49,25 +49,25 @@ pub trait IndexSource: fmt::Debug + Send + Sync + 'static {
 
 /// What an index lists.
 #[derive(Clone, Debug)]
-pub enum Listed {
+pub enum IndexContent {
     /// The accepted blocks of a chain.
     Blocks(Arc<dyn IndexSource>),
-    /// Nothing, on any network of today.
-    Nothing,
+    /// Empty, on any network of today.
+    Empty,
     /// Blocks that this node does not have: the P-Chain is only a peer.
-    OfPeer,
+    NotStored,
 }
 
 /// Adds the indexes of a chain under its primary alias; those of transactions and vertices where it was a graph.
 pub(super) fn install(
     chain: &str,
-    blocks: Listed,
-    was_a_graph: bool,
+    blocks: IndexContent,
+    was_dag: bool,
     routes: &Routes,
 ) -> Result<(), RouteError> {
     let mut indexes = vec![("block", blocks)];
-    if was_a_graph {
-        indexes.extend([("tx", Listed::Nothing), ("vtx", Listed::Nothing)]);
+    if was_dag {
+        indexes.extend([("tx", IndexContent::Empty), ("vtx", IndexContent::Empty)]);
     }
     for (name, listed) in indexes {
         let service = IndexApi { listed, range_bytes: MAX_RANGE_BYTES }.service();
@@ -79,7 +79,7 @@ pub(super) fn install(
 /// The `index` service over one index.
 #[derive(Debug)]
 pub(crate) struct IndexApi {
-    listed: Listed,
+    listed: IndexContent,
     range_bytes: usize,
 }
 
@@ -159,7 +159,7 @@ impl IndexApi {
 
     fn get_container_by_index(&self, args: IndexArgs) -> Result<ContainerReply, RpcError> {
         let index = args.index.0;
-        if matches!(self.listed, Listed::OfPeer) {
+        if matches!(self.listed, IndexContent::NotStored) {
             return Err(self.none_accepted());
         }
         if self.last_index()?.is_none_or(|last| index > last) {
@@ -207,26 +207,26 @@ impl IndexApi {
 
     /// Index of the last container, if there is one.
     fn last_index(&self) -> Result<Option<u64>, RpcError> {
-        let Listed::Blocks(source) = &self.listed else { return Ok(None) };
+        let IndexContent::Blocks(source) = &self.listed else { return Ok(None) };
         Ok(source.last_height().map_err(RpcError::new)?.checked_sub(1))
     }
 
     fn index_of(&self, id: &Id) -> Result<Option<u64>, RpcError> {
-        let Listed::Blocks(source) = &self.listed else { return Ok(None) };
+        let IndexContent::Blocks(source) = &self.listed else { return Ok(None) };
         let height = source.height_of(id).map_err(RpcError::new)?;
         Ok(height.and_then(|height| height.checked_sub(1)))
     }
 
     fn container(&self, index: u64) -> Result<Container, RpcError> {
-        let Listed::Blocks(source) = &self.listed else { return Err(no_container_at(index)) };
+        let IndexContent::Blocks(source) = &self.listed else { return Err(no_container_at(index)) };
         let found = source.container_at(index.saturating_add(1)).map_err(RpcError::new)?;
         found.ok_or_else(|| no_container_at(index))
     }
 
     fn none_accepted(&self) -> RpcError {
         RpcError::new(match self.listed {
-            Listed::OfPeer => OF_PEER,
-            Listed::Blocks(_) | Listed::Nothing => "no containers have been accepted",
+            IndexContent::NotStored => OF_PEER,
+            IndexContent::Blocks(_) | IndexContent::Empty => "no containers have been accepted",
         })
     }
 
@@ -293,7 +293,7 @@ mod tests {
             (1, 9, (9, 9)),
             (350, 5, (5, 8)),
         ] {
-            let api = IndexApi { listed: Listed::Blocks(Arc::new(Ten)), range_bytes };
+            let api = IndexApi { listed: IndexContent::Blocks(Arc::new(Ten)), range_bytes };
             let args = RangeArgs {
                 start_index: JsonU64(start),
                 num_to_fetch: JsonU64(MAX_RANGE),

@@ -51,7 +51,7 @@ pub struct RunningChain {
     /// Its blocks for the index API, if that is switched on for it.
     pub index: Option<Arc<dyn IndexSource>>,
     /// Whether it once was a graph: then it has indexes of transactions and vertices, which are empty.
-    pub was_a_graph: bool,
+    pub was_dag: bool,
 }
 
 /// Everything that the node's APIs rest on. Built once by the wiring, taken apart by [`install`].
@@ -102,12 +102,12 @@ pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, Route
     routes.node("metrics", Endpoint::Page(deps.metrics.clone()))?;
     for chain in &deps.chains {
         if let Some(source) = &chain.index {
-            let blocks = index::Listed::Blocks(Arc::clone(source));
-            index::install(&chain.vm.name(), blocks, chain.was_a_graph, routes)?;
+            let blocks = index::IndexContent::Blocks(Arc::clone(source));
+            index::install(&chain.vm.name(), blocks, chain.was_dag, routes)?;
         }
     }
     if deps.chains.iter().any(|chain| chain.index.is_some()) {
-        index::install(P_CHAIN, index::Listed::OfPeer, false, routes)?;
+        index::install(P_CHAIN, index::IndexContent::NotStored, false, routes)?;
     }
     if let Some(levels) = &deps.admin {
         let admin = AdminApi::new(Arc::clone(&deps.aliases), routes, levels.clone());

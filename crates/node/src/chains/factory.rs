@@ -46,7 +46,7 @@ impl Chain {
     }
 
     /// Whether the reference lists transactions and vertices of such a chain too: it once was a graph.
-    pub const fn was_a_graph(&self) -> bool {
+    pub const fn was_dag(&self) -> bool {
         matches!(self, Self::Xvm(_))
     }
 

@@ -21,17 +21,17 @@ const CHAINS: &str = "chains";
 /// Keys that hold a path: relative ones are relative to the file's own folder.
 const PATHS: [&str; 4] = ["data-dir", "log-dir", "ready-file", "genesis"];
 
-/// A value with the place where it was given.
+/// A value with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct ConfiguredValue {
     /// Text form.
     pub text: String,
-    /// Where.
+    /// Where it was given.
     pub origin: Origin,
 }
 
 /// Values by name.
-pub type Values = BTreeMap<&'static str, Given>;
+pub type Values = BTreeMap<&'static str, ConfiguredValue>;
 
 /// What a configuration file says.
 #[derive(Clone, Debug, Default)]
@@ -132,7 +132,7 @@ impl Reader<'_> {
         for (name, value) in table {
             let origin = self.origin(name.span().start);
             let name = name.get_ref().as_ref();
-            if let Some(known) = keys::WITHOUT_MEANING.iter().find(|known| **known == name) {
+            if let Some(known) = keys::UNUSED_REFERENCE_KEYS.iter().find(|known| **known == name) {
                 ignored.push(*known);
                 continue;
             }
@@ -145,10 +145,15 @@ impl Reader<'_> {
         Ok((values, ignored))
     }
 
-    fn value(&self, key: &Key, value: &DeValue<'_>, origin: Origin) -> Result<Given, ConfigError> {
+    fn value(
+        &self,
+        key: &Key,
+        value: &DeValue<'_>,
+        origin: Origin,
+    ) -> Result<ConfiguredValue, ConfigError> {
         let text = (key.text_of_toml)(value).and_then(|text| (key.check)(&text));
         match text {
-            Ok(text) => Ok(Given { text: self.located(key.name, text), origin }),
+            Ok(text) => Ok(ConfiguredValue { text: self.located(key.name, text), origin }),
             Err(reason) => Err(ConfigError::Value { origin, key: key.name.to_owned(), reason }),
         }
     }

@@ -319,7 +319,7 @@ settings! {
 
 /// Settings of an EVM chain of the reference that have no meaning here: they steer its caches, tries, sync,
 /// gossip and profiler. They are taken, and one log line says that they do nothing.
-pub const WITHOUT_MEANING: [&str; 37] = [
+pub const UNUSED_REFERENCE_KEYS: [&str; 37] = [
     "accepted-cache-size",
     "accepted-queue-limit",
     "allow-missing-tries",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use esker_primitives::network;
 
 use super::error::{ConfigError, Origin};
-use super::file::{self, ChainTable, FileLayer, Given, Values};
+use super::file::{self, ChainTable, ConfiguredValue, FileLayer, Values};
 use super::flags::{Flags, Mode};
 use super::keys::{CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, KEYS, Key, Settings};
 use super::nearest;
@@ -16,9 +16,9 @@ use crate::networks::{
 const NETWORK: &str = "network";
 const NETWORK_ID: &str = "network-id";
 
-/// A setting with the value that counts.
+/// A setting with its effective value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolved {
+pub struct ResolvedSetting {
     /// Its name; of a chain's setting `chains.NAME.key`.
     pub name: String,
     /// Text of the value.
@@ -27,7 +27,7 @@ pub struct Resolved {
     pub origin: Origin,
 }
 
-/// What the user gave, layer by layer.
+/// The values that the user gave, layer by layer.
 #[derive(Clone, Debug)]
 pub(super) struct Layers {
     mode: Mode,
@@ -88,8 +88,8 @@ impl Layers {
         Ok(())
     }
 
-    /// The value that counts.
-    fn given(&self, key: &Key) -> Given {
+    /// The effective value.
+    fn given(&self, key: &Key) -> ConfiguredValue {
         let layers = [&self.flags, &self.env, &self.file.values];
         let default = default_of(key, self.mode);
         let find = |name| layers.into_iter().find_map(|layer| layer.get(name)).cloned();
@@ -97,9 +97,10 @@ impl Layers {
             (NETWORK, Mode::Node) => network_of_id(find(NETWORK_ID)?),
             _ => None,
         };
-        find(key.name)
-            .or_else(by_number)
-            .unwrap_or_else(|| Given { text: default.to_owned(), origin: Origin::Default })
+        find(key.name).or_else(by_number).unwrap_or_else(|| ConfiguredValue {
+            text: default.to_owned(),
+            origin: Origin::Default,
+        })
     }
 
     pub(super) fn settings(&self) -> Result<Settings, ConfigError> {
@@ -118,15 +119,15 @@ impl Layers {
     }
 
     /// All settings in the order of the documentation, then those of chains that the file gives.
-    pub(super) fn values(&self) -> Vec<Resolved> {
+    pub(super) fn values(&self) -> Vec<ResolvedSetting> {
         let node = KEYS.iter().map(|key| {
-            let Given { text, origin } = self.given(key);
-            Resolved { name: key.name.to_owned(), text, origin }
+            let ConfiguredValue { text, origin } = self.given(key);
+            ResolvedSetting { name: key.name.to_owned(), text, origin }
         });
         let chains = self.file.chains.iter().flat_map(|(chain, table)| {
             CHAIN_KEYS.iter().filter_map(move |key| {
-                let Given { text, origin } = table.values.get(key.name)?.clone();
-                Some(Resolved { name: format!("chains.{chain}.{}", key.name), text, origin })
+                let ConfiguredValue { text, origin } = table.values.get(key.name)?.clone();
+                Some(ResolvedSetting { name: format!("chains.{chain}.{}", key.name), text, origin })
             })
         });
         node.chain(chains).collect()
@@ -134,15 +135,15 @@ impl Layers {
 }
 
 /// The network that `network-id` alone means, as with the reference.
-fn network_of_id(id: Given) -> Option<Given> {
+fn network_of_id(id: ConfiguredValue) -> Option<ConfiguredValue> {
     let preset =
         Preset::ALL.into_iter().find(|preset| Some(preset.id()) == network::id(&id.text))?;
-    Some(Given { text: preset.name().to_owned(), origin: id.origin })
+    Some(ConfiguredValue { text: preset.name().to_owned(), origin: id.origin })
 }
 
-fn checked(key: &Key, text: &str, origin: Origin) -> Result<Given, ConfigError> {
+fn checked(key: &Key, text: &str, origin: Origin) -> Result<ConfiguredValue, ConfigError> {
     match (key.check)(text) {
-        Ok(text) => Ok(Given { text, origin }),
+        Ok(text) => Ok(ConfiguredValue { text, origin }),
         Err(reason) => {
             let reason = format!("\"{text}\": {reason}");
             Err(ConfigError::Value { origin, key: key.name.to_owned(), reason })
@@ -218,5 +219,5 @@ pub(super) fn declare_chain(
 
 fn read_genesis(network_id: u32, path: &Path) -> Result<Vec<u8>, String> {
     let json = read_bounded(path, MAX_FILE_BYTES)?;
-    network_file::genesis_of_data(network_id, &json)
+    network_file::xvm_genesis_bytes(network_id, &json)
 }

@@ -18,7 +18,7 @@ pub mod value;
 pub use error::{ConfigError, Origin};
 pub use flags::{Flags, Mode};
 pub use keys::{ChainSettings, Settings};
-pub use merge::Resolved;
+pub use merge::ResolvedSetting;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub struct Config {
     /// Settings of the chains, by ID; every chain of the network is there.
     pub chains: BTreeMap<ChainId, ChainSettings>,
     /// Each setting with its origin, in the order of the documentation.
-    pub values: Vec<Resolved>,
+    pub values: Vec<ResolvedSetting>,
     /// What is odd but no error; for the log.
     pub warnings: Vec<String>,
     /// What the values came from, to read the file again.
@@ -103,18 +103,18 @@ impl Config {
         }
     }
 
-    /// What was asked for and is not served by this version, one word or two each.
-    pub fn not_served_yet(&self) -> Vec<&'static str> {
-        let asked = |setting: fn(&ChainSettings) -> bool| self.chains.values().any(setting);
+    /// Names of the given settings that this version does not support.
+    pub fn unsupported_settings(&self) -> Vec<&'static str> {
+        let is_set = |setting: fn(&ChainSettings) -> bool| self.chains.values().any(setting);
         let settings = [
-            ("admin-api-enabled", asked(|chain| chain.admin_api_enabled)),
-            ("keystore-directory", asked(|chain| !chain.keystore_directory.is_empty())),
+            ("admin-api-enabled", is_set(|chain| chain.admin_api_enabled)),
+            ("keystore-directory", is_set(|chain| !chain.keystore_directory.is_empty())),
             (
                 "keystore-insecure-unlock-allowed",
-                asked(|chain| chain.keystore_insecure_unlock_allowed),
+                is_set(|chain| chain.keystore_insecure_unlock_allowed),
             ),
         ];
-        settings.into_iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| name).collect()
+        settings.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name).collect()
     }
 
     /// How the HTTP server behaves.

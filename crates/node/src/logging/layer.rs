@@ -41,7 +41,7 @@ impl LogLayer {
 
     fn wants(&self, metadata: &Metadata<'_>) -> bool {
         let known = metadata.target().starts_with(OURS) || *metadata.level() <= Level::WARN;
-        metadata.is_event() && known && self.levels.loudest().shows(metadata.level())
+        metadata.is_event() && known && self.levels.most_verbose().includes(metadata.level())
     }
 
     fn write(&self, level: Level, line: &Line, at: Duration) {
@@ -59,11 +59,11 @@ impl LogLayer {
             false => line.text(level, logger, at, colours),
         };
         if let Some(files) = &self.files
-            && levels.file.shows(&level)
+            && levels.file.includes(&level)
         {
             files.write(logger, render(false).as_bytes());
         }
-        if levels.display.shows(&level) {
+        if levels.display.includes(&level) {
             // A closed terminal shows no errors either.
             let _lost = std::io::stderr().lock().write_all(render(self.colours).as_bytes());
         }
@@ -81,11 +81,11 @@ impl<S: Subscriber> Layer<S> for LogLayer {
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
         let shown = [Level::TRACE, Level::DEBUG, Level::INFO, Level::WARN, Level::ERROR];
-        let loudest = self.levels.loudest();
+        let most_verbose = self.levels.most_verbose();
         Some(
             shown
                 .into_iter()
-                .find(|level| loudest.shows(level))
+                .find(|level| most_verbose.includes(level))
                 .map_or(LevelFilter::OFF, LevelFilter::from_level),
         )
     }

@@ -63,7 +63,7 @@ impl LogLevel {
     }
 
     /// Does a logger of this level show such an event?
-    pub fn shows(self, level: &tracing::Level) -> bool {
+    pub fn includes(self, level: &tracing::Level) -> bool {
         let least = match *level {
             tracing::Level::ERROR => Self::Fatal,
             tracing::Level::WARN => Self::Warn,
@@ -112,20 +112,20 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// The louder of the two.
-    pub fn loudest(self) -> LogLevel {
+    /// The more verbose of the two.
+    pub fn most_verbose(self) -> LogLevel {
         self.file.max(self.display)
     }
 }
 
 /// One logger's levels, read on every event without a lock.
 #[derive(Debug)]
-pub(super) struct Cell {
+pub(super) struct LevelCell {
     file: AtomicU8,
     display: AtomicU8,
 }
 
-impl Cell {
+impl LevelCell {
     fn new(levels: Levels) -> Self {
         Self {
             file: AtomicU8::new(levels.file as u8),
@@ -155,19 +155,19 @@ pub struct LogLevels {
 
 #[derive(Debug)]
 struct Inner {
-    cells: RwLock<BTreeMap<String, Arc<Cell>>>,
-    /// The loudest level of any logger: events above it are dropped before their fields are looked at.
-    loudest: AtomicU8,
+    cells: RwLock<BTreeMap<String, Arc<LevelCell>>>,
+    /// The most_verbose level of any logger: events above it are dropped before their fields are looked at.
+    most_verbose: AtomicU8,
 }
 
 impl LogLevels {
     /// Loggers with their first levels; `main` is always among them.
     pub fn new(main: Levels, chains: impl IntoIterator<Item = (String, Levels)>) -> Self {
         let mut cells: BTreeMap<_, _> =
-            chains.into_iter().map(|(name, l)| (name, Arc::new(Cell::new(l)))).collect();
-        cells.insert(MAIN.to_owned(), Arc::new(Cell::new(main)));
+            chains.into_iter().map(|(name, l)| (name, Arc::new(LevelCell::new(l)))).collect();
+        cells.insert(MAIN.to_owned(), Arc::new(LevelCell::new(main)));
         let levels = Self {
-            inner: Arc::new(Inner { cells: RwLock::new(cells), loudest: AtomicU8::new(0) }),
+            inner: Arc::new(Inner { cells: RwLock::new(cells), most_verbose: AtomicU8::new(0) }),
         };
         levels.refresh();
         levels
@@ -205,25 +205,25 @@ impl LogLevels {
         Some(new)
     }
 
-    /// The loudest level of any logger.
-    pub fn loudest(&self) -> LogLevel {
-        LogLevel::from_u8(self.inner.loudest.load(Ordering::Relaxed))
+    /// The most_verbose level of any logger.
+    pub fn most_verbose(&self) -> LogLevel {
+        LogLevel::from_u8(self.inner.most_verbose.load(Ordering::Relaxed))
     }
 
-    pub(super) fn cell(&self, name: &str) -> Option<Arc<Cell>> {
+    pub(super) fn cell(&self, name: &str) -> Option<Arc<LevelCell>> {
         self.inner.cells.read().get(name).cloned()
     }
 
     fn refresh(&self) {
-        let loudest = self
+        let most_verbose = self
             .inner
             .cells
             .read()
             .values()
-            .map(|cell| cell.get().loudest())
+            .map(|cell| cell.get().most_verbose())
             .max()
             .unwrap_or(LogLevel::Off);
-        self.inner.loudest.store(loudest as u8, Ordering::Relaxed);
+        self.inner.most_verbose.store(most_verbose as u8, Ordering::Relaxed);
         // Call sites remember whether anyone listens.
         tracing::callsite::rebuild_interest_cache();
     }
@@ -246,26 +246,26 @@ mod tests {
 
     #[test]
     fn each_level_shows_the_quieter_ones() {
-        assert!(!LogLevel::Off.shows(&tracing::Level::ERROR));
-        assert!(LogLevel::Fatal.shows(&tracing::Level::ERROR));
-        assert!(!LogLevel::Trace.shows(&tracing::Level::DEBUG));
-        assert!(LogLevel::Debug.shows(&tracing::Level::DEBUG));
-        assert!(!LogLevel::Debug.shows(&tracing::Level::TRACE));
-        assert!(LogLevel::Verbo.shows(&tracing::Level::TRACE));
+        assert!(!LogLevel::Off.includes(&tracing::Level::ERROR));
+        assert!(LogLevel::Fatal.includes(&tracing::Level::ERROR));
+        assert!(!LogLevel::Trace.includes(&tracing::Level::DEBUG));
+        assert!(LogLevel::Debug.includes(&tracing::Level::DEBUG));
+        assert!(!LogLevel::Debug.includes(&tracing::Level::TRACE));
+        assert!(LogLevel::Verbo.includes(&tracing::Level::TRACE));
     }
 
     #[test]
     fn set_while_running() {
         let levels = LogLevels::new(INFO, [("X".to_owned(), INFO)]);
         assert_eq!(levels.names(), ["X", "main"]);
-        assert_eq!(levels.loudest(), LogLevel::Info);
+        assert_eq!(levels.most_verbose(), LogLevel::Info);
         let same = levels.clone();
         assert_eq!(
             levels.set("X", Some(LogLevel::Verbo), None),
             Some(Levels { file: LogLevel::Verbo, display: LogLevel::Warn })
         );
         assert_eq!(same.get("X"), levels.get("X"));
-        assert_eq!(same.loudest(), LogLevel::Verbo);
+        assert_eq!(same.most_verbose(), LogLevel::Verbo);
         assert_eq!(same.get("main"), Some(INFO));
         assert_eq!(levels.set("Y", None, None), None);
     }

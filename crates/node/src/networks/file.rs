@@ -210,7 +210,7 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
 }
 
 /// Genesis bytes out of `genesisData`, JSON in the form of `xvm.buildGenesis`.
-pub fn genesis_of_data(network_id: u32, json: &[u8]) -> Result<Vec<u8>, String> {
+pub fn xvm_genesis_bytes(network_id: u32, json: &[u8]) -> Result<Vec<u8>, String> {
     let data: GenesisData = serde_json::from_slice(json).map_err(|error| error.to_string())?;
     assets::genesis_bytes(network_id, data)
 }
@@ -557,7 +557,7 @@ mod tests {
             ),
             (json!({"a": {"name": "A", "initialState": {"other": []}}}), "unknown field `other`"),
         ] {
-            let error = genesis_of_data(7, json.to_string().as_bytes()).unwrap_err();
+            let error = xvm_genesis_bytes(7, json.to_string().as_bytes()).unwrap_err();
             assert!(error.contains(text), "{error}");
         }
     }
@@ -566,7 +566,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _total = parse(&bytes);
-            let _total = genesis_of_data(7, &bytes);
+            let _total = xvm_genesis_bytes(7, &bytes);
         }
 
         #[test]

@@ -114,7 +114,7 @@ impl ChainSpec {
     }
 
     /// Is the chain meant by an alias, its name or its ID?
-    pub fn is_called(&self, text: &str) -> bool {
+    pub fn has_name(&self, text: &str) -> bool {
         self.name == text || self.aliases.iter().any(|a| a == text) || self.id.to_string() == text
     }
 }
@@ -229,7 +229,7 @@ impl Network {
     }
 
     /// The chains that the network began with: X and C. Others join it.
-    pub fn founders(&self) -> &[ChainSpec] {
+    pub fn genesis_chains(&self) -> &[ChainSpec] {
         &self.chains[..2]
     }
 
@@ -240,7 +240,7 @@ impl Network {
 
     /// The chain that a text means: an alias, a name or an ID.
     pub fn chain(&self, text: &str) -> Option<&ChainSpec> {
-        self.chains.iter().find(|chain| chain.is_called(text))
+        self.chains.iter().find(|chain| chain.has_name(text))
     }
 
     /// Adds a chain of the asset VM.

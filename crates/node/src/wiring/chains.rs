@@ -8,7 +8,7 @@ use esker_storage::{Store, meta};
 use tokio::sync::Notify;
 
 use super::data::DataFolder;
-use super::parameters::{self, Unrecorded};
+use super::parameters::{self, UnrecordedParameters};
 use super::{StartError, first_start};
 use crate::aliases::AliasTable;
 use crate::chains::{Chain, factory};
@@ -56,7 +56,7 @@ fn build(
     store: &Store,
     keystore: &Arc<Keystore>,
     host: &Host,
-    unrecorded: &Unrecorded,
+    unrecorded: &UnrecordedParameters,
 ) -> Result<Built, StartError> {
     let aliases = Arc::new(alias_table(config)?);
     let work = Arc::new(Notify::new());
@@ -106,7 +106,7 @@ struct Parts<'a> {
     store: &'a Store,
     keystore: &'a Arc<Keystore>,
     work: &'a Arc<Notify>,
-    unrecorded: &'a Unrecorded,
+    unrecorded: &'a UnrecordedParameters,
 }
 
 impl Parts<'_> {
@@ -129,7 +129,7 @@ impl Parts<'_> {
                 primary_chains: Arc::clone(&primary_chains),
                 work: Arc::clone(self.work),
             };
-            let is_known = !self.unrecorded.lacks(spec);
+            let is_known = !self.unrecorded.contains(spec);
             let chain = factory::build(
                 spec,
                 context,

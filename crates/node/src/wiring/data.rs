@@ -18,29 +18,29 @@ const TEMPORARY_MAP_SIZE: u64 = 64 << 30;
 /// Where the node keeps its data. The temporary kind is removed when this is dropped.
 #[derive(Debug)]
 pub(super) enum DataFolder {
-    Kept(std::path::PathBuf),
+    Persistent(std::path::PathBuf),
     Temporary(TempFolder),
 }
 
 impl DataFolder {
     pub(super) fn of(config: &Config) -> StorageResult<Self> {
         Ok(match &config.data_dir {
-            Some(path) => Self::Kept(path.clone()),
+            Some(path) => Self::Persistent(path.clone()),
             None => Self::Temporary(TempFolder::create()?),
         })
     }
 
     pub(super) fn path(&self) -> &Path {
         match self {
-            Self::Kept(path) => path,
+            Self::Persistent(path) => path,
             Self::Temporary(folder) => folder.path(),
         }
     }
 
     /// The folder, where it is there at the next start.
-    pub(super) fn kept(&self) -> Option<&Path> {
+    pub(super) fn persistent_path(&self) -> Option<&Path> {
         match self {
-            Self::Kept(path) => Some(path),
+            Self::Persistent(path) => Some(path),
             Self::Temporary(_) => None,
         }
     }
@@ -66,7 +66,7 @@ impl DataFolder {
         let map_size = config.settings.store_map_size.0;
         let disk_reserve = config.settings.store_disk_reserve;
         let options = match self {
-            Self::Kept(_) => OpenOptions { map_size, durable: true, disk_reserve },
+            Self::Persistent(_) => OpenOptions { map_size, durable: true, disk_reserve },
             Self::Temporary(_) => {
                 let map_size = map_size.min(TEMPORARY_MAP_SIZE);
                 OpenOptions { map_size, durable: false, disk_reserve }
@@ -82,7 +82,7 @@ impl DataFolder {
     /// Who this node is; keys are kept with the data.
     pub(super) fn identity(&self, randomness: &Randomness) -> Result<Identity, StartError> {
         Ok(match self {
-            Self::Kept(path) => Identity::load_or_create(path, randomness)?,
+            Self::Persistent(path) => Identity::load_or_create(path, randomness)?,
             Self::Temporary(_) => Identity::generate(randomness)?,
         })
     }

@@ -123,7 +123,7 @@ impl StartError {
     }
 
     /// Of an error of binding.
-    pub(super) fn of_bind(address: String, setting: &'static str, error: io::Error) -> Self {
+    pub(super) fn from_bind(address: String, setting: &'static str, error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::AddrInUse => Self::PortInUse { address, setting },
             _ => Self::Listen { address, error },
@@ -163,8 +163,8 @@ mod tests {
             (StartError::Engine(EngineError::Protocol("x".into())), 1),
             (StartError::Storage(StorageError::Locked { path: "x".into(), pid: None }), 1),
             (StartError::Chain(ChainError::Mismatch("x".into())), 2),
-            (StartError::of_bind("x".into(), "http-port", io::ErrorKind::AddrInUse.into()), 4),
-            (StartError::of_bind("x".into(), "y", io::ErrorKind::AddrNotAvailable.into()), 2),
+            (StartError::from_bind("x".into(), "http-port", io::ErrorKind::AddrInUse.into()), 4),
+            (StartError::from_bind("x".into(), "y", io::ErrorKind::AddrNotAvailable.into()), 2),
             (StartError::Funding("x".into()), 1),
         ] {
             assert_eq!(error.exit_code(), code, "{error}");

@@ -67,7 +67,7 @@ async fn bind(config: &Config, port: u16) -> io::Result<(TcpListener, SocketAddr
 }
 
 fn fault(config: &Config, port: u16, setting: &'static str, error: io::Error) -> StartError {
-    StartError::of_bind(display_address(host(config), port), setting, error)
+    StartError::from_bind(display_address(host(config), port), setting, error)
 }
 
 fn display_address(host: &str, port: u16) -> String {

@@ -55,12 +55,12 @@ type Owners = Vec<(Vec<u8>, Parameters)>;
 
 /// The parameters of a start that the data folder does not have on record yet.
 #[derive(Debug)]
-pub(super) struct Unrecorded(Owners);
+pub(super) struct UnrecordedParameters(Owners);
 
 /// The network's, then those of the chains in their order.
 fn of_network(network: &Network) -> Owners {
     let mut own: Parameters = vec![(NAME.to_owned(), network.name.clone())];
-    for chain in network.founders() {
+    for chain in network.genesis_chains() {
         own.push((format!("genesis of {}", chain.name), chain.id.to_string()));
     }
     let mut owners = vec![(NETWORK.as_bytes().to_vec(), own)];
@@ -79,24 +79,27 @@ fn of_chain(chain: &ChainSpec) -> Parameters {
 
 /// The first bundle of the network: it follows from all that its members agreed on.
 pub(super) fn genesis_bundle(network: &Network) -> GenesisBundle {
-    let founders = network.founders();
+    let genesis_chains = network.genesis_chains();
     let mut text = format!("network {}\n", network.id);
-    for chain in founders {
+    for chain in genesis_chains {
         text.push_str(&format!("chain {}\n", chain.id));
         for (name, value) in chain.parameters.values() {
             text.push_str(&format!("{name} {value}\n"));
         }
     }
-    GenesisBundle { agreement: Id::sha256(text.as_bytes()), founders: founders.len() }
+    GenesisBundle { agreement: Id::sha256(text.as_bytes()), founders: genesis_chains.len() }
 }
 
 /// Compares the parameters of a start with those on record, before anything is written.
 ///
 /// # Errors
 /// They differ, or the store can't be read.
-pub(super) fn compare(network: &Network, store: &Store) -> Result<Unrecorded, StartError> {
+pub(super) fn compare(
+    network: &Network,
+    store: &Store,
+) -> Result<UnrecordedParameters, StartError> {
     let reader = store.snapshot()?;
-    // A folder of an earlier version has no record, but its chains. The first commit begins all founders, so a start
+    // A folder of an earlier version has no record, but its chains. The first commit begins all genesis chains, so a start
     // that was killed before it left none.
     let is_recorded = meta::parameters(reader.as_ref(), NETWORK.as_bytes())?.is_some();
     let has_begun = CHAINS.first(reader.as_ref(), Scope::NODE, &[], None)?.is_some();
@@ -122,7 +125,7 @@ pub(super) fn compare(network: &Network, store: &Store) -> Result<Unrecorded, St
             return Err(refusal(network, &owner, name, &found, (value, wanted)).into());
         }
     }
-    Ok(Unrecorded(unrecorded))
+    Ok(UnrecordedParameters(unrecorded))
 }
 
 /// A founder whose genesis is not in the store.
@@ -130,7 +133,7 @@ fn missing_founder<'a>(
     network: &'a Network,
     reader: &dyn KvRead,
 ) -> StorageResult<Option<&'a ChainSpec>> {
-    for chain in network.founders() {
+    for chain in network.genesis_chains() {
         if !CHAINS.contains(reader, Scope::NODE, chain.id.as_bytes())? {
             return Ok(Some(chain));
         }
@@ -172,9 +175,9 @@ fn refusal(
     }
 }
 
-impl Unrecorded {
-    /// Are the parameters of a chain on record, so that its rows were made under them?
-    pub(super) fn lacks(&self, chain: &ChainSpec) -> bool {
+impl UnrecordedParameters {
+    /// Are the parameters of this chain not on record yet?
+    pub(super) fn contains(&self, chain: &ChainSpec) -> bool {
         self.0.iter().any(|(owner, _)| *owner == chain.id.as_bytes())
     }
 
@@ -206,11 +209,11 @@ mod tests {
         let (network, other) = (Preset::Local.network(), Preset::Dev.network());
         let store = Store::memory().unwrap();
         // Chains get their scopes one after the other, before anything of them is written.
-        for chain in network.founders() {
+        for chain in network.genesis_chains() {
             assert!(compare(&network, &store).is_ok());
             meta::scope(store.kv.as_ref(), &chain.id).unwrap();
         }
-        begin(&store, network.founders());
+        begin(&store, network.genesis_chains());
         let unrecorded = compare(&network, &store).unwrap();
         let refused = compare(&other, &store).unwrap_err().to_string();
         assert!(refused.contains("belongs to network \"unknown\""), "{refused}");
@@ -221,10 +224,10 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_some_founders_belongs_to_another_network() {
+    fn a_folder_with_some_genesis_chains_belongs_to_another_network() {
         let network = Preset::Local.network();
         let store = Store::memory().unwrap();
-        begin(&store, &network.founders()[..1]);
+        begin(&store, &network.genesis_chains()[..1]);
         let refused = compare(&network, &store).unwrap_err().to_string();
         assert!(refused.contains("genesis of "), "{refused}");
     }

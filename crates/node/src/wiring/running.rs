@@ -128,7 +128,7 @@ impl RunningNode {
         }
         store.writer.stop_waiting().await;
         let engine = without_refusal(engine.stop().await);
-        if let Some(path) = folder.kept() {
+        if let Some(path) = folder.persistent_path() {
             let vms: Vec<_> = chains.iter().map(Chain::vm).collect();
             if let Err(error) = journal::write(path, &vms) {
                 tracing::error!(%error, "can't save the waiting transactions for the next start: they are lost");

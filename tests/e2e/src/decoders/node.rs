@@ -59,7 +59,7 @@ pub(super) fn pool_journal(bytes: &[u8]) -> bool {
 
 /// A network of one's own, and the assets of a chain in JSON.
 pub(super) fn network_file(bytes: &[u8]) -> bool {
-    if let Some(genesis) = value_of(networks::file::genesis_of_data(7, bytes)) {
+    if let Some(genesis) = value_of(networks::file::xvm_genesis_bytes(7, bytes)) {
         value_of(Genesis::parse(&genesis));
     }
     let Some(network) = value_of(networks::file::parse(bytes)) else { return false };

@@ -13,7 +13,7 @@ use super::{APPLICATION, Failure, Health, Outcome};
 use crate::api::{ApiDeps, RunningChain};
 
 /// Free space of the data folder's disk below which the node is not well, in bytes.
-pub(super) const DISK_WANTED: u64 = 512 * 1024 * 1024;
+pub(super) const MIN_FREE_DISK: u64 = 512 * 1024 * 1024;
 
 /// All checks of a node.
 pub(in crate::api) fn standard(deps: &ApiDeps, routes: &Arc<Routes>) -> Arc<Health> {
@@ -102,9 +102,9 @@ fn diskspace(health: Health, folder: PathBuf) -> Health {
 
 fn enough_space(available: u64) -> Outcome {
     let message = json!({"availableDiskBytes": available});
-    if available < DISK_WANTED {
+    if available < MIN_FREE_DISK {
         let error = format!(
-            "remaining available disk space ({available}) is below the warning threshold of disk space ({DISK_WANTED})"
+            "remaining available disk space ({available}) is below the warning threshold of disk space ({MIN_FREE_DISK})"
         );
         return Err(Failure { error, message });
     }
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn space() {
-        assert_eq!(enough_space(DISK_WANTED), Ok(json!({"availableDiskBytes": 536_870_912})));
+        assert_eq!(enough_space(MIN_FREE_DISK), Ok(json!({"availableDiskBytes": 536_870_912})));
         let failure = enough_space(7).unwrap_err();
         assert_eq!(
             failure.error,

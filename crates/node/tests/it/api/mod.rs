@@ -136,7 +136,7 @@ impl Node {
                 subnet_id: SubnetId::ZERO,
                 ready: ready.clone(),
                 index: Some(vm.clone()),
-                was_a_graph: true,
+                was_dag: true,
             }],
             engine: engine.clone(),
             store: store.clone(),
