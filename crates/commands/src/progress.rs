@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_now_and_then_and_none_is_left() {
+    fn progress_lines_are_sparse_and_cleared() {
         let (clock, shown) =
             (ManualClock::new(1_000), Shared(Arc::new(Mutex::new_named("shown", Vec::new()))));
         let mut progress = Progress::to(Some(Box::new(shown.clone())), Arc::new(clock.clone()));

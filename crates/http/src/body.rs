@@ -78,7 +78,7 @@ impl BodyMemory {
         self.used.fetch_add(change, Ordering::Relaxed).saturating_add(change)
     }
 
-    /// Reads a body of at most `limit` bytes. Memory is counted as bytes arrive, never by what a request claims.
+    /// Reads a body of at most `limit` bytes. Memory is counted as bytes arrive, never by the declared length.
     pub(super) async fn read(
         self: &Arc<Self>,
         body: &mut Incoming,

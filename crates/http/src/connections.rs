@@ -85,10 +85,10 @@ impl Phase {
 pub(super) struct Connection {
     /// Milliseconds of [`Connections::now`] since when, and the phase in the lowest byte.
     doing: AtomicU64,
-    /// The client may still be sending what nobody reads.
+    /// The client may still be sending bytes that the node ignores.
     unread: AtomicBool,
     task: OnceLock<AbortHandle>,
-    /// The task that has it when it no longer speaks HTTP.
+    /// The task that owns it after an upgrade.
     upgraded: OnceLock<AbortHandle>,
     /// Of a task that ends by itself when the server does.
     at_stop: AtomicWaker,
@@ -301,7 +301,7 @@ impl Connections {
         self.close_longest_waiting();
     }
 
-    /// Whether a line about a lack of room may be written: one at a time is enough for whoever reads the log.
+    /// Whether a line about a lack of room may be written: one at a time is enough.
     fn may_warn(&self) -> bool {
         let now = self.update_now();
         let next = self.next_warning.load(Ordering::Relaxed);

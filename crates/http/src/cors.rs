@@ -48,7 +48,7 @@ impl Cors {
         cors
     }
 
-    /// Is this request answered here, without a look at what it asks for?
+    /// Is this request answered here, without a handler?
     pub(super) fn is_preflight(method: &Method, request: &HeaderMap) -> bool {
         *method == Method::OPTIONS
             && request.get(ACCESS_CONTROL_REQUEST_METHOD).is_some_and(|value| !value.is_empty())

@@ -61,7 +61,7 @@ pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) body: ReplyBody,
     pub(super) method: Option<MethodName>,
-    /// `None`: as the status says.
+    /// `None`: follows from the status.
     pub(super) outcome: Option<Outcome>,
 }
 
@@ -237,7 +237,7 @@ impl HttpState {
         if !self.hosts.allow(host) {
             return Answer::error(StatusCode::FORBIDDEN, "invalid host specified\n", headers);
         }
-        // To say yes would be to become a tunnel.
+        // Accepting it would make the node a tunnel.
         if parts.method == Method::CONNECT {
             let text = "method not allowed\n";
             return Answer::error(StatusCode::METHOD_NOT_ALLOWED, text, headers);
@@ -303,7 +303,7 @@ pub(super) fn origin_refused(headers: &mut HeaderMap) -> Answer {
     Answer::error(StatusCode::FORBIDDEN, "origin not allowed\n", headers)
 }
 
-/// By which name the server was called. HTTP/1.1 demands one, and nobody can be called by two; the texts are Go's.
+/// By which name the server was called. HTTP/1.1 requires exactly one; the texts are Go's.
 fn host(parts: &Parts) -> Result<&[u8], &'static str> {
     let mut hosts = parts.headers.get_all(HOST).iter();
     let host = hosts.next();

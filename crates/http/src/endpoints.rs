@@ -241,7 +241,7 @@ impl HttpState {
         parts: &mut Parts,
         headers: &mut HeaderMap,
     ) -> Answer {
-        // Browsers let every page open websockets: nobody but the server looks at the origin.
+        // Browsers let every page open websockets: only the server checks the origin.
         if socket::is_asked_for(parts) && !self.cors.may_upgrade(&parts.headers) {
             return origin_refused(headers);
         }

@@ -79,7 +79,7 @@ pub trait HttpMetrics: Debug + Send + Sync {
     fn watch_work(&self, work: &Work);
     /// A connection was accepted.
     fn connection_opened(&self);
-    /// A connection is gone, whoever closed it.
+    /// A connection is closed, by either side.
     fn connection_ended(&self);
     /// This side closed a connection.
     fn connection_closed(&self, why: CloseReason);

@@ -1,5 +1,5 @@
 //! What becomes of a request's body that the reply did not need: a small one is read to its end, so that the
-//! connection serves the next request; before a large one the connection closes, and the reply says so.
+//! connection serves the next request; before a large one the connection closes, and the reply announces it.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -14,9 +14,9 @@ const MOST_BYTES: u64 = 64 * 1024;
 /// Time for the rest to arrive. Clients send small bodies together with the head.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Reads the rest of a body that nobody wants; whether the connection can serve another request.
+/// Reads the rest of an unused body. Returns whether the connection can serve another request.
 ///
-/// A client that waits for `100 Continue` is not asked for its body: the reply is what it waits for.
+/// A client that waits for `100 Continue` does not get it: the reply is what it waits for.
 pub(super) async fn finish(
     connection: &Connection,
     body: &mut Option<Incoming>,

@@ -7,7 +7,7 @@ use esker_primitives::{Clock, Randomness};
 
 use crate::clock::SystemClock;
 
-/// The time and the randomness of a node. Tests give a clock that they move and bytes that they know.
+/// The clock and the randomness of a node. Tests use a manual clock and fixed bytes.
 #[derive(Clone)]
 pub struct Host {
     /// The time.

@@ -58,7 +58,7 @@ pub struct Identity {
     tls_key_pem: Zeroizing<String>,
     node_id: NodeId,
     bls: SecretKey,
-    /// Costs half a millisecond, which a node that nobody asks need not spend.
+    /// Computed on first use: it costs half a millisecond.
     proof: OnceLock<[u8; 96]>,
 }
 
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_and_nothing_replaced() {
+    fn damaged_files_are_reported_and_kept() {
         let check = |damage: &dyn Fn(&Path), want: &str| {
             let folder = tempfile::tempdir().unwrap();
             Identity::load_or_create(folder.path(), &Host::system().randomness).unwrap();

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_believed_only_as_far_as_there_are_bytes() {
+    fn a_length_beyond_the_end_of_the_file_is_refused() {
         for content in [&[7u8; 35][..], &[0xff; 36], &[0xff; 80]] {
             let mut file = [MAGIC, content].concat();
             let digest = Id::sha256(&file);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_left_out_with_all_after_it() {
+    fn a_full_journal_leaves_out_all_later_transactions() {
         let half = vec![0; MAX_BYTES / 2];
         let (file, left_out) = encode(&entries(&[b"one", &half, &half, b"four"]));
         assert!(file.len() <= MAX_BYTES);

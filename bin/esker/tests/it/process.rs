@@ -17,7 +17,7 @@ fn signals_that_stop_end_with_0_and_remove_the_temporary_folder() {
 }
 
 #[test]
-fn a_client_that_waits_does_not_hold_the_end_up() {
+fn a_waiting_client_does_not_delay_the_stop() {
     let node = Esker::start(&["dev"]);
     let _waiting = std::net::TcpStream::connect(node.ready["http"].as_str().unwrap()).unwrap();
     assert_eq!(node.stop("TERM").0.code(), Some(0));
@@ -47,7 +47,7 @@ fn a_ready_file_that_can_not_be_written_ends_the_node() {
 }
 
 #[test]
-fn data_is_kept_with_one_log_a_chain() {
+fn data_and_one_log_a_chain_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let node =

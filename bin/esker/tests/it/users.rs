@@ -108,7 +108,7 @@ fn users_of_a_folder_while_no_node_runs() {
 }
 
 #[test]
-fn the_command_line_and_the_api_know_the_same_users() {
+fn the_command_line_and_the_api_share_users() {
     let place = Place::new();
     is_done(&place.with_password(&["create", "alice"], "password"), "user alice created\n");
     let node = Esker::start(&["node", "--data-dir", &place.path("data")]);

@@ -25,7 +25,7 @@ fn an_alias_an_id_and_raw_cb58_are_prefixes() {
 }
 
 #[test]
-fn what_is_refused_is_told_in_the_reference_order() {
+fn errors_come_in_the_reference_order() {
     let (x, c) = (chain("X"), chain("C"));
     let check = |text: &str, cause: &str| {
         let want = format!("couldn't parse address {text:?}: {cause}");

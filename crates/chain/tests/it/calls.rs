@@ -94,7 +94,7 @@ async fn an_invalid_ancestor_makes_its_descendants_invalid() {
 }
 
 #[tokio::test]
-async fn a_chain_hears_of_a_bundle_once_whoever_verified_it() {
+async fn a_chain_is_notified_once_of_a_verified_bundle() {
     let (_world, toys, machine) = world(1);
     let bundle = foreign(&toys[0], &machine, 1);
     let calls: Vec<_> = (0..8)
@@ -232,7 +232,7 @@ async fn the_tree_is_bounded_and_what_is_decided_always_fits() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_built_on_is_said() {
+async fn propose_names_the_unusable_parent() {
     let (_world, toys, machine) = world(1);
     toys[0].set(1, 1);
     let on = async |parent, height| {

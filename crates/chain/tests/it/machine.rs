@@ -249,7 +249,7 @@ async fn a_bundle_far_ahead_of_the_clock_is_not_valid_yet() {
 }
 
 #[tokio::test]
-async fn propose_waits_for_work_for_its_time_and_no_longer_than_told() {
+async fn propose_waits_for_work_up_to_its_deadline() {
     let (world, toys, machine) = world(1);
     let (_, parent) = machine.last_final();
     let at = ProposeCtx { height: 1, parent, ancestry: &[], wait_until_ms: 1_000_100 };

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_add_up_is_found_where_it_is() {
+    fn imbalances_are_found_where_they_are() {
         assert_eq!(changed(|_| {}), [] as [&str; 0]);
         let ledger = |supply: &mut Supply, name: &str, change: fn(&mut Ledger)| {
             change(supply.chains.get_mut(name).unwrap());

@@ -290,7 +290,7 @@ impl Socket {
         self.close(Some(fault.code()), &fault.to_string());
     }
 
-    /// Says farewell. Calls that still run are given up.
+    /// Sends the close frame. Calls that still run are dropped.
     fn close(&mut self, code: Option<CloseCode>, reason: &str) {
         if self.state == State::Open {
             self.out.close(code, reason);

@@ -61,7 +61,7 @@ impl Fault {
     }
 }
 
-/// Puts frames together. Bytes may come in any pieces; memory is taken as they come, never by what is claimed.
+/// Puts frames together. Bytes may come in any pieces; memory grows as they come, never by the declared length.
 #[derive(Debug)]
 pub(super) struct Decoder {
     /// The header of the next frame, as far as it has come.
@@ -332,7 +332,7 @@ mod tests {
         let too_large = "1009 a message is larger than 300 bytes";
         check(&text(&[b'a'; LIMIT]), "none");
         check(&text(&[b'a'; LIMIT + 1]), too_large);
-        // Refused by what it claims, before any of it has come.
+        // Refused by its declared length, before any of it has come.
         check(&[0x81, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 4], too_large);
         let parts = [frame(1, false, &[b'a'; LIMIT], mask), frame(0, true, b"a", mask)].concat();
         check(&parts, too_large);

@@ -121,7 +121,7 @@ async fn a_path_for_trusted_callers() {
 }
 
 #[tokio::test]
-async fn preflights_tell_what_the_call_would() {
+async fn preflights_allow_what_the_call_allows() {
     for (allowed, origin, path, echoed) in [
         ("*", "https://evil.example", "/ext/toy", Some("*")),
         ("*", "https://evil.example", "/nothing", Some("*")),

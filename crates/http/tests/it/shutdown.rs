@@ -36,7 +36,7 @@ async fn running_requests_are_answered_and_waiting_connections_closed() {
 }
 
 #[tokio::test]
-async fn what_outlasts_the_grace_is_cut_off() {
+async fn requests_beyond_the_grace_are_cut_off() {
     let config = HttpConfig { shutdown_grace: Duration::from_millis(20), ..HttpConfig::default() };
     let server = Server::with(config).await;
     let toy = server.toy.clone();

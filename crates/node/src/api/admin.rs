@@ -83,7 +83,7 @@ struct EmptyReply {}
 
 #[derive(Debug, Serialize)]
 struct ChainAliasesReply {
-    /// `null` for a chain that nobody knows.
+    /// `null` for an unknown chain.
     aliases: Option<Vec<String>>,
 }
 

@@ -52,7 +52,7 @@ pub(super) fn apply(settings: &Settings, network: &mut Network) {
 }
 
 impl Config {
-    /// What `web3_clientVersion` answers. On a development node it begins with the name of one that tools know
+    /// What `web3_clientVersion` answers. On a development node it begins with a name that tools recognize
     /// (docs/decisions.md, "Tools made for anvil").
     pub fn client_version(&self) -> String {
         match (self.settings.client_version.as_str(), self.mode) {
@@ -62,7 +62,7 @@ impl Config {
         }
     }
 
-    /// Did the user ask for the port of the C-Chain's JSON-RPC? The default of `esker dev` is given up when it
+    /// Did the user set the port of the C-Chain's JSON-RPC? `esker dev` goes without its default when it
     /// is in use.
     pub fn is_evm_port_asked_for(&self) -> bool {
         let value = self.values.iter().find(|value| value.name == "evm-port");

@@ -33,7 +33,7 @@ pub struct ConfiguredValue {
 /// Values by name.
 pub type Values = BTreeMap<&'static str, ConfiguredValue>;
 
-/// What a configuration file says.
+/// The content of a configuration file.
 #[derive(Clone, Debug, Default)]
 pub struct FileLayer {
     /// Settings of the node.

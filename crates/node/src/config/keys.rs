@@ -23,7 +23,7 @@ pub struct Key {
     pub kind: &'static str,
     /// Does the bare flag mean `true`?
     pub is_switch: bool,
-    /// Text of the value where nobody sets one; empty: none.
+    /// Text of the default value; empty: none.
     pub default: &'static str,
     /// The same under `esker dev`.
     pub dev_default: &'static str,
@@ -299,7 +299,7 @@ settings! {
     /// Folder of the accounts' encrypted keys; a relative path begins at the data folder. Of a later
     /// version; accepted.
     keystore_directory: String = "keystore-directory", "";
-    /// Let clients unlock those accounts, for whoever calls next. Of a later version; accepted.
+    /// Let clients unlock those accounts for all later calls. Accepted, but without effect in this version.
     keystore_insecure_unlock_allowed: bool = "keystore-insecure-unlock-allowed", "false";
 
     ["Further chains"]

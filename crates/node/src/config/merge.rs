@@ -151,7 +151,7 @@ fn checked(key: &Key, text: &str, origin: Origin) -> Result<ConfiguredValue, Con
     }
 }
 
-/// Settings of a chain that the file says nothing about.
+/// Settings of a chain that the file does not name.
 pub(super) fn default_chain_settings(mode: Mode) -> ChainSettings {
     chain_settings_of(&Values::new(), mode).expect("the defaults are values")
 }

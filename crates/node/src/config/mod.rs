@@ -32,7 +32,7 @@ use self::value::Switch;
 use crate::logging::{Levels, LogConfig, Rotation};
 use crate::networks::{self, Network, P_ALIASES, Preset};
 
-/// Everything that a node needs to know before it starts.
+/// The complete configuration of a node.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// How it runs.
@@ -170,7 +170,7 @@ impl Config {
         levels
     }
 
-    /// Reads the configuration file again and gives the log levels that it now asks for; everything else in
+    /// Reads the configuration file again and returns the log levels that it now sets; everything else in
     /// it waits for the next start.
     pub fn reload_log(&self) -> Result<LogConfig, ConfigError> {
         let mut layers = self.layers.clone();

@@ -1,6 +1,6 @@
 //! The known name that an unknown one was probably meant to be.
 
-/// Longest name that is compared; a longer one is nobody's typing error.
+/// Longest name that is compared; a longer one is no typing error.
 const MAX_NAME: usize = 100;
 
 /// The nearest of `known`, unless all are too far from `name` to be meant.
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_what_was_meant() {
+    fn suggests_the_nearest_name() {
         let known = ["http-host", "http-port", "log-level", "index-enabled"];
         for (typed, meant) in [
             ("htpp-port", Some("http-port")),

@@ -84,7 +84,7 @@ fn the_defaults_of_the_http_limits_are_the_servers() {
 }
 
 #[test]
-fn keystore_by_itself_on_private_loopback_nodes_only() {
+fn keystore_is_on_by_default_only_on_private_loopback_nodes() {
     let enabled = |network: &str, flags: &[(&'static str, &str)]| {
         let flags: Vec<_> = flags.iter().copied().chain([("network", network)]).collect();
         load(&Given { flags: &flags, ..NOTHING }).unwrap().keystore_enabled()
@@ -121,7 +121,7 @@ fn why_the_keystore_is_off() {
 }
 
 #[test]
-fn no_keystore_for_strangers_where_keys_have_worth() {
+fn public_nodes_of_real_networks_refuse_the_keystore() {
     let on = ("api-keystore-enabled", "true");
     let (anywhere, allowed) = (("http-host", ""), ("allow-keystore-on-public-address", "true"));
     for place in [("network", "main"), ("network", "test"), ("public", "true")] {
@@ -363,7 +363,7 @@ fn settings_of_the_c_chain() {
 }
 
 #[test]
-fn settings_of_the_reference_that_mean_nothing_here_are_taken_and_named() {
+fn unused_reference_settings_are_accepted_with_a_warning() {
     let file = file::parse(
         "[chains.C]\ncommit-interval = 4096\nsnapshot-cache = 256\nrpc-gas-cap = 7\n",
         std::path::Path::new("esker.toml"),
@@ -377,7 +377,7 @@ fn settings_of_the_reference_that_mean_nothing_here_are_taken_and_named() {
 }
 
 #[test]
-fn a_development_node_has_a_version_that_tools_know() {
+fn client_version_of_a_development_node() {
     let version = |mode, flags| {
         let given = Given { mode, flags, ..NOTHING };
         load(&given).unwrap().client_version()

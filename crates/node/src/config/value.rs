@@ -16,7 +16,7 @@ pub trait Value: Sized {
     /// Does the bare flag mean `true`?
     const IS_SWITCH: bool = false;
 
-    /// Reads the text form. The error says what is wrong, without naming the setting.
+    /// Parses the text form. The error does not name the setting.
     fn parse(text: &str) -> Result<Self, String>;
 
     /// The text form; `parse` reads it back.

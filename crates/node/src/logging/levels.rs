@@ -12,7 +12,7 @@ use thiserror::Error;
 /// Name of the logger that takes what belongs to no chain.
 pub const MAIN: &str = "main";
 
-/// How much a logger says, from nothing to everything. The names are the reference's; this node has no
+/// How much a logger writes, from nothing to everything. The names are the reference's; this node has no
 /// events of its own for `FATAL` and `TRACE`, which therefore show what `ERROR` and `INFO` show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -25,7 +25,7 @@ pub enum LogLevel {
     Error,
     /// What an operator should look at.
     Warn,
-    /// What an operator wants to know.
+    /// Events that matter to an operator.
     Info,
     /// The same.
     Trace,

@@ -1,4 +1,4 @@
-//! What the node says: one logger a chain and `main`, each with its file and its levels.
+//! Logging: one logger a chain and `main`, each with its file and its levels.
 //!
 //! An event that carries the field `chain` goes to that chain's logger, every other to `main`. Files are
 //! `<data folder>/logs/<logger>.log`, rotated by size; the terminal is standard error, so that standard
@@ -33,7 +33,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Everything that logging needs to know at start.
+/// The configuration of logging.
 #[derive(Clone, Debug)]
 pub struct LogConfig {
     /// Form of the lines.
@@ -76,7 +76,7 @@ pub fn install(config: &LogConfig) -> LogLevels {
     levels
 }
 
-/// A panic is a log line with its place: on a node that runs unattended nobody reads standard error.
+/// A panic is a log line with its place: nobody reads standard error of a node that runs unattended.
 fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Accounts whose private keys everybody knows: funded on networks for development, worthless elsewhere.
+//! Accounts with public private keys: funded on networks for development, worthless elsewhere.
 
 use esker_primitives::{PrivateKey, ShortId};
 

@@ -1,5 +1,5 @@
 //! `genesisData`: the assets of an asset-VM chain in the JSON form of `xvm.buildGenesis`, read strictly: an
-//! unknown member is an error here, since nobody looks at a node's configuration twice.
+//! unknown member is an error here, because a typing error would otherwise go unnoticed.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ struct JsonMinters {
     threshold: JsonU32,
 }
 
-/// Genesis bytes of the data. The error says what is wrong, and with which asset.
+/// Genesis bytes of the data. The error names the fault and the asset.
 pub(super) fn genesis_bytes(network_id: u32, data: GenesisData) -> Result<Vec<u8>, String> {
     let definitions = data
         .into_iter()

@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_members_are_told_with_their_line() {
+    fn unknown_members_are_reported_with_their_line() {
         let error = parse(b"{\n  \"networkId\": 7\n}").unwrap_err().to_string();
         assert!(
             error.starts_with("unknown field `networkId`, expected one of `networkID`"),

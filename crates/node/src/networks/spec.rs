@@ -165,7 +165,7 @@ pub struct Network {
 /// Why a chain can't be a network's.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum AddChainError {
-    /// The name says nothing or can't stand in a transaction.
+    /// The name is empty or can't stand in a transaction.
     #[error("chain \"{0}\": a name has 1 to 128 printable ASCII characters")]
     Name(String),
     /// Another chain has the name, alias or ID.

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_engine_that_ends_by_itself_is_noticed_and_tells_why() {
+    async fn an_engine_that_ends_by_itself_returns_its_error() {
         let mut thread = spawn(Odd::Fails);
         thread.ended().await;
         let error = thread.stop().await.unwrap_err();
@@ -119,14 +119,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn so_is_one_that_panics() {
+    async fn an_engine_that_panics_is_noticed() {
         let mut thread = spawn(Odd::Panics);
         thread.ended().await;
         assert!(matches!(thread.stop().await, Err(StartError::EnginePanic)));
     }
 
     #[tokio::test]
-    async fn one_that_is_told_to_ends_well() {
+    async fn an_engine_that_is_asked_to_end_returns_ok() {
         let mut thread = spawn(Odd::Waits);
         thread.stop().await.unwrap();
         thread.stop().await.unwrap();

@@ -15,7 +15,7 @@ use tokio::sync::broadcast::error::RecvError;
 use super::StartError;
 use crate::networks::{Network, P_CHAIN_ID, dev_funding_tx};
 
-/// Puts what the network file says that P exported into shared memory, for chains that have not begun yet.
+/// Puts the P-Chain's exports of the network file into shared memory, for chains that have not begun yet.
 /// Runs before their genesis is written, so that a crash between the two only makes it run again.
 pub(super) fn write_exports(network: &Network, store: &Store) -> Result<(), ChainError> {
     let reader = store.snapshot()?;
@@ -38,7 +38,7 @@ pub(super) fn write_exports(network: &Network, store: &Store) -> Result<(), Chai
     Ok(store.writer.commit_blocking(draft.into_writes())?)
 }
 
-/// What the network file says that P exported to chains.
+/// The P-Chain's exports to chains, as the network file lists them.
 pub fn exported(
     network: &Network,
     wanted: impl Fn(&ChainId) -> bool,

@@ -83,7 +83,7 @@ async fn many_messages_that_stay_unfinished() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_clients_own_farewell_is_answered() {
+async fn a_close_frame_is_answered() {
     let world = World::new(HttpConfig::default()).await;
     for (payload, expected) in [(&[3, 232, b'b'][..], "1000 "), (&[][..], "close")] {
         let mut socket = world.socket();

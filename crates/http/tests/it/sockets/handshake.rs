@@ -69,7 +69,7 @@ async fn every_origin_and_every_name_of_the_chain() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_comes_right_behind_the_handshake_is_heard() {
+async fn a_message_right_behind_the_handshake_is_answered() {
     let world = World::new(HttpConfig::default()).await;
     let mut client = world.server.client().await;
     let mut bytes =

@@ -14,7 +14,7 @@ fn closed(reason: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_answers_no_ping_is_gone() {
+async fn a_client_without_pongs_is_closed() {
     let world = World::new(HttpConfig { ping_interval: SHORT, ..HttpConfig::default() }).await;
     let mut silent = world.socket();
     // It keeps the connection open and its own pace, and looks at no frame.
@@ -24,7 +24,7 @@ async fn who_answers_no_ping_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_answers_pings_may_stay() {
+async fn a_client_with_pongs_stays_open() {
     let world = World::new(HttpConfig { ping_interval: SHORT, ..HttpConfig::default() }).await;
     let mut socket = world.socket();
     for _ in 0..5 {
@@ -95,7 +95,7 @@ async fn sockets_end_with_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_does_not_hold_the_server_for_ever() {
+async fn a_running_call_does_not_block_the_stop() {
     let config = HttpConfig { shutdown_grace: SHORT, ..HttpConfig::default() };
     let world = World::new(config).await;
     let mut socket = world.socket();

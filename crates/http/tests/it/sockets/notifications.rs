@@ -24,7 +24,7 @@ fn subscribed(world: &World) -> Socket {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everybody_who_asked_is_told() {
+async fn every_subscriber_is_notified() {
     let world = World::new(HttpConfig::default()).await;
     let mut one = subscribed(&world);
     let mut other = subscribed(&world);
@@ -43,7 +43,7 @@ async fn everybody_who_asked_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_told_before_the_reply() {
+async fn notifications_wait_for_the_reply() {
     let world = World::new(HttpConfig::default()).await;
     let mut socket = world.socket();
     // The subscription is there, and its reply waits for the rest of the batch.
@@ -67,7 +67,7 @@ async fn a_slow_call_does_not_stop_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_take_them_is_told_why_he_goes() {
+async fn a_slow_subscriber_is_closed_with_a_reason() {
     let world = World::new(HttpConfig::default()).await;
     let mut lazy = subscribed(&world);
     let mut eager = subscribed(&world);
@@ -108,7 +108,7 @@ async fn subscriptions_end_with_their_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_who_never_read_harm_nobody() {
+async fn clients_that_never_read_do_not_disturb_others() {
     let world = World::new(HttpConfig::default()).await;
     let _lazy: Vec<Socket> = (0..60).map(|_| subscribed(&world)).collect();
     let mut eager: Vec<Socket> = (0..60).map(|_| subscribed(&world)).collect();

@@ -16,7 +16,7 @@ const BOOTSTRAPPED: &str = "bootstrapped";
 /// Name of the check that belongs to readiness when it fails: a node that takes no writes is not ready for them.
 const DATABASE: &str = "database";
 
-/// What a path asks for.
+/// The report of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Report {
     /// Every check.

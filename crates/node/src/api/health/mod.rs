@@ -1,6 +1,6 @@
 //! Health checks of the node, with names and tags. They run together and are reported at `/ext/health` and below.
 //!
-//! They run once at the start, every [`PERIOD`], and when somebody asks and the last run is older than
+//! They run once at the start, every [`PERIOD`], and at a request when the last run is older than
 //! [`MAX_AGE`]. So a fresh node is healthy at once, a failing one is reported at the next request, and many requests
 //! cost no more than one run. `standard.rs` lists the node's checks.
 
@@ -26,7 +26,7 @@ use crate::metrics::Metrics;
 pub(super) use api::install;
 pub(super) use standard::standard;
 
-/// How often the checks run when nobody asks.
+/// How often the checks run without a request.
 pub const PERIOD: Duration = Duration::from_secs(30);
 /// How old a reported result may be.
 pub const MAX_AGE: Duration = Duration::from_secs(1);
@@ -327,7 +327,7 @@ mod tests {
         Health::new(Arc::new(clock.clone()), Arc::new(Metrics::new())).with_max_age(Duration::ZERO)
     }
 
-    /// The report without durations, which nobody can foretell.
+    /// The report without durations, which vary.
     async fn report(health: &Health, tags: &[&str]) -> Value {
         let mut report = serde_json::to_value(health.report(tags).await).unwrap();
         for check in report["checks"].as_object_mut().unwrap().values_mut() {

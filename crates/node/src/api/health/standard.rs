@@ -134,7 +134,7 @@ fn bootstrapped(health: Health, chains: Vec<RunningChain>) -> Health {
     })
 }
 
-/// What the chain says of itself.
+/// The chain's report of its own health.
 fn chain(health: Health, running: &RunningChain) -> Health {
     let subnet = running.subnet_id.to_string();
     let vm = Arc::clone(&running.vm);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_closed_writer_is_told() {
+    async fn a_closed_writer_is_reported() {
         use esker_primitives::clock::ManualClock;
 
         let store = Store::new(Arc::new(MemoryStore::new())).unwrap();

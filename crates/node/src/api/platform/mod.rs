@@ -320,7 +320,7 @@ impl PlatformApi {
     }
 
     fn get_subnets(&self, args: SubnetsArgs) -> Result<SubnetsReply, RpcError> {
-        // The primary network is the only subnet, and nobody controls it.
+        // The primary network is the only subnet. It has no control keys.
         let asked = args.ids.unwrap_or_default();
         let shown = asked.is_empty() || asked.contains(&PRIMARY);
         let primary = ShownSubnet { id: PRIMARY, control_keys: [], threshold: JsonU32(0) };

@@ -122,7 +122,7 @@ async fn a_failing_store() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_no_reason_to_restart_but_the_node_is_not_ready() {
+async fn a_full_disk_makes_the_node_unready_but_alive() {
     let node = Node::start().await;
     node.failing.refuse_writes(StorageError::io("database", ErrorKind::StorageFull.into()));
     node.store.commit(WriteSet::new()).await.unwrap_err();
