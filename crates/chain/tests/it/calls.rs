@@ -14,7 +14,7 @@ use esker_storage::{
 };
 
 use crate::machine::{foreign, open, open_with, propose, propose_on, world};
-use crate::toy::{Op, Told, Toy, World, block_bytes};
+use crate::toy::{ChainEvent, Op, Toy, World, block_bytes};
 
 /// Nothing here takes long.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -112,7 +112,10 @@ async fn a_chain_is_notified_once_of_a_verified_bundle() {
     machine.notarized(&Id::ZERO).await.unwrap();
     machine.finalize(&bundle, None).await.unwrap();
     machine.notarized(&bundle.id()).await.unwrap();
-    assert_eq!(toys[0].told(), [Told::Verified(1), Told::Notarized(1), Told::Accepted(1)]);
+    assert_eq!(
+        toys[0].take_events(),
+        [ChainEvent::Verified(1), ChainEvent::Notarized(1), ChainEvent::Accepted(1)]
+    );
 }
 
 #[tokio::test]
@@ -143,7 +146,11 @@ async fn several_final_bundles_are_one_write() {
     more.push((next.clone(), None));
     soon(machine.finalize_all(more)).await.unwrap();
     assert_eq!((machine.last_final(), toys[0].total()), ((21, next.id()), 21));
-    let verified = toys[0].told().iter().filter(|told| matches!(told, Told::Verified(_))).count();
+    let verified = toys[0]
+        .take_events()
+        .iter()
+        .filter(|event| matches!(event, ChainEvent::Verified(_)))
+        .count();
     assert_eq!(verified, 21);
 }
 
@@ -180,7 +187,7 @@ async fn a_dead_bundle_is_dropped_with_its_descendants() {
     assert_eq!(verify(&machine, &beside).await, Verdict::Valid);
     assert_eq!(machine.abandon(&first.id()).await.unwrap(), 2);
     assert_eq!(machine.undecided(), 1);
-    assert!(toys[0].told().ends_with(&[Told::Rejected(1), Told::Rejected(2)]));
+    assert!(toys[0].take_events().ends_with(&[ChainEvent::Rejected(1), ChainEvent::Rejected(2)]));
     assert_eq!(machine.abandon(&first.id()).await.unwrap(), 0);
     assert_eq!(machine.abandon(&machine.last_final().1).await.unwrap(), 0);
     assert_eq!(verify(&machine, &second).await, Verdict::ParentMissing);
@@ -289,8 +296,8 @@ async fn a_finalize_whose_caller_went_away_takes_place_as_a_whole() {
     assert_eq!(soon(events.recv()).await.unwrap().accepted().unwrap().height, 1);
     assert_eq!(machine.last_final(), (1, bundle.id()));
     assert_eq!(
-        (toys[0].get(1), toys[0].told()),
-        (Some(7), vec![Told::Verified(1), Told::Accepted(1)])
+        (toys[0].get(1), toys[0].take_events()),
+        (Some(7), vec![ChainEvent::Verified(1), ChainEvent::Accepted(1)])
     );
 }
 
@@ -333,7 +340,7 @@ async fn work_reaches_the_proposal_that_can_use_it() {
             machine.propose(at).await.unwrap().unwrap()
         })
     };
-    // The first of them hears of the work, which its parent has done already.
+    // The first of them gets the work, which its parent has done already.
     let idle = [wait(first.id(), 2), wait(first.id(), 2)];
     let useful = wait(machine.last_final().1, 1);
     // All have looked once, and wait.
@@ -357,7 +364,7 @@ async fn a_machine_that_is_dropped_waits_for_no_disk() {
     assert!(tokio::time::timeout(short, machine.finalize(&bundle, None)).await.is_err());
     until_refused(&store).await;
     soon(tokio::task::spawn_blocking(move || drop(machine))).await.unwrap();
-    assert_eq!(toys[0].told(), [Told::Verified(1)]);
+    assert_eq!(toys[0].take_events(), [ChainEvent::Verified(1)]);
 }
 
 #[tokio::test]
@@ -383,7 +390,7 @@ async fn a_write_that_failed_changes_nothing_and_can_be_tried_again() {
     disk.fail_nth_write(1, FailPoint::Before);
     soon(machine.finalize_all(all())).await.unwrap_err();
     assert_eq!((machine.last_final().0, machine.undecided()), (0, 3));
-    assert_eq!(toys[0].told().len(), 3, "verified, and nothing else");
+    assert_eq!(toys[0].take_events().len(), 3, "verified, and nothing else");
     soon(machine.finalize_all(all())).await.unwrap();
     assert_eq!((machine.last_final().0, toys[0].total()), (3, 3));
 }

@@ -11,7 +11,7 @@ use esker_chain::{
 use esker_primitives::{ChainId, Id};
 use esker_storage::{MemoryStore, Scope, WriteSet};
 
-use crate::toy::{Op, TIP, Told, Toy, World, block_bytes};
+use crate::toy::{ChainEvent, Op, TIP, Toy, World, block_bytes};
 
 pub(crate) fn open(world: &World, toys: &[Arc<Toy>]) -> Arc<Machine> {
     open_with(world, toys, MachineConfig { check_proposals: true, ..MachineConfig::default() })
@@ -65,7 +65,7 @@ async fn a_proposal_becomes_final_and_is_found_again() {
     assert_eq!(machine.last_final(), (1, bundle.id()));
     let (found, proof) = machine.bundle_at(1).unwrap().unwrap();
     assert_eq!((found, proof.unwrap().as_ref()), (bundle, b"proof".as_slice()));
-    assert_eq!(toys[0].told(), [Told::Verified(1), Told::Accepted(1)]);
+    assert_eq!(toys[0].take_events(), [ChainEvent::Verified(1), ChainEvent::Accepted(1)]);
     assert!(machine.bundle_at(2).unwrap().is_none());
 }
 
@@ -76,9 +76,9 @@ async fn finalize_again_changes_nothing_and_another_bundle_is_refused() {
     toys[0].set(1, 10);
     let bundle = propose(&machine).await;
     machine.finalize(&bundle, None).await.unwrap();
-    toys[0].told();
+    toys[0].take_events();
     machine.finalize(&bundle, None).await.unwrap();
-    assert_eq!(toys[0].told(), [], "the chain hears of a bundle once");
+    assert_eq!(toys[0].take_events(), [], "the chain is notified of a bundle once");
     let refused = machine.finalize(&other, None).await;
     assert!(matches!(refused, Err(FinalizeError::Conflict { height: 1, .. })), "{refused:?}");
     let gap = Bundle { height: 5, parent: Id::sha256(b"?"), ..other };
@@ -98,7 +98,7 @@ async fn a_dropped_sibling_returns_its_work() {
     machine.finalize(&theirs, None).await.unwrap();
     assert_eq!((toys[0].get(1), toys[0].get(2)), (None, Some(7)));
     assert_eq!(machine.undecided(), 0, "the sibling's overlay is gone");
-    assert!(toys[0].told().ends_with(&[Told::Accepted(1), Told::Rejected(1)]));
+    assert!(toys[0].take_events().ends_with(&[ChainEvent::Accepted(1), ChainEvent::Rejected(1)]));
     let again = propose(&machine).await;
     machine.finalize(&again, None).await.unwrap();
     assert_eq!(toys[0].get(1), Some(10), "the dropped work is done in the next bundle");
@@ -186,7 +186,7 @@ async fn a_heartbeat_moves_no_chain() {
     machine.finalize(&beat, None).await.unwrap();
     assert_eq!(machine.last_final(), (1, beat.id()));
     assert_eq!(machine.bundle_at(1).unwrap().unwrap().0, beat);
-    assert_eq!(toys[0].told(), []);
+    assert_eq!(toys[0].take_events(), []);
 }
 
 /// A bundle whose block is valid from 1,005,000 ms on.

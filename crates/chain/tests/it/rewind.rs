@@ -1,4 +1,4 @@
-//! Taking final bundles back: what the store holds then, what is kept, what is refused, who hears of it.
+//! Taking final bundles back: what the store holds then, what is kept, what is refused, who is notified.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use esker_storage::{Entry, FailPoint, FailingStore, KvStore, MemoryStore, Storag
 use proptest::prelude::*;
 
 use crate::machine::{open_with, propose};
-use crate::toy::{Told, Toy, World};
+use crate::toy::{ChainEvent, Toy, World};
 
 /// The tables that say what is kept: scope 0, tag.
 const UNDO_PREFIX: [u8; 3] = [0, 0, 0x13];
@@ -117,7 +117,11 @@ async fn bundles_are_taken_back_and_made_final_again() {
     assert!(site.machine.bundle_at(3).unwrap().is_none());
     assert!(matches!(events.try_recv().unwrap(), MachineEvent::Rewound(event) if event == rewound));
     for toy in &site.toys {
-        assert_eq!(toy.told().last(), Some(&Told::Rewound(1)), "one block of each is left");
+        assert_eq!(
+            toy.take_events().last(),
+            Some(&ChainEvent::Rewound(1)),
+            "one block of each is left"
+        );
     }
     assert_eq!(site.machine.verify(&[], &bundles[1]).await.unwrap(), Verdict::AlreadyFinal);
     for (bundle, expected) in bundles[2..].iter().zip(&all[3..]) {
@@ -142,11 +146,11 @@ async fn undecided_bundles_are_dropped_with_their_txs_waiting_again() {
     let heartbeat = Bundle { blocks: Vec::new(), ..undecided.clone() };
     assert_eq!(site.machine.verify(&[], &heartbeat).await.unwrap(), Verdict::Valid);
     assert_eq!(site.machine.undecided(), 2);
-    site.toys[0].told();
+    site.toys[0].take_events();
     site.machine.rewind(1).await.unwrap();
     assert_eq!(site.machine.undecided(), 0);
-    let told = site.toys[0].told();
-    assert_eq!(told, [Told::Rewound(1), Told::Rejected(2)]);
+    let events = site.toys[0].take_events();
+    assert_eq!(events, [ChainEvent::Rewound(1), ChainEvent::Rejected(2)]);
     // What was undecided waits again, what was final does not.
     let next = propose(&site.machine).await;
     assert_eq!((next.height, next.blocks.len()), (2, 1));
@@ -341,7 +345,7 @@ async fn a_store_that_fails_leaves_everything_as_it_was() {
     assert_eq!(rows(site.kv()), all[4]);
     assert!(reads_of_one > 3, "{reads_of_one}");
     for nth in 1..=reads_of_one {
-        site.toys[0].told();
+        site.toys[0].take_events();
         failing.fail_nth_read(nth);
         let outcome = site.machine.rewind(1).await;
         failing.clear_failures();
@@ -351,7 +355,11 @@ async fn a_store_that_fails_leaves_everything_as_it_was() {
             break;
         }
         assert_eq!((site.machine.last_final().0, site.machine.undecided()), (4, 1), "{nth}");
-        assert_eq!((rows(site.kv()), site.toys[0].told()), (all[4].clone(), vec![]), "{nth}");
+        assert_eq!(
+            (rows(site.kv()), site.toys[0].take_events()),
+            (all[4].clone(), vec![]),
+            "{nth}"
+        );
     }
     if site.machine.last_final().0 == 4 {
         site.machine.finalize(&undecided, None).await.unwrap();

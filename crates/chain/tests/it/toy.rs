@@ -32,7 +32,7 @@ pub(crate) struct Op {
 
 /// What happened to the chain, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum ChainEvent {
     Verified(u64),
     Notarized(u64),
     Accepted(u64),
@@ -45,7 +45,7 @@ pub(crate) enum Told {
 pub(crate) struct Toy {
     context: ChainContext,
     pub(crate) queue: Mutex<Vec<Op>>,
-    pub(crate) told: Mutex<Vec<Told>>,
+    pub(crate) events: Mutex<Vec<ChainEvent>>,
     /// How often it was asked for a block.
     pub(crate) looks: AtomicU64,
 }
@@ -85,7 +85,7 @@ impl World {
         Arc::new(Toy {
             context,
             queue: Mutex::new_named("toy.queue", Vec::new()),
-            told: Mutex::new_named("toy.told", Vec::new()),
+            events: Mutex::new_named("toy.events", Vec::new()),
             looks: AtomicU64::new(0),
         })
     }
@@ -133,8 +133,8 @@ impl Toy {
         TOTAL.get(reader.as_ref(), self.context.scope, &()).unwrap().unwrap_or(0)
     }
 
-    pub(crate) fn told(&self) -> Vec<Told> {
-        std::mem::take(&mut self.told.lock())
+    pub(crate) fn take_events(&self) -> Vec<ChainEvent> {
+        std::mem::take(&mut self.events.lock())
     }
 
     fn ops(block: &ExecutedBlock) -> &[Op] {
@@ -260,21 +260,21 @@ impl ChainVm for Toy {
     }
 
     fn on_accepted(&self, block: &Arc<ExecutedBlock>, _: u64) {
-        self.told.lock().push(Told::Accepted(block.height));
+        self.events.lock().push(ChainEvent::Accepted(block.height));
     }
 
     fn on_rejected(&self, block: &Arc<ExecutedBlock>) {
-        self.told.lock().push(Told::Rejected(block.height));
+        self.events.lock().push(ChainEvent::Rejected(block.height));
         self.queue.lock().extend(Self::ops(block));
         self.context.work.notify_one();
     }
 
     fn on_verified(&self, block: &Arc<ExecutedBlock>) {
-        self.told.lock().push(Told::Verified(block.height));
+        self.events.lock().push(ChainEvent::Verified(block.height));
     }
 
     fn on_notarized(&self, block: &Arc<ExecutedBlock>) {
-        self.told.lock().push(Told::Notarized(block.height));
+        self.events.lock().push(ChainEvent::Notarized(block.height));
     }
 
     fn prepare_rewind<'a>(
@@ -285,7 +285,7 @@ impl ChainVm for Toy {
         while BLOCKS.get(&rewind.after, self.context.scope, &(height + 1))?.is_some() {
             height += 1;
         }
-        Ok(Box::new(move || self.told.lock().push(Told::Rewound(height))))
+        Ok(Box::new(move || self.events.lock().push(ChainEvent::Rewound(height))))
     }
 
     fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError> {

@@ -17,7 +17,7 @@ use esker_chain::{
 use esker_engine::{GatedSolo, Solo};
 use esker_storage::{FailingStore, MemoryStore, RetryPolicy, StorageError, Store};
 
-use toy::{Told, Toy, World};
+use toy::{ChainEvent, Toy, World};
 
 /// Nothing here takes long.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -93,8 +93,8 @@ async fn a_held_bundle_is_undecided_until_the_gate_opens() {
     toy.set(1, 10);
     gate.wait_until_held(1).await;
     assert_eq!((toy.get(1), machine.undecided()), (None, 1));
-    let seen = [Told::Verified(1), Told::Notarized(1)];
-    assert_eq!(toy.told(), seen);
+    let seen = [ChainEvent::Verified(1), ChainEvent::Notarized(1)];
+    assert_eq!(toy.take_events(), seen);
     gate.open_once();
     events.recv().await.unwrap();
     assert_eq!((toy.get(1), machine.undecided()), (Some(10), 0));
