@@ -2,8 +2,8 @@
 //! (docs/protocol/c-chain-rpc.md, "C-Chain JSON-RPC").
 //!
 //! - [`wire`]: forms of arguments and replies, with the reference's texts and order of members.
-//! - One folder a namespace: [`evm`] (which clients know as `eth`), [`net`], `personal`, [`txpool`], [`web3`]. A
-//!   service is a table of methods over what it reads; [`Apis`] says which services a node serves. What tools ask a
+//! - One folder a namespace: [`evm`] (which clients call `eth`), [`net`], `personal`, [`txpool`], [`web3`]. A
+//!   service is a table of methods over what it reads; [`Apis`] lists the services that a node serves. What tools ask a
 //!   development node stands in `development`.
 //! - [`ReadApi`] is what reading methods share: the ports [`esker_evm::view::ChainReader`] and
 //!   [`esker_evm::view::PoolReader`], and how a block parameter becomes a block.

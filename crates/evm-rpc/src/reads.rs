@@ -101,7 +101,7 @@ impl ReadApi {
         }
     }
 
-    /// The header of the block whose state is to be read, or the text that says why there is none.
+    /// The header of the block whose state is to be read, or the error text.
     pub fn header_of_state(&self, at: BlockNumberOrHash) -> Result<Arc<SealedHeader>, RpcError> {
         let (found, missing) = match at {
             BlockNumberOrHash::Number(number) => {

@@ -114,7 +114,7 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
     fn undecided(&self, _ext_data: &Bytes) {}
 
     /// A block that carries this, and leaves accounts so, is about to be committed. What it makes impossible goes to
-    /// [`Self::drop_log`], which is saved with it. The commit may fail: nobody is to learn of it here.
+    /// [`Self::drop_log`], which is saved with it. The commit may fail, so publish nothing here.
     fn before_commit(&self, _ext_data: &Bytes, _accounts: &[ChangedAccount], _accepted_ms: u64) {}
 
     /// A block that carries this, and leaves accounts so, was accepted and is durable.
@@ -148,7 +148,7 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
         false
     }
 
-    /// Looks at what accepted blocks carried, and at the extension's rows.
+    /// Audits what accepted blocks carried, and the extension's rows.
     fn audit(&self) -> Box<dyn ExtensionAudit + '_> {
         Box::new(NoExtension)
     }
@@ -161,20 +161,20 @@ pub struct ExtTransfers {
     pub imported: u128,
     /// Left for other chains.
     pub exported: u128,
-    /// Paid as fees, to nobody.
+    /// Burnt as fees.
     pub burnt: u128,
 }
 
 /// An extension's part of an audit of its chain.
 pub trait ExtensionAudit {
-    /// Looks at the next accepted block; what it exchanged with other chains goes to the site.
+    /// Audits the next accepted block; what it exchanged with other chains goes to the site.
     fn block(
         &mut self,
         block: &ExtBlock<'_>,
         site: &mut AuditSite<'_>,
     ) -> Result<ExtTransfers, AuditError>;
 
-    /// Looks at the rows that all blocks left.
+    /// Audits the rows that all blocks left.
     fn finish(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError>;
 }
 

@@ -6,7 +6,7 @@
 //! - [`pool`]: transactions that wait for a block.
 //! - [`rules`]: what holds when, one file a fork phase; nothing else asks which chain it is.
 //! - [`executor`]: running transactions, with revm.
-//! - [`call`]: calls that nobody signed, gas estimates, access lists.
+//! - [`call`]: unsigned calls, gas estimates, access lists.
 //! - [`simulate`]: blocks of calls that are not made.
 //! - [`extension`]: the port for what blocks carry beside EVM transactions.
 //! - [`view`]: what services read of the chain and of the pool.

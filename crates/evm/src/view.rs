@@ -120,13 +120,13 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// The chain's rules.
     fn rules(&self) -> &dyn Rules;
 
-    /// The last accepted block. Cheap: it is asked for at nearly every call.
+    /// The last accepted block. Cheap: nearly every call reads it.
     fn head(&self) -> Arc<SealedHeader>;
 
     /// How far the chain is: the height of [`Self::head`].
     fn position(&self) -> ChainPosition;
 
-    /// The lowest height that the chain was taken back to between two positions; `None` if it was not. It may be told
+    /// The lowest height that the chain was taken back to between two positions; `None` if it was not. It may be
     /// lower than it was.
     fn lowest_since(&self, before: &ChainPosition, now: &ChainPosition) -> Option<u64>;
 

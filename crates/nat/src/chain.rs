@@ -252,7 +252,7 @@ impl Nat {
         })
     }
 
-    /// What became of a transaction, as far as this node knows; `None` if it does not know it.
+    /// The status of a transaction at this node; `None` if it is unknown.
     pub fn status(&self, id: &TxId) -> StorageResult<Option<AtomicStatus>> {
         if let Some((_, status)) = self.find(id)? {
             return Ok(Some(status));

@@ -1,4 +1,4 @@
-//! What the log says of atomic transactions.
+//! Log lines about atomic transactions.
 
 use std::collections::BTreeMap;
 

@@ -25,7 +25,7 @@ pub trait SocketSession: Send + Sync {
     /// cancels the call that runs.
     fn answer<'a>(&'a self, message: &'a [u8], caller: &'a Caller) -> BoxFuture<'a, SocketAnswer>;
 
-    /// Lets a subscription speak: the reply that tells its ID goes out before whatever is taken from now on.
+    /// Lets a subscription begin: the reply with its ID goes out before whatever is taken from now on.
     fn release(&self, _id: &str) {}
 
     /// Hands out events that wait, each whole and in parts, in the order in which they are to be sent, until they

@@ -7,7 +7,7 @@ use super::transact::TransactApi;
 use crate::wire::Addr;
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
-    // What a wallet asks its user first (EIP-1102) needs nobody's consent here.
+    // A wallet asks its user for consent first (EIP-1102); a node has no user to ask.
     table().on_list("accounts", accounts).on_list("requestAccounts", accounts)
 }
 

@@ -162,7 +162,7 @@ pub(super) fn get_bad_blocks(reads: &ReadApi, (): ()) -> Result<Vec<BadBlockRepl
     Ok(reads.chain.bad_blocks().into_iter().map(reply).collect())
 }
 
-/// Who sent the transactions of a block that left no receipts; nobody where the signature is none.
+/// Senders of the transactions of a block without receipts; the zero address for an unrecoverable signature.
 fn senders(rules: &dyn Rules, block: &SealedBlock) -> Transactions {
     let sender = |tx| recover_sender(tx, rules.chain_id()).unwrap_or_default();
     Transactions::Sent(block.block.transactions.iter().map(sender).collect())

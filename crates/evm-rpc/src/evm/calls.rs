@@ -1,4 +1,4 @@
-//! Running code that nobody signed (docs/protocol/c-chain-execution.md, "Calls").
+//! Running unsigned calls (docs/protocol/c-chain-execution.md, "Calls").
 
 use alloy_eips::eip2930::AccessListItem;
 use esker_evm::call::{self, CallOutcome};

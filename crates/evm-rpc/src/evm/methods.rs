@@ -1,4 +1,4 @@
-//! Which methods are served: those of the services that the node was asked for.
+//! Which methods are served: those of the configured services.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `evm`, which clients know as `eth`: one file a topic, one table a service
+//! `evm`, which clients call `eth`: one file a topic, one table a service
 //! (docs/protocol/c-chain-rpc.md, "Services").
 
 mod accepted;

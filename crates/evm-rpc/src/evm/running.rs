@@ -1,4 +1,4 @@
-//! Running code that nobody signed, on the state after an accepted block (docs/protocol/c-chain-execution.md, "Calls").
+//! Running unsigned calls on the state after an accepted block (docs/protocol/c-chain-execution.md, "Calls").
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::error::read_error;
 use crate::wire::call as args;
 use crate::wire::{Addr, Big, BlockNumber, BlockNumberOrHash, Data, Uint64};
 
-/// JSON-RPC code of a revert that says why.
+/// JSON-RPC code of a revert with a reason.
 pub(super) const REVERTED: i64 = 3;
 
 pub(super) const LATEST: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Latest);
@@ -27,7 +27,7 @@ pub(super) const LATEST: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumb
 /// What is estimated without a block is to be sent.
 pub(super) const PENDING: BlockNumberOrHash = BlockNumberOrHash::Number(BlockNumber::Pending);
 
-/// Where code runs that nobody signed: on the state after an accepted block.
+/// The block on whose state an unsigned call runs.
 #[derive(Clone, Debug)]
 pub(super) struct CallBlock {
     /// That block.
@@ -140,7 +140,7 @@ impl TransactApi {
         })
     }
 
-    /// The estimate of a transfer to somebody without code; `None` of anything else.
+    /// The estimate of a transfer to an account without code; `None` of anything else.
     pub(super) fn estimate_of_transfer(
         &self,
         request: &CallRequest,

@@ -20,11 +20,11 @@ use crate::error::read_error;
 use crate::wire::{BlockNumber, BlockNumberOrHash};
 
 /// A transaction that anybody may send although it can be sent again on other chains: the deployment of the
-/// registry of EIP-1820, whose sender nobody has the key of.
+/// registry of EIP-1820, whose sender has no key.
 const UNPROTECTED_BY_DEFAULT: B256 =
     b256!("0xfefb2da535e927b85fe68eb81cb2e4a5827c905f78381a01ef2322aa9b0aee8e");
 
-/// Whoever takes transactions into the pool.
+/// Takes transactions into the pool.
 pub trait TxSubmitter: Send + Sync + Debug + 'static {
     /// Checks a transaction and takes it in; gives its hash. It recovers the signature, so it is not for the
     /// async threads.

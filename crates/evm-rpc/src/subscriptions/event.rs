@@ -71,7 +71,7 @@ pub(super) enum Item {
     End,
 }
 
-/// Written when it is first asked for.
+/// Serialized on first use.
 type Text = OnceLock<Bytes>;
 
 #[derive(Debug)]

@@ -37,7 +37,7 @@ pub struct Subscriptions {
     pub(super) me: Weak<Self>,
 }
 
-/// A connection as the hub knows it.
+/// A connection in the hub.
 pub(super) trait Listener: Send + Sync {
     /// Puts an event of `bytes` into the inbox.
     fn push(&self, event: &Arc<Event>, bytes: usize);

@@ -8,7 +8,7 @@ use esker_rpc::{Params, RpcError};
 
 use crate::wire::{LogFilter, ReceiptQuery};
 
-/// The namespaces that have subscriptions; canonical, and as wallets and libraries say.
+/// The namespaces that have subscriptions; the canonical one, and the one of wallets and libraries.
 const NAMESPACES: [&str; 2] = ["evm", "eth"];
 
 /// Hashes that are looked up in the time that another item takes.

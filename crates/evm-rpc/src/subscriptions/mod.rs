@@ -2,7 +2,7 @@
 //! (docs/protocol/c-chain-rpc.md, "Subscriptions").
 //!
 //! - `hub`: one task a chain makes an event of each accepted block, and of what becomes pending, and gives it to
-//!   every connection that listens. Nothing is done where nobody does.
+//!   every subscribed connection. Without subscribers it does nothing.
 //! - `event`: an event, each of whose texts is written once, by the first connection that needs it.
 //! - `session`: one connection: its subscriptions, the events that it has not yet delivered, and how far it is with them.
 //! - `kind`: what can be subscribed to, and the arguments.
@@ -17,7 +17,7 @@ mod session;
 
 pub use hub::Subscriptions;
 
-/// Subscriptions of one connection: each costs a look at every event.
+/// Subscriptions of one connection: each examines every event.
 pub const MAX_SUBSCRIPTIONS: usize = 1024;
 /// Subscriptions of all connections to a chain.
 pub const MAX_ALL_SUBSCRIPTIONS: usize = 65_536;

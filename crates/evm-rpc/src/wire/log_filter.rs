@@ -13,7 +13,7 @@ use super::{BlockNumber, Hash};
 /// Topics of a log, at most.
 pub const MAX_TOPICS: usize = 4;
 
-/// What is asked of logs, and of which blocks.
+/// Criteria for logs, and for their blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFilter {
     /// Whose logs.
@@ -36,7 +36,7 @@ pub enum LogBlocks {
     },
 }
 
-/// What is asked of a log.
+/// Criteria for a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogMatcher {
     addresses: OneOf<Address>,
@@ -69,7 +69,7 @@ impl<T: Ord> OneOf<T> {
         Self(values.into_boxed_slice())
     }
 
-    /// Does this value do?
+    /// Does this value match?
     pub fn matches(&self, value: &T) -> bool {
         self.0.is_empty() || self.0.binary_search(value).is_ok()
     }
@@ -90,7 +90,7 @@ impl LogMatcher {
         Self { addresses, topics, positions }
     }
 
-    /// Is this log meant? One with fewer topics than places were given is not, whatever is asked of them.
+    /// Does this log match? One with fewer topics than positions never does, whatever their criteria.
     pub fn matches(&self, log: &Log) -> bool {
         self.positions <= log.topics().len()
             && self.addresses.matches(&log.address)
@@ -157,7 +157,7 @@ impl LogFilter {
         starts && !ended
     }
 
-    /// Is this log meant, whatever its block?
+    /// Does this log match, whatever its block?
     pub fn matches(&self, log: &Log) -> bool {
         self.logs.matches(log)
     }
@@ -264,7 +264,7 @@ fn addresses(value: Document<'_>) -> Result<OneOf<Address>, ArgumentError> {
     }
 }
 
-/// What is asked of the topic at one place.
+/// Criteria for the topic at one position.
 fn place(value: Document<'_>) -> Result<OneOf<B256>, ArgumentError> {
     let read = |text: &str| data(text, "topic").map(B256::from).map_err(ArgumentError::text);
     match (value.as_str(), value.kind()) {

@@ -21,7 +21,7 @@ pub struct ProofReply {
     pub nonce: Uint64,
     /// Root of the storage trie; zero for an account that is not there.
     pub storage_hash: Hash,
-    /// One for each key that was asked for.
+    /// One for each requested key.
     pub storage_proof: Vec<StorageProofReply>,
 }
 

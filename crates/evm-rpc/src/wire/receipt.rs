@@ -41,7 +41,7 @@ impl ReceiptReply {
     }
 }
 
-/// The receipt at a place of a block that somebody else holds.
+/// The receipt at a position of a shared block.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiptRef<'a> {
     /// The block.

@@ -119,7 +119,7 @@ impl LogIndex {
         if completes(height) {
             *tail = Arc::new(Tail { first: height + 1, blooms: Vec::new() });
         } else {
-            // Copied while somebody searches it.
+            // Copied while a search holds it.
             Arc::make_mut(&mut tail).push(height, bloom);
         }
     }

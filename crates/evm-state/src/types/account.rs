@@ -39,7 +39,7 @@ impl Default for Account {
 }
 
 impl Account {
-    /// Empty in the sense of EIP-161, which here also asks that it never held another asset.
+    /// Empty in the sense of EIP-161, which here also requires that it never held another asset.
     pub fn is_empty(&self) -> bool {
         self.nonce == 0
             && self.balance.is_zero()

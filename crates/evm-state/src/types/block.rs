@@ -8,7 +8,7 @@ use alloy_trie::root::ordered_trie_root_with_encoder;
 
 use super::Header;
 
-/// A signed transaction of any type that Ethereum knows. Types above 2 decode, so that they can be refused
+/// A signed transaction of any of Ethereum's types. Types above 2 decode, so that they can be refused
 /// by name; no block holds one.
 pub type Transaction = TxEnvelope;
 

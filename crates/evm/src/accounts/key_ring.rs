@@ -74,7 +74,7 @@ impl AccountManager for KeyRing {
 fn sign(key: &PrivateKey, hash: &B256) -> Signature {
     let signed = key.sign_hash(&hash.0);
     let [r, s] = [&signed.as_bytes()[..32], &signed.as_bytes()[32..64]].map(U256::from_be_slice);
-    // Recovery codes 2 and 3 need an `r` that nobody will ever find.
+    // Recovery codes 2 and 3 need an `r` above the order, which does not occur in practice.
     Signature::new(r, s, signed.as_bytes()[64] & 1 == 1)
 }
 

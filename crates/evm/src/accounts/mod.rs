@@ -1,7 +1,7 @@
 //! Accounts whose keys the node holds.
 //!
 //! [`AccountManager`] is the port through which services sign. `esker dev` puts [`KeyRing::dev`] behind it,
-//! keys that everybody knows; a directory of encrypted keys can take its place, whose accounts are locked
+//! well-known keys; a directory of encrypted keys can take its place, whose accounts are locked
 //! until a password opens them.
 //!
 //! [`text_hash`] and [`TypedData`] make what is signed of a text (EIP-191) and of structured data (EIP-712),
@@ -35,7 +35,7 @@ pub enum AccountError {
     Unavailable(String),
 }
 
-/// Whoever holds keys. It may be asked by many tasks at once, and answers without waiting for long.
+/// The holder of keys. Many tasks call it at once, so no call waits for long.
 pub trait AccountManager: Send + Sync + Debug + 'static {
     /// All accounts, locked ones too, always in the same order.
     fn accounts(&self) -> Vec<Address>;

@@ -19,12 +19,12 @@ impl Default for SenderLocks {
 }
 
 impl SenderLocks {
-    /// Runs `work` while nobody else runs any for the account.
+    /// Runs `work` under the account's lock.
     pub fn with_lock<R>(&self, account: Address, work: impl FnOnce() -> R) -> R {
         self.with_locks([account], work)
     }
 
-    /// Runs `work` while nobody else runs any for one of the accounts. `work` must not ask for further locks.
+    /// Runs `work` under the locks of the accounts. `work` must not take further locks.
     pub fn with_locks<R>(
         &self,
         accounts: impl IntoIterator<Item = Address>,

@@ -1,4 +1,4 @@
-//! Blocks, receipts, and the rows that say where things are.
+//! Blocks, receipts, and the rows that locate them.
 
 use alloy_primitives::{B256, Bloom};
 use esker_chain::audit::AuditSite;
@@ -167,7 +167,7 @@ impl Auditing<'_> {
         }
     }
 
-    /// What the header says of the rest of the block.
+    /// The header's roots and hashes of the rest of the block.
     fn audit_body(&self, block: &Block, site: &mut AuditSite<'_>) {
         let (header, place) = (&block.header, format!("block {}", block.header.number));
         let root = block.transactions_root();

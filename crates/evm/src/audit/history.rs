@@ -23,7 +23,7 @@ use crate::chain::ChainView;
 const HEAD: usize = 3;
 
 impl Auditing<'_> {
-    /// Looks at what is kept of earlier states.
+    /// Audits the undo rows of earlier states.
     pub(super) fn audit_history(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
         let (stored, scope) = (site.stored, self.scope());
         let Ok(Some(tip)) = TIP.get(stored, scope, &()) else { return Ok(()) };

@@ -63,7 +63,7 @@ pub enum CallError {
     /// It needs more memory than the node gives, and has gas for it.
     #[error("memory limit of {0} bytes exceeded")]
     MemoryLimit(u64),
-    /// Whoever asked is gone.
+    /// The client is gone.
     #[error("execution aborted")]
     Cancelled,
     /// It was a try ([`crate::executor::Bounds::try_gas`]), and only a call with all its gas has a certain result.

@@ -107,7 +107,7 @@ impl<'s, 'a> Probe<'s, 'a> {
         Ok(most)
     }
 
-    /// Is it a transfer to somebody without code, and is that much gas enough for it?
+    /// Is it a transfer to an account without code, and is that much gas enough for it?
     fn is_enough_for_transfer(&mut self, gas: u64) -> Result<bool, CallError> {
         let is_transfer = match self.message.to {
             Some(to) if self.message.input.is_empty() => self.runner.state().code(to)?.is_empty(),

@@ -1,4 +1,4 @@
-//! Messages that nobody signed: calls, gas estimates, access lists (docs/protocol/c-chain-execution.md, "Calls").
+//! Unsigned messages: calls, gas estimates, access lists (docs/protocol/c-chain-execution.md, "Calls").
 //!
 //! Everything here is a plain function over a [`CallEnv`], the state and the block at which is called. RPC
 //! reads requests and renders results; texts come from here.
@@ -24,7 +24,7 @@ pub use outcome::{CallOutcome, revert_reason};
 pub use overrides::{AccountOverride, BlockOverrides, StateOverrides};
 pub use request::CallRequest;
 
-/// Where a call is made.
+/// The environment of a call.
 #[derive(Clone)]
 pub struct CallEnv<'a> {
     /// The chain.
@@ -54,11 +54,11 @@ pub const CALL_MEMORY: u64 = 256 << 20;
 /// What a call may use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CallLimits<'a> {
-    /// Most gas, also where a request asks for more; 0: no limit.
+    /// Most gas; a request for more is lowered to it. 0: no limit.
     pub gas_cap: u64,
     /// Memory, and when to stop.
     pub bounds: Bounds<'a>,
-    /// The time after which [`Bounds::stop`] says so, for the text.
+    /// The time after which [`Bounds::stop`] stops, for the text.
     pub timeout: std::time::Duration,
 }
 

@@ -62,7 +62,7 @@ pub struct BlockOverrides {
     pub number: Option<U256>,
     /// DIFFICULTY.
     pub difficulty: Option<U256>,
-    /// TIMESTAMP, Unix s; it also says which rules hold.
+    /// TIMESTAMP, Unix s; it also decides which rules hold.
     pub time: Option<u64>,
     /// GASLIMIT.
     pub gas_limit: Option<u64>,

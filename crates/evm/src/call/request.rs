@@ -10,12 +10,12 @@ use crate::executor::{Message, Origin};
 /// Gas of a call where nothing limits it.
 const UNLIMITED: u64 = u64::MAX / 2;
 
-/// A call as it is asked for: what is not given has a default.
+/// A requested call; absent fields have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallRequest {
-    /// Who calls; the zero address if nobody.
+    /// The caller; by default the zero address.
     pub from: Option<Address>,
-    /// Who is called; nobody: a contract is created.
+    /// The recipient; `None` creates a contract.
     pub to: Option<Address>,
     /// Gas; zero is zero.
     pub gas: Option<u64>,
@@ -35,9 +35,9 @@ pub struct CallRequest {
     pub blob_hashes: Option<Vec<B256>>,
     /// Most wei a blob gas.
     pub max_fee_per_blob_gas: Option<U256>,
-    /// The sender's nonce: only the hash of a transaction looks at it.
+    /// The sender's nonce: only the hash of a transaction uses it.
     pub nonce: Option<u64>,
-    /// The chain's number: only the hash of a transaction looks at it.
+    /// The chain's number: only the hash of a transaction uses it.
     pub chain_id: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Blocks and receipts read last, decoded: clients ask for a block's transactions one by one.
+//! Blocks and receipts read last, decoded: clients request a block's transactions one by one.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

@@ -201,7 +201,7 @@ impl PoolReader for Evm {
             return None;
         }
         // The pool follows a block a moment after the extension does. Where the state can't be read, the caller
-        // says so when it asks for it itself.
+        // gets the error when it reads it itself.
         let Ok(read) = self.read_account(&account) else { return pooled };
         let mut next = pooled.map_or(read.state.nonce, |nonce| nonce.max(read.state.nonce));
         let is_used = |nonce: u64| {

@@ -119,7 +119,7 @@ impl Evm {
         let _already = self.routes.set(routes);
     }
 
-    /// Rules and identity, for whoever runs code on this chain.
+    /// Rules and identity, for running code on this chain.
     pub fn params(&self) -> &ChainParams {
         &self.params
     }
@@ -353,7 +353,7 @@ impl ChainVm for Evm {
         self.drop_logs().for_each(DropLog::on_committed);
         self.accepted_txs.fetch_add(sealed.receipts.len() as u64, Ordering::Relaxed);
         self.settle_pool(&sealed);
-        // Nobody listening is no error.
+        // No subscribers is no error.
         let _listeners = self.events.send(BlockAccepted { block: sealed, rewinds });
         if self.pool.counts().0 > 0 || self.extension.has_work() {
             self.context.work.notify_one();

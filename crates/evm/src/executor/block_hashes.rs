@@ -1,4 +1,4 @@
-//! Hashes of blocks, for code that asks for them.
+//! Hashes of blocks, for BLOCKHASH.
 
 use alloy_primitives::B256;
 use esker_evm_state::state::StateError;

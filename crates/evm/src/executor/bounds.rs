@@ -5,7 +5,7 @@ use std::fmt;
 /// Why execution was stopped from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Whoever asked is gone.
+    /// The client is gone.
     Cancelled,
     /// It took too long.
     TimedOut,
@@ -26,15 +26,15 @@ impl fmt::Display for Stop {
     }
 }
 
-/// Asked now and then while code runs: must it stop?
+/// Called now and then while code runs; `Some` stops it.
 pub type StopCheck<'a> = &'a (dyn Fn() -> Option<Stop> + 'a);
 
 /// Bounds of one execution beside its gas. Blocks have none.
 #[derive(Clone, Copy, Default)]
 pub struct Bounds<'a> {
-    /// Most bytes of memory of all frames together; who needs more is stopped.
+    /// Most bytes of memory of all frames together; beyond it execution stops.
     pub memory: Option<u64>,
-    /// Asked every few hundred jumps and at every call.
+    /// Called every few hundred jumps and at every call.
     pub stop: Option<StopCheck<'a>>,
     /// Makes the execution a try: code gets at most this much gas. A try either ends as it would with all
     /// the gas of its message, or with [`Stop::TryEnded`]: code that runs out of gas, loses what it was

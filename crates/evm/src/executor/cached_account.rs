@@ -15,7 +15,7 @@ pub(super) struct CachedAccount {
     pub(super) stored: bool,
     /// Was its storage cleared?
     pub(super) wiped: bool,
-    /// Code that the view may not know.
+    /// Code that the view may not have.
     pub(super) code: Option<(B256, Bytes)>,
     pub(super) slots: HashMap<U256, CachedSlot>,
     /// Slots set since the changes were taken last, where they are tracked.

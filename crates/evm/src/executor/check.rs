@@ -54,7 +54,7 @@ pub fn intrinsic_gas(
     gas + access_list.len() as u64 * ACCESS_LIST_ADDRESS_GAS + keys * ACCESS_LIST_KEY_GAS
 }
 
-/// Does an access list ask for a warp message (docs/decisions.md, "Warp and snowman")?
+/// Does an access list require a warp message (docs/decisions.md, "Warp and snowman")?
 pub fn has_warp_predicate(phase: &PhaseRules, access_list: &AccessList) -> bool {
     phase.warp && access_list.iter().any(|item| item.address == WARP)
 }

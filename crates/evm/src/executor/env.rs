@@ -1,4 +1,4 @@
-//! What code runs in, and what instructions and precompiled contracts know of it.
+//! The environment of instructions and precompiled contracts.
 
 use std::fmt;
 
@@ -80,7 +80,7 @@ impl ChainEnv<'_> {
     }
 }
 
-/// Ends the execution as a whole; [`super::ChainEnv::stopped`] says why.
+/// Ends the execution as a whole; [`super::ChainEnv::stopped`] holds the reason.
 pub(super) fn stop_execution(host: &mut EvmContext<'_>) -> InstructionResult {
     host.error = Err(ContextError::Custom("stopped".into()));
     InstructionResult::FatalExternalError

@@ -77,7 +77,7 @@ pub enum TxError {
         /// Wei a gas.
         base_fee: U256,
     },
-    /// A call with blobs and nobody to call.
+    /// A call with blobs and no recipient.
     #[error("blob transaction of type create")]
     BlobCreate,
     /// A call with a list of blobs that is empty.
@@ -111,7 +111,7 @@ pub enum TxError {
         /// Wei.
         want: U256,
     },
-    /// Nobody could pay that.
+    /// The cost exceeds 256 bits.
     #[error(
         "insufficient funds for gas * price + value: address {0} required balance exceeds 256 bits"
     )]
@@ -162,7 +162,7 @@ impl TxError {
 /// How code ended, other than well. The texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VmError {
-    /// It took its changes back; the output may say why.
+    /// It reverted; the output may hold the reason.
     Reverted,
     /// The gas was used up.
     OutOfGas,
@@ -208,7 +208,7 @@ pub enum VmError {
     },
     /// The new contract's address is one of the chain's own.
     Prohibited,
-    /// A precompiled contract failed, and says so in these words.
+    /// A precompiled contract failed with this text.
     Precompile(String),
 }
 

@@ -1,4 +1,4 @@
-//! What is run: a transaction, or a call that nobody signed.
+//! What is run: a transaction, or an unsigned call.
 
 use alloy_consensus::Transaction as _;
 use alloy_eips::eip2930::AccessList;
@@ -10,7 +10,7 @@ use esker_evm_state::types::Transaction;
 pub struct Message {
     /// Who sends it.
     pub from: Address,
-    /// Who is called; nobody: a contract is created.
+    /// The recipient; `None` creates a contract.
     pub to: Option<Address>,
     /// The sender's nonce.
     pub nonce: u64,

@@ -3,7 +3,7 @@
 //! - [`ChainParams`] and [`BlockContext`] say where code runs, [`StateOverlay`] on what.
 //! - [`BlockExecutor`] runs the transactions of a block one after the other, for who builds one and for who
 //!   verifies one ([`crate::verify`]).
-//! - [`Runner`] runs messages that nobody signed ([`crate::call`]), and shows every step to an inspector.
+//! - [`Runner`] runs unsigned messages ([`crate::call`]), and shows every step to an inspector.
 //! - [`TxError`] is why a transaction can't be part of a block, [`VmError`] how code ended; their texts are
 //!   those of the reference.
 //!

@@ -40,7 +40,7 @@ pub(super) struct OpenAssetCall {
     pub(super) checkpoint: JournalCheckpoint,
 }
 
-/// What beginning a call with assets came to.
+/// How a call with assets began.
 pub(super) enum AssetCallStart {
     /// It is over.
     Ended(CallOutcome),

@@ -1,4 +1,4 @@
-//! Names and stack needs of instructions, as the reference knows them.
+//! Names and stack needs of instructions, as in the reference.
 
 use revm::bytecode::opcode::{self, OpCode, OpCodeInfo};
 use revm::primitives::hardfork::SpecId;

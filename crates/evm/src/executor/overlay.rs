@@ -62,7 +62,7 @@ impl<'a> StateOverlay<'a> {
         }
     }
 
-    /// The same, for whoever takes changes step by step ([`Self::take_changes`]).
+    /// The same, for callers that take changes step by step ([`Self::take_changes`]).
     pub fn tracking(mut self) -> Self {
         self.recent.get_or_insert_default();
         self

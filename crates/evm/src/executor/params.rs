@@ -1,4 +1,4 @@
-//! What execution knows about its chain.
+//! The parameters of a chain that execution needs.
 
 use std::sync::Arc;
 

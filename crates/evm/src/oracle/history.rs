@@ -68,7 +68,7 @@ impl PaidFee {
 pub struct FeeHistory {
     /// Height of the oldest block.
     pub oldest: u64,
-    /// Tips at the percentiles that were asked for, wei a gas; empty if none were.
+    /// Tips at the requested percentiles, wei a gas; empty if none were requested.
     pub rewards: Vec<Vec<U256>>,
     /// Base fees, wei; empty if no block is returned.
     pub base_fees: Vec<U256>,
@@ -98,7 +98,7 @@ pub enum HistoryError<E> {
     /// There is no such block yet.
     #[error("request beyond head block: requested {requested}, head {head}")]
     BeyondHead {
-        /// Height asked for.
+        /// Requested height.
         requested: u64,
         /// Height of the head.
         head: u64,
@@ -106,7 +106,7 @@ pub enum HistoryError<E> {
     /// Too long ago.
     #[error("request beyond historical limit: requested {requested}, head {head}")]
     BeyondLimit {
-        /// Height asked for.
+        /// Requested height.
         requested: u64,
         /// Height of the head.
         head: u64,

@@ -1,10 +1,10 @@
 //! What fees are suggested (docs/protocol/c-chain-fees.md, "Suggested fees").
 //!
-//! [`FeeOracle::suggest`] looks at the last blocks: the tip that they asked for, the base fee that they had,
+//! [`FeeOracle::suggest`] reads the last blocks: the tip that they required, the base fee that they had,
 //! and the base fee that the next one will have. [`price_options`] makes three offers of it, [`fee_history`]
 //! returns what blocks really took.
 //!
-//! It asks for headers through [`HeaderSource`], knows no store and no clock, and keeps nothing but its last
+//! It reads headers through [`HeaderSource`], uses no store and no clock, and keeps nothing but its last
 //! answer.
 
 mod history;
@@ -58,7 +58,7 @@ impl<T: ChainReader + ?Sized> HeaderSource for T {
     }
 }
 
-/// What the oracle looks at, with the reference's figures.
+/// Settings of the oracle; the defaults are the reference's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OracleConfig {
     /// How many blocks back from the head.
@@ -67,7 +67,7 @@ pub struct OracleConfig {
     pub percentile: usize,
     /// How old blocks may be, s.
     pub max_look_back_s: u64,
-    /// A block that used less gas asked for no tip.
+    /// A block that used less gas required no tip.
     pub min_gas_used: u64,
     /// Least tip that is suggested, wei.
     pub min_tip: U256,

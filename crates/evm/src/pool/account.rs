@@ -31,7 +31,7 @@ pub(super) struct AccountTxs {
     pub(super) booked: AccountTotals,
 }
 
-/// What the pool's totals and indexes say of an account.
+/// An account's share of the pool's totals and indexes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AccountTotals {
     pub(super) pending: usize,
@@ -42,7 +42,7 @@ pub(super) struct AccountTotals {
     pub(super) idle: Option<IdleSince>,
 }
 
-/// Since when an account is silent. Of two the smaller one is silent for the longer time.
+/// Since when an account is idle. The smaller value is idle for longer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct IdleSince {
     /// Unix ms.
@@ -51,7 +51,7 @@ pub(super) struct IdleSince {
     pub(super) order: u64,
 }
 
-/// What became of an account's transactions.
+/// Changes to an account's transactions.
 #[derive(Debug, Default)]
 pub(super) struct AccountChanges {
     /// Queued before, pending now.
@@ -178,7 +178,7 @@ impl AccountTxs {
         }
     }
 
-    /// Looks at all, and finds out how much the rest costs and needs at most.
+    /// Checks all, and computes the cost and the highest gas limit of the rest.
     fn remove_unfit(&mut self, gas_limit: u64, changes: &mut AccountChanges) {
         let balance = self.state.balance;
         let reason = |tx: &PooledTx| match (tx.cost(), tx.tx().gas_limit()) {

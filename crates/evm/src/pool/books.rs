@@ -9,8 +9,8 @@ use super::account::{AccountTotals, AccountTxs, IdleSince};
 use super::drops::{DropReason, DroppedTx};
 use super::price::{Price, PriceIndex, Rank};
 
-/// Accounts with their transactions, and where each is. Whoever changes an account's transactions calls
-/// [`PoolState::sync`] for it afterwards.
+/// Accounts with their transactions, and where each is. Call [`PoolState::sync`]
+/// after each change of an account's transactions.
 #[derive(Debug, Default)]
 pub(super) struct PoolState {
     pub(super) accounts: BTreeMap<Address, AccountTxs>,
@@ -40,7 +40,7 @@ pub(super) struct ByPrice {
     pub(super) queued: PriceIndex<(Address, u64)>,
 }
 
-/// What a change came to.
+/// What a change of the pool did.
 #[derive(Debug, Default)]
 pub(super) struct PoolChanges {
     /// Executable now.
@@ -132,7 +132,7 @@ impl PoolState {
         }
     }
 
-    /// Brings totals and indexes up to what an account holds now, and forgets an account that nobody needs.
+    /// Brings totals and indexes up to what an account holds now, and forgets an unused account.
     pub(super) fn sync(&mut self, address: Address) {
         let Some(account) = self.accounts.get_mut(&address) else { return };
         let before = account.booked;

@@ -50,7 +50,7 @@ pub enum DropReason {
     /// Blocks have less gas than before.
     #[error("exceeds block gas limit: tx gas ({gas}) > current max gas ({limit})")]
     GasLimit {
-        /// Gas asked for.
+        /// Gas limit of the transaction.
         gas: u64,
         /// Gas of a block.
         limit: u64,

@@ -31,7 +31,7 @@ pub enum PoolError {
     /// No block has so much gas.
     #[error("exceeds block gas limit: tx gas ({gas}) > current max gas ({limit})")]
     GasLimit {
-        /// Gas asked for.
+        /// Gas limit of the transaction.
         gas: u64,
         /// Gas of a block.
         limit: u64,
@@ -39,7 +39,7 @@ pub enum PoolError {
     /// The tip is above the cap that includes it.
     #[error("max priority fee per gas higher than max fee per gas")]
     TipAboveFeeCap,
-    /// It asks for a verified message of another chain (docs/decisions.md, "Warp and snowman").
+    /// It requires a verified message of another chain (docs/decisions.md, "Warp and snowman").
     #[error("warp predicates are not supported")]
     WarpPredicate,
     /// The signature is none, or one for another chain.
@@ -50,7 +50,7 @@ pub enum PoolError {
     IntrinsicGas {
         /// Who pays.
         sender: Address,
-        /// Gas asked for.
+        /// Gas limit of the transaction.
         gas: u64,
         /// Gas needed.
         needed: u64,

@@ -14,7 +14,7 @@ use super::drops::DropReason;
 use super::price::Price;
 use super::{PoolConfig, PoolError, PooledTx};
 
-/// A transaction that asks for a place.
+/// A transaction that needs room.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IncomingTx<'a> {
     pub(super) tx: &'a PooledTx,

@@ -194,7 +194,7 @@ impl Pool {
         let mut inner = self.inner.lock();
         let result = change(&mut inner, &mut outcome);
         for tx in outcome.promoted {
-            // Nobody listening is no error.
+            // No subscribers is no error.
             let _listeners = self.promoted.send(tx);
         }
         for dropped in &outcome.dropped {

@@ -10,7 +10,7 @@ use super::phase::{Instructions, Phase, PhaseRules};
 use super::window::{INITIAL_BASE_FEE, Parent, WINDOW_BYTES, Window, child_fee};
 use super::{BlockGasCost, ForkSchedule, block_gas_cost};
 
-/// Who gets all fees: an address that nobody has a key of.
+/// The recipient of all fees: an address without a key.
 pub const BLACKHOLE: Address = address!("0x0100000000000000000000000000000000000000");
 
 /// The contract that keeps beacon roots where it is deployed (EIP-4788).
@@ -118,7 +118,7 @@ enum FeeState {
     Gas(GasState),
 }
 
-/// What only a set of rules knows.
+/// What differs between sets of rules.
 pub trait Rules: AccountCodec {
     /// The chain's EIP-155 number.
     fn chain_id(&self) -> u64;

@@ -57,7 +57,7 @@ impl std::fmt::Display for GasState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("insufficient capacity: gas used ({used}) exceeds capacity ({capacity})")]
 pub struct CapacityError {
-    /// Gas asked for.
+    /// Gas used.
     pub used: u64,
     /// Gas there.
     pub capacity: u64,

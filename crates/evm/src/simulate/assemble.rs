@@ -32,7 +32,7 @@ pub(super) fn assemble(
     given: &HeaderOverrides,
     parts: Parts<'_>,
 ) -> Result<(Block, Bytes), SimulateError> {
-    // A gas limit that was asked for may be more than there is capacity for.
+    // A requested gas limit may exceed the capacity.
     let counted = parts.gas_used.min(terms.gas_available);
     let is_etna = terms.phase.instructions >= Instructions::Cancun;
     let header = Header {

@@ -33,7 +33,7 @@ pub enum SimulateError {
         /// Unix s.
         previous: u64,
     },
-    /// A call asks for more gas than its block has left.
+    /// A call's gas exceeds what its block has left.
     #[error("block gas limit reached: {wanted} > {limit}")]
     BlockGasLimit {
         /// Gas used in the block, and that of the call.

@@ -14,7 +14,7 @@ use crate::rules::PhaseRules;
 pub struct HeaderOverrides {
     /// Height.
     pub number: Option<U256>,
-    /// Unix s; it also says which rules hold.
+    /// Unix s; it also decides which rules hold.
     pub time: Option<u64>,
     /// DIFFICULTY, unless `prev_randao` is given.
     pub difficulty: Option<U256>,

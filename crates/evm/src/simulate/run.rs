@@ -30,7 +30,7 @@ pub(super) struct Simulation<'s, 'a> {
     tries: StateTries<'a>,
     /// The last block's header and hash. The header has the extra data from which fees follow.
     parent: (Header, B256),
-    /// Gas limit and fee recipient that a block asked for stay for those after it.
+    /// A requested gas limit or fee recipient also applies to the blocks after it.
     gas_limit: Option<u64>,
     fee_recipient: Option<Address>,
     /// Gas that calls may use.

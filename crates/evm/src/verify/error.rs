@@ -17,7 +17,7 @@ pub enum VerifyError {
     /// Its parent is another block.
     #[error("unknown ancestor")]
     UnknownAncestor,
-    /// A transaction asks for a warp message (docs/decisions.md, "Warp and snowman").
+    /// A transaction requires a warp message (docs/decisions.md, "Warp and snowman").
     #[error("failed to verify predicates: warp predicates are not supported")]
     WarpPredicate,
     /// The header has no results of predicates.

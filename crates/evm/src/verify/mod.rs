@@ -148,7 +148,7 @@ pub fn verify_block(
     Ok(processed)
 }
 
-/// No transaction asks for a predicate, and the header says that none did.
+/// No transaction requires a predicate, and the header has no results.
 fn check_predicates(site: &BlockSite<'_>, block: &Block) -> Result<(), VerifyError> {
     let (rules, header) = (&site.chain.rules, &block.header);
     let phase = rules.phase_at(header.time)?;

@@ -83,7 +83,7 @@ pub enum JoinError {
     Outdated,
 }
 
-/// Where a transaction is that the pool knows.
+/// Where a transaction of the pool is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PoolStatus {
     /// Waits for a block.
@@ -170,7 +170,7 @@ impl AtomicPool {
         self.len() == 0
     }
 
-    /// A transaction that the pool knows, dropped ones included.
+    /// A transaction of the pool, remembered dropped ones included.
     pub fn get(&self, id: &TxId) -> Option<(AtomicTx, PoolStatus)> {
         let inner = self.inner.lock();
         if let Some(entry) = inner.entries.get(id) {

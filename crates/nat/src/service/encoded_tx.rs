@@ -1,4 +1,4 @@
-//! A transaction in the encoding that the client asked for.
+//! A transaction in the requested encoding.
 
 use esker_chain::ChainContext;
 use esker_rpc::wire::{Encoding, EncodingError};

@@ -55,7 +55,7 @@ pub(super) struct StatusReply {
     /// Of an accepted transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     block_height: Option<JsonU64>,
-    /// Of a dropped one, where the client asks for it.
+    /// Of a dropped one, on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -78,7 +78,7 @@ pub(super) fn get_atomic_tx(nat: &NatService, args: TxArgs) -> Reply<TxReply> {
     })
 }
 
-/// What became of a transaction, as far as this node knows.
+/// The status of a transaction at this node.
 pub(super) fn get_atomic_tx_status(nat: &NatService, args: StatusArgs) -> Reply<StatusReply> {
     let status = nat.nat.status(&given(args.tx_id)?)?;
     let block_height = status.as_ref().and_then(height_of);

@@ -1,4 +1,4 @@
-//! Atomic transactions: what they say, their bytes, their gas, and how blocks carry them.
+//! Atomic transactions: their fields, their bytes, their gas, and how blocks carry them.
 
 mod amounts;
 mod credential;

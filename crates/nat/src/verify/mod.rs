@@ -27,7 +27,7 @@ pub enum VerifyError {
     /// For another chain.
     #[error("wrong blockchain ID provided")]
     WrongBlockchainId,
-    /// An import that pays nobody.
+    /// An import without outputs.
     #[error("tx has no EVM outputs")]
     NoEvmOutputs,
     /// Assets can't be exchanged with that chain, or not this asset.

@@ -16,7 +16,7 @@ pub use import::Import;
 
 use crate::txs::FeeError;
 
-/// What every transaction says of the place that it is for, and what gas costs there.
+/// The network, chain and asset that every transaction names, and the price of gas.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     /// The network.

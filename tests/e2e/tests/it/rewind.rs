@@ -83,19 +83,19 @@ fn db(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
 }
 
 fn verify(folder: &Path) {
-    let (code, told, errors) = db(folder, &["verify"]);
-    assert!(code == Some(0) && told.ends_with("\nnothing is wrong\n"), "{told}{errors}");
+    let (code, printed, errors) = db(folder, &["verify"]);
+    assert!(code == Some(0) && printed.ends_with("\nnothing is wrong\n"), "{printed}{errors}");
 }
 
 /// The bundles that can be the last one, newest first: bundle, block of X, block of C.
 fn list(folder: &Path) -> Vec<[u64; 3]> {
-    let (code, told, errors) = db(folder, &["rewind"]);
-    assert_eq!(code, Some(0), "{told}{errors}");
+    let (code, printed, errors) = db(folder, &["rewind"]);
+    assert_eq!(code, Some(0), "{printed}{errors}");
     let line = |line: &str| {
         let words: Vec<_> = line.split_whitespace().collect();
         [words[0], words[2], words[3]].map(|word| word.parse().unwrap())
     };
-    told.lines().skip(2).map(line).collect()
+    printed.lines().skip(2).map(line).collect()
 }
 
 /// The bundle with which a node was as it was seen.
@@ -130,8 +130,8 @@ fn blocks_are_taken_back_and_the_node_goes_on() {
     assert_eq!((last, bundles.len()), (11, 8), "funding, and two for each round");
     assert_eq!(bundle_of(&bundles, &seen[4]), last);
     let refused = |args: &[&str], why: &str| {
-        let (code, told, errors) = db(folder, &[&["rewind"], args].concat());
-        assert_eq!((code, told.as_str()), (Some(2), ""), "{errors}");
+        let (code, printed, errors) = db(folder, &[&["rewind"], args].concat());
+        assert_eq!((code, printed.as_str()), (Some(2), ""), "{errors}");
         assert!(errors.contains(why), "{errors}");
     };
     refused(&["--to-height", "12", "--yes"], "there is no bundle 12: the last one is 11");
@@ -140,16 +140,16 @@ fn blocks_are_taken_back_and_the_node_goes_on() {
         &["--to-height", "9"],
         "nothing was changed: there is no terminal to ask on. Add --yes",
     );
-    let (code, told, _) = db(folder, &["rewind", "--to-height", "11"]);
-    assert_eq!((code, told.as_str()), (Some(0), "bundle 11 is the last one already\n"));
+    let (code, printed, _) = db(folder, &["rewind", "--to-height", "11"]);
+    assert_eq!((code, printed.as_str()), (Some(0), "bundle 11 is the last one already\n"));
     assert_eq!(list(folder), bundles, "nothing has changed");
 
     let to = bundle_of(&bundles, &seen[2]);
-    let (code, told, errors) = db(folder, &["rewind", "--to-height", &to.to_string(), "--yes"]);
+    let (code, printed, errors) = db(folder, &["rewind", "--to-height", &to.to_string(), "--yes"]);
     assert_eq!(code, Some(0), "{errors}");
-    let lines: Vec<_> = told.lines().collect();
-    assert!(lines[0].starts_with("taken back: bundles 8 to 11, made since 20"), "{told}");
-    assert!(lines[0].ends_with("Z; bundle 7 is the last one then"), "{told}");
+    let lines: Vec<_> = printed.lines().collect();
+    assert!(lines[0].starts_with("taken back: bundles 8 to 11, made since 20"), "{printed}");
+    assert!(lines[0].ends_with("Z; bundle 7 is the last one then"), "{printed}");
     assert_eq!(lines[1], "  X: blocks 5 to 6, transactions: 2");
     assert_eq!(lines[2], "  C: blocks 4 to 5, transactions: 2");
     assert_eq!(lines[3..], ["bundle 7 is the last one now"]);
@@ -180,8 +180,8 @@ fn blocks_are_taken_back_and_the_node_goes_on() {
     let node = start(folder, 0);
     transfer(&node, &mut wallet);
     assert!(node.stop().unwrap().success());
-    let (code, told, _) = db(folder, &["rewind"]);
-    assert!(code == Some(0) && told.starts_with("no bundle can be taken back"), "{told}");
+    let (code, printed, _) = db(folder, &["rewind"]);
+    assert!(code == Some(0) && printed.starts_with("no bundle can be taken back"), "{printed}");
     refused(&["--to-height", "11", "--yes"], "bundle 13 can't be taken back: nothing was kept");
     verify(folder);
 }
@@ -249,7 +249,7 @@ fn kills_in_the_middle_leave_all_or_nothing() {
     verify(&work);
 }
 
-/// What a thread of clients does until it is told to end.
+/// What a thread of clients does until it must end.
 fn until_told(stop: &AtomicBool, mut work: impl FnMut()) {
     while !stop.load(Ordering::Relaxed) {
         work();

@@ -16,7 +16,7 @@ use crate::wire::LogFilter;
 /// Code of a request for more than there may be; node providers use it so.
 const LIMIT_EXCEEDED: i64 = -32005;
 
-/// Between two looks at all filters for those that nobody asks any more, ms.
+/// Between two sweeps for idle filters, ms.
 const SWEEP_MS: u64 = 1_000;
 
 /// The receiver of a filter for transactions, shared by concurrent requests.
@@ -125,7 +125,7 @@ impl Table {
         });
     }
 
-    /// A filter that somebody asks.
+    /// The filter of a request; renews its time.
     fn used(&mut self, id: &RpcId, now_ms: u64, config: &FilterConfig) -> Option<&mut Filter> {
         if self.filters.get(id)?.is_idle(now_ms, config) {
             self.remove(id);

@@ -1,4 +1,4 @@
-//! Logs, and filters that are asked for what is new: the service `eth-filter`
+//! Logs, and filters that are polled for changes: the service `eth-filter`
 //! (docs/protocol/c-chain-rpc.md, "Filters").
 //!
 //! - [`range`](self): which blocks a query means; `search`: their logs, within bounds.
@@ -45,7 +45,7 @@ pub struct FilterConfig {
     pub max_filters: usize,
     /// Addresses and topics of all filters together, bytes.
     pub max_criteria_bytes: usize,
-    /// How long a filter lives that nobody asks, ms.
+    /// How long an unused filter lives, ms.
     pub idle_ms: u64,
 }
 

@@ -16,7 +16,7 @@ const TRY_PARTS: usize = 8;
 /// Values that a query may name to be tried in place.
 const TRY_VALUES: usize = 32;
 
-/// Code of a query that asks for too much; node providers use it so.
+/// Code of a query beyond a limit; node providers use it so.
 const LIMIT_EXCEEDED: i64 = -32005;
 
 /// Bounds of one search.
@@ -52,7 +52,7 @@ enum Excess {
     Ms(u64),
 }
 
-/// The `data` of a query that asks for too much: a range that would do.
+/// The `data` of a query beyond a limit: a range that passes.
 #[derive(Serialize)]
 struct Advice {
     from: Uint64,
@@ -61,7 +61,7 @@ struct Advice {
 }
 
 impl Stopped {
-    /// The error for a client that asked for logs from this height on.
+    /// The error of a query that begins at this height.
     fn error(self, from: u64) -> RpcError {
         let (limit, what) = match self.why {
             Excess::Logs(limit) => (limit as u64, format!("returned more than {limit} results")),

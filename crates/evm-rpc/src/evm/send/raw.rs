@@ -103,15 +103,15 @@ impl RawTx {
         }
     }
 
-    /// Was the signature made up instead of made with a key? Nobody can sign for such a sender otherwise, so
-    /// it is the only way to deploy a contract at the same address on every chain.
+    /// Was the signature chosen instead of made with a key? The sender has no key then, which makes this the way to
+    /// deploy a contract at the same address on every chain.
     pub(super) fn has_predictable_signature(&self) -> bool {
         self.nonce == 0 && self.signature.is_some_and(|signature| signature.r() == signature.s())
     }
 
     /// The transaction in the chain's own form.
     ///
-    /// Numbers that no signature has become a signature of nobody, so that the pool's other checks come first.
+    /// Out-of-range signatures become unrecoverable, so that the pool's other checks come first.
     pub(super) fn into_transaction(self) -> Result<Transaction, RawTxError> {
         if self.tx_type == BLOB_TYPE {
             return Err(RawTxError::Type);

@@ -11,7 +11,7 @@ use crate::evm::transact::TransactApi;
 
 /// Reads a signed transaction as `sendRawTransaction` does; total on any bytes.
 ///
-/// A signature of numbers that no signature has becomes one of nobody, so that a pool refuses it as such.
+/// Out-of-range signatures become unrecoverable, so the pool rejects them.
 pub fn decode_transaction(bytes: &[u8]) -> Result<Transaction, RawTxError> {
     let tx = RawTx::parse(bytes)?;
     if tx.large_value.is_some() {

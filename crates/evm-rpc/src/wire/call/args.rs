@@ -14,7 +14,7 @@ use crate::wire::{Addr, Big, Data, Hash, Uint64};
 pub struct TransactionArgs {
     /// Who sends it.
     pub from: Option<Addr>,
-    /// Who is called; nobody: a contract is created.
+    /// The recipient; `None` creates a contract.
     pub to: Option<Addr>,
     /// Gas that may be used.
     pub gas: Option<Uint64>,

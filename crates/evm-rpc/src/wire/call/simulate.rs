@@ -11,7 +11,7 @@ use super::overrides::decode_map;
 use super::{AccountOverride, StateOverrides, TransactionArgs};
 use crate::wire::{Addr, Big, Hash, Uint64};
 
-/// What `simulateV1` is asked for.
+/// The argument of `simulateV1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SimulateArgs {
     /// The blocks.
@@ -151,7 +151,7 @@ impl Argument for HeaderArgs {
     }
 }
 
-/// An account with what only simulations know.
+/// An account override with the fields that only simulations have.
 #[derive(Default)]
 struct Account {
     changes: AccountOverride,

@@ -183,21 +183,21 @@ async fn filters_go_on_after_blocks_were_taken_back() {
     // One is never asked until the end; the other one between.
     let again: Vec<_> = blocks().into_iter().skip(5).collect();
     world.block(again[0].clone()).await;
-    let told = world.call("eth_getFilterChanges", &hashes).await;
-    assert_eq!(told, json!([world.evm.head().hash.to_string()]));
+    let changes = world.call("eth_getFilterChanges", &hashes).await;
+    assert_eq!(changes, json!([world.evm.head().hash.to_string()]));
     assert_eq!(world.heights("eth_getFilterChanges", &logs).await, [6; 6]);
     world.machine.rewind(4).await.unwrap();
     world.machine.rewind(3).await.unwrap();
     for transactions in blocks().into_iter().skip(3) {
         world.block(transactions).await;
     }
-    let told = world.call("eth_getFilterChanges", &hashes).await;
-    assert_eq!(told.as_array().unwrap().len(), 5, "blocks 4 to 8");
+    let changes = world.call("eth_getFilterChanges", &hashes).await;
+    assert_eq!(changes.as_array().unwrap().len(), 5, "blocks 4 to 8");
     assert_eq!(world.heights("eth_getFilterChanges", &logs).await, [4, 5, 5, 6, 6, 6, 6, 6, 6, 7]);
     let all = world.call("eth_getFilterChanges", &slow).await;
     let (all, first) = (all.as_array().unwrap(), first.as_array().unwrap());
     assert_eq!((all.len(), &all[..3]), (8, &first[..3]));
-    assert_eq!(all[3..], told.as_array().unwrap()[..]);
+    assert_eq!(all[3..], changes.as_array().unwrap()[..]);
     for filter in [&logs, &hashes, &slow] {
         assert_eq!(world.call("eth_getFilterChanges", filter).await, json!([]));
     }

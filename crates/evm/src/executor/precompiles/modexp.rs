@@ -1,4 +1,4 @@
-//! The memory that MODEXP asks for: its input names the lengths of its numbers, whether they are there or not.
+//! The memory that MODEXP requires: its input declares the lengths of its numbers, whether they are there or not.
 
 use alloy_primitives::U256;
 use revm::precompile::{Precompile, PrecompileId};

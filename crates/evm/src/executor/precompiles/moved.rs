@@ -1,4 +1,4 @@
-//! Precompiled contracts that are not where they usually are: what a simulation asks for.
+//! Precompiled contracts at other addresses, on request of a simulation.
 
 use alloy_primitives::map::AddressMap;
 use revm::precompile::{PrecompileSpecId, Precompiles as Standard};

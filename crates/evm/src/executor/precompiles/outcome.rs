@@ -1,10 +1,10 @@
-//! What a precompiled contract came to.
+//! How a precompiled contract ended.
 
 use alloy_primitives::Bytes;
 
 use crate::executor::VmError;
 
-/// What a precompiled contract of this chain came to.
+/// How a precompiled contract of this chain ended.
 pub(super) enum PrecompileOutcome {
     /// Gas left, and data.
     Done(u64, Bytes),

@@ -1,4 +1,4 @@
-//! What the reference says where a precompiled contract of Ethereum fails.
+//! The reference's texts for failures of Ethereum's precompiled contracts.
 
 use alloy_primitives::{U256, uint};
 use revm::precompile::PrecompileHalt;

@@ -191,8 +191,8 @@ impl Node {
         assert_eq!(last - lowest, self.kept, "{lowest} of {last}");
         match self.world.machine.rewind(to).await {
             Ok(rewound) => assert_eq!((rewound.from, rewound.to), (last, to)),
-            Err(RewindError::NotKept { lowest: told, .. }) => {
-                assert!(to < lowest && told == lowest);
+            Err(RewindError::NotKept { lowest: kept, .. }) => {
+                assert!(to < lowest && kept == lowest);
                 return;
             }
             Err(RewindError::NothingKept { .. }) => {
@@ -244,7 +244,7 @@ impl Node {
             self.world.machine.finalize(&moment.bundle, None).await.unwrap();
             self.clock.set(late_ms);
             assert!(rows(&self.world) == moment.rows, "other rows than the first time");
-            // Nobody is told again why others were lost to it.
+            // Why others were lost to it is not reported again.
             moment.statuses = self.statuses();
             self.path.push(moment);
             self.kept = KEPT.min(self.kept + 1);
