@@ -11,7 +11,8 @@ use futures_util::future::BoxFuture;
 
 use super::{
     Server,
-    call::{Calls, Outcome, timed_out, too_large},
+    call::{Calls, Outcome},
+    errors::{timed_out, too_large},
     message::{Message, MessageKind},
     part_queue::{MIN_PENDING, PartQueue},
     reply,

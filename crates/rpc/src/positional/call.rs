@@ -1,15 +1,15 @@
 //! Running one message.
 
-use esker_primitives::excerpt;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
     Server, Subscriber,
-    message::{Message, MessageKind, NotAList},
+    errors::{not_a_list, not_found, to_rpc_error},
+    message::{Message, MessageKind},
     reply, subscriptions,
 };
-use crate::work::{Client, MemoryError, ReplyBytes};
-use crate::{CallContext, CallError, Caller, Lookup, Method, ParamsError, RpcError};
+use crate::work::{Client, ReplyBytes};
+use crate::{CallContext, Caller, Lookup, Method, RpcError};
 
 /// What the calls of one message or batch share.
 pub(super) struct Calls<'a> {
@@ -101,41 +101,5 @@ impl<'a> Calls<'a> {
         let result_bytes = out.len() - before;
         out.tail().push(reply::END);
         Ok((out, result_bytes))
-    }
-}
-
-fn not_found(name: &str) -> RpcError {
-    let text = format!("the method {} does not exist/is not available", excerpt(name));
-    RpcError::with_code(RpcError::METHOD_NOT_FOUND, text)
-}
-
-pub(super) fn timed_out() -> RpcError {
-    RpcError::with_code(RpcError::TIMEOUT, "request timed out")
-}
-
-/// The reference's error for results that are too large together.
-pub(super) fn too_large() -> RpcError {
-    RpcError::with_code(RpcError::TOO_LARGE, "response too large")
-}
-
-pub(super) fn not_a_list(error: NotAList) -> RpcError {
-    RpcError::with_code(RpcError::INVALID_PARAMS, error.into_text())
-}
-
-/// This dialect's error for arguments that do not fit.
-pub(super) fn invalid_params(error: &ParamsError) -> RpcError {
-    RpcError::with_code(RpcError::INVALID_PARAMS, error.to_string())
-}
-
-/// This dialect's error for a call without a result.
-fn to_rpc_error(error: CallError) -> RpcError {
-    match error {
-        CallError::Params(error) => invalid_params(&error),
-        CallError::Handler(error) => error,
-        CallError::Panicked => RpcError::with_code(RpcError::INTERNAL, error.to_string()),
-        CallError::Memory(MemoryError::TooLarge) => too_large(),
-        CallError::Memory(MemoryError::Full) | CallError::Busy => {
-            RpcError::with_code(RpcError::LIMIT_EXCEEDED, error.to_string())
-        }
     }
 }

@@ -28,6 +28,7 @@
 
 mod batch;
 mod call;
+mod errors;
 pub mod http;
 mod id;
 mod message;
@@ -235,7 +236,7 @@ async fn single(calls: &Calls<'_>, message: &Message<'_>) -> Answer {
             answer.failed = true;
         }
         Outcome::TimedOut => {
-            reply::error(&call::timed_out(), message.answer_id(), answer.body.tail());
+            reply::error(&errors::timed_out(), message.answer_id(), answer.body.tail());
             answer.failed = true;
         }
     }

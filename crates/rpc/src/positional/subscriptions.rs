@@ -2,7 +2,7 @@
 
 use super::{
     RpcId,
-    call::{invalid_params, not_a_list},
+    errors::{invalid_params, not_a_list},
     message::{Message, NotAList},
 };
 use crate::{Params, RpcError, args::FromParams};

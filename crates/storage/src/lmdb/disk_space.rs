@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use esker_primitives::sync::Mutex;
 use rustix::io::Errno;
 
-use super::env::MAX_READERS;
+use super::MAX_READERS;
 use crate::folder::{action_error, private_file};
 use crate::{StorageError, StorageResult};
 

@@ -7,14 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn, WithoutTls};
 
+use super::MAX_READERS;
 use super::disk_space::reserve_reader_table;
 use crate::folder::{Folder, action_error};
 use crate::meta::OpenOptions;
 use crate::readers::Readers;
 use crate::{StorageError, StorageResult, WriteSet};
 
-/// Snapshots that can be open at the same time: more than requests in flight. 64 bytes each, in a file.
-pub(super) const MAX_READERS: u32 = 2048;
 /// Maps are whole pages of the largest kind that systems use.
 const MAP_GRAIN: u64 = 64 << 10;
 

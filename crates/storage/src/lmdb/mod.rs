@@ -26,6 +26,8 @@ use crate::folder::{
 use crate::meta::OpenOptions;
 use crate::{KvRead, KvStore, StorageResult, WriteSet};
 
+/// Snapshots that can be open at the same time: more than requests in flight. 64 bytes each, in a file.
+const MAX_READERS: u32 = 2048;
 /// How long to wait for the snapshots of a broken environment: they live for milliseconds.
 const CLOSING_WAIT: Duration = Duration::from_secs(1);
 
