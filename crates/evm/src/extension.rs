@@ -110,6 +110,9 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
         Ok(None)
     }
 
+    /// No block came of the last [`build`](Self::build): what was chosen waits again.
+    fn not_built(&self) {}
+
     /// A block that carries this was executed and is being decided on.
     fn undecided(&self, _ext_data: &Bytes) {}
 

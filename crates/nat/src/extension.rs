@@ -179,6 +179,10 @@ impl BlockExtension for AtomicExtension {
         Ok(Some((encode_ext_data(&taken).into(), outcome)))
     }
 
+    fn not_built(&self) {
+        self.pool.put_all_back();
+    }
+
     fn undecided(&self, ext_data: &Bytes) {
         self.pool.issued(decode_executed(ext_data));
     }

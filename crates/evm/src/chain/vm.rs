@@ -275,6 +275,9 @@ impl ChainVm for Evm {
         }
         let time = (at.now_ms / 1000).max(head.header.time);
         let filled = self.with_site(parent, &head, at, |site| fill(site, &self.pool, time));
+        if !matches!(filled, Ok(BuildOutcome::Block(_))) {
+            self.extension.not_built();
+        }
         match filled? {
             BuildOutcome::Block(filled) => {
                 let (block, processed, writes) = *filled;

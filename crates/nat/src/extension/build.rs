@@ -39,7 +39,8 @@ pub(super) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Takes from the pool what a block can hold, and does it to `state`.
+    /// Takes from the pool what a block can hold, and does it to `state`. What an earlier call took for a block that came
+    /// to nothing is put back.
     pub(super) fn choose(
         &self,
         block: &ExtBlock<'_>,
@@ -50,6 +51,7 @@ impl Builder<'_> {
         let below: HashSet<Id> = undecided.iter().map(AtomicTx::id).collect();
         let mut batch = Batch::default();
         undecided.iter().for_each(|tx| batch.consume(tx));
+        self.pool.put_all_back();
         let mut filling = Filling { batch, taken: Vec::new(), bytes: 0 };
         let mut candidates = self.pool.candidates();
         candidates.retain(|tx| !below.contains(&tx.id()));
@@ -94,6 +96,10 @@ impl Builder<'_> {
             if with_tx > MAX_BUILT_BYTES || batch.gas_with(&payment) > MAX_ATOMIC_GAS {
                 break;
             }
+            // Another one may have taken its place meanwhile.
+            if !self.pool.take(&tx.id()) {
+                continue;
+            }
             let verified = match verify_context(self.context, block, rows).verify(&tx) {
                 Ok(()) => transfer(tx.unsigned(), state, &self.context.native_asset_id),
                 Err(CheckError::Storage(error)) => return Err(internal(error)),
@@ -109,6 +115,7 @@ impl Builder<'_> {
                 Err(TransferError::State(error)) => return Err(error.into()),
                 // What is in its way here may be abandoned: the block under construction, and those below.
                 Err(TransferError::Rule(_)) => {
+                    self.pool.put_back(&tx.id());
                     if let Some(reason) = self.refusal_on_accepted(block, &tx)? {
                         self.pool.give_up(&tx.id(), reason);
                     }

@@ -4,12 +4,13 @@
 //! Nothing is verified under the lock. A transaction that was verified on some state joins by
 //! [`AtomicPool::add_verified`], which looks under the lock whether a block was accepted since. A transaction stays
 //! here while it is in an undecided block, so that an abandoned block needs no repair; the builder passes over those
-//! that its ancestors hold. Why one was given up is kept in a [`DropLog`].
+//! that its ancestors hold. What it takes into a block under construction is as good as in an undecided block: nothing
+//! replaces it ([`AtomicPool::take`]). Why a transaction was given up is kept in a [`DropLog`].
 
 mod nonces;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -125,6 +126,8 @@ impl Entry {
 struct Inner {
     arrivals: u64,
     entries: HashMap<TxId, Entry>,
+    /// Those in the block under construction.
+    taken: HashSet<TxId>,
     queue: BTreeMap<Place, TxId>,
     /// Which transaction consumes what.
     spenders: HashMap<Id, TxId>,
@@ -145,6 +148,7 @@ impl AtomicPool {
         let inner = Inner {
             arrivals: 0,
             entries: HashMap::new(),
+            taken: HashSet::new(),
             queue: BTreeMap::new(),
             spenders: HashMap::new(),
             nonces: WaitingNonces::default(),
@@ -295,10 +299,32 @@ impl AtomicPool {
         waiting.filter_map(|entry| payable_base_fee(&entry.tx, &self.native)).max()
     }
 
-    /// Gives up a transaction that waits, and remembers why. One that an undecided block holds stays.
+    /// Puts a transaction into the block under construction; false if it is not here any more. Nothing replaces it
+    /// until it is put back, or its block is abandoned.
+    pub fn take(&self, id: &TxId) -> bool {
+        let mut inner = self.inner.lock();
+        let is_here = inner.entries.contains_key(id);
+        if is_here {
+            inner.taken.insert(*id);
+        }
+        is_here
+    }
+
+    /// Puts a transaction back that [`Self::take`] took.
+    pub fn put_back(&self, id: &TxId) {
+        self.inner.lock().taken.remove(id);
+    }
+
+    /// No block is under construction: as [`Self::put_back`], of all.
+    pub fn put_all_back(&self) {
+        self.inner.lock().taken.clear();
+    }
+
+    /// Gives up a transaction that waits, and remembers why. One that an undecided block holds stays, as does one in the
+    /// block under construction.
     pub fn give_up(&self, id: &TxId, reason: String) {
         let mut inner = self.inner.lock();
-        if inner.entries.get(id).is_some_and(|entry| entry.blocks == 0) {
+        if inner.entries.get(id).is_some_and(|entry| !inner.is_in_block(entry)) {
             self.drop_from(&mut inner, id, reason);
         }
     }
@@ -317,7 +343,8 @@ impl AtomicPool {
             return Ok(());
         }
         let mut worst_first = inner.queue.values().rev().filter_map(|id| inner.entries.get(id));
-        let worst = worst_first.find(|entry| entry.blocks == 0).ok_or(PoolError::TooMany)?;
+        let worst =
+            worst_first.find(|entry| !inner.is_in_block(entry)).ok_or(PoolError::TooMany)?;
         let (worst, min) = (worst.tx.id(), worst.price());
         if min >= price {
             return Err(PoolError::FeeTooLow { min, provided: price });
@@ -346,6 +373,7 @@ impl AtomicPool {
     pub fn issued(&self, txs: Vec<AtomicTx>) {
         let mut inner = self.inner.lock();
         for tx in txs {
+            inner.taken.remove(&tx.id());
             if let Some(entry) = inner.entries.get_mut(&tx.id()) {
                 entry.blocks = entry.blocks.saturating_add(1);
             } else if let Ok(price) = tx.gas_price(&self.native) {
@@ -411,6 +439,11 @@ fn payable_base_fee(tx: &AtomicTx, native: &AssetId) -> Option<U256> {
 }
 
 impl Inner {
+    /// Whether an undecided block holds it, or the one under construction.
+    fn is_in_block(&self, entry: &Entry) -> bool {
+        entry.blocks > 0 || self.taken.contains(&entry.tx.id())
+    }
+
     /// Transactions that consume something of what `tx` does.
     fn rivals(&self, tx: &AtomicTx) -> BTreeSet<TxId> {
         let spenders = tx.conflict_keys().iter().filter_map(|key| self.spenders.get(key));
@@ -439,7 +472,7 @@ impl Inner {
     fn rivals_below(&self, tx: &AtomicTx, price: u64) -> Result<BTreeSet<TxId>, PoolError> {
         let rivals = self.rivals(tx);
         let entries = || rivals.iter().filter_map(|id| self.entries.get(id));
-        if entries().any(|entry| entry.blocks > 0) {
+        if entries().any(|entry| self.is_in_block(entry)) {
             return Err(PoolError::Undecided(tx.unsigned().consumed_undecided()));
         }
         // Of equal prices the first: the order of a set.
@@ -475,6 +508,7 @@ impl Inner {
 
     fn remove(&mut self, id: &TxId) -> Option<Entry> {
         let entry = self.entries.remove(id)?;
+        self.taken.remove(id);
         self.queue.remove(&entry.place);
         self.nonces.remove(entry.tx.unsigned());
         for key in entry.tx.conflict_keys() {

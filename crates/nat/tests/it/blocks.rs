@@ -1,7 +1,7 @@
 //! Blocks with atomic transactions, made and verified.
 
 use alloy_primitives::{Address, U256};
-use esker_chain::{Bundle, ChainMachine, Verdict};
+use esker_chain::{BuildContext, Built, Bundle, ChainMachine, ChainVm as _, Verdict};
 use esker_evm_state::types::{Block, ext_data_hash};
 use esker_nat::money::Wei;
 use esker_nat::pool::PoolStatus;
@@ -9,6 +9,7 @@ use esker_nat::txs::{
     AtomicTx, EvmInput, ExtDataForm, UnsignedAtomicTx, decode_ext_data, encode_ext_data,
 };
 use esker_nat::{AtomicStatus, MAX_BUILT_BYTES};
+use esker_primitives::clock::Clock as _;
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::{Id, NanoNative};
 use esker_utxo::{OutputOwners, Utxo};
@@ -57,6 +58,30 @@ async fn an_amount_goes_there_and_back() {
     assert_eq!(on_x.len(), 1);
     assert_eq!(on_x[0].output.as_transfer().unwrap().amount, 3 * ONE);
     assert!(world.balance(account(&well_known())) > U256::ZERO);
+}
+
+/// A rival that pays more does not replace what is in a block under construction: it would be Dropped, and then Accepted.
+#[tokio::test]
+async fn a_rival_comes_while_a_block_is_built() {
+    let world = World::easy();
+    let owner = key(1);
+    let utxos = world.fund(&owner, &[5 * ONE]).await;
+    let import = world.import(&utxos, &owner, account(&owner), ONE / 100);
+    let rival = world.import(&utxos, &owner, account(&owner), ONE / 50);
+    world.nat.submit(import.clone()).unwrap();
+    let at = BuildContext { now_ms: world.clock.now_ms(), ..BuildContext::default() };
+    let reader = world.store.snapshot().unwrap();
+    let built = world.evm().build(reader.as_ref(), &at).unwrap();
+    assert!(matches!(built, Built::Block(_)));
+    let refused = world.nat.submit(rival.clone()).unwrap_err().to_string();
+    assert_eq!(refused, "invalid block due to conflicting atomic inputs");
+    assert_eq!(status(&world, &import), Some(AtomicStatus::Processing));
+    // The block comes to nothing: what it had taken may be replaced.
+    world.evm().extension().not_built();
+    world.nat.submit(rival.clone()).unwrap();
+    assert!(matches!(status(&world, &import), Some(AtomicStatus::Dropped(_))));
+    world.settle().await;
+    assert_eq!(status(&world, &rival), Some(AtomicStatus::Accepted(1)));
 }
 
 #[tokio::test]

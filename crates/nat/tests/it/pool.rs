@@ -174,6 +174,39 @@ fn a_transaction_follows_its_blocks() {
     assert_eq!(ids(&pool.candidates()), [foreign.id()]);
 }
 
+/// What was taken for a block under construction is not replaced.
+#[test]
+fn the_block_under_construction_keeps_what_it_took() {
+    let pool = pool(1);
+    let (own, rival, other) = (tx(&[1], 5), tx(&[1], 9), tx(&[2], 9));
+    pool.add(own.clone()).unwrap();
+    assert!(pool.take(&own.id()));
+    assert!(!pool.take(&rival.id()));
+    let refused = pool.add(rival.clone()).unwrap_err();
+    assert_eq!(refused.to_string(), "invalid block due to conflicting atomic inputs");
+    assert_eq!(pool.add(other.clone()).unwrap_err(), PoolError::TooMany);
+    pool.give_up(&own.id(), "no".into());
+    assert_eq!(status(&pool, &own), Some(PoolStatus::Pending));
+    // The block is being decided on, and abandoned.
+    pool.issued(vec![own.clone()]);
+    pool.put_all_back();
+    assert_eq!(pool.add(rival.clone()).unwrap_err().to_string(), refused.to_string());
+    pool.returned(std::slice::from_ref(&own));
+    // One that came to nothing gives all back.
+    assert!(pool.take(&own.id()));
+    pool.put_back(&own.id());
+    assert!(pool.take(&own.id()));
+    pool.put_all_back();
+    pool.add(rival.clone()).unwrap();
+    let reason = format!("replaced by {}, which pays more", rival.id());
+    assert_eq!(status(&pool, &own), dropped(reason));
+    // What was accepted is taken no more.
+    assert!(pool.take(&rival.id()));
+    pool.accepted(1, std::slice::from_ref(&rival), &[]);
+    pool.add(rival.clone()).unwrap();
+    pool.add(tx(&[1], 10)).unwrap();
+}
+
 /// Those that come back have to follow the rules for those that arrive.
 #[test]
 fn a_returned_transaction_may_conflict_with_a_new_one() {
