@@ -275,7 +275,8 @@ fn read(rpc: &mut RpcClient, method: &str, params: Value) -> Option<Value> {
 fn send(rpc: &mut RpcClient) {
     let from = ask(rpc, "eth_accounts", json!([]))[0].clone();
     let tx = json!([{"from": from, "to": TO, "value": "0x7"}]);
-    let hash = ask(rpc, "eth_sendTransaction", tx);
+    // Its gas is estimated on the last block.
+    let Some(hash) = read(rpc, "eth_sendTransaction", tx) else { return };
     until("a transaction is mined or gone", || {
         let receipt = read(rpc, "eth_getTransactionReceipt", json!([hash]))?;
         let waiting = read(rpc, "eth_getTransactionByHash", json!([hash]))?;
