@@ -44,7 +44,7 @@ impl HttpState {
                 self.socket(connection, dialect, target, &mut parts, headers)
             }
             Endpoint::Positional(server) | Endpoint::PositionalBoth(server) => {
-                self.evm(connection, server, &parts, body, headers).await
+                self.positional(connection, server, &parts, body, headers).await
             }
             Endpoint::Page(page) => {
                 connection.enter(Phase::Handling);
@@ -118,7 +118,7 @@ impl HttpState {
         Answer { method, outcome: failed.then_some(Outcome::Error), ..Answer::new(status, body) }
     }
 
-    async fn evm(
+    async fn positional(
         &self,
         connection: &Arc<Connection>,
         server: &positional::Server,

@@ -397,16 +397,7 @@ async fn logs_are_found_in_whole_sections_and_after_them() {
         world
             .evm
             .submit(match with_logs.contains(&height) {
-                // Init code: LOG1 of the topic 42.
-                true => signed(TxEip1559 {
-                    chain_id: 43112,
-                    nonce,
-                    gas_limit: 100_000,
-                    max_fee_per_gas: 2 * GWEI,
-                    to: TxKind::Create,
-                    input: [0x60, 42, 0x60, 0, 0x60, 0, 0xa1].into(),
-                    ..Default::default()
-                }),
+                true => log_42(nonce),
                 false => transfer(nonce, 2 * GWEI, 0, 1),
             })
             .unwrap();
@@ -429,23 +420,25 @@ async fn logs_are_found_in_whole_sections_and_after_them() {
     assert_eq!(heights_with(&world, topic), with_logs);
 }
 
+/// A transaction whose init code logs the topic 42: LOG1.
+fn log_42(nonce: u64) -> Transaction {
+    signed(TxEip1559 {
+        chain_id: 43112,
+        nonce,
+        gas_limit: 100_000,
+        max_fee_per_gas: 2 * GWEI,
+        to: TxKind::Create,
+        input: [0x60, 42, 0x60, 0, 0x60, 0, 0xa1].into(),
+        ..Default::default()
+    })
+}
+
 /// The rows of a section come with its last block, and go with it.
 #[tokio::test]
 async fn a_section_of_logs_is_taken_back() {
     let kv: Arc<dyn KvStore> = Arc::new(MemoryStore::new());
     let world = open(Arc::clone(&kv), EvmConfig::default(), easy()).unwrap();
     world.machine.set_undo(Undo::Keep(UndoLimits::bundles(10))).await.unwrap();
-    let logs = |nonce| {
-        signed(TxEip1559 {
-            chain_id: 43112,
-            nonce,
-            gas_limit: 100_000,
-            max_fee_per_gas: 2 * GWEI,
-            to: TxKind::Create,
-            input: [0x60, 42, 0x60, 0, 0x60, 0, 0xa1].into(),
-            ..Default::default()
-        })
-    };
     // The row that says how many sections there are.
     let sections = || {
         let row = kv.snapshot().unwrap().get(&[0, 2, 0x56]).unwrap();
@@ -453,7 +446,7 @@ async fn a_section_of_logs_is_taken_back() {
     };
     for nonce in 0..=SECTION {
         let is_logging = nonce >= SECTION - 3;
-        let tx = if is_logging { logs(nonce) } else { transfer(nonce, 2 * GWEI, 0, 1) };
+        let tx = if is_logging { log_42(nonce) } else { transfer(nonce, 2 * GWEI, 0, 1) };
         world.evm.submit(tx).unwrap();
         accept(&world).await;
     }
@@ -465,7 +458,7 @@ async fn a_section_of_logs_is_taken_back() {
     // Other blocks in their place.
     for (nonce, tx) in (SECTION - 2..=SECTION).zip([
         transfer(SECTION - 2, 2 * GWEI, 0, 1),
-        logs(SECTION - 1),
+        log_42(SECTION - 1),
         transfer(SECTION, 2 * GWEI, 0, 1),
     ]) {
         assert_eq!(alloy_consensus::Transaction::nonce(&tx), nonce);

@@ -17,4 +17,5 @@ mod overlay;
 mod pool;
 mod replay;
 mod simulation;
+#[path = "../../../evm-state/tests/it/vectors.rs"]
 mod vectors;
