@@ -29,7 +29,8 @@ fn text(error: StorageError) -> String {
 
 impl IndexSource for XvmIndex {
     fn last_height(&self) -> Result<u64, String> {
-        Ok(self.0.accepted_height())
+        // As the store has it: what is reported Accepted is listed.
+        self.0.view().and_then(|view| view.height()).map_err(text)
     }
 
     fn container_at(&self, height: u64) -> Result<Option<Container>, String> {

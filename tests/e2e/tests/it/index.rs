@@ -1,10 +1,11 @@
 //! The index of the C-Chain's blocks, and what is said of the P-Chain's blocks, validators and transactions.
 
-use esker_client::{CallError, RpcClient};
+use esker_client::{CallError, RpcClient, Wallet};
+use esker_e2e::funds::funded;
 use esker_e2e::until;
 use serde_json::{Value, json};
 
-use crate::support::local;
+use crate::support::{local, wallet};
 
 const INDEX: &str = "/ext/index/C/block";
 const RPC: &str = "/ext/bc/C/rpc";
@@ -73,6 +74,32 @@ fn blocks_of_the_c_chain() {
     // Only chains that once were graphs have the other indexes.
     for path in ["/ext/index/C/tx", "/ext/index/P/tx"] {
         assert_eq!(rpc.post(path, b"{}").unwrap().status, 404, "{path}");
+    }
+}
+
+/// What the X-Chain reports Accepted is in its index at once.
+#[test]
+fn accepted_blocks_are_listed_at_once() {
+    let node = local().dev().arg("--index-enabled").start().unwrap();
+    let (mut x, rpc) = (node.x(), &mut node.rpc());
+    let mut wallet = wallet(&node, "X", funded());
+    for _ in 0..150 {
+        let output = Wallet::output(wallet.params().fee_asset_id, 5, wallet.owner());
+        let tx = wallet.base_tx(vec![output], b"").unwrap();
+        x.issue_tx(&tx).unwrap();
+        // Without a pause between two looks: the moment after the commit is short.
+        let params = json!({ "txID": tx.id() });
+        until("the transaction is accepted", || {
+            (0..200).find_map(|_| {
+                let status = call(rpc, "/ext/bc/X", "xvm.getTxStatus", params.clone()).unwrap();
+                (status["status"] == "Accepted").then_some(())
+            })
+        });
+        let last = call(rpc, "/ext/index/X/block", "index.getLastAccepted", json!({})).unwrap();
+        let height = call(rpc, "/ext/bc/X", "xvm.getHeight", json!({})).unwrap();
+        let index: u64 = last["index"].as_str().unwrap().parse().unwrap();
+        assert_eq!((index + 1).to_string(), height["height"]);
+        wallet.apply(&tx);
     }
 }
 
