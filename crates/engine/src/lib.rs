@@ -4,9 +4,9 @@
 //! a gate before finality, for tests that look at what is undecided. Engines know nothing of
 //! transactions, and nothing here is a consensus protocol.
 
-mod holding;
+mod gated;
 mod next;
 mod solo;
 
-pub use holding::{Gate, GatedSolo};
+pub use gated::{Gate, GatedSolo};
 pub use solo::Solo;
