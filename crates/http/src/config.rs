@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use esker_rpc::work::SpoolConfig;
+
 /// Largest request body, in bytes.
 pub const DEFAULT_BODY_LIMIT: usize = 5 * 1024 * 1024;
 /// Largest request head (request line and headers), in bytes.
@@ -72,6 +74,8 @@ pub struct HttpConfig {
     pub reply_memory: usize,
     /// The same of one connection; above it the reply becomes an error.
     pub connection_reply_memory: usize,
+    /// Where results go that are too large for memory, such as traces; `None`: they are errors.
+    pub spool: Option<SpoolConfig>,
     /// Largest message of a websocket, in bytes; above it the socket is closed with code 1009.
     pub message_limit: usize,
     /// Time between two pings of a websocket. A client that answers one not before the next is gone; one that
@@ -104,6 +108,7 @@ impl Default for HttpConfig {
             body_memory: DEFAULT_BODY_MEMORY,
             reply_memory: DEFAULT_REPLY_MEMORY,
             connection_reply_memory: DEFAULT_CONNECTION_REPLY_MEMORY,
+            spool: None,
             message_limit: DEFAULT_MESSAGE_LIMIT,
             ping_interval: DEFAULT_PING_INTERVAL,
             keep_alive: true,

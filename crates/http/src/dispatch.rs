@@ -103,6 +103,7 @@ impl HttpState {
                 / QUEUED_OF_IN_FLIGHT.1,
             reply_memory: config.reply_memory,
             connection_reply_memory: config.connection_reply_memory,
+            spool: config.spool.clone(),
             ..WorkConfig::default()
         });
         metrics.watch_work(&work);

@@ -20,6 +20,7 @@ use super::page::PageReply;
 use super::reply::ReplyBody;
 use super::routes::{Endpoint, Target};
 use super::socket::{self, SocketContext};
+use super::spooled::SpooledBody;
 
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 
@@ -156,7 +157,14 @@ impl HttpState {
                     let answer = positional::Answer { failed, ..positional::Answer::default() };
                     (positional::http::Reply::of(answer), Some(body.into()))
                 } else {
-                    (positional::http::answer(server, &read.bytes, &caller).await, None)
+                    let caller = Caller { takes_files: true, ..caller };
+                    let mut reply = positional::http::answer(server, &read.bytes, &caller).await;
+                    let spooled = reply.answer.body.take_file().map(|file| {
+                        let end = std::mem::take(&mut reply.answer.body);
+                        let body = SpooledBody::new(file, end, connection, &self.metrics);
+                        ReplyBody::Spooled(Box::new(body))
+                    });
+                    (reply, spooled)
                 }
             }
         };

@@ -30,6 +30,7 @@ mod reply;
 mod routes;
 mod server;
 mod socket;
+mod spooled;
 mod unread;
 
 pub use config::{

@@ -12,6 +12,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use super::batch::{BatchBody, BatchReply};
 use super::connections::StreamGuard;
 use super::gzip;
+use super::spooled::SpooledBody;
 
 /// What a reply carries.
 pub(super) enum ReplyBody {
@@ -21,6 +22,8 @@ pub(super) enum ReplyBody {
     Counted(ReplyBytes),
     /// The answer to a large batch, as it is made.
     Batch(Box<BatchBody>),
+    /// A large reply, of which the first part is in a file.
+    Spooled(Box<SpooledBody>),
     /// Bytes that come when they come.
     Stream(
         axum::body::Body,
@@ -43,7 +46,7 @@ impl ReplyBody {
         match self {
             Self::Full(bytes) => Some(bytes.as_deref().unwrap_or_default()),
             Self::Counted(bytes) => Some(bytes),
-            Self::Batch(_) | Self::Stream(..) => None,
+            Self::Batch(_) | Self::Spooled(_) | Self::Stream(..) => None,
         }
     }
 
@@ -68,7 +71,8 @@ impl ReplyBody {
                 let is_packed = batch.compress();
                 (Self::Batch(batch), is_packed)
             }
-            other @ (Self::Full(None) | Self::Stream(..)) => (other, false),
+            // To compress hundreds of megabytes would take seconds of a processor.
+            other @ (Self::Full(None) | Self::Spooled(_) | Self::Stream(..)) => (other, false),
         }
     }
 
@@ -104,6 +108,7 @@ impl fmt::Debug for ReplyBody {
         match (self, self.whole()) {
             (_, Some(bytes)) => write!(f, "{} bytes", bytes.len()),
             (Self::Batch(batch), None) => batch.fmt(f),
+            (Self::Spooled(body), None) => body.fmt(f),
             (_, None) => f.write_str("Stream"),
         }
     }
@@ -128,6 +133,9 @@ impl Body for ReplyBody {
             Self::Batch(batch) => {
                 batch.poll_bytes(cx).map(|bytes| bytes.map(|bytes| bytes.map(Frame::data)))
             }
+            Self::Spooled(body) => {
+                body.poll_bytes().map(|part| part.map(|part| part.map(Frame::data)))
+            }
             Self::Stream(body, _) => Pin::new(body).poll_frame(cx),
         }
     }
@@ -136,6 +144,7 @@ impl Body for ReplyBody {
         match self {
             Self::Stream(body, _) => body.is_end_stream(),
             Self::Batch(_) => false,
+            Self::Spooled(body) => body.remaining() == 0,
             Self::Full(_) | Self::Counted(_) => self.whole().is_none_or(<[u8]>::is_empty),
         }
     }
@@ -144,6 +153,7 @@ impl Body for ReplyBody {
         match (self, self.whole()) {
             (_, Some(bytes)) => SizeHint::with_exact(bytes.len() as u64),
             (Self::Stream(body, _), None) => body.size_hint(),
+            (Self::Spooled(body), None) => SizeHint::with_exact(body.remaining()),
             (_, None) => SizeHint::default(),
         }
     }

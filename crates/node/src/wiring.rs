@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use esker_chain::{Aliases, Engine, Machine, MachineConfig, Shutdown, Undo, UndoLimits};
 use esker_engine::Solo;
-use esker_http::{Endpoint, HttpState, Readiness, Routes, serve};
+use esker_http::{Endpoint, HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
 
 pub use chains::{OpenChains, open_offline, open_unchecked};
@@ -122,7 +122,8 @@ impl Node {
         // HTTP: from here on the node answers.
         let (stop, stopped) = Shutdown::new();
         let node_id = identity.node_id();
-        let state = HttpState::new(config.http(), Arc::clone(&routes), &node_id, metrics);
+        let http = HttpConfig { spool: config.reply_spool(folder.path()), ..config.http() };
+        let state = HttpState::new(http, Arc::clone(&routes), &node_id, metrics);
         let mut tasks = Vec::new();
         let evm_addr = evm.map(|evm| {
             let state = Arc::new(state.with_routes(Arc::new(evm.routes)));

@@ -16,6 +16,8 @@ pub struct Caller {
     pub is_untrusted_page: bool,
     /// The connection that the request came over. The work of the request and its replies count towards this connection.
     pub client: Option<Client>,
+    /// Whether a reply may come in a file ([`crate::work::ReplyBytes::take_file`]).
+    pub takes_files: bool,
 }
 
 /// What a handler can query about its call besides the arguments.

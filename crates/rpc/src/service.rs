@@ -17,6 +17,7 @@ use crate::{
     CallContext, Params, ParamsError, RpcError,
     context::CancelOnDrop,
     off_thread::CALLER,
+    result_writer::WrittenResult,
     work::{JobKind, Lane, MemoryError, ReplyBytes, panic_text},
 };
 
@@ -34,8 +35,10 @@ pub(crate) enum Step {
 pub(crate) struct Blocking {
     /// The work may be ended and restarted any number of times.
     pub(crate) can_restart: bool,
-    pub(crate) work: Box<dyn FnMut(&CallContext) -> Outcome + Send>,
+    pub(crate) work: Box<BlockingWork>,
 }
+
+type BlockingWork = dyn FnMut(&CallContext) -> Result<WrittenResult, RpcError> + Send;
 
 /// Decodes the arguments and starts the handler, which appends its result to the buffer.
 pub(crate) type ErasedHandler =
@@ -159,7 +162,8 @@ impl Method {
         };
         // Counted on the thread: the result may wait for a connection that does not read.
         let mut counted = move |context: &CallContext| -> Result<ReplyBytes, CallError> {
-            Ok(ReplyBytes::counted(work(context)?, context.client())?)
+            let WrittenResult { file, bytes } = work(context)?;
+            Ok(ReplyBytes::counted(bytes, context.client())?.after(file.map(Box::new)))
         };
         let mut unless_interrupted = move |context: &CallContext| {
             let done = counted(context);

@@ -5,8 +5,9 @@ use std::{fmt, future::Future, sync::Arc};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    CallContext, ClientAddress, Params, ParamsError, RpcError, Service,
+    CallContext, ClientAddress, Params, ParamsError, ResultWriter, RpcError, Service,
     args::FromParams,
+    result_writer::WrittenResult,
     service::{Blocking, ErasedHandler, LanePolicy, Method, MethodInfo, Outcome, Step},
 };
 
@@ -173,7 +174,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                 let mut work = Some((reply, out));
                 let work = move |_: &CallContext| {
                     let (reply, out) = work.take().ok_or_else(ran_twice)?;
-                    write_list(&reply, out)
+                    write_list(&reply, out).map(WrittenResult::from)
                 };
                 Ok(Step::Blocking(Blocking { can_restart: false, work: Box::new(work) }))
             })
@@ -216,6 +217,32 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
         self.again(name, P::from_params, write_list, |_, _| None, handler)
+    }
+
+    /// As [`MethodTable::on_list_blocking_with`], for results that may be large: the handler writes the JSON text itself,
+    /// piece by piece. After an error what it has written is discarded.
+    #[must_use]
+    pub fn on_list_written<P, F>(self, name: &'static str, handler: F) -> Self
+    where
+        P: FromParams + Clone + Send + 'static,
+        F: Fn(&S, P, &CallContext, &mut ResultWriter) -> Result<(), RpcError>
+            + Send
+            + Sync
+            + 'static,
+    {
+        self.row(name, move |service| {
+            let handler = Arc::new(handler);
+            Box::new(move |params, _, out| {
+                let arguments = P::from_params(params)?;
+                let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
+                let work = move |context: &CallContext| {
+                    let mut writer = ResultWriter::new(out.clone(), context);
+                    handler(&service, arguments.clone(), context, &mut writer)?;
+                    Ok(writer.finish())
+                };
+                Ok(Step::Blocking(Blocking { can_restart: true, work: Box::new(work) }))
+            })
+        })
     }
 
     /// As [`MethodTable::on_list_blocking_with`], for a method that is mostly quick: `try_first` runs in
@@ -423,7 +450,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                 let mut work = Some((read(params)?, out));
                 let work = move |_: &CallContext| {
                     let (arguments, out) = work.take().ok_or_else(ran_twice)?;
-                    handler(&service, arguments).and_then(|reply| write(&reply, out))
+                    let written = handler(&service, arguments).and_then(|reply| write(&reply, out));
+                    written.map(WrittenResult::from)
                 };
                 let work = Box::new(work);
                 Ok(Step::Blocking(Blocking { can_restart: false, work }))
@@ -456,7 +484,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                 let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
                 let work = move |context: &CallContext| {
                     let reply = handler(&service, arguments.clone(), context)?;
-                    write(&reply, out.clone())
+                    write(&reply, out.clone()).map(WrittenResult::from)
                 };
                 Ok(Step::Blocking(Blocking { can_restart: true, work: Box::new(work) }))
             })

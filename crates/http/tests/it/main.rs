@@ -11,6 +11,7 @@ mod limits;
 mod origins;
 mod shutdown;
 mod sockets;
+mod spooled;
 mod streams;
 mod unread;
 

@@ -147,6 +147,10 @@ settings! {
     http_reply_memory: Positive = "http-reply-memory", "201326592";
     /// Most bytes of unread answers of one connection. A call above it gets the error `response too large`.
     http_connection_reply_memory: Positive = "http-connection-reply-memory", "67108864";
+    /// Most bytes of answers in files of the data folder. A result that is too large for memory, such as a trace, is
+    /// written there until its client has taken it. One answer may have a quarter of it. 0: such an answer is the error
+    /// `response too large`.
+    http_reply_spool: u64 = "http-reply-spool", "4294967296";
     /// How long a client may take to send the head of a request.
     http_read_header_timeout: Duration = "http-read-header-timeout", "30s";
     /// How long a client may take to send the body of a request.

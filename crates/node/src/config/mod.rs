@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use esker_http::HttpConfig;
 use esker_primitives::{ChainId, network};
+use esker_rpc::work::SpoolConfig;
 
 use self::file::FileLayer;
 use self::merge::Layers;
@@ -115,6 +116,13 @@ impl Config {
             ),
         ];
         settings.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name).collect()
+    }
+
+    /// How the HTTP server writes results that are too large for memory to files of a folder.
+    pub fn reply_spool(&self, folder: &Path) -> Option<SpoolConfig> {
+        let limit = self.settings.http_reply_spool;
+        let folder = folder.to_owned();
+        (limit > 0).then_some(SpoolConfig { folder, limit, result_limit: limit / 4 })
     }
 
     /// How the HTTP server behaves.

@@ -63,6 +63,7 @@ families! {
         "Time from a request's head to its reply, the arrival of the body included.";
     IN_FLIGHT = Gauge "esker_http_requests_in_flight" [] "Requests in handlers.";
     BODY_MEMORY = Gauge "esker_http_body_memory_bytes" [] "Bytes of large request bodies in memory.";
+    REPLY_SPOOL = Gauge "esker_http_reply_spool_bytes" [] "Bytes of answers in files that clients have not taken yet.";
     REPLY_MEMORY = Gauge "esker_http_reply_memory_bytes" [] "Bytes of replies in memory that clients have not read yet, small ones not counted.";
     REPLIES_REFUSED = Counter "esker_http_replies_refused_total" [] "Replies that were refused because they were too large, or too many were in memory.";
     WORK_WAITING = Gauge "esker_rpc_calls_waiting" [] "Calls that wait for a thread.";

@@ -35,6 +35,7 @@ pub struct Metrics {
     in_flight: IntGauge,
     body_memory: IntGauge,
     reply_memory: IntGauge,
+    reply_spool: IntGauge,
     replies_refused: IntCounter,
     work_waiting: IntGauge,
     work_running: IntGauge,
@@ -102,6 +103,7 @@ impl Metrics {
             in_flight: f::IN_FLIGHT.int_gauge(&registry),
             body_memory: f::BODY_MEMORY.int_gauge(&registry),
             reply_memory: f::REPLY_MEMORY.int_gauge(&registry),
+            reply_spool: f::REPLY_SPOOL.int_gauge(&registry),
             replies_refused: f::REPLIES_REFUSED.int_counter(&registry),
             work_waiting: f::WORK_WAITING.int_gauge(&registry),
             work_running: f::WORK_RUNNING.int_gauge(&registry),
@@ -190,6 +192,7 @@ impl Metrics {
         self.work_waiting.set(to_i64(stats.waiting));
         self.work_running.set(to_i64(stats.running));
         self.reply_memory.set(to_i64(stats.reply_bytes));
+        self.reply_spool.set(to_i64(stats.spooled_bytes));
         let count =
             |counter: &IntCounter, now: u64| counter.inc_by(now.saturating_sub(counter.get()));
         count(&self.work_refused, stats.refused);

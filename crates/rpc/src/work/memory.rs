@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use esker_primitives::sync::Mutex;
 
-use super::Client;
+use super::{Client, SpoolFile};
 
 /// Replies up to this size, in bytes, are not counted.
 pub const SMALL_REPLY: usize = 16 * 1024;
@@ -70,8 +70,10 @@ pub struct ReplyReservation {
 /// A reply, or a part of one, counted as held while it lives.
 #[derive(Debug, Default)]
 pub struct ReplyBytes {
+    /// What comes before the bytes.
+    file: Option<Box<SpoolFile>>,
     bytes: Vec<u8>,
-    share: Option<ReplyReservation>,
+    share: Option<Box<ReplyReservation>>,
 }
 
 impl ConnectionReplies {
@@ -220,16 +222,27 @@ impl ReplyBytes {
         free: usize,
     ) -> Result<Self, (MemoryError, Vec<u8>)> {
         let Some(client) = client.filter(|_| bytes.len() > free) else {
-            return Ok(Self { bytes, share: None });
+            return Ok(bytes.into());
         };
         // A vector that grew by doubling may hold twice what is in it.
         if bytes.capacity() - bytes.len() > bytes.len() / 4 {
             bytes.shrink_to(bytes.len() + ROOM_FOR_END);
         }
         match client.work().memory().reserve(client, bytes.capacity()) {
-            Ok(share) => Ok(Self { bytes, share: Some(share) }),
+            Ok(share) => Ok(Self { file: None, bytes, share: Some(Box::new(share)) }),
             Err(error) => Err((error, bytes)),
         }
+    }
+
+    /// The same with a file before it.
+    pub(crate) fn after(self, file: Option<Box<SpoolFile>>) -> Self {
+        Self { file, ..self }
+    }
+
+    /// Takes out the file whose bytes come before these, if there is one. Only callers that
+    /// [take files](crate::Caller::takes_files) get any.
+    pub fn take_file(&mut self) -> Option<SpoolFile> {
+        self.file.take().map(|file| *file)
     }
 
     /// Marks the bytes as being sent: from now on they count as unread by the client.
@@ -250,12 +263,12 @@ impl ReplyBytes {
     /// There is no room; the bytes are gone.
     pub fn recount(self, client: &Client) -> Result<Self, MemoryError> {
         match &self.share {
-            None => Self::counted(self.bytes, Some(client)),
+            None => Ok(Self::counted(self.bytes, Some(client))?.after(self.file)),
             Some(share) if self.bytes.capacity() <= share.bytes => Ok(self),
             Some(_) => {
-                let Self { bytes, share } = self;
+                let Self { file, bytes, share } = self;
                 drop(share);
-                Self::counted(bytes, Some(client))
+                Ok(Self::counted(bytes, Some(client))?.after(file))
             }
         }
     }
@@ -276,7 +289,7 @@ impl ReplyBytes {
 /// Bytes that are not counted.
 impl From<Vec<u8>> for ReplyBytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { bytes, share: None }
+        Self { file: None, bytes, share: None }
     }
 }
 

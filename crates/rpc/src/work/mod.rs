@@ -12,12 +12,14 @@
 //! - The reply of a call counts for its connection and for the server from the end of its work until its bytes are
 //!   written ([`ReplyBytes`]). No work begins for a connection that leaves too much unread.
 //!
-//! `queue.rs` chooses, `workers.rs` has the threads, `memory.rs` counts replies.
+//! `queue.rs` chooses, `workers.rs` has the threads, `memory.rs` counts replies, `spool.rs` has the files of those that
+//! are too large for it.
 
 mod client;
 mod memory;
 mod queue;
 mod run_state;
+mod spool;
 mod usage;
 mod workers;
 
@@ -29,6 +31,8 @@ pub use self::client::Client;
 use self::memory::ReplyMemory;
 pub use self::memory::{MemoryError, MemoryRelief, ReplyBytes, ReplyReservation, SMALL_REPLY};
 pub(crate) use self::run_state::RunState;
+pub(crate) use self::spool::Spool;
+pub use self::spool::{SpoolConfig, SpoolError, SpoolFile};
 pub use self::workers::Busy;
 use self::workers::Workers;
 pub(crate) use self::workers::{Progress, panic_text};
@@ -62,7 +66,7 @@ pub(crate) struct JobKind {
 }
 
 /// Bounds of one server's work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkConfig {
     /// Processors.
     pub processors: usize,
@@ -72,6 +76,8 @@ pub struct WorkConfig {
     pub reply_memory: usize,
     /// Bytes of replies held for one connection.
     pub connection_reply_memory: usize,
+    /// Where results go that are too large for memory; `None`: they are errors.
+    pub spool: Option<SpoolConfig>,
 }
 
 impl Default for WorkConfig {
@@ -81,6 +87,7 @@ impl Default for WorkConfig {
             queue: DEFAULT_QUEUE,
             reply_memory: DEFAULT_REPLY_MEMORY,
             connection_reply_memory: DEFAULT_CONNECTION_REPLY_MEMORY,
+            spool: None,
         }
     }
 }
@@ -93,6 +100,7 @@ pub struct Work(Arc<Parts>);
 struct Parts {
     workers: Workers,
     memory: ReplyMemory,
+    spool: Option<Arc<Spool>>,
     addresses: Addresses,
 }
 
@@ -109,6 +117,8 @@ pub struct WorkStats {
     pub reply_bytes: usize,
     /// Replies that were refused since the start, because too many bytes were held.
     pub replies_refused: u64,
+    /// Bytes of replies in files.
+    pub spooled_bytes: u64,
 }
 
 impl Work {
@@ -118,6 +128,7 @@ impl Work {
         Self(Arc::new(Parts {
             workers: Workers::new(config.processors, config.queue),
             memory: ReplyMemory::new(config.reply_memory, config.connection_reply_memory),
+            spool: config.spool.map(Spool::new),
             addresses: Addresses::default(),
         }))
     }
@@ -138,7 +149,8 @@ impl Work {
     pub fn stats(&self) -> WorkStats {
         let (waiting, running, refused) = self.0.workers.counts();
         let (reply_bytes, replies_refused) = self.0.memory.counts();
-        WorkStats { waiting, running, refused, reply_bytes, replies_refused }
+        let spooled_bytes = self.0.spool.as_ref().map_or(0, |spool| spool.used());
+        WorkStats { waiting, running, refused, reply_bytes, replies_refused, spooled_bytes }
     }
 
     /// Runs work on a thread when its turn comes; see [`Workers::run`].
@@ -159,6 +171,10 @@ impl Work {
 
     fn workers(&self) -> &Workers {
         &self.0.workers
+    }
+
+    pub(crate) fn spool(&self) -> Option<&Arc<Spool>> {
+        self.0.spool.as_ref()
     }
 
     fn memory(&self) -> &ReplyMemory {
