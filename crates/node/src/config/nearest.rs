@@ -11,7 +11,7 @@ pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
     let plain = normal(name);
     known
         .into_iter()
-        .map(|candidate| (distance(&plain, &normal(candidate)), candidate))
+        .map(|candidate| (strsim::generic_levenshtein(&plain, &normal(candidate)), candidate))
         .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -25,21 +25,6 @@ pub(super) fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> 
 /// Case and the kind of separator are no difference.
 fn normal(name: &str) -> Vec<u8> {
     name.bytes().filter(|b| !matches!(b, b'-' | b'_')).map(|b| b.to_ascii_lowercase()).collect()
-}
-
-/// Levenshtein's distance in bytes.
-fn distance(a: &[u8], b: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
