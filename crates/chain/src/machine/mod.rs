@@ -72,19 +72,20 @@ impl Default for MachineConfig {
     }
 }
 
-/// What the bundle of height 0 follows from: it is the same for all members of a network.
+/// Determines the bundle of height 0, which is the same on all nodes of a network.
 #[derive(Clone, Copy, Debug)]
 pub struct GenesisBundle {
-    /// Hash of what the members agreed on besides the genesis of the chains. It stands in the place of a parent.
-    pub agreement: Id,
-    /// How many of the chains, the first ones, have their genesis block in it. Further ones join a running network.
-    pub founders: usize,
+    /// Hash of the network's ID and of the genesis chains' parameters. The bundle has it in place of a parent.
+    pub parameters_hash: Id,
+    /// The number of genesis chains: the first chains, whose genesis blocks are in the bundle. Later chains join a
+    /// running network.
+    pub chain_count: usize,
 }
 
 impl Default for GenesisBundle {
-    /// All chains, and nothing agreed on.
+    /// All chains, without parameters.
     fn default() -> Self {
-        Self { agreement: Id::ZERO, founders: usize::MAX }
+        Self { parameters_hash: Id::ZERO, chain_count: usize::MAX }
     }
 }
 

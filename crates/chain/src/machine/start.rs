@@ -142,7 +142,7 @@ fn backfill(chains: &[Arc<dyn ChainVm>], clock: &dyn Clock) -> Result<(), ChainE
     Ok(())
 }
 
-/// The bundle of height 0: the genesis blocks of the founding chains. It is the same for all members of a network,
+/// The bundle of height 0: the genesis blocks of the genesis chains. It is the same for all members of a network,
 /// whichever further chains each of them runs.
 fn write_first_bundle(
     chains: &[Arc<dyn ChainVm>],
@@ -152,7 +152,7 @@ fn write_first_bundle(
     let reader = store.snapshot()?;
     let mut blocks = Vec::with_capacity(chains.len());
     let mut heights = Vec::with_capacity(chains.len());
-    for chain in chains.iter().take(genesis.founders) {
+    for chain in chains.iter().take(genesis.chain_count) {
         let id = chain.context().chain_id;
         let block = chain
             .block_at(reader.as_ref(), 0)?
@@ -161,7 +161,7 @@ fn write_first_bundle(
         heights.push((id, 0));
     }
     drop(reader);
-    let parent = genesis.agreement;
+    let parent = genesis.parameters_hash;
     let bundle = Bundle { version: Bundle::VERSION, parent, height: 0, timestamp_ms: 0, blocks };
     let position = Position { height: 0, id: bundle.id(), timestamp_ms: 0 };
     let record = BundleRecord {

@@ -77,7 +77,7 @@ fn of_chain(chain: &ChainSpec) -> Parameters {
     values.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// The first bundle of the network: it follows from all that its members agreed on.
+/// The first bundle of the network: the network's ID and the parameters of its genesis chains determine it.
 pub(super) fn genesis_bundle(network: &Network) -> GenesisBundle {
     let genesis_chains = network.genesis_chains();
     let mut text = format!("network {}\n", network.id);
@@ -87,7 +87,10 @@ pub(super) fn genesis_bundle(network: &Network) -> GenesisBundle {
             text.push_str(&format!("{name} {value}\n"));
         }
     }
-    GenesisBundle { agreement: Id::sha256(text.as_bytes()), founders: genesis_chains.len() }
+    GenesisBundle {
+        parameters_hash: Id::sha256(text.as_bytes()),
+        chain_count: genesis_chains.len(),
+    }
 }
 
 /// Compares the parameters of a start with those on record, before anything is written.
@@ -105,7 +108,7 @@ pub(super) fn compare(
     let has_begun = CHAINS.first(reader.as_ref(), Scope::NODE, &[], None)?.is_some();
     if !is_recorded
         && has_begun
-        && let Some(missing) = missing_founder(network, reader.as_ref())?
+        && let Some(missing) = missing_genesis_chain(network, reader.as_ref())?
     {
         let name = format!("genesis of {}", missing.name);
         return Err(refusal(network, NETWORK.as_bytes(), &name, &Vec::new(), ("", "")).into());
@@ -129,7 +132,7 @@ pub(super) fn compare(
 }
 
 /// A founder whose genesis is not in the store.
-fn missing_founder<'a>(
+fn missing_genesis_chain<'a>(
     network: &'a Network,
     reader: &dyn KvRead,
 ) -> StorageResult<Option<&'a ChainSpec>> {
