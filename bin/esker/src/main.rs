@@ -11,7 +11,7 @@ use esker_commands::signals::{Request, Signals};
 use esker_commands::{replay, rewind, users, verify};
 use esker_node::config::{Mode, show};
 use esker_node::wiring::exit_code;
-use esker_node::{Config, Host, Node, RunningNode, StartError};
+use esker_node::{Config, Environment, Node, RunningNode, StartError};
 use mimalloc::MiMalloc;
 
 /// Gives memory back to the system when a storm of large replies is over, which the C library's does not.
@@ -103,7 +103,7 @@ fn run(config: Config) -> Result<(), StartError> {
         .map_err(StartError::Thread)?;
     let ended = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(StartError::Thread)?;
-        let node = Node::start(config, Host::system()).await?;
+        let node = Node::start(config, Environment::system()).await?;
         let announced = announce(&node);
         let failed = node.failed();
         tokio::pin!(failed);

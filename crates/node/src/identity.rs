@@ -242,17 +242,19 @@ mod tests {
     use blst::min_pk::{PublicKey, Signature};
 
     use super::*;
-    use crate::host::Host;
+    use crate::environment::Environment;
 
     #[test]
     fn is_made_once() {
         let folder = tempfile::tempdir().unwrap();
-        let first = Identity::load_or_create(folder.path(), &Host::system().randomness).unwrap();
-        let second = Identity::load_or_create(folder.path(), &Host::system().randomness).unwrap();
+        let first =
+            Identity::load_or_create(folder.path(), &Environment::system().randomness).unwrap();
+        let second =
+            Identity::load_or_create(folder.path(), &Environment::system().randomness).unwrap();
         assert_eq!(first.node_id(), second.node_id());
         assert_eq!(first.bls_public_key(), second.bls_public_key());
         assert_eq!(first.proof_of_possession(), second.proof_of_possession());
-        let other = Identity::generate(&Host::system().randomness).unwrap();
+        let other = Identity::generate(&Environment::system().randomness).unwrap();
         assert_ne!(first.node_id(), other.node_id());
         assert_ne!(first.bls_public_key(), other.bls_public_key());
     }
@@ -262,7 +264,7 @@ mod tests {
     fn only_the_owner_reads_the_files() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
-        Identity::load_or_create(folder.path(), &Host::system().randomness).unwrap();
+        Identity::load_or_create(folder.path(), &Environment::system().randomness).unwrap();
         let files: Vec<_> =
             fs::read_dir(folder.path().join(FOLDER)).unwrap().map(Result::unwrap).collect();
         assert_eq!(files.len(), 3, "{files:?}");
@@ -273,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_name_is_the_hash_of_the_certificate() {
-        let identity = Identity::generate(&Host::system().randomness).unwrap();
+        let identity = Identity::generate(&Environment::system().randomness).unwrap();
         let hash = ripemd160(&sha256(identity.certificate_der()));
         assert_eq!(identity.node_id(), NodeId(ShortId::new(hash)));
         assert!(identity.node_id().to_string().starts_with("NodeID-"));
@@ -286,7 +288,7 @@ mod tests {
 
     #[test]
     fn the_proof_proves_possession() {
-        let identity = Identity::generate(&Host::system().randomness).unwrap();
+        let identity = Identity::generate(&Environment::system().randomness).unwrap();
         let public = identity.bls_public_key();
         let key = PublicKey::key_validate(&public).unwrap();
         let proof = Signature::sig_validate(&identity.proof_of_possession(), true).unwrap();
@@ -302,9 +304,9 @@ mod tests {
     fn damaged_files_are_reported_and_kept() {
         let check = |damage: &dyn Fn(&Path), want: &str| {
             let folder = tempfile::tempdir().unwrap();
-            Identity::load_or_create(folder.path(), &Host::system().randomness).unwrap();
+            Identity::load_or_create(folder.path(), &Environment::system().randomness).unwrap();
             damage(&folder.path().join(FOLDER));
-            let error = Identity::load_or_create(folder.path(), &Host::system().randomness)
+            let error = Identity::load_or_create(folder.path(), &Environment::system().randomness)
                 .unwrap_err()
                 .to_string();
             assert!(error.contains(want), "{error}");
@@ -330,9 +332,11 @@ mod tests {
     #[test]
     fn a_missing_bls_key_is_made_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let first = Identity::load_or_create(folder.path(), &Host::system().randomness).unwrap();
+        let first =
+            Identity::load_or_create(folder.path(), &Environment::system().randomness).unwrap();
         fs::remove_file(folder.path().join(FOLDER).join(BLS_KEY)).unwrap();
-        let second = Identity::load_or_create(folder.path(), &Host::system().randomness).unwrap();
+        let second =
+            Identity::load_or_create(folder.path(), &Environment::system().randomness).unwrap();
         assert_eq!(first.node_id(), second.node_id());
         assert_ne!(first.bls_public_key(), second.bls_public_key());
     }

@@ -12,7 +12,7 @@ pub mod api;
 pub mod chains;
 pub mod clock;
 pub mod config;
-mod host;
+mod environment;
 pub mod identity;
 pub mod journal;
 pub mod logging;
@@ -21,5 +21,5 @@ pub mod networks;
 pub mod wiring;
 
 pub use config::{Config, ConfigError};
-pub use host::Host;
+pub use environment::Environment;
 pub use wiring::{Node, RunningNode, StartError};

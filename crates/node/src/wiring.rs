@@ -33,7 +33,7 @@ use self::engine::EngineThread;
 use crate::api::{self, ApiDeps, NetworkFacts, RunningChain};
 use crate::chains::{Chain, endpoints};
 use crate::config::Config;
-use crate::host::Host;
+use crate::environment::Environment;
 use crate::journal;
 use crate::logging;
 use crate::metrics::Metrics;
@@ -44,14 +44,17 @@ use crate::networks::{ChainSpec, Preset};
 pub struct Node;
 
 impl Node {
-    /// Starts a node on this host; it answers when this returns.
+    /// Starts a node. It answers requests when this returns.
     ///
     /// Logging begins with the first node of the process. The calling thread is blocked on the disk for some
     /// milliseconds.
     ///
     /// # Errors
     /// See [`StartError`]; nothing runs then, and a temporary folder is gone.
-    pub async fn start(config: Config, host: Host) -> Result<RunningNode, StartError> {
+    pub async fn start(
+        config: Config,
+        environment: Environment,
+    ) -> Result<RunningNode, StartError> {
         let begun = Instant::now();
         let logs = logging::install(&config.log());
         log_warnings(&config);
@@ -62,12 +65,12 @@ impl Node {
         let store = folder.open_store(&config, &metrics)?;
         logging::check_files(&config.log())
             .map_err(|(path, error)| StartError::Logs { path, error })?;
-        let identity = Arc::new(folder.identity(&host.randomness)?);
-        let keystore = keystore::open(&config, &store, &host);
+        let identity = Arc::new(folder.identity(&environment.randomness)?);
+        let keystore = keystore::open(&config, &store, &environment);
 
         // The chains, and the machine that commits all of them in one write.
         let machine = machine_config(&config);
-        let opened = chains::open(&config, &store, &keystore, &host, machine)?;
+        let opened = chains::open(&config, &store, &keystore, &environment, machine)?;
         let OpenChains { aliases, chains, machine } = opened;
         let mut maintenance = Vec::new();
         for (_, chain) in &chains {
@@ -112,7 +115,7 @@ impl Node {
                 engine,
                 store: store.clone(),
                 data_dir: Some(folder.path().to_owned()),
-                clock: host.clock,
+                clock: environment.clock,
                 metrics: Arc::clone(&metrics),
                 admin: config.settings.api_admin_enabled.then(|| logs.clone()),
             },

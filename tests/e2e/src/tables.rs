@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use esker_commands::cli::{self, Invocation};
-use esker_node::{Config, Host, Node};
+use esker_node::{Config, Environment, Node};
 use esker_rpc::{MethodInfo, Service};
 
 /// Everything that can be switched on.
@@ -20,7 +20,8 @@ pub fn tables() -> Result<Vec<(String, Service)>> {
     let config = dev_config(folder.path(), &SWITCHES)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let node = Node::start(config, Host::system()).await.context("the node does not start")?;
+        let node =
+            Node::start(config, Environment::system()).await.context("the node does not start")?;
         let services = node.routes().services();
         node.stop().await.context("the node does not stop")?;
         Ok(services)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use esker_chain::{Machine, MachineConfig};
 use esker_keystore::Keystore;
-use esker_node::Host;
+use esker_node::Environment;
 use esker_node::aliases::AliasTable;
 use esker_node::chains::Chain;
 use esker_node::config::Config;
@@ -34,11 +34,11 @@ impl Offline {
         if config.data_dir.is_none() {
             return Err(OfflineError::NoFolder);
         }
-        let host = Host::system();
+        let environment = Environment::system();
         // What takes bundles back stays as a node left it.
         let machine = MachineConfig { decides_alone: true, ..MachineConfig::default() };
-        let (store, chains) = open_offline(config, &Keystore::disabled(), &host, machine)?;
-        Ok(Self { store, clock: host.clock, chains })
+        let (store, chains) = open_offline(config, &Keystore::disabled(), &environment, machine)?;
+        Ok(Self { store, clock: environment.clock, chains })
     }
 
     /// Opens a folder that holds data.

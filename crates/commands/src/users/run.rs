@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker_keystore::{HashLimits, Keystore, blob};
-use esker_node::Host;
+use esker_node::Environment;
 use esker_node::config::Config;
 use esker_node::networks::read_bounded;
 use esker_primitives::{go, hexfmt};
@@ -26,7 +26,7 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 /// Nothing is changed then.
 pub fn run(command: &UserCommand, config: &Config) -> Result<String, UserError> {
     let store = open(config)?;
-    let Host { clock, randomness } = Host::system();
+    let Environment { clock, randomness } = Environment::system();
     let keystore = Keystore::new(store.clone(), randomness, clock, HashLimits::default());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use esker_chain::audit::{AuditSite, Ledger, Scratch, audit_bundles};
 use esker_chain::tables::CHAINS;
 use esker_chain::{ChainError, ChainVm};
-use esker_node::Host;
+use esker_node::Environment;
 use esker_node::chains::Chain;
 use esker_node::config::Config;
 use esker_node::wiring::{StartError, exit_code, open_unchecked};
@@ -90,9 +90,9 @@ impl From<AuditError> for VerifyError {
 /// The data can't be opened at all, or the work was stopped.
 pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
     let stop = Stop::on_signal().map_err(VerifyError::Runtime)?;
-    let host = Host::system();
+    let environment = Environment::system();
     let folder = offline::existing(config)?;
-    let mut report = Report::new(out, stop, Arc::clone(&host.clock));
+    let mut report = Report::new(out, stop, Arc::clone(&environment.clock));
     report.progress("pages of the store", 0, None)?;
     if let Err(error) = meta::check_dir(folder) {
         let StorageError::Corrupted(found) = error else { return Err(error.into()) };
@@ -100,7 +100,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
         report.finding(Finding::new("store", "pages that can be read", found));
         return report.end("");
     }
-    let (store, chains) = open_unchecked(config, &host)?;
+    let (store, chains) = open_unchecked(config, &environment)?;
     let stored = store.snapshot()?;
     let chains = begun(chains.into_iter().map(|(_, chain)| chain), stored.as_ref(), &mut report)?;
     let vms: Vec<Arc<dyn ChainVm>> = chains.iter().map(Chain::vm).collect();

@@ -13,7 +13,7 @@ use super::{StartError, first_start};
 use crate::aliases::AliasTable;
 use crate::chains::{Chain, factory};
 use crate::config::Config;
-use crate::host::Host;
+use crate::environment::Environment;
 use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
 
 /// Chains with the machine over them; nothing runs yet.
@@ -34,16 +34,16 @@ pub(super) fn open(
     config: &Config,
     store: &Store,
     keystore: &Arc<Keystore>,
-    host: &Host,
+    environment: &Environment,
     machine: MachineConfig,
 ) -> Result<OpenChains, StartError> {
     let unrecorded = parameters::compare(&config.network, store)?;
-    let (aliases, chains, work) = build(config, store, keystore, host, &unrecorded)?;
+    let (aliases, chains, work) = build(config, store, keystore, environment, &unrecorded)?;
     first_start::write_exports(&config.network, store)?;
     let vms = chains.iter().map(|(_, chain)| chain.vm()).collect();
     let genesis = parameters::genesis_bundle(&config.network);
     let machine = MachineConfig { genesis, ..machine };
-    let machine = Machine::open(vms, store.clone(), Arc::clone(&host.clock), work, machine)?;
+    let machine = Machine::open(vms, store.clone(), Arc::clone(&environment.clock), work, machine)?;
     unrecorded.record(store)?;
     Ok(OpenChains { aliases, chains, machine })
 }
@@ -55,12 +55,13 @@ fn build(
     config: &Config,
     store: &Store,
     keystore: &Arc<Keystore>,
-    host: &Host,
+    environment: &Environment,
     unrecorded: &UnrecordedParameters,
 ) -> Result<Built, StartError> {
     let aliases = Arc::new(alias_table(config)?);
     let work = Arc::new(Notify::new());
-    let parts = Parts { config, aliases: &aliases, host, store, keystore, work: &work, unrecorded };
+    let parts =
+        Parts { config, aliases: &aliases, environment, store, keystore, work: &work, unrecorded };
     let chains = parts.build()?;
     Ok((aliases, chains, work))
 }
@@ -68,11 +69,11 @@ fn build(
 /// The store of a folder that is kept, with its chains as they are: nothing is looked at, nothing begun.
 pub fn open_unchecked(
     config: &Config,
-    host: &Host,
+    environment: &Environment,
 ) -> Result<(Store, Vec<(ChainSpec, Chain)>), StartError> {
     let store = DataFolder::of(config)?.open_offline_store(config)?;
     let unrecorded = parameters::compare(&config.network, &store)?;
-    let (_, chains, _) = build(config, &store, &Keystore::disabled(), host, &unrecorded)?;
+    let (_, chains, _) = build(config, &store, &Keystore::disabled(), environment, &unrecorded)?;
     Ok((store, chains))
 }
 
@@ -80,11 +81,11 @@ pub fn open_unchecked(
 pub fn open_offline(
     config: &Config,
     keystore: &Arc<Keystore>,
-    host: &Host,
+    environment: &Environment,
     machine: MachineConfig,
 ) -> Result<(Store, OpenChains), StartError> {
     let store = DataFolder::of(config)?.open_offline_store(config)?;
-    let chains = open(config, &store, keystore, host, machine)?;
+    let chains = open(config, &store, keystore, environment, machine)?;
     Ok((store, chains))
 }
 
@@ -102,7 +103,7 @@ fn alias_table(config: &Config) -> Result<AliasTable, StartError> {
 struct Parts<'a> {
     config: &'a Config,
     aliases: &'a Arc<AliasTable>,
-    host: &'a Host,
+    environment: &'a Environment,
     store: &'a Store,
     keystore: &'a Arc<Keystore>,
     work: &'a Arc<Notify>,
@@ -124,7 +125,7 @@ impl Parts<'_> {
                 native_asset_id: network.native_asset_id,
                 native_aliases: self.config.settings.native_aliases.0.clone(),
                 aliases: Arc::clone(self.aliases) as Arc<dyn Aliases>,
-                clock: Arc::clone(&self.host.clock),
+                clock: Arc::clone(&self.environment.clock),
                 store: self.store.clone(),
                 primary_chains: Arc::clone(&primary_chains),
                 work: Arc::clone(self.work),
@@ -134,7 +135,7 @@ impl Parts<'_> {
                 spec,
                 context,
                 self.config,
-                (self.keystore, &self.host.randomness),
+                (self.keystore, &self.environment.randomness),
                 is_known,
             )?;
             chains.push((spec.clone(), chain));

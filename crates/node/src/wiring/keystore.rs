@@ -7,13 +7,13 @@ use esker_keystore::{Keystore, KeystoreService, methods};
 use esker_storage::Store;
 
 use crate::config::Config;
-use crate::host::Host;
+use crate::environment::Environment;
 
 /// The users of this node; without any where the keystore is off.
-pub(super) fn open(config: &Config, store: &Store, host: &Host) -> Arc<Keystore> {
+pub(super) fn open(config: &Config, store: &Store, environment: &Environment) -> Arc<Keystore> {
     match config.keystore_enabled() {
         true => {
-            let Host { clock, randomness } = host.clone();
+            let Environment { clock, randomness } = environment.clone();
             Keystore::new(store.clone(), randomness, clock, config.hash_limits())
         }
         false => Keystore::disabled(),

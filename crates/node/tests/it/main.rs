@@ -6,4 +6,4 @@ mod api;
 #[expect(dead_code, reason = "the server's own tests use all of it")]
 #[path = "../../../http/tests/it/client.rs"]
 mod client;
-mod host;
+mod environment;

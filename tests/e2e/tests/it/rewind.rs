@@ -323,8 +323,9 @@ fn a_running_node_goes_back_under_its_clients() {
     let folder = tempfile::tempdir().unwrap();
     let config = dev_config(folder.path(), &["--rewind-depth=1000"]).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let node =
-        runtime.block_on(esker_node::Node::start(config, esker_node::Host::system())).unwrap();
+    let node = runtime
+        .block_on(esker_node::Node::start(config, esker_node::Environment::system()))
+        .unwrap();
     let (address, stop) = (node.http_addr(), AtomicBool::new(false));
     let machine = Arc::clone(node.machine());
     let mut socket = Socket::open(address, "/ext/bc/C/ws").unwrap();

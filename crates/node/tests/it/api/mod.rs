@@ -92,7 +92,7 @@ impl Node {
     async fn with_utxos(platform_utxos: Vec<Utxo>) -> Self {
         let network = Preset::Local.network();
         let identity =
-            Arc::new(Identity::generate(&esker_node::Host::system().randomness).unwrap());
+            Arc::new(Identity::generate(&esker_node::Environment::system().randomness).unwrap());
         let metrics = Arc::new(Metrics::new());
         let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
         let metered = MeteredStore::new(failing.clone(), Arc::clone(&metrics));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_node::config::{Flags, Mode};
-use esker_node::{Config, Host, Node};
+use esker_node::{Config, Environment, Node};
 use esker_primitives::Randomness;
 use esker_primitives::sync::Mutex;
 use rand::rngs::StdRng;
@@ -23,7 +23,8 @@ async fn names(randomness: Randomness) -> [String; 3] {
     let flags = [("http-port", "0"), ("evm-port", "0"), ("data-dir", path)];
     let flags: Flags = flags.map(|(name, text)| (name, text.to_owned())).into();
     let config = Config::load(Mode::Dev, flags, []).unwrap();
-    let node = Node::start(config, Host { randomness, ..Host::system() }).await.unwrap();
+    let node =
+        Node::start(config, Environment { randomness, ..Environment::system() }).await.unwrap();
     let mut client = Client::connect(node.http_addr()).await;
     let mut ask = async |path: &str, method: &str| {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);

@@ -1,4 +1,4 @@
-//! What a node gets from the machine that it runs on: the time, and randomness.
+//! The time and the randomness of a node. The operating system provides both; tests set their own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,28 +9,28 @@ use crate::clock::SystemClock;
 
 /// The clock and the randomness of a node. Tests use a manual clock and fixed bytes.
 #[derive(Clone)]
-pub struct Host {
+pub struct Environment {
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// What secrets and unguessable names are made of. The staking certificate's key alone is not: its library has
-    /// the system's randomness only.
+    /// The source of secrets and unguessable names. Only the staking certificate's key has another source: its library
+    /// reads the system's randomness.
     pub randomness: Randomness,
 }
 
-impl Host {
-    /// The system's.
+impl Environment {
+    /// The clock and the randomness of the operating system.
     pub fn system() -> Self {
         Self { clock: Arc::new(SystemClock), randomness: system_randomness() }
     }
 }
 
-impl fmt::Debug for Host {
+impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host").finish_non_exhaustive()
+        f.debug_struct("Environment").finish_non_exhaustive()
     }
 }
 
-/// The system's randomness. A system that has none can't make keys: nothing goes on then.
+/// The system's randomness. The node can't make keys without it and panics.
 fn system_randomness() -> Randomness {
     use rand::TryRngCore as _;
     Arc::new(|bytes: &mut [u8]| {
