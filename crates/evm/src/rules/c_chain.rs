@@ -217,7 +217,7 @@ impl CChainRules {
         } else {
             GasState::default()
         };
-        Ok(state.advanced(time - parent.time))
+        Ok(state.advance_time(time - parent.time))
     }
 }
 
@@ -291,7 +291,8 @@ impl Rules for CChainRules {
         match terms.fee_state {
             FeeState::Window(window) => extra.extend_from_slice(&window.to_bytes()),
             FeeState::Gas(state) => {
-                extra.extend_from_slice(&state.consumed(gas_used, ext_data_gas_used)?.to_bytes());
+                extra
+                    .extend_from_slice(&state.consume_gas(gas_used, ext_data_gas_used)?.to_bytes());
             }
         }
         if let Some(results) = self.no_predicate_results(&terms.phase) {
@@ -318,8 +319,8 @@ impl Rules for CChainRules {
             FeeState::Gas(state) => {
                 let got = GasState::parse(extra).ok_or(FeeRuleError::BadParent("gas state"))?;
                 // The block votes: its target stands, as far as it is within one block's reach.
-                let used = state.consumed(gas_used, ext_data_gas_used)?;
-                let want = used.voted(got.target_excess);
+                let used = state.consume_gas(gas_used, ext_data_gas_used)?;
+                let want = used.update_target_excess(got.target_excess);
                 if want != got {
                     return Err(FeeRuleError::GasState { want, got });
                 }

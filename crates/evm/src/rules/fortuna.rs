@@ -101,7 +101,7 @@ impl GasState {
 
     /// The state `seconds` later.
     #[must_use]
-    pub fn advanced(self, seconds: u64) -> Self {
+    pub fn advance_time(self, seconds: u64) -> Self {
         let target = self.target();
         let gained = target.saturating_mul(TARGET_TO_MAX).saturating_mul(seconds);
         Self {
@@ -112,7 +112,7 @@ impl GasState {
     }
 
     /// The state after a block's gas; `extra` is that of its atomic transactions.
-    pub fn consumed(self, gas: u64, extra: u64) -> Result<Self, CapacityError> {
+    pub fn consume_gas(self, gas: u64, extra: u64) -> Result<Self, CapacityError> {
         let used = gas.saturating_add(extra);
         let capacity = self
             .capacity
@@ -123,7 +123,7 @@ impl GasState {
 
     /// The state after voting for a target excess, as far as one block may go; price and fill level stay.
     #[must_use]
-    pub fn voted(self, wanted: u64) -> Self {
+    pub fn update_target_excess(self, wanted: u64) -> Self {
         let before = self.target();
         let low = self.target_excess.saturating_sub(MAX_TARGET_EXCESS_DIFF);
         let high = self.target_excess.saturating_add(MAX_TARGET_EXCESS_DIFF);
@@ -165,22 +165,22 @@ mod tests {
         assert_eq!(state.target(), 1_000_000);
         assert_eq!(state.max_capacity(), 10_000_000);
         assert_eq!(state.price(), 1);
-        assert_eq!(state.advanced(3).capacity, 6_000_000);
-        assert_eq!(state.advanced(3600).capacity, 10_000_000);
-        let full = state.advanced(10);
-        let used = full.consumed(4_000_000, 11_230).unwrap();
+        assert_eq!(state.advance_time(3).capacity, 6_000_000);
+        assert_eq!(state.advance_time(3600).capacity, 10_000_000);
+        let full = state.advance_time(10);
+        let used = full.consume_gas(4_000_000, 11_230).unwrap();
         assert_eq!((used.capacity, used.excess), (5_988_770, 4_011_230));
-        assert_eq!(used.advanced(2).excess, 2_011_230);
-        assert!(used.consumed(6_000_000, 0).is_err());
+        assert_eq!(used.advance_time(2).excess, 2_011_230);
+        assert!(used.consume_gas(6_000_000, 0).is_err());
         assert_eq!(GasState::parse(&used.to_bytes()), Some(used));
     }
 
     #[test]
     fn the_target_moves_by_a_bounded_step() {
-        let state = GasState::default().voted(u64::MAX);
+        let state = GasState::default().update_target_excess(u64::MAX);
         assert_eq!(state.target_excess, MAX_TARGET_EXCESS_DIFF);
         assert_eq!(state.target(), 1_000_977);
-        assert_eq!(state.voted(0).target_excess, 0);
+        assert_eq!(state.update_target_excess(0).target_excess, 0);
     }
 
     #[test]
