@@ -58,10 +58,10 @@ impl Ready {
             version: env!("CARGO_PKG_VERSION"),
             network: network.name.clone(),
             network_id: network.id,
-            url: format!("http://{}", reachable(node.http_addr())),
+            url: format!("http://{}", reachable_address(node.http_addr())),
             http_addr: node.http_addr().to_string(),
             evm_addr: node.evm_addr().map(|bound| bound.to_string()),
-            evm_url: node.evm_addr().map(|bound| format!("http://{}", reachable(bound))),
+            evm_url: node.evm_addr().map(|bound| format!("http://{}", reachable_address(bound))),
             node_id: node.node_id().to_string(),
             ready_ms: node.ready_after().as_millis(),
             endpoints: endpoints(&node.routes().paths(), &shown),
@@ -90,7 +90,7 @@ impl Ready {
 }
 
 /// The address that a client on this machine uses.
-fn reachable(bound: SocketAddr) -> SocketAddr {
+fn reachable_address(bound: SocketAddr) -> SocketAddr {
     use std::net::{Ipv4Addr, Ipv6Addr};
     match bound.ip() {
         ip if !ip.is_unspecified() => bound,
@@ -170,7 +170,7 @@ fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result 
     }
     let aliases = ready.native_aliases.join(" or ");
     writeln!(out, "  {:<12} {}  {dim}{aliases}{off}\n", "Native asset", ready.native_asset_id)?;
-    writeln!(out, "{bold}Accounts{off}, {} each: {DEV_MNEMONIC}", grouped(DEV_BALANCE))?;
+    writeln!(out, "{bold}Accounts{off}, {} each: {DEV_MNEMONIC}", group_digits(DEV_BALANCE))?;
     writeln!(out, "  {dim}{DEV_PATH}/N: on X, on C, private key{off}")?;
     for (index, account) in DEV_ACCOUNTS.iter().enumerate() {
         writeln!(out, "  {index}  {}", account_line(account))?;
@@ -205,7 +205,7 @@ fn account_line(account: &Account) -> String {
 }
 
 /// `10,000`.
-fn grouped(n: u64) -> String {
+fn group_digits(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {

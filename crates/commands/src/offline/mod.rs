@@ -18,7 +18,7 @@ use esker_primitives::clock::Clock;
 use esker_storage::{Store, meta};
 
 pub use error::OfflineError;
-pub(crate) use stop::Stop;
+pub(crate) use stop::StopSignal;
 
 /// A data folder that this process has for itself.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Offline {
 
     /// Opens a folder that holds data.
     pub(crate) fn open_existing(config: &Config) -> Result<Self, OfflineError> {
-        existing(config)?;
+        existing_folder(config)?;
         Self::open(config)
     }
 
@@ -75,7 +75,7 @@ impl Offline {
 }
 
 /// The folder; one without data is refused.
-pub(crate) fn existing(config: &Config) -> Result<&Path, OfflineError> {
+pub(crate) fn existing_folder(config: &Config) -> Result<&Path, OfflineError> {
     match config.data_dir.as_deref() {
         None => Err(OfflineError::NoFolder),
         Some(path) if meta::is_store(path) => Ok(path),

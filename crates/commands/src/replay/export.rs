@@ -13,16 +13,16 @@ use esker_storage::Scope;
 
 use super::lines::BlockLine;
 use super::{ReplayError, STANDARD};
-use crate::offline::{Offline, Stop};
+use crate::offline::{Offline, StopSignal};
 use crate::progress::Progress;
 
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 1 << 20;
 
 pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
-    let stop = Stop::on_signal().map_err(ReplayError::Runtime)?;
+    let stop = StopSignal::listen().map_err(ReplayError::Runtime)?;
     let node = Offline::open_existing(config)?;
-    let mut target = Target::create(path)?;
+    let mut target = OutputFile::create(path)?;
     let written = write(&node, &mut target.out, &stop);
     let closed = node.close();
     let blocks = written.map_err(|error| error.at(path))?;
@@ -57,12 +57,12 @@ impl<E: Into<ReplayError>> From<E> for WriteError {
 }
 
 /// Writes the blocks of all bundles but the first, which is genesis; gives their number.
-fn write(node: &Offline, out: &mut dyn Write, stop: &Stop) -> Result<u64, WriteError> {
+fn write(node: &Offline, out: &mut dyn Write, stop: &StopSignal) -> Result<u64, WriteError> {
     let (last, _) = node.machine().last_final();
     let mut progress = Progress::on_terminal(Arc::clone(node.clock()));
     let mut blocks = 0u64;
     for height in 1..=last {
-        if stop.is_asked() {
+        if stop.is_requested() {
             let done = format!("no file is left of the {blocks} blocks that were written");
             return Err(ReplayError::Stopped { done }.into());
         }
@@ -98,13 +98,13 @@ fn bundle(node: &Offline, height: u64) -> Result<Vec<BlockLine>, ReplayError> {
 }
 
 /// Where the lines go.
-struct Target {
+struct OutputFile {
     out: Box<dyn Write>,
     /// The name under which the file is written, and the one that it gets when it is whole.
-    renamed: Option<(Unfinished, PathBuf)>,
+    renamed: Option<(PartialFile, PathBuf)>,
 }
 
-impl Target {
+impl OutputFile {
     /// Standard output, a pipe or a device as it is; else a new file, under another name until it is whole.
     fn create(path: &Path) -> Result<Self, ReplayError> {
         let fault = |error| ReplayError::File { path: path.to_owned(), error };
@@ -124,10 +124,10 @@ impl Target {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let mut name = path.as_os_str().to_owned();
                 name.push(".partial");
-                let unfinished = Unfinished(PathBuf::from(name));
-                let file = File::create(&unfinished.0).map_err(fault)?;
+                let partial = PartialFile(PathBuf::from(name));
+                let file = File::create(&partial.0).map_err(fault)?;
                 let out = Box::new(BufWriter::with_capacity(BUFFER, file));
-                Ok(Self { out, renamed: Some((unfinished, path.to_owned())) })
+                Ok(Self { out, renamed: Some((partial, path.to_owned())) })
             }
             Err(error) => Err(fault(error)),
         }
@@ -136,18 +136,18 @@ impl Target {
     /// Gives the file its name.
     fn finish(self) -> Result<(), ReplayError> {
         drop(self.out);
-        let Some((unfinished, path)) = self.renamed else { return Ok(()) };
-        let renamed = File::open(&unfinished.0)
+        let Some((partial, path)) = self.renamed else { return Ok(()) };
+        let renamed = File::open(&partial.0)
             .and_then(|file| file.sync_all())
-            .and_then(|()| std::fs::rename(&unfinished.0, &path));
+            .and_then(|()| std::fs::rename(&partial.0, &path));
         renamed.map_err(|error| ReplayError::File { path, error })
     }
 }
 
 /// A file that goes unless it was renamed.
-struct Unfinished(PathBuf);
+struct PartialFile(PathBuf);
 
-impl Drop for Unfinished {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         let _renamed = std::fs::remove_file(&self.0);
     }

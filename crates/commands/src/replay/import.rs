@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use super::lines::{BlockLine, Lines, ReadError};
 use super::{ReplayError, STANDARD};
-use crate::offline::{Offline, Stop};
+use crate::offline::{Offline, StopSignal};
 use crate::progress::Progress;
 
 /// Blocks that are read ahead: little, since one may be large.
@@ -24,14 +24,14 @@ const READ_AHEAD: usize = 2;
 pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
     // Before the folder is made: a wrong name leaves nothing behind.
     let (input, length) = open(path)?;
-    let stop = Stop::on_signal().map_err(ReplayError::Runtime)?;
+    let stop = StopSignal::listen().map_err(ReplayError::Runtime)?;
     let node = Offline::open(config)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .map_err(ReplayError::Runtime)?;
     let mut importer = Importer::new(&node)?;
-    let taken = runtime.block_on(importer.take_all(read(input), path, length, &stop));
+    let taken = runtime.block_on(importer.import_all(read(input), path, length, &stop));
     let done = importer.summary();
     node.close()?;
     match taken {
@@ -97,7 +97,7 @@ struct Importer<'a> {
     verified_bytes: usize,
     /// Time of the last bundle, Unix ms: none may be older than the one before.
     last_ms: u64,
-    taken: u64,
+    imported: u64,
     skipped: u64,
 }
 
@@ -106,35 +106,35 @@ impl<'a> Importer<'a> {
         let (height, _) = node.machine().last_final();
         let last = node.machine().bundle_at(height)?;
         let last_ms = last.map_or(0, |(bundle, _)| bundle.timestamp_ms);
-        Ok(Self { node, verified: Vec::new(), verified_bytes: 0, last_ms, taken: 0, skipped: 0 })
+        Ok(Self { node, verified: Vec::new(), verified_bytes: 0, last_ms, imported: 0, skipped: 0 })
     }
 
     /// Takes blocks until the input ends (true) or somebody asks to stop (false). What was good is final then, also if
     /// a block is refused.
-    async fn take_all(
+    async fn import_all(
         &mut self,
         blocks: mpsc::Receiver<Result<Read, ReadError>>,
         path: &Path,
         length: Option<u64>,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<bool, ReplayError> {
-        let taken = self.take_while_good(blocks, path, length, stop).await;
+        let result = self.import_blocks(blocks, path, length, stop).await;
         self.finalize().await?;
-        taken
+        result
     }
 
-    async fn take_while_good(
+    async fn import_blocks(
         &mut self,
         mut blocks: mpsc::Receiver<Result<Read, ReadError>>,
         path: &Path,
         length: Option<u64>,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<bool, ReplayError> {
         let mut progress = Progress::on_terminal(Arc::clone(self.node.clock()));
         loop {
             let next = tokio::select! {
                 biased;
-                () = stop.asked() => return Ok(false),
+                () = stop.requested() => return Ok(false),
                 next = blocks.recv() => next,
                 // Nothing waits for input that may not come.
                 () = tokio::time::sleep(INPUT_WAIT), if !self.verified.is_empty() => {
@@ -152,7 +152,7 @@ impl<'a> Importer<'a> {
                     return Err(ReplayError::File { path: path.to_owned(), error });
                 }
             };
-            self.take(line, block).await?;
+            self.import_block(line, block).await?;
             progress.show(|| match length {
                 Some(length) => format!("importing: {}, {}%", self.summary(), read * 100 / length),
                 None => format!("importing: {}", self.summary()),
@@ -161,7 +161,7 @@ impl<'a> Importer<'a> {
     }
 
     /// Takes a block, as one that another validator made.
-    async fn take(&mut self, line: u64, block: BlockLine) -> Result<(), ReplayError> {
+    async fn import_block(&mut self, line: u64, block: BlockLine) -> Result<(), ReplayError> {
         let BlockLine { chain: name, height, bytes } = block;
         let Some(chain) = self.chain(&name) else {
             return Err(ReplayError::UnknownChain { line, chain: name });
@@ -240,7 +240,7 @@ impl<'a> Importer<'a> {
         let blocks = bundles.len() as u64;
         let bundles = bundles.into_iter().map(|bundle| (bundle, None)).collect();
         self.node.machine().finalize_all(bundles).await?;
-        self.taken += blocks;
+        self.imported += blocks;
         Ok(())
     }
 
@@ -262,6 +262,6 @@ impl<'a> Importer<'a> {
             0 => String::new(),
             skipped => format!(" ({skipped} more were there)"),
         };
-        format!("{} blocks imported{there}, {}", self.taken, heights.join(", "))
+        format!("{} blocks imported{there}, {}", self.imported, heights.join(", "))
     }
 }

@@ -15,13 +15,13 @@ use crate::offline::Offline;
 pub(super) struct Plan {
     /// Names and IDs of the chains.
     chains: Vec<(String, ChainId)>,
-    bundles: Vec<Line>,
+    bundles: Vec<PlanLine>,
     /// Of the chains, what all bundles but the lowest hold.
-    taken: BTreeMap<ChainId, Taken>,
+    rewound: BTreeMap<ChainId, RewoundBlocks>,
 }
 
 /// A bundle, and where the chains are with it.
-struct Line {
+struct PlanLine {
     height: u64,
     timestamp_ms: u64,
     heights: BTreeMap<ChainId, u64>,
@@ -29,11 +29,11 @@ struct Line {
 
 /// Blocks of a chain.
 #[derive(Default)]
-struct Taken {
+struct RewoundBlocks {
     /// The lowest and the highest.
     blocks: Option<(u64, u64)>,
     txs: usize,
-    carried: usize,
+    atomic_txs: usize,
 }
 
 impl Plan {
@@ -43,7 +43,8 @@ impl Plan {
         let (last, _) = machine.last_final();
         let chains: Vec<&Chain> = node.chains().collect();
         let ids = chains.iter().map(|chain| (chain.vm().name(), chain.vm().context().chain_id));
-        let mut plan = Self { chains: ids.collect(), bundles: Vec::new(), taken: BTreeMap::new() };
+        let mut plan =
+            Self { chains: ids.collect(), bundles: Vec::new(), rewound: BTreeMap::new() };
         let heights = chains.iter().map(|chain| chain.vm());
         let mut heights: BTreeMap<ChainId, u64> =
             heights.map(|vm| (vm.context().chain_id, vm.stats().height)).collect();
@@ -52,19 +53,19 @@ impl Plan {
             let missing = || ChainError::Corrupted(format!("bundle {height} is missing"));
             let (bundle, _) = machine.bundle_at(height)?.ok_or_else(missing)?;
             let Bundle { timestamp_ms, .. } = bundle;
-            plan.bundles.push(Line { height, timestamp_ms, heights: heights.clone() });
+            plan.bundles.push(PlanLine { height, timestamp_ms, heights: heights.clone() });
             if height == lowest {
                 break;
             }
             for (id, block) in &bundle.blocks {
                 let Some(at) = heights.get_mut(id) else { continue };
-                let taken = plan.taken.entry(*id).or_default();
-                let highest = taken.blocks.map_or(*at, |(_, highest)| highest);
-                taken.blocks = Some((*at, highest));
+                let rewound = plan.rewound.entry(*id).or_default();
+                let highest = rewound.blocks.map_or(*at, |(_, highest)| highest);
+                rewound.blocks = Some((*at, highest));
                 let chain = chains.iter().find(|chain| chain.vm().context().chain_id == *id);
                 let counted = chain.and_then(|chain| chain.count_txs(block)).unwrap_or_default();
-                taken.txs += counted.0;
-                taken.carried += counted.1;
+                rewound.txs += counted.0;
+                rewound.atomic_txs += counted.1;
                 *at = at.saturating_sub(1);
             }
         }
@@ -86,7 +87,7 @@ impl Plan {
         }
         out.push('\n');
         for line in &self.bundles {
-            let time = time(line.timestamp_ms);
+            let time = format_time(line.timestamp_ms);
             let _written = write!(out, "{:>10}  {time:<24}", line.height);
             for (_, id) in &self.chains {
                 let height = line.heights.get(id).copied().unwrap_or_default();
@@ -108,28 +109,28 @@ impl Plan {
         self.summary_of(newest, first, to)
     }
 
-    fn summary_of(&self, newest: &Line, first: &Line, to: &Line) -> String {
+    fn summary_of(&self, newest: &PlanLine, first: &PlanLine, to: &PlanLine) -> String {
         let range = match newest.height == first.height {
             true => format!("bundle {}", newest.height),
             false => format!("bundles {} to {}", first.height, newest.height),
         };
         let mut out = format!(
             "taken back: {range}, made since {}; bundle {} is the last one then\n",
-            time(first.timestamp_ms),
+            format_time(first.timestamp_ms),
             to.height
         );
         for (name, id) in &self.chains {
-            let _written = match self.taken.get(id) {
-                Some(Taken { blocks: Some((lowest, highest)), txs, carried }) => {
+            let _written = match self.rewound.get(id) {
+                Some(RewoundBlocks { blocks: Some((lowest, highest)), txs, atomic_txs }) => {
                     let blocks = match lowest == highest {
                         true => format!("block {lowest}"),
                         false => format!("blocks {lowest} to {highest}"),
                     };
-                    let carried = match carried {
+                    let atomic_txs = match atomic_txs {
                         0 => String::new(),
-                        carried => format!(" and {carried} atomic"),
+                        atomic_txs => format!(" and {atomic_txs} atomic"),
                     };
-                    writeln!(out, "  {name}: {blocks}, transactions: {txs}{carried}")
+                    writeln!(out, "  {name}: {blocks}, transactions: {txs}{atomic_txs}")
                 }
                 Some(_) | None => writeln!(out, "  {name}: no block"),
             };
@@ -139,6 +140,6 @@ impl Plan {
 }
 
 /// Of a Unix time in ms.
-fn time(unix_ms: u64) -> String {
+fn format_time(unix_ms: u64) -> String {
     rfc3339(Duration::from_millis(unix_ms))
 }

@@ -13,29 +13,31 @@ use super::{Login, UserError};
 const MAX_FILE_BYTES: u64 = 8 * 1024;
 
 /// The password of an existing user.
-pub(super) fn given(login: &Login) -> Result<Password, UserError> {
+pub(super) fn read_password(login: &Login) -> Result<Password, UserError> {
     match &login.password_file {
-        Some(path) => of_file(path),
-        None => ask(&format!("Password of user {:?}: ", login.name)),
+        Some(path) => read_password_file(path),
+        None => prompt_password(&format!("Password of user {:?}: ", login.name)),
     }
 }
 
 /// The password of a new user; on the terminal it is asked for twice.
-pub(super) fn chosen(login: &Login) -> Result<Password, UserError> {
-    let password = given(login)?;
-    if login.password_file.is_none() && ask("The same again: ")?.text() != password.text() {
+pub(super) fn choose_password(login: &Login) -> Result<Password, UserError> {
+    let password = read_password(login)?;
+    if login.password_file.is_none()
+        && prompt_password("The same again: ")?.text() != password.text()
+    {
         return Err(UserError::Password("the two passwords differ".to_owned()));
     }
     Ok(password)
 }
 
-fn ask(prompt: &str) -> Result<Password, UserError> {
+fn prompt_password(prompt: &str) -> Result<Password, UserError> {
     rpassword::prompt_password(prompt).map(Password::from).map_err(|error| {
         UserError::Password(format!("can't ask for the password ({error}): use --password-file"))
     })
 }
 
-fn of_file(path: &Path) -> Result<Password, UserError> {
+fn read_password_file(path: &Path) -> Result<Password, UserError> {
     let fault = |error| UserError::File { path: path.to_owned(), error };
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES as usize + 1));
     let file = File::open(path).map_err(fault)?;
@@ -62,13 +64,13 @@ mod tests {
             [("abc", "abc"), ("abc\n", "abc"), ("abc\r\n", "abc"), ("a b\n\n", "a b\n"), ("", "")]
         {
             std::fs::write(&path, content).unwrap();
-            assert_eq!(of_file(&path).unwrap().text(), password, "{content:?}");
+            assert_eq!(read_password_file(&path).unwrap().text(), password, "{content:?}");
         }
         for content in [&b"\xff\xfe"[..], &[b'x'; 9000]] {
             std::fs::write(&path, content).unwrap();
-            let refused = of_file(&path).unwrap_err().to_string();
+            let refused = read_password_file(&path).unwrap_err().to_string();
             assert!(!refused.contains("xxx"), "{refused}");
         }
-        assert!(of_file(&dir.path().join("nowhere")).is_err());
+        assert!(read_password_file(&dir.path().join("nowhere")).is_err());
     }
 }

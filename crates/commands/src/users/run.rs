@@ -32,7 +32,7 @@ pub fn run(command: &UserCommand, config: &Config) -> Result<String, UserError> 
         .enable_time()
         .build()
         .map_err(UserError::Runtime)?;
-    let done = runtime.block_on(carry_out(command, &keystore));
+    let done = runtime.block_on(execute(command, &keystore));
     store.writer.close_blocking()?;
     done
 }
@@ -49,36 +49,38 @@ fn open(config: &Config) -> Result<Store, UserError> {
     Ok(Store::new(Arc::new(meta::open_dir(path, &options)?))?)
 }
 
-async fn carry_out(command: &UserCommand, keystore: &Arc<Keystore>) -> Result<String, UserError> {
+async fn execute(command: &UserCommand, keystore: &Arc<Keystore>) -> Result<String, UserError> {
     let caller = ClientAddress::IN_PROCESS;
     match command {
         UserCommand::Create(login) => {
-            keystore.create_user(&login.name, &password::chosen(login)?).await?;
-            Ok(format!("user {} created\n", shown(&login.name)))
+            keystore.create_user(&login.name, &password::choose_password(login)?).await?;
+            Ok(format!("user {} created\n", printable(&login.name)))
         }
         UserCommand::List => {
-            Ok(keystore.list_users()?.iter().map(|name| shown(name) + "\n").collect())
+            Ok(keystore.list_users()?.iter().map(|name| printable(name) + "\n").collect())
         }
         UserCommand::Export(login, file) => {
             let exported =
-                keystore.export_user(&login.name, &password::given(login)?, caller).await?;
+                keystore.export_user(&login.name, &password::read_password(login)?, caller).await?;
             write(file, &hexfmt::encode_checked(&exported))?;
-            Ok(format!("user {} exported to {}\n", shown(&login.name), file.display()))
+            Ok(format!("user {} exported to {}\n", printable(&login.name), file.display()))
         }
         UserCommand::Import(login, file) => {
             let exported = read(file)?;
-            keystore.import_user(&login.name, &password::given(login)?, &exported, caller).await?;
-            Ok(format!("user {} imported\n", shown(&login.name)))
+            keystore
+                .import_user(&login.name, &password::read_password(login)?, &exported, caller)
+                .await?;
+            Ok(format!("user {} imported\n", printable(&login.name)))
         }
         UserCommand::Delete(login) => {
-            keystore.delete_user(&login.name, &password::given(login)?, caller).await?;
-            Ok(format!("user {} deleted\n", shown(&login.name)))
+            keystore.delete_user(&login.name, &password::read_password(login)?, caller).await?;
+            Ok(format!("user {} deleted\n", printable(&login.name)))
         }
     }
 }
 
 /// A name as it is, or quoted where a terminal would not show it so.
-fn shown(name: &str) -> String {
+fn printable(name: &str) -> String {
     match name.chars().all(go::is_print) {
         true => name.to_owned(),
         false => go::quote_whole(name),

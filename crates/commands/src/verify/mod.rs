@@ -31,7 +31,7 @@ pub(crate) use cli::command;
 use self::report::Report;
 use self::shared::SharedMemory;
 use self::supply::Supply;
-use crate::offline::{self, OfflineError, Stop};
+use crate::offline::{self, OfflineError, StopSignal};
 
 /// Most bytes of the folder in which rows are derived.
 const SCRATCH_MAP_SIZE: u64 = 1 << 40;
@@ -89,26 +89,27 @@ impl From<AuditError> for VerifyError {
 /// # Errors
 /// The data can't be opened at all, or the work was stopped.
 pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
-    let stop = Stop::on_signal().map_err(VerifyError::Runtime)?;
+    let stop = StopSignal::listen().map_err(VerifyError::Runtime)?;
     let environment = Environment::system();
-    let folder = offline::existing(config)?;
+    let folder = offline::existing_folder(config)?;
     let mut report = Report::new(out, stop, Arc::clone(&environment.clock));
     report.progress("pages of the store", 0, None)?;
     if let Err(error) = meta::check_dir(folder) {
         let StorageError::Corrupted(found) = error else { return Err(error.into()) };
         // LMDB trusts its pages: nothing in them can be read.
         report.finding(Finding::new("store", "pages that can be read", found));
-        return report.end("");
+        return report.finish("");
     }
     let (store, chains) = open_unchecked(config, &environment)?;
     let stored = store.snapshot()?;
-    let chains = begun(chains.into_iter().map(|(_, chain)| chain), stored.as_ref(), &mut report)?;
+    let chains =
+        chains_with_rows(chains.into_iter().map(|(_, chain)| chain), stored.as_ref(), &mut report)?;
     let vms: Vec<Arc<dyn ChainVm>> = chains.iter().map(Chain::vm).collect();
     audit_bundles(&vms, stored.as_ref(), &mut report)?;
 
     let mut memory = SharedMemory::new(config, &vms, scratch()?)?;
     let mut ledgers = BTreeMap::<String, Ledger>::new();
-    let mut apart = BTreeMap::<String, Ledger>::new();
+    let mut other_coins = BTreeMap::<String, Ledger>::new();
     let mut all = true;
     for chain in &chains {
         let vm = chain.vm();
@@ -125,7 +126,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
         match ledger {
             Some(ledger) => {
                 let own_coin = matches!(chain, Chain::Evm(_)) && id != config.network.c_chain().id;
-                let ledgers = if own_coin { &mut apart } else { &mut ledgers };
+                let ledgers = if own_coin { &mut other_coins } else { &mut ledgers };
                 ledgers.insert(vm.name(), ledger);
             }
             None => all = false,
@@ -138,7 +139,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
             exported_by_p: memory.exported_by_p(),
             in_memory: memory.native_in(stored.as_ref())?,
             chains: ledgers,
-            apart,
+            other_coins,
         };
         supply.findings().into_iter().for_each(|finding| report.finding(finding));
         supply.to_string()
@@ -147,7 +148,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
     };
     drop(stored);
     store.writer.close_blocking()?;
-    report.end(&supply)
+    report.finish(&supply)
 }
 
 /// A store for rows that should be there; it goes with its last use.
@@ -157,12 +158,12 @@ fn scratch() -> Result<Scratch, StorageError> {
 }
 
 /// The chains that have begun. One that has not holds no rows.
-fn begun(
+fn chains_with_rows(
     chains: impl Iterator<Item = Chain>,
     stored: &dyn KvRead,
     report: &mut Report<'_>,
 ) -> Result<Vec<Chain>, VerifyError> {
-    let mut begun = Vec::new();
+    let mut found = Vec::new();
     for chain in chains {
         let vm = chain.vm();
         let (id, scope) = (vm.context().chain_id, vm.context().scope);
@@ -175,10 +176,10 @@ fn begun(
             report.finding(Finding::new(place, state(has_rows), state(is_noted)));
         }
         if has_rows {
-            begun.push(chain);
+            found.push(chain);
         }
     }
-    Ok(begun)
+    Ok(found)
 }
 
 impl From<ChainError> for VerifyError {

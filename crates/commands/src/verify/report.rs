@@ -7,7 +7,7 @@ use esker_primitives::clock::Clock;
 use esker_storage::audit::{AuditError, AuditLog, Finding};
 
 use super::VerifyError;
-use crate::offline::Stop;
+use crate::offline::StopSignal;
 use crate::progress::Progress;
 
 /// Findings that are printed; more are counted.
@@ -16,14 +16,14 @@ const MAX_PRINTED: u64 = 10_000;
 /// Writes findings, shows progress, and ends the work when somebody asks for it.
 pub(super) struct Report<'a> {
     out: &'a mut dyn Write,
-    stop: Stop,
+    stop: StopSignal,
     progress: Progress,
     findings: u64,
     failed: Option<io::Error>,
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(out: &'a mut dyn Write, stop: Stop, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(out: &'a mut dyn Write, stop: StopSignal, clock: Arc<dyn Clock>) -> Self {
         let progress = Progress::on_terminal(clock);
         Self { out, stop, progress, findings: 0, failed: None }
     }
@@ -36,7 +36,7 @@ impl<'a> Report<'a> {
     }
 
     /// Writes the summary; gives the number of findings.
-    pub(super) fn end(mut self, supply: &str) -> Result<u64, VerifyError> {
+    pub(super) fn finish(mut self, supply: &str) -> Result<u64, VerifyError> {
         self.progress.clear();
         if self.findings > MAX_PRINTED {
             self.line(&format!("and {} more", self.findings - MAX_PRINTED));
@@ -66,7 +66,7 @@ impl AuditLog for Report<'_> {
     }
 
     fn progress(&mut self, what: &str, done: u64, of: Option<u64>) -> Result<(), AuditError> {
-        if self.stop.is_asked() {
+        if self.stop.is_requested() {
             return Err(AuditError::Stopped);
         }
         self.progress.show(|| match of {

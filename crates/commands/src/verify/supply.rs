@@ -12,7 +12,7 @@ pub(super) struct Supply {
     /// Of each chain, by its name.
     pub(super) chains: BTreeMap<String, Ledger>,
     /// Of chains whose coin is their own, no share of the native asset.
-    pub(super) apart: BTreeMap<String, Ledger>,
+    pub(super) other_coins: BTreeMap<String, Ledger>,
     /// What the network says that P exported.
     pub(super) exported_by_p: u128,
     /// What waits in shared memory.
@@ -24,11 +24,11 @@ impl Supply {
         self.chains.values().map(part).fold(0, u128::saturating_add)
     }
 
-    fn begun(&self) -> u128 {
+    fn genesis_total(&self) -> u128 {
         self.sum(|ledger| ledger.genesis).saturating_add(self.exported_by_p)
     }
 
-    fn now(&self) -> u128 {
+    fn current_total(&self) -> u128 {
         self.sum(|ledger| ledger.held.saturating_add(ledger.burnt)).saturating_add(self.in_memory)
     }
 
@@ -40,7 +40,7 @@ impl Supply {
                 findings.push(Finding::new(place, Coins(expected), Coins(found)));
             }
         };
-        for (name, ledger) in self.chains.iter().chain(&self.apart) {
+        for (name, ledger) in self.chains.iter().chain(&self.other_coins) {
             let Ledger { genesis, imported, exported, burnt, held } = *ledger;
             let came = genesis.saturating_add(imported);
             let went = exported.saturating_add(burnt);
@@ -52,14 +52,14 @@ impl Supply {
         let taken = self.sum(|ledger| ledger.imported);
         let place = "shared memory: native asset".to_owned();
         check(place, left.saturating_sub(taken), self.in_memory);
-        check("native supply".to_owned(), self.begun(), self.now());
+        check("native supply".to_owned(), self.genesis_total(), self.current_total());
         findings
     }
 }
 
 impl fmt::Display for Supply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "native supply: {} in genesis", Coins(self.begun()))?;
+        write!(f, "native supply: {} in genesis", Coins(self.genesis_total()))?;
         for (name, ledger) in &self.chains {
             write!(f, "; {} on {name}", Coins(ledger.held))?;
         }
@@ -94,8 +94,8 @@ mod tests {
         let c = Ledger { genesis: 50, imported: 20, exported: 6, burnt: 1, held: 63 };
         let chains = BTreeMap::from([("X".to_owned(), x), ("C".to_owned(), c)]);
         let y = Ledger { genesis: 7, held: 7, ..Ledger::default() };
-        let apart = BTreeMap::from([("Y".to_owned(), y)]);
-        Supply { chains, apart, exported_by_p: 4, in_memory: 15 }
+        let other_coins = BTreeMap::from([("Y".to_owned(), y)]);
+        Supply { chains, other_coins, exported_by_p: 4, in_memory: 15 }
     }
 
     fn changed(change: impl FnOnce(&mut Supply)) -> Vec<String> {
@@ -125,7 +125,7 @@ mod tests {
             changed(|supply| ledger(supply, "C", |c| c.burnt = u128::MAX)),
             ["C: coins held", "native supply"]
         );
-        let y = |supply: &mut Supply| supply.apart.get_mut("Y").unwrap().held = 8;
+        let y = |supply: &mut Supply| supply.other_coins.get_mut("Y").unwrap().held = 8;
         assert_eq!(changed(y), ["Y: coins held"]);
     }
 
