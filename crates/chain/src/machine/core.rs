@@ -32,7 +32,7 @@ pub(super) enum Attempt {
 }
 
 /// The state of a build or verify: the parent's.
-struct Parent {
+struct ParentState {
     state: Overlay,
     /// The undecided bundles that lead to it, newest first.
     path: Vec<Arc<Node>>,
@@ -40,7 +40,7 @@ struct Parent {
     has_undecided: bool,
 }
 
-impl Parent {
+impl ParentState {
     fn context(&self, chain: usize) -> BuildContext {
         let blocks = self.path.iter().filter_map(|node| node.block_of(chain));
         let Self { now_ms, has_undecided, .. } = *self;
@@ -49,7 +49,7 @@ impl Parent {
 }
 
 /// A bundle that is about to be made final, with its proof.
-type Deciding = (Arc<Node>, Option<Bytes>);
+type DecidedBundle = (Arc<Node>, Option<Bytes>);
 
 /// Chains, store and the tree of undecided bundles. One thread has it, so that nothing happens between two steps of
 /// one job.
@@ -72,12 +72,12 @@ pub(super) struct Core {
 
 impl Core {
     /// The state after a known bundle.
-    fn state_after(&self, id: &BundleId) -> Result<Option<Parent>, ChainError> {
+    fn state_after(&self, id: &BundleId) -> Result<Option<ParentState>, ChainError> {
         let Some(path) = self.tree.path_to(id) else { return Ok(None) };
         let layers = path.iter().flat_map(|node| node.writes().rev()).collect();
         let state = Overlay::new(self.store.snapshot()?, layers);
         let (now_ms, has_undecided) = (self.clock.now_ms(), self.tree.len() > 0);
-        Ok(Some(Parent { state, path, now_ms, has_undecided }))
+        Ok(Some(ParentState { state, path, now_ms, has_undecided }))
     }
 
     /// Builds one block of each chain that has work, on the state after `parent`.
@@ -88,7 +88,7 @@ impl Core {
         height: u64,
     ) -> Result<Attempt, ProposeError> {
         let verdict = self.reach(id, ancestry)?;
-        let place = self.tree.place_of(id).filter(|_| verdict == Verdict::Valid);
+        let place = self.tree.height_and_time(id).filter(|_| verdict == Verdict::Valid);
         let Some((parent_height, parent_ms)) = place else {
             return Err(ProposeError::Parent { id: *id, verdict });
         };
@@ -124,7 +124,7 @@ impl Core {
     #[expect(clippy::type_complexity, reason = "blocks by chain, as in a node of the tree")]
     fn build_blocks(
         &self,
-        parent: &Parent,
+        parent: &ParentState,
     ) -> Result<(Vec<(usize, Arc<ExecutedBlock>)>, Option<u64>), ChainError> {
         let mut executed = Vec::new();
         let mut later_ms = None::<u64>;
@@ -159,7 +159,7 @@ impl Core {
         if self.final_id_at(bundle.height)? == Some(id) {
             return Ok(Verdict::AlreadyFinal);
         }
-        if !self.tree.knows(&bundle.parent) && self.is_too_low(bundle) {
+        if !self.tree.contains(&bundle.parent) && self.is_too_low(bundle) {
             return Ok(Verdict::Abandoned);
         }
         match self.reach(&bundle.parent, ancestry)? {
@@ -191,12 +191,12 @@ impl Core {
         let mut missing = Vec::new();
         let mut wanted = *id;
         let mut rest = ancestry.iter();
-        while !self.tree.knows(&wanted) {
+        while !self.tree.contains(&wanted) {
             let Some(bundle) = rest.find(|bundle| bundle.id() == wanted) else {
                 return Ok(Verdict::ParentMissing);
             };
             missing.push((wanted, bundle));
-            if !self.tree.knows(&bundle.parent) && self.is_too_low(bundle) {
+            if !self.tree.contains(&bundle.parent) && self.is_too_low(bundle) {
                 return Ok(Verdict::Abandoned);
             }
             wanted = bundle.parent;
@@ -220,7 +220,7 @@ impl Core {
         is_decided: bool,
     ) -> Result<Verdict, ChainError> {
         let (Some(place), Some(parent)) =
-            (self.tree.place_of(&bundle.parent), self.state_after(&bundle.parent)?)
+            (self.tree.height_and_time(&bundle.parent), self.state_after(&bundle.parent)?)
         else {
             return Ok(Verdict::ParentMissing);
         };
@@ -300,7 +300,7 @@ impl Core {
         &mut self,
         bundles: Vec<(Bundle, Option<Bytes>)>,
     ) -> Result<(), FinalizeError> {
-        let mut group: Vec<Deciding> = Vec::new();
+        let mut group: Vec<DecidedBundle> = Vec::new();
         let mut bytes = 0usize;
         let mut outcome = Ok(());
         for (bundle, proof) in bundles {
@@ -332,7 +332,7 @@ impl Core {
     fn decide(
         &mut self,
         bundle: &Bundle,
-        before: &[Deciding],
+        before: &[DecidedBundle],
     ) -> Result<Option<Arc<Node>>, FinalizeError> {
         let (id, height) = (bundle.id(), bundle.height);
         if before.iter().any(|(node, _)| node.id == id) || self.final_id_at(height)? == Some(id) {
@@ -362,7 +362,7 @@ impl Core {
     }
 
     /// Writes bundles that follow each other and the last final one, and lets the chains follow.
-    async fn commit(&mut self, group: Vec<Deciding>) -> Result<(), FinalizeError> {
+    async fn commit(&mut self, group: Vec<DecidedBundle>) -> Result<(), FinalizeError> {
         let accepted_ms = self.clock.now_ms();
         let base = self.store.snapshot()?;
         let extension = Arc::new(self.extension(&group, accepted_ms, base.as_ref())?);
@@ -378,14 +378,14 @@ impl Core {
             () = closing.wait() => return Err(ChainError::Stopped.into()),
         }
         self.undo.committed(undo);
-        self.follow(&group, accepted_ms);
+        self.notify_chains(&group, accepted_ms);
         Ok(())
     }
 
     /// Adds to a commit what takes it back, if that is kept.
     fn add_undo(
         &self,
-        group: &[Deciding],
+        group: &[DecidedBundle],
         accepted_ms: u64,
         base: &dyn KvRead,
         sets: &mut Vec<Arc<WriteSet>>,
@@ -402,7 +402,7 @@ impl Core {
     /// What a commit holds beside what the blocks write: what chains add, the bundles, the position.
     fn extension(
         &self,
-        group: &[Deciding],
+        group: &[DecidedBundle],
         accepted_ms: u64,
         base: &dyn KvRead,
     ) -> Result<WriteSet, ChainError> {
@@ -433,7 +433,7 @@ impl Core {
     }
 
     /// The group is in the store: memory, chains and subscribers follow.
-    fn follow(&mut self, group: &[Deciding], accepted_ms: u64) {
+    fn notify_chains(&mut self, group: &[DecidedBundle], accepted_ms: u64) {
         let mut abandoned = Vec::new();
         for (node, _) in group {
             abandoned.extend(self.tree.advance(node));

@@ -1,15 +1,15 @@
 //! The chains of a node as one [`ChainMachine`].
 //!
-//! One thread ([`owner`]) owns the state and works calls off in their order: build, verify, finalize, drop. What it
+//! One thread ([`thread`]) owns the state and works calls off in their order: build, verify, finalize, drop. What it
 //! owns is in [`core`]. Undecided bundles live in memory as a tree over the final state ([`tree`]): each is a layer of
 //! write sets. Final ones are written in one piece: all chains' blocks, state, indexes, shared memory, statuses and
 //! the final position. Chains are notified after the commit, never before.
 
 mod core;
 mod form;
-mod owner;
 mod rewind;
 mod start;
+mod thread;
 mod tree;
 mod undo;
 
@@ -26,8 +26,8 @@ use esker_storage::{Scope, Store};
 use tokio::sync::{Notify, broadcast};
 
 use self::core::Attempt;
-use self::owner::{Job, Owner};
 pub use self::rewind::Rewound;
+use self::thread::{Job, MachineThread};
 pub use self::undo::{Undo, UndoLimits};
 use crate::tables::{BUNDLES, BundleRecord, Position};
 use crate::{
@@ -133,7 +133,7 @@ pub struct Machine {
     /// which wakes the others: the work may be for another parent.
     proposals: Notify,
     shared: Arc<Shared>,
-    owner: Owner,
+    thread: MachineThread,
 }
 
 /// What the machine's thread shows to others.
@@ -189,7 +189,7 @@ impl Machine {
     /// # Errors
     /// Nothing has changed.
     pub async fn rewind(&self, to: u64) -> Result<Rewound, RewindError> {
-        self.owner.call(|reply| Job::Rewind { to, reply }).await?
+        self.thread.call(|reply| Job::Rewind { to, reply }).await?
     }
 
     /// Sets whether what takes bundles back is kept for those that become final from now on. What is not kept any more
@@ -199,18 +199,18 @@ impl Machine {
     /// Other nodes decide too, or the store fails; the setting is in force then, and what is left over is deleted with
     /// the next call, or the next start.
     pub async fn set_undo(&self, undo: Undo) -> Result<(), RewindError> {
-        self.owner.call(|reply| Job::SetUndo { undo, reply }).await?
+        self.thread.call(|reply| Job::SetUndo { undo, reply }).await?
     }
 
     /// The lowest height that [`Self::rewind`] can go to; `None` where the last bundle can't be taken back.
     pub async fn lowest_rewind(&self) -> Result<Option<u64>, ChainError> {
-        self.owner.call(|reply| Job::LowestRewind { reply }).await
+        self.thread.call(|reply| Job::LowestRewind { reply }).await
     }
 
     async fn attempt(&self, at: &ProposeCtx<'_>) -> Result<Attempt, ProposeError> {
         let (parent, height) = (at.parent, at.height);
         let ancestry = at.ancestry.to_vec();
-        self.owner.call(|reply| Job::Build { parent, ancestry, height, reply }).await?
+        self.thread.call(|reply| Job::Build { parent, ancestry, height, reply }).await?
     }
 }
 
@@ -260,24 +260,24 @@ impl ChainMachine for Machine {
 
     async fn verify(&self, ancestry: &[Bundle], bundle: &Bundle) -> Result<Verdict, ChainError> {
         let (ancestry, bundle) = (ancestry.to_vec(), bundle.clone());
-        self.owner.call(|reply| Job::Verify { ancestry, bundle, reply }).await?
+        self.thread.call(|reply| Job::Verify { ancestry, bundle, reply }).await?
     }
 
     async fn finalize_all(
         &self,
         bundles: Vec<(Bundle, Option<Bytes>)>,
     ) -> Result<(), FinalizeError> {
-        self.owner.call(|reply| Job::Finalize { bundles, reply }).await?
+        self.thread.call(|reply| Job::Finalize { bundles, reply }).await?
     }
 
     async fn abandon(&self, id: &BundleId) -> Result<usize, ChainError> {
         let id = *id;
-        self.owner.call(|reply| Job::Abandon { id, reply }).await
+        self.thread.call(|reply| Job::Abandon { id, reply }).await
     }
 
     async fn notarized(&self, id: &BundleId) -> Result<(), ChainError> {
         let id = *id;
-        self.owner.call(|reply| Job::Notarize { id, reply }).await
+        self.thread.call(|reply| Job::Notarize { id, reply }).await
     }
 
     fn bundle_at(&self, height: u64) -> Result<Option<(Bundle, Option<Bytes>)>, ChainError> {

@@ -7,7 +7,7 @@ use esker_storage::{KvRead, Scope, Store, WriteSet};
 use tokio::sync::Notify;
 
 use super::core::Core;
-use super::owner::Owner;
+use super::thread::MachineThread;
 use super::tree::Tree;
 use super::undo::{Undo, UndoLog};
 use super::{GenesisBundle, Machine, MachineConfig, Shared};
@@ -64,7 +64,7 @@ impl Machine {
             closing,
             is_lost: false,
         };
-        let owner = Owner::spawn(core, trigger)?;
+        let thread = MachineThread::spawn(core, trigger)?;
         Ok(Arc::new(Self {
             chains,
             store,
@@ -73,7 +73,7 @@ impl Machine {
             work,
             proposals: Notify::new(),
             shared,
-            owner,
+            thread,
         }))
     }
 }

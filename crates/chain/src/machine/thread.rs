@@ -59,13 +59,13 @@ pub(super) enum Job {
 
 /// The mailbox's entrance. Dropping it ends the thread: what is being done is done, but for a commit that waits for
 /// the disk, and what waits in the mailbox is not begun.
-pub(super) struct Owner {
+pub(super) struct MachineThread {
     mailbox: mpsc::Sender<Job>,
     closing: ShutdownTrigger,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Owner {
+impl MachineThread {
     /// Starts the thread. `core` watches `closing`.
     pub(super) fn spawn(core: Core, closing: ShutdownTrigger) -> Result<Self, ChainError> {
         let failed = |error| esker_storage::StorageError::io("cannot start the machine", error);
@@ -87,14 +87,14 @@ impl Owner {
     }
 }
 
-impl fmt::Debug for Owner {
+impl fmt::Debug for MachineThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let waiting = self.mailbox.max_capacity() - self.mailbox.capacity();
-        write!(f, "Owner({waiting} waiting)")
+        write!(f, "MachineThread({waiting} waiting)")
     }
 }
 
-impl Drop for Owner {
+impl Drop for MachineThread {
     fn drop(&mut self) {
         self.closing.trigger();
         let Some(thread) = self.thread.take() else { return };

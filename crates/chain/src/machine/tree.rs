@@ -80,7 +80,7 @@ impl Tree {
     }
 
     /// Whether the state after a bundle is known.
-    pub(super) fn knows(&self, id: &BundleId) -> bool {
+    pub(super) fn contains(&self, id: &BundleId) -> bool {
         *id == self.last.id || self.entries.contains_key(id)
     }
 
@@ -90,7 +90,7 @@ impl Tree {
     }
 
     /// Height and time (Unix ms) of a known bundle.
-    pub(super) fn place_of(&self, id: &BundleId) -> Option<(u64, u64)> {
+    pub(super) fn height_and_time(&self, id: &BundleId) -> Option<(u64, u64)> {
         if *id == self.last.id {
             return Some((self.last.height, self.last.timestamp_ms));
         }
