@@ -10,7 +10,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 
 use super::Filters;
 use super::found::FoundLogs;
-use super::installed::{ChangesClaim, Kind, Progress, Transactions};
+use super::installed::{ChangesClaim, Kind, Progress, SharedReceiver};
 use crate::error::read_error;
 use crate::wire::{BlockNumber, Hash, LogBlocks, LogFilter, TransactionReply};
 
@@ -57,8 +57,8 @@ impl Filters {
         match self.installed.get(id, self.clock.now_ms(), &self.config) {
             Some(Kind::Blocks(progress)) => behind(progress) <= FEW_BLOCKS,
             Some(Kind::Logs(_, progress)) => behind(progress) == 0,
-            Some(Kind::Transactions { listener, .. }) => {
-                listener.lock().events.len() <= FEW_TRANSACTIONS
+            Some(Kind::Transactions { receiver, .. }) => {
+                receiver.lock().events.len() <= FEW_TRANSACTIONS
             }
             None => true,
         }
@@ -90,7 +90,7 @@ impl Filters {
     ) -> Result<Changes, RpcError> {
         let height = now.height;
         match kind {
-            Kind::Transactions { full, listener } => transactions(*full, listener),
+            Kind::Transactions { full, receiver } => transactions(*full, receiver),
             Kind::Blocks(Progress { is_busy: true, .. }) => Ok(Changes::Hashes(Vec::new())),
             Kind::Logs(_, Progress { is_busy: true, .. }) => {
                 Ok(Changes::Logs(FoundLogs::default()))
@@ -142,21 +142,21 @@ fn watched(filter: &LogFilter, from: u64, to: u64) -> (u64, u64) {
 
 /// Transactions that became executable, as far as the pool remembers them. If it has forgotten some, one reply is an
 /// error that says so, so that the others are not taken for all.
-fn transactions(full: bool, listener: &Transactions) -> Result<Changes, RpcError> {
-    let mut listener = listener.lock();
+fn transactions(full: bool, receiver: &SharedReceiver) -> Result<Changes, RpcError> {
+    let mut receiver = receiver.lock();
     let (mut transactions, mut bytes) = (Vec::new(), 0);
-    while listener.missed == 0 && bytes < MAX_TRANSACTION_BYTES {
-        match listener.events.try_recv() {
+    while receiver.missed == 0 && bytes < MAX_TRANSACTION_BYTES {
+        match receiver.events.try_recv() {
             Ok(tx) => {
                 bytes += if full { tx.size() } else { 0 };
                 transactions.push(tx);
             }
             Err(TryRecvError::Empty | TryRecvError::Closed) => break,
-            Err(TryRecvError::Lagged(missed)) => listener.missed = missed,
+            Err(TryRecvError::Lagged(missed)) => receiver.missed = missed,
         }
     }
-    if transactions.is_empty() && listener.missed > 0 {
-        let missed = std::mem::take(&mut listener.missed);
+    if transactions.is_empty() && receiver.missed > 0 {
+        let missed = std::mem::take(&mut receiver.missed);
         return Err(RpcError::new(format!(
             "{missed} pending transactions were not asked for in time and are lost; ask again for those that \
              came after them"

@@ -20,11 +20,11 @@ const LIMIT_EXCEEDED: i64 = -32005;
 const SWEEP_MS: u64 = 1_000;
 
 /// The receiver of a filter for transactions, shared by concurrent requests.
-pub(super) type Transactions = Arc<Mutex<Listener>>;
+pub(super) type SharedReceiver = Arc<Mutex<TransactionReceiver>>;
 
 /// Transactions that became executable, as the pool sends them.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(super) struct TransactionReceiver {
     pub(super) events: broadcast::Receiver<PooledTx>,
     /// How many the pool forgot before the next one; not reported yet.
     pub(super) missed: u64,
@@ -38,7 +38,7 @@ pub(super) enum Kind {
     /// Logs of accepted blocks.
     Logs(Arc<LogFilter>, Progress),
     /// Transactions, whole or their hashes.
-    Transactions { full: bool, listener: Transactions },
+    Transactions { full: bool, receiver: SharedReceiver },
 }
 
 /// How far a filter has come.
@@ -60,8 +60,8 @@ impl Kind {
     }
 
     pub(super) fn transactions(full: bool, events: broadcast::Receiver<PooledTx>) -> Self {
-        let listener = Mutex::new_named("evm.filter", Listener { events, missed: 0 });
-        Self::Transactions { full, listener: Arc::new(listener) }
+        let receiver = Mutex::new_named("evm.filter", TransactionReceiver { events, missed: 0 });
+        Self::Transactions { full, receiver: Arc::new(receiver) }
     }
 
     fn progress(&mut self) -> Option<&mut Progress> {

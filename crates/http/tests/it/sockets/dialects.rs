@@ -26,7 +26,7 @@ struct Announcing {
     connected: Mutex<Vec<UnboundedSender<Bytes>>>,
 }
 
-struct Listener {
+struct AnnouncingSession {
     methods: ObjectSocket,
     events: Mutex<UnboundedReceiver<Bytes>>,
 }
@@ -48,11 +48,11 @@ impl SocketDialect for Announcing {
         let (sender, events) = unbounded_channel();
         self.connected.lock().push(sender);
         let events = Mutex::new_named("events", events);
-        Arc::new(Listener { methods: self.methods.clone(), events })
+        Arc::new(AnnouncingSession { methods: self.methods.clone(), events })
     }
 }
 
-impl SocketSession for Listener {
+impl SocketSession for AnnouncingSession {
     fn answer<'a>(&'a self, message: &'a [u8], caller: &'a Caller) -> BoxFuture<'a, SocketAnswer> {
         self.methods.answer(message, caller)
     }

@@ -14,11 +14,11 @@ pub(super) const MOST: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Bell {
-    listeners: Mutex<Vec<Weak<Listener>>>,
+    listeners: Mutex<Vec<Weak<BellSession>>>,
 }
 
 #[derive(Debug, Default)]
-struct Listener(Mutex<State>);
+struct BellSession(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -54,13 +54,13 @@ impl Bell {
 
 impl Notifier for Bell {
     fn connect(&self) -> Arc<dyn Session> {
-        let listener = Arc::new(Listener::default());
+        let listener = Arc::new(BellSession::default());
         self.listeners.lock().push(Arc::downgrade(&listener));
         listener
     }
 }
 
-impl Subscriber for Listener {
+impl Subscriber for BellSession {
     fn subscribe(
         &self,
         namespace: &str,
@@ -83,7 +83,7 @@ impl Subscriber for Listener {
     }
 }
 
-impl Session for Listener {
+impl Session for BellSession {
     fn release(&self, id: &str) {
         let mut state = self.0.lock();
         state
