@@ -18,11 +18,11 @@ pub trait Audit: Send + Sync {
     ///
     /// # Errors
     /// The store can't be read, or the log asks to stop. What is wrong with the data is no error.
-    fn audit(&self, site: &mut AuditSite<'_>) -> Result<Option<Ledger>, AuditError>;
+    fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledger>, AuditError>;
 }
 
 /// What an audit of one chain works with.
-pub struct AuditSite<'a> {
+pub struct AuditContext<'a> {
     /// What is stored.
     pub stored: &'a dyn KvRead,
     /// For rows that should be there.
@@ -33,9 +33,9 @@ pub struct AuditSite<'a> {
     pub exchanges: &'a mut dyn FnMut(Exchange) -> Result<(), AuditError>,
 }
 
-impl std::fmt::Debug for AuditSite<'_> {
+impl std::fmt::Debug for AuditContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AuditSite").field("scratch", &self.scratch).finish_non_exhaustive()
+        f.debug_struct("AuditContext").field("scratch", &self.scratch).finish_non_exhaustive()
     }
 }
 

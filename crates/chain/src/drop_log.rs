@@ -15,7 +15,7 @@ use esker_storage::audit::{AuditError, Finding};
 use esker_storage::{Draft, KvRead, Scope, StorageResult, Store, Table, WriteSet};
 
 use crate::Rewinding;
-use crate::audit::AuditSite;
+use crate::audit::AuditContext;
 
 /// Most records of one log in the store; the oldest make room.
 pub const MAX_RECORDS: u64 = 65_536;
@@ -47,7 +47,7 @@ impl DropTables {
         &self,
         what: &str,
         scope: Scope,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
         let mut wrong = Vec::new();
         let mut check = |id: StorageResult<TxId>| {
@@ -57,9 +57,9 @@ impl DropTables {
             };
             wrong.push(Finding::new(place, "a reason and its place in the order", found));
         };
-        self.records.scan(site.stored, scope, &[], None, |key, value| {
+        self.records.scan(ctx.stored, scope, &[], None, |key, value| {
             let order = self.records.entry(key, value).and_then(|(id, record)| {
-                Ok((id, self.order.get(site.stored, scope, &record.order)?))
+                Ok((id, self.order.get(ctx.stored, scope, &record.order)?))
             });
             match order {
                 Ok((id, Some(found))) if found == id => {}
@@ -68,12 +68,12 @@ impl DropTables {
             }
             ControlFlow::Continue(())
         })?;
-        self.order.scan(site.stored, scope, &[], None, |key, value| {
+        self.order.scan(ctx.stored, scope, &[], None, |key, value| {
             // Of a transaction that was dropped again only the last place counts.
             let record = self
                 .order
                 .entry(key, value)
-                .and_then(|(_, id)| Ok((id, self.records.contains(site.stored, scope, &id)?)));
+                .and_then(|(_, id)| Ok((id, self.records.contains(ctx.stored, scope, &id)?)));
             match record {
                 Ok((_, true)) => {}
                 Ok((id, false)) => check(Ok(id)),
@@ -81,7 +81,7 @@ impl DropTables {
             }
             ControlFlow::Continue(())
         })?;
-        wrong.into_iter().for_each(|finding| site.log.finding(finding));
+        wrong.into_iter().for_each(|finding| ctx.log.finding(finding));
         Ok(())
     }
 }

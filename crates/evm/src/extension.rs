@@ -4,7 +4,7 @@ use std::fmt;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_chain::DropLog;
-use esker_chain::audit::AuditSite;
+use esker_chain::audit::AuditContext;
 use esker_evm_state::state::StateError;
 use esker_storage::audit::{AuditError, Finding, shown};
 use esker_storage::{Draft, KvRead};
@@ -174,27 +174,27 @@ pub trait ExtensionAudit {
     fn block(
         &mut self,
         block: &ExtBlock<'_>,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
     ) -> Result<ExtTransfers, AuditError>;
 
     /// Audits the rows that all blocks left.
-    fn finish(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError>;
+    fn finish(&mut self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError>;
 }
 
 impl ExtensionAudit for NoExtension {
     fn block(
         &mut self,
         block: &ExtBlock<'_>,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
     ) -> Result<ExtTransfers, AuditError> {
         if !block.ext_data.is_empty() {
             let place = format!("ext data of block {} {}", block.number, block.hash);
-            site.log.finding(Finding::new(place, "none", shown(block.ext_data)));
+            ctx.log.finding(Finding::new(place, "none", shown(block.ext_data)));
         }
         Ok(ExtTransfers::default())
     }
 
-    fn finish(&mut self, _: &mut AuditSite<'_>) -> Result<(), AuditError> {
+    fn finish(&mut self, _: &mut AuditContext<'_>) -> Result<(), AuditError> {
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use esker_chain::ChainContext;
-use esker_chain::audit::{AuditSite, Exchange, Ledger};
+use esker_chain::audit::{AuditContext, Exchange, Ledger};
 use esker_evm::extension::{ExtBlock, ExtTransfers, ExtensionAudit};
 use esker_primitives::ids::{ChainId, Id};
 use esker_shared_memory::Requests;
@@ -25,7 +25,7 @@ impl AtomicAudit<'_> {
     }
 
     /// What a transaction moves of the native asset.
-    fn moved(&self, tx: &AtomicTx, number: u64, site: &mut AuditSite<'_>) -> ExtTransfers {
+    fn moved(&self, tx: &AtomicTx, number: u64, ctx: &mut AuditContext<'_>) -> ExtTransfers {
         let native = self.0.native_asset_id;
         let nanos = |amounts: &mut dyn Iterator<Item = u64>| {
             let sum = amounts.map(u128::from).fold(0, u128::saturating_add);
@@ -47,7 +47,7 @@ impl AtomicAudit<'_> {
             Err(error) => {
                 let what = format!("block {number}: atomic transaction {}", tx.id());
                 let expected = "no more of the native asset out than in";
-                site.log.finding(Finding::new(self.place(what), expected, error));
+                ctx.log.finding(Finding::new(self.place(what), expected, error));
             }
         }
         moved
@@ -58,13 +58,13 @@ impl ExtensionAudit for AtomicAudit<'_> {
     fn block(
         &mut self,
         block: &ExtBlock<'_>,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
     ) -> Result<ExtTransfers, AuditError> {
         let txs = match decode_ext_data(block.ext_data, ExtDataForm::Batch) {
             Ok(txs) => txs,
             Err(error) => {
                 let place = self.place(format!("ext data of block {}", block.number));
-                site.log.finding(Finding::new(place, "atomic transactions", error));
+                ctx.log.finding(Finding::new(place, "atomic transactions", error));
                 return Ok(ExtTransfers::default());
             }
         };
@@ -75,12 +75,12 @@ impl ExtensionAudit for AtomicAudit<'_> {
         let mut sum = ExtTransfers::default();
         for tx in &txs {
             add_requests(tx, &mut requests);
-            let moved = self.moved(tx, block.number, site);
+            let moved = self.moved(tx, block.number, ctx);
             sum.imported = sum.imported.saturating_add(moved.imported);
             sum.exported = sum.exported.saturating_add(moved.exported);
             sum.burnt = sum.burnt.saturating_add(moved.burnt);
         }
-        site.scratch.clone().fill(|draft| {
+        ctx.scratch.clone().fill(|draft| {
             for tx in &txs {
                 AcceptedTx::put(draft, self.0.scope, block.number, tx);
             }
@@ -88,24 +88,24 @@ impl ExtensionAudit for AtomicAudit<'_> {
         })?;
         for (peer, Requests { puts, removes }) in requests {
             for key in removes {
-                (site.exchanges)(Exchange::Remove { peer, key })?;
+                (ctx.exchanges)(Exchange::Remove { peer, key })?;
             }
             for element in puts {
                 let (key, value, traits) = (element.key, element.value, element.traits);
-                (site.exchanges)(Exchange::Put { peer, key, value, traits })?;
+                (ctx.exchanges)(Exchange::Put { peer, key, value, traits })?;
             }
         }
         Ok(sum)
     }
 
-    fn finish(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
-        DROPPED.audit(&self.place("dropped atomic"), self.0.scope, site)?;
+    fn finish(&mut self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
+        DROPPED.audit(&self.place("dropped atomic"), self.0.scope, ctx)?;
         let prefix = TXS.prefix(self.0.scope);
         let name = |key: &[u8]| {
             let id = key.strip_prefix(&prefix).and_then(|id| id.try_into().ok()).map(Id::new);
             self.place(format!("atomic transaction {}", id.unwrap_or_default()))
         };
-        let expected = site.scratch.rows()?;
-        compare_rows(site.stored, expected.as_ref(), &prefix, &name, site.log)
+        let expected = ctx.scratch.rows()?;
+        compare_rows(ctx.stored, expected.as_ref(), &prefix, &name, ctx.log)
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use esker_chain::ChainVm as _;
-use esker_chain::audit::{Audit, AuditSite, Exchange, Ledger};
+use esker_chain::audit::{Audit, AuditContext, Exchange, Ledger};
 use esker_primitives::{AssetId, Id};
 use esker_storage::audit::{AuditError, Finding, compare_rows, shown};
 use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageError, WriteSet};
@@ -31,17 +31,17 @@ use crate::vm::Xvm;
 const STEP: u64 = 64;
 
 impl Audit for Xvm {
-    fn audit(&self, site: &mut AuditSite<'_>) -> Result<Option<Ledger>, AuditError> {
+    fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledger>, AuditError> {
         let mut audit =
             Auditing { xvm: self, name: self.name(), ledger: Ledger::default(), indexed: None };
-        audit.derive_genesis(site)?;
-        if !audit.derive_blocks(site)? {
+        audit.derive_genesis(ctx)?;
+        if !audit.derive_blocks(ctx)? {
             return Ok(None);
         }
-        audit.compare(site)?;
-        audit.check_times(site)?;
-        REJECTED.audit(&audit.place("rejected"), audit.scope(), site)?;
-        audit.count_held(site)?;
+        audit.compare(ctx)?;
+        audit.check_times(ctx)?;
+        REJECTED.audit(&audit.place("rejected"), audit.scope(), ctx)?;
+        audit.count_held(ctx)?;
         Ok(Some(audit.ledger))
     }
 }
@@ -82,64 +82,68 @@ impl Auditing<'_> {
         if utxo.asset_id == self.native() { amount } else { 0 }
     }
 
-    fn derive_genesis(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+    fn derive_genesis(&mut self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
         let mut rows = WriteSet::new();
         if let Err(error) = self.xvm.genesis(&mut rows) {
             return Err(StorageError::Backend(error.to_string()).into());
         }
         INDEXED.delete(&mut rows, self.scope(), &());
-        site.scratch.fill(|draft| {
+        ctx.scratch.fill(|draft| {
             put_all(draft, &rows);
             Ok::<_, StorageError>(())
         })?;
-        let rows = site.scratch.rows()?;
+        let rows = ctx.scratch.rows()?;
         self.ledger.genesis = self.native_of_set(rows.as_ref())?;
-        let stored = INDEXED.get(site.stored, self.scope(), &());
+        let stored = INDEXED.get(ctx.stored, self.scope(), &());
         self.indexed = stored.unwrap_or_else(|error| {
-            site.log.finding(Finding::new(self.place("address index"), "a height", error));
+            ctx.log.finding(Finding::new(self.place("address index"), "a height", error));
             None
         });
         Ok(())
     }
 
     /// Goes over the blocks in order; false if a block is unusable, so that later rows cannot be derived.
-    fn derive_blocks(&mut self, site: &mut AuditSite<'_>) -> Result<bool, AuditError> {
-        let last = BLOCKS.last(site.stored, self.scope(), &[])?.map_or(0, |(height, _)| height);
-        let mut parent = ChainState::new(site.scratch.rows()?.as_ref(), self.scope()).tip()?.id;
+    fn derive_blocks(&mut self, ctx: &mut AuditContext<'_>) -> Result<bool, AuditError> {
+        let last = BLOCKS.last(ctx.stored, self.scope(), &[])?.map_or(0, |(height, _)| height);
+        let mut parent = ChainState::new(ctx.scratch.rows()?.as_ref(), self.scope()).tip()?.id;
         for height in 1..=last {
             let place = self.place(format!("block {height}"));
-            let found = BLOCKS.get(site.stored, self.scope(), &height)?;
+            let found = BLOCKS.get(ctx.stored, self.scope(), &height)?;
             let block = match found.as_deref().map(Block::parse) {
                 Some(Ok(block)) => block,
                 Some(Err(error)) => {
-                    site.log.finding(Finding::new(place, "a block", error));
+                    ctx.log.finding(Finding::new(place, "a block", error));
                     return Ok(false);
                 }
                 None => {
-                    site.log.finding(Finding::new(place, "a block", "nothing"));
+                    ctx.log.finding(Finding::new(place, "a block", "nothing"));
                     return Ok(false);
                 }
             };
             if block.parent_id() != parent || block.height() != height {
                 let position = |id: &Id, height| format!("height {height} after block {id}");
                 let found = position(&block.parent_id(), block.height());
-                site.log.finding(Finding::new(place, position(&parent, height), found));
+                ctx.log.finding(Finding::new(place, position(&parent, height), found));
                 return Ok(false);
             }
             parent = block.id();
-            self.derive_block(&block, site)?;
+            self.derive_block(&block, ctx)?;
             if height.is_multiple_of(STEP) {
-                site.log.progress(&self.place("blocks"), height, Some(last))?;
+                ctx.log.progress(&self.place("blocks"), height, Some(last))?;
             }
         }
         Ok(true)
     }
 
-    fn derive_block(&mut self, block: &Block, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
-        let scratch = site.scratch.clone();
+    fn derive_block(
+        &mut self,
+        block: &Block,
+        ctx: &mut AuditContext<'_>,
+    ) -> Result<(), AuditError> {
+        let scratch = ctx.scratch.clone();
         scratch.fill(|draft| {
             for tx in block.txs() {
-                self.derive_tx(tx, block.height(), draft, site)?;
+                self.derive_tx(tx, block.height(), draft, ctx)?;
             }
             Ok::<_, AuditError>(write_block(draft, self.scope(), block)?)
         })
@@ -151,7 +155,7 @@ impl Auditing<'_> {
         tx: &Tx,
         height: u64,
         draft: &mut Draft<'_>,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
         let scope = self.scope();
         let place = self.place(format!("block {height}: transaction {}", tx.id()));
@@ -166,7 +170,7 @@ impl Auditing<'_> {
                     remove_utxo(draft, scope, &id, &utxo);
                 }
                 None if tx.id() == EXEMPT => {}
-                None => site.log.finding(Finding::new(&place, format!("UTXO {id}"), "nothing")),
+                None => ctx.log.finding(Finding::new(&place, format!("UTXO {id}"), "nothing")),
             }
         }
         for utxo in tx.produced_utxos() {
@@ -185,14 +189,14 @@ impl Auditing<'_> {
                         moved.imported = moved.imported.saturating_add(amount);
                     }
                     let key = input.utxo_id.input_id().as_bytes().to_vec();
-                    (site.exchanges)(Exchange::Remove { peer: import.source_chain, key })?;
+                    (ctx.exchanges)(Exchange::Remove { peer: import.source_chain, key })?;
                 }
             }
             UnsignedTx::Export(export) => {
                 for utxo in tx.exported_utxos() {
                     moved.exported = moved.exported.saturating_add(self.native_in(&utxo));
                     let element = exported_element(&utxo);
-                    (site.exchanges)(Exchange::Put {
+                    (ctx.exchanges)(Exchange::Put {
                         peer: export.destination_chain,
                         key: element.key,
                         value: element.value,
@@ -210,17 +214,17 @@ impl Auditing<'_> {
             }
             put_all(draft, &rows);
         }
-        self.count(moved, &place, site);
+        self.count(moved, &place, ctx);
         Ok(())
     }
 
     /// Adds to the ledger. What a transaction consumes and does not produce is burnt.
-    fn count(&mut self, moved: NativeMovement, place: &str, site: &mut AuditSite<'_>) {
+    fn count(&mut self, moved: NativeMovement, place: &str, ctx: &mut AuditContext<'_>) {
         let NativeMovement { consumed, imported, produced, exported } = moved;
         let (taken, left) = (consumed.saturating_add(imported), produced.saturating_add(exported));
         if taken < left {
             let expected = format!("at most {taken} nano-units of the native asset");
-            site.log.finding(Finding::new(place, expected, format!("{left} produced")));
+            ctx.log.finding(Finding::new(place, expected, format!("{left} produced")));
         }
         let add = |sum: &mut u128, nano: u128| {
             *sum = sum.saturating_add(nano.saturating_mul(Ledger::PER_NANO));
@@ -231,8 +235,8 @@ impl Auditing<'_> {
     }
 
     /// Every table that follows from the blocks.
-    fn compare(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
-        let expected = site.scratch.rows()?;
+    fn compare(&self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
+        let expected = ctx.scratch.rows()?;
         let scope = self.scope();
         let tables = [
             (TIP.prefix(scope), "last block"),
@@ -249,22 +253,22 @@ impl Auditing<'_> {
                 let key = key.strip_prefix(&prefix).unwrap_or(key);
                 self.place(format!("{what} {}", row_name(what, key)))
             };
-            compare_rows(site.stored, expected.as_ref(), &prefix, &name, site.log)?;
+            compare_rows(ctx.stored, expected.as_ref(), &prefix, &name, ctx.log)?;
         }
         let tip = ChainState::new(expected.as_ref(), scope).tip()?.height;
         if let Some(indexed) = self.indexed.filter(|indexed| *indexed > tip) {
             let place = self.place("address index");
-            site.log.finding(Finding::new(place, format!("a height up to {tip}"), indexed));
+            ctx.log.finding(Finding::new(place, format!("a height up to {tip}"), indexed));
         }
         Ok(())
     }
 
     /// Times of acceptance are this node's own; each block but the first has one.
-    fn check_times(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
-        let tip = ChainState::new(site.scratch.rows()?.as_ref(), self.scope()).tip()?.height;
+    fn check_times(&self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
+        let tip = ChainState::new(ctx.scratch.rows()?.as_ref(), self.scope()).tip()?.height;
         let mut next = 1u64;
         let mut wrong = Vec::new();
-        ACCEPTED_AT.scan(site.stored, self.scope(), &[], None, |key, value| {
+        ACCEPTED_AT.scan(ctx.stored, self.scope(), &[], None, |key, value| {
             match ACCEPTED_AT.entry(key, value) {
                 Ok((height, _)) if height == next => next = next.saturating_add(1),
                 Ok((height, _)) => wrong.push((height.min(next), "one for each block".to_owned())),
@@ -277,13 +281,13 @@ impl Auditing<'_> {
         }
         for (height, found) in wrong {
             let place = self.place(format!("time of acceptance of block {height}"));
-            site.log.finding(Finding::new(place, "a time", found));
+            ctx.log.finding(Finding::new(place, "a time", found));
         }
         Ok(())
     }
 
-    fn count_held(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
-        self.ledger.held = self.native_of_set(site.stored)?;
+    fn count_held(&mut self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
+        self.ledger.held = self.native_of_set(ctx.stored)?;
         Ok(())
     }
 

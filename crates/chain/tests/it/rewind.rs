@@ -48,13 +48,13 @@ fn undo_rows(kv: &dyn KvStore) -> Vec<u64> {
     heights
 }
 
-struct Site {
+struct Fixture {
     world: World,
     toys: Vec<Arc<Toy>>,
     machine: Arc<Machine>,
 }
 
-impl Site {
+impl Fixture {
     fn on(kv: Arc<dyn KvStore>, config: MachineConfig) -> Self {
         let world = World::on(kv);
         let toys = vec![world.toy(1), world.toy(2)];
@@ -105,160 +105,160 @@ impl Site {
 
 #[tokio::test]
 async fn bundles_are_taken_back_and_made_final_again() {
-    let site = Site::new(keeping(10));
-    let (bundles, all) = site.accept_all(5).await;
-    assert_eq!(site.machine.lowest_rewind().await.unwrap(), Some(0));
-    let mut events = site.machine.subscribe();
-    let rewound = site.machine.rewind(2).await.unwrap();
+    let fixture = Fixture::new(keeping(10));
+    let (bundles, all) = fixture.accept_all(5).await;
+    assert_eq!(fixture.machine.lowest_rewind().await.unwrap(), Some(0));
+    let mut events = fixture.machine.subscribe();
+    let rewound = fixture.machine.rewind(2).await.unwrap();
     assert_eq!(rewound, Rewound { from: 5, to: 2, bundle_id: bundles[1].id() });
-    assert_eq!(site.machine.last_final(), (2, bundles[1].id()));
-    assert_eq!(rows(site.kv()), all[2]);
-    assert_eq!(undo_rows(site.kv()), [1, 2]);
-    assert!(site.machine.bundle_at(3).unwrap().is_none());
+    assert_eq!(fixture.machine.last_final(), (2, bundles[1].id()));
+    assert_eq!(rows(fixture.kv()), all[2]);
+    assert_eq!(undo_rows(fixture.kv()), [1, 2]);
+    assert!(fixture.machine.bundle_at(3).unwrap().is_none());
     assert!(matches!(events.try_recv().unwrap(), MachineEvent::Rewound(event) if event == rewound));
-    for toy in &site.toys {
+    for toy in &fixture.toys {
         assert_eq!(
             toy.take_events().last(),
             Some(&ChainEvent::Rewound(1)),
             "one block of each is left"
         );
     }
-    assert_eq!(site.machine.verify(&[], &bundles[1]).await.unwrap(), Verdict::AlreadyFinal);
+    assert_eq!(fixture.machine.verify(&[], &bundles[1]).await.unwrap(), Verdict::AlreadyFinal);
     for (bundle, expected) in bundles[2..].iter().zip(&all[3..]) {
         // The same clock as then: a commit holds the time of acceptance.
-        assert_eq!(site.machine.verify(&[], bundle).await.unwrap(), Verdict::Valid);
-        site.machine.finalize(bundle, None).await.unwrap();
-        assert_eq!(&rows(site.kv()), expected);
+        assert_eq!(fixture.machine.verify(&[], bundle).await.unwrap(), Verdict::Valid);
+        fixture.machine.finalize(bundle, None).await.unwrap();
+        assert_eq!(&rows(fixture.kv()), expected);
     }
-    assert_eq!(undo_rows(site.kv()), [1, 2, 3, 4, 5]);
-    site.machine.rewind(0).await.unwrap();
-    assert_eq!(rows(site.kv()), all[0]);
-    let other = site.accept(&[(0, 77)]).await;
-    assert_eq!((other.height, site.toys[0].get(77)), (1, Some(770)));
+    assert_eq!(undo_rows(fixture.kv()), [1, 2, 3, 4, 5]);
+    fixture.machine.rewind(0).await.unwrap();
+    assert_eq!(rows(fixture.kv()), all[0]);
+    let other = fixture.accept(&[(0, 77)]).await;
+    assert_eq!((other.height, fixture.toys[0].get(77)), (1, Some(770)));
 }
 
 #[tokio::test]
 async fn undecided_bundles_are_dropped_with_their_txs_waiting_again() {
-    let site = Site::new(keeping(10));
-    site.accept_all(2).await;
-    site.toys[0].set(9, 90);
-    let undecided = propose(&site.machine).await;
+    let fixture = Fixture::new(keeping(10));
+    fixture.accept_all(2).await;
+    fixture.toys[0].set(9, 90);
+    let undecided = propose(&fixture.machine).await;
     let heartbeat = Bundle { blocks: Vec::new(), ..undecided.clone() };
-    assert_eq!(site.machine.verify(&[], &heartbeat).await.unwrap(), Verdict::Valid);
-    assert_eq!(site.machine.undecided(), 2);
-    site.toys[0].take_events();
-    site.machine.rewind(1).await.unwrap();
-    assert_eq!(site.machine.undecided(), 0);
-    let events = site.toys[0].take_events();
+    assert_eq!(fixture.machine.verify(&[], &heartbeat).await.unwrap(), Verdict::Valid);
+    assert_eq!(fixture.machine.undecided(), 2);
+    fixture.toys[0].take_events();
+    fixture.machine.rewind(1).await.unwrap();
+    assert_eq!(fixture.machine.undecided(), 0);
+    let events = fixture.toys[0].take_events();
     assert_eq!(events, [ChainEvent::Rewound(1), ChainEvent::Rejected(2)]);
     // What was undecided waits again, what was final does not.
-    let next = propose(&site.machine).await;
+    let next = propose(&fixture.machine).await;
     assert_eq!((next.height, next.blocks.len()), (2, 1));
-    site.machine.finalize(&next, None).await.unwrap();
-    assert_eq!((site.toys[0].get(9), site.toys[1].get(2)), (Some(90), None));
+    fixture.machine.finalize(&next, None).await.unwrap();
+    assert_eq!((fixture.toys[0].get(9), fixture.toys[1].get(2)), (Some(90), None));
 }
 
 #[tokio::test]
 async fn what_is_kept_is_bounded_in_number() {
-    let site = Site::new(keeping(3));
-    let (_, all) = site.accept_all(5).await;
-    assert_eq!(undo_rows(site.kv()), [3, 4, 5]);
+    let fixture = Fixture::new(keeping(3));
+    let (_, all) = fixture.accept_all(5).await;
+    assert_eq!(undo_rows(fixture.kv()), [3, 4, 5]);
     assert_eq!(
-        site.refusal(1).await,
+        fixture.refusal(1).await,
         "bundle 1 can't be gone back to: bundles can be taken back down to 2, of 5"
     );
-    assert_eq!(rows(site.kv()), all[5]);
-    site.machine.rewind(2).await.unwrap();
-    assert_eq!((rows(site.kv()), undo_rows(site.kv())), (all[2].clone(), Vec::new()));
-    assert_eq!(site.machine.lowest_rewind().await.unwrap(), None);
-    let refusal = site.refusal(1).await;
+    assert_eq!(rows(fixture.kv()), all[5]);
+    fixture.machine.rewind(2).await.unwrap();
+    assert_eq!((rows(fixture.kv()), undo_rows(fixture.kv())), (all[2].clone(), Vec::new()));
+    assert_eq!(fixture.machine.lowest_rewind().await.unwrap(), None);
+    let refusal = fixture.refusal(1).await;
     assert!(refusal.starts_with("bundle 2 can't be taken back: nothing was kept"), "{refusal}");
 }
 
 #[tokio::test]
 async fn what_is_kept_is_bounded_in_bytes() {
     let one = {
-        let site = Site::new(keeping(10));
-        site.accept(&[(0, 1)]).await;
-        let reader = site.kv().snapshot().unwrap();
+        let fixture = Fixture::new(keeping(10));
+        fixture.accept(&[(0, 1)]).await;
+        let reader = fixture.kv().snapshot().unwrap();
         let key = [&UNDO_PREFIX[..], &1u64.to_be_bytes()].concat();
         reader.get(&key).unwrap().unwrap().len() as u64
     };
     let limits = UndoLimits { bundles: 100, bytes: 3 * one };
     let config = MachineConfig { undo: Undo::Keep(limits), ..keeping(1) };
-    let site = Site::new(config);
+    let fixture = Fixture::new(config);
     // Of one size: each sets one register of the first chain. The first one has no old total.
     for register in 1..=8 {
-        site.accept(&[(0, register)]).await;
+        fixture.accept(&[(0, register)]).await;
     }
-    let kept = undo_rows(site.kv());
+    let kept = undo_rows(fixture.kv());
     assert!(kept == [7, 8] || kept == [6, 7, 8], "{kept:?}");
     // One that is too long by itself leaves nothing.
     let many: Vec<_> = (100..200).map(|register| (0, register)).collect();
-    site.accept(&many).await;
-    assert_eq!(undo_rows(site.kv()), Vec::<u64>::new());
-    assert!(matches!(site.machine.rewind(8).await, Err(RewindError::NothingKept { last: 9 })));
-    site.accept(&[(0, 9)]).await;
-    assert_eq!(undo_rows(site.kv()), [10]);
-    let site = site.reopen(config);
-    assert_eq!(site.machine.lowest_rewind().await.unwrap(), Some(9));
-    site.machine.rewind(9).await.unwrap();
-    assert_eq!(site.toys[0].get(9), None);
+    fixture.accept(&many).await;
+    assert_eq!(undo_rows(fixture.kv()), Vec::<u64>::new());
+    assert!(matches!(fixture.machine.rewind(8).await, Err(RewindError::NothingKept { last: 9 })));
+    fixture.accept(&[(0, 9)]).await;
+    assert_eq!(undo_rows(fixture.kv()), [10]);
+    let fixture = fixture.reopen(config);
+    assert_eq!(fixture.machine.lowest_rewind().await.unwrap(), Some(9));
+    fixture.machine.rewind(9).await.unwrap();
+    assert_eq!(fixture.toys[0].get(9), None);
 }
 
 #[tokio::test]
 async fn rows_stay_across_restarts_and_a_gap_ends_them() {
-    let site = Site::new(keeping(10));
-    let (_, all) = site.accept_all(3).await;
+    let fixture = Fixture::new(keeping(10));
+    let (_, all) = fixture.accept_all(3).await;
     let beside = MachineConfig { undo: Undo::AsStored, ..keeping(1) };
-    let site = site.reopen(beside);
-    assert_eq!(site.machine.lowest_rewind().await.unwrap(), Some(0));
-    site.machine.rewind(2).await.unwrap();
-    assert_eq!(rows(site.kv()), all[2]);
+    let fixture = fixture.reopen(beside);
+    assert_eq!(fixture.machine.lowest_rewind().await.unwrap(), Some(0));
+    fixture.machine.rewind(2).await.unwrap();
+    assert_eq!(rows(fixture.kv()), all[2]);
     // A bundle without a row: what is below it can't be taken back any more.
-    site.accept(&[(0, 50)]).await;
-    assert_eq!(undo_rows(site.kv()), [1, 2]);
-    assert!(matches!(site.machine.rewind(2).await, Err(RewindError::NothingKept { last: 3 })));
-    let site = site.reopen(keeping(10));
-    assert_eq!(undo_rows(site.kv()), Vec::<u64>::new(), "they would be of use to nobody");
-    let (_, all) = site.accept_all(2).await;
-    let site = site.reopen(keeping(10));
-    assert_eq!(undo_rows(site.kv()), [4, 5]);
-    site.machine.rewind(3).await.unwrap();
-    assert_eq!(rows(site.kv()), all[0]);
+    fixture.accept(&[(0, 50)]).await;
+    assert_eq!(undo_rows(fixture.kv()), [1, 2]);
+    assert!(matches!(fixture.machine.rewind(2).await, Err(RewindError::NothingKept { last: 3 })));
+    let fixture = fixture.reopen(keeping(10));
+    assert_eq!(undo_rows(fixture.kv()), Vec::<u64>::new(), "they would be of use to nobody");
+    let (_, all) = fixture.accept_all(2).await;
+    let fixture = fixture.reopen(keeping(10));
+    assert_eq!(undo_rows(fixture.kv()), [4, 5]);
+    fixture.machine.rewind(3).await.unwrap();
+    assert_eq!(rows(fixture.kv()), all[0]);
 }
 
 #[tokio::test]
 async fn it_is_switched_on_and_off_while_the_machine_runs() {
     let off = MachineConfig { undo: Undo::Off, ..keeping(1) };
-    let site = Site::new(off);
-    site.accept_all(2).await;
-    assert_eq!(undo_rows(site.kv()), Vec::<u64>::new());
-    site.machine.set_undo(Undo::Keep(UndoLimits::bundles(400))).await.unwrap();
-    let (_, all) = site.accept_all(300).await;
-    assert_eq!(undo_rows(site.kv()).len(), 300);
-    site.machine.set_undo(Undo::Keep(UndoLimits::bundles(280))).await.unwrap();
-    assert_eq!(undo_rows(site.kv()), (23..=302).collect::<Vec<_>>());
-    site.machine.rewind(100).await.unwrap();
-    assert_eq!(rows(site.kv()), all[98]);
-    site.machine.set_undo(Undo::Off).await.unwrap();
-    assert_eq!(undo_rows(site.kv()), Vec::<u64>::new());
-    assert!(matches!(site.machine.rewind(99).await, Err(RewindError::NothingKept { .. })));
-    let site = site.reopen(keeping(5));
-    site.accept_all(1).await;
-    let site = site.reopen(off);
-    assert_eq!(undo_rows(site.kv()), Vec::<u64>::new());
+    let fixture = Fixture::new(off);
+    fixture.accept_all(2).await;
+    assert_eq!(undo_rows(fixture.kv()), Vec::<u64>::new());
+    fixture.machine.set_undo(Undo::Keep(UndoLimits::bundles(400))).await.unwrap();
+    let (_, all) = fixture.accept_all(300).await;
+    assert_eq!(undo_rows(fixture.kv()).len(), 300);
+    fixture.machine.set_undo(Undo::Keep(UndoLimits::bundles(280))).await.unwrap();
+    assert_eq!(undo_rows(fixture.kv()), (23..=302).collect::<Vec<_>>());
+    fixture.machine.rewind(100).await.unwrap();
+    assert_eq!(rows(fixture.kv()), all[98]);
+    fixture.machine.set_undo(Undo::Off).await.unwrap();
+    assert_eq!(undo_rows(fixture.kv()), Vec::<u64>::new());
+    assert!(matches!(fixture.machine.rewind(99).await, Err(RewindError::NothingKept { .. })));
+    let fixture = fixture.reopen(keeping(5));
+    fixture.accept_all(1).await;
+    let fixture = fixture.reopen(off);
+    assert_eq!(undo_rows(fixture.kv()), Vec::<u64>::new());
 }
 
 #[tokio::test]
 async fn it_is_refused_where_others_decide_too() {
     let config = MachineConfig { decides_alone: false, undo: Undo::Off, ..keeping(1) };
-    let site = Site::new(config);
-    site.accept_all(1).await;
+    let fixture = Fixture::new(config);
+    fixture.accept_all(1).await;
     let text = "final bundles can be taken back only by a node that decides alone";
-    assert_eq!(site.refusal(0).await, text);
+    assert_eq!(fixture.refusal(0).await, text);
     let kept = Undo::Keep(UndoLimits::bundles(1));
-    assert_eq!(site.machine.set_undo(kept).await.unwrap_err().to_string(), text);
+    assert_eq!(fixture.machine.set_undo(kept).await.unwrap_err().to_string(), text);
     let world = World::on(Arc::new(MemoryStore::new()));
     let config = MachineConfig { undo: kept, ..config };
     let opened =
@@ -268,30 +268,30 @@ async fn it_is_refused_where_others_decide_too() {
 
 #[tokio::test]
 async fn a_height_that_is_not_reached_is_refused_and_the_last_one_changes_nothing() {
-    let site = Site::new(keeping(10));
-    let (_, all) = site.accept_all(2).await;
-    assert_eq!(site.refusal(3).await, "there is no bundle 3: the last one is 2");
-    let rewound = site.machine.rewind(2).await.unwrap();
-    assert_eq!((rewound.from, rewound.to, rows(site.kv())), (2, 2, all[2].clone()));
+    let fixture = Fixture::new(keeping(10));
+    let (_, all) = fixture.accept_all(2).await;
+    assert_eq!(fixture.refusal(3).await, "there is no bundle 3: the last one is 2");
+    let rewound = fixture.machine.rewind(2).await.unwrap();
+    assert_eq!((rewound.from, rewound.to, rows(fixture.kv())), (2, 2, all[2].clone()));
 }
 
 #[tokio::test]
 async fn several_final_bundles_have_a_row_each() {
-    let site = Site::new(keeping(10));
-    let (bundles, all) = site.accept_all(4).await;
+    let fixture = Fixture::new(keeping(10));
+    let (bundles, all) = fixture.accept_all(4).await;
     let rest = bundles[1..].iter().map(|bundle| (bundle.clone(), None)).collect();
-    site.machine.rewind(1).await.unwrap();
-    site.machine.finalize_all(rest).await.unwrap();
-    assert_eq!((undo_rows(site.kv()), rows(site.kv())), (vec![1, 2, 3, 4], all[4].clone()));
-    site.machine.rewind(3).await.unwrap();
-    assert_eq!(rows(site.kv()), all[3]);
+    fixture.machine.rewind(1).await.unwrap();
+    fixture.machine.finalize_all(rest).await.unwrap();
+    assert_eq!((undo_rows(fixture.kv()), rows(fixture.kv())), (vec![1, 2, 3, 4], all[4].clone()));
+    fixture.machine.rewind(3).await.unwrap();
+    assert_eq!(rows(fixture.kv()), all[3]);
 }
 
 #[tokio::test]
 async fn a_proposal_that_waits_hears_of_it() {
-    let site = Site::new(keeping(10));
-    site.accept_all(2).await;
-    let machine = Arc::clone(&site.machine);
+    let fixture = Fixture::new(keeping(10));
+    fixture.accept_all(2).await;
+    let machine = Arc::clone(&fixture.machine);
     let waiting = tokio::spawn(async move {
         let (height, parent) = machine.last_final();
         let wait_until_ms = u64::MAX;
@@ -299,14 +299,14 @@ async fn a_proposal_that_waits_hears_of_it() {
             esker_chain::ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms };
         machine.propose(at).await
     });
-    let looks = || site.toys[0].looks.load(std::sync::atomic::Ordering::SeqCst);
+    let looks = || fixture.toys[0].looks.load(std::sync::atomic::Ordering::SeqCst);
     let before = looks();
     let patience = std::time::Instant::now();
     while looks() == before {
         assert!(patience.elapsed().as_secs() < 60);
         tokio::task::yield_now().await;
     }
-    site.machine.rewind(1).await.unwrap();
+    fixture.machine.rewind(1).await.unwrap();
     let patience = std::time::Duration::from_secs(60);
     let ended = tokio::time::timeout(patience, waiting).await.unwrap().unwrap();
     assert!(matches!(ended, Err(ProposeError::Parent { .. })), "{ended:?}");
@@ -314,19 +314,19 @@ async fn a_proposal_that_waits_hears_of_it() {
 
 #[tokio::test]
 async fn a_damaged_row_takes_nothing_back() {
-    let site = Site::new(keeping(10));
-    let (_, all) = site.accept_all(3).await;
+    let fixture = Fixture::new(keeping(10));
+    let (_, all) = fixture.accept_all(3).await;
     let key = [&UNDO_PREFIX[..], &2u64.to_be_bytes()].concat();
-    let mut value = site.kv().snapshot().unwrap().get(&key).unwrap().unwrap();
+    let mut value = fixture.kv().snapshot().unwrap().get(&key).unwrap().unwrap();
     let last = value.len() - 1;
     value[last] ^= 1;
     let mut damage = esker_storage::WriteSet::new();
     damage.put(&key, &value);
-    site.kv().write(&damage).unwrap();
-    assert!(site.machine.rewind(0).await.is_err());
-    assert_eq!((rows(site.kv()), site.machine.last_final().0), (all[3].clone(), 3));
-    site.machine.rewind(2).await.unwrap();
-    assert_eq!(rows(site.kv()), all[2]);
+    fixture.kv().write(&damage).unwrap();
+    assert!(fixture.machine.rewind(0).await.is_err());
+    assert_eq!((rows(fixture.kv()), fixture.machine.last_final().0), (all[3].clone(), 3));
+    fixture.machine.rewind(2).await.unwrap();
+    assert_eq!(rows(fixture.kv()), all[2]);
 }
 
 /// Each read and the write of a rewind fail in turn: before, everything is as it was; after, the rewind is done.
@@ -334,56 +334,59 @@ async fn a_damaged_row_takes_nothing_back() {
 async fn a_store_that_fails_leaves_everything_as_it_was() {
     let disk = Arc::new(MemoryStore::new());
     let failing = Arc::new(FailingStore::new(disk));
-    let site = Site::on(failing.clone(), keeping(10));
-    let (_, all) = site.accept_all(4).await;
-    site.toys[0].set(9, 90);
-    let undecided = propose(&site.machine).await;
+    let fixture = Fixture::on(failing.clone(), keeping(10));
+    let (_, all) = fixture.accept_all(4).await;
+    fixture.toys[0].set(9, 90);
+    let undecided = propose(&fixture.machine).await;
     let reads = failing.reads();
     failing.fail_nth_write(1, FailPoint::Before);
-    site.machine.rewind(1).await.unwrap_err();
+    fixture.machine.rewind(1).await.unwrap_err();
     let reads_of_one = failing.reads() - reads;
-    assert_eq!(rows(site.kv()), all[4]);
+    assert_eq!(rows(fixture.kv()), all[4]);
     assert!(reads_of_one > 3, "{reads_of_one}");
     for nth in 1..=reads_of_one {
-        site.toys[0].take_events();
+        fixture.toys[0].take_events();
         failing.fail_nth_read(nth);
-        let outcome = site.machine.rewind(1).await;
+        let outcome = fixture.machine.rewind(1).await;
         failing.clear_failures();
         if outcome.is_ok() {
             // The last two looked whether the write that failed was done.
             assert!(nth + 2 > reads_of_one, "{nth} of {reads_of_one}");
             break;
         }
-        assert_eq!((site.machine.last_final().0, site.machine.undecided()), (4, 1), "{nth}");
+        assert_eq!((fixture.machine.last_final().0, fixture.machine.undecided()), (4, 1), "{nth}");
         assert_eq!(
-            (rows(site.kv()), site.toys[0].take_events()),
+            (rows(fixture.kv()), fixture.toys[0].take_events()),
             (all[4].clone(), vec![]),
             "{nth}"
         );
     }
-    if site.machine.last_final().0 == 4 {
-        site.machine.finalize(&undecided, None).await.unwrap();
-        site.machine.rewind(1).await.unwrap();
+    if fixture.machine.last_final().0 == 4 {
+        fixture.machine.finalize(&undecided, None).await.unwrap();
+        fixture.machine.rewind(1).await.unwrap();
     }
-    assert_eq!(rows(site.kv()), all[1]);
+    assert_eq!(rows(fixture.kv()), all[1]);
 }
 
 #[tokio::test]
 async fn a_write_that_fails_after_it_is_done_is_done() {
     let failing = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
-    let site = Site::on(failing.clone(), keeping(10));
-    let (_, all) = site.accept_all(3).await;
+    let fixture = Fixture::on(failing.clone(), keeping(10));
+    let (_, all) = fixture.accept_all(3).await;
     failing.fail_nth_write(1, FailPoint::After);
-    site.machine.rewind(1).await.unwrap();
-    assert_eq!((site.machine.last_final().0, rows(site.kv())), (1, all[1].clone()));
-    site.accept(&[(0, 40)]).await;
+    fixture.machine.rewind(1).await.unwrap();
+    assert_eq!((fixture.machine.last_final().0, rows(fixture.kv())), (1, all[1].clone()));
+    fixture.accept(&[(0, 40)]).await;
     // And where nobody can know, nothing more is done.
     failing.crash_at_nth_write(1, FailPoint::After);
-    site.machine.rewind(1).await.unwrap_err();
+    fixture.machine.rewind(1).await.unwrap_err();
     failing.clear_failures();
-    assert!(matches!(site.machine.rewind(1).await, Err(RewindError::Chain(ChainError::Stopped))));
-    let site = site.reopen(keeping(10));
-    assert_eq!((site.machine.last_final().0, rows(site.kv())), (1, all[1].clone()));
+    assert!(matches!(
+        fixture.machine.rewind(1).await,
+        Err(RewindError::Chain(ChainError::Stopped))
+    ));
+    let fixture = fixture.reopen(keeping(10));
+    assert_eq!((fixture.machine.last_final().0, rows(fixture.kv())), (1, all[1].clone()));
 }
 
 #[tokio::test]
@@ -394,12 +397,12 @@ async fn a_store_that_takes_no_writes_refuses_at_once() {
     );
     let toys = vec![world.toy(1), world.toy(2)];
     let machine = open_with(&world, &toys, keeping(10));
-    let site = Site { world, toys, machine };
-    let (_, all) = site.accept_all(2).await;
+    let fixture = Fixture { world, toys, machine };
+    let (_, all) = fixture.accept_all(2).await;
     failing.refuse_writes(StorageError::Full { size: 7 });
     for _ in 0..2 {
-        assert!(site.machine.rewind(0).await.is_err());
-        assert_eq!((site.machine.last_final().0, rows(site.kv())), (2, all[2].clone()));
+        assert!(fixture.machine.rewind(0).await.is_err());
+        assert_eq!((fixture.machine.last_final().0, rows(fixture.kv())), (2, all[2].clone()));
     }
 }
 
@@ -415,24 +418,24 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let site = Site::new(keeping(limit));
-            let mut path = vec![rows(site.kv())];
+            let fixture = Fixture::new(keeping(limit));
+            let mut path = vec![rows(fixture.kv())];
             let mut register = 0;
             for (forth, back) in walk {
                 for _ in 0..forth {
                     register += 1;
-                    site.accept(&[(usize::from(register % 3 == 0), register)]).await;
-                    path.push(rows(site.kv()));
+                    fixture.accept(&[(usize::from(register % 3 == 0), register)]).await;
+                    path.push(rows(fixture.kv()));
                 }
                 let last = path.len() as u64 - 1;
                 let to = last.saturating_sub(back);
-                let lowest = site.machine.lowest_rewind().await.unwrap().unwrap_or(last);
-                assert_eq!(site.machine.rewind(to).await.is_ok(), to >= lowest, "{to} {lowest}");
+                let lowest = fixture.machine.lowest_rewind().await.unwrap().unwrap_or(last);
+                assert_eq!(fixture.machine.rewind(to).await.is_ok(), to >= lowest, "{to} {lowest}");
                 if to >= lowest {
                     path.truncate(usize::try_from(to).unwrap() + 1);
                 }
-                assert_eq!(&rows(site.kv()), path.last().unwrap());
-                assert!(undo_rows(site.kv()).len() as u64 <= limit);
+                assert_eq!(&rows(fixture.kv()), path.last().unwrap());
+                assert!(undo_rows(fixture.kv()).len() as u64 <= limit);
             }
         });
     }

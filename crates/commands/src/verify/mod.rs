@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use esker_chain::audit::{AuditSite, Ledger, Scratch, audit_bundles};
+use esker_chain::audit::{AuditContext, Ledger, Scratch, audit_bundles};
 use esker_chain::tables::CHAINS;
 use esker_chain::{ChainError, ChainVm};
 use esker_node::Environment;
@@ -115,13 +115,13 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
         let vm = chain.vm();
         let id = vm.context().chain_id;
         let mut exchanges = Vec::new();
-        let mut site = AuditSite {
+        let mut ctx = AuditContext {
             stored: stored.as_ref(),
             scratch: scratch()?,
             log: &mut report,
             exchanges: &mut |exchange| memory.exchange(&id, exchange, &mut exchanges),
         };
-        let ledger = chain.audit().audit(&mut site)?;
+        let ledger = chain.audit().audit(&mut ctx)?;
         exchanges.into_iter().for_each(|finding| report.finding(finding));
         match ledger {
             Some(ledger) => {

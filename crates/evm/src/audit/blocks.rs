@@ -1,7 +1,7 @@
 //! Blocks, receipts, and the rows that locate them.
 
 use alloy_primitives::{B256, Bloom};
-use esker_chain::audit::AuditSite;
+use esker_chain::audit::AuditContext;
 use esker_evm_state::blocks::tables::{
     BLOCKS, DESTROYED, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP,
 };
@@ -31,11 +31,11 @@ struct Walk<'a> {
 
 impl Auditing<'_> {
     /// Goes over all blocks, and then compares the rows that follow from them.
-    pub(super) fn audit_blocks(&mut self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+    pub(super) fn audit_blocks(&mut self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
         let evm = self.evm;
         let scope = self.scope();
-        let view = ChainView::new(site.stored, scope, evm.params().rules.as_ref());
-        let last = BLOCKS.last(site.stored, scope, &[])?.map_or(0, |(height, _)| height);
+        let view = ChainView::new(ctx.stored, scope, evm.params().rules.as_ref());
+        let last = BLOCKS.last(ctx.stored, scope, &[])?.map_or(0, |(height, _)| height);
         let mut walk = Walk {
             extension: evm.extension().audit(),
             parent: None,
@@ -47,33 +47,33 @@ impl Auditing<'_> {
                 Ok(Some(block)) => block,
                 Err(ChainReadError::Storage(error)) => return Err(error.into()),
                 Ok(None) => {
-                    self.wrong(site, format!("block {height}"), "a block", "nothing");
+                    self.wrong(ctx, format!("block {height}"), "a block", "nothing");
                     return Ok(());
                 }
                 Err(error) => {
-                    self.wrong(site, format!("block {height}"), "a block", error);
+                    self.wrong(ctx, format!("block {height}"), "a block", error);
                     return Ok(());
                 }
             };
-            if !self.audit_block(&block, height, &mut walk, site)? {
+            if !self.audit_block(&block, height, &mut walk, ctx)? {
                 // What is above does not follow from it.
                 return Ok(());
             }
             if height.is_multiple_of(STEP) {
-                site.log.progress(&self.place("blocks"), height, Some(last))?;
+                ctx.log.progress(&self.place("blocks"), height, Some(last))?;
             }
         }
         if walk.sections > 0 {
-            let scratch = site.scratch.clone();
+            let scratch = ctx.scratch.clone();
             scratch.fill(|draft| {
                 LOG_SECTIONS.put(draft, scope, &(), &walk.sections);
                 Ok::<_, StorageError>(())
             })?;
         }
-        walk.extension.finish(site)?;
-        self.compare(site)?;
+        walk.extension.finish(ctx)?;
+        self.compare(ctx)?;
         let Some((header, hash)) = walk.parent else { return Ok(()) };
-        self.audit_tip(&header, hash, site)?;
+        self.audit_tip(&header, hash, ctx)?;
         self.tip = Some(header);
         Ok(())
     }
@@ -84,7 +84,7 @@ impl Auditing<'_> {
         block: &Block,
         height: u64,
         walk: &mut Walk<'_>,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
     ) -> Result<bool, AuditError> {
         let rules = &self.evm.params().rules;
         let header = &block.header;
@@ -92,7 +92,7 @@ impl Auditing<'_> {
         let place = format!("block {height}");
         let follows = match &walk.parent {
             Some((_, parent)) => header.parent_hash == *parent && header.number == height,
-            None => header.number == 0 && hash == self.genesis_hash(site)?,
+            None => header.number == 0 && hash == self.genesis_hash(ctx)?,
         };
         if !follows {
             let expected = match &walk.parent {
@@ -100,12 +100,12 @@ impl Auditing<'_> {
                 None => "the block of the genesis".to_owned(),
             };
             let found = format!("block {} after {}", header.number, header.parent_hash);
-            self.wrong(site, place, expected, found);
+            self.wrong(ctx, place, expected, found);
             return Ok(false);
         }
         if height > 0 {
-            self.audit_body(block, site);
-            self.audit_receipts(block, site)?;
+            self.audit_body(block, ctx);
+            self.audit_receipts(block, ctx)?;
             let phase = rules.phase_at(header.time).map_err(of_rules)?;
             let ext = ExtBlock {
                 number: height,
@@ -117,7 +117,7 @@ impl Auditing<'_> {
                 undecided: &[],
                 has_undecided: false,
             };
-            let moved = walk.extension.block(&ext, site)?;
+            let moved = walk.extension.block(&ext, ctx)?;
             for (sum, wei) in [
                 (&mut self.ledger.imported, moved.imported),
                 (&mut self.ledger.exported, moved.exported),
@@ -125,14 +125,14 @@ impl Auditing<'_> {
             ] {
                 *sum = sum.saturating_add(wei);
             }
-            if let Some(StoredSlot(wei)) = DESTROYED.get(site.stored, self.scope(), &height)? {
+            if let Some(StoredSlot(wei)) = DESTROYED.get(ctx.stored, self.scope(), &height)? {
                 add(&mut self.ledger.burnt, wei);
             }
         }
         if !header.bloom.is_zero() {
             walk.blooms.push((height, header.bloom));
         }
-        let scratch = site.scratch.clone();
+        let scratch = ctx.scratch.clone();
         scratch.fill(|draft| {
             self.derive(block, hash, draft);
             if height % SECTION == SECTION - 1 {
@@ -146,9 +146,9 @@ impl Auditing<'_> {
         Ok(true)
     }
 
-    fn genesis_hash(&self, site: &AuditSite<'_>) -> Result<B256, AuditError> {
+    fn genesis_hash(&self, ctx: &AuditContext<'_>) -> Result<B256, AuditError> {
         let rules = self.evm.params().rules.as_ref();
-        let mut nowhere = Draft::new(site.stored);
+        let mut nowhere = Draft::new(ctx.stored);
         let block = self
             .evm
             .genesis_definition()
@@ -168,25 +168,25 @@ impl Auditing<'_> {
     }
 
     /// The header's roots and hashes of the rest of the block.
-    fn audit_body(&self, block: &Block, site: &mut AuditSite<'_>) {
+    fn audit_body(&self, block: &Block, ctx: &mut AuditContext<'_>) {
         let (header, place) = (&block.header, format!("block {}", block.header.number));
         let root = block.transactions_root();
         if root != header.transactions_root {
-            self.wrong(site, format!("{place}: transactions"), header.transactions_root, root);
+            self.wrong(ctx, format!("{place}: transactions"), header.transactions_root, root);
         }
         let ext = ext_data_hash(&block.ext_data);
         if ext != header.ext_data_hash {
-            self.wrong(site, format!("{place}: ext data"), header.ext_data_hash, ext);
+            self.wrong(ctx, format!("{place}: ext data"), header.ext_data_hash, ext);
         }
     }
 
-    fn audit_receipts(&self, block: &Block, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
+    fn audit_receipts(&self, block: &Block, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
         let (header, height) = (&block.header, block.header.number);
         let place = format!("receipts of block {height}");
-        let stored = match RECEIPTS.get(site.stored, self.scope(), &height) {
+        let stored = match RECEIPTS.get(ctx.stored, self.scope(), &height) {
             Ok(stored) => stored,
             Err(error) if error.is_corruption() => {
-                self.wrong(site, place, "receipts", error);
+                self.wrong(ctx, place, "receipts", error);
                 return Ok(());
             }
             Err(error) => return Err(error.into()),
@@ -194,23 +194,23 @@ impl Auditing<'_> {
         if stored.is_some() == block.transactions.is_empty() {
             let text = |there: bool| if there { "receipts" } else { "nothing" };
             let found = text(stored.is_some());
-            self.wrong(site, place, text(!block.transactions.is_empty()), found);
+            self.wrong(ctx, place, text(!block.transactions.is_empty()), found);
             return Ok(());
         }
         let receipts = stored.map(|stored| stored.0).unwrap_or_default();
         let root = receipts_root(&receipts);
         if root != header.receipts_root {
-            self.wrong(site, format!("{place}: root"), header.receipts_root, root);
+            self.wrong(ctx, format!("{place}: root"), header.receipts_root, root);
         }
         let bloom = block_bloom(&receipts);
         if bloom != header.bloom {
             let (want, got) = (shown(header.bloom.as_slice()), shown(bloom.as_slice()));
-            self.wrong(site, format!("{place}: bloom"), want, got);
+            self.wrong(ctx, format!("{place}: bloom"), want, got);
         }
         for (receipt, tx) in receipts.iter().zip(&block.transactions) {
             let Ok(sender) = recover_sender(tx, self.evm.params().rules.chain_id()) else {
                 let what = format!("block {height}: sender of transaction {}", tx.tx_hash());
-                self.wrong(site, what, "an address", "no signature");
+                self.wrong(ctx, what, "an address", "no signature");
                 continue;
             };
             use alloy_consensus::Transaction as _;
@@ -219,14 +219,14 @@ impl Auditing<'_> {
             if (*from, *contract_address, *tx_type) != (sender, made, tx.tx_type() as u8) {
                 let text = |from, made| format!("sender {from}, contract {made:?}");
                 let what = format!("{place}: of transaction {}", tx.tx_hash());
-                self.wrong(site, what, text(sender, made), text(*from, *contract_address));
+                self.wrong(ctx, what, text(sender, made), text(*from, *contract_address));
             }
         }
         Ok(())
     }
 
-    fn compare(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
-        let expected = site.scratch.rows()?;
+    fn compare(&self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
+        let expected = ctx.scratch.rows()?;
         let scope = self.scope();
         for (prefix, what) in [
             (HEIGHTS.prefix(scope), "height of block"),
@@ -239,7 +239,7 @@ impl Auditing<'_> {
                 let key = if key.is_empty() { String::new() } else { format!(" {}", shown(key)) };
                 self.place(format!("{what}{key}"))
             };
-            compare_rows(site.stored, expected.as_ref(), &prefix, &name, site.log)?;
+            compare_rows(ctx.stored, expected.as_ref(), &prefix, &name, ctx.log)?;
         }
         Ok(())
     }
@@ -248,31 +248,31 @@ impl Auditing<'_> {
         &self,
         header: &Header,
         hash: B256,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
         let scope = self.scope();
         let text = |height: u64, hash: &B256| format!("block {height} {hash}");
         let expected = text(header.number, &hash);
-        match TIP.get(site.stored, scope, &()) {
+        match TIP.get(ctx.stored, scope, &()) {
             Ok(Some(tip)) if tip.height == header.number && tip.hash == hash => {
                 if tip.oldest_state > tip.height {
                     let expected = format!("a height up to {}", tip.height);
-                    self.wrong(site, "oldest state", expected, tip.oldest_state);
+                    self.wrong(ctx, "oldest state", expected, tip.oldest_state);
                 }
             }
-            Ok(Some(tip)) => self.wrong(site, "last block", expected, text(tip.height, &tip.hash)),
-            Ok(None) => self.wrong(site, "last block", expected, "nothing"),
-            Err(error) => self.wrong(site, "last block", expected, error),
+            Ok(Some(tip)) => self.wrong(ctx, "last block", expected, text(tip.height, &tip.hash)),
+            Ok(None) => self.wrong(ctx, "last block", expected, "nothing"),
+            Err(error) => self.wrong(ctx, "last block", expected, error),
         }
         for (table, last) in [
-            ("receipts", RECEIPTS.last(site.stored, scope, &[]).map(|row| row.map(|row| row.0))),
-            ("destroyed", DESTROYED.last(site.stored, scope, &[]).map(|row| row.map(|row| row.0))),
+            ("receipts", RECEIPTS.last(ctx.stored, scope, &[]).map(|row| row.map(|row| row.0))),
+            ("destroyed", DESTROYED.last(ctx.stored, scope, &[]).map(|row| row.map(|row| row.0))),
         ] {
             // An unreadable row was reported before.
             if let Ok(Some(above)) = last
                 && above > header.number
             {
-                self.wrong(site, format!("{table} of block {above}"), "nothing", "a row");
+                self.wrong(ctx, format!("{table} of block {above}"), "nothing", "a row");
             }
         }
         Ok(())

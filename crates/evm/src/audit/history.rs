@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use alloy_primitives::B256;
 use alloy_trie::Nibbles;
-use esker_chain::audit::AuditSite;
+use esker_chain::audit::AuditContext;
 use esker_evm_state::blocks::tables::TIP;
 use esker_evm_state::state::tables::{
     ACCOUNT_UNDO, ACCOUNTS, NODE_UNDO, PathKey, SLOT_UNDO, SLOTS, STORAGE_NODE_UNDO, UNDO_KEYS,
@@ -24,8 +24,8 @@ const HEAD: usize = 3;
 
 impl Auditing<'_> {
     /// Audits the undo rows of earlier states.
-    pub(super) fn audit_history(&self, site: &mut AuditSite<'_>) -> Result<(), AuditError> {
-        let (stored, scope) = (site.stored, self.scope());
+    pub(super) fn audit_history(&self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
+        let (stored, scope) = (ctx.stored, self.scope());
         let Ok(Some(tip)) = TIP.get(stored, scope, &()) else { return Ok(()) };
         let view = ChainView::new(stored, scope, self.evm.params().rules.as_ref());
         let mut listed = 0u64;
@@ -35,7 +35,7 @@ impl Auditing<'_> {
                 // A block may change nothing at all.
                 Ok(keys) => keys.map(|UndoKeys(keys)| keys).unwrap_or_default(),
                 Err(error) => {
-                    self.wrong(site, place, "a list of rows", error);
+                    self.wrong(ctx, place, "a list of rows", error);
                     continue;
                 }
             };
@@ -55,17 +55,17 @@ impl Auditing<'_> {
                 };
                 if let Err(found) = checked {
                     let what = format!("{place}: row {}", shown(key.get(2..).unwrap_or(key)));
-                    self.wrong(site, what, "what leads to its state root", found);
+                    self.wrong(ctx, what, "what leads to its state root", found);
                 }
             }
-            site.log.progress(&self.place("earlier states"), height, Some(tip.height))?;
+            ctx.log.progress(&self.place("earlier states"), height, Some(tip.height))?;
         }
         UNDO_KEYS.scan(stored, scope, &[], None, |key, _| {
             let height = UNDO_KEYS.decode_key(key).unwrap_or(u64::MAX);
             if height <= tip.oldest_state || height > tip.height {
                 let (first, last) = (tip.oldest_state.saturating_add(1), tip.height);
                 let expected = format!("blocks {first} to {last}");
-                self.wrong(site, "earlier states", expected, format!("rows of block {height}"));
+                self.wrong(ctx, "earlier states", expected, format!("rows of block {height}"));
             }
             ControlFlow::Continue(())
         })?;
@@ -79,7 +79,7 @@ impl Auditing<'_> {
         NODE_UNDO.scan(stored, scope, &[], None, &mut count)?;
         STORAGE_NODE_UNDO.scan(stored, scope, &[], None, &mut count)?;
         if rows != listed {
-            self.wrong(site, "earlier states", format!("{listed} rows"), format!("{rows} rows"));
+            self.wrong(ctx, "earlier states", format!("{listed} rows"), format!("{rows} rows"));
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ mod trie;
 
 use alloy_primitives::U256;
 use esker_chain::ChainVm as _;
-use esker_chain::audit::{Audit, AuditSite, Ledger};
+use esker_chain::audit::{Audit, AuditContext, Ledger};
 use esker_evm_state::state::StateError;
 use esker_evm_state::trie::TrieError;
 use esker_evm_state::types::Header;
@@ -21,7 +21,7 @@ use crate::chain::Evm;
 use crate::pool::DROPPED;
 
 impl Audit for Evm {
-    fn audit(&self, site: &mut AuditSite<'_>) -> Result<Option<Ledger>, AuditError> {
+    fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledger>, AuditError> {
         let mut audit =
             Auditing { evm: self, name: self.name(), ledger: Ledger::default(), tip: None };
         let genesis = self.genesis_definition();
@@ -29,11 +29,11 @@ impl Audit for Evm {
         for account in genesis.alloc.values() {
             add(&mut audit.ledger.genesis, account.balance);
         }
-        audit.audit_blocks(site)?;
-        DROPPED.audit(&audit.place("dropped"), audit.scope(), site)?;
+        audit.audit_blocks(ctx)?;
+        DROPPED.audit(&audit.place("dropped"), audit.scope(), ctx)?;
         let Some(tip) = audit.tip.take() else { return Ok(None) };
-        audit.audit_state(&tip, site)?;
-        audit.audit_history(site)?;
+        audit.audit_state(&tip, ctx)?;
+        audit.audit_history(ctx)?;
         Ok(Some(audit.ledger))
     }
 }
@@ -57,12 +57,12 @@ impl Auditing<'_> {
 
     fn wrong(
         &self,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
         what: impl std::fmt::Display,
         expected: impl std::fmt::Display,
         found: impl std::fmt::Display,
     ) {
-        site.log.finding(Finding::new(self.place(what), expected, found));
+        ctx.log.finding(Finding::new(self.place(what), expected, found));
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use alloy_primitives::{B256, keccak256};
 use alloy_trie::{EMPTY_ROOT_HASH, HashBuilder, KECCAK_EMPTY, Nibbles};
-use esker_chain::audit::AuditSite;
+use esker_chain::audit::AuditContext;
 use esker_evm_state::state::tables::{ACCOUNTS, CODE, NODES, PREIMAGES, SLOTS, STORAGE_NODES};
 use esker_evm_state::state::{
     AccountNodes, At, StateError, StateView, StorageNodes, StoredAccount, StoredSlot,
@@ -32,26 +32,26 @@ impl Auditing<'_> {
     pub(super) fn audit_state(
         &mut self,
         tip: &Header,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
-        let (stored, scope) = (site.stored, self.scope());
+        let (stored, scope) = (ctx.stored, self.scope());
         let mut met = Met::default();
         let mut trie = HashBuilder::default();
         let mut ended = Ok(());
         ACCOUNTS.scan(stored, scope, &[], None, |key, value| {
-            ended = self.audit_account(key, value, &mut met, &mut trie, site);
+            ended = self.audit_account(key, value, &mut met, &mut trie, ctx);
             if ended.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         ended?;
         let root = trie.root();
         if root != tip.state_root {
-            self.wrong(site, "state root of the accounts", tip.state_root, root);
+            self.wrong(ctx, "state root of the accounts", tip.state_root, root);
         }
-        self.audit_account_nodes(tip, met.accounts, site)?;
-        self.check_row_count(&SLOTS, met.slots, "storage slot", site)?;
-        self.check_row_count(&STORAGE_NODES, met.storage_nodes, "storage trie node", site)?;
-        self.audit_hashes(&CODE, "code", site)?;
-        self.audit_hashes(&PREIMAGES, "preimage", site)
+        self.audit_account_nodes(tip, met.accounts, ctx)?;
+        self.check_row_count(&SLOTS, met.slots, "storage slot", ctx)?;
+        self.check_row_count(&STORAGE_NODES, met.storage_nodes, "storage trie node", ctx)?;
+        self.audit_hashes(&CODE, "code", ctx)?;
+        self.audit_hashes(&PREIMAGES, "preimage", ctx)
     }
 
     fn audit_account(
@@ -60,13 +60,13 @@ impl Auditing<'_> {
         value: &[u8],
         met: &mut Met,
         trie: &mut HashBuilder,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
         met.accounts += 1;
         let (hash, StoredAccount(account)) = match ACCOUNTS.entry(key, value) {
             Ok(entry) => entry,
             Err(error) => {
-                self.wrong(site, format!("account {}", shown(key)), "an account", error);
+                self.wrong(ctx, format!("account {}", shown(key)), "an account", error);
                 return Ok(());
             }
         };
@@ -74,14 +74,14 @@ impl Auditing<'_> {
         let mut leaf = Vec::new();
         self.evm.params().rules.encode_account(&account, &mut leaf);
         trie.add_leaf(Nibbles::unpack(hash), &leaf);
-        self.audit_storage(hash, &account, met, site)?;
+        self.audit_storage(hash, &account, met, ctx)?;
         let code = B256::from(account.code_hash);
-        if code != KECCAK_EMPTY && !CODE.contains(site.stored, self.scope(), &code.0)? {
+        if code != KECCAK_EMPTY && !CODE.contains(ctx.stored, self.scope(), &code.0)? {
             let what = format!("code of account {}", B256::from(hash));
-            self.wrong(site, what, code, "nothing");
+            self.wrong(ctx, what, code, "nothing");
         }
         if met.accounts.is_multiple_of(STEP) {
-            site.log.progress(&self.place("accounts"), met.accounts, None)?;
+            ctx.log.progress(&self.place("accounts"), met.accounts, None)?;
         }
         Ok(())
     }
@@ -91,9 +91,9 @@ impl Auditing<'_> {
         hash: [u8; 32],
         account: &Account,
         met: &mut Met,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
-        let (stored, scope) = (site.stored, self.scope());
+        let (stored, scope) = (ctx.stored, self.scope());
         let place = |what: &str| format!("{what} of account {}", B256::from(hash));
         let mut trie = HashBuilder::default();
         let (mut slots, mut damaged) = (0u64, None);
@@ -109,11 +109,11 @@ impl Auditing<'_> {
         })?;
         met.slots += slots;
         if let Some(error) = damaged {
-            self.wrong(site, place("storage"), "slots", error);
+            self.wrong(ctx, place("storage"), "slots", error);
         }
         let root = trie.root();
         if root != account.storage_root {
-            self.wrong(site, place("storage root"), account.storage_root, root);
+            self.wrong(ctx, place("storage root"), account.storage_root, root);
         }
         if account.storage_root == EMPTY_ROOT_HASH {
             return Ok(());
@@ -130,9 +130,9 @@ impl Auditing<'_> {
             Ok::<_, StateError>(())
         });
         for (slot, leaf, row) in leaves {
-            self.wrong(site, format!("slot {slot} {}", place("in storage")), leaf, row);
+            self.wrong(ctx, format!("slot {slot} {}", place("in storage")), leaf, row);
         }
-        let walked = self.report_trie(walked, &place("storage trie"), site)?;
+        let walked = self.report_trie(walked, &place("storage trie"), ctx)?;
         met.storage_nodes += walked.rows;
         Ok(())
     }
@@ -141,9 +141,9 @@ impl Auditing<'_> {
         &self,
         tip: &Header,
         accounts: u64,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
-        let (stored, scope) = (site.stored, self.scope());
+        let (stored, scope) = (ctx.stored, self.scope());
         let view = StateView::new(stored, scope, At::Latest);
         let rules = &self.evm.params().rules;
         let mut leaves = Vec::new();
@@ -159,15 +159,15 @@ impl Auditing<'_> {
             Ok::<_, StateError>(())
         });
         for (hash, leaf, row) in leaves {
-            self.wrong(site, format!("account {hash}"), leaf, row);
+            self.wrong(ctx, format!("account {hash}"), leaf, row);
         }
-        let walked = self.report_trie(walked, "account trie", site)?;
+        let walked = self.report_trie(walked, "account trie", ctx)?;
         if walked.wrong.is_empty() && walked.leaves < accounts {
             let expected = format!("{} accounts", walked.leaves);
-            self.wrong(site, "account trie", expected, format!("{accounts} rows of accounts"));
+            self.wrong(ctx, "account trie", expected, format!("{accounts} rows of accounts"));
         }
         if walked.wrong.is_empty() {
-            self.check_row_count(&NODES, walked.rows, "account trie node", site)?;
+            self.check_row_count(&NODES, walked.rows, "account trie node", ctx)?;
         }
         Ok(())
     }
@@ -177,18 +177,18 @@ impl Auditing<'_> {
         &self,
         walked: Result<TrieWalk, StateError>,
         place: &str,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
     ) -> Result<TrieWalk, AuditError> {
         match walked {
             Ok(walked) => {
                 for (path, expected, found) in &walked.wrong {
-                    self.wrong(site, format!("{place}: node at {path:?}"), expected, found);
+                    self.wrong(ctx, format!("{place}: node at {path:?}"), expected, found);
                 }
                 Ok(walked)
             }
             Err(error) => {
                 let error = damage_text(error)?;
-                self.wrong(site, place, "a trie", error);
+                self.wrong(ctx, place, "a trie", error);
                 Ok(TrieWalk::default())
             }
         }
@@ -200,15 +200,15 @@ impl Auditing<'_> {
         table: &Table<K, V>,
         known: u64,
         what: &str,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
         let mut rows = 0u64;
-        table.scan(site.stored, self.scope(), &[], None, |_, _| {
+        table.scan(ctx.stored, self.scope(), &[], None, |_, _| {
             rows += 1;
             ControlFlow::Continue(())
         })?;
         if rows > known {
-            self.wrong(site, format!("{what}s"), format!("{known} rows"), format!("{rows} rows"));
+            self.wrong(ctx, format!("{what}s"), format!("{known} rows"), format!("{rows} rows"));
         }
         Ok(())
     }
@@ -218,10 +218,10 @@ impl Auditing<'_> {
         &self,
         table: &Table<[u8; 32], Vec<u8>>,
         what: &str,
-        site: &mut AuditSite<'_>,
+        ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
         let mut wrong = Vec::new();
-        table.scan(site.stored, self.scope(), &[], None, |key, value| {
+        table.scan(ctx.stored, self.scope(), &[], None, |key, value| {
             let hash = keccak256(value);
             if key != hash.as_slice() {
                 wrong.push((shown(key), hash));
@@ -229,7 +229,7 @@ impl Auditing<'_> {
             ControlFlow::Continue(())
         })?;
         for (key, hash) in wrong {
-            self.wrong(site, format!("{what} {key}"), "what has this hash", hash);
+            self.wrong(ctx, format!("{what} {key}"), "what has this hash", hash);
         }
         Ok(())
     }

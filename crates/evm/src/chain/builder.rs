@@ -10,7 +10,7 @@ use crate::executor::{BlockExecutionOutput, BlockExecutor, TxError};
 use crate::extension::{ExtBlock, ExtError, ExtOutcome};
 use crate::pool::Pool;
 use crate::rules::{ChildTerms, FeeRuleError, block_gas_cost};
-use crate::verify::{BlockSite, VerifyError, assemble, child_executor};
+use crate::verify::{ParentContext, VerifyError, assemble, child_executor};
 
 /// Most bytes of a block's transactions.
 const MAX_BLOCK_TX_BYTES: usize = 1_835_008;
@@ -65,27 +65,27 @@ impl From<BuildError> for ChainError {
 
 /// Fills a block at `time` (Unix s) on its parent.
 pub(super) fn fill(
-    site: &BlockSite<'_>,
+    ctx: &ParentContext<'_>,
     pool: &Pool,
     time: u64,
 ) -> Result<BuildOutcome, BuildError> {
-    let terms = site.chain.rules.child_terms(site.parent, time)?;
-    let mut executor = child_executor(site, &terms, time)?;
+    let terms = ctx.chain.rules.child_terms(ctx.parent, time)?;
+    let mut executor = child_executor(ctx, &terms, time)?;
     let transactions = take_transactions(&mut executor, pool, &terms)?;
-    let mut rows = Draft::new(site.reader);
-    let (ext_data, outcome) = take_ext_data(site, &mut executor, &terms, &mut rows, time)?;
+    let mut rows = Draft::new(ctx.reader);
+    let (ext_data, outcome) = take_ext_data(ctx, &mut executor, &terms, &mut rows, time)?;
     if transactions.is_empty() && ext_data.is_empty() {
-        return Ok(match affordable_at(site, pool, &terms, time) {
+        return Ok(match affordable_at(ctx, pool, &terms, time) {
             Some(at) => BuildOutcome::NotBefore(at),
             None => BuildOutcome::Nothing,
         });
     }
     let processed = executor.finish(outcome);
     let mut out = rows.into_writes();
-    match assemble(site, &terms, time, transactions, ext_data, &processed, &mut out) {
+    match assemble(ctx, &terms, time, transactions, ext_data, &processed, &mut out) {
         Ok(block) => Ok(BuildOutcome::Block(Box::new((block, processed, out)))),
         Err(VerifyError::BlockFee { .. }) => {
-            Ok(BuildOutcome::NotBefore(paid_at(&terms, site.parent, time, processed.block_fee)))
+            Ok(BuildOutcome::NotBefore(paid_at(&terms, ctx.parent, time, processed.block_fee)))
         }
         Err(error) => Err(BuildError::Invalid(Box::new(error))),
     }
@@ -126,23 +126,23 @@ fn take_transactions(
 }
 
 fn take_ext_data(
-    site: &BlockSite<'_>,
+    ctx: &ParentContext<'_>,
     executor: &mut BlockExecutor<'_>,
     terms: &ChildTerms,
     rows: &mut Draft<'_>,
     time: u64,
 ) -> Result<(Bytes, ExtOutcome), BuildError> {
     let block = ExtBlock {
-        number: site.parent.number + 1,
+        number: ctx.parent.number + 1,
         time,
         base_fee: terms.base_fee,
         phase: &terms.phase,
         hash: B256::ZERO,
         ext_data: &[],
-        undecided: site.undecided,
-        has_undecided: site.has_undecided,
+        undecided: ctx.undecided,
+        has_undecided: ctx.has_undecided,
     };
-    Ok(site.extension.build(&block, executor.state(), rows)?.unwrap_or_default())
+    Ok(ctx.extension.build(&block, executor.state(), rows)?.unwrap_or_default())
 }
 
 /// The first second after `time` at which what is paid now would do. The base fee only falls while the
@@ -156,13 +156,18 @@ fn paid_at(terms: &ChildTerms, parent: &Header, time: u64, block_fee: U256) -> u
 }
 
 /// The first second after `time` at which the base fee is one that a waiting transaction pays, of either kind.
-fn affordable_at(site: &BlockSite<'_>, pool: &Pool, terms: &ChildTerms, time: u64) -> Option<u64> {
+fn affordable_at(
+    ctx: &ParentContext<'_>,
+    pool: &Pool,
+    terms: &ChildTerms,
+    time: u64,
+) -> Option<u64> {
     let in_pool = pool.payable_base_fee().map(U256::from);
     // What pays the base fee as it is waits for something else.
     let in_extension =
-        site.extension.highest_payable_base_fee().filter(|most| *most < terms.base_fee);
+        ctx.extension.highest_payable_base_fee().filter(|most| *most < terms.base_fee);
     let most = in_pool.max(in_extension)?;
-    let fee_at = |at| site.chain.rules.child_terms(site.parent, at).ok();
+    let fee_at = |at| ctx.chain.rules.child_terms(ctx.parent, at).ok();
     (time + 1..=time + MAX_FEE_WAIT_S)
         .find(|at| fee_at(*at).is_some_and(|terms| terms.base_fee <= most))
 }

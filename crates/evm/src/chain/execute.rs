@@ -15,7 +15,7 @@ use super::vm::Evm;
 use super::{AcceptedBlock, Ancestors, ChainReadError};
 use crate::executor::BlockExecutionOutput;
 use crate::pool::AccountState;
-use crate::verify::BlockSite;
+use crate::verify::ParentContext;
 
 impl Evm {
     /// The block to build on: this chain's newest undecided one, or the tip of the store.
@@ -33,12 +33,12 @@ impl Evm {
         Ok(SealedHeader { header, hash: tip.hash })
     }
 
-    pub(super) fn with_site<R>(
+    pub(super) fn with_parent_context<R>(
         &self,
         reader: &dyn KvRead,
         parent: &SealedHeader,
         at: &BuildContext,
-        work: impl FnOnce(&BlockSite<'_>) -> R,
+        work: impl FnOnce(&ParentContext<'_>) -> R,
     ) -> R {
         let undecided: Vec<_> = at
             .ancestors
@@ -47,7 +47,7 @@ impl Evm {
             .map(|sealed| sealed.block.ext_data.clone())
             .collect();
         let hashes = Ancestors::of_child(self.view(reader), parent.header.number, parent.hash);
-        work(&BlockSite {
+        work(&ParentContext {
             chain: &self.params,
             reader,
             scope: self.context.scope,

@@ -274,7 +274,7 @@ impl ChainVm for Evm {
             }
         }
         let time = (at.now_ms / 1000).max(head.header.time);
-        let filled = self.with_site(parent, &head, at, |site| fill(site, &self.pool, time));
+        let filled = self.with_parent_context(parent, &head, at, |ctx| fill(ctx, &self.pool, time));
         if !matches!(filled, Ok(BuildOutcome::Block(_))) {
             self.extension.not_built();
         }
@@ -311,8 +311,8 @@ impl ChainVm for Evm {
         let head = self.parent(parent, at).map_err(ChainError::from)?;
         let known = |hash: &B256| self.pool.get(hash).map(|(tx, _)| tx.sender());
         let mut writes = WriteSet::default();
-        let verified = self.with_site(parent, &head, at, |site| {
-            verify_block(site, &block, None, &known, &mut writes)
+        let verified = self.with_parent_context(parent, &head, at, |ctx| {
+            verify_block(ctx, &block, None, &known, &mut writes)
         });
         let processed = match verified.map_err(VerifyError::internal) {
             Ok(processed) => processed,

@@ -5,27 +5,27 @@ use esker_evm_state::state::{At, StateView};
 use esker_evm_state::types::{Block, EMPTY_OMMERS_HASH, Header, Transaction, ext_data_hash};
 use esker_storage::WriteSet;
 
-use super::{BlockSite, VerifyError, check_block_fee};
+use super::{ParentContext, VerifyError, check_block_fee};
 use crate::executor::{BlockContext, BlockExecutionOutput, BlockExecutor, TxError};
 use crate::rules::{ChildTerms, Instructions};
 
-/// Begins a block at `time` (Unix s) on a site, to be filled with transactions. `terms` are those of the
+/// Begins a block at `time` (Unix s) on a parent; the caller adds the transactions. `terms` are those of the
 /// same time.
 pub fn child_executor<'a>(
-    site: &BlockSite<'a>,
+    ctx: &ParentContext<'a>,
     terms: &ChildTerms,
     time: u64,
 ) -> Result<BlockExecutor<'a>, TxError> {
-    let view = StateView::new(site.reader, site.scope, At::Latest);
-    let block = BlockContext::child(site.chain, site.parent, time, terms);
+    let view = StateView::new(ctx.reader, ctx.scope, At::Latest);
+    let block = BlockContext::child(ctx.chain, ctx.parent, time, terms);
     let available = terms.gas_available.min(terms.gas_limit);
-    BlockExecutor::new(site.chain, view, site.hashes, site.parent, block, available)
+    BlockExecutor::new(ctx.chain, view, ctx.hashes, ctx.parent, block, available)
 }
 
 /// Makes a block of what was run: checks that it pays for being made so soon, writes its state to `out`, and
 /// gives it its header. Rows of ext data are the caller's to write.
 pub fn assemble(
-    site: &BlockSite<'_>,
+    ctx: &ParentContext<'_>,
     terms: &ChildTerms,
     time: u64,
     transactions: Vec<Transaction>,
@@ -34,15 +34,15 @@ pub fn assemble(
     out: &mut WriteSet,
 ) -> Result<Block, VerifyError> {
     check_block_fee(terms, processed)?;
-    let number = site.parent.number + 1;
+    let number = ctx.parent.number + 1;
     let (gas_used, ext_gas_used) = (processed.gas_used, processed.extension.gas_used);
-    let extra = site.chain.rules.child_extra(terms, gas_used, ext_gas_used)?;
+    let extra = ctx.chain.rules.child_extra(terms, gas_used, ext_gas_used)?;
     let is_etna = terms.phase.instructions >= Instructions::Cancun;
     let header = Header {
-        parent_hash: site.parent_hash,
+        parent_hash: ctx.parent_hash,
         ommers_hash: EMPTY_OMMERS_HASH,
-        coinbase: site.chain.rules.fee_recipient(),
-        state_root: site.apply(number, processed, out)?,
+        coinbase: ctx.chain.rules.fee_recipient(),
+        state_root: ctx.apply(number, processed, out)?,
         transactions_root: B256::ZERO,
         receipts_root: processed.receipts_root,
         bloom: processed.bloom,

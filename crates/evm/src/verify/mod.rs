@@ -25,7 +25,7 @@ pub use syntactic::{MAX_ATOMIC_GAS, MAX_FUTURE_S};
 
 /// Where a block is verified or made: on its parent.
 #[derive(Clone, Copy)]
-pub struct BlockSite<'a> {
+pub struct ParentContext<'a> {
     /// The chain.
     pub chain: &'a ChainParams,
     /// The state after the parent; everything, that of other chains included.
@@ -48,13 +48,13 @@ pub struct BlockSite<'a> {
     pub has_undecided: bool,
 }
 
-impl std::fmt::Debug for BlockSite<'_> {
+impl std::fmt::Debug for ParentContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BlockSite").field("parent", &self.parent_hash).finish_non_exhaustive()
+        f.debug_struct("ParentContext").field("parent", &self.parent_hash).finish_non_exhaustive()
     }
 }
 
-impl BlockSite<'_> {
+impl ParentContext<'_> {
     /// Writes a block's changes of the state; gives the root.
     fn apply(
         &self,
@@ -80,43 +80,43 @@ impl BlockSite<'_> {
 /// no part of validity (docs/decisions.md, "Time in a block") and can be left out. `known_sender` knows senders of
 /// transactions already recovered, by the transaction's hash.
 pub fn verify_block(
-    site: &BlockSite<'_>,
+    ctx: &ParentContext<'_>,
     block: &Block,
     now_s: Option<u64>,
     known_sender: &dyn Fn(&B256) -> Option<Address>,
     out: &mut WriteSet,
 ) -> Result<BlockExecutionOutput, VerifyError> {
     let header = &block.header;
-    let phase = site.chain.rules.phase_at(header.time)?;
+    let phase = ctx.chain.rules.phase_at(header.time)?;
     let ext = ExtBlock {
         number: header.number,
         time: header.time,
         base_fee: header.base_fee.unwrap_or_default(),
         phase: &phase,
-        hash: site.chain.rules.block_hash(header),
+        hash: ctx.chain.rules.block_hash(header),
         ext_data: &block.ext_data,
-        undecided: site.undecided,
-        has_undecided: site.has_undecided,
+        undecided: ctx.undecided,
+        has_undecided: ctx.has_undecided,
     };
-    let summary = site.extension.parse(&ext)?;
-    syntactic::check(&*site.chain.rules, &phase, block, &summary, now_s)?;
-    site.extension.check_inputs(&ext, site.reader)?;
-    check_predicates(site, block)?;
-    if header.parent_hash != site.parent_hash
-        || site.parent.number.checked_add(1) != Some(header.number)
+    let summary = ctx.extension.parse(&ext)?;
+    syntactic::check(&*ctx.chain.rules, &phase, block, &summary, now_s)?;
+    ctx.extension.check_inputs(&ext, ctx.reader)?;
+    check_predicates(ctx, block)?;
+    if header.parent_hash != ctx.parent_hash
+        || ctx.parent.number.checked_add(1) != Some(header.number)
     {
         return Err(VerifyError::UnknownAncestor);
     }
-    let terms = site.chain.rules.child_terms(site.parent, header.time)?;
-    check_header(site, &terms, header, &summary)?;
+    let terms = ctx.chain.rules.child_terms(ctx.parent, header.time)?;
+    check_header(ctx, &terms, header, &summary)?;
     check_body(block)?;
-    let context = BlockContext::of(site.chain, header)?;
-    let view = StateView::new(site.reader, site.scope, At::Latest);
+    let context = BlockContext::of(ctx.chain, header)?;
+    let view = StateView::new(ctx.reader, ctx.scope, At::Latest);
     let mut executor = BlockExecutor::new(
-        site.chain,
+        ctx.chain,
         view,
-        site.hashes,
-        site.parent,
+        ctx.hashes,
+        ctx.parent,
         context,
         terms.gas_available.min(header.gas_limit),
     )?;
@@ -127,8 +127,8 @@ pub fn verify_block(
             error: Box::new(error),
         })?;
     }
-    let mut rows = Draft::new(site.reader);
-    let outcome = site
+    let mut rows = Draft::new(ctx.reader);
+    let outcome = ctx
         .extension
         .apply(&ext, executor.state(), &mut rows)
         .map_err(|error| VerifyError::Finalize(Box::new(error.into())))?;
@@ -141,7 +141,7 @@ pub fn verify_block(
     check_block_fee(&terms, &processed).map_err(|error| VerifyError::Finalize(Box::new(error)))?;
     check_results(header, &processed)?;
     out.merge(&rows.into_writes());
-    let root = site.apply(header.number, &processed, out)?;
+    let root = ctx.apply(header.number, &processed, out)?;
     if root != header.state_root {
         return Err(VerifyError::StateRoot { remote: header.state_root, local: root });
     }
@@ -149,8 +149,8 @@ pub fn verify_block(
 }
 
 /// No transaction requires a predicate, and the header has no results.
-fn check_predicates(site: &BlockSite<'_>, block: &Block) -> Result<(), VerifyError> {
-    let (rules, header) = (&site.chain.rules, &block.header);
+fn check_predicates(ctx: &ParentContext<'_>, block: &Block) -> Result<(), VerifyError> {
+    let (rules, header) = (&ctx.chain.rules, &block.header);
     let phase = rules.phase_at(header.time)?;
     let Some(want) = rules.no_predicate_results(&phase) else { return Ok(()) };
     for tx in &block.transactions {
@@ -172,7 +172,7 @@ fn check_predicates(site: &BlockSite<'_>, block: &Block) -> Result<(), VerifyErr
 
 /// The header against what follows from the parent's.
 fn check_header(
-    site: &BlockSite<'_>,
+    ctx: &ParentContext<'_>,
     terms: &ChildTerms,
     header: &Header,
     ext: &ExtSummary,
@@ -185,7 +185,7 @@ fn check_header(
         let (want, got, phase) = (terms.gas_limit, header.gas_limit, terms.phase.phase);
         return Err(FeeRuleError::GasLimit { want, got, phase }.into());
     }
-    site.chain.rules.check_extra(terms, &header.extra, header.gas_used, ext.gas_used)?;
+    ctx.chain.rules.check_extra(terms, &header.extra, header.gas_used, ext.gas_used)?;
     let got = header.base_fee.ok_or(FeeRuleError::NoBaseFee)?;
     if got != terms.base_fee {
         return Err(FeeRuleError::BaseFee { want: terms.base_fee, got }.into());

@@ -7,7 +7,7 @@ use esker_evm::executor::{BlockExecutionOutput, BlockHashes, ChainParams, CodeCa
 use esker_evm::extension::BlockExtension;
 use esker_evm::genesis::Genesis;
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
-use esker_evm::verify::{BlockSite, VerifyError, verify_block};
+use esker_evm::verify::{ParentContext, VerifyError, verify_block};
 use esker_evm_state::state::{ApplyOptions, At, StateError, StateView};
 use esker_evm_state::types::{Block, Header};
 use esker_storage::{KvRead, KvStore, MemoryStore, Scope, WriteSet};
@@ -72,10 +72,10 @@ impl Ledger {
     pub(crate) fn with_site<T>(
         &self,
         extension: &dyn BlockExtension,
-        run: impl FnOnce(&BlockSite<'_>) -> T,
+        run: impl FnOnce(&ParentContext<'_>) -> T,
     ) -> T {
         let reader = self.reader();
-        run(&BlockSite {
+        run(&ParentContext {
             chain: &self.params,
             reader: &*reader,
             scope: SCOPE,

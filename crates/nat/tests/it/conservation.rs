@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_primitives::{Address, Bytes, Signature, TxKind, U256};
-use esker_chain::audit::{Audit, AuditSite, Exchange, Ledger, Scratch, audit_bundles};
+use esker_chain::audit::{Audit, AuditContext, Exchange, Ledger, Scratch, audit_bundles};
 use esker_chain::{ChainMachine as _, ChainVm};
 use esker_evm_state::types::Transaction;
 use esker_primitives::codec::Decode as _;
@@ -187,13 +187,13 @@ pub(crate) fn audit(world: &World) -> [Ledger; 2] {
                 Ok::<_, AuditError>(())
             })
         };
-        let mut site = AuditSite {
+        let mut ctx = AuditContext {
             stored: stored.as_ref(),
             scratch: scratch(),
             log: &mut NoFindings,
             exchanges: &mut exchange,
         };
-        chain.audit(&mut site).unwrap().unwrap()
+        chain.audit(&mut ctx).unwrap().unwrap()
     };
     let ledgers =
         [ledger(world.x.as_ref(), world.x_id()), ledger(world.evm().as_ref(), world.c_id())];
