@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use esker_primitives::ChainId;
 use esker_storage::audit::{AuditError, AuditLog};
-use esker_storage::{Draft, KvRead, KvStore, StorageResult};
+use esker_storage::{KvRead, KvStore, PendingWrites, StorageResult};
 
 pub use bundles::audit_bundles;
 
@@ -102,12 +102,12 @@ impl Scratch {
     /// Adds what `work` writes.
     pub fn fill<R, E: From<esker_storage::StorageError>>(
         &self,
-        work: impl FnOnce(&mut Draft<'_>) -> Result<R, E>,
+        work: impl FnOnce(&mut PendingWrites<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
         let below = self.0.snapshot()?;
-        let mut draft = Draft::new(below.as_ref());
-        let done = work(&mut draft)?;
-        let writes = draft.into_writes();
+        let mut pending = PendingWrites::new(below.as_ref());
+        let done = work(&mut pending)?;
+        let writes = pending.into_writes();
         drop(below);
         self.0.write(&writes)?;
         Ok(done)

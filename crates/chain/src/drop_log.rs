@@ -12,7 +12,7 @@ use esker_primitives::TxId;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::sync::Mutex;
 use esker_storage::audit::{AuditError, Finding};
-use esker_storage::{Draft, KvRead, Scope, StorageResult, Store, Table, WriteSet};
+use esker_storage::{KvRead, PendingWrites, Scope, StorageResult, Store, Table, WriteSet};
 
 use crate::Rewinding;
 use crate::audit::AuditContext;
@@ -175,7 +175,7 @@ impl DropLog {
         &self,
         scope: Scope,
         now_ms: u64,
-        commit: &mut Draft<'_>,
+        commit: &mut PendingWrites<'_>,
     ) -> StorageResult<()> {
         let mut out = WriteSet::new();
         let last = self.write(&*commit, scope, now_ms, &mut out)?;
@@ -421,11 +421,11 @@ mod tests {
         let log = log();
         log.add(id(1), "no".into(), 1);
         let reader = store.snapshot().unwrap();
-        let mut failed = Draft::new(reader.as_ref());
+        let mut failed = PendingWrites::new(reader.as_ref());
         log.extend_commit(SCOPE, 1, &mut failed).unwrap();
         log.add(id(2), "no".into(), 1);
         assert!(log.has_unsaved(), "still waits: the commit may fail");
-        let mut commit = Draft::new(reader.as_ref());
+        let mut commit = PendingWrites::new(reader.as_ref());
         log.extend_commit(SCOPE, 1, &mut commit).unwrap();
         store.writer.commit_blocking(commit.into_writes()).unwrap();
         log.add(id(3), "later".into(), 1);
@@ -491,7 +491,7 @@ mod tests {
         log.add(id(3), "before, unsaved".into(), 9);
         let before_bundle = store.snapshot().unwrap();
         log.add(id(4), "by it".into(), 10);
-        let mut commit = Draft::new(before_bundle.as_ref());
+        let mut commit = PendingWrites::new(before_bundle.as_ref());
         log.extend_commit(SCOPE, 10, &mut commit).unwrap();
         let commit = commit.into_writes();
         let inverse = WriteSet::inverse_of([&commit], before_bundle.as_ref()).unwrap();
@@ -504,7 +504,7 @@ mod tests {
         drop(before_bundle);
 
         let before = store.snapshot().unwrap();
-        let mut after = Draft::new(before.as_ref());
+        let mut after = PendingWrites::new(before.as_ref());
         for (key, value) in inverse.iter() {
             match value {
                 Some(value) => after.put(key, value),

@@ -9,7 +9,7 @@ use esker_primitives::BlockId;
 use esker_rpc::Service;
 use esker_rpc::positional::Server;
 use esker_rpc::socket::SocketDialect;
-use esker_storage::{Draft, KvRead, WriteSet};
+use esker_storage::{KvRead, PendingWrites, WriteSet};
 
 use crate::{BlockError, ChainContext, ChainError};
 
@@ -71,7 +71,7 @@ pub struct Rewinding<'a> {
     pub before: &'a dyn KvRead,
     /// The store as it will be: the rows that the bundles changed are as they were before. What is written here is part
     /// of the write.
-    pub after: Draft<'a>,
+    pub after: PendingWrites<'a>,
     /// When the oldest of the bundles was accepted, Unix ms.
     pub since_ms: u64,
 }
@@ -203,7 +203,7 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
         &self,
         blocks: &[Arc<ExecutedBlock>],
         accepted_ms: u64,
-        commit: &mut Draft<'_>,
+        commit: &mut PendingWrites<'_>,
     );
 
     /// The block was executed and is being decided on. Called once for each bundle that holds it; for the same

@@ -7,7 +7,7 @@ use esker_chain::DropLog;
 use esker_chain::audit::AuditContext;
 use esker_evm_state::state::StateError;
 use esker_storage::audit::{AuditError, Finding, shown};
-use esker_storage::{Draft, KvRead};
+use esker_storage::{KvRead, PendingWrites};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
@@ -86,7 +86,7 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
         &self,
         block: &ExtBlock<'_>,
         state: &mut StateOverlay<'_>,
-        rows: &mut Draft<'_>,
+        rows: &mut PendingWrites<'_>,
     ) -> Result<ExtOutcome, ExtError>;
 
     /// Is there something waiting that a block could hold?
@@ -105,7 +105,7 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
         &self,
         _block: &ExtBlock<'_>,
         _state: &mut StateOverlay<'_>,
-        _rows: &mut Draft<'_>,
+        _rows: &mut PendingWrites<'_>,
     ) -> Result<Option<(Bytes, ExtOutcome)>, ExtError> {
         Ok(None)
     }
@@ -225,7 +225,7 @@ impl BlockExtension for NoExtension {
         &self,
         _: &ExtBlock<'_>,
         _: &mut StateOverlay<'_>,
-        _: &mut Draft<'_>,
+        _: &mut PendingWrites<'_>,
     ) -> Result<ExtOutcome, ExtError> {
         Ok(ExtOutcome::default())
     }

@@ -80,9 +80,9 @@ impl ExtensionAudit for AtomicAudit<'_> {
             sum.exported = sum.exported.saturating_add(moved.exported);
             sum.burnt = sum.burnt.saturating_add(moved.burnt);
         }
-        ctx.scratch.clone().fill(|draft| {
+        ctx.scratch.clone().fill(|pending| {
             for tx in &txs {
-                AcceptedTx::put(draft, self.0.scope, block.number, tx);
+                AcceptedTx::put(pending, self.0.scope, block.number, tx);
             }
             Ok::<_, StorageError>(())
         })?;

@@ -19,7 +19,7 @@ use esker_evm::verify::MAX_ATOMIC_GAS;
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::ChainId;
 use esker_shared_memory::{Requests, SharedMemoryError};
-use esker_storage::{Draft, KvRead};
+use esker_storage::{KvRead, PendingWrites};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::audit::AtomicAudit;
@@ -76,7 +76,7 @@ impl AtomicExtension {
         &self,
         number: u64,
         txs: &[AtomicTx],
-        rows: &mut Draft<'_>,
+        rows: &mut PendingWrites<'_>,
     ) -> Result<(), ExtError> {
         let mut requests: BTreeMap<ChainId, Requests> = BTreeMap::new();
         for tx in txs {
@@ -119,7 +119,7 @@ impl BlockExtension for AtomicExtension {
         &self,
         block: &ExtBlock<'_>,
         state: &mut StateOverlay<'_>,
-        rows: &mut Draft<'_>,
+        rows: &mut PendingWrites<'_>,
     ) -> Result<ExtOutcome, ExtError> {
         let txs = decode(block)?;
         let mut batch = Batch::default();
@@ -167,7 +167,7 @@ impl BlockExtension for AtomicExtension {
         &self,
         block: &ExtBlock<'_>,
         state: &mut StateOverlay<'_>,
-        rows: &mut Draft<'_>,
+        rows: &mut PendingWrites<'_>,
     ) -> Result<Option<(Bytes, ExtOutcome)>, ExtError> {
         let evm = self.evm.get().and_then(Weak::upgrade);
         let builder = Builder { context: &self.context, pool: &self.pool, evm };

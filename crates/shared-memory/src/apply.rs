@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use esker_primitives::ids::{ChainId, Id, ShortId};
-use esker_storage::Draft;
+use esker_storage::PendingWrites;
 
 use crate::tables::{BY_TRAIT, ELEMENTS, SCOPE, Slot, Space};
 use crate::{SharedMemoryError, SharedMemoryResult};
@@ -48,16 +48,16 @@ impl Requests {
 }
 
 /// Applies the changes of a block of `this` chain, by peer: first the removals, then the puts. After an error the
-/// draft is unchanged.
+/// pending writes are unchanged.
 ///
 /// - A put of a key that is there is an error; of a key whose removal came before it, it ends that removal's note.
 /// - A removal of a key that is not there is noted; of a key whose removal is already noted, it is an error.
 pub fn apply(
-    draft: &mut Draft<'_>,
+    pending: &mut PendingWrites<'_>,
     this: &ChainId,
     requests: &BTreeMap<ChainId, Requests>,
 ) -> SharedMemoryResult<()> {
-    let mut inner = Draft::new(&*draft);
+    let mut inner = PendingWrites::new(&*pending);
     for (peer, requests) in requests {
         let incoming = Space { destination: *this, source: *peer };
         for key in &requests.removes {
@@ -69,14 +69,18 @@ pub fn apply(
         }
     }
     let writes = inner.into_writes();
-    draft.writes.merge(&writes);
+    pending.writes.merge(&writes);
     Ok(())
 }
 
-fn put(draft: &mut Draft<'_>, space: &Space, element: &Element) -> SharedMemoryResult<()> {
+fn put(
+    pending: &mut PendingWrites<'_>,
+    space: &Space,
+    element: &Element,
+) -> SharedMemoryResult<()> {
     let key = space.key(&element.key)?;
-    match ELEMENTS.get(draft, SCOPE, &key)? {
-        Some(Slot::Tombstone) => ELEMENTS.delete(draft, SCOPE, &key),
+    match ELEMENTS.get(pending, SCOPE, &key)? {
+        Some(Slot::Tombstone) => ELEMENTS.delete(pending, SCOPE, &key),
         Some(Slot::Present { .. }) => {
             return Err(SharedMemoryError::DuplicatePut {
                 key: element.key.clone(),
@@ -88,28 +92,28 @@ fn put(draft: &mut Draft<'_>, space: &Space, element: &Element) -> SharedMemoryR
             traits.sort_unstable();
             traits.dedup();
             for name in &traits {
-                BY_TRAIT.put(draft, SCOPE, &space.trait_key(name, &element.key)?, &());
+                BY_TRAIT.put(pending, SCOPE, &space.trait_key(name, &element.key)?, &());
             }
             let slot = Slot::Present { traits, value: element.value.clone() };
-            ELEMENTS.put(draft, SCOPE, &key, &slot);
+            ELEMENTS.put(pending, SCOPE, &key, &slot);
         }
     }
     Ok(())
 }
 
-fn remove(draft: &mut Draft<'_>, space: &Space, key: &[u8]) -> SharedMemoryResult<()> {
+fn remove(pending: &mut PendingWrites<'_>, space: &Space, key: &[u8]) -> SharedMemoryResult<()> {
     let stored = space.key(key)?;
-    match ELEMENTS.get(draft, SCOPE, &stored)? {
+    match ELEMENTS.get(pending, SCOPE, &stored)? {
         Some(Slot::Present { traits, .. }) => {
             for name in &traits {
-                BY_TRAIT.delete(draft, SCOPE, &space.trait_key(name, key)?);
+                BY_TRAIT.delete(pending, SCOPE, &space.trait_key(name, key)?);
             }
-            ELEMENTS.delete(draft, SCOPE, &stored);
+            ELEMENTS.delete(pending, SCOPE, &stored);
         }
         Some(Slot::Tombstone) => {
             return Err(SharedMemoryError::DuplicateRemove { key: key.to_vec() });
         }
-        None => ELEMENTS.put(draft, SCOPE, &stored, &Slot::Tombstone),
+        None => ELEMENTS.put(pending, SCOPE, &stored, &Slot::Tombstone),
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Values that one chain of the node leaves for another: the atomic key-value exchange behind exports and imports.
 //!
 //! Each ordered pair of chains has a space of its own. The source puts [`Element`]s into it, the destination reads
-//! them ([`get`], [`indexed`]) and removes them; both through [`apply`], which writes into the draft of the block
+//! them ([`get`], [`indexed`]) and removes them; both through [`apply`], which adds to the pending writes of the block
 //! that does it, so that what is exchanged is committed together with the chains' state or not at all.
 //!
 //! Nothing here knows a UTXO: keys, values and traits are bytes. Elements may be removed before they are put (a chain

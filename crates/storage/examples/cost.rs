@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use esker_storage::meta::{OpenOptions, open_dir};
-use esker_storage::{Draft, KvRead, KvStore, LmdbStore, Overlay, Store, WriteSet};
+use esker_storage::{KvRead, KvStore, LmdbStore, Overlay, PendingWrites, Store, WriteSet};
 
 /// Entries that are in the store: keys of 35 bytes, values of 100.
 const ENTRIES: u64 = 1_000_000;
@@ -106,12 +106,12 @@ fn reads(store: &LmdbStore) {
     report("scan, per entry", ENTRIES, || assert_eq!(scan_all(&*snapshot), ENTRIES));
     let layers = (0..2).map(|layer| Arc::new(batch(layer * 500, 500, 3))).collect();
     let overlay = Overlay::new(store.snapshot().unwrap(), layers);
-    let draft = Draft::new(&overlay);
-    report("get through a draft and two layers", READS, || {
-        (0..READS).for_each(|step| get(&draft, step));
+    let pending = PendingWrites::new(&overlay);
+    report("get through a pending and two layers", READS, || {
+        (0..READS).for_each(|step| get(&pending, step));
     });
-    report("scan through a draft and two layers, per entry", ENTRIES, || {
-        assert_eq!(scan_all(&draft), ENTRIES);
+    report("scan through a pending and two layers, per entry", ENTRIES, || {
+        assert_eq!(scan_all(&pending), ENTRIES);
     });
 }
 

@@ -58,7 +58,7 @@ pub trait KvRead: Send + Sync {
     ) -> StorageResult<()>;
 }
 
-/// What can be written to: a set of changes, or a draft over a reader.
+/// What can be written to: a write set, or pending writes over a reader.
 pub trait KvWrite {
     /// Sets `key`. A key of a wrong length is refused when the set is committed.
     fn put(&mut self, key: &[u8], value: &[u8]);

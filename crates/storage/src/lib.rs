@@ -3,7 +3,7 @@
 //!
 //! - [`KvStore`], [`KvRead`], [`KvWrite`]: the interface of a store. [`LmdbStore`] is on disk, [`MemoryStore`] in
 //!   memory, [`FailingStore`] makes either fail on demand.
-//! - [`WriteSet`] is a set of changes; [`Draft`] collects one and reads its own writes, [`Overlay`] reads through
+//! - [`WriteSet`] is a set of changes; [`PendingWrites`] collects one and reads its own writes, [`Overlay`] reads through
 //!   sets that are not committed yet.
 //! - [`Table`] and [`Scope`]: typed tables; every crate lists its own in one file.
 //! - [`Writer`]: the one thread that writes; [`Store`] is a store with its writer. While the disk is full or fails,
@@ -38,7 +38,7 @@ pub use failing::{FailPoint, FailingStore};
 pub use kv::{Entry, KvRead, KvStore, KvWrite, MAX_KEY_LEN, Visitor};
 pub use lmdb::LmdbStore;
 pub use memory::MemoryStore;
-pub use overlay::{Draft, Overlay};
+pub use overlay::{Overlay, PendingWrites};
 pub use refusal::WriteRefusal;
 pub use store::Store;
 pub use table::{Scope, Table};

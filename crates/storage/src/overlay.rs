@@ -37,13 +37,13 @@ impl fmt::Debug for Overlay {
 }
 
 /// A write set under construction over a reader. Its reads see its own writes.
-pub struct Draft<'a> {
+pub struct PendingWrites<'a> {
     below: &'a dyn KvRead,
     /// The changes so far.
     pub writes: WriteSet,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> PendingWrites<'a> {
     /// No changes yet over `below`.
     #[must_use]
     pub fn new(below: &'a dyn KvRead) -> Self {
@@ -77,13 +77,13 @@ impl<'a> Draft<'a> {
     }
 }
 
-impl fmt::Debug for Draft<'_> {
+impl fmt::Debug for PendingWrites<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Draft").field("writes", &self.writes).finish_non_exhaustive()
+        f.debug_struct("PendingWrites").field("writes", &self.writes).finish_non_exhaustive()
     }
 }
 
-impl KvWrite for Draft<'_> {
+impl KvWrite for PendingWrites<'_> {
     fn put(&mut self, key: &[u8], value: &[u8]) {
         self.writes.put(key, value);
     }
@@ -117,4 +117,4 @@ macro_rules! read_through_layers {
 }
 
 read_through_layers!(Overlay);
-read_through_layers!(Draft<'_>);
+read_through_layers!(PendingWrites<'_>);

@@ -9,7 +9,7 @@ use esker_chain::ChainVm as _;
 use esker_chain::audit::{Audit, AuditContext, Exchange, Ledger};
 use esker_primitives::{AssetId, Id};
 use esker_storage::audit::{AuditError, Finding, compare_rows, shown};
-use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageError, WriteSet};
+use esker_storage::{KvRead, KvWrite, PendingWrites, Scope, StorageError, WriteSet};
 use esker_utxo::Utxo;
 
 use crate::block::Block;
@@ -88,8 +88,8 @@ impl Auditing<'_> {
             return Err(StorageError::Backend(error.to_string()).into());
         }
         INDEXED.delete(&mut rows, self.scope(), &());
-        ctx.scratch.fill(|draft| {
-            put_all(draft, &rows);
+        ctx.scratch.fill(|pending| {
+            put_all(pending, &rows);
             Ok::<_, StorageError>(())
         })?;
         let rows = ctx.scratch.rows()?;
@@ -141,11 +141,11 @@ impl Auditing<'_> {
         ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
         let scratch = ctx.scratch.clone();
-        scratch.fill(|draft| {
+        scratch.fill(|pending| {
             for tx in block.txs() {
-                self.derive_tx(tx, block.height(), draft, ctx)?;
+                self.derive_tx(tx, block.height(), pending, ctx)?;
             }
-            Ok::<_, AuditError>(write_block(draft, self.scope(), block)?)
+            Ok::<_, AuditError>(write_block(pending, self.scope(), block)?)
         })
     }
 
@@ -154,7 +154,7 @@ impl Auditing<'_> {
         &mut self,
         tx: &Tx,
         height: u64,
-        draft: &mut Draft<'_>,
+        pending: &mut PendingWrites<'_>,
         ctx: &mut AuditContext<'_>,
     ) -> Result<(), AuditError> {
         let scope = self.scope();
@@ -163,11 +163,11 @@ impl Auditing<'_> {
         let mut touched = BTreeSet::new();
         for utxo_id in tx.unsigned().local_utxo_ids() {
             let id = utxo_id.input_id();
-            match ChainState::new(&*draft, scope).utxo(&utxo_id)? {
+            match ChainState::new(&*pending, scope).utxo(&utxo_id)? {
                 Some(utxo) => {
                     add_holdings(&mut touched, &utxo);
                     moved.consumed = moved.consumed.saturating_add(self.native_in(&utxo));
-                    remove_utxo(draft, scope, &id, &utxo);
+                    remove_utxo(pending, scope, &id, &utxo);
                 }
                 None if tx.id() == EXEMPT => {}
                 None => ctx.log.finding(Finding::new(&place, format!("UTXO {id}"), "nothing")),
@@ -176,11 +176,11 @@ impl Auditing<'_> {
         for utxo in tx.produced_utxos() {
             add_holdings(&mut touched, &utxo);
             moved.produced = moved.produced.saturating_add(self.native_in(&utxo));
-            add_utxo(draft, scope, &self.xvm.params().fee_asset_id, &utxo);
+            add_utxo(pending, scope, &self.xvm.params().fee_asset_id, &utxo);
         }
         match tx.unsigned() {
             UnsignedTx::CreateAsset(asset) => {
-                ASSETS.put(draft, scope, &tx.id(), &asset_record(asset));
+                ASSETS.put(pending, scope, &tx.id(), &asset_record(asset));
             }
             UnsignedTx::Import(import) => {
                 for input in tx.unsigned().imported_inputs() {
@@ -208,11 +208,11 @@ impl Auditing<'_> {
         }
         if self.indexed.is_some_and(|indexed| height <= indexed) {
             let mut rows = WriteSet::new();
-            let mut index = Rows::new(&*draft, scope);
+            let mut index = Rows::new(&*pending, scope);
             for (address, asset) in touched {
                 index.add(&mut rows, address, asset, tx.id())?;
             }
-            put_all(draft, &rows);
+            put_all(pending, &rows);
         }
         self.count(moved, &place, ctx);
         Ok(())

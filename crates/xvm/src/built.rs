@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use esker_primitives::TxId;
-use esker_storage::{Draft, KvRead, StorageResult};
+use esker_storage::{KvRead, PendingWrites, StorageResult};
 
 use crate::execute::{add_utxo, asset_record};
 use crate::issue::IssueError;
@@ -31,7 +31,7 @@ impl<E: Into<IssueError>> From<E> for BuiltError {
 
 /// A state with the outputs of waiting transactions that another transaction spends.
 pub(crate) struct StateAfterParents<'a> {
-    pub(crate) state: Draft<'a>,
+    pub(crate) state: PendingWrites<'a>,
     /// Those transactions.
     pub(crate) parents: BTreeSet<TxId>,
 }
@@ -74,8 +74,10 @@ impl Xvm {
         state: ChainState<'a>,
     ) -> StorageResult<Option<StateAfterParents<'a>>> {
         let scope = self.scope();
-        let mut after =
-            StateAfterParents { state: Draft::new(state.reader()), parents: BTreeSet::new() };
+        let mut after = StateAfterParents {
+            state: PendingWrites::new(state.reader()),
+            parents: BTreeSet::new(),
+        };
         for id in tx.unsigned().local_utxo_ids() {
             if state.utxo_bytes(&id)?.is_some() {
                 continue;

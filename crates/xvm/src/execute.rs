@@ -1,6 +1,6 @@
 //! Executes transactions and blocks.
 //!
-//! A [`BlockExecution`] applies transactions one after the other to a draft over the parent's state; each is
+//! A [`BlockExecution`] applies transactions one after the other to pending writes over the parent's state; each is
 //! checked against what those before it left. Shared memory is read as the parent left it and written once, at
 //! the end, for the whole block.
 
@@ -11,7 +11,7 @@ use esker_chain::{BuildContext, ChainContext, ChainError, ExecutedBlock};
 use esker_primitives::codec::{Encode, VERSION_LEN};
 use esker_primitives::{AssetId, ChainId, Id, ShortId, TxId};
 use esker_shared_memory::{Element, Requests, SharedMemoryError};
-use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageError, StorageResult};
+use esker_storage::{KvRead, KvWrite, PendingWrites, Scope, StorageError, StorageResult};
 use esker_utxo::Utxo;
 
 use crate::block::Block;
@@ -96,7 +96,7 @@ impl From<CheckError> for ApplyError {
 /// A block under construction or verification.
 pub(crate) struct BlockExecution<'a> {
     rules: Rules<'a>,
-    draft: Draft<'a>,
+    pending: PendingWrites<'a>,
     parent: Tip,
     time_s: u64,
     ancestors: &'a BuildContext,
@@ -116,7 +116,7 @@ impl<'a> BlockExecution<'a> {
     ) -> Self {
         Self {
             rules,
-            draft: Draft::new(below),
+            pending: PendingWrites::new(below),
             parent,
             time_s,
             ancestors,
@@ -141,7 +141,7 @@ impl<'a> BlockExecution<'a> {
         let scope = self.rules.context.scope;
         let checked = Semantic {
             context: self.rules.verify_context(),
-            state: ChainState::new(&self.draft, scope),
+            state: ChainState::new(&self.pending, scope),
             now_s: self.time_s,
             assets: &mut self.assets,
         }
@@ -179,15 +179,15 @@ impl<'a> BlockExecution<'a> {
         let mut touched = BTreeSet::new();
         for (id, utxo) in &consumed.local {
             add_holdings(&mut touched, utxo);
-            remove_utxo(&mut self.draft, scope, id, utxo);
+            remove_utxo(&mut self.pending, scope, id, utxo);
         }
         for utxo in tx.produced_utxos() {
             add_holdings(&mut touched, &utxo);
-            add_utxo(&mut self.draft, scope, &self.rules.params.fee_asset_id, &utxo);
+            add_utxo(&mut self.pending, scope, &self.rules.params.fee_asset_id, &utxo);
         }
         match tx.unsigned() {
             UnsignedTx::CreateAsset(asset) => {
-                ASSETS.put(&mut self.draft, scope, &tx.id(), &asset_record(asset));
+                ASSETS.put(&mut self.pending, scope, &tx.id(), &asset_record(asset));
             }
             UnsignedTx::Import(import) => {
                 let removes = consumed.imported.iter().map(|id| id.as_bytes().to_vec());
@@ -218,22 +218,22 @@ impl<'a> BlockExecution<'a> {
     /// Completes the execution of `block`, whose transactions have been applied.
     pub(crate) fn finish(mut self, block: &Block) -> Result<ExecutedBlock, ChainError> {
         let scope = self.rules.context.scope;
-        write_block(&mut self.draft, scope, block)?;
-        esker_shared_memory::apply(&mut self.draft, &self.rules.context.chain_id, &self.shared)
+        write_block(&mut self.pending, scope, block)?;
+        esker_shared_memory::apply(&mut self.pending, &self.rules.context.chain_id, &self.shared)
             .map_err(|error| match error {
-                SharedMemoryError::Storage(error) => error.into(),
-                SharedMemoryError::NotFound
-                | SharedMemoryError::DuplicatePut { .. }
-                | SharedMemoryError::DuplicateRemove { .. }
-                | SharedMemoryError::Length { .. } => ChainError::Corrupted(error.to_string()),
-            })?;
+            SharedMemoryError::Storage(error) => error.into(),
+            SharedMemoryError::NotFound
+            | SharedMemoryError::DuplicatePut { .. }
+            | SharedMemoryError::DuplicateRemove { .. }
+            | SharedMemoryError::Length { .. } => ChainError::Corrupted(error.to_string()),
+        })?;
         Ok(ExecutedBlock {
             id: block.id(),
             parent_id: block.parent_id(),
             height: block.height(),
             timestamp_ms: block.time_s().saturating_mul(1000),
             bytes: block.bytes().clone(),
-            writes: Arc::new(self.draft.into_writes()),
+            writes: Arc::new(self.pending.into_writes()),
             payload: Arc::new(self.payload),
         })
     }

@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use esker_chain::{ChainContext, ChainError, ExecutedBlock, Rewinding};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{AssetId, ShortId, TxId};
-use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageResult, WriteSet};
+use esker_storage::{KvRead, KvWrite, PendingWrites, Scope, StorageResult, WriteSet};
 use lru::LruCache;
 
 use crate::block::Block;
@@ -107,7 +107,7 @@ impl AddressIndex {
         &self,
         scope: Scope,
         block: &ExecutedBlock,
-        commit: &mut Draft<'_>,
+        commit: &mut PendingWrites<'_>,
     ) -> StorageResult<()> {
         if !self.on {
             return Ok(());

@@ -10,7 +10,7 @@ use esker_chain::{
 };
 use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::{Id, TxId};
-use esker_storage::{Draft, KvRead, Scope, StorageError, StorageResult, WriteSet};
+use esker_storage::{KvRead, PendingWrites, Scope, StorageError, StorageResult, WriteSet};
 use esker_utxo::FxKind;
 
 use crate::assets::GenesisAssets;
@@ -228,7 +228,7 @@ impl Xvm {
         &self,
         blocks: &[Arc<ExecutedBlock>],
         accepted_ms: u64,
-        commit: &mut Draft<'_>,
+        commit: &mut PendingWrites<'_>,
     ) -> StorageResult<()> {
         for block in blocks {
             self.index.extend_commit(self.scope(), block, commit)?;
@@ -308,7 +308,7 @@ impl ChainVm for Xvm {
         &self,
         blocks: &[Arc<ExecutedBlock>],
         accepted_ms: u64,
-        commit: &mut Draft<'_>,
+        commit: &mut PendingWrites<'_>,
     ) {
         for block in blocks {
             ACCEPTED_AT.put(commit, self.scope(), &block.height, &accepted_ms);

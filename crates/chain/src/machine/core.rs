@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use esker_primitives::clock::Clock;
-use esker_storage::{Draft, KvRead, KvWrite, Overlay, Scope, Store, WriteSet};
+use esker_storage::{KvRead, KvWrite, Overlay, PendingWrites, Scope, Store, WriteSet};
 use tokio::sync::Notify;
 use tracing::debug;
 
@@ -406,7 +406,7 @@ impl Core {
         accepted_ms: u64,
         base: &dyn KvRead,
     ) -> Result<WriteSet, ChainError> {
-        let mut commit = Draft::new(base);
+        let mut commit = PendingWrites::new(base);
         for (index, chain) in self.chains.iter().enumerate() {
             let blocks = group.iter().filter_map(|(node, _)| node.block_of(index));
             let blocks: Vec<_> = blocks.cloned().collect();

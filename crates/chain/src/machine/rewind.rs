@@ -1,6 +1,6 @@
 //! Taking final bundles back (docs/protocol/bundles.md, "Taking bundles back").
 
-use esker_storage::{Draft, KvRead, Scope, StorageError, WriteSet};
+use esker_storage::{KvRead, PendingWrites, Scope, StorageError, WriteSet};
 
 use super::MachineEvent;
 use super::core::Core;
@@ -99,7 +99,7 @@ impl Core {
 
 /// The store as it was when the bundle of height `to` became final.
 fn take_back(before: &dyn KvRead, to: u64, last: u64) -> Result<Rewinding<'_>, ChainError> {
-    let mut after = Draft::new(before);
+    let mut after = PendingWrites::new(before);
     let mut since_ms = 0;
     for height in (to.saturating_add(1)..=last).rev() {
         let missing =
@@ -112,7 +112,7 @@ fn take_back(before: &dyn KvRead, to: u64, last: u64) -> Result<Rewinding<'_>, C
     Ok(Rewinding { before, after, since_ms })
 }
 
-fn apply(old_rows: &WriteSet, after: &mut Draft<'_>) {
+fn apply(old_rows: &WriteSet, after: &mut PendingWrites<'_>) {
     for (key, value) in old_rows.iter() {
         match value {
             Some(value) => after.put(key, value),

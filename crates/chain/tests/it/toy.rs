@@ -12,7 +12,7 @@ use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::codec::{Reader, Writer};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, Id};
-use esker_storage::{Draft, KvRead, KvStore, Scope, Store, Table, WriteSet};
+use esker_storage::{KvRead, KvStore, PendingWrites, Scope, Store, Table, WriteSet};
 use tokio::sync::Notify;
 
 /// Register number to value.
@@ -253,7 +253,7 @@ impl ChainVm for Toy {
         self.execute(parent, Bytes::copy_from_slice(block), ops, (parent_id, height))
     }
 
-    fn extend_commit(&self, blocks: &[Arc<ExecutedBlock>], _: u64, commit: &mut Draft<'_>) {
+    fn extend_commit(&self, blocks: &[Arc<ExecutedBlock>], _: u64, commit: &mut PendingWrites<'_>) {
         let before = TOTAL.get(&*commit, self.context.scope, &()).unwrap().unwrap_or(0);
         let ops = blocks.iter().map(|block| Self::ops(block).len() as u64).sum::<u64>();
         TOTAL.put(commit, self.context.scope, &(), &(before + ops));

@@ -38,7 +38,7 @@ impl SharedMemory {
             .map(|element| native_in(&native, &element.value))
             .fold(0, u128::saturating_add);
         // Twice the same would have been refused when the network was read.
-        let _done = expected.fill(|draft| refusal_of(apply(draft, &P_CHAIN_ID, &requests)))?;
+        let _done = expected.fill(|pending| refusal_of(apply(pending, &P_CHAIN_ID, &requests)))?;
         Ok(Self { expected, native, exported_by_p })
     }
 
@@ -67,7 +67,7 @@ impl SharedMemory {
         };
         let requests = BTreeMap::from([(peer, requests)]);
         if let Some(refused) =
-            self.expected.fill(|draft| refusal_of(apply(draft, chain, &requests)))?
+            self.expected.fill(|pending| refusal_of(apply(pending, chain, &requests)))?
         {
             let place = format!("shared memory: blocks of {chain} with {peer}");
             findings.push(Finding::new(place, "each export and import once", refused));

@@ -8,7 +8,7 @@ use esker_evm::extension::{ExtDataView, NoExtension};
 use esker_evm_rpc::{Apis, ReadApi, evm};
 use esker_evm_state::types::Block;
 use esker_rpc::positional::{Limits, Server};
-use esker_storage::Draft;
+use esker_storage::PendingWrites;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -35,7 +35,7 @@ async fn accept(world: &World, bytes: &[u8]) {
     let executed = Arc::new(executed);
     let extension = {
         let reader = store.snapshot().unwrap();
-        let mut commit = Draft::new(reader.as_ref());
+        let mut commit = PendingWrites::new(reader.as_ref());
         world.evm.extend_commit(std::slice::from_ref(&executed), 0, &mut commit);
         Arc::new(commit.into_writes())
     };

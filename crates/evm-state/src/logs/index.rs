@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::Bloom;
 use esker_primitives::sync::RwLock;
-use esker_storage::{Draft, KvRead, KvWrite, Scope, StorageResult, Store, WriteSet};
+use esker_storage::{KvRead, KvWrite, PendingWrites, Scope, StorageResult, Store, WriteSet};
 
 use super::query::LogQuery;
 use super::row::SECTION;
@@ -129,7 +129,7 @@ impl LogIndex {
     pub fn take_back<E: From<esker_storage::StorageError>>(
         &self,
         tip: u64,
-        after: &mut Draft<'_>,
+        after: &mut PendingWrites<'_>,
         bloom_of: impl Fn(&dyn KvRead, u64) -> Result<Bloom, E>,
     ) -> Result<TailAfter, E> {
         let whole = tip.saturating_add(1) / SECTION;

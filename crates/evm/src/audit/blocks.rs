@@ -10,7 +10,7 @@ use esker_evm_state::logs::{SECTION, write_section};
 use esker_evm_state::state::StoredSlot;
 use esker_evm_state::types::{Block, Header, Receipt, block_bloom, ext_data_hash, receipts_root};
 use esker_storage::audit::{AuditError, compare_rows, shown};
-use esker_storage::{Draft, StorageError};
+use esker_storage::{PendingWrites, StorageError};
 
 use super::{Auditing, add};
 use crate::chain::{ChainReadError, ChainView};
@@ -65,8 +65,8 @@ impl Auditing<'_> {
         }
         if walk.sections > 0 {
             let scratch = ctx.scratch.clone();
-            scratch.fill(|draft| {
-                LOG_SECTIONS.put(draft, scope, &(), &walk.sections);
+            scratch.fill(|pending| {
+                LOG_SECTIONS.put(pending, scope, &(), &walk.sections);
                 Ok::<_, StorageError>(())
             })?;
         }
@@ -133,11 +133,11 @@ impl Auditing<'_> {
             walk.blooms.push((height, header.bloom));
         }
         let scratch = ctx.scratch.clone();
-        scratch.fill(|draft| {
-            self.derive(block, hash, draft);
+        scratch.fill(|pending| {
+            self.derive(block, hash, pending);
             if height % SECTION == SECTION - 1 {
                 let blooms = std::mem::take(&mut walk.blooms);
-                write_section(self.scope(), height / SECTION, &blooms, draft);
+                write_section(self.scope(), height / SECTION, &blooms, pending);
                 walk.sections = height / SECTION + 1;
             }
             Ok::<_, StorageError>(())
@@ -148,7 +148,7 @@ impl Auditing<'_> {
 
     fn genesis_hash(&self, ctx: &AuditContext<'_>) -> Result<B256, AuditError> {
         let rules = self.evm.params().rules.as_ref();
-        let mut nowhere = Draft::new(ctx.stored);
+        let mut nowhere = PendingWrites::new(ctx.stored);
         let block = self
             .evm
             .genesis_definition()
@@ -159,11 +159,11 @@ impl Auditing<'_> {
     }
 
     /// Rows that follow from a block.
-    fn derive(&self, block: &Block, hash: B256, draft: &mut Draft<'_>) {
+    fn derive(&self, block: &Block, hash: B256, pending: &mut PendingWrites<'_>) {
         let (scope, height) = (self.scope(), block.header.number);
-        HEIGHTS.put(draft, scope, &hash.0, &height);
+        HEIGHTS.put(pending, scope, &hash.0, &height);
         for (index, tx) in (0u32..).zip(&block.transactions) {
-            LOCATIONS.put(draft, scope, &tx.tx_hash().0, &Location { height, index });
+            LOCATIONS.put(pending, scope, &tx.tx_hash().0, &Location { height, index });
         }
     }
 

@@ -3,7 +3,7 @@
 use alloy_primitives::{B256, Bytes, U256};
 use esker_chain::ChainError;
 use esker_evm_state::types::{Block, Header, Transaction};
-use esker_storage::{Draft, WriteSet};
+use esker_storage::{PendingWrites, WriteSet};
 
 use super::error::state_failed;
 use crate::executor::{BlockExecutionOutput, BlockExecutor, TxError};
@@ -72,7 +72,7 @@ pub(super) fn fill(
     let terms = ctx.chain.rules.child_terms(ctx.parent, time)?;
     let mut executor = child_executor(ctx, &terms, time)?;
     let transactions = take_transactions(&mut executor, pool, &terms)?;
-    let mut rows = Draft::new(ctx.reader);
+    let mut rows = PendingWrites::new(ctx.reader);
     let (ext_data, outcome) = take_ext_data(ctx, &mut executor, &terms, &mut rows, time)?;
     if transactions.is_empty() && ext_data.is_empty() {
         return Ok(match affordable_at(ctx, pool, &terms, time) {
@@ -129,7 +129,7 @@ fn take_ext_data(
     ctx: &ParentContext<'_>,
     executor: &mut BlockExecutor<'_>,
     terms: &ChildTerms,
-    rows: &mut Draft<'_>,
+    rows: &mut PendingWrites<'_>,
     time: u64,
 ) -> Result<(Bytes, ExtOutcome), BuildError> {
     let block = ExtBlock {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use esker_chain::{Backfill, ChainError, ChainVm as _, Maintenance, Wakeup};
 use esker_evm_state::logs::BackfillProgress;
-use esker_storage::{Draft, StorageResult};
+use esker_storage::{PendingWrites, StorageResult};
 
 use super::Evm;
 
@@ -55,7 +55,11 @@ impl Evm {
     }
 
     /// Lets the commit of blocks take the reasons along.
-    pub(super) fn save_drops_with(&self, now_ms: u64, commit: &mut Draft<'_>) -> StorageResult<()> {
+    pub(super) fn save_drops_with(
+        &self,
+        now_ms: u64,
+        commit: &mut PendingWrites<'_>,
+    ) -> StorageResult<()> {
         let scope = self.context().scope;
         let mut unsaved = self.drop_logs().filter(|log| log.has_unsaved());
         unsaved.try_for_each(|log| log.extend_commit(scope, now_ms, commit))

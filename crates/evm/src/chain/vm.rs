@@ -15,7 +15,7 @@ use esker_evm_state::logs::LogIndex;
 use esker_evm_state::state::ApplyOptions;
 use esker_evm_state::types::{Block, SealedBlock, SealedHeader};
 use esker_primitives::sync::{Mutex, RwLock};
-use esker_storage::{Draft, KvRead, WriteSet};
+use esker_storage::{KvRead, PendingWrites, WriteSet};
 use tokio::sync::broadcast;
 
 use super::builder::{BuildOutcome, fill};
@@ -330,7 +330,7 @@ impl ChainVm for Evm {
         &self,
         blocks: &[Arc<ExecutedBlock>],
         accepted_ms: u64,
-        commit: &mut Draft<'_>,
+        commit: &mut PendingWrites<'_>,
     ) {
         let blooms = blocks.iter().filter_map(|block| AcceptedBlock::of(block));
         let blooms = blooms.map(|sealed| (sealed.block.header.number, sealed.block.header.bloom));

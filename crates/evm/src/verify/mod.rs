@@ -11,7 +11,7 @@ mod syntactic;
 use alloy_primitives::{Address, B256, Bytes};
 use esker_evm_state::state::{ApplyOptions, At, BlockState, StateView};
 use esker_evm_state::types::{Block, Header};
-use esker_storage::{Draft, KvRead, Scope, WriteSet};
+use esker_storage::{KvRead, PendingWrites, Scope, WriteSet};
 
 use crate::executor::{
     BlockContext, BlockExecutionOutput, BlockExecutor, BlockHashes, ChainParams, has_warp_predicate,
@@ -127,7 +127,7 @@ pub fn verify_block(
             error: Box::new(error),
         })?;
     }
-    let mut rows = Draft::new(ctx.reader);
+    let mut rows = PendingWrites::new(ctx.reader);
     let outcome = ctx
         .extension
         .apply(&ext, executor.state(), &mut rows)

@@ -10,7 +10,7 @@ use esker_evm::executor::recover_signer;
 use esker_evm::extension::{BlockExtension, ExtBlock, ExtError, ExtOutcome, ExtSummary};
 use esker_primitives::codec::{CodecError, Reader};
 use esker_primitives::hash::sha256;
-use esker_storage::{Draft, KvRead};
+use esker_storage::{KvRead, PendingWrites};
 
 const NATIVE: &str = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe";
 const MAX: usize = 256 * 1024;
@@ -169,7 +169,7 @@ impl BlockExtension for Recorded {
         &self,
         block: &ExtBlock<'_>,
         state: &mut StateOverlay<'_>,
-        _: &mut Draft<'_>,
+        _: &mut PendingWrites<'_>,
     ) -> Result<ExtOutcome, ExtError> {
         let mut outcome = ExtOutcome::default();
         for Signed { tx, gas, signers } in decode(block)? {

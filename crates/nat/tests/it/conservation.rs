@@ -182,8 +182,8 @@ pub(crate) fn audit(world: &World) -> [Ledger; 2] {
                 }
             };
             let requests = BTreeMap::from([(peer, requests)]);
-            memory.fill(|draft| {
-                apply(draft, &id, &requests).unwrap();
+            memory.fill(|pending| {
+                apply(pending, &id, &requests).unwrap();
                 Ok::<_, AuditError>(())
             })
         };

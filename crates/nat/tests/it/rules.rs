@@ -14,7 +14,7 @@ use esker_primitives::Id;
 use esker_primitives::codec::Encode;
 use esker_primitives::keys::Signature;
 use esker_shared_memory::{Element, Requests};
-use esker_storage::{Draft, MemoryStore};
+use esker_storage::{MemoryStore, PendingWrites};
 use esker_utxo::{CredentialSlot, FxKind, Output, OutputOwners, Utxo, UtxoId};
 
 use crate::world::{NOW_MS, ONE, World, account, evm_transfer, key, output, well_known};
@@ -317,9 +317,9 @@ pub(crate) async fn leave(world: &World, asset_id: Id, amount: u64, owner: Outpu
     let requests =
         BTreeMap::from([(world.c_id(), Requests { puts: vec![element], removes: Vec::new() })]);
     let reader = world.store.snapshot().unwrap();
-    let mut draft = Draft::new(&*reader);
-    esker_shared_memory::apply(&mut draft, &world.x_id(), &requests).unwrap();
-    let writes = draft.into_writes();
+    let mut pending = PendingWrites::new(&*reader);
+    esker_shared_memory::apply(&mut pending, &world.x_id(), &requests).unwrap();
+    let writes = pending.into_writes();
     drop(reader);
     world.store.writer.commit(writes).await.unwrap();
     utxo

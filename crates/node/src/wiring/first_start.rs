@@ -8,7 +8,7 @@ use esker_chain::tables::CHAINS;
 use esker_chain::{ChainError, Machine};
 use esker_primitives::ChainId;
 use esker_shared_memory::{Requests, apply};
-use esker_storage::{Draft, KvStore, MemoryStore, Scope, Store};
+use esker_storage::{KvStore, MemoryStore, PendingWrites, Scope, Store};
 use esker_xvm::{TxStatus, Xvm, exported_element};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -32,10 +32,10 @@ pub(super) fn write_exports(network: &Network, store: &Store) -> Result<(), Chai
     // Over an empty store: elements that an interrupted start has left are written again, the same bytes.
     let empty = MemoryStore::new();
     let nothing = empty.snapshot()?;
-    let mut draft = Draft::new(nothing.as_ref());
-    apply(&mut draft, &P_CHAIN_ID, &requests)
+    let mut pending = PendingWrites::new(nothing.as_ref());
+    apply(&mut pending, &P_CHAIN_ID, &requests)
         .map_err(|error| ChainError::Genesis(format!("exported UTXOs: {error}")))?;
-    Ok(store.writer.commit_blocking(draft.into_writes())?)
+    Ok(store.writer.commit_blocking(pending.into_writes())?)
 }
 
 /// The P-Chain's exports to chains, as the network file lists them.

@@ -6,7 +6,7 @@ use esker_primitives::ids::{ChainId, Id};
 use esker_shared_memory::{
     Cursor, Element, MAX_KEY_LEN, MAX_TRAIT_LEN, Requests, SharedMemoryError, apply, get, indexed,
 };
-use esker_storage::{Draft, KvStore, MemoryStore};
+use esker_storage::{KvStore, MemoryStore, PendingWrites};
 
 const P: ChainId = Id::ZERO;
 
@@ -43,21 +43,21 @@ fn keys(list: &[&str]) -> Vec<Vec<u8>> {
     list.iter().map(|key| (*key).into()).collect()
 }
 
-/// Runs `test` over a draft of an empty store.
-fn over_empty(test: impl FnOnce(&mut Draft<'_>)) {
+/// Runs `test` over pending writes on an empty store.
+fn over_empty(test: impl FnOnce(&mut PendingWrites<'_>)) {
     let snapshot = MemoryStore::new().snapshot().unwrap();
-    test(&mut Draft::new(&*snapshot));
+    test(&mut PendingWrites::new(&*snapshot));
 }
 
 #[test]
 fn only_the_peer_sees_elements() {
-    over_empty(|draft| {
-        apply(draft, &x(), &puts(c(), vec![element("k", &["a"])])).unwrap();
-        assert_eq!(get(draft, &c(), &x(), &keys(&["k"])).unwrap(), [b"value of k"]);
+    over_empty(|pending| {
+        apply(pending, &x(), &puts(c(), vec![element("k", &["a"])])).unwrap();
+        assert_eq!(get(pending, &c(), &x(), &keys(&["k"])).unwrap(), [b"value of k"]);
         for (this, peer) in [(x(), c()), (P, x()), (x(), x()), (c(), P)] {
-            let error = get(draft, &this, &peer, &keys(&["k"])).unwrap_err();
+            let error = get(pending, &this, &peer, &keys(&["k"])).unwrap_err();
             assert_eq!(error.to_string(), "not found");
-            let page = indexed(draft, &this, &peer, &names(&["a"]), None, 10).unwrap();
+            let page = indexed(pending, &this, &peer, &names(&["a"]), None, 10).unwrap();
             assert!(page.keys.is_empty() && page.last.is_none());
         }
     });
@@ -65,56 +65,56 @@ fn only_the_peer_sees_elements() {
 
 #[test]
 fn get_keeps_the_order_of_keys_and_wants_them_all() {
-    over_empty(|draft| {
-        apply(draft, &x(), &puts(c(), vec![element("k", &[]), element("l", &[])])).unwrap();
-        let values = get(draft, &c(), &x(), &keys(&["l", "k", "l"])).unwrap();
+    over_empty(|pending| {
+        apply(pending, &x(), &puts(c(), vec![element("k", &[]), element("l", &[])])).unwrap();
+        let values = get(pending, &c(), &x(), &keys(&["l", "k", "l"])).unwrap();
         assert_eq!(values, [b"value of l", b"value of k", b"value of l"]);
-        assert_eq!(get(draft, &c(), &x(), &[]).unwrap(), Vec::<Vec<u8>>::new());
-        let error = get(draft, &c(), &x(), &keys(&["k", "m"])).unwrap_err();
+        assert_eq!(get(pending, &c(), &x(), &[]).unwrap(), Vec::<Vec<u8>>::new());
+        let error = get(pending, &c(), &x(), &keys(&["k", "m"])).unwrap_err();
         assert!(matches!(error, SharedMemoryError::NotFound));
-        let error = get(draft, &c(), &x(), &[vec![], vec![0; MAX_KEY_LEN + 1]]).unwrap_err();
+        let error = get(pending, &c(), &x(), &[vec![], vec![0; MAX_KEY_LEN + 1]]).unwrap_err();
         assert!(matches!(error, SharedMemoryError::NotFound));
     });
 }
 
 #[test]
 fn a_second_put_is_refused_with_the_reference_text() {
-    over_empty(|draft| {
-        apply(draft, &x(), &puts(c(), vec![element("k", &[])])).unwrap();
-        let error = apply(draft, &x(), &puts(c(), vec![element("k", &[])])).unwrap_err();
+    over_empty(|pending| {
+        apply(pending, &x(), &puts(c(), vec![element("k", &[])])).unwrap();
+        let error = apply(pending, &x(), &puts(c(), vec![element("k", &[])])).unwrap_err();
         assert_eq!(error.to_string(), "duplicate put: Key=0x6b Value=0x76616c7565206f66206b");
         // Another direction and another source are other spaces.
-        apply(draft, &c(), &puts(x(), vec![element("k", &[])])).unwrap();
-        apply(draft, &P, &puts(c(), vec![element("k", &[])])).unwrap();
+        apply(pending, &c(), &puts(x(), vec![element("k", &[])])).unwrap();
+        apply(pending, &P, &puts(c(), vec![element("k", &[])])).unwrap();
     });
 }
 
 #[test]
 fn an_early_removal_cancels_its_put() {
-    over_empty(|draft| {
-        apply(draft, &c(), &removes(x(), &["k"])).unwrap();
-        assert!(get(draft, &c(), &x(), &keys(&["k"])).is_err());
-        let error = apply(draft, &c(), &removes(x(), &["k"])).unwrap_err();
+    over_empty(|pending| {
+        apply(pending, &c(), &removes(x(), &["k"])).unwrap();
+        assert!(get(pending, &c(), &x(), &keys(&["k"])).is_err());
+        let error = apply(pending, &c(), &removes(x(), &["k"])).unwrap_err();
         assert_eq!(error.to_string(), "duplicate remove: Key=0x6b");
 
-        apply(draft, &x(), &puts(c(), vec![element("k", &["a"])])).unwrap();
-        assert!(get(draft, &c(), &x(), &keys(&["k"])).is_err());
-        assert!(indexed(draft, &c(), &x(), &names(&["a"]), None, 10).unwrap().keys.is_empty());
+        apply(pending, &x(), &puts(c(), vec![element("k", &["a"])])).unwrap();
+        assert!(get(pending, &c(), &x(), &keys(&["k"])).is_err());
+        assert!(indexed(pending, &c(), &x(), &names(&["a"]), None, 10).unwrap().keys.is_empty());
 
         // Both are forgotten: from here on the key is new.
-        apply(draft, &x(), &puts(c(), vec![element("k", &["a"])])).unwrap();
-        get(draft, &c(), &x(), &keys(&["k"])).unwrap();
-        apply(draft, &c(), &removes(x(), &["k"])).unwrap();
-        assert!(indexed(draft, &c(), &x(), &names(&["a"]), None, 10).unwrap().keys.is_empty());
+        apply(pending, &x(), &puts(c(), vec![element("k", &["a"])])).unwrap();
+        get(pending, &c(), &x(), &keys(&["k"])).unwrap();
+        apply(pending, &c(), &removes(x(), &["k"])).unwrap();
+        assert!(indexed(pending, &c(), &x(), &names(&["a"]), None, 10).unwrap().keys.is_empty());
     });
 }
 
 #[test]
 fn a_block_with_several_peers_is_atomic() {
-    over_empty(|draft| {
-        apply(draft, &P, &puts(x(), vec![element("from P", &["a"])])).unwrap();
-        apply(draft, &c(), &puts(x(), vec![element("from C", &["a"])])).unwrap();
-        let before = draft.writes.clone();
+    over_empty(|pending| {
+        apply(pending, &P, &puts(x(), vec![element("from P", &["a"])])).unwrap();
+        apply(pending, &c(), &puts(x(), vec![element("from C", &["a"])])).unwrap();
+        let before = pending.writes.clone();
 
         let mut block = BTreeMap::new();
         for (peer, key) in [(P, "from P"), (c(), "from C")] {
@@ -126,13 +126,13 @@ fn a_block_with_several_peers_is_atomic() {
         }
         let mut bad = block.clone();
         bad.get_mut(&c()).unwrap().puts.push(element("to peer", &[]));
-        apply(draft, &x(), &bad).unwrap_err();
-        assert_eq!(draft.writes, before);
+        apply(pending, &x(), &bad).unwrap_err();
+        assert_eq!(pending.writes, before);
 
-        apply(draft, &x(), &block).unwrap();
+        apply(pending, &x(), &block).unwrap();
         for peer in [P, c()] {
-            get(draft, &peer, &x(), &keys(&["to peer"])).unwrap();
-            let left = indexed(draft, &x(), &peer, &names(&["a"]), None, 10).unwrap();
+            get(pending, &peer, &x(), &keys(&["to peer"])).unwrap();
+            let left = indexed(pending, &x(), &peer, &names(&["a"]), None, 10).unwrap();
             assert!(left.keys.is_empty());
         }
     });
@@ -140,7 +140,7 @@ fn a_block_with_several_peers_is_atomic() {
 
 #[test]
 fn pages_go_by_trait_then_key_and_list_each_element_once() {
-    over_empty(|draft| {
+    over_empty(|pending| {
         let elements = vec![
             element("k3", &["b", "a"]),
             element("k1", &["b"]),
@@ -150,10 +150,10 @@ fn pages_go_by_trait_then_key_and_list_each_element_once() {
             // The same trait twice is one.
             element("k5", &["a", "a"]),
         ];
-        apply(draft, &x(), &puts(c(), elements)).unwrap();
+        apply(pending, &x(), &puts(c(), elements)).unwrap();
         let page = |traits: &[&str], start: Option<(&str, &str)>, limit| {
             let start = start.map(|(name, key)| Cursor { name: name.into(), key: key.into() });
-            let page = indexed(draft, &c(), &x(), &names(traits), start.as_ref(), limit).unwrap();
+            let page = indexed(pending, &c(), &x(), &names(traits), start.as_ref(), limit).unwrap();
             assert_eq!(page.keys.len(), page.values.len());
             assert_eq!(page.last.as_ref().map(|last| &last.key), page.keys.last());
             page.keys
@@ -181,32 +181,33 @@ fn pages_go_by_trait_then_key_and_list_each_element_once() {
 
 #[test]
 fn a_trait_prefix_does_not_match() {
-    over_empty(|draft| {
+    over_empty(|pending| {
         let elements = vec![element("k", &["a"]), element("l", &["ak"])];
-        apply(draft, &x(), &puts(c(), elements)).unwrap();
-        let page = indexed(draft, &c(), &x(), &names(&["a"]), None, 10).unwrap();
+        apply(pending, &x(), &puts(c(), elements)).unwrap();
+        let page = indexed(pending, &c(), &x(), &names(&["a"]), None, 10).unwrap();
         assert_eq!(page.keys, [b"k"]);
     });
 }
 
 #[test]
 fn lengths_are_limited() {
-    over_empty(|draft| {
+    over_empty(|pending| {
         let longest = Element {
             key: vec![0xff; MAX_KEY_LEN],
             value: vec![],
             traits: vec![vec![0xff; MAX_TRAIT_LEN]],
         };
-        apply(draft, &x(), &puts(c(), vec![longest.clone()])).unwrap();
-        MemoryStore::new().write(&draft.writes).unwrap();
-        let found = indexed(draft, &c(), &x(), &longest.traits.iter().cloned().collect(), None, 1);
+        apply(pending, &x(), &puts(c(), vec![longest.clone()])).unwrap();
+        MemoryStore::new().write(&pending.writes).unwrap();
+        let found =
+            indexed(pending, &c(), &x(), &longest.traits.iter().cloned().collect(), None, 1);
         assert_eq!(found.unwrap().values, [b""]);
 
         let long_key = Element { key: vec![0; MAX_KEY_LEN + 1], ..Element::default() };
         let long_trait =
             Element { traits: vec![vec![0; MAX_TRAIT_LEN + 1]], ..element("key", &[]) };
         for bad in [long_key, long_trait, element("", &[]), element("key", &[""])] {
-            let error = apply(draft, &x(), &puts(c(), vec![bad])).unwrap_err();
+            let error = apply(pending, &x(), &puts(c(), vec![bad])).unwrap_err();
             assert!(matches!(error, SharedMemoryError::Length { .. }), "{error}");
         }
     });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use esker_primitives::ids::{ChainId, Id};
 use esker_shared_memory::{Cursor, Element, Requests, apply, get, indexed};
-use esker_storage::{Draft, KvRead, KvStore, MemoryStore, Overlay, WriteSet};
+use esker_storage::{KvRead, KvStore, MemoryStore, Overlay, PendingWrites, WriteSet};
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 
@@ -148,19 +148,19 @@ proptest! {
                 .map(|(peer, requests)| (chain(peer), requests))
                 .collect();
             let overlay = Overlay::new(store.snapshot().unwrap(), layers.clone());
-            let mut draft = Draft::new(&overlay);
-            match (apply(&mut draft, &this, &requests), apply_to_model(&model, this, &requests)) {
+            let mut pending = PendingWrites::new(&overlay);
+            match (apply(&mut pending, &this, &requests), apply_to_model(&model, this, &requests)) {
                 (Ok(()), Some(after)) => model = after,
-                (Err(_), None) => prop_assert!(draft.writes.is_empty()),
+                (Err(_), None) => prop_assert!(pending.writes.is_empty()),
                 (outcome, model) => panic!("{outcome:?}, but the model says {model:?}"),
             }
             for this in (0..CHAINS).map(chain) {
                 for peer in (0..CHAINS).map(chain) {
-                    check_get(&draft, &model, this, peer);
-                    check_walk(&draft, &model, (this, peer), &step.traits, step.limit);
+                    check_get(&pending, &model, this, peer);
+                    check_walk(&pending, &model, (this, peer), &step.traits, step.limit);
                 }
             }
-            let writes = draft.into_writes();
+            let writes = pending.into_writes();
             layers.insert(0, Arc::new(writes));
             if step.commits && let Some(oldest) = layers.pop() {
                 store.write(&oldest).unwrap();

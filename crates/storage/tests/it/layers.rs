@@ -4,7 +4,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use esker_storage::meta::{OpenOptions, open_temp};
-use esker_storage::{Draft, KvRead, KvStore, MAX_KEY_LEN, MemoryStore, Overlay, WriteSet};
+use esker_storage::{KvRead, KvStore, MAX_KEY_LEN, MemoryStore, Overlay, PendingWrites, WriteSet};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ fn some_set() -> impl Strategy<Value = WriteSet> {
 struct Case {
     committed: Vec<WriteSet>,
     layers: Vec<WriteSet>,
-    draft: WriteSet,
+    pending: WriteSet,
     probes: Vec<Vec<u8>>,
     /// Entries after which a visitor breaks.
     limit: usize,
@@ -48,10 +48,10 @@ fn some_case() -> impl Strategy<Value = Case> {
     let probe =
         prop_oneof![5 => some_key(), 1 => Just(vec![]), 1 => Just(vec![0xff; MAX_KEY_LEN + 1])];
     (vec(some_set(), 0..4), vec(some_set(), 0..4), some_set(), vec(probe, 1..8), 1..6_usize)
-        .prop_map(|(committed, layers, draft, probes, limit)| Case {
+        .prop_map(|(committed, layers, pending, probes, limit)| Case {
             committed,
             layers,
-            draft,
+            pending,
             probes,
             limit,
         })
@@ -104,7 +104,7 @@ fn check_reads(reader: &dyn KvRead, model: &Contents, case: &Case) {
     }
 }
 
-/// The store, an overlay and a draft, each over the one before; then all of it merged and committed.
+/// The store, an overlay and pending writes, each over the one before; then all of it merged and committed.
 fn check(store: &dyn KvStore, case: &Case) {
     let mut clear = WriteSet::new();
     contents_of(store).keys().for_each(|key| clear.delete(key));
@@ -126,20 +126,20 @@ fn check(store: &dyn KvStore, case: &Case) {
     }
     check_reads(&overlay, &model, case);
 
-    let mut draft = Draft::new(&overlay);
-    for (key, value) in case.draft.iter() {
+    let mut pending = PendingWrites::new(&overlay);
+    for (key, value) in case.pending.iter() {
         match value {
-            Some(value) => draft.put(key, value),
-            None => draft.delete(key),
+            Some(value) => pending.put(key, value),
+            None => pending.delete(key),
         }
     }
-    apply(&mut model, &case.draft);
-    check_reads(&draft, &model, case);
-    let inner = Draft::new(&draft);
+    apply(&mut model, &case.pending);
+    check_reads(&pending, &model, case);
+    let inner = PendingWrites::new(&pending);
     check_reads(&inner, &model, case);
 
-    let writes = draft.into_writes();
-    assert_eq!(writes, case.draft);
+    let writes = pending.into_writes();
+    assert_eq!(writes, case.pending);
     let mut merged = WriteSet::new();
     case.layers.iter().chain([&writes]).for_each(|set| merged.merge(set));
     let bytes = merged.iter().map(|(key, value)| key.len() + value.map_or(0, <[u8]>::len)).sum();

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use esker_primitives::ids::{Id, ShortId};
 use esker_storage::{
-    Draft, KeyCodec, KvRead, KvStore, MemoryStore, Scope, Table, ValueCodec, WriteSet,
+    KeyCodec, KvRead, KvStore, MemoryStore, PendingWrites, Scope, Table, ValueCodec, WriteSet,
 };
 use proptest::prelude::*;
 
@@ -16,9 +16,9 @@ const NAMES: Table<[u8], String> = Table::new(0x81, "names");
 const ONE: Scope = Scope(1);
 const TWO: Scope = Scope(0x0102);
 
-fn over_empty(test: impl FnOnce(&mut Draft<'_>)) {
+fn over_empty(test: impl FnOnce(&mut PendingWrites<'_>)) {
     let snapshot = MemoryStore::new().snapshot().unwrap();
-    test(&mut Draft::new(&*snapshot));
+    test(&mut PendingWrites::new(&*snapshot));
 }
 
 #[test]
@@ -26,43 +26,43 @@ fn stored_keys_are_scope_tag_key() {
     let key = PAIRS.key(TWO, &(7, b"name".to_vec()));
     assert_eq!(key, b"\x01\x02\x80\0\0\0\x07name");
     assert_eq!(PAIRS.prefix(TWO), [1, 2, 0x80]);
-    over_empty(|draft| {
-        PAIRS.put(draft, TWO, &(7, b"name".to_vec()), &5);
-        assert_eq!(draft.get(&key).unwrap().unwrap(), [0, 0, 0, 0, 0, 0, 0, 5]);
+    over_empty(|pending| {
+        PAIRS.put(pending, TWO, &(7, b"name".to_vec()), &5);
+        assert_eq!(pending.get(&key).unwrap().unwrap(), [0, 0, 0, 0, 0, 0, 0, 5]);
     });
 }
 
 #[test]
 fn scopes_and_tags_are_apart() {
-    over_empty(|draft| {
+    over_empty(|pending| {
         let key = (7, b"name".to_vec());
-        PAIRS.put(draft, ONE, &key, &5);
-        assert_eq!(PAIRS.get(draft, ONE, &key).unwrap(), Some(5));
-        assert_eq!(PAIRS.get(draft, TWO, &key).unwrap(), None);
-        assert!(PAIRS.contains(draft, ONE, &key).unwrap());
-        assert!(!PAIRS.contains(draft, ONE, &(8, vec![])).unwrap());
-        let len = PAIRS.get_with(draft, ONE, &key, <[u8]>::len).unwrap();
+        PAIRS.put(pending, ONE, &key, &5);
+        assert_eq!(PAIRS.get(pending, ONE, &key).unwrap(), Some(5));
+        assert_eq!(PAIRS.get(pending, TWO, &key).unwrap(), None);
+        assert!(PAIRS.contains(pending, ONE, &key).unwrap());
+        assert!(!PAIRS.contains(pending, ONE, &(8, vec![])).unwrap());
+        let len = PAIRS.get_with(pending, ONE, &key, <[u8]>::len).unwrap();
         assert_eq!(len, Some(8));
-        PAIRS.delete(draft, ONE, &key);
-        assert_eq!(PAIRS.get(draft, ONE, &key).unwrap(), None);
-        assert_eq!(PAIRS.get_with(draft, ONE, &key, <[u8]>::len).unwrap(), None);
+        PAIRS.delete(pending, ONE, &key);
+        assert_eq!(PAIRS.get(pending, ONE, &key).unwrap(), None);
+        assert_eq!(PAIRS.get_with(pending, ONE, &key, <[u8]>::len).unwrap(), None);
     });
 }
 
 #[test]
 fn scans_stay_in_their_table() {
-    over_empty(|draft| {
+    over_empty(|pending| {
         let keys = [(1, "a"), (1, "b"), (2, ""), (2, "a"), (u32::MAX, "z")];
         for (value, (number, name)) in (0_u64..).zip(keys) {
             for scope in [ONE, TWO] {
-                PAIRS.put(draft, scope, &(number, name.into()), &value);
+                PAIRS.put(pending, scope, &(number, name.into()), &value);
             }
         }
-        NAMES.put(draft, ONE, b"a".as_slice(), &"x".to_owned());
+        NAMES.put(pending, ONE, b"a".as_slice(), &"x".to_owned());
         let scanned = |prefix: &[u8], from: Option<&[u8]>| {
             let mut found = Vec::new();
             PAIRS
-                .scan(draft, ONE, prefix, from, |key, value| {
+                .scan(pending, ONE, prefix, from, |key, value| {
                     found.push(PAIRS.entry(key, value).unwrap().1);
                     ControlFlow::Continue(())
                 })
@@ -74,46 +74,46 @@ fn scans_stay_in_their_table() {
         assert_eq!(scanned(&[], Some(b"\0\0\0\x01b")), [1, 2, 3, 4]);
         assert_eq!(scanned(&1_u32.to_be_bytes(), Some(b"\0\0\0\x01aa")), [1]);
         assert_eq!(scanned(&3_u32.to_be_bytes(), None), [0_u64; 0]);
-        let all = PAIRS.collect(draft, ONE, &[]).unwrap();
+        let all = PAIRS.collect(pending, ONE, &[]).unwrap();
         assert_eq!(all.len(), 5);
-        assert_eq!(PAIRS.last(draft, ONE, &[]).unwrap(), Some(all[4].clone()));
-        assert_eq!(PAIRS.last(draft, ONE, &1_u32.to_be_bytes()).unwrap(), Some(all[1].clone()));
-        assert_eq!(PAIRS.last(draft, ONE, &3_u32.to_be_bytes()).unwrap(), None);
-        assert_eq!(PAIRS.last(draft, Scope(0), &[]).unwrap(), None);
-        assert_eq!(PAIRS.first(draft, ONE, &[], None).unwrap(), Some(all[0].clone()));
-        let from_two = PAIRS.first(draft, ONE, &[], Some(&2_u32.to_be_bytes())).unwrap();
+        assert_eq!(PAIRS.last(pending, ONE, &[]).unwrap(), Some(all[4].clone()));
+        assert_eq!(PAIRS.last(pending, ONE, &1_u32.to_be_bytes()).unwrap(), Some(all[1].clone()));
+        assert_eq!(PAIRS.last(pending, ONE, &3_u32.to_be_bytes()).unwrap(), None);
+        assert_eq!(PAIRS.last(pending, Scope(0), &[]).unwrap(), None);
+        assert_eq!(PAIRS.first(pending, ONE, &[], None).unwrap(), Some(all[0].clone()));
+        let from_two = PAIRS.first(pending, ONE, &[], Some(&2_u32.to_be_bytes())).unwrap();
         assert_eq!(from_two, Some(all[2].clone()));
-        assert_eq!(PAIRS.first(draft, ONE, &3_u32.to_be_bytes(), None).unwrap(), None);
+        assert_eq!(PAIRS.first(pending, ONE, &3_u32.to_be_bytes(), None).unwrap(), None);
     });
 }
 
 #[test]
 fn the_last_key_of_all_is_found() {
-    over_empty(|draft| {
+    over_empty(|pending| {
         const BYTES: Table<Vec<u8>, ()> = Table::new(0xff, "bytes");
         let top = Scope(0xffff);
         let longest = vec![0xff; 508];
-        BYTES.put(draft, top, &longest, &());
-        assert_eq!(BYTES.last(draft, top, &[]).unwrap(), Some((longest.clone(), ())));
-        assert_eq!(BYTES.last(draft, top, &longest).unwrap(), Some((longest, ())));
+        BYTES.put(pending, top, &longest, &());
+        assert_eq!(BYTES.last(pending, top, &[]).unwrap(), Some((longest.clone(), ())));
+        assert_eq!(BYTES.last(pending, top, &longest).unwrap(), Some((longest, ())));
     });
 }
 
 #[test]
 fn undecodable_rows_are_damage() {
-    over_empty(|draft| {
+    over_empty(|pending| {
         let key = (7, vec![]);
-        PAIRS.put_bytes(draft, ONE, &key, b"short");
-        let error = PAIRS.get(draft, ONE, &key).unwrap_err();
+        PAIRS.put_bytes(pending, ONE, &key, b"short");
+        let error = PAIRS.get(pending, ONE, &key).unwrap_err();
         assert_eq!(error.to_string(), "damaged data: value in table pairs does not decode");
         assert!(error.is_corruption());
-        draft.delete(&PAIRS.key(ONE, &key));
-        draft.put(&[&PAIRS.prefix(ONE)[..], b"abc"].concat(), &[0; 8]);
-        let error = PAIRS.last(draft, ONE, &[]).unwrap_err();
+        pending.delete(&PAIRS.key(ONE, &key));
+        pending.put(&[&PAIRS.prefix(ONE)[..], b"abc"].concat(), &[0; 8]);
+        let error = PAIRS.last(pending, ONE, &[]).unwrap_err();
         assert_eq!(error.to_string(), "damaged data: key in table pairs does not decode");
-        assert!(PAIRS.collect(draft, ONE, &[]).unwrap_err().is_corruption());
-        NAMES.put_bytes(draft, ONE, b"n", &[0xff]);
-        assert!(NAMES.get(draft, ONE, b"n".as_slice()).unwrap_err().is_corruption());
+        assert!(PAIRS.collect(pending, ONE, &[]).unwrap_err().is_corruption());
+        NAMES.put_bytes(pending, ONE, b"n", &[0xff]);
+        assert!(NAMES.get(pending, ONE, b"n".as_slice()).unwrap_err().is_corruption());
     });
 }
 

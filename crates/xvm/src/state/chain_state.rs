@@ -1,4 +1,4 @@
-//! Typed reads of the chain's state, over a snapshot, an overlay or a draft alike.
+//! Typed reads of the chain's state, over a snapshot, an overlay or pending writes.
 
 use bytes::Bytes;
 use esker_primitives::codec::Decode;

@@ -14,7 +14,7 @@ use esker_primitives::network::LOCAL_ID;
 use esker_primitives::{ChainId, Id};
 use esker_rpc::{Caller, Service, object};
 use esker_shared_memory::Requests;
-use esker_storage::{Draft, KvStore, MemoryStore, Scope, Store};
+use esker_storage::{KvStore, MemoryStore, PendingWrites, Scope, Store};
 use esker_utxo::{CredentialSlot, Output, TransferableOutput, Utxo, UtxoId};
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::{Xvm, XvmConfig, exported_element};
@@ -90,9 +90,9 @@ impl Local {
         let puts = utxos.iter().map(exported_element).collect();
         let requests = BTreeMap::from([(this, Requests { puts, removes: Vec::new() })]);
         let reader = self.store.snapshot().unwrap();
-        let mut draft = Draft::new(reader.as_ref());
-        esker_shared_memory::apply(&mut draft, &self.c_chain, &requests).unwrap();
-        let writes = draft.into_writes();
+        let mut pending = PendingWrites::new(reader.as_ref());
+        esker_shared_memory::apply(&mut pending, &self.c_chain, &requests).unwrap();
+        let writes = pending.into_writes();
         drop(reader);
         self.store.writer.commit(writes).await.unwrap();
     }

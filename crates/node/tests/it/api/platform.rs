@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use esker_primitives::codec::Encode as _;
 use esker_primitives::{ChainId, ShortId, TxId, address};
 use esker_shared_memory::{Element, Requests, apply};
-use esker_storage::Draft;
+use esker_storage::PendingWrites;
 use esker_utxo::{Output, OutputOwners, TransferOutput, Utxo, UtxoId};
 use serde_json::{Value, json};
 
@@ -256,9 +256,9 @@ async fn what_another_chain_exported() {
     let requests = Requests { puts: puts.collect(), removes: Vec::new() };
     let x: ChainId = X.parse().unwrap();
     let snapshot = node.store.snapshot().unwrap();
-    let mut draft = Draft::new(snapshot.as_ref());
-    apply(&mut draft, &x, &BTreeMap::from([(ChainId::ZERO, requests)])).unwrap();
-    node.store.commit(draft.into_writes()).await.unwrap();
+    let mut pending = PendingWrites::new(snapshot.as_ref());
+    apply(&mut pending, &x, &BTreeMap::from([(ChainId::ZERO, requests)])).unwrap();
+    node.store.commit(pending.into_writes()).await.unwrap();
     drop(snapshot);
     check_walks(&node, "X", &utxos).await;
     check_walks(&node, "C", &[]).await;

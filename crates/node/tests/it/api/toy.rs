@@ -12,7 +12,7 @@ use esker_primitives::clock::Clock;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{AssetId, ChainId, Id};
 use esker_rpc::{MethodTable, NoArgs, RpcError};
-use esker_storage::{Draft, KvRead, Scope, Store, WriteSet};
+use esker_storage::{KvRead, PendingWrites, Scope, Store, WriteSet};
 use tokio::sync::Notify;
 
 /// What a test changes.
@@ -105,7 +105,7 @@ impl ChainVm for ToyVm {
         Err(BlockError::Invalid("there are none".to_owned()))
     }
 
-    fn extend_commit(&self, _: &[Arc<ExecutedBlock>], _: u64, _: &mut Draft<'_>) {}
+    fn extend_commit(&self, _: &[Arc<ExecutedBlock>], _: u64, _: &mut PendingWrites<'_>) {}
 
     fn on_accepted(&self, _: &Arc<ExecutedBlock>, _: u64) {}
 

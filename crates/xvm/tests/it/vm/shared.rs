@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_chain::{BlockError, BuildContext, ChainMachine, ChainVm, ExecutedBlock};
 use esker_primitives::{AssetId, ChainId, Id, ShortId};
 use esker_shared_memory::Requests;
-use esker_storage::{Draft, Overlay};
+use esker_storage::{Overlay, PendingWrites};
 use esker_utxo::{TransferableInput, Utxo, UtxoId};
 use esker_xvm::block::Block;
 use esker_xvm::state::{PageEnd, PageStart};
@@ -144,9 +144,9 @@ async fn from_p(world: &World, asset: AssetId, amounts: &[u64]) -> Vec<Utxo> {
     let x = world.x.context().chain_id;
     let requests = BTreeMap::from([(x, Requests { puts, removes: vec![] })]);
     let reader = world.store.snapshot().unwrap();
-    let mut draft = Draft::new(reader.as_ref());
-    esker_shared_memory::apply(&mut draft, &ChainId::ZERO, &requests).unwrap();
-    let writes = draft.into_writes();
+    let mut pending = PendingWrites::new(reader.as_ref());
+    esker_shared_memory::apply(&mut pending, &ChainId::ZERO, &requests).unwrap();
+    let writes = pending.into_writes();
     world.store.commit(writes).await.unwrap();
     utxos
 }
