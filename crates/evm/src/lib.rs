@@ -8,6 +8,7 @@
 //! - [`executor`]: running transactions, with revm.
 //! - [`call`]: unsigned calls, gas estimates, access lists.
 //! - [`simulate`]: blocks of calls that are not made.
+//! - [`trace`]: watching transactions run.
 //! - [`extension`]: the port for what blocks carry beside EVM transactions.
 //! - [`view`]: what services read of the chain and of the pool.
 //! - [`genesis`]: the first block.
@@ -24,5 +25,6 @@ pub mod oracle;
 pub mod pool;
 pub mod rules;
 pub mod simulate;
+pub mod trace;
 pub mod verify;
 pub mod view;

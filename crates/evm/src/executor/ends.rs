@@ -2,8 +2,9 @@
 
 use revm::bytecode::opcode;
 use revm::handler::{EthFrame, FrameResult};
-use revm::interpreter::InstructionResult;
+use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_types::{Jumps, LegacyBytecode, RuntimeFlag};
+use revm::interpreter::{InstructionResult, Interpreter};
 use revm::primitives::hardfork::SpecId;
 
 use super::VmError;
@@ -14,51 +15,30 @@ use super::opcodes::{is_defined, stack_bounds};
 pub(super) fn frame_error(
     result: &FrameResult,
     frame: Option<&EthFrame>,
-    chain: &mut ChainEnv<'_>,
+    chain: &ChainEnv<'_>,
 ) -> Option<VmError> {
     let created = matches!(result, FrameResult::Create(_));
     let instruction_result = result.instruction_result();
     if instruction_result.is_ok() {
         return None;
     }
-    if let Some(failure) = chain.failure.take() {
-        return Some(failure);
+    // Only what did not run can be a precompiled contract; one that was called before left its failure here.
+    if frame.is_none()
+        && let Some(failure) = &chain.failure
+    {
+        return Some(failure.clone());
     }
-    let at = frame.map(Halt::of).unwrap_or_default();
-    Some(match instruction_result {
-        InstructionResult::Revert => VmError::Reverted,
-        InstructionResult::CallTooDeep => VmError::Depth,
-        InstructionResult::OutOfFunds | InstructionResult::OverflowPayment => {
-            VmError::InsufficientBalance
-        }
-        // The data is there, only the gas to store it is not.
-        InstructionResult::OutOfGas
-            if created && !result.interpreter_result().output.is_empty() =>
-        {
-            VmError::CodeStoreOutOfGas
-        }
-        InstructionResult::OutOfGas => at.without_constant_gas(),
-        InstructionResult::InvalidOperandOOG => VmError::GasOverflow,
-        InstructionResult::OpcodeNotFound
-        | InstructionResult::InvalidFEOpcode
-        | InstructionResult::NotActivated
-        | InstructionResult::InvalidImmediateEncoding => VmError::InvalidOpcode(at.opcode),
-        InstructionResult::InvalidJump => VmError::InvalidJump,
-        InstructionResult::CallNotAllowedInsideStatic
-        | InstructionResult::StateChangeDuringStaticCall => VmError::WriteProtection,
-        InstructionResult::OutOfOffset => VmError::ReturnDataOutOfBounds,
-        InstructionResult::CreateCollision => VmError::AddressCollision,
-        InstructionResult::CreateContractSizeLimit => VmError::CodeSize,
-        InstructionResult::CreateContractStartingWithEF => VmError::InvalidCode,
-        InstructionResult::NonceOverflow => VmError::NonceOverflow,
-        // revm calls both an overflow where an instruction reaches below the stack.
-        InstructionResult::StackUnderflow | InstructionResult::StackOverflow => {
-            at.stack_fault().unwrap_or(VmError::OutOfGas)
-        }
-        // Gas beside the constant part (`super::operands`). Among them init code that is too long: the reference,
-        // too, calls it a lack of gas.
-        _ => VmError::OutOfGas,
-    })
+    let at = frame.map(|frame| Halt::of(&frame.interpreter)).unwrap_or_default();
+    let lacks_store_gas = created && !result.interpreter_result().output.is_empty();
+    Some(at.error(instruction_result, lacks_store_gas))
+}
+
+/// Why an instruction failed that has just run.
+pub(crate) fn halt_error(
+    result: InstructionResult,
+    interpreter: &Interpreter<EthInterpreter>,
+) -> VmError {
+    Halt::of(interpreter).error(result, false)
 }
 
 /// Where a frame halted. The stack is as it was before the instruction, unless gas beside the constant part was
@@ -77,13 +57,47 @@ impl Default for Halt {
 }
 
 impl Halt {
-    fn of(frame: &EthFrame) -> Self {
-        let code = &frame.interpreter.bytecode;
+    fn of(interpreter: &Interpreter<EthInterpreter>) -> Self {
+        let code = &interpreter.bytecode;
         // The program counter has moved on.
         let at = code.pc().checked_sub(1);
         let opcode = at.and_then(|pc| code.bytecode_slice().get(pc)).copied();
-        let spec = frame.interpreter.runtime_flag.spec_id();
-        Self { opcode: opcode.unwrap_or(opcode::STOP), stack: frame.interpreter.stack.len(), spec }
+        let spec = interpreter.runtime_flag.spec_id();
+        Self { opcode: opcode.unwrap_or(opcode::STOP), stack: interpreter.stack.len(), spec }
+    }
+
+    /// The error of a frame that ended here.
+    fn error(self, result: InstructionResult, lacks_store_gas: bool) -> VmError {
+        match result {
+            InstructionResult::Revert => VmError::Reverted,
+            InstructionResult::CallTooDeep => VmError::Depth,
+            InstructionResult::OutOfFunds | InstructionResult::OverflowPayment => {
+                VmError::InsufficientBalance
+            }
+            // The data is there, only the gas to store it is not.
+            InstructionResult::OutOfGas if lacks_store_gas => VmError::CodeStoreOutOfGas,
+            InstructionResult::OutOfGas => self.without_constant_gas(),
+            InstructionResult::InvalidOperandOOG => VmError::GasOverflow,
+            InstructionResult::OpcodeNotFound
+            | InstructionResult::InvalidFEOpcode
+            | InstructionResult::NotActivated
+            | InstructionResult::InvalidImmediateEncoding => VmError::InvalidOpcode(self.opcode),
+            InstructionResult::InvalidJump => VmError::InvalidJump,
+            InstructionResult::CallNotAllowedInsideStatic
+            | InstructionResult::StateChangeDuringStaticCall => VmError::WriteProtection,
+            InstructionResult::OutOfOffset => VmError::ReturnDataOutOfBounds,
+            InstructionResult::CreateCollision => VmError::AddressCollision,
+            InstructionResult::CreateContractSizeLimit => VmError::CodeSize,
+            InstructionResult::CreateContractStartingWithEF => VmError::InvalidCode,
+            InstructionResult::NonceOverflow => VmError::NonceOverflow,
+            // revm calls both an overflow where an instruction reaches below the stack.
+            InstructionResult::StackUnderflow | InstructionResult::StackOverflow => {
+                self.stack_fault().unwrap_or(VmError::OutOfGas)
+            }
+            // Gas beside the constant part (`super::operands`). Among them init code that is too long: the reference,
+            // too, calls it a lack of gas.
+            _ => VmError::OutOfGas,
+        }
     }
 
     /// Too few items on the stack, or too many.

@@ -50,6 +50,12 @@ pub struct ChainEnv<'a> {
     pub(super) bounds: Bounds<'a>,
     pub(super) ticks: u32,
     pub(super) stopped: Option<Stop>,
+    /// How the frame ended whose end an inspector is shown next.
+    pub(super) frame_error: Option<VmError>,
+    /// Does the inspector want no instructions?
+    pub(super) skips_steps: bool,
+    /// Who got what a contract had that destroyed itself, and how much.
+    pub(super) destroyed: Option<(Address, U256)>,
 }
 
 impl fmt::Debug for ChainEnv<'_> {
@@ -62,12 +68,38 @@ impl ChainEnv<'_> {
     /// Counts a jump; true: stop.
     pub(super) fn tick(&mut self) -> bool {
         self.ticks = self.ticks.wrapping_add(1);
-        if self.ticks.is_multiple_of(TICKS)
+        if self.stopped.is_none()
+            && self.ticks.is_multiple_of(TICKS)
             && let Some(stop) = self.bounds.stop
         {
             self.stopped = stop();
         }
         self.stopped.is_some()
+    }
+
+    /// Ends the execution at the next call or jump.
+    pub(crate) fn abort(&mut self) {
+        self.stopped.get_or_insert(Stop::Cancelled);
+    }
+
+    /// Are instructions not shown to the inspector? Code then runs at full speed.
+    pub(crate) fn skip_steps(&mut self, skips: bool) {
+        self.skips_steps = skips;
+    }
+
+    /// How the frame ended that an inspector is shown the end of; `None`: well.
+    pub(crate) fn frame_error(&self) -> Option<&VmError> {
+        self.frame_error.as_ref()
+    }
+
+    /// Who got what the contract had that destroyed itself last, and how much.
+    pub(crate) fn take_destroyed(&mut self) -> Option<(Address, U256)> {
+        self.destroyed.take()
+    }
+
+    /// The slot that a storage key means.
+    pub(crate) fn storage_slot(&self, key: U256) -> U256 {
+        self.chain.rules.storage_slot(key)
     }
 
     /// Ends a try that could go on otherwise with all the gas of its message; true: stop.
@@ -81,7 +113,7 @@ impl ChainEnv<'_> {
 }
 
 /// Ends the execution as a whole; [`super::ChainEnv::stopped`] holds the reason.
-pub(super) fn stop_execution(host: &mut EvmContext<'_>) -> InstructionResult {
+pub(crate) fn stop_execution(host: &mut EvmContext<'_>) -> InstructionResult {
     host.error = Err(ContextError::Custom("stopped".into()));
     InstructionResult::FatalExternalError
 }

@@ -12,7 +12,8 @@ use revm::context_interface::result::{EVMError, HaltReason};
 use revm::context_interface::{ContextTr, JournalTr};
 use revm::handler::instructions::EthInstructions;
 use revm::handler::{EthFrame, EvmTr, FrameResult, Handler, ItemOrResult};
-use revm::inspector::{InspectorEvmTr, InspectorHandler};
+use revm::inspector::handler::{frame_end, frame_start};
+use revm::inspector::{InspectorHandler, inspect_instructions};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::{
@@ -112,13 +113,68 @@ where
         evm: &mut Self::Evm,
         first: FrameInit,
     ) -> Result<FrameResult, Error> {
-        run_frames(
-            evm,
-            first,
-            |evm, init| Ok(started(evm.inspect_frame_init(init)?)),
-            |evm| Ok(evm.inspect_frame_run()?),
-        )
+        run_frames(evm, first, inspect_init, inspect_run)
     }
+}
+
+/// revm's `inspect_frame_init`, with [`ChainEnv::frame_error`] for the inspector.
+fn inspect_init<'a, I>(
+    evm: &mut Machine<'a, I>,
+    mut init: FrameInit,
+) -> Result<Option<FrameResult>, Error>
+where
+    I: Inspector<EvmContext<'a>, EthInterpreter>,
+{
+    if let Some(mut result) = frame_start(&mut evm.ctx, &mut evm.inspector, &mut init.frame_input) {
+        frame_end(&mut evm.ctx, &mut evm.inspector, &init.frame_input, &mut result);
+        return Ok(Some(result));
+    }
+    let input = init.frame_input.clone();
+    let logs_before = evm.ctx.journaled_state.logs().len();
+    let result = started(evm.frame_init(init)?);
+    // Those of a precompiled contract that failed are gone.
+    for at in logs_before..evm.ctx.journaled_state.logs().len() {
+        let log = evm.ctx.journaled_state.logs()[at].clone();
+        evm.inspector.log(&mut evm.ctx, log);
+    }
+    match result {
+        Some(mut result) => {
+            evm.ctx.chain.frame_error = frame_error(&result, None, &evm.ctx.chain);
+            frame_end(&mut evm.ctx, &mut evm.inspector, &input, &mut result);
+            Ok(Some(result))
+        }
+        None => {
+            let frame = evm.frame_stack.get();
+            evm.inspector.initialize_interp(&mut frame.interpreter, &mut evm.ctx);
+            Ok(None)
+        }
+    }
+}
+
+/// revm's `inspect_frame_run`, with [`ChainEnv::frame_error`] for the inspector, which may want no instructions.
+fn inspect_run<'a, I>(evm: &mut Machine<'a, I>) -> Result<Step, Error>
+where
+    I: Inspector<EvmContext<'a>, EthInterpreter>,
+{
+    let (instructions, gas) = (evm.instruction.instruction_table(), evm.instruction.gas_table());
+    let frame = evm.frame_stack.get();
+    let action = match evm.ctx.chain.skips_steps {
+        true => frame.interpreter.run_plain(instructions, gas, &mut evm.ctx),
+        false => inspect_instructions(
+            &mut evm.ctx,
+            &mut frame.interpreter,
+            &mut evm.inspector,
+            instructions,
+            gas,
+        ),
+    };
+    let mut next: Step = frame.process_next_action::<_, Error>(&mut evm.ctx, action)?;
+    if let ItemOrResult::Result(result) = &mut next {
+        evm.ctx.chain.frame_error = frame_error(result, Some(frame), &evm.ctx.chain);
+        frame_end(&mut evm.ctx, &mut evm.inspector, &frame.input, result);
+        frame.set_finished(true);
+    }
+    Ok(next)
 }
 
 /// The result of a frame that did not need to run.
@@ -139,7 +195,7 @@ fn run_frames<'a, I>(
     let mut open = Vec::new();
     if let Some(result) = enter(evm, first, &init, &mut open)? {
         check_try(&mut evm.ctx.chain, &result)?;
-        evm.ctx.chain.end = frame_error(&result, None, &mut evm.ctx.chain);
+        evm.ctx.chain.end = frame_error(&result, None, &evm.ctx.chain);
         return Ok(result);
     }
     loop {
@@ -153,7 +209,7 @@ fn run_frames<'a, I>(
                 let result = native_asset::leave(&mut evm.ctx, index, result, &mut open);
                 if index == 0 {
                     let frame = evm.frame_stack.get();
-                    evm.ctx.chain.end = frame_error(&result, Some(frame), &mut evm.ctx.chain);
+                    evm.ctx.chain.end = frame_error(&result, Some(frame), &evm.ctx.chain);
                 }
                 result
             }

@@ -35,7 +35,9 @@ mod runner;
 mod storage;
 
 pub(crate) use block::{WARP_CODE, activate, begin_block};
-pub(crate) use env::nonce_of;
+pub(crate) use ends::halt_error;
+pub(crate) use env::{nonce_of, stop_execution};
+pub(crate) use opcodes::opcode_name;
 pub(crate) use precompiles::MovedPrecompiles;
 
 pub use block::{BlockExecutionOutput, BlockExecutor};

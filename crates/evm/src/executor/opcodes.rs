@@ -1,5 +1,7 @@
 //! Names and stack needs of instructions, as in the reference.
 
+use std::borrow::Cow;
+
 use revm::bytecode::opcode::{self, OpCode, OpCodeInfo};
 use revm::primitives::hardfork::SpecId;
 
@@ -40,4 +42,16 @@ pub(super) fn stack_bounds(opcode: u8) -> (usize, usize) {
         _ => info.map_or((0, 0), |info| (info.inputs().into(), info.outputs().into())),
     };
     (inputs, STACK_LIMIT + inputs - outputs.min(STACK_LIMIT))
+}
+
+/// An instruction's name as geth writes it.
+pub(crate) fn opcode_name(opcode: u8) -> Cow<'static, str> {
+    match opcode {
+        // Before the Merge this was the name; the block's field still is.
+        opcode::DIFFICULTY => Cow::Borrowed("DIFFICULTY"),
+        opcode => match name(opcode) {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(format!("opcode {opcode:#x} not defined")),
+        },
+    }
 }

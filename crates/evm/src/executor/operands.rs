@@ -10,10 +10,11 @@
 //! - [`InstructionResult::InvalidOperandOOG`] is memory that 64 bits don't count.
 //! - The node's own limit of memory ends the execution as a whole, and only where the gas would have paid.
 
-use alloy_primitives::U256;
+use alloy_primitives::{Address, U256};
 use revm::bytecode::opcode;
 use revm::interpreter::instructions::{arithmetic, contract, control, gas, host, memory, system};
 use revm::interpreter::interpreter::EthInterpreter;
+use revm::interpreter::interpreter_types::InputsTr;
 use revm::interpreter::{
     Host, Instruction, InstructionContext, InstructionExecResult, InstructionResult, Interpreter,
 };
@@ -101,9 +102,19 @@ fn standard<const OP: u8>(context: Ictx<'_, '_>) -> InstructionExecResult {
         opcode::STATICCALL => contract::call::<{ opcode::STATICCALL }, _, _>(context),
         opcode::RETURN => control::ret(context),
         opcode::REVERT => control::revert(context),
-        opcode::SELFDESTRUCT => host::selfdestruct(context),
+        opcode::SELFDESTRUCT => selfdestruct(context),
         _ => control::unknown(context),
     }
+}
+
+/// Notes for tracers who gets how much.
+fn selfdestruct(context: Ictx<'_, '_>) -> InstructionExecResult {
+    let InstructionContext { interpreter, host } = context;
+    let contract = interpreter.input.target_address();
+    let balance = host.journaled_state.inner.state.get(&contract).map(|held| held.info.balance);
+    let to = interpreter.stack.data().last().map(|word| Address::from_word((*word).into()));
+    host.chain.destroyed = to.map(|to| (to, balance.unwrap_or_default()));
+    host::selfdestruct(InstructionContext { interpreter, host })
 }
 
 /// Items that an instruction needs on the stack, and where in them the memory is that it uses: place of the

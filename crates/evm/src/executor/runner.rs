@@ -96,6 +96,9 @@ impl<'a, I> Runner<'a, I> {
                 bounds,
                 ticks: 0,
                 stopped: None,
+                frame_error: None,
+                skips_steps: false,
+                destroyed: None,
             },
             local: LocalContext::default(),
             error: Ok(()),
@@ -154,6 +157,11 @@ impl<'a, I> Runner<'a, I> {
     /// The inspector.
     pub fn inspector(&mut self) -> &mut I {
         &mut self.machine.inspector
+    }
+
+    /// What code runs in, and the inspector.
+    pub(crate) fn context_and_inspector(&mut self) -> (&mut EvmContext<'a>, &mut I) {
+        (&mut self.machine.ctx, &mut self.machine.inspector)
     }
 
     /// The state and the inspector, at the end.

@@ -1,0 +1,101 @@
+//! The state that a tracer may read.
+
+use std::fmt;
+
+use alloy_primitives::{Address, Bytes, U256};
+use alloy_trie::KECCAK_EMPTY;
+use esker_evm_state::state::{AccountParts, StateError};
+use revm::database_interface::Database;
+
+use super::{TraceError, TraceOutput};
+use crate::executor::{EvmContext, TxError};
+
+/// The state as it is while a hook runs, and the output. Reading changes nothing: no account or slot becomes warm.
+pub struct TraceContext<'c, 'a> {
+    pub(crate) evm: &'c mut EvmContext<'a>,
+    /// Where the JSON goes.
+    pub out: &'c mut dyn TraceOutput,
+}
+
+impl fmt::Debug for TraceContext<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TraceContext").finish_non_exhaustive()
+    }
+}
+
+impl<'a> TraceContext<'_, 'a> {
+    /// The same state with another output.
+    pub fn with_output<'d>(&'d mut self, out: &'d mut dyn TraceOutput) -> TraceContext<'d, 'a> {
+        TraceContext { evm: self.evm, out }
+    }
+
+    /// An account; `None` where there is none. An empty one that was touched is one.
+    pub fn account(&mut self, address: Address) -> Result<Option<AccountParts>, TraceError> {
+        let journal = &mut self.evm.journaled_state;
+        if let Some(account) = journal.inner.state.get(&address) {
+            if account.is_loaded_as_not_existing() && !account.is_touched() {
+                return Ok(None);
+            }
+            let info = &account.info;
+            return Ok(Some(AccountParts {
+                nonce: info.nonce,
+                balance: info.balance,
+                code_hash: if info.code_hash.is_zero() { KECCAK_EMPTY } else { info.code_hash },
+                is_multi_coin: !info.extension.is_empty(),
+            }));
+        }
+        journal.database.account(address).map_err(unreadable)
+    }
+
+    /// Is there such an account?
+    pub fn exists(&mut self, address: Address) -> Result<bool, TraceError> {
+        Ok(self.account(address)?.is_some())
+    }
+
+    /// A balance, wei.
+    pub fn balance(&mut self, address: Address) -> Result<U256, TraceError> {
+        Ok(self.account(address)?.map(|account| account.balance).unwrap_or_default())
+    }
+
+    /// A nonce.
+    pub fn nonce(&mut self, address: Address) -> Result<u64, TraceError> {
+        Ok(self.account(address)?.map(|account| account.nonce).unwrap_or_default())
+    }
+
+    /// The code of an account.
+    pub fn code(&mut self, address: Address) -> Result<Bytes, TraceError> {
+        let Some(account) = self.account(address)? else { return Ok(Bytes::new()) };
+        let journal = &mut self.evm.journaled_state;
+        if let Some(loaded) = journal.inner.state.get(&address)
+            && let Some(code) = &loaded.info.code
+        {
+            return Ok(code.original_bytes());
+        }
+        let code = journal.database.code_by_hash(account.code_hash);
+        Ok(code.map_err(|error| unreadable(error.into()))?.original_bytes())
+    }
+
+    /// What lies in a contract's storage behind a key, as SLOAD would return it.
+    pub fn storage(&mut self, address: Address, key: U256) -> Result<U256, TraceError> {
+        let slot = self.evm.chain.storage_slot(key);
+        let journal = &mut self.evm.journaled_state;
+        if let Some(account) = journal.inner.state.get(&address) {
+            if let Some(found) = account.storage.get(&slot) {
+                return Ok(found.present_value());
+            }
+            if account.is_created() {
+                return Ok(U256::ZERO);
+            }
+        }
+        journal.database.slot(address, slot).map_err(unreadable)
+    }
+
+    /// Geth's refund counter. It stays at zero since Apricot 1.
+    pub const fn refund(&self) -> u64 {
+        0
+    }
+}
+
+fn unreadable(error: StateError) -> TraceError {
+    TraceError::Refused(TxError::State(error))
+}

@@ -1,0 +1,100 @@
+//! Watching code run: the tracers of the `debug` namespace.
+//!
+//! - [`Tracer`] is what each tracer implements: geth's hooks, in geth's order and with geth's rules. The
+//!   differences between revm and geth (calls that are refused before they begin, what an instruction costs, the
+//!   texts of errors) are settled in one place, `observer`, before a hook is called.
+//! - [`tracers`] lists the tracers by name. One file is one tracer.
+//! - [`TraceOutput`] takes the JSON. Tracers write it straight into a byte buffer; no trace is ever a tree of values.
+//! - [`TraceContext`] is the state that a hook may read.
+//!
+//! The tracers are our own and not revm-inspectors: they give the reference's bytes, write as they go, and a tracer
+//! that needs no instructions ([`Tracer::steps`]) lets code run at full speed.
+
+mod context;
+mod events;
+mod gas;
+pub mod json;
+mod observer;
+mod output;
+mod run;
+mod step_filter;
+pub mod tracers;
+
+pub use context::TraceContext;
+pub use events::{FrameEnd, FrameKind, FrameStart, Step, TxPlace, TxStart};
+pub use observer::Observer;
+pub use output::{BufferOutput, TraceError, TraceOutput, TraceStop};
+pub use step_filter::StepFilter;
+
+use crate::executor::{ExecutionEnd, VmError};
+
+/// Watches one transaction and writes what it saw as JSON. A new one is made for every transaction.
+///
+/// The order of calls is [`Self::start`], then [`Self::enter`] and [`Self::exit`] of each frame with the steps
+/// between them, [`Self::end`], [`Self::write`]. A transaction whose outermost frame is refused has no frame at all.
+/// After an error nothing else is called but drop; the trace fails with that error.
+///
+/// A tracer may write to [`TraceContext::out`] from `start` on, if it is the only tracer; `muxTracer` gives each of
+/// its tracers a buffer.
+pub trait Tracer {
+    /// The instructions that [`Self::step`] and [`Self::fault`] are called for. Asked once, before `start`. Without
+    /// any, code runs as fast as without a tracer.
+    fn steps(&self) -> StepFilter {
+        StepFilter::NONE
+    }
+
+    /// Does `start` need [`TxStart::end`]? The transaction then runs twice, the first time without a tracer.
+    fn needs_end_first(&self) -> bool {
+        false
+    }
+
+    /// The transaction begins (geth's `CaptureTxStart`, and what `CaptureStart` knows). Nothing has changed yet: the
+    /// state is that before the transaction, gas not paid, nonce not raised.
+    fn start(&mut self, tx: &TxStart<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
+        let (_, _) = (tx, context);
+        Ok(())
+    }
+
+    /// A frame begins (`CaptureStart` at depth 0, else `CaptureEnter`), before its value is moved. Also a
+    /// precompiled contract's, and that of a contract that destroys itself. Not one that is refused: too deep, too
+    /// little balance, an address that is taken or prohibited.
+    fn enter(&mut self, frame: &FrameStart<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
+        let (_, _) = (frame, context);
+        Ok(())
+    }
+
+    /// The frame entered last ends (`CaptureEnd` at depth 0, else `CaptureExit`).
+    fn exit(&mut self, frame: &FrameEnd<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
+        let (_, _) = (frame, context);
+        Ok(())
+    }
+
+    /// An instruction is about to run (`CaptureState`), or will not run because of [`Step::error`].
+    fn step(&mut self, step: &Step<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
+        let (_, _) = (step, context);
+        Ok(())
+    }
+
+    /// The instruction shown last failed while it ran (`CaptureFault`); a revert is such a failure.
+    fn fault(
+        &mut self,
+        step: &Step<'_>,
+        error: &VmError,
+        context: &mut TraceContext<'_, '_>,
+    ) -> TraceResult {
+        let (_, _, _) = (step, error, context);
+        Ok(())
+    }
+
+    /// The transaction has ended (`CaptureTxEnd`): the state is that after it, fees paid.
+    fn end(&mut self, end: &ExecutionEnd, context: &mut TraceContext<'_, '_>) -> TraceResult {
+        let (_, _) = (end, context);
+        Ok(())
+    }
+
+    /// Writes the result, one JSON value (`GetResult`).
+    fn write(&mut self, out: &mut dyn TraceOutput) -> TraceResult;
+}
+
+/// What a hook returns.
+pub type TraceResult = Result<(), TraceError>;

@@ -1,0 +1,96 @@
+//! Where the JSON of a trace goes.
+
+use crate::executor::{Stop, TxError};
+
+/// Takes the JSON of a trace.
+pub trait TraceOutput {
+    /// The end of the JSON so far. Writers append to it and change nothing before their own bytes.
+    fn buffer(&mut self) -> &mut Vec<u8>;
+
+    /// To be called every few kilobytes: the buffer may be sent away and emptied here, and a trace that is too long is
+    /// refused.
+    fn checkpoint(&mut self) -> Result<(), TraceStop>;
+
+    /// To be called before a tracer keeps bytes for later (inputs, outputs, frames). All that a reply holds back is
+    /// bounded together: code pays nothing for passing the same megabyte to thousands of calls.
+    fn hold(&mut self, bytes: usize) -> Result<(), TraceStop>;
+}
+
+/// Output into memory, up to a limit.
+#[derive(Debug)]
+pub struct BufferOutput {
+    buffer: Vec<u8>,
+    held: usize,
+    limit: usize,
+}
+
+impl BufferOutput {
+    /// Empty output that takes so many bytes, those that tracers hold included.
+    pub fn new(limit: usize) -> Self {
+        Self { buffer: Vec::new(), held: 0, limit }
+    }
+
+    /// What was written.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.buffer
+    }
+}
+
+impl TraceOutput for BufferOutput {
+    fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    fn checkpoint(&mut self) -> Result<(), TraceStop> {
+        if self.buffer.len() > self.limit { Err(TraceStop::TooLarge) } else { Ok(()) }
+    }
+
+    fn hold(&mut self, bytes: usize) -> Result<(), TraceStop> {
+        self.held = self.held.saturating_add(bytes);
+        if self.held > self.limit { Err(TraceStop::TooLarge) } else { Ok(()) }
+    }
+}
+
+/// Why the output takes no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceStop {
+    /// The trace is longer than a reply may be.
+    TooLarge,
+    /// The client is gone.
+    Gone,
+}
+
+/// Why there is no trace. Texts are the reference's, where it has them.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The output takes no more.
+    #[error("{}", match .0 { TraceStop::TooLarge => "response too large", TraceStop::Gone => "execution aborted" })]
+    Output(TraceStop),
+    /// The transaction can't be run.
+    #[error("tracing failed: {0}")]
+    Refused(TxError),
+    /// It took too long, or needs too much memory.
+    #[error("{}", match .0 {
+        Stop::TimedOut => "execution timeout".to_owned(),
+        stop => stop.to_string(),
+    })]
+    Stopped(Stop),
+    /// The tracer itself fails, with this text.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<TraceStop> for TraceError {
+    fn from(stop: TraceStop) -> Self {
+        Self::Output(stop)
+    }
+}
+
+impl From<TxError> for TraceError {
+    fn from(error: TxError) -> Self {
+        match error {
+            TxError::Stopped(stop) => Self::Stopped(stop),
+            error => Self::Refused(error),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Running one transaction while a tracer watches.
+
+use super::{Observer, TraceError, Tracer, TxPlace, TxStart};
+use crate::executor::{BlockContext, ExecutionEnd, Message, Runner, TxError, intrinsic_gas};
+
+impl Runner<'_, Observer<'_>> {
+    /// Runs a message while `tracer` watches, and writes what it saw. What the message did waits for
+    /// [`Self::commit`] or [`Self::discard`].
+    pub fn trace(
+        &mut self,
+        block: &BlockContext,
+        message: &Message,
+        place: TxPlace,
+        tracer: Box<dyn Tracer>,
+    ) -> Result<ExecutionEnd, TraceError> {
+        let mut end = None;
+        if tracer.needs_end_first() {
+            end = Some(self.run(block, message)?);
+            self.discard();
+        }
+        // A creation counts from the sender's own nonce, whatever a call says.
+        let nonce = self.state().nonce(message.from).map_err(TxError::State)?;
+        let precompiles = self.precompiles().clone();
+        let tx = TxStart {
+            message,
+            to: message.to.unwrap_or_else(|| message.from.create(nonce)),
+            intrinsic_gas: intrinsic_gas(
+                &block.phase,
+                &message.input,
+                message.to.is_none(),
+                &message.access_list,
+            ),
+            gas_price: message.effective_price(block.base_fee),
+            block,
+            place,
+            precompiles: &precompiles,
+            end: end.as_ref(),
+        };
+        let (evm, observer) = self.context_and_inspector();
+        observer.start(tracer, &tx, evm)?;
+        let ended = self.inspect(block, message);
+        let (evm, observer) = self.context_and_inspector();
+        if let Some(error) = observer.take_failure() {
+            return Err(error);
+        }
+        let ended = ended?;
+        observer.end(&ended, evm)?;
+        Ok(ended)
+    }
+}

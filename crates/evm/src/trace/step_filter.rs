@@ -1,0 +1,38 @@
+//! Which instructions a tracer is shown.
+
+/// A set of instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepFilter([u64; 4]);
+
+impl StepFilter {
+    /// No instruction.
+    pub const NONE: Self = Self([0; 4]);
+    /// Every byte, also those that are no instruction.
+    pub const ALL: Self = Self([u64::MAX; 4]);
+
+    /// These instructions.
+    pub fn of(opcodes: impl IntoIterator<Item = u8>) -> Self {
+        let mut filter = Self::NONE;
+        for opcode in opcodes {
+            filter.0[usize::from(opcode >> 6)] |= 1 << (opcode & 63);
+        }
+        filter
+    }
+
+    /// Those of either.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at] | other.0[at]))
+    }
+
+    /// Is this one of them?
+    #[inline]
+    pub fn has(&self, opcode: u8) -> bool {
+        self.0[usize::from(opcode >> 6)] >> (opcode & 63) & 1 == 1
+    }
+
+    /// Is none of them?
+    pub fn is_none(&self) -> bool {
+        *self == Self::NONE
+    }
+}

@@ -1,0 +1,265 @@
+//! `callTracer`: the tree of calls.
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use esker_go_json::Document;
+use esker_rpc::args::decode_struct;
+
+use crate::call::revert_reason;
+use crate::executor::{ExecutionEnd, VmError, opcode};
+use crate::trace::{
+    FrameEnd, FrameKind, FrameStart, Step, StepFilter, TraceContext, TraceError, TraceOutput,
+    TraceResult, Tracer, TxStart, json,
+};
+
+/// Bytes that a frame or log counts beside its data.
+const FRAME_BYTES: usize = 400;
+/// Bytes written between two looks at the output.
+const CHUNK: usize = 16 * 1024;
+
+#[derive(Debug, Default)]
+struct Config {
+    only_top_call: bool,
+    with_log: bool,
+}
+
+/// Collects calls in the order in which they begin.
+#[derive(Debug)]
+pub struct CallTracer {
+    config: Config,
+    frames: Vec<Frame>,
+    /// Those that have not ended, by their place in `frames`.
+    open: Vec<usize>,
+    gas_limit: u64,
+}
+
+#[derive(Debug)]
+struct Frame {
+    kind: FrameKind,
+    depth: usize,
+    from: Address,
+    to: Address,
+    gas: u64,
+    gas_used: u64,
+    input: Bytes,
+    output: Bytes,
+    error: Option<VmError>,
+    value: Option<U256>,
+    logs: Vec<Log>,
+}
+
+#[derive(Debug)]
+struct Log {
+    address: Address,
+    topics: Vec<B256>,
+    data: Vec<u8>,
+}
+
+pub(super) fn new(config: &str) -> Result<Box<dyn Tracer>, TraceError> {
+    Ok(Box::new(CallTracer::new(config)?))
+}
+
+impl CallTracer {
+    /// A tracer of this `tracerConfig`.
+    pub fn new(text: &str) -> Result<Self, TraceError> {
+        let mut config = Config::default();
+        let refused = |error: String| TraceError::Failed(error);
+        let value = Document::first(text.as_bytes()).map_err(|error| refused(error.to_string()))?;
+        decode_struct(
+            value,
+            "native.callTracerConfig",
+            &mut [("onlyTopCall", &mut config.only_top_call), ("withLog", &mut config.with_log)],
+        )
+        .map_err(|error| refused(error.to_string()))?;
+        Ok(Self { config, frames: Vec::new(), open: Vec::new(), gas_limit: 0 })
+    }
+
+    /// Keeps a log of the innermost open frame. Where it fails, its frame fails, and shows no logs.
+    fn log(&mut self, step: &Step<'_>, out: &mut dyn TraceOutput) -> TraceResult {
+        let Some(frame) = self.open.last().and_then(|at| self.frames.get_mut(*at)) else {
+            return Ok(());
+        };
+        let (Some(start), Some(length)) = (step.peek(0), step.peek(1)) else { return Ok(()) };
+        let topics = usize::from(step.op - opcode::LOG0);
+        let data = step.memory_padded(start, length);
+        out.hold(data.len() + FRAME_BYTES)?;
+        frame.logs.push(Log {
+            address: step.address(),
+            topics: (0..topics).filter_map(|at| step.peek(2 + at)).map(B256::from).collect(),
+            data,
+        });
+        Ok(())
+    }
+}
+
+impl Tracer for CallTracer {
+    fn steps(&self) -> StepFilter {
+        match self.config.with_log {
+            true => StepFilter::of(opcode::LOG0..=opcode::LOG4),
+            false => StepFilter::NONE,
+        }
+    }
+
+    fn start(&mut self, tx: &TxStart<'_>, _: &mut TraceContext<'_, '_>) -> TraceResult {
+        self.gas_limit = tx.message.gas_limit;
+        Ok(())
+    }
+
+    fn enter(&mut self, start: &FrameStart<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
+        let FrameStart { kind, depth, from, to, input, gas, value } = *start;
+        if self.config.only_top_call && depth > 0 {
+            return Ok(());
+        }
+        context.out.hold(input.len() + FRAME_BYTES)?;
+        self.open.push(self.frames.len());
+        self.frames.push(Frame {
+            kind,
+            depth,
+            from,
+            to,
+            gas: if depth == 0 { self.gas_limit } else { gas },
+            gas_used: 0,
+            input: input.clone(),
+            output: Bytes::new(),
+            error: None,
+            value,
+            logs: Vec::new(),
+        });
+        Ok(())
+    }
+
+    fn exit(&mut self, end: &FrameEnd<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
+        if self.config.only_top_call && end.depth > 0 {
+            return Ok(());
+        }
+        let frame = self.open.pop().and_then(|at| self.frames.get_mut(at));
+        let Some(frame) = frame else { return Ok(()) };
+        frame.gas_used = end.gas_used;
+        frame.error = end.error.cloned();
+        if matches!(end.error, None | Some(VmError::Reverted)) {
+            context.out.hold(end.output.len())?;
+            frame.output = end.output.clone();
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
+        if step.error.is_some() || self.config.only_top_call && step.depth > 1 {
+            return Ok(());
+        }
+        self.log(step, context.out)
+    }
+
+    fn end(&mut self, end: &ExecutionEnd, _: &mut TraceContext<'_, '_>) -> TraceResult {
+        if let Some(outermost) = self.frames.first_mut() {
+            outermost.gas_used = end.gas_used;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, out: &mut dyn TraceOutput) -> TraceResult {
+        let mut frames = std::mem::take(&mut self.frames).into_iter().peekable();
+        // The frames whose calls are being written, and whether a frame around them failed.
+        let mut open: Vec<(Frame, bool)> = Vec::new();
+        while let Some(frame) = frames.next() {
+            let has_failed =
+                frame.error.is_some() || open.last().is_some_and(|(_, failed)| *failed);
+            let depth = frame.depth;
+            write_head(&frame, out.buffer());
+            open.push((frame, has_failed));
+            let next = frames.peek().map_or(0, |next| next.depth);
+            if next > depth {
+                out.buffer().extend_from_slice(b",\"calls\":[");
+                continue;
+            }
+            // This frame made no calls. All frames end that the next one is not part of.
+            let mut made_calls = false;
+            while let Some((ended, has_failed)) = open.pop_if(|(frame, _)| frame.depth >= next) {
+                if made_calls {
+                    out.buffer().push(b']');
+                }
+                write_tail(&ended, has_failed, out)?;
+                made_calls = true;
+                if ended.depth == 0 {
+                    break;
+                }
+            }
+            if frames.peek().is_some() {
+                out.buffer().push(b',');
+            }
+            if out.buffer().len() > CHUNK {
+                out.checkpoint()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What stands before the calls of a frame.
+fn write_head(frame: &Frame, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"from\":");
+    json::address(out, &frame.from);
+    out.extend_from_slice(b",\"gas\":");
+    json::quantity(out, frame.gas);
+    out.extend_from_slice(b",\"gasUsed\":");
+    json::quantity(out, frame.gas_used);
+    // A contract that was not made has no address.
+    if frame.error.is_none() || !frame.kind.is_create() {
+        out.extend_from_slice(b",\"to\":");
+        json::address(out, &frame.to);
+    }
+    out.extend_from_slice(b",\"input\":");
+    json::data(out, &frame.input);
+    if !frame.output.is_empty() {
+        out.extend_from_slice(b",\"output\":");
+        json::data(out, &frame.output);
+    }
+    if let Some(error) = &frame.error {
+        out.extend_from_slice(b",\"error\":");
+        json::string(out, &error.to_string());
+        if let Some(reason) = revert_reason(&frame.output).filter(|reason| !reason.is_empty()) {
+            out.extend_from_slice(b",\"revertReason\":");
+            json::string(out, &reason);
+        }
+    }
+}
+
+/// What stands after them.
+fn write_tail(frame: &Frame, has_failed: bool, out: &mut dyn TraceOutput) -> TraceResult {
+    if !has_failed && !frame.logs.is_empty() {
+        out.buffer().extend_from_slice(b",\"logs\":[");
+        for (at, log) in frame.logs.iter().enumerate() {
+            if at > 0 {
+                out.buffer().push(b',');
+            }
+            write_log(log, out.buffer());
+            if out.buffer().len() > CHUNK {
+                out.checkpoint()?;
+            }
+        }
+        out.buffer().push(b']');
+    }
+    let out = out.buffer();
+    if let Some(value) = &frame.value {
+        out.extend_from_slice(b",\"value\":");
+        json::big(out, value);
+    }
+    out.extend_from_slice(b",\"type\":\"");
+    out.extend_from_slice(frame.kind.name().as_bytes());
+    out.extend_from_slice(b"\"}");
+    Ok(())
+}
+
+fn write_log(log: &Log, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"address\":");
+    json::address(out, &log.address);
+    out.extend_from_slice(b",\"topics\":[");
+    for (at, topic) in log.topics.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        json::hash(out, topic);
+    }
+    out.extend_from_slice(b"],\"data\":");
+    json::data(out, &log.data);
+    out.push(b'}');
+}
