@@ -17,7 +17,7 @@ use super::in_flight::InFlight;
 use super::metrics::HttpMetrics;
 
 /// Bytes of a batch's answer that wait at most for a client to take them.
-const PENDING: usize = 256 * 1024;
+const MAX_PENDING_BYTES: usize = 256 * 1024;
 
 /// An answer, as far as it is made.
 pub(super) enum BatchReply {
@@ -32,7 +32,7 @@ pub(super) struct BatchBody {
     answer: BatchAnswer,
     connection: Arc<Connection>,
     metrics: Arc<dyn HttpMetrics>,
-    packer: Option<Compressor>,
+    compressor: Option<Compressor>,
 }
 
 /// Answers a batch: wholly if its answer is small, and otherwise as far as it is made when it is known to be large.
@@ -45,7 +45,7 @@ pub(super) async fn answer(
     metrics: &Arc<dyn HttpMetrics>,
     in_flight: InFlight,
 ) -> (BatchReply, Option<bool>) {
-    let mut answer = BatchAnswer::new(server, caller, body, PENDING);
+    let mut answer = BatchAnswer::new(server, caller, body, MAX_PENDING_BYTES);
     poll_fn(|cx| answer.poll_buffered(cx)).await;
     // What is left is done for a client that reads, and bounded by what it takes.
     drop(in_flight);
@@ -54,15 +54,15 @@ pub(super) async fn answer(
         return (BatchReply::Whole(whole), failed);
     }
     let (connection, metrics) = (Arc::clone(connection), Arc::clone(metrics));
-    let body = BatchBody { answer, connection, metrics, packer: None };
+    let body = BatchBody { answer, connection, metrics, compressor: None };
     (BatchReply::Parts(Box::new(body)), failed)
 }
 
 impl BatchBody {
     /// Compresses what comes, if there is memory for that; whether it does.
     pub(super) fn compress(&mut self) -> bool {
-        self.packer = Compressor::new(self.connection.client());
-        self.packer.is_some()
+        self.compressor = Compressor::new(self.connection.client());
+        self.compressor.is_some()
     }
 
     /// The next bytes.
@@ -72,9 +72,9 @@ impl BatchBody {
     ) -> Poll<Option<Result<Bytes, axum::Error>>> {
         // The client has taken what came before, or most of it.
         self.connection.enter(Phase::Handling);
-        let next = match &mut self.packer {
+        let next = match &mut self.compressor {
             None => ready!(self.answer.poll_part(cx)).map(Ok),
-            Some(packer) => ready!(packer.poll_compressed(cx, &mut self.answer)),
+            Some(compressor) => ready!(compressor.poll_compressed(cx, &mut self.answer)),
         };
         let Some(part) = next else {
             self.connection.enter(Phase::Reply);

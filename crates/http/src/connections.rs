@@ -37,7 +37,7 @@ const WARNING_INTERVAL_MS: u64 = 60_000;
 const ROOM_TICK: Duration = Duration::from_millis(100);
 
 /// Of so many connections, so many may be websockets: they may stay for ever, and requests need some too.
-const SOCKETS_OF_CONNECTIONS: (usize, usize) = (3, 4);
+const SOCKET_SHARE: (usize, usize) = (3, 4);
 
 /// Where the phase is in the word that a connection notes.
 const PHASES: u64 = 0xff;
@@ -84,7 +84,7 @@ impl Phase {
 #[derive(Debug)]
 pub(super) struct Connection {
     /// Milliseconds of [`Connections::now`] since when, and the phase in the lowest byte.
-    doing: AtomicU64,
+    phase_and_start: AtomicU64,
     /// The client may still be sending bytes that the node ignores.
     unread: AtomicBool,
     task: OnceLock<AbortHandle>,
@@ -105,7 +105,7 @@ impl Connection {
 
     pub(super) fn enter(&self, phase: Phase) {
         let word = (self.all.now() << 8) | phase as u64;
-        self.doing.store(word, Ordering::Relaxed);
+        self.phase_and_start.store(word, Ordering::Relaxed);
     }
 
     /// Whether a part of the request's body may stay unread.
@@ -139,7 +139,7 @@ impl Connection {
     }
 
     fn phase_and_start(&self) -> (Phase, u64) {
-        let word = self.doing.load(Ordering::Relaxed);
+        let word = self.phase_and_start.load(Ordering::Relaxed);
         (Phase::ALL[(word & PHASES) as usize], word >> 8)
     }
 
@@ -172,9 +172,9 @@ impl Drop for StreamGuard {
 
 /// Closes connections that do not read, where their replies hold all the memory that there is for replies.
 #[derive(Debug)]
-struct Relief(Weak<Connections>);
+struct ConnectionEvictor(Weak<Connections>);
 
-impl MemoryRelief for Relief {
+impl MemoryRelief for ConnectionEvictor {
     fn evict(&self) -> Option<Client> {
         self.0.upgrade()?.close_longest_unread()
     }
@@ -220,7 +220,7 @@ impl Connections {
             Phase::Handling | Phase::Stream => None,
         });
         let max = descriptors::connection_limit(config.max_connections.max(1));
-        let (part, whole) = SOCKETS_OF_CONNECTIONS;
+        let (part, whole) = SOCKET_SHARE;
         let sockets = (max.saturating_mul(part) / whole).clamp(1, Semaphore::MAX_PERMITS);
         let connections = Arc::new(Self {
             started: Instant::now(),
@@ -238,7 +238,7 @@ impl Connections {
             metrics,
             work: work.clone(),
         });
-        work.set_relief(Box::new(Relief(Arc::downgrade(&connections))));
+        work.set_relief(Box::new(ConnectionEvictor(Arc::downgrade(&connections))));
         connections
     }
 
@@ -257,7 +257,7 @@ impl Connections {
     pub(super) fn open(self: &Arc<Self>, stream: TcpStream) -> (Io, Arc<Connection>) {
         self.update_now();
         let connection = Arc::new(Connection {
-            doing: AtomicU64::new(0),
+            phase_and_start: AtomicU64::new(0),
             unread: AtomicBool::new(false),
             task: OnceLock::new(),
             upgraded: OnceLock::new(),

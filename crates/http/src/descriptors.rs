@@ -3,10 +3,10 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors that are asked of the system beside those of the connections.
-const WANTED: u64 = 512;
+const WANTED_DESCRIPTORS: u64 = 512;
 /// Descriptors that connections never take: for log files, their rotation, looks at the disk, and a connection that
 /// is accepted before another one makes room for it.
-const RESERVE: u64 = 16;
+const RESERVED_DESCRIPTORS: u64 = 16;
 /// Assumed descriptors in use where the system does not list them.
 const ASSUMED_IN_USE: u64 = 64;
 
@@ -14,7 +14,7 @@ const ASSUMED_IN_USE: u64 = 64;
 /// need, as far as the system lets it.
 pub(super) fn connection_limit(wanted: usize) -> usize {
     let limit = raise_limit(wanted as u64);
-    let allowed = within(limit, in_use(), wanted);
+    let allowed = limit_within(limit, in_use(), wanted);
     if allowed < wanted {
         tracing::warn!(
             open_files = limit,
@@ -26,9 +26,9 @@ pub(super) fn connection_limit(wanted: usize) -> usize {
     allowed
 }
 
-fn within(limit: Option<u64>, in_use: u64, wanted: usize) -> usize {
+fn limit_within(limit: Option<u64>, in_use: u64, wanted: usize) -> usize {
     let Some(limit) = limit else { return wanted };
-    let left = limit.saturating_sub(in_use).saturating_sub(RESERVE).max(1);
+    let left = limit.saturating_sub(in_use).saturating_sub(RESERVED_DESCRIPTORS).max(1);
     usize::try_from(left).map_or(wanted, |left| left.min(wanted))
 }
 
@@ -37,7 +37,7 @@ fn within(limit: Option<u64>, in_use: u64, wanted: usize) -> usize {
 fn raise_limit(connections: u64) -> Option<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let before = current?;
-    let needed = connections.saturating_add(in_use()).saturating_add(WANTED);
+    let needed = connections.saturating_add(in_use()).saturating_add(WANTED_DESCRIPTORS);
     let raised = needed.min(maximum.unwrap_or(u64::MAX));
     if before >= raised {
         return Some(before);
@@ -70,7 +70,7 @@ mod tests {
             (Some(5), 18, 100, 1),
             (None, 18, 100, 100),
         ] {
-            assert_eq!(within(limit, in_use, wanted), expected, "{limit:?} {in_use}");
+            assert_eq!(limit_within(limit, in_use, wanted), expected, "{limit:?} {in_use}");
         }
     }
 

@@ -38,7 +38,7 @@ const HEADERS: usize = 12;
 
 /// Of so many requests in handlers, so many may wait for a thread: short work, and as many of any other. The rest is
 /// for what is answered at once.
-const QUEUED_OF_IN_FLIGHT: (usize, usize) = (3, 8);
+const QUEUED_SHARE: (usize, usize) = (3, 8);
 
 /// What all requests of a server share.
 pub struct HttpState {
@@ -53,7 +53,7 @@ pub struct HttpState {
     connections: Arc<Connections>,
     work: Work,
     /// Counts what leads nowhere.
-    nowhere: Arc<dyn EndpointMetrics>,
+    unrouted: Arc<dyn EndpointMetrics>,
 }
 
 /// A handler's part of a reply; headers are written where they belong at once.
@@ -99,8 +99,7 @@ impl HttpState {
         metrics: Arc<dyn HttpMetrics>,
     ) -> Self {
         let work = Work::new(WorkConfig {
-            queue: config.max_in_flight.saturating_mul(QUEUED_OF_IN_FLIGHT.0)
-                / QUEUED_OF_IN_FLIGHT.1,
+            queue: config.max_in_flight.saturating_mul(QUEUED_SHARE.0) / QUEUED_SHARE.1,
             reply_memory: config.reply_memory,
             connection_reply_memory: config.connection_reply_memory,
             spool: config.spool.clone(),
@@ -117,7 +116,7 @@ impl HttpState {
             work,
             node_id: HeaderValue::try_from(node_id.to_string())
                 .expect("a node ID is written in letters and digits"),
-            nowhere: metrics.endpoint("none", None),
+            unrouted: metrics.endpoint("none", None),
             config,
             routes,
             metrics,
@@ -138,7 +137,7 @@ impl HttpState {
             handlers: self.handlers.clone(),
             connections: Arc::clone(&self.connections),
             work: self.work.clone(),
-            nowhere: self.metrics.endpoint("none", None),
+            unrouted: self.metrics.endpoint("none", None),
         }
     }
 
@@ -175,7 +174,7 @@ impl HttpState {
         let accepts_gzip = parts.headers.get(ACCEPT_ENCODING).cloned();
         let mut target = None;
 
-        let way = self.through_the_layers(connection, parts, &mut body, &mut headers, &mut target);
+        let way = self.answer_checked(connection, parts, &mut body, &mut headers, &mut target);
         // Unwind safety: what a panic could leave half done is the reply, which is thrown away.
         let mut answer = match AssertUnwindSafe(way).catch_unwind().await {
             Ok(answer) => answer,
@@ -199,7 +198,8 @@ impl HttpState {
             connection.enter(Phase::Reply);
             self.metrics.sent(bytes.len());
         }
-        let metrics = target.as_ref().map_or(&self.nowhere, |target: &Arc<Target>| &target.metrics);
+        let metrics =
+            target.as_ref().map_or(&self.unrouted, |target: &Arc<Target>| &target.metrics);
         metrics.record(answer.method, answer.outcome(), start.elapsed().as_secs_f64());
 
         let mut response = Response::new(answer.body.sent());
@@ -208,7 +208,7 @@ impl HttpState {
         response
     }
 
-    async fn through_the_layers(
+    async fn answer_checked(
         &self,
         connection: &Arc<Connection>,
         parts: Parts,

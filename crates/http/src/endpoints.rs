@@ -40,7 +40,7 @@ impl HttpState {
             Endpoint::Socket(dialect) => {
                 self.socket(connection, Arc::clone(dialect), target, &mut parts, headers)
             }
-            Endpoint::PositionalBoth(server) if socket::is_asked_for(&parts) => {
+            Endpoint::PositionalBoth(server) if socket::is_requested(&parts) => {
                 let dialect = Arc::new(server.clone());
                 self.socket(connection, dialect, target, &mut parts, headers)
             }
@@ -112,7 +112,7 @@ impl HttpState {
         }
         let failed = object::is_error(&reply.body);
         let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
-        let body = match held(reply.body, connection) {
+        let body = match counted_body(reply.body, connection) {
             Ok(body) => body,
             Err(error) => return no_memory(error, headers),
         };
@@ -175,7 +175,7 @@ impl HttpState {
             headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
         }
         let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
-        let body = match body.map_or_else(|| held(reply.answer.body, connection), Ok) {
+        let body = match body.map_or_else(|| counted_body(reply.answer.body, connection), Ok) {
             Ok(body) => body,
             Err(error) => return no_memory(error, headers),
         };
@@ -250,7 +250,7 @@ impl HttpState {
         headers: &mut HeaderMap,
     ) -> Answer {
         // Browsers let every page open websockets: only the server checks the origin.
-        if socket::is_asked_for(parts) && !self.cors.may_upgrade(&parts.headers) {
+        if socket::is_requested(parts) && !self.cors.may_upgrade(&parts.headers) {
             return origin_refused(headers);
         }
         let context = self.context(dialect, target, self.caller(connection, parts));
@@ -278,7 +278,7 @@ impl HttpState {
 }
 
 /// A reply that counts as held, with all that a dialect has put around its result.
-fn held(reply: ReplyBytes, connection: &Connection) -> Result<ReplyBody, MemoryError> {
+fn counted_body(reply: ReplyBytes, connection: &Connection) -> Result<ReplyBody, MemoryError> {
     Ok(reply.recount(connection.client())?.into())
 }
 

@@ -12,22 +12,22 @@ use futures_util::future::BoxFuture;
 use http::HeaderValue;
 
 /// Bodies from this size on, in bytes, are compressed beside the threads that serve connections.
-const LARGE: usize = 64 * 1024;
+const LARGE_BODY: usize = 64 * 1024;
 /// Memory that a compressor takes while it is at work, in bytes, about.
-const COMPRESSOR: usize = 320 * 1024;
+const COMPRESSOR_BYTES: usize = 320 * 1024;
 
 /// Replies are compressed while a client waits: little effort gets most of the gain, hex being half air.
-const EFFORT: Compression = Compression::new(3);
+const LEVEL: Compression = Compression::new(3);
 
 /// Does the client take gzip? It must be named, in any letter case, with a weight above zero; `*` does not count.
 pub(super) fn accepted(header: Option<&HeaderValue>) -> bool {
     let Some(text) = header.and_then(|value| value.to_str().ok()) else { return false };
     // Of duplicates the last counts, of those that can be read.
-    text.split(',').rev().find_map(weight_of_gzip).is_some_and(|weight| weight > 0.0)
+    text.split(',').rev().find_map(gzip_quality).is_some_and(|weight| weight > 0.0)
 }
 
 /// The weight of a coding, if it is gzip and its weight can be read.
-fn weight_of_gzip(coding: &str) -> Option<f64> {
+fn gzip_quality(coding: &str) -> Option<f64> {
     let mut parts = coding.split(';').map(str::trim);
     parts.next().filter(|name| name.eq_ignore_ascii_case("gzip"))?;
     let mut weight = Some(1.0);
@@ -46,19 +46,19 @@ pub(super) async fn compress<B>(client: &Client, body: &Arc<B>) -> Option<ReplyB
 where
     B: AsRef<[u8]> + Send + Sync + 'static,
 {
-    let packed = if (**body).as_ref().len() < LARGE {
+    let compressed = if (**body).as_ref().len() < LARGE_BODY {
         deflate((**body).as_ref())
     } else {
-        let _held = client.reserve(COMPRESSOR).ok()?;
+        let _held = client.reserve(COMPRESSOR_BYTES).ok()?;
         let body = Arc::clone(body);
         client.run(Lane::Long, move || deflate((*body).as_ref())).await.ok()?
     };
-    ReplyBytes::counted(packed?, Some(client)).ok()
+    ReplyBytes::counted(compressed?, Some(client)).ok()
 }
 
 fn deflate(body: &[u8]) -> Option<Vec<u8>> {
     // Most replies are hex, of which a third is left or less.
-    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), EFFORT);
+    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), LEVEL);
     encoder.write_all(body).ok()?;
     encoder.finish().ok()
 }
@@ -76,7 +76,7 @@ enum Step {
     /// Waits for a part.
     Idle(Encoder),
     /// A large one is compressed on a thread.
-    Packing(BoxFuture<'static, Option<(Encoder, Vec<u8>)>>),
+    Compressing(BoxFuture<'static, Option<(Encoder, Vec<u8>)>>),
     /// The end has gone out.
     Ended,
 }
@@ -84,8 +84,8 @@ enum Step {
 impl Compressor {
     /// `None`: there is no memory for one now.
     pub(super) fn new(client: &Client) -> Option<Self> {
-        let held = client.reserve(COMPRESSOR).ok()?;
-        let step = Step::Idle(GzEncoder::new(Vec::new(), EFFORT));
+        let held = client.reserve(COMPRESSOR_BYTES).ok()?;
+        let step = Step::Idle(GzEncoder::new(Vec::new(), LEVEL));
         Some(Self { client: client.clone(), _held: held, step })
     }
 
@@ -96,13 +96,13 @@ impl Compressor {
         answer: &mut BatchAnswer,
     ) -> Poll<Option<Result<ReplyBytes, axum::Error>>> {
         loop {
-            let packed = match &mut self.step {
+            let compressed = match &mut self.step {
                 Step::Ended => return Poll::Ready(None),
-                Step::Packing(packing) => match ready!(packing.poll_unpin(cx)) {
+                Step::Compressing(packing) => match ready!(packing.poll_unpin(cx)) {
                     None => return self.failed(),
-                    Some((encoder, packed)) => {
+                    Some((encoder, compressed)) => {
                         self.step = Step::Idle(encoder);
-                        packed
+                        compressed
                     }
                 },
                 Step::Idle(_) => {
@@ -112,26 +112,28 @@ impl Compressor {
                     };
                     match part {
                         None => match encoder.finish() {
-                            Ok(packed) => packed,
+                            Ok(compressed) => compressed,
                             Err(_) => return self.failed(),
                         },
-                        Some(part) if part.len() < LARGE => match compress_part(encoder, &part) {
-                            None => return self.failed(),
-                            Some((encoder, packed)) => {
-                                self.step = Step::Idle(encoder);
-                                packed
+                        Some(part) if part.len() < LARGE_BODY => {
+                            match compress_part(encoder, &part) {
+                                None => return self.failed(),
+                                Some((encoder, compressed)) => {
+                                    self.step = Step::Idle(encoder);
+                                    compressed
+                                }
                             }
-                        },
+                        }
                         Some(part) => {
-                            self.step = Step::Packing(self.compress_large(encoder, part));
+                            self.step = Step::Compressing(self.compress_large(encoder, part));
                             continue;
                         }
                     }
                 }
             };
-            if !packed.is_empty() {
-                let packed = ReplyBytes::counted(packed, Some(&self.client));
-                return Poll::Ready(Some(packed.map_err(axum::Error::new)));
+            if !compressed.is_empty() {
+                let compressed = ReplyBytes::counted(compressed, Some(&self.client));
+                return Poll::Ready(Some(compressed.map_err(axum::Error::new)));
             }
         }
     }
@@ -154,8 +156,8 @@ impl Compressor {
 
 fn compress_part(mut encoder: Encoder, part: &[u8]) -> Option<(Encoder, Vec<u8>)> {
     encoder.write_all(part).ok()?;
-    let packed = std::mem::take(encoder.get_mut());
-    Some((encoder, packed))
+    let compressed = std::mem::take(encoder.get_mut());
+    Some((encoder, compressed))
 }
 
 #[cfg(test)]
@@ -204,24 +206,24 @@ mod tests {
         Work::new(WorkConfig::default()).client(None)
     }
 
-    fn unpack(packed: &[u8]) -> Vec<u8> {
+    fn unpack(compressed: &[u8]) -> Vec<u8> {
         let mut unpacked = Vec::new();
-        flate2::read::GzDecoder::new(packed).read_to_end(&mut unpacked).unwrap();
+        flate2::read::GzDecoder::new(compressed).read_to_end(&mut unpacked).unwrap();
         unpacked
     }
 
     #[tokio::test]
     async fn small_and_large_bodies_survive() {
-        for size in [1400, LARGE, 3 * LARGE] {
+        for size in [1400, LARGE_BODY, 3 * LARGE_BODY] {
             let body: Vec<u8> = (0..size).map(|n| (n % 251) as u8).collect();
-            let packed = compress(&client(), &Arc::new(body.clone())).await.unwrap();
-            assert!(packed.len() < body.len() && unpack(&packed) == body, "{size}");
+            let compressed = compress(&client(), &Arc::new(body.clone())).await.unwrap();
+            assert!(compressed.len() < body.len() && unpack(&compressed) == body, "{size}");
         }
     }
 
     #[tokio::test]
     async fn parts_are_compressed_as_they_come() {
-        let long = "x".repeat(3 * LARGE);
+        let long = "x".repeat(3 * LARGE_BODY);
         let service = esker_rpc::MethodTable::new("toy")
             .on_list("long", |text: &String, (): ()| Ok(text.clone()))
             .bind(Arc::new(long.clone()));
@@ -232,15 +234,15 @@ mod tests {
         let client = client();
         let caller = esker_rpc::Caller { client: Some(client.clone()), ..Default::default() };
         let body = format!("[{none},{call},{none},{call}]");
-        let mut answer = BatchAnswer::new(&server, &caller, body.clone(), LARGE);
+        let mut answer = BatchAnswer::new(&server, &caller, body.clone(), LARGE_BODY);
         let mut packer = Compressor::new(&client).unwrap();
-        let mut packed = Vec::new();
+        let mut compressed = Vec::new();
         while let Some(part) = poll_fn(|cx| packer.poll_compressed(cx, &mut answer)).await {
-            packed.extend_from_slice(&part.unwrap());
+            compressed.extend_from_slice(&part.unwrap());
         }
         let plain = server.answer(body.as_bytes(), None, &caller).await.into_bytes();
-        assert!(plain.len() > 6 * LARGE && packed.len() < LARGE);
-        assert_eq!(unpack(&packed), plain);
+        assert!(plain.len() > 6 * LARGE_BODY && compressed.len() < LARGE_BODY);
+        assert_eq!(unpack(&compressed), plain);
         drop((packer, answer));
         assert_eq!(client.work().stats().reply_bytes, 0);
     }

@@ -90,7 +90,7 @@ pub enum RouteError {
 
 /// What was registered, from which the table of paths follows.
 #[derive(Debug, Default)]
-struct Plan {
+struct RouteRegistry {
     /// Base path to what answers below it, by suffix; bases of aliases too.
     bases: BTreeMap<String, BTreeMap<String, Arc<Target>>>,
     /// Base path to its aliases; the base itself may come later, or never.
@@ -102,9 +102,9 @@ struct Plan {
 
 /// The paths of the node. Reading takes no lock; paths may be added while the node runs.
 pub struct Routes {
-    plan: Mutex<Plan>,
+    registry: Mutex<RouteRegistry>,
     /// Paths that are switched off, with the reason, until it was logged.
-    off: Mutex<BTreeMap<String, String>>,
+    switched_off: Mutex<BTreeMap<String, String>>,
     table: ArcSwap<HashMap<Box<str>, Arc<Target>>>,
     metrics: Arc<dyn HttpMetrics>,
 }
@@ -113,8 +113,8 @@ impl Routes {
     /// No paths.
     pub fn new(metrics: Arc<dyn HttpMetrics>) -> Self {
         Self {
-            plan: Mutex::new_named("routes", Plan::default()),
-            off: Mutex::new_named("routes.off", BTreeMap::new()),
+            registry: Mutex::new_named("routes", RouteRegistry::default()),
+            switched_off: Mutex::new_named("routes.off", BTreeMap::new()),
             table: ArcSwap::default(),
             metrics,
         }
@@ -129,12 +129,12 @@ impl Routes {
     /// Notes that an endpoint of the node is switched off, and why. Its path answers 404 as any other; the first
     /// time, the log has the reason.
     pub fn switched_off(&self, path: &str, reason: String) {
-        self.off.lock().insert(format!("{ROOT}{path}"), reason);
+        self.switched_off.lock().insert(format!("{ROOT}{path}"), reason);
     }
 
     /// Logs, once, why a path is switched off.
     pub(crate) fn log_unserved(&self, path: &str) {
-        if let Some(reason) = self.off.lock().remove(path) {
+        if let Some(reason) = self.switched_off.lock().remove(path) {
             tracing::warn!(path, "404: this endpoint is switched off: {reason}");
         }
     }
@@ -168,21 +168,21 @@ impl Routes {
     /// Lets `alias` lead where `endpoint` does, with all that is or will be below it (`bc/X` has `bc/X/wallet`).
     /// Both are given without `/ext/`. That there is no such endpoint is no error.
     pub fn alias(&self, endpoint: &str, alias: &str) -> Result<(), RouteError> {
-        let mut plan = self.plan.lock();
-        plan.alias(format!("{ROOT}{endpoint}"), format!("{ROOT}{alias}"))?;
-        self.publish(&plan);
+        let mut registry = self.registry.lock();
+        registry.alias(format!("{ROOT}{endpoint}"), format!("{ROOT}{alias}"))?;
+        self.publish(&registry);
         Ok(())
     }
 
     /// Takes away one path, aliases of it apart.
     pub fn remove(&self, path: &str) {
-        let mut plan = self.plan.lock();
-        for (base, targets) in &mut plan.bases {
+        let mut registry = self.registry.lock();
+        for (base, targets) in &mut registry.bases {
             if let Some(suffix) = path.strip_prefix(base.as_str()) {
                 targets.remove(suffix);
             }
         }
-        self.publish(&plan);
+        self.publish(&registry);
     }
 
     /// The paths of a further listener: `/` leads where `path` leads here, and where that is the positional
@@ -243,20 +243,20 @@ impl Routes {
         targets: Vec<(String, Arc<Target>)>,
         aliases: &[String],
     ) -> Result<(), RouteError> {
-        let mut plan = self.plan.lock();
+        let mut registry = self.registry.lock();
         for (suffix, target) in targets {
-            plan.insert(&base, &suffix, &target)?;
+            registry.insert(&base, &suffix, &target)?;
         }
         for alias in aliases {
-            plan.alias(base.clone(), alias.clone())?;
+            registry.alias(base.clone(), alias.clone())?;
         }
-        self.publish(&plan);
+        self.publish(&registry);
         Ok(())
     }
 
-    fn publish(&self, plan: &Plan) {
-        let mut table = HashMap::with_capacity(plan.paths);
-        for (base, targets) in &plan.bases {
+    fn publish(&self, registry: &RouteRegistry) {
+        let mut table = HashMap::with_capacity(registry.paths);
+        for (base, targets) in &registry.bases {
             for (suffix, target) in targets {
                 table.insert(format!("{base}{suffix}").into_boxed_str(), Arc::clone(target));
             }
@@ -265,7 +265,7 @@ impl Routes {
     }
 }
 
-impl Plan {
+impl RouteRegistry {
     fn insert(&mut self, base: &str, suffix: &str, target: &Arc<Target>) -> Result<(), RouteError> {
         if self.paths >= MAX_PATHS {
             return Err(RouteError::Full);

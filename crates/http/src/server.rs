@@ -15,7 +15,7 @@ use super::dispatch::HttpState;
 /// Bytes of a connection that the system holds before it sends them.
 const MAX_UNSENT: u32 = 128 * 1024;
 /// Smallest buffer that the HTTP library takes.
-const LEAST_BUFFER: usize = 8192;
+const MIN_BUFFER: usize = 8192;
 /// How long accepting rests after the system refused a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -86,7 +86,7 @@ fn spawn(stream: TcpStream, state: &Arc<HttpState>) {
         .keep_alive(config.keep_alive)
         // Counted from a head's first byte to its end, however it comes.
         .max_header_size(config.head_limit)
-        .max_buf_size(config.head_limit.max(LEAST_BUFFER));
+        .max_buf_size(config.head_limit.max(MIN_BUFFER));
     let service = {
         let (state, connection) = (Arc::clone(state), Arc::clone(&connection));
         service_fn(move |request| {

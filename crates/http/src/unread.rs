@@ -10,9 +10,9 @@ use hyper::body::{Body as _, Incoming};
 use super::connections::{Connection, Phase};
 
 /// Largest rest of a body that is read, in bytes.
-const MOST_BYTES: u64 = 64 * 1024;
+const MAX_BYTES: u64 = 64 * 1024;
 /// Time for the rest to arrive. Clients send small bodies together with the head.
-const PATIENCE: Duration = Duration::from_secs(1);
+const READ_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Reads the rest of an unused body. Returns whether the connection can serve another request.
 ///
@@ -29,11 +29,11 @@ pub(super) async fn finish(
         return true;
     }
     connection.set_unread(true);
-    if expects_continue || body.size_hint().lower() > MOST_BYTES {
+    if expects_continue || body.size_hint().lower() > MAX_BYTES {
         return false;
     }
     connection.enter(Phase::Body);
-    let is_finished = tokio::time::timeout(PATIENCE, read_to_end(body)).await.unwrap_or(false);
+    let is_finished = tokio::time::timeout(READ_TIMEOUT, read_to_end(body)).await.unwrap_or(false);
     connection.set_unread(!is_finished);
     is_finished
 }
@@ -47,7 +47,7 @@ async fn read_to_end(body: &mut Incoming) -> bool {
             Some(Err(_)) => return false,
             Some(Ok(frame)) => {
                 bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
-                if bytes > MOST_BYTES {
+                if bytes > MAX_BYTES {
                     return false;
                 }
             }

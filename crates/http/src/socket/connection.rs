@@ -32,7 +32,7 @@ const MAX_CALLS: usize = 16;
 const READ: usize = 16 * 1024;
 
 /// A call that has ended.
-struct Done {
+struct FinishedCall {
     answer: SocketAnswer,
     /// Whether the request was a text.
     is_text: bool,
@@ -60,7 +60,7 @@ pub(super) struct Socket {
     /// Bytes of one read that came while there was no room for messages. While there are none, the socket is read all
     /// the same: so it is noticed that a client has gone whose calls run.
     ahead: Vec<u8>,
-    calls: FuturesUnordered<BoxFuture<'static, Done>>,
+    calls: FuturesUnordered<BoxFuture<'static, FinishedCall>>,
     out: Outgoing,
     heartbeat: Interval,
     /// No pong has come since the last ping.
@@ -158,7 +158,7 @@ impl Socket {
             let _in_flight = context.handlers.start().await;
             let answer = session.answer(&message.bytes, &context.caller).await;
             let seconds = start.elapsed().as_secs_f64();
-            Done { answer, is_text: message.is_text, seconds }
+            FinishedCall { answer, is_text: message.is_text, seconds }
         }
         .boxed();
         match (&mut call).now_or_never() {
@@ -167,8 +167,9 @@ impl Socket {
         }
     }
 
-    fn reply(&mut self, done: Done) {
-        let Done { answer: SocketAnswer { parts, method, failed, made }, is_text, seconds } = done;
+    fn reply(&mut self, done: FinishedCall) {
+        let FinishedCall { answer: SocketAnswer { parts, method, failed, made }, is_text, seconds } =
+            done;
         let outcome = if failed { Outcome::Error } else { Outcome::Ok };
         self.context.target.metrics.record(method, outcome, seconds);
         if !parts.is_empty() && !self.answer(parts, is_text) {

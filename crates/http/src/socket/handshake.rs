@@ -11,14 +11,14 @@ use tungstenite::handshake::derive_accept_key;
 const KEY_LENGTH: usize = 24;
 
 /// Does a request ask for a websocket, where plain HTTP is answered too?
-pub(crate) fn is_asked_for(parts: &Parts) -> bool {
+pub(crate) fn is_requested(parts: &Parts) -> bool {
     has_token(&parts.headers, &UPGRADE, "websocket")
         && has_token(&parts.headers, &CONNECTION, "upgrade")
 }
 
 /// The headers that accept it, or the status that refuses it.
 pub(super) fn accept(parts: &Parts, headers: &mut HeaderMap) -> Result<(), StatusCode> {
-    if !is_asked_for(parts) {
+    if !is_requested(parts) {
         return Err(StatusCode::BAD_REQUEST);
     }
     if parts.method != Method::GET {

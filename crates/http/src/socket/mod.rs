@@ -26,7 +26,7 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 
 use self::connection::Socket;
-pub(super) use self::handshake::is_asked_for;
+pub(super) use self::handshake::is_requested;
 use super::body::BodyMemory;
 use super::connections::{Connection, Io};
 use super::dispatch::Answer;

@@ -11,11 +11,11 @@ use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{CloseCode, Control, Data, OpCode};
 
 /// Bytes that wait to be written before nothing more is added, one message apart.
-const ENOUGH: usize = 64 * 1024;
+const FULL_BYTES: usize = 64 * 1024;
 /// Parts of a message up to this size are copied together; larger ones are written from where they are.
 const SMALL_PART: usize = 16 * 1024;
 /// Memory that a connection keeps while it sends nothing, bytes.
-const KEPT: usize = 4096;
+const KEPT_CAPACITY: usize = 4096;
 /// Longest reason of a close frame, bytes.
 const MAX_REASON: usize = 123;
 
@@ -34,7 +34,7 @@ pub(super) struct Outgoing {
 impl Outgoing {
     /// How many more bytes may be added now, about.
     pub(super) fn room(&self) -> usize {
-        ENOUGH.saturating_sub(self.parts_bytes + self.tail.len() - self.written)
+        FULL_BYTES.saturating_sub(self.parts_bytes + self.tail.len() - self.written)
     }
 
     /// Adds a message, given in parts.
@@ -117,7 +117,7 @@ impl Outgoing {
         }
         self.written = 0;
         self.tail.clear();
-        self.tail.shrink_to(KEPT);
+        self.tail.shrink_to(KEPT_CAPACITY);
         Poll::Ready(Ok(()))
     }
 }
