@@ -33,7 +33,7 @@ const STEP: u64 = 64;
 impl Audit for Xvm {
     fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledger>, AuditError> {
         let mut audit =
-            Auditing { xvm: self, name: self.name(), ledger: Ledger::default(), indexed: None };
+            XvmAudit { xvm: self, name: self.name(), ledger: Ledger::default(), indexed: None };
         audit.derive_genesis(ctx)?;
         if !audit.derive_blocks(ctx)? {
             return Ok(None);
@@ -46,7 +46,7 @@ impl Audit for Xvm {
     }
 }
 
-struct Auditing<'a> {
+struct XvmAudit<'a> {
     xvm: &'a Xvm,
     name: String,
     ledger: Ledger,
@@ -63,7 +63,7 @@ struct NativeMovement {
     exported: u128,
 }
 
-impl Auditing<'_> {
+impl XvmAudit<'_> {
     fn scope(&self) -> Scope {
         self.xvm.scope()
     }

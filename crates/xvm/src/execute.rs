@@ -19,7 +19,7 @@ use crate::state::tables::{
     ADDRESS_UTXOS, ASSETS, AssetRecord, BLOCK_HEIGHTS, BLOCKS, TIP, TXS, Tip, TxRecord, UTXOS,
     utxo_key,
 };
-use crate::state::{ChainState, listed};
+use crate::state::{ChainState, index_row};
 use crate::txs::{CreateAssetTx, Tx, UnsignedTx};
 use crate::verify::VerifyError;
 use crate::verify::semantic::{
@@ -274,7 +274,7 @@ pub(crate) fn add_utxo(out: &mut impl KvWrite, scope: Scope, fee_asset_id: &Asse
         return;
     }
     let id = utxo.utxo_id.input_id();
-    let row = listed::encode(utxo, &bytes, fee_asset_id);
+    let row = index_row::encode(utxo, &bytes, fee_asset_id);
     for address in addresses {
         ADDRESS_UTXOS.put_bytes(out, scope, &(*address, id), &row);
     }

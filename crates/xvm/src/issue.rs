@@ -170,7 +170,7 @@ impl Xvm {
     /// Adds to the pool and asks for a block.
     pub(crate) fn pool(&self, pooled: Pooled) -> Result<Added, MempoolError> {
         let added = self.mempool.add(pooled)?;
-        self.ask_for_block(added);
+        self.request_block(added);
         Ok(added)
     }
 
@@ -184,11 +184,11 @@ impl Xvm {
         parents: &BTreeSet<TxId>,
     ) -> Result<Added, JoinError> {
         let added = self.mempool.add_verified(pooled, verified_at, parents)?;
-        self.ask_for_block(added);
+        self.request_block(added);
         Ok(added)
     }
 
-    fn ask_for_block(&self, added: Added) {
+    fn request_block(&self, added: Added) {
         if added == Added::New {
             self.context().work.notify_one();
         }

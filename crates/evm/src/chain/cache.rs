@@ -15,18 +15,18 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// What is remembered of one height. Accepted blocks never change; when some are taken back, all is forgotten.
 #[derive(Clone, Debug, Default)]
-struct Remembered {
+struct CachedBlock {
     block: Option<Arc<SealedBlock>>,
     receipts: Option<Arc<[Receipt]>>,
 }
 
 /// Decoded blocks and receipts by height.
 #[derive(Debug)]
-pub(super) struct BlockCache(Mutex<Cached>);
+pub(super) struct BlockCache(Mutex<CacheState>);
 
 #[derive(Debug)]
-struct Cached {
-    heights: LruCache<u64, Remembered>,
+struct CacheState {
+    heights: LruCache<u64, CachedBlock>,
     epoch: Epoch,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Epoch(u64);
 
 impl Default for BlockCache {
     fn default() -> Self {
-        let cached = Cached { heights: LruCache::new(HEIGHTS), epoch: Epoch::default() };
+        let cached = CacheState { heights: LruCache::new(HEIGHTS), epoch: Epoch::default() };
         Self(Mutex::new_named("evm.blocks", cached))
     }
 }
@@ -59,7 +59,7 @@ impl BlockCache {
     pub(super) fn remember_block(&self, height: u64, block: &Arc<SealedBlock>, epoch: Epoch) {
         let mut cached = self.0.lock();
         if block.size <= MAX_BYTES && cached.epoch == epoch {
-            let remembered = cached.heights.get_or_insert_mut(height, Remembered::default);
+            let remembered = cached.heights.get_or_insert_mut(height, CachedBlock::default);
             remembered.block = Some(Arc::clone(block));
         }
     }

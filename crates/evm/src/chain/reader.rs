@@ -181,7 +181,7 @@ impl ChainReader for Evm {
     }
 
     fn bad_blocks(&self) -> Vec<BadBlock> {
-        self.refused()
+        self.recent_bad_blocks()
     }
 }
 

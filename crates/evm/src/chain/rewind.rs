@@ -39,7 +39,7 @@ impl Evm {
         let under_way = self.rewinds.begin();
         Ok(Box::new(move || {
             self.logs.follow(logs);
-            self.go_back(SealedHeader { header, hash: tip.hash });
+            self.reset_head(SealedHeader { header, hash: tip.hash });
             drop(under_way);
             self.extension().rewound(tip.height);
             self.drop_logs().for_each(|log| log.rewound(since_ms));
@@ -73,7 +73,7 @@ impl Evm {
     }
 
     /// The head is an older block.
-    fn go_back(&self, header: SealedHeader) {
+    fn reset_head(&self, header: SealedHeader) {
         let rewinds = self.rewinds.add(header.header.number);
         self.set_head(Arc::new(header), Some(rewinds));
         self.blocks.clear();

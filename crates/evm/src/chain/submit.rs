@@ -16,7 +16,7 @@ use crate::pool::{
 };
 
 /// How often a transaction is checked again because blocks were taken back meanwhile.
-const MAX_REWINDS_MET: usize = 3;
+const MAX_REWIND_RETRIES: usize = 3;
 
 impl Evm {
     /// What the next block brings, as of the clock.
@@ -65,7 +65,7 @@ impl Evm {
             // Not before: the pool follows the account from here on.
             let read = self.read_account(&sender)?;
             match admission.decide(read, &self.next_block()?, now_ms) {
-                Err(PoolError::Rewound) if rewinds_met < MAX_REWINDS_MET => rewinds_met += 1,
+                Err(PoolError::Rewound) if rewinds_met < MAX_REWIND_RETRIES => rewinds_met += 1,
                 decided => break decided?,
             }
         }

@@ -35,7 +35,7 @@ use crate::verify::{VerifyError, verify_block};
 use crate::view::{BadBlock, BlockAccepted, ChainPosition};
 
 /// Refused blocks that are remembered.
-const MAX_REFUSED: usize = 10;
+const MAX_BAD_BLOCKS: usize = 10;
 
 /// Accepted blocks that a slow subscriber may lag behind.
 const EVENT_BACKLOG: usize = 256;
@@ -56,7 +56,7 @@ pub struct Evm {
     accepted_txs: AtomicU64,
     events: broadcast::Sender<BlockAccepted>,
     routes: OnceLock<Vec<Route>>,
-    refused: Mutex<VecDeque<BadBlock>>,
+    bad_blocks: Mutex<VecDeque<BadBlock>>,
     pub(super) blocks: BlockCache,
     pub(super) logs: LogIndex,
 }
@@ -102,7 +102,7 @@ impl Evm {
             accepted_txs: AtomicU64::new(0),
             events: broadcast::channel(EVENT_BACKLOG).0,
             routes: OnceLock::new(),
-            refused: Mutex::new_named("evm.refused", VecDeque::new()),
+            bad_blocks: Mutex::new_named("evm.refused", VecDeque::new()),
             blocks: BlockCache::default(),
             logs: LogIndex::new(context.scope),
             context,
@@ -181,17 +181,17 @@ impl Evm {
         ChainView::new(reader, self.context.scope, self.params.rules.as_ref())
     }
 
-    fn remember_refused(&self, block: Block, size: usize, reason: String) {
+    fn record_bad_block(&self, block: Block, size: usize, reason: String) {
         let hash = self.params.rules.block_hash(&block.header);
         let block = Arc::new(SealedBlock { block, hash, size });
-        let mut refused = self.refused.lock();
-        refused.truncate(MAX_REFUSED - 1);
+        let mut refused = self.bad_blocks.lock();
+        refused.truncate(MAX_BAD_BLOCKS - 1);
         refused.push_front(BadBlock { block, reason });
     }
 
     /// The blocks refused last, the newest first.
-    pub(super) fn refused(&self) -> Vec<BadBlock> {
-        self.refused.lock().iter().cloned().collect()
+    pub(super) fn recent_bad_blocks(&self) -> Vec<BadBlock> {
+        self.bad_blocks.lock().iter().cloned().collect()
     }
 
     /// Why transactions of either kind were dropped.
@@ -319,7 +319,7 @@ impl ChainVm for Evm {
             Err(Ok(error)) => return Err(state_failed(error).into()),
             Err(Err(error)) => {
                 let refused = invalid(&error);
-                self.remember_refused(block, bytes.len(), error.to_string());
+                self.record_bad_block(block, bytes.len(), error.to_string());
                 return Err(refused);
             }
         };

@@ -6,7 +6,7 @@ use esker_rpc::NoArgs;
 use esker_rpc::wire::{Encoding, JsonU64};
 use serde::{Deserialize, Serialize};
 
-use super::shown::EncodedReply;
+use super::encoded_reply::EncodedReply;
 use super::{Reply, ServiceError};
 use crate::block::Block;
 use crate::vm::Xvm;

@@ -9,10 +9,10 @@ mod address_txs;
 mod assets;
 mod balances;
 mod blocks;
+mod encoded_reply;
 mod error;
 pub mod genesis;
 mod keys;
-mod shown;
 #[cfg(test)]
 mod tests;
 mod txs;

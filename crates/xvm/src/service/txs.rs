@@ -7,7 +7,7 @@ use esker_rpc::RpcError;
 use esker_rpc::wire::Encoding;
 use serde::{Deserialize, Serialize};
 
-use super::shown::EncodedReply;
+use super::encoded_reply::EncodedReply;
 use super::{Reply, ServiceError, off_thread};
 use crate::status::TxStatus;
 use crate::txs::Tx;

@@ -2,7 +2,7 @@
 
 mod address_txs;
 mod chain_state;
-pub(crate) mod listed;
+pub(crate) mod index_row;
 mod page;
 pub mod raw;
 pub mod tables;

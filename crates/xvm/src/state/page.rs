@@ -11,7 +11,7 @@ pub use esker_shared_memory::{PageEnd, PageStart};
 use esker_storage::{StorageError, StorageResult};
 
 use super::chain_state::ChainState;
-use super::listed::{self, IndexRow};
+use super::index_row::{self, IndexRow};
 use super::raw::RawUtxo;
 use super::tables::{ADDRESS_UTXOS, UTXOS, utxo_key};
 
@@ -42,9 +42,9 @@ pub(crate) fn visit_page(
         // One address needs no look at the owners of what it shares with others.
         let shared = addresses.first() != Some(address);
         visit_address((state, fee_asset_id), address, after, &mut |id, utxo| {
-            let listed = shared
+            let index_row = shared
                 && utxo.addresses().any(|owner| owner < *address && addresses.contains(&owner));
-            if !listed {
+            if !index_row {
                 visit(id, utxo.bytes());
                 end =
                     PageEnd { count: end.count.saturating_add(1), address: *address, utxo_id: *id };
@@ -74,7 +74,7 @@ pub(crate) fn visit_address(
         if Some(id) == after {
             return ControlFlow::Continue(());
         }
-        let outcome = match listed::decode(value, address, fee_asset_id) {
+        let outcome = match index_row::decode(value, address, fee_asset_id) {
             Some(IndexRow::Whole(bytes)) => parse(bytes).map(|utxo| visit(&id, utxo)),
             Some(IndexRow::Rebuilt(bytes)) => parse(&bytes).map(|utxo| visit(&id, utxo)),
             Some(IndexRow::Reference(utxo_id)) => UTXOS

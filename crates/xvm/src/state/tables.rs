@@ -34,7 +34,7 @@ pub const TXS: Table<TxId, TxRecord> = Table::new(0x06, "tx");
 pub const UTXOS: Table<(TxId, u32), Vec<u8>> = Table::new(0x06, "utxo");
 
 /// Unspent outputs by owner address and UTXO ID (hash of output index and transaction ID). The value holds what a
-/// page shows, in a short form (`listed.rs`), so that a page is one scan.
+/// page shows, in a short form (`index_row.rs`), so that a page is one scan.
 pub const ADDRESS_UTXOS: Table<(ShortId, Id), Vec<u8>> = Table::new(0x08, "address-utxo");
 
 /// What verification and descriptions need of an asset, by asset ID.
