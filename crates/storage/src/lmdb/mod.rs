@@ -102,7 +102,7 @@ impl LmdbStore {
     }
 
     /// Discards a broken environment, unless another thread has done so.
-    fn give_up(&self, broken: Arc<Environment>) {
+    fn close_broken(&self, broken: Arc<Environment>) {
         let mut slot = self.slot.write();
         if let Slot::Open(env) = &*slot
             && Arc::ptr_eq(env, &broken)
@@ -119,7 +119,7 @@ impl KvStore for LmdbStore {
         let env = self.env()?;
         match LmdbSnapshot::begin(&env) {
             Ok(snapshot) => return Ok(Box::new(snapshot)),
-            Err(error) if is_panic(&error) => self.give_up(env),
+            Err(error) if is_panic(&error) => self.close_broken(env),
             Err(error) => return Err(env.error(error)),
         }
         let env = self.env()?;
@@ -134,7 +134,7 @@ impl KvStore for LmdbStore {
         let env = self.env()?;
         let written = env.write(sets);
         if written.is_err() && env.is_broken() {
-            self.give_up(env);
+            self.close_broken(env);
         }
         written.map_err(|error| self.disk_space.classify(error, bytes))
     }
@@ -223,7 +223,7 @@ mod tests {
     /// What `write` and `snapshot` do when LMDB says that the environment is broken.
     fn break_env(store: &LmdbStore) {
         let env = store.env().unwrap();
-        store.give_up(env);
+        store.close_broken(env);
     }
 
     #[test]

@@ -17,7 +17,7 @@ const GROUP_LEN: usize = 64;
 const GROUP_BYTES: usize = 4 << 20;
 /// A writer that is suspended again within this time continues with its last wait, so that a store that fails every
 /// other time is not retried, and logged, all the time.
-const STEADY: Duration = Duration::from_secs(60);
+const STEADY_TIME: Duration = Duration::from_secs(60);
 
 pub(super) struct WriterThread {
     store: Arc<dyn KvStore>,
@@ -28,7 +28,7 @@ pub(super) struct WriterThread {
     /// When the last suspension ended, and its last wait.
     resumed: Option<(Instant, Duration)>,
     next_check: Instant,
-    nobody_waits: bool,
+    has_stopped_waiting: bool,
     closing: Vec<Reply>,
 }
 
@@ -56,7 +56,7 @@ impl WriterThread {
             suspended: None,
             resumed: None,
             next_check: Instant::now(),
-            nobody_waits: false,
+            has_stopped_waiting: false,
             closing: Vec::new(),
         }
     }
@@ -87,7 +87,7 @@ impl WriterThread {
 
     fn on_deadline(&mut self) {
         if self.suspended.is_some() {
-            self.try_again();
+            self.retry_writes();
             return;
         }
         self.next_check = Instant::now() + self.retry.map_or(Duration::ZERO, |retry| retry.check);
@@ -102,7 +102,7 @@ impl WriterThread {
         match job {
             Job::Commit(commit) if self.suspended.is_some() => self.hold_or_refuse(commit),
             Job::Commit(commit) => {
-                let group = self.gather(commit);
+                let group = self.collect_group(commit);
                 self.write(group);
             }
             Job::StopWaiting => self.stop_waiting(),
@@ -111,7 +111,7 @@ impl WriterThread {
     }
 
     /// The set with those that wait behind it, as far as they fit.
-    fn gather(&mut self, first: Commit) -> Vec<Commit> {
+    fn collect_group(&mut self, first: Commit) -> Vec<Commit> {
         let mut bytes = first.size_bytes();
         let mut group = vec![first];
         while group.len() < GROUP_LEN && bytes < GROUP_BYTES {
@@ -152,7 +152,7 @@ impl WriterThread {
         );
         let now = Instant::now();
         let wait = match self.resumed {
-            Some((at, wait)) if now.duration_since(at) < STEADY => retry.after(wait),
+            Some((at, wait)) if now.duration_since(at) < STEADY_TIME => retry.after(wait),
             _ => retry.first,
         };
         self.refusal.send_replace(Some(refusal));
@@ -166,7 +166,7 @@ impl WriterThread {
     fn hold_or_refuse(&mut self, commit: Commit) {
         let refusal = self.refusal.borrow().clone();
         match (&mut self.suspended, refusal) {
-            (Some(suspension), _) if commit.may_wait && !self.nobody_waits => {
+            (Some(suspension), _) if commit.may_wait && !self.has_stopped_waiting => {
                 suspension.held.push(commit);
             }
             (_, Some(refusal)) => answer(vec![commit], &Err(refusal.into())),
@@ -175,16 +175,17 @@ impl WriterThread {
     }
 
     /// Retries the held sets, or probes the store if there are none.
-    fn try_again(&mut self) {
+    fn retry_writes(&mut self) {
         let Some(mut suspension) = self.suspended.take() else { return };
         let held = std::mem::take(&mut suspension.held);
         let mut tried = match held.is_empty() {
-            true => guarded(|| self.store.probe()),
+            true => catch_panic(|| self.store.probe()),
             false => write_all(&*self.store, &held),
         };
         if matches!(tried, Err(StorageError::Full { .. })) && !held.is_empty() {
             // LMDB uses no pages again that the last commit has freed: a further one makes them available.
-            tried = guarded(|| self.store.probe()).and_then(|()| write_all(&*self.store, &held));
+            tried =
+                catch_panic(|| self.store.probe()).and_then(|()| write_all(&*self.store, &held));
         }
         if let Err(error) = &tried
             && let Some(refusal) = WriteRefusal::of(error)
@@ -213,7 +214,7 @@ impl WriterThread {
     }
 
     fn stop_waiting(&mut self) {
-        self.nobody_waits = true;
+        self.has_stopped_waiting = true;
         let held = self.suspended.as_mut().map(|s| std::mem::take(&mut s.held)).unwrap_or_default();
         for commit in held {
             self.hold_or_refuse(commit);
@@ -231,7 +232,7 @@ impl WriterThread {
         if !held.is_empty() {
             answer(held, &Err(StorageError::Closed));
         }
-        let flushed = guarded(|| self.store.flush());
+        let flushed = catch_panic(|| self.store.flush());
         // The caller of close may open the folder again at once.
         drop(self.store);
         for reply in self.closing {
@@ -244,7 +245,7 @@ impl WriterThread {
 /// Writes the sets in one transaction, the later ones over the earlier ones.
 fn write_all(store: &dyn KvStore, group: &[Commit]) -> StorageResult<()> {
     let sets: Vec<&WriteSet> = group.iter().flat_map(|commit| &commit.sets).map(|s| &**s).collect();
-    guarded(|| store.write_all(&sets))
+    catch_panic(|| store.write_all(&sets))
 }
 
 /// Reports the outcome of a write to the callers that wait for it.
@@ -254,7 +255,7 @@ fn answer(group: Vec<Commit>, written: &StorageResult<()>) {
         if outcome.is_ok()
             && let Some(after) = commit.after
         {
-            outcome = guarded(|| {
+            outcome = catch_panic(|| {
                 after();
                 Ok(())
             });
@@ -265,7 +266,7 @@ fn answer(group: Vec<Commit>, written: &StorageResult<()>) {
 }
 
 /// Turns a panic into an error, so that the thread lives on for the other callers.
-fn guarded(work: impl FnOnce() -> StorageResult<()>) -> StorageResult<()> {
+fn catch_panic(work: impl FnOnce() -> StorageResult<()>) -> StorageResult<()> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic_text(&*panic);
         tracing::error!(panic = text, "writer panicked");
