@@ -130,12 +130,16 @@ impl Node {
         let mut tasks = Vec::new();
         let evm_addr = evm.map(|evm| {
             let state = Arc::new(state.with_routes(Arc::new(evm.routes)));
-            tasks.push(tokio::spawn(serve(vec![evm.listener], state, triggered(stopped.clone()))));
+            tasks.push(tokio::spawn(serve(
+                vec![evm.listener],
+                state,
+                wait_for_shutdown(stopped.clone()),
+            )));
             tracing::info!(address = %evm.addr, "the C-Chain's JSON-RPC at /");
             evm.addr
         });
         let state = Arc::new(state);
-        tasks.push(tokio::spawn(serve(vec![listener], state, triggered(stopped.clone()))));
+        tasks.push(tokio::spawn(serve(vec![listener], state, wait_for_shutdown(stopped.clone()))));
         tasks.push(tokio::spawn(health.run(stopped)));
         let ready_after = begun.elapsed();
         tracing::info!(
@@ -209,7 +213,7 @@ async fn fund_dev_accounts(
 }
 
 /// Is ready when the node stops.
-async fn triggered(mut stop: Shutdown) {
+async fn wait_for_shutdown(mut stop: Shutdown) {
     stop.wait().await;
 }
 

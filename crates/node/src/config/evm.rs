@@ -64,7 +64,7 @@ impl Config {
 
     /// Did the user set the port of the C-Chain's JSON-RPC? `esker dev` goes without its default when it
     /// is in use.
-    pub fn is_evm_port_asked_for(&self) -> bool {
+    pub fn is_evm_port_set(&self) -> bool {
         let value = self.values.iter().find(|value| value.name == "evm-port");
         value.is_some_and(|value| !matches!(value.origin, Origin::Default))
     }

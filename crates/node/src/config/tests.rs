@@ -308,7 +308,7 @@ fn shown_with_origins() {
 fn settings_of_the_c_chain() {
     let dev = load(&Given { mode: Mode::Dev, ..NOTHING }).unwrap();
     assert_eq!(dev.settings.evm_port, Some(8545));
-    assert!(!dev.is_evm_port_asked_for());
+    assert!(!dev.is_evm_port_set());
     assert_eq!(dev.network.c_parameters(), Preset::Dev.network().c_parameters());
     assert_eq!(dev.network.c_parameters().fees.block_gas_cost_step, Some(0));
     let flags = [
@@ -330,7 +330,7 @@ fn settings_of_the_c_chain() {
     ] {
         assert_eq!(load(&given).unwrap().settings.block_time.0, Duration::from_secs(1));
     }
-    assert_eq!((exact.settings.evm_port, exact.is_evm_port_asked_for()), (Some(0), true));
+    assert_eq!((exact.settings.evm_port, exact.is_evm_port_set()), (Some(0), true));
     let file = "evm-port = ''\n";
     let none = load(&Given { mode: Mode::Dev, file, ..NOTHING }).unwrap();
     assert_eq!(none.settings.evm_port, None);

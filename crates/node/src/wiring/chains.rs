@@ -49,7 +49,7 @@ pub(super) fn open(
 }
 
 /// Names, chains, and the wakeup for new work.
-type Built = (Arc<AliasTable>, Vec<(ChainSpec, Chain)>, Arc<Notify>);
+type BuiltChains = (Arc<AliasTable>, Vec<(ChainSpec, Chain)>, Arc<Notify>);
 
 fn build(
     config: &Config,
@@ -57,7 +57,7 @@ fn build(
     keystore: &Arc<Keystore>,
     environment: &Environment,
     unrecorded: &UnrecordedParameters,
-) -> Result<Built, StartError> {
+) -> Result<BuiltChains, StartError> {
     let aliases = Arc::new(alias_table(config)?);
     let work = Arc::new(Notify::new());
     let parts =

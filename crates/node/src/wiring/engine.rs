@@ -33,7 +33,7 @@ impl EngineThread {
             let _ended = ended;
             runtime.block_on(engine.run(machine, stopped))
         };
-        let thread = named("engine", run).map_err(StartError::Thread)?;
+        let thread = spawn_thread("engine", run).map_err(StartError::Thread)?;
         Ok(Self { stop, thread: Some(thread), alive })
     }
 
@@ -55,7 +55,7 @@ impl EngineThread {
     }
 }
 
-fn named<T: Send + 'static>(
+fn spawn_thread<T: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {

@@ -23,26 +23,28 @@ pub(super) fn source(chain: &Chain) -> Arc<dyn IndexSource> {
 #[derive(Debug)]
 struct XvmIndex(Arc<Xvm>);
 
-fn text(error: StorageError) -> String {
+fn error_text(error: StorageError) -> String {
     error.to_string()
 }
 
 impl IndexSource for XvmIndex {
     fn last_height(&self) -> Result<u64, String> {
         // As the store has it: what is reported Accepted is listed.
-        self.0.view().and_then(|view| view.height()).map_err(text)
+        self.0.view().and_then(|view| view.height()).map_err(error_text)
     }
 
     fn container_at(&self, height: u64) -> Result<Option<Container>, String> {
-        let view = self.0.view().map_err(text)?;
-        let Some(bytes) = view.block_by_height(height).map_err(text)? else { return Ok(None) };
-        let accepted_ms = view.accepted_at(height).map_err(text)?.unwrap_or_default();
+        let view = self.0.view().map_err(error_text)?;
+        let Some(bytes) = view.block_by_height(height).map_err(error_text)? else {
+            return Ok(None);
+        };
+        let accepted_ms = view.accepted_at(height).map_err(error_text)?.unwrap_or_default();
         Ok(Some(Container { id: Id::sha256(&bytes), bytes, accepted_ms }))
     }
 
     fn height_of(&self, id: &Id) -> Result<Option<u64>, String> {
-        let view = self.0.view().map_err(text)?;
-        view.state().block_height(id).map_err(text)
+        let view = self.0.view().map_err(error_text)?;
+        view.state().block_height(id).map_err(error_text)
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) async fn evm(
     let Some(routes) = routes.rooted_at(&path) else { return Ok(None) };
     match bind(config, port).await {
         Ok((listener, addr)) => Ok(Some(EvmListener { listener, addr, routes })),
-        Err(error) if config.is_evm_port_asked_for() => Err(fault(config, port, "evm-port", error)),
+        Err(error) if config.is_evm_port_set() => Err(fault(config, port, "evm-port", error)),
         Err(error) => {
             let address = display_address(host(config), port);
             tracing::warn!(
