@@ -1,5 +1,4 @@
-//! Addresses as services take and show them: `<chain alias>-<hrp>1<data>`
-//! (docs/protocol/encodings.md, "Service addresses").
+//! Service addresses: `<chain alias>-<hrp>1<data>` (docs/protocol/encodings.md, "Service addresses").
 
 use esker_primitives::address::{self, AddressError};
 use esker_primitives::cb58;
@@ -15,42 +14,42 @@ use crate::Aliases;
 #[error("couldn't parse address {quoted}: {cause}")]
 pub struct ServiceAddressError {
     quoted: String,
-    /// What is wrong with it.
+    /// The cause.
     pub cause: ServiceAddressCause,
 }
 
 /// The part of [`ServiceAddressError`] that follows the address.
 #[derive(Debug, Error)]
 pub enum ServiceAddressCause {
-    /// No separator, or the part after it is no bech32.
+    /// The text has no separator, or the part after it is not bech32.
     #[error(transparent)]
     Text(#[from] AddressError),
-    /// The prefix names no chain.
+    /// The prefix is not the name of a chain.
     #[error("there is no ID with alias: {}", excerpt(.0))]
     UnknownAlias(String),
-    /// The address is one of another network.
+    /// The address belongs to another network.
     #[error("expected hrp {expected} but got {got}")]
     Hrp {
-        /// Quoted.
+        /// The node's prefix, quoted.
         expected: String,
-        /// Quoted.
+        /// The address's prefix, quoted.
         got: String,
     },
-    /// The data is no address.
+    /// The data does not have the length of an address.
     #[error("invalid hash length: expected 20 bytes but got {0}")]
     Length(usize),
-    /// The address is one of another chain.
+    /// The address belongs to another chain.
     #[error("mismatched chainIDs: expected \"{expected}\" but got \"{got}\"")]
     OtherChain {
-        /// The chain that was asked.
+        /// The chain that serves the request.
         expected: ChainId,
         /// The chain that the prefix names.
         got: ChainId,
     },
 }
 
-/// Reads an address given to a method of `this_chain`: its bech32 form, or the cb58 text of its 20 bytes,
-/// for which neither chain nor network is checked.
+/// Parses an address argument of a method of `this_chain`: bech32, or the cb58 text of 20 bytes. Chain and network of
+/// a cb58 text are not checked.
 pub fn parse_service_address(
     aliases: &dyn Aliases,
     this_chain: &ChainId,
@@ -70,19 +69,19 @@ pub fn parse_service_address(
     Ok(short)
 }
 
-/// Why a text names no chain and address that assets can go to. The texts are the reference's.
+/// Why a text is not a valid export destination. The texts are the reference's.
 #[derive(Debug, Error)]
 pub enum DestinationError {
     /// The name of the chain is unknown.
     #[error("there is no ID with alias: {}", excerpt(.0))]
     Chain(String),
-    /// The text is no 20 bytes in cb58.
+    /// The text is not 20 bytes in cb58.
     #[error(transparent)]
     Address(#[from] IdError),
 }
 
-/// The chain and the address that an export goes to: the prefix of `to` names the chain; where it is no address
-/// with a prefix, `target` does, and `to` is the cb58 text of 20 bytes.
+/// Parses the destination of an export. A prefix of `to` determines the chain. Without a prefix, `target` determines
+/// it, and `to` is the cb58 text of 20 bytes.
 pub fn parse_destination(
     aliases: &dyn Aliases,
     hrp: &str,
@@ -97,7 +96,7 @@ pub fn parse_destination(
     Ok((chain, to.parse()?))
 }
 
-/// Reads an address with any known chain's prefix, and returns that chain too.
+/// Parses an address with the prefix of any known chain; also returns that chain.
 pub fn parse_any_chain(
     aliases: &dyn Aliases,
     hrp: &str,

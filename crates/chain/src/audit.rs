@@ -1,5 +1,5 @@
-//! What an audit asks of each chain: whether its rows are those that follow from its blocks, and what it says of
-//! the native asset and of what it exchanged with other chains.
+//! The audit of one chain: do its rows follow from its blocks? It also reports the chain's amounts of the native
+//! asset and its exchanges with other chains.
 
 mod bundles;
 
@@ -11,21 +11,20 @@ use esker_storage::{KvRead, KvStore, PendingWrites, StorageResult};
 
 pub use bundles::audit_bundles;
 
-/// A chain that can look at all of its rows.
+/// A chain whose rows can be audited.
 pub trait Audit: Send + Sync {
-    /// Checks them, and reports what is wrong. `None`: its blocks can't be followed to the end, so that nothing
-    /// can be said of amounts.
+    /// Checks all rows and reports the faulty ones. `None`: some block can't be read, so the amounts are unknown.
     ///
     /// # Errors
-    /// The store can't be read, or the log asks to stop. What is wrong with the data is no error.
+    /// The store can't be read, or the log stops the audit. Faulty data is a finding, not an error.
     fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledger>, AuditError>;
 }
 
-/// What an audit of one chain works with.
+/// The inputs and outputs of the audit of one chain.
 pub struct AuditContext<'a> {
-    /// What is stored.
+    /// The stored rows.
     pub stored: &'a dyn KvRead,
-    /// For rows that should be there.
+    /// The expected rows.
     pub scratch: Scratch,
     /// Receives findings and progress.
     pub log: &'a mut dyn AuditLog,
@@ -39,67 +38,67 @@ impl std::fmt::Debug for AuditContext<'_> {
     }
 }
 
-/// What one transaction did in the memory that the chain shares with a peer; as `esker_shared_memory` has it.
+/// A change that a transaction makes in the memory shared with a peer, as in `esker_shared_memory`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exchange {
-    /// It left something for the peer.
+    /// The chain exports an element.
     Put {
-        /// Who may take it.
+        /// The chain that may import it.
         peer: ChainId,
-        /// Its name.
+        /// The element's key.
         key: Vec<u8>,
-        /// What it is.
+        /// The element's value.
         value: Vec<u8>,
-        /// What it can be found by.
+        /// The traits that index it.
         traits: Vec<Vec<u8>>,
     },
-    /// It took what the peer had left.
+    /// The chain imports an element of the peer.
     Remove {
-        /// Who had left it.
+        /// The chain that exported it.
         peer: ChainId,
-        /// Its name.
+        /// The element's key.
         key: Vec<u8>,
     },
 }
 
-/// What a chain has of the native asset, in 10^-18 of it: the C-Chain's unit, of which a nano-unit has 10^9.
+/// Amounts of the native asset on a chain, in 10^-18 of it: the C-Chain's unit. A nano-unit has 10^9 of them.
 ///
 /// `genesis + imported = exported + burnt + held`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// In the chain's genesis.
+    /// Allocated in the chain's genesis.
     pub genesis: u128,
-    /// Taken from other chains by its blocks.
+    /// Imported from other chains by its blocks.
     pub imported: u128,
-    /// Left for other chains by its blocks.
+    /// Exported to other chains by its blocks.
     pub exported: u128,
-    /// Paid as fees to nobody, or destroyed, by its blocks.
+    /// Burnt as fees, or destroyed, by its blocks.
     pub burnt: u128,
-    /// Owned by somebody in its state.
+    /// Owned by accounts or UTXOs of its state.
     pub held: u128,
 }
 
 impl Ledger {
-    /// Units of [`Ledger`] in a nano-unit, the smallest of the X-Chain.
+    /// Units of [`Ledger`] in a nano-unit, the X-Chain's smallest unit.
     pub const PER_NANO: u128 = 1_000_000_000;
 }
 
-/// Rows that should be there, in a store of their own.
+/// The expected rows, in a separate store.
 #[derive(Clone, Debug)]
 pub struct Scratch(Arc<dyn KvStore>);
 
 impl Scratch {
-    /// Over an empty store.
+    /// Expected rows in an empty store.
     pub fn new(store: Arc<dyn KvStore>) -> Self {
         Self(store)
     }
 
-    /// What was added so far.
+    /// The rows so far.
     pub fn rows(&self) -> StorageResult<Box<dyn KvRead>> {
         self.0.snapshot()
     }
 
-    /// Adds what `work` writes.
+    /// Adds the rows that `work` writes.
     pub fn fill<R, E: From<esker_storage::StorageError>>(
         &self,
         work: impl FnOnce(&mut PendingWrites<'_>) -> Result<R, E>,

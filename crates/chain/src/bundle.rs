@@ -1,4 +1,4 @@
-//! What an engine orders.
+//! Bundles, the unit that an engine orders.
 
 use bytes::Bytes;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
@@ -7,7 +7,7 @@ use esker_primitives::{ChainId, Id};
 /// Hash of a bundle's encoding.
 pub type BundleId = Id;
 
-/// Most blocks of one bundle: one a chain, so this bounds the chains of a node.
+/// Most blocks of one bundle. A bundle has at most one block of each chain, so this also limits the chains of a node.
 pub const MAX_BUNDLE_BLOCKS: usize = 1024;
 
 /// Most bytes of an encoded bundle.
@@ -16,12 +16,12 @@ pub const MAX_BUNDLE_SIZE: usize = 64 * 1024 * 1024;
 /// The latest time of a bundle, Unix ms: the last moment of the year 9999.
 pub const MAX_BUNDLE_TIME_MS: u64 = 253_402_300_799_999;
 
-/// How far a bundle may be ahead of the clock of the node that verifies it, unless its parent is as far, in ms.
+/// How far a bundle may be ahead of the verifying node's clock, in ms, unless its parent is equally far ahead.
 pub const MAX_BUNDLE_AHEAD_MS: u64 = 10_000;
 
-/// At most one block of each chain, in the order in which the chains are declared. Blocks of one bundle
-/// never depend on each other: each sees shared memory as the parent bundle left it. A bundle without
-/// blocks is a heartbeat; it changes no chain.
+/// At most one block of each chain, in the order of the chains' declaration. Blocks of one bundle never depend on
+/// each other: each reads shared memory as the parent bundle left it. A bundle without blocks is a heartbeat and
+/// changes no chain.
 ///
 /// Encoding: `u16 0 | version u16 | parent 32 | height u64 | timestamp_ms u64 | u32 n | n * (chain ID 32 |
 /// u32 length | block)`, big-endian.
@@ -29,18 +29,18 @@ pub const MAX_BUNDLE_AHEAD_MS: u64 = 10_000;
 pub struct Bundle {
     /// Version of this form; 0.
     pub version: u16,
-    /// The bundle before; zero for the first.
+    /// ID of the parent bundle; zero for the first bundle.
     pub parent: BundleId,
-    /// Bundles since the first, which has height 0.
+    /// The number of bundles before this one.
     pub height: u64,
-    /// When it was made, Unix ms; never before its parent.
+    /// Time of the proposal, Unix ms; never before the parent's.
     pub timestamp_ms: u64,
     /// Blockchain ID and block bytes.
     pub blocks: Vec<(ChainId, Bytes)>,
 }
 
 impl Bundle {
-    /// The version that this software writes and understands.
+    /// The version that this software writes and reads.
     pub const VERSION: u16 = 0;
 
     /// sha256 of the encoding.
@@ -56,7 +56,7 @@ impl Bundle {
         blocks.fold(HEAD, usize::saturating_add)
     }
 
-    /// Reads a bundle; total on any bytes.
+    /// Parses a bundle. Any bytes give a result or an error.
     pub fn parse(bytes: &[u8]) -> Result<Self, CodecError> {
         Self::from_versioned_bytes(bytes, MAX_BUNDLE_SIZE)
     }

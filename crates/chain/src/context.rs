@@ -1,4 +1,4 @@
-//! What a chain knows of itself and its environment.
+//! The identity and the resources of a chain.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use esker_primitives::{AssetId, ChainId};
 use esker_storage::{Scope, Store};
 use tokio::sync::Notify;
 
-/// Names of chains: aliases to blockchain IDs and back. Aliases may be added while the node runs.
+/// Chain aliases: from alias to blockchain ID and back. Aliases may be added while the node runs.
 pub trait Aliases: Send + Sync + fmt::Debug {
-    /// The chain behind an alias, or behind the text of a blockchain ID that the node knows.
+    /// The chain of an alias, or of the text of a known blockchain ID.
     fn lookup(&self, alias_or_id: &str) -> Option<ChainId>;
 
     /// The first alias registered for a chain: the prefix of its addresses.
@@ -20,7 +20,7 @@ pub trait Aliases: Send + Sync + fmt::Debug {
     fn aliases(&self, chain: &ChainId) -> Vec<String>;
 }
 
-/// Names that stay as they are, each with its chain: for chains without a node around them.
+/// Fixed aliases, for chains that run without a node.
 #[derive(Clone, Debug, Default)]
 pub struct FixedAliases(pub Vec<(&'static str, ChainId)>);
 
@@ -43,29 +43,28 @@ impl Aliases for FixedAliases {
     }
 }
 
-/// Identity, surroundings and resources of one chain; cheap to clone.
+/// Identity and resources of one chain; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ChainContext {
-    /// Number of the network that transactions carry.
+    /// ID of the network, which transactions contain.
     pub network_id: u32,
     /// Human-readable part of the network's addresses.
     pub hrp: String,
     /// ID of this chain: the hash of the transaction that created it.
     pub chain_id: ChainId,
-    /// Where this chain's rows lie in the store.
+    /// The scope of this chain's rows in the store.
     pub scope: Scope,
     /// The network's native asset.
     pub native_asset_id: AssetId,
-    /// Names that stand for the native asset wherever an asset is named (docs/decisions.md, "Native asset aliases").
+    /// Aliases of the native asset in arguments (docs/decisions.md, "Native asset aliases").
     pub native_aliases: Vec<String>,
-    /// Names of all chains.
+    /// Aliases of all chains.
     pub aliases: Arc<dyn Aliases>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// The node's store: snapshots to read, one writer.
     pub store: Store,
-    /// Chains of the primary network, the P-Chain (the zero ID) included: the ones with which assets
-    /// can be exchanged.
+    /// Chains of the primary network, including the P-Chain (the zero ID). Assets can be exchanged with them.
     pub primary_chains: Arc<Vec<ChainId>>,
     /// Notified when this chain has work for a block.
     pub work: Arc<Notify>,

@@ -1,8 +1,8 @@
-//! Why transactions that a chain had taken in can't be accepted any more: kept by ID, bounded by count and time,
-//! across restarts.
+//! Why a chain's pooled transactions became invalid. Records are kept by transaction ID across restarts; their number
+//! and age are limited.
 //!
-//! [`DropLog::add`] only touches memory. What was added reaches the store with the commit of the next block
-//! ([`DropLog::extend_commit`], [`DropLog::on_committed`]) or with one of its own ([`DropLog::save`]).
+//! [`DropLog::add`] only changes memory. The commit of the next block saves the new records
+//! ([`DropLog::extend_commit`], [`DropLog::on_committed`]), or a separate commit does ([`DropLog::save`]).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -17,29 +17,29 @@ use esker_storage::{KvRead, PendingWrites, Scope, StorageResult, Store, Table, W
 use crate::Rewinding;
 use crate::audit::AuditContext;
 
-/// Most records of one log in the store; the oldest make room.
+/// Most records of one log in the store; the oldest are deleted first.
 pub const MAX_RECORDS: u64 = 65_536;
-/// Longest time that a record is kept, ms: seven days. Those that are older go when others are saved.
+/// Maximum age of a record, ms: seven days. Saving other records deletes older ones.
 pub const MAX_AGE_MS: u64 = 7 * 24 * 60 * 60 * 1000;
-/// Most records that wait in memory for a commit; the oldest make room.
+/// Most records that wait in memory for a commit; the oldest are dropped first.
 const MAX_UNSAVED: usize = 4096;
 /// Most bytes of a reason.
 const MAX_REASON: usize = 512;
 /// Most expired records that one commit removes, so that it stays short.
 const MAX_EXPIRED: usize = 1024;
 
-/// Where a log lies: two tables of the chain's scope.
+/// The two tables of a log, in the chain's scope.
 #[derive(Debug)]
 pub struct DropTables {
     /// The records by transaction ID.
     pub records: Table<TxId, DropRecord>,
-    /// Transaction IDs in the order in which they were dropped. One that was dropped again has two rows here; the
-    /// last one counts.
+    /// Transaction IDs in the order of the drops. A transaction that was dropped twice has two rows; the later one is
+    /// valid.
     pub order: Table<u64, TxId>,
 }
 
 impl DropTables {
-    /// Looks whether records and order agree. `what` names the log, its chain first: `X: rejected`.
+    /// Checks that records and order agree. `what` names the log, its chain first: `X: rejected`.
     ///
     /// # Errors
     /// The store can't be read.
@@ -69,7 +69,7 @@ impl DropTables {
             ControlFlow::Continue(())
         })?;
         self.order.scan(ctx.stored, scope, &[], None, |key, value| {
-            // Of a transaction that was dropped again only the last place counts.
+            // For a transaction that was dropped twice, only the later row is valid.
             let record = self
                 .order
                 .entry(key, value)
@@ -93,16 +93,16 @@ pub struct DropRecord {
     pub order: u64,
     /// Why it was dropped.
     pub reason: String,
-    /// When, Unix ms; 0 where it is not known.
+    /// Time of the drop, Unix ms; 0 if unknown.
     pub at_ms: u64,
 }
 
 /// Why and when a transaction was dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dropped {
-    /// In the words of the rule.
+    /// The rule's error text.
     pub reason: String,
-    /// Unix ms; 0 where it is not known.
+    /// Unix ms; 0 if unknown.
     pub at_ms: u64,
 }
 
@@ -111,7 +111,7 @@ pub struct Dropped {
 pub struct DropLog {
     tables: &'static DropTables,
     unsaved: Mutex<Unsaved>,
-    /// Number of the last record that the commit of blocks carries; 0 for none, else one more.
+    /// Number of the last record in the pending commit of blocks, plus one; 0 for none.
     committing: AtomicU64,
 }
 
@@ -123,13 +123,13 @@ struct Unsaved {
 }
 
 impl DropLog {
-    /// An empty log over these tables. `name` is that of its lock.
+    /// An empty log over these tables. `name` is the name of its lock.
     pub fn new(tables: &'static DropTables, name: &'static str) -> Self {
         let unsaved = Mutex::new_named(name, Unsaved::default());
         Self { tables, unsaved, committing: AtomicU64::new(0) }
     }
 
-    /// Continues the numbers that the store has. Call it before anything is saved.
+    /// Continues the numbers of the store. Call it before the first save.
     pub fn open(&self, reader: &dyn KvRead, scope: Scope) -> StorageResult<()> {
         if let Some((last, _)) = self.tables.order.last(reader, scope, &[])? {
             let mut unsaved = self.unsaved.lock();
@@ -138,12 +138,12 @@ impl DropLog {
         Ok(())
     }
 
-    /// A transaction can't be accepted any more. A later reason replaces an earlier one.
+    /// Records that a transaction can't be accepted any more. A later reason replaces an earlier one.
     pub fn add(&self, id: TxId, reason: String, at_ms: u64) {
         self.unsaved.lock().add(id, reason, at_ms);
     }
 
-    /// As [`Self::add`], unless the transaction is among those that wait to be saved.
+    /// Like [`Self::add`], but keeps an unsaved record of the same transaction.
     pub fn add_once(&self, id: TxId, reason: String, at_ms: u64) {
         let mut unsaved = self.unsaved.lock();
         if !unsaved.by_id.contains_key(&id) {
@@ -151,7 +151,7 @@ impl DropLog {
         }
     }
 
-    /// Why a transaction was dropped. The caller looks first whether it was taken in or accepted since.
+    /// Why a transaction was dropped. The caller first checks that it was not pooled again or accepted since.
     pub fn get(
         &self,
         reader: &dyn KvRead,
@@ -170,7 +170,8 @@ impl DropLog {
         !self.unsaved.lock().queue.is_empty()
     }
 
-    /// Adds what waits to the commit of blocks, and makes room. [`Self::on_committed`] says that it succeeded.
+    /// Adds the unsaved records to the commit of blocks and deletes old ones. Call [`Self::on_committed`] after the
+    /// commit.
     pub fn extend_commit(
         &self,
         scope: Scope,
@@ -191,7 +192,7 @@ impl DropLog {
         }
     }
 
-    /// Writes what waits with a commit of its own. Blocks the calling thread on the store.
+    /// Saves the unsaved records with a separate commit. Blocks the calling thread.
     pub fn save(&self, store: &Store, scope: Scope, now_ms: u64) -> StorageResult<()> {
         if !self.has_unsaved() {
             return Ok(());
@@ -205,8 +206,8 @@ impl DropLog {
         Ok(())
     }
 
-    /// Bundles are about to be taken back: what was dropped before them stays, also where one of their commits saved it,
-    /// and what was dropped since goes. [`Self::rewound`] says that it succeeded.
+    /// Prepares a rewind. Records from before the rewound bundles stay, also if a commit of one of these bundles
+    /// saved them. Later records are deleted. Call [`Self::rewound`] after the commit.
     pub fn prepare_rewind(&self, scope: Scope, rewind: &mut Rewinding<'_>) -> StorageResult<()> {
         let DropTables { records, order: orders } = self.tables;
         let Rewinding { before, after, since_ms } = rewind;
@@ -230,7 +231,7 @@ impl DropLog {
         Ok(())
     }
 
-    /// Bundles were taken back that were accepted at that time (Unix ms) and later.
+    /// Deletes the unsaved records of bundles that were accepted at that time (Unix ms) or later and are now rewound.
     pub fn rewound(&self, since_ms: u64) {
         let mut unsaved = self.unsaved.lock();
         let Unsaved { queue, by_id, .. } = &mut *unsaved;
@@ -238,7 +239,7 @@ impl DropLog {
         by_id.retain(|_, order| queue.contains_key(order));
     }
 
-    /// Gives the number of the last record that is written. All go on waiting until [`Self::saved`].
+    /// Returns the number of the last written record. All records stay unsaved until [`Self::saved`].
     fn write(
         &self,
         reader: &dyn KvRead,
@@ -265,8 +266,8 @@ impl DropLog {
         Ok(Some(last))
     }
 
-    /// Stored rows below a number, and those that are too old; with each whether the record is its own. Of one
-    /// that was dropped again, a later row stands for the record.
+    /// Stored rows below a number, and expired rows; each with a flag: does the record belong to the row? The record
+    /// of a transaction that was dropped twice belongs to its later row.
     fn to_remove(
         &self,
         reader: &dyn KvRead,
@@ -304,7 +305,7 @@ impl DropLog {
         failed.map(|()| found)
     }
 
-    /// What was written up to that number is in the store.
+    /// The store has all records up to that number.
     fn saved(&self, last: u64) {
         let mut unsaved = self.unsaved.lock();
         let later = match last.checked_add(1) {
@@ -355,7 +356,7 @@ impl Decode for DropRecord {
     fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
         let order = r.u64()?;
         let reason = String::from_utf8_lossy(r.bytes()?).into_owned();
-        // The X-Chain's records once had no time.
+        // Earlier versions wrote the X-Chain's records without a time.
         let at_ms = if r.remaining() == 0 { 0 } else { r.u64()? };
         Ok(Self { order, reason, at_ms })
     }

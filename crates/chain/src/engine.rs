@@ -1,4 +1,4 @@
-//! The seam between what is ordered and who orders it.
+//! The interface between the machine, which executes bundles, and the engine, which orders them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,40 +10,40 @@ use tokio::sync::watch;
 
 use crate::{Bundle, BundleId, ChainError, FinalizeError, ProposeError};
 
-/// Where a proposal goes.
+/// The position of a proposal.
 #[derive(Clone, Copy, Debug)]
 pub struct ProposeCtx<'a> {
-    /// Height of the bundle to make.
+    /// Height of the new bundle.
     pub height: u64,
-    /// The bundle to build on, final or not.
+    /// The parent bundle, final or not.
     pub parent: BundleId,
-    /// Undecided bundles from the parent down to the final state, newest first; may be empty when the
-    /// machine has them already.
+    /// Undecided bundles from the parent down to the final state, newest first. May be empty if the machine already
+    /// has them.
     pub ancestry: &'a [Bundle],
-    /// How long to wait for work, Unix ms.
+    /// Deadline of the wait for work, Unix ms.
     pub wait_until_ms: u64,
 }
 
-/// What the machine makes of a bundle. Only [`Verdict::Valid`] and [`Verdict::Invalid`] follow from the bundle and
-/// its parent's state, so that all correct nodes agree; the others say where this node stands.
+/// The machine's result for a bundle. [`Verdict::Valid`] and [`Verdict::Invalid`] depend only on the bundle and its
+/// parent's state, so all correct nodes agree on them. The other verdicts describe this node's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Executed on its parent; its writes are kept under its ID.
+    /// The bundle was executed on its parent; its writes are kept under its ID.
     Valid,
-    /// The bundle, or one of its ancestors, breaks a rule and always will.
+    /// The bundle, or one of its ancestors, breaks a rule. This is permanent.
     Invalid(String),
     /// The bundle, or one of its ancestors, is ahead of the clock. The engine decides whether to wait.
     NotYet {
-        /// Unix time in ms before which it is not valid.
+        /// The bundle may be valid from this Unix time in ms.
         until_ms: u64,
-        /// What is waited for.
+        /// The reason.
         reason: String,
     },
-    /// The state of the parent is not known, and the ancestry that was given does not lead to it.
+    /// The parent's state is unknown, and `ancestry` does not connect it to a known state.
     ParentMissing,
     /// The bundle is final.
     AlreadyFinal,
-    /// Another bundle is final in its place, or in an ancestor's place.
+    /// Another bundle is final at its height, or at an ancestor's height.
     Abandoned,
 }
 
@@ -59,11 +59,11 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The chains, driven by an engine.
+/// The interface through which an engine drives the chains.
 ///
-/// Calls may come from several tasks; the machine works them off one after the other, in the order in which they
-/// come. Who drops the future of a call stops waiting and nothing else: a finalization that was asked for takes place
-/// as a whole, and a verified bundle is kept. The bundle of a proposal that nobody waits for is dropped.
+/// Several tasks may make calls; the machine executes them one after another, in order of arrival. Dropping a call's
+/// future only ends the wait: a requested finalization completes, and a verified bundle is kept. The bundle of an
+/// abandoned proposal call is dropped.
 #[async_trait]
 pub trait ChainMachine: Send + Sync + 'static {
     /// The bundle of height 0.
@@ -72,69 +72,68 @@ pub trait ChainMachine: Send + Sync + 'static {
     /// Height and ID of the last final bundle; durable.
     fn last_final(&self) -> (u64, BundleId);
 
-    /// Waits for work up to `wait_until_ms`, then builds on the state after the parent, which may be undecided.
-    /// `None`: there was none in time. While the store can't be read for a while, it tries again until that time.
+    /// Waits for work until `wait_until_ms`, then builds on the state after the parent, which may be undecided.
+    /// `None`: no chain had work in time. If the store can't be read for a while, retries until that time.
     async fn propose(&self, at: ProposeCtx<'_>) -> Result<Option<Bundle>, ProposeError>;
 
     /// Executes a bundle on its parent's state and keeps the writes under its ID. `ancestry` as in [`ProposeCtx`].
     ///
     /// # Errors
-    /// This node could not find out: its store failed, or it holds too many undecided bundles. That is no verdict; the
-    /// same call may be made again.
+    /// This node can't decide: its store failed, or it has too many undecided bundles. This is not a verdict; the
+    /// caller may retry.
     async fn verify(&self, ancestry: &[Bundle], bundle: &Bundle) -> Result<Verdict, ChainError>;
 
-    /// Makes a bundle final: one atomic write for all chains, durable when this returns. The same
-    /// bundle again is no error and changes nothing. While the disk is full or fails, it waits: that is
-    /// no fault of the bundle. It never waits for time.
+    /// Makes a bundle final: one atomic write for all chains, durable when this returns. Repeating the call changes
+    /// nothing and is not an error. While the disk is full or fails, the call waits. It never waits for a timestamp.
     async fn finalize(&self, bundle: &Bundle, proof: Option<Bytes>) -> Result<(), FinalizeError> {
         self.finalize_all(vec![(bundle.clone(), proof)]).await
     }
 
-    /// Makes bundles final that follow each other, each with its proof, in as few writes as their size allows. If one
-    /// can't be made final, those before it are.
+    /// Makes consecutive bundles final, each with its proof, in as few writes as their size allows. If one fails, the
+    /// earlier ones are final.
     async fn finalize_all(
         &self,
         bundles: Vec<(Bundle, Option<Bytes>)>,
     ) -> Result<(), FinalizeError>;
 
-    /// An undecided bundle is dead: it is dropped with all that follow it, and its transactions wait again. Returns how
-    /// many bundles were dropped; 0 if it is unknown or final.
+    /// Drops an undecided bundle that can't become final, with its descendants; their transactions return to the
+    /// pools. Returns the number of dropped bundles; 0 if it is unknown or final.
     async fn abandon(&self, id: &BundleId) -> Result<usize, ChainError>;
 
-    /// A quorum voted for an undecided bundle, which is not final yet. No effect if it is unknown.
+    /// A quorum voted for an undecided bundle, which is not yet final. No effect if the bundle is unknown.
     async fn notarized(&self, id: &BundleId) -> Result<(), ChainError>;
 
-    /// A final bundle and the proof that was given with it. Reads the store on the calling thread.
+    /// A final bundle and its proof. Reads the store on the calling thread.
     fn bundle_at(&self, height: u64) -> Result<Option<(Bundle, Option<Bytes>)>, ChainError>;
 }
 
-/// What part a node plays.
+/// A node's role in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Decides alone.
+    /// The only node that decides.
     Solo,
-    /// One of several that decide.
+    /// One of several nodes that decide.
     Validator,
-    /// Follows what others decide.
+    /// A node that follows the decisions of others.
     Follower,
 }
 
-/// Where an engine stands.
+/// The state of an engine.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineStatus {
-    /// The node's part.
+    /// The node's role.
     pub role: Role,
     /// Height of the last final bundle.
     pub tip_final: u64,
-    /// Greatest height that the engine has heard of.
+    /// Greatest height that the engine has seen, final or not.
     pub tip_seen: u64,
-    /// Other nodes that it talks to.
+    /// Connected peers.
     pub peers: usize,
-    /// Is it far behind the others?
+    /// Whether it is far behind its peers.
     pub syncing: bool,
 }
 
-/// Why an engine stopped on its own.
+/// Why an engine stopped by itself.
 #[derive(Debug, Error)]
 pub enum EngineError {
     /// No bundle could be built.
@@ -146,7 +145,7 @@ pub enum EngineError {
     /// A chain or the store failed.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// The engine's own rules were broken.
+    /// A peer or the engine broke the engine's protocol.
     #[error("{0}")]
     Protocol(String),
 }
@@ -161,15 +160,15 @@ pub trait Engine: Send + Sync + 'static {
         stop: Shutdown,
     ) -> Result<(), EngineError>;
 
-    /// Where it stands.
+    /// The current state.
     fn status(&self) -> EngineStatus;
 }
 
-/// Signals tasks to end; cheap to clone.
+/// Tells tasks to stop; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Receiver<bool>);
 
-/// Ends what holds the matching [`Shutdown`]; dropping it does so too.
+/// Triggers all matching [`Shutdown`]s; dropping it does so too.
 #[derive(Debug)]
 pub struct ShutdownTrigger(watch::Sender<bool>);
 
@@ -180,20 +179,20 @@ impl Shutdown {
         (ShutdownTrigger(sender), Self(receiver))
     }
 
-    /// Resolves once the trigger was pulled or dropped.
+    /// Resolves once the trigger was used or dropped.
     pub async fn wait(&mut self) {
-        // An error means that the trigger is gone, which counts as pulled.
+        // An error means that the trigger was dropped, which counts as used.
         let _gone = self.0.wait_for(|stop| *stop).await;
     }
 
-    /// Was the trigger pulled?
+    /// Whether the trigger was used.
     pub fn is_triggered(&self) -> bool {
         *self.0.borrow() || self.0.has_changed().is_err()
     }
 }
 
 impl ShutdownTrigger {
-    /// Ends everything that waits.
+    /// Stops all waiting tasks.
     pub fn trigger(&self) {
         self.0.send_replace(true);
     }

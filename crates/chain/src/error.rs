@@ -1,31 +1,31 @@
-//! Why a chain or the machine could not do what it was asked.
+//! Errors of the chains and of the machine.
 
 use esker_storage::StorageError;
 use thiserror::Error;
 
 use crate::{BundleId, Verdict};
 
-/// A chain failed for a reason that lies in the node, not in a block or a request.
+/// A chain failed because of the node, not because of a block or a request.
 #[derive(Debug, Error)]
 pub enum ChainError {
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// A row of the store can't be understood: the data is damaged.
+    /// A stored row can't be decoded: the data is damaged.
     #[error("the stored data is damaged: {0}")]
     Corrupted(String),
-    /// The genesis can't be used.
+    /// The genesis is unusable.
     #[error("invalid genesis: {0}")]
     Genesis(String),
     /// The store belongs to another genesis or configuration.
     #[error("{0}")]
     Mismatch(String),
-    /// The machine takes no further bundle until one is made final or abandoned.
+    /// The machine refuses further bundles until one is final or abandoned.
     #[error("too many undecided bundles: {bundles} of {bytes} bytes")]
     TooManyUndecided {
         /// Undecided bundles.
         bundles: usize,
-        /// Their bytes, and those of their write sets.
+        /// Bytes of these bundles and their write sets.
         bytes: usize,
     },
     /// The machine was closed, or its thread has panicked.
@@ -45,18 +45,18 @@ impl ChainError {
     }
 }
 
-/// Why a block was not taken.
+/// Why a block was refused.
 #[derive(Debug, Error)]
 pub enum BlockError {
-    /// The block breaks a rule and always will; the text is the reference's where it has one.
+    /// The block breaks a rule, permanently. The text is the reference's where it has one.
     #[error("{0}")]
     Invalid(String),
-    /// The block may become valid, not before the given Unix time in ms.
+    /// The block may become valid, but not before the given Unix time in ms.
     #[error("{reason}")]
     NotYet {
-        /// Unix time in ms to wait for.
+        /// Unix time in ms.
         until_ms: u64,
-        /// What is waited for.
+        /// The reason.
         reason: String,
     },
     /// The store failed.
@@ -78,13 +78,13 @@ pub enum ProposeError {
     Parent {
         /// The parent.
         id: BundleId,
-        /// What it is; never [`Verdict::Valid`].
+        /// The verdict on it; never [`Verdict::Valid`].
         verdict: Verdict,
     },
-    /// The bundle was to have another height than follows from its parent.
+    /// The requested height does not follow the parent's.
     #[error("a bundle of height {wanted} was asked for, its parent has {parent}")]
     Height {
-        /// The height that was asked for.
+        /// The requested height.
         wanted: u64,
         /// The parent's.
         parent: u64,
@@ -94,8 +94,8 @@ pub enum ProposeError {
     Chain(#[from] ChainError),
 }
 
-/// Why a bundle was not made final. Nothing of it was written unless the store itself failed half-way
-/// through its answer; a restart then shows the state before or after, never between.
+/// Why a bundle is not final. Nothing was written, unless the store failed after its write began; then a restart
+/// shows the state before or after the write, never a part of it.
 #[derive(Debug, Error)]
 pub enum FinalizeError {
     /// Another bundle is final at this height.
@@ -119,12 +119,12 @@ pub enum FinalizeError {
     /// The bundle is not valid on the final state.
     #[error("bundle is invalid: {0}")]
     Invalid(String),
-    /// The bundle was not verified yet and is ahead of the clock: the same call later may succeed.
+    /// The bundle was not verified before and is ahead of the clock. A later call may succeed.
     #[error("bundle is ahead of the clock: {reason}")]
     NotYet {
-        /// Unix time in ms to wait for.
+        /// Unix time in ms.
         until_ms: u64,
-        /// What is waited for.
+        /// The reason.
         reason: String,
     },
     /// A chain or the store failed.
@@ -132,21 +132,21 @@ pub enum FinalizeError {
     Chain(#[from] ChainError),
 }
 
-/// Why no bundle was taken back. Store and memory are as they were.
+/// Why no bundle was rewound. Store and memory are unchanged.
 #[derive(Debug, Error)]
 pub enum RewindError {
-    /// Other nodes decide too, and go on from the bundles that they know.
+    /// Other nodes decide too, and continue from the bundles that they have.
     #[error("final bundles can be taken back only by a node that decides alone")]
     SeveralNodes,
-    /// The height is not reached.
+    /// The chain has not reached the height.
     #[error("there is no bundle {height}: the last one is {last}")]
     Above {
-        /// The height that was asked for.
+        /// The requested height.
         height: u64,
         /// Height of the last final bundle.
         last: u64,
     },
-    /// What would take bundles back is not kept.
+    /// The store has no undo rows.
     #[error(
         "bundle {last} can't be taken back: nothing was kept that would do it. Start the node with rewind-depth above 0 to \
          keep it for the bundles that come"
@@ -155,14 +155,14 @@ pub enum RewindError {
         /// Height of the last final bundle.
         last: u64,
     },
-    /// What would take bundles back is not kept for all of them.
+    /// The store does not have undo rows for all of the bundles.
     #[error(
         "bundle {height} can't be gone back to: bundles can be taken back down to {lowest}, of {last}"
     )]
     NotKept {
-        /// The height that was asked for.
+        /// The requested height.
         height: u64,
-        /// The lowest one that can be gone back to.
+        /// The lowest height that a rewind can reach.
         lowest: u64,
         /// Height of the last final bundle.
         last: u64,

@@ -1,16 +1,15 @@
-//! The contract between the chains, the engine that orders their blocks, and the node around them.
+//! The contract between the chains, the engine that orders their blocks, and the node.
 //!
 //! * [`ChainVm`] is one chain: it builds, verifies and describes blocks, and reads state through
-//!   [`esker_storage::KvRead`]. It never writes: what a block changes is a [`WriteSet`].
-//! * [`Bundle`] is what an engine orders: at most one block of each chain.
-//! * [`ChainMachine`] is the seam an [`Engine`] drives: propose, verify, finalize. It knows bundles,
-//!   parents and state, never votes, so that a Byzantine-fault-tolerant engine can replace the
-//!   single-node one without touching a chain.
-//! * [`Machine`] implements it over any number of chains: undecided state lives in overlays keyed by
-//!   bundle, and a final bundle is **one atomic write** for all chains, indexes, shared memory and the
-//!   final position.
+//!   [`esker_storage::KvRead`]. It never writes: a block's changes are a [`WriteSet`].
+//! * [`Bundle`] is the unit that an engine orders: at most one block of each chain.
+//! * [`ChainMachine`] is the interface that an [`Engine`] drives: propose, verify, finalize. It has bundles, parents
+//!   and state, but no votes. A Byzantine-fault-tolerant engine can replace the single-node one without a change to
+//!   any chain.
+//! * [`Machine`] implements it over any number of chains. Undecided state is kept in overlays, one for each bundle. A
+//!   final bundle is **one atomic write** for all chains, indexes, shared memory and the final position.
 //!
-//! This crate never speaks HTTP and holds no consensus protocol. Start with `vm.rs` and `machine/mod.rs`.
+//! This crate has no HTTP and no consensus protocol. Start with `vm.rs` and `machine/mod.rs`.
 //!
 //! [`WriteSet`]: esker_storage::WriteSet
 

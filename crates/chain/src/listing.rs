@@ -1,5 +1,5 @@
-//! What the getUTXOs of all chains have in common: how many addresses, who exported, a place in a walk, a page's
-//! texts.
+//! Shared code of the chains' getUTXOs: limits on addresses, the source chain, page positions, and the texts of a
+//! page.
 
 use esker_primitives::ids::IdError;
 use esker_primitives::{ChainId, Id, ShortId, excerpt, go};
@@ -10,10 +10,10 @@ use thiserror::Error;
 
 use crate::Aliases;
 
-/// Most addresses of one call, counted as given.
+/// Most addresses of one call, duplicates included.
 pub const MAX_ADDRESSES: usize = 1024;
 
-/// Most UTXOs of one reply; larger limits become this.
+/// Most UTXOs of one reply. A larger limit is lowered to this.
 pub const MAX_UTXO_PAGE: usize = 1024;
 
 /// Why UTXOs can't be listed, with the reference's texts.
@@ -22,13 +22,13 @@ pub enum ListingError {
     /// No address was given.
     #[error("no addresses provided")]
     NoAddresses,
-    /// More than [`MAX_ADDRESSES`].
+    /// There are more than [`MAX_ADDRESSES`].
     #[error("number of addresses given, {0}, exceeds maximum, {MAX_ADDRESSES}")]
     TooManyAddresses(usize),
-    /// The source is no chain that the node knows.
+    /// The source is not a known chain.
     #[error("problem parsing source chainID {quoted}: there is no ID with alias: {alias}", quoted = go::quote(.0), alias = excerpt(.0))]
     SourceChain(String),
-    /// The UTXO that a page starts after is no ID.
+    /// The UTXO ID at the start of the page is invalid.
     #[error("couldn't parse start index utxo: {0}")]
     StartUtxo(IdError),
 }
@@ -39,26 +39,26 @@ impl From<ListingError> for RpcError {
     }
 }
 
-/// A place in a walk over UTXOs, as arguments and replies have it.
+/// A position in a list of UTXOs, in arguments and replies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct UtxoIndex {
-    /// An address in the form of the chain.
+    /// An address, formatted by the chain.
     pub address: String,
-    /// The ID of a UTXO of that address.
+    /// ID of a UTXO that the address owns.
     pub utxo: String,
 }
 
 impl UtxoIndex {
-    /// The place of a UTXO, of an address in the form of the chain.
+    /// The position of a UTXO; the chain has formatted the address.
     pub fn new(address: String, utxo_id: &Id) -> Self {
         Self { address, utxo: utxo_id.to_string() }
     }
 
-    /// Where to start: after this UTXO of this address. It is given if either member is.
+    /// The start of a page: after this UTXO of this address. `None` if both members are empty.
     ///
     /// # Errors
-    /// The address is none, or else the UTXO's ID is none.
+    /// The address is invalid, or the UTXO's ID is.
     pub fn start<E: From<ListingError>>(
         &self,
         parse_address: impl FnOnce(&str) -> Result<ShortId, E>,
@@ -71,7 +71,7 @@ impl UtxoIndex {
     }
 }
 
-/// The texts of a page's UTXOs, as it is walked.
+/// The UTXO texts of a page under construction.
 #[derive(Debug)]
 pub struct PageTexts {
     encoding: Encoding,
@@ -80,7 +80,7 @@ pub struct PageTexts {
 }
 
 impl PageTexts {
-    /// None yet.
+    /// An empty page.
     pub const fn new(encoding: Encoding) -> Self {
         Self { encoding, texts: Vec::new(), refused: None }
     }
@@ -98,13 +98,13 @@ impl PageTexts {
     /// All texts.
     ///
     /// # Errors
-    /// The first UTXO that has none in this encoding, and why.
+    /// The first UTXO that can't be encoded, and why.
     pub fn finish(self) -> Result<Vec<String>, (Id, EncodingError)> {
         self.refused.map_or(Ok(self.texts), Err)
     }
 }
 
-/// Refuses no addresses, and too many.
+/// Refuses an empty list of addresses, and a list with too many.
 pub fn check_number(given: usize) -> Result<(), ListingError> {
     match given {
         0 => Err(ListingError::NoAddresses),
@@ -113,7 +113,7 @@ pub fn check_number(given: usize) -> Result<(), ListingError> {
     }
 }
 
-/// The chain that exported, by alias or ID.
+/// The exporting chain, by alias or ID.
 pub fn source_chain(aliases: &dyn Aliases, text: &str) -> Result<ChainId, ListingError> {
     aliases.lookup(text).ok_or_else(|| ListingError::SourceChain(text.to_owned()))
 }

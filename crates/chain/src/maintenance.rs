@@ -1,4 +1,4 @@
-//! A chain's slow work beside its blocks, on a thread of its own.
+//! A chain's maintenance thread, for slow work outside of its blocks.
 
 use std::io;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use esker_primitives::sync::{Condvar, Mutex};
 
-/// Says to a maintenance thread that there is work, or that it is to end.
+/// Wakes and stops a maintenance thread.
 #[derive(Debug, Default)]
 pub struct Wakeup {
     flags: Mutex<Flags>,
@@ -22,28 +22,28 @@ struct Flags {
 }
 
 impl Wakeup {
-    /// There is work.
+    /// Signals new work.
     pub fn wake(&self) {
         self.flags.lock().work = true;
         self.changed.notify_one();
     }
 
-    /// It is time to end.
+    /// Whether the thread shall stop.
     pub fn is_stopped(&self) -> bool {
         self.flags.lock().stop
     }
 
-    /// Waits that long; false when it is time to end.
+    /// Sleeps that long; false if the thread shall stop.
     pub fn pause(&self, time: Duration) -> bool {
         let mut flags = self.flags.lock();
         if !flags.stop {
-            // Work that comes meanwhile stays noted.
+            // New work stays flagged during the pause.
             self.stopped.wait_for(&mut flags, time);
         }
         !flags.stop
     }
 
-    /// Waits for work; false when it is time to end.
+    /// Waits for work; false if the thread shall stop.
     pub fn wait(&self) -> bool {
         let mut flags = self.flags.lock();
         while !flags.work && !flags.stop {
@@ -60,8 +60,8 @@ impl Wakeup {
     }
 }
 
-/// A running maintenance thread; dropping it ends the thread, after what it is writing and what waits to be
-/// saved. Drop it before the store's writer is closed.
+/// A running maintenance thread. Dropping it stops the thread after its current write and saves unsaved records. Drop
+/// it before the store's writer closes.
 #[derive(Debug)]
 pub struct Maintenance {
     wakeup: Arc<Wakeup>,
@@ -70,10 +70,10 @@ pub struct Maintenance {
 }
 
 impl Maintenance {
-    /// Starts a thread for a chain of that name. `run` returns when `wakeup` says that it is time to end.
+    /// Starts a chain's thread. `run` returns when `wakeup` signals the stop.
     ///
     /// # Errors
-    /// The system has no thread to give.
+    /// The system can't start a thread.
     pub fn spawn(
         chain: String,
         wakeup: Arc<Wakeup>,

@@ -8,7 +8,7 @@ use esker_storage::{Table, ValueCodec, WriteSet};
 
 use crate::BundleId;
 
-/// Final bundles by height, without their blocks' bytes, which lie with their chains.
+/// Final bundles by height, without the blocks' bytes. Each chain stores its blocks.
 pub const BUNDLES: Table<u64, BundleRecord> = Table::new(0x10, "bundle");
 
 /// Height and ID of the last final bundle; one row.
@@ -17,19 +17,19 @@ pub const POSITION: Table<(), Position> = Table::new(0x11, "position");
 /// Chains whose genesis is in the store.
 pub const CHAINS: Table<[u8; ChainId::LEN], ()> = Table::new(0x12, "chain");
 
-/// What takes the last final bundles back, by height (docs/protocol/bundles.md, "Taking bundles back").
+/// Undo rows of the last final bundles, by height (docs/protocol/bundles.md, "Rewinding bundles").
 pub const UNDO: Table<u64, UndoRow> = Table::new(0x13, "undo");
 
-/// What takes a final bundle back.
+/// Restores the rows that a final bundle changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndoRow {
     /// When this node accepted the bundle, Unix ms.
     pub accepted_ms: u64,
-    /// The rows that its commit changed, as they were before. The rows of [`UNDO`] itself are not among them.
+    /// The previous values of the rows that the bundle's commit changed, except rows of [`UNDO`].
     pub old_rows: WriteSet,
 }
 
-/// The SHA-256 of what follows, the time (u64), the changes.
+/// The SHA-256 of the rest, the time (u64), the changes.
 impl ValueCodec for UndoRow {
     fn encode_value(&self, out: &mut Vec<u8>) {
         let content =
@@ -54,13 +54,13 @@ impl ValueCodec for UndoRow {
 pub struct BundleRecord {
     /// As [`crate::Bundle::version`].
     pub version: u16,
-    /// The bundle before.
+    /// ID of the parent bundle.
     pub parent: BundleId,
     /// Unix ms.
     pub timestamp_ms: u64,
-    /// Which block of which chain it holds.
+    /// The chain ID and the height of each block.
     pub blocks: Vec<(ChainId, u64)>,
-    /// What the engine gave as proof of finality; empty when it gave none.
+    /// The engine's proof of finality; empty for none.
     pub proof: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! One chain, as the machine and the node see it.
+//! The interface of a chain for the machine and the node.
 
 use std::any::Any;
 use std::fmt;
@@ -13,22 +13,22 @@ use esker_storage::{KvRead, PendingWrites, WriteSet};
 
 use crate::{BlockError, ChainContext, ChainError};
 
-/// A block with everything that accepting it changes.
+/// A block with the changes that its acceptance makes.
 #[derive(Clone)]
 pub struct ExecutedBlock {
     /// Hash of the block.
     pub id: BlockId,
-    /// Hash of the block before it.
+    /// Hash of the parent block.
     pub parent_id: BlockId,
-    /// Blocks since genesis, which has height 0.
+    /// The number of blocks before this one: genesis has height 0.
     pub height: u64,
-    /// The block's own time, Unix ms.
+    /// The block's timestamp, Unix ms.
     pub timestamp_ms: u64,
-    /// The block's bytes, as they travel and as they are stored.
+    /// The encoded block, as sent and stored.
     pub bytes: Bytes,
-    /// What the block changes in the chain's state, its indexes and shared memory.
+    /// Changes of the chain's state, its indexes and shared memory.
     pub writes: Arc<WriteSet>,
-    /// The chain's own form of the block, so that nothing is parsed twice.
+    /// The parsed block, in the chain's type: no block is parsed twice.
     pub payload: Arc<dyn Any + Send + Sync>,
 }
 
@@ -43,36 +43,36 @@ impl fmt::Debug for ExecutedBlock {
     }
 }
 
-/// What a block is built on or verified against, beside its parent's state.
+/// The inputs of building or verifying a block, besides its parent's state.
 #[derive(Clone, Debug, Default)]
 pub struct BuildContext {
-    /// The node's clock, Unix ms. It decides when to build and how long to wait, never what is valid.
+    /// The node's clock, Unix ms. It determines when to build and how long to wait, never validity.
     pub now_ms: u64,
-    /// This chain's blocks between the final state and the block in question, newest first.
+    /// The chain's undecided ancestors of the block, newest first.
     pub ancestors: Vec<Arc<ExecutedBlock>>,
-    /// Something is undecided, here or beside: what is missing in the accepted state may yet come.
+    /// Some bundle is undecided, an ancestor or another one: an input that is missing now may still appear.
     pub has_undecided: bool,
 }
 
-/// What [`ChainVm::build`] came to.
+/// The result of [`ChainVm::build`].
 #[derive(Debug)]
 pub enum Built {
     /// A valid block on the given parent.
     Block(Box<ExecutedBlock>),
-    /// There is no work; the chain calls [`ChainContext::work`] when there is.
+    /// The chain has no work. It notifies [`ChainContext::work`] when it has.
     Nothing,
-    /// There is work that no block may hold before this Unix time in ms.
+    /// A block with the pending work is valid only from this Unix time in ms.
     Later(u64),
 }
 
-/// Bundles that are about to be taken back, newest first, in one write.
+/// A rewind under construction: the final bundles that it removes, newest first, in one write.
 pub struct Rewinding<'a> {
-    /// The store as it is.
+    /// The store before the rewind.
     pub before: &'a dyn KvRead,
-    /// The store as it will be: the rows that the bundles changed are as they were before. What is written here is part
-    /// of the write.
+    /// The store after the rewind: changed rows have their previous values. Rows written here join the rewind's
+    /// write.
     pub after: PendingWrites<'a>,
-    /// When the oldest of the bundles was accepted, Unix ms.
+    /// Acceptance time of the oldest rewound bundle, Unix ms.
     pub since_ms: u64,
 }
 
@@ -82,21 +82,21 @@ impl fmt::Debug for Rewinding<'_> {
     }
 }
 
-/// Lets a chain's memory follow once its bundles are taken back.
+/// Updates a chain's memory after a rewind.
 pub type AfterRewind<'a> = Box<dyn FnOnce() + 'a>;
 
 /// One HTTP endpoint of a chain, below `/ext/bc/<alias or ID>`.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// What follows the chain's name: empty, or a path such as `/wallet`.
+    /// The path after the chain's name: empty, or for example `/wallet`.
     pub suffix: &'static str,
-    /// What answers there.
+    /// The methods of the endpoint.
     pub dialect: Dialect,
-    /// Its websockets, with what follows the chain's name there.
+    /// The chain's websockets: their path after the chain's name, and their dialect.
     pub socket: Option<(&'static str, Arc<dyn SocketDialect>)>,
 }
 
-/// What answers at a [`Route`]: methods, in one of the two dialects.
+/// The methods of a [`Route`], in one of the two dialects.
 #[derive(Clone, Debug)]
 pub enum Dialect {
     /// `service.method` with an object of named arguments.
@@ -118,7 +118,7 @@ impl Route {
         Self { suffix, dialect: Dialect::Positional(server), socket: None }
     }
 
-    /// The same with websockets at another suffix, in the same dialect or another one.
+    /// Adds websockets at another suffix, in the same or another dialect.
     #[must_use]
     pub fn with_socket(self, suffix: &'static str, socket: Arc<dyn SocketDialect>) -> Self {
         Self { socket: Some((suffix, socket)), ..self }
@@ -141,28 +141,28 @@ pub struct ChainStats {
 /// Counts of a chain's pool since the start of the process, by reason, for metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolFigures {
-    /// Transactions that had been taken in, and left without being accepted.
+    /// Pooled transactions that left the pool without being accepted.
     pub dropped: Vec<(&'static str, u64)>,
-    /// Transactions that were not taken in.
+    /// Transactions that the pool refused.
     pub refused: Vec<(&'static str, u64)>,
 }
 
-/// How far [`ChainVm::backfill`] is with an index.
+/// The progress of [`ChainVm::backfill`] on an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backfill {
-    /// What is filled, for logs.
+    /// Name of the index, for logs.
     pub index: &'static str,
-    /// Blocks that it covers.
+    /// Indexed blocks.
     pub done: u64,
-    /// Blocks that it will cover.
+    /// Blocks to index.
     pub total: u64,
 }
 
-/// One chain. Its methods are called from several threads; only the machine calls those that build,
-/// verify and accept, one at a time.
+/// One chain. Several threads call its methods; only the machine calls those that build, verify and accept, one at a
+/// time.
 ///
-/// Everything that is valid or not is decided from a block's bytes and the state that `parent` shows:
-/// two nodes that see the same blocks agree (docs/decisions.md, "Time in a block").
+/// Validity depends only on a block's bytes and the state in `parent`: two nodes that see the same blocks agree
+/// (docs/decisions.md, "Time in a block").
 pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
     /// The chain's context: its identity, stores and neighbours.
     fn context(&self) -> &ChainContext;
@@ -172,23 +172,23 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
         self.context().primary_alias()
     }
 
-    /// Writes the whole state of height 0, for a store that holds nothing of this chain.
+    /// Writes the state of height 0 to a store without rows of this chain.
     fn genesis(&self, out: &mut WriteSet) -> Result<(), ChainError>;
 
-    /// At start: the stored state belongs to this genesis and is consistent with its tip. Writes nothing.
+    /// At start: checks that the stored state belongs to this genesis and agrees with its tip. Writes nothing.
     fn check(&self, reader: &dyn KvRead) -> Result<(), ChainError>;
 
-    /// At start, after [`Self::check`]: one bounded step of filling an index that is behind the tip, in a commit of its
-    /// own. `None`: nothing is missing, and the chain can be read and extended. No snapshot is open when it is called, and
-    /// it holds none while it writes. After a failure the next start goes on where this one ended.
+    /// At start, after [`Self::check`]: fills an index that is behind the tip, one bounded step in a separate commit.
+    /// `None`: all indexes are complete, and the chain can be read and extended. The caller has no open snapshot, and
+    /// the chain opens none while it writes. After a failure, the next start continues.
     fn backfill(&self) -> Result<Option<Backfill>, ChainError> {
         Ok(None)
     }
 
-    /// Builds a block from waiting transactions on the state that `parent` shows.
+    /// Builds a block from pooled transactions on the state in `parent`.
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError>;
 
-    /// Verifies a block made by anyone, fully, and executes it on the state that `parent` shows.
+    /// Fully verifies a block of any origin and executes it on the state in `parent`.
     fn verify(
         &self,
         parent: &dyn KvRead,
@@ -196,9 +196,9 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
         at: &BuildContext,
     ) -> Result<ExecutedBlock, BlockError>;
 
-    /// Adds to the commit of blocks what is no part of their validity: the time of acceptance (Unix ms), the fate of
-    /// transactions that they make impossible. The blocks follow each other; `commit` shows the accepted state before
-    /// the first of them, and what was added. The commit may still fail: nobody is to learn of it here.
+    /// Adds rows to the commit of blocks that their validity does not depend on: the acceptance time (Unix ms), and
+    /// the transactions that the blocks invalidate. The blocks are consecutive. `commit` shows the accepted state
+    /// before the first block, and all additions. The commit may still fail, so this call must not publish anything.
     fn extend_commit(
         &self,
         blocks: &[Arc<ExecutedBlock>],
@@ -206,28 +206,27 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
         commit: &mut PendingWrites<'_>,
     );
 
-    /// The block was executed and is being decided on. Called once for each bundle that holds it; for the same
-    /// bundle one call of [`Self::on_accepted`] or [`Self::on_rejected`] follows.
+    /// The block was executed and waits for a decision. Called once for each bundle with the block. One call of
+    /// [`Self::on_accepted`] or [`Self::on_rejected`] follows for the same bundle.
     fn on_verified(&self, block: &Arc<ExecutedBlock>);
 
-    /// A quorum voted for a bundle that holds the block. Called once a bundle, if at all, after
-    /// [`Self::on_verified`].
+    /// A quorum voted for a bundle with the block. Called at most once for a bundle, after [`Self::on_verified`].
     fn on_notarized(&self, _block: &Arc<ExecutedBlock>) {}
 
-    /// The block is durable: caches, mempool and subscribers follow. `accepted_ms` is Unix ms. The store may show
-    /// later blocks of the same commit.
+    /// The block is durable: update caches, mempool and subscribers. `accepted_ms` is Unix ms. The store may already
+    /// have later blocks of the same commit.
     fn on_accepted(&self, block: &Arc<ExecutedBlock>, accepted_ms: u64);
 
-    /// A bundle that holds the block will never be final: its transactions return to the mempool, unless the
-    /// block was accepted with another bundle.
+    /// A bundle with the block was abandoned. The block's transactions return to the mempool, unless another bundle
+    /// with the block was accepted.
     fn on_rejected(&self, block: &Arc<ExecutedBlock>);
 
-    /// Bundles are about to be taken back, whether or not they hold blocks of this chain. Rows of the chain that their
-    /// commits did not write, and that follow from their blocks, are amended here. Everything that memory needs is read
-    /// here: the write may still fail, and nobody is to learn of it before. What is returned is called when it has not.
-    /// [`esker_storage::Store::upkeep`] is held from before this call until after that one.
+    /// Prepares a rewind, also of bundles without blocks of this chain. Corrects rows that depend on the chain's
+    /// blocks but were written by other commits. Reads all that the update of memory needs: the write may still fail,
+    /// so this call must not publish anything. The machine calls the returned closure after the write.
+    /// [`esker_storage::Store::upkeep`] is locked from before this call until after the closure.
     ///
-    /// Transactions of the blocks that are taken back are gone. Those that wait are checked against the older state.
+    /// Transactions of rewound blocks are lost. Pooled transactions are checked against the restored state.
     fn prepare_rewind<'a>(
         &'a self,
         rewind: &mut Rewinding<'_>,
@@ -239,25 +238,25 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
     /// The chain's endpoints.
     fn routes(&self) -> Vec<Route>;
 
-    /// A message for the health report, or what is wrong.
+    /// The message of the health report, or the fault.
     fn health(&self) -> Result<String, String>;
 
-    /// Figures for metrics; cheap.
+    /// Figures for metrics. The call is cheap.
     fn stats(&self) -> ChainStats;
 
-    /// The transactions that wait for a block, in a form of the chain's own, so that [`Self::restore_txs`] can take
-    /// them in again in this order. Called when nothing else runs any more.
+    /// The pooled transactions in the chain's own encoding, in an order in which [`Self::restore_txs`] can pool them
+    /// again. Called after everything else has stopped.
     fn waiting_txs(&self) -> Vec<Bytes> {
         Vec::new()
     }
 
-    /// Takes in what [`Self::waiting_txs`] gave before the node stopped, and keeps the reasons why others are not
-    /// valid any more. Gives how many wait again. Called after [`Self::check`], before anything else runs.
+    /// Pools the transactions that [`Self::waiting_txs`] returned before the node stopped, and records why others
+    /// became invalid. Returns the number of pooled ones. Called after [`Self::check`], before anything else runs.
     fn restore_txs(&self, _txs: Vec<Bytes>) -> usize {
         0
     }
 
-    /// Figures of the pool for metrics; cheap. A reason is always listed, or never.
+    /// Figures of the pool for metrics. The call is cheap. The list of reasons is constant.
     fn pool_figures(&self) -> PoolFigures {
         PoolFigures::default()
     }

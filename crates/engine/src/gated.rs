@@ -1,4 +1,4 @@
-//! An engine that holds bundles behind a gate, so that tests can inspect the undecided state.
+//! An engine that keeps proposals undecided until a test releases them.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::next::{finalize, next_bundle};
 
-/// Proposes like [`Solo`](crate::Solo), but holds each bundle until its [`Gate`] lets it through.
+/// Proposes like [`Solo`](crate::Solo), but keeps each bundle undecided until its [`Gate`] releases it.
 #[derive(Debug)]
 pub struct GatedSolo {
     passes: Arc<Semaphore>,
     held: watch::Sender<u64>,
 }
 
-/// Lets held bundles through, one at a time.
+/// Releases waiting bundles, one at a time.
 #[derive(Clone, Debug)]
 pub struct Gate {
     passes: Arc<Semaphore>,
@@ -32,14 +32,14 @@ impl GatedSolo {
 }
 
 impl Gate {
-    /// Lets one bundle through, now or when it comes.
+    /// Releases one bundle, now or as soon as it is proposed.
     pub fn open_once(&self) {
         self.passes.add_permits(1);
     }
 
-    /// Resolves when the bundle of this height is being held.
+    /// Resolves when the bundle of this height waits at the gate.
     pub async fn wait_until_held(&mut self, height: u64) {
-        // An error means that the engine ended; the test notices that elsewhere.
+        // An error means that the engine has ended; the test detects this elsewhere.
         let _ended = self.held.wait_for(|held| *held >= height).await;
     }
 }

@@ -1,8 +1,7 @@
 //! Engines that order bundles of blocks by driving [`esker_chain::ChainMachine`].
 //!
-//! [`Solo`] is a network of one validator: what it proposes is final at once. [`GatedSolo`] is the same with
-//! a gate before finality, for tests that look at what is undecided. Engines know nothing of
-//! transactions, and nothing here is a consensus protocol.
+//! [`Solo`] is a network of one validator: its proposals are final at once. [`GatedSolo`] has a gate before finality,
+//! for tests of undecided state. Engines do not inspect transactions, and this crate has no consensus protocol.
 
 mod gated;
 mod next;

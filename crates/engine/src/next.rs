@@ -1,11 +1,11 @@
-//! The step that both engines begin with.
+//! The steps that both engines share.
 
 use esker_chain::{
     Bundle, BundleId, ChainMachine, EngineError, FinalizeError, ProposeCtx, ProposeError, Shutdown,
 };
 
-/// Proposes on the last final bundle, waiting for work as long as it takes. `None` after a stop request. `on_last`
-/// gets the height of the last final bundle, also after a rewind.
+/// Proposes on the last final bundle and waits for work without a limit. `None` after a stop request. `on_last`
+/// receives the height of the last final bundle, also after a rewind.
 pub(crate) async fn next_bundle(
     machine: &dyn ChainMachine,
     stop: &mut Shutdown,
@@ -31,7 +31,7 @@ pub(crate) async fn next_bundle(
     }
 }
 
-/// Makes a proposal final, unless the bundle before it was taken back.
+/// Makes a proposal final, unless its parent was rewound.
 pub(crate) async fn finalize(
     machine: &dyn ChainMachine,
     bundle: &Bundle,
@@ -46,7 +46,7 @@ pub(crate) async fn finalize(
     }
 }
 
-/// Nobody else makes bundles final: if the last one is another, bundles were taken back.
+/// Only this engine makes bundles final: if the last one differs, bundles were rewound.
 fn is_taken_back(machine: &dyn ChainMachine, last: &BundleId) -> bool {
     machine.last_final().1 != *last
 }

@@ -8,9 +8,9 @@ use esker_chain::{ChainMachine, Engine, EngineError, EngineStatus, Role, Shutdow
 
 use crate::next::{finalize, next_bundle};
 
-/// Proposes on the last final bundle as soon as there is work, and makes the proposal final. While one
-/// bundle is written, transactions gather for the next: alone, one is accepted within milliseconds;
-/// under load, blocks fill.
+/// Proposes on the last final bundle as soon as a chain has work, and makes the proposal final. While one bundle is
+/// written, transactions collect for the next. A single transaction is accepted within milliseconds; under load,
+/// blocks are full.
 #[derive(Debug, Default)]
 pub struct Solo {
     tip: AtomicU64,
@@ -32,7 +32,7 @@ impl Engine for Solo {
     ) -> Result<(), EngineError> {
         let on_last = |height| self.tip.store(height, Ordering::Relaxed);
         while let Some(bundle) = next_bundle(machine.as_ref(), &mut stop, on_last).await? {
-            // Not interrupted by a stop: what is being written is finished.
+            // A stop request does not interrupt a write.
             finalize(machine.as_ref(), &bundle).await?;
         }
         Ok(())

@@ -1,10 +1,10 @@
-//! What takes a write back: the rows that it changes, as they were before.
+//! The inverse of a write: the previous values of the rows that it changes.
 
 use crate::{KvRead, StorageResult, WriteSet};
 
 impl WriteSet {
-    /// The changes that undo `sets`, which are written together over what `below` shows: the old value of each row, or
-    /// its deletion. The later sets win. A row that they leave as it was has no part in it.
+    /// The changes that undo `sets`, which are written together over `below`: the previous value of each row, or its
+    /// deletion. Later sets override earlier ones. Unchanged rows are not part of the result.
     ///
     /// # Errors
     /// The store can't be read.
@@ -14,10 +14,10 @@ impl WriteSet {
     ) -> StorageResult<Self> {
         let mut inverse = Self::new();
         for (key, value) in sets.into_iter().flat_map(Self::iter) {
-            // Of a row that several sets change, the first look has the old value.
+            // If several sets change a row, the first lookup has the previous value.
             if let Some(is_old) = inverse.get(key).map(|old| old == value) {
                 if is_old {
-                    // A later set puts back what was there.
+                    // A later set restores the previous value.
                     inverse.forget(key);
                 }
                 continue;
@@ -34,8 +34,8 @@ impl WriteSet {
         Ok(inverse)
     }
 
-    /// The bytes of [`Self::from_bytes`]: for each change the length of the key (u16), the key, and 0 for a deletion, or
-    /// 1, the length of the value (u32) and the value. Numbers are big-endian.
+    /// The encoding that [`Self::from_bytes`] reads. Each change is the length of the key (u16), the key, and 0 for a
+    /// deletion, or 1, the length of the value (u32) and the value. Numbers are big-endian.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.size_bytes() + 7 * self.len());
@@ -56,7 +56,7 @@ impl WriteSet {
         out
     }
 
-    /// Reads what [`Self::to_bytes`] wrote; `None` if it is damaged.
+    /// Decodes the bytes of [`Self::to_bytes`]; `None` if they are damaged.
     #[must_use]
     pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
         let mut set = Self::new();
@@ -154,7 +154,7 @@ mod tests {
         set.put(b"key", b"value");
         set.delete(b"other");
         let bytes = set.to_bytes();
-        // At the end of the first change the rest is a set of its own.
+        // After the first change, the remaining bytes are a valid set too.
         let whole = 2 + 3 + 1 + 4 + 5;
         for cut in (1..bytes.len()).filter(|cut| *cut != whole) {
             assert_eq!(WriteSet::from_bytes(&bytes[..cut]), None, "{cut}");

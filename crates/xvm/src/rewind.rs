@@ -1,11 +1,11 @@
-//! Following bundles that are taken back (docs/protocol/bundles.md, "Taking bundles back").
+//! The X-Chain's part of a rewind (docs/protocol/bundles.md, "Rewinding bundles").
 
 use esker_chain::{AfterRewind, ChainError, Rewinding};
 
 use crate::state::ChainState;
 use crate::vm::Xvm;
 
-/// Amends the rows that no bundle wrote, and says what memory does once the rest is in the store.
+/// Corrects rows that no bundle wrote, and returns the update of memory after the write.
 pub(crate) fn prepare<'a>(
     vm: &'a Xvm,
     rewind: &mut Rewinding<'_>,
@@ -17,7 +17,7 @@ pub(crate) fn prepare<'a>(
     let since_ms = rewind.since_ms;
     Ok(Box::new(move || {
         vm.set_accepted_height(height);
-        // The builder checks what waits, and rejects what is not valid any more.
+        // The builder checks the pooled transactions and rejects the invalid ones.
         vm.mempool.rewound(height);
         vm.index.rewound(indexed, height);
         vm.rejections.rewound(since_ms);

@@ -1,4 +1,4 @@
-//! The machine's own rows: bundles in order, and every block of every chain in one of them.
+//! Audits the machine's rows: bundles are in order, and each block of each chain is in one bundle.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use crate::{Bundle, ChainError, ChainVm};
 /// Bundles between two reports of progress.
 const STEP: u64 = 256;
 
-/// Checks the bundles and the position, and reports what is wrong.
+/// Checks the bundles and the position, and reports faults.
 ///
 /// # Errors
 /// As [`super::Audit::audit`].
@@ -38,7 +38,7 @@ pub fn audit_bundles(
     for height in 0..=position.height {
         if let Some(finding) = audit_bundle(chains, stored, height, &mut walk)? {
             log.finding(finding);
-            // It does not show what follows.
+            // Later rows can't be checked without it.
             return Ok(());
         }
         if height.is_multiple_of(STEP) {
@@ -66,7 +66,7 @@ pub fn audit_bundles(
     Ok(())
 }
 
-/// Rows that take bundles back carry a checksum. Those of earlier bundles may be left over.
+/// Undo rows have a checksum. Rows of earlier bundles may remain.
 fn audit_undo(stored: &dyn KvRead, last: u64, log: &mut dyn AuditLog) -> Result<(), AuditError> {
     let mut findings = Vec::new();
     UNDO.scan(stored, Scope::NODE, &[], None, |key, value| {
@@ -138,10 +138,10 @@ fn audit_bundle(
     Ok(None)
 }
 
-/// Where a walk over the bundles is.
+/// The position of a walk over the bundles.
 struct Walk {
     last: Option<Position>,
-    /// Of each chain the last block so far.
+    /// The last block of each chain so far.
     heights: BTreeMap<ChainId, u64>,
 }
 

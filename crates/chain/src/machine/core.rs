@@ -1,4 +1,4 @@
-//! What the machine's thread owns and does: build, verify, finalize, drop.
+//! The state that the machine's thread owns, and its operations: build, verify, finalize, drop.
 
 use std::sync::Arc;
 
@@ -17,24 +17,24 @@ use crate::{
     FinalizeError, ProposeError, Shutdown, Verdict,
 };
 
-/// Bytes of bundles and write sets from which on a commit takes no further bundle.
+/// Bytes of bundles and write sets at which a commit is full.
 const MAX_COMMIT_BYTES: usize = 32 << 20;
 
-/// What building on a parent came to.
+/// The result of building on a parent.
 #[derive(Debug)]
 pub(super) enum Attempt {
-    /// A bundle, and whether it was not there before.
+    /// A bundle, and whether it is new.
     Bundle(Bundle, bool),
-    /// There is no work.
+    /// No chain has work.
     Nothing,
-    /// There is work that no block may hold before this Unix time in ms.
+    /// A block with the pending work is valid only from this Unix time in ms.
     Later(u64),
 }
 
-/// The state of a build or verify: the parent's.
+/// The state after a parent, for building and verifying.
 struct ParentState {
     state: Overlay,
-    /// The undecided bundles that lead to it, newest first.
+    /// The undecided bundles up to the parent, newest first.
     path: Vec<Arc<Node>>,
     now_ms: u64,
     has_undecided: bool,
@@ -48,11 +48,10 @@ impl ParentState {
     }
 }
 
-/// A bundle that is about to be made final, with its proof.
+/// A decided bundle with its proof, before its commit.
 type DecidedBundle = (Arc<Node>, Option<Bytes>);
 
-/// Chains, store and the tree of undecided bundles. One thread has it, so that nothing happens between two steps of
-/// one job.
+/// Chains, store and the tree of undecided bundles. One thread owns it, so no job interrupts another.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) chains: Vec<Arc<dyn ChainVm>>,
@@ -66,7 +65,7 @@ pub(super) struct Core {
     pub(super) work: Arc<Notify>,
     /// Triggered when the machine is closed.
     pub(super) closing: Shutdown,
-    /// Nobody knows what the store holds: nothing more is done.
+    /// The state of the store is unknown after a failed write. All further calls fail.
     pub(super) is_lost: bool,
 }
 
@@ -120,7 +119,7 @@ impl Core {
         Ok(Attempt::Bundle(bundle, is_new))
     }
 
-    /// The blocks of the chains that have work; the time from which on a chain without a block has some.
+    /// The blocks of the chains that have work, and the earliest time at which another chain may have a block.
     #[expect(clippy::type_complexity, reason = "blocks by chain, as in a node of the tree")]
     fn build_blocks(
         &self,
@@ -146,7 +145,7 @@ impl Core {
         Ok((executed, later_ms))
     }
 
-    /// Executes a bundle, and what leads to it, unless that is done.
+    /// Executes a bundle and its missing ancestors.
     pub(super) fn verify(
         &mut self,
         ancestry: &[Bundle],
@@ -180,13 +179,13 @@ impl Core {
         next.map(|record| Some(record.parent)).ok_or_else(missing)
     }
 
-    /// Whether a bundle on an unknown parent is so low that its parent would have to be final, and is not.
+    /// Whether the unknown parent of a bundle is at a final height, and thus abandoned.
     fn is_too_low(&self, bundle: &Bundle) -> bool {
         bundle.height <= self.tree.last().height.saturating_add(1)
     }
 
-    /// Makes sure that the state after `id` is known, executing what `ancestry` (newest first) offers. The verdict is
-    /// that of the lowest bundle that is not valid.
+    /// Ensures that the state after `id` is known: executes bundles of `ancestry` (newest first) if needed. Returns
+    /// the verdict of the lowest bundle that is not valid.
     fn reach(&mut self, id: &BundleId, ancestry: &[Bundle]) -> Result<Verdict, ChainError> {
         let mut missing = Vec::new();
         let mut wanted = *id;
@@ -211,8 +210,8 @@ impl Core {
         Ok(Verdict::Valid)
     }
 
-    /// Executes a bundle whose parent's state is known, and keeps it. One that is decided is kept whether or not there
-    /// is room.
+    /// Executes a bundle on its parent's known state, and keeps it. A decided bundle is kept even if the tree is
+    /// full.
     fn execute(
         &mut self,
         id: BundleId,
@@ -280,14 +279,14 @@ impl Core {
         }
     }
 
-    /// Drops an undecided bundle and what follows it.
+    /// Drops an undecided bundle and its descendants.
     pub(super) fn abandon(&mut self, id: &BundleId) -> usize {
         let dropped = self.tree.abandon(id);
         self.reject(&dropped);
         dropped.len()
     }
 
-    /// Notifies the chains of bundles that left the tree, lowest first: the transactions of a child follow its parent's.
+    /// Notifies the chains of dropped bundles, lowest first: a child's transactions may depend on its parent's.
     pub(super) fn reject(&self, dropped: &[Arc<Node>]) {
         self.shared.set_undecided(self.tree.len());
         for (index, block) in dropped.iter().flat_map(|node| &node.executed) {
@@ -295,7 +294,7 @@ impl Core {
         }
     }
 
-    /// Makes bundles final that follow each other. Those before one that can't be are committed.
+    /// Makes consecutive bundles final. If one fails, the earlier ones are committed.
     pub(super) async fn finalize_all(
         &mut self,
         bundles: Vec<(Bundle, Option<Bytes>)>,
@@ -315,7 +314,7 @@ impl Core {
                     break;
                 }
             }
-            // What takes a bundle back is of its commit alone.
+            // An undo row covers one commit, so each bundle gets its own.
             if bytes >= MAX_COMMIT_BYTES || self.undo.is_kept() {
                 bytes = 0;
                 self.commit(std::mem::take(&mut group)).await?;
@@ -327,8 +326,8 @@ impl Core {
         outcome
     }
 
-    /// The node of a bundle that is to follow the last final one and `before`, executed now if it has not been.
-    /// `None`: it is among them, or final already.
+    /// The node of a bundle after the last final one and `before`; executes it if needed. `None`: it is in `before`,
+    /// or is already final.
     fn decide(
         &mut self,
         bundle: &Bundle,
@@ -361,7 +360,7 @@ impl Core {
         self.tree.node(&id).cloned().map(Some).ok_or_else(vanished)
     }
 
-    /// Writes bundles that follow each other and the last final one, and lets the chains follow.
+    /// Writes consecutive bundles after the last final one, then notifies the chains.
     async fn commit(&mut self, group: Vec<DecidedBundle>) -> Result<(), FinalizeError> {
         let accepted_ms = self.clock.now_ms();
         let base = self.store.snapshot()?;
@@ -371,7 +370,7 @@ impl Core {
         let undo = self.add_undo(&group, accepted_ms, base.as_ref(), &mut sets)?;
         drop(base);
         let mut closing = self.closing.clone();
-        // Decided: while the store takes no writes, it waits for it.
+        // The bundle is decided: it waits until the store accepts writes.
         tokio::select! {
             biased;
             written = self.store.writer.commit_all_when_writable(sets) => written?,
@@ -382,7 +381,7 @@ impl Core {
         Ok(())
     }
 
-    /// Adds to a commit what takes it back, if that is kept.
+    /// Adds the undo row to a commit, if undo rows are kept.
     fn add_undo(
         &self,
         group: &[DecidedBundle],
@@ -399,7 +398,7 @@ impl Core {
         Ok(new)
     }
 
-    /// What a commit holds beside what the blocks write: what chains add, the bundles, the position.
+    /// The rows of a commit besides the blocks' writes: the chains' additions, the bundles, the position.
     fn extension(
         &self,
         group: &[DecidedBundle],
@@ -432,7 +431,7 @@ impl Core {
         POSITION.put(out, Scope::NODE, &(), &Position { height, id: node.id, timestamp_ms });
     }
 
-    /// The group is in the store: memory, chains and subscribers follow.
+    /// Updates memory, chains and subscribers after the commit.
     fn notify_chains(&mut self, group: &[DecidedBundle], accepted_ms: u64) {
         let mut abandoned = Vec::new();
         for (node, _) in group {
@@ -457,7 +456,7 @@ impl Core {
     }
 }
 
-/// Building and verifying must agree to the byte; a difference is a defect of the chain.
+/// Building and verifying must give the same bytes; a difference is a defect of the chain.
 fn check_proposal(
     chain: &dyn ChainVm,
     state: &Overlay,

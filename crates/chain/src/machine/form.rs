@@ -1,4 +1,4 @@
-//! The rules of a bundle itself (docs/protocol/bundles.md, "Bundle rules").
+//! Validity rules of a bundle without its blocks (docs/protocol/bundles.md, "Bundle rules").
 
 use esker_primitives::ChainId;
 
@@ -6,7 +6,7 @@ use crate::{
     Bundle, MAX_BUNDLE_AHEAD_MS, MAX_BUNDLE_BLOCKS, MAX_BUNDLE_SIZE, MAX_BUNDLE_TIME_MS, Verdict,
 };
 
-/// Checks a bundle on a parent of that height and time (Unix ms). Returns the indexes of its blocks' chains.
+/// Checks a bundle on a parent of this height and time (Unix ms). Returns the chain indexes of its blocks.
 pub(super) fn check(
     bundle: &Bundle,
     (parent_height, parent_ms): (u64, u64),
@@ -16,7 +16,7 @@ pub(super) fn check(
     let order = check_bundle(bundle, parent_height, parent_ms, chain_index);
     let order = order.map_err(Verdict::Invalid)?;
     let time_ms = bundle.timestamp_ms;
-    // A clock that was set back must not stop the chain: as late as the parent is never too late.
+    // A clock that was set back must not stop the chain: the parent's time is always allowed.
     if time_ms > parent_ms && time_ms > now_ms.saturating_add(MAX_BUNDLE_AHEAD_MS) {
         let until_ms = time_ms - MAX_BUNDLE_AHEAD_MS;
         let reason = format!("bundle has time {time_ms}, the clock shows {now_ms}");

@@ -1,9 +1,9 @@
 //! The chains of a node as one [`ChainMachine`].
 //!
-//! One thread ([`thread`]) owns the state and works calls off in their order: build, verify, finalize, drop. What it
-//! owns is in [`core`]. Undecided bundles live in memory as a tree over the final state ([`tree`]): each is a layer of
-//! write sets. Final ones are written in one piece: all chains' blocks, state, indexes, shared memory, statuses and
-//! the final position. Chains are notified after the commit, never before.
+//! One thread ([`thread`]) owns the state ([`core`]) and executes calls in order: build, verify, finalize, drop.
+//! Undecided bundles are kept in memory as a tree over the final state ([`tree`]): each adds a layer of write sets. A
+//! final bundle is one write: all chains' blocks, state, indexes, shared memory, statuses and the final position.
+//! Chains are notified after the commit, never before.
 
 mod core;
 mod form;
@@ -35,17 +35,17 @@ use crate::{
     ProposeError, RewindError, Verdict,
 };
 
-/// Bundles that a slow subscriber may lag behind before it loses some (it gets an error then).
+/// Events that a slow subscriber may lag behind. Then it loses the oldest and gets an error.
 const EVENT_BACKLOG: usize = 1024;
 
-/// Wait before a bundle is built again after the store could not be read, ms.
+/// Delay between two builds while the store can't be read, ms.
 const READ_RETRY_MS: u64 = 1000;
 
 /// Settings of the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct MachineConfig {
-    /// Verify every own proposal as if another node had made it, and compare the two results. On in
-    /// debug builds and tests, so that building and verifying can't drift apart.
+    /// Verify each own proposal like another node's, and compare the results. On in debug builds and tests, where it
+    /// finds differences between building and verifying.
     pub check_proposals: bool,
     /// Most undecided bundles that are kept.
     pub max_undecided: usize,
@@ -53,9 +53,9 @@ pub struct MachineConfig {
     pub max_undecided_bytes: usize,
     /// The first bundle of a new store.
     pub genesis: GenesisBundle,
-    /// Whether what takes the last bundles back is kept.
+    /// Whether undo rows of the last bundles are kept.
     pub undo: Undo,
-    /// No other node knows which bundles are final. Bundles of other networks are never taken back.
+    /// No other node depends on this node's final bundles. Other machines never rewind.
     pub decides_alone: bool,
 }
 
@@ -89,17 +89,17 @@ impl Default for GenesisBundle {
     }
 }
 
-/// What subscribers learn of, in the order in which it happened, after it is durable.
+/// Events for subscribers, in order, sent once they are durable.
 #[derive(Clone, Debug)]
 pub enum MachineEvent {
     /// A bundle became final.
     Accepted(AcceptedEvent),
-    /// The last final bundles were taken back.
+    /// The last final bundles were rewound.
     Rewound(Rewound),
 }
 
 impl MachineEvent {
-    /// The bundle that became final, if one did.
+    /// The new final bundle, if this event has one.
     pub fn accepted(&self) -> Option<&AcceptedEvent> {
         match self {
             Self::Accepted(event) => Some(event),
@@ -115,20 +115,21 @@ pub struct AcceptedEvent {
     pub bundle_id: BundleId,
     /// Its height.
     pub height: u64,
-    /// When it was accepted by this node, Unix ms.
+    /// Acceptance time at this node, Unix ms.
     pub accepted_ms: u64,
     /// Its blocks.
     pub blocks: Vec<(ChainId, Arc<ExecutedBlock>)>,
 }
 
-/// Several chains behind one seam. Create it with [`Machine::open`]. Dropping it waits for what its thread is doing.
+/// Several chains as one [`ChainMachine`]. Create it with [`Machine::open`]. Dropping it waits for the running job of
+/// its thread.
 #[derive(Debug)]
 pub struct Machine {
     chains: Vec<Arc<dyn ChainVm>>,
     store: Store,
     clock: Arc<dyn Clock>,
     genesis: Bundle,
-    /// Notified by the chains when there is work. It wakes one proposal,
+    /// Chains notify it of work. It wakes one proposal,
     work: Arc<Notify>,
     /// which wakes the others: the work may be for another parent.
     proposals: Notify,
@@ -136,7 +137,7 @@ pub struct Machine {
     thread: MachineThread,
 }
 
-/// What the machine's thread shows to others.
+/// State that the machine's thread shares with callers.
 #[derive(Debug)]
 struct Shared {
     last: Mutex<Position>,
@@ -162,47 +163,48 @@ impl Shared {
     }
 
     fn send(&self, event: MachineEvent) {
-        // No subscriber is no error.
+        // Without subscribers it is not an error.
         let _listeners = self.events.send(event);
     }
 }
 
 impl Machine {
-    /// The chains, in the order in which they were declared.
+    /// The chains, in the order of their declaration.
     pub fn chains(&self) -> &[Arc<dyn ChainVm>] {
         &self.chains
     }
 
-    /// What becomes final, and what is taken back, from now on.
+    /// Subscribes to further final bundles and rewinds.
     pub fn subscribe(&self) -> broadcast::Receiver<MachineEvent> {
         self.shared.events.subscribe()
     }
 
-    /// Bundles that were executed and are not decided.
+    /// Number of executed, undecided bundles.
     pub fn undecided(&self) -> usize {
         self.shared.undecided.load(Ordering::Acquire)
     }
 
-    /// Takes back all final bundles above a height, in one write: the store is then as it was when that bundle became
-    /// final, but for what docs/protocol/bundles.md, "Taking bundles back" names. Undecided bundles are dropped.
+    /// Rewinds all final bundles above a height, in one write. The store is then as it was when the bundle at that
+    /// height became final; docs/protocol/bundles.md, "Rewinding bundles", lists the exceptions. Undecided bundles
+    /// are dropped.
     ///
     /// # Errors
-    /// Nothing has changed.
+    /// The rewind failed; nothing has changed.
     pub async fn rewind(&self, to: u64) -> Result<Rewound, RewindError> {
         self.thread.call(|reply| Job::Rewind { to, reply }).await?
     }
 
-    /// Sets whether what takes bundles back is kept for those that become final from now on. What is not kept any more
-    /// is deleted, in commits of a bounded size.
+    /// Sets whether undo rows are kept for further final bundles. Rows beyond the new limits are deleted, in commits
+    /// of limited size.
     ///
     /// # Errors
-    /// Other nodes decide too, or the store fails; the setting is in force then, and what is left over is deleted with
-    /// the next call, or the next start.
+    /// Other nodes decide too, or the store fails. After a failure of the store the setting is in effect, and the
+    /// next call or the next start deletes the remaining rows.
     pub async fn set_undo(&self, undo: Undo) -> Result<(), RewindError> {
         self.thread.call(|reply| Job::SetUndo { undo, reply }).await?
     }
 
-    /// The lowest height that [`Self::rewind`] can go to; `None` where the last bundle can't be taken back.
+    /// The lowest height that [`Self::rewind`] can reach; `None` if the last bundle can't be rewound.
     pub async fn lowest_rewind(&self) -> Result<Option<u64>, ChainError> {
         self.thread.call(|reply| Job::LowestRewind { reply }).await
     }

@@ -1,4 +1,4 @@
-//! Taking final bundles back (docs/protocol/bundles.md, "Taking bundles back").
+//! Rewinding final bundles (docs/protocol/bundles.md, "Rewinding bundles").
 
 use esker_storage::{KvRead, PendingWrites, Scope, StorageError, WriteSet};
 
@@ -8,19 +8,19 @@ use super::undo::Undo;
 use crate::tables::{POSITION, Position, UNDO};
 use crate::{BundleId, ChainError, RewindError, Rewinding};
 
-/// Bundles that were taken back.
+/// The result of a rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rewound {
-    /// Height of the bundle that was the last final one.
+    /// Height of the last final bundle before.
     pub from: u64,
-    /// Height of the bundle that is it now.
+    /// Height of the last final bundle now.
     pub to: u64,
-    /// The ID of that one.
+    /// ID of the last final bundle now.
     pub bundle_id: BundleId,
 }
 
 impl Core {
-    /// Sets what is kept for the bundles that come.
+    /// Sets the limits of the undo log.
     pub(super) fn set_undo(&mut self, undo: Undo) -> Result<(), RewindError> {
         if !self.config.decides_alone && matches!(undo, Undo::Keep(_)) {
             return Err(RewindError::SeveralNodes);
@@ -28,7 +28,7 @@ impl Core {
         Ok(self.undo.set(undo, &self.store)?)
     }
 
-    /// Takes back the final bundles above a height.
+    /// Rewinds the final bundles above a height.
     pub(super) fn rewind(&mut self, to: u64) -> Result<Rewound, RewindError> {
         let last = self.tree.last();
         self.check_rewind(to)?;
@@ -81,7 +81,7 @@ impl Core {
         }
     }
 
-    /// The position that the rows say, if it is that of the height: they take back what the store has.
+    /// The restored position, if it has the expected height: then the undo rows fit the store.
     fn checked_position(
         &self,
         rewinding: &Rewinding<'_>,
@@ -121,7 +121,7 @@ fn apply(old_rows: &WriteSet, after: &mut PendingWrites<'_>) {
     }
 }
 
-/// Whether a write that failed is in the store all the same. If that can't be found out, the machine is lost.
+/// Whether the store has a write that reported a failure. If the store can't be read, the machine is lost.
 fn is_done(store: &esker_storage::Store, position: &Position, is_lost: &mut bool) -> bool {
     let found = store
         .snapshot()

@@ -1,4 +1,4 @@
-//! Opening the machine: genesis of new chains, position, checks.
+//! Opening the machine: genesis of new chains, checks, index backfill.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::{Backfill, Bundle, ChainError, ChainVm, RewindError, Shutdown};
 const BACKFILL_LOG_INTERVAL_MS: u64 = 5_000;
 
 impl Machine {
-    /// Puts the chains together over a store. A chain that the store does not hold yet starts from its
-    /// genesis; all others are checked against their tip, and what their indexes lack is filled. `work` is the one that the chains' contexts
+    /// Opens the chains over a store. A chain that is not in the store starts from its genesis. The other chains are
+    /// checked against their tips, and their indexes are completed. `work` is the notifier that the chains' contexts
     /// share.
     ///
     /// Blocks the calling thread on the store.
@@ -78,8 +78,8 @@ impl Machine {
     }
 }
 
-/// Checks the chains that the store holds, in one snapshot. Gives those that it does not hold. Nothing is written before
-/// all are in order.
+/// Checks the stored chains in one snapshot, and returns the chains that are not stored. Nothing is written before
+/// all checks have passed.
 fn check_known(
     chains: &[Arc<dyn ChainVm>],
     store: &Store,
@@ -93,7 +93,7 @@ fn check_known(
             known.push(Arc::clone(chain));
             continue;
         }
-        // Its blocks are there: another genesis must not be written over them.
+        // Its blocks are stored, so another genesis must not overwrite them.
         if first_bundle.iter().flat_map(|bundle| &bundle.blocks).any(|(begun, _)| *begun == id) {
             return Err(ChainError::Corrupted(format!("the entry of chain {id} is missing")));
         }
@@ -107,7 +107,7 @@ fn check(chains: &[Arc<dyn ChainVm>], reader: &dyn KvRead) -> Result<(), ChainEr
     chains.iter().try_for_each(|chain| chain.check(reader))
 }
 
-/// One commit for all chains that are new to the store.
+/// Writes the genesis of all new chains in one commit.
 fn write_genesis(chains: &[Arc<dyn ChainVm>], store: &Store) -> Result<(), ChainError> {
     let mut out = WriteSet::default();
     for chain in chains {
@@ -117,8 +117,8 @@ fn write_genesis(chains: &[Arc<dyn ChainVm>], store: &Store) -> Result<(), Chain
     if out.is_empty() { Ok(()) } else { Ok(store.writer.commit_blocking(out)?) }
 }
 
-/// Fills what is missing in the chains' indexes, step by step. No snapshot is open between two steps, so that the store
-/// can use again what they overwrite.
+/// Completes the chains' indexes step by step. No snapshot is open between two steps, so the store can reuse the
+/// space of overwritten rows.
 fn backfill(chains: &[Arc<dyn ChainVm>], clock: &dyn Clock) -> Result<(), ChainError> {
     for chain in chains {
         let mut logged_ms = None;
@@ -142,8 +142,8 @@ fn backfill(chains: &[Arc<dyn ChainVm>], clock: &dyn Clock) -> Result<(), ChainE
     Ok(())
 }
 
-/// The bundle of height 0: the genesis blocks of the genesis chains. It is the same for all members of a network,
-/// whichever further chains each of them runs.
+/// The bundle of height 0: the blocks of the genesis chains. It is the same on all nodes of a network, whatever
+/// further chains a node runs.
 fn write_first_bundle(
     chains: &[Arc<dyn ChainVm>],
     genesis: &GenesisBundle,

@@ -13,13 +13,13 @@ use crate::{
     Verdict,
 };
 
-/// Calls that may wait; who makes more waits until there is room.
+/// Calls that may wait in the mailbox. Further callers wait for room.
 const MAILBOX_LEN: usize = 64;
 
-/// Where the answer to a call goes.
+/// Sends the result of a call.
 pub(super) type Reply<T> = oneshot::Sender<T>;
 
-/// A call.
+/// A call to the machine.
 pub(super) enum Job {
     Build {
         parent: BundleId,
@@ -57,8 +57,8 @@ pub(super) enum Job {
     },
 }
 
-/// The mailbox's entrance. Dropping it ends the thread: what is being done is done, but for a commit that waits for
-/// the disk, and what waits in the mailbox is not begun.
+/// The thread and its mailbox. Dropping this stops the thread after the running job. A commit that waits for the disk
+/// is cancelled, and waiting calls are not executed.
 pub(super) struct MachineThread {
     mailbox: mpsc::Sender<Job>,
     closing: ShutdownTrigger,
@@ -66,10 +66,10 @@ pub(super) struct MachineThread {
 }
 
 impl MachineThread {
-    /// Starts the thread. `core` watches `closing`.
+    /// Starts the thread. `core` observes `closing`.
     pub(super) fn spawn(core: Core, closing: ShutdownTrigger) -> Result<Self, ChainError> {
         let failed = |error| esker_storage::StorageError::io("cannot start the machine", error);
-        // Without timers or sockets: it drives the futures of one thread.
+        // No timers or sockets: it only drives this thread's futures.
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(failed)?;
         let (mailbox, jobs) = mpsc::channel(MAILBOX_LEN);
         let thread = thread::Builder::new()
@@ -79,7 +79,7 @@ impl MachineThread {
         Ok(Self { mailbox, closing, thread: Some(thread) })
     }
 
-    /// Makes a call and waits for its answer.
+    /// Makes a call and waits for its result.
     pub(super) async fn call<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, ChainError> {
         let (reply, answer) = oneshot::channel();
         self.mailbox.send(job(reply)).await.map_err(|_| ChainError::Stopped)?;
@@ -98,7 +98,7 @@ impl Drop for MachineThread {
     fn drop(&mut self) {
         self.closing.trigger();
         let Some(thread) = self.thread.take() else { return };
-        // The last holder of a machine may be something that a chain drops.
+        // A chain may drop the last reference to the machine, on the machine's own thread.
         if thread.thread().id() != thread::current().id() && thread.join().is_err() {
             tracing::error!("the machine's thread had panicked");
         }
@@ -121,10 +121,10 @@ async fn run(mut core: Core, mut jobs: mpsc::Receiver<Job>) {
     }
 }
 
-/// A reply that is not wanted any more says that the caller stopped waiting.
+/// Executes a job. If the caller has stopped waiting, the result is dropped.
 async fn work(core: &mut Core, job: Job) {
     match job {
-        // Not begun when nobody waits for the result: it can be asked for again.
+        // Skipped if the caller has stopped waiting: it can repeat the call.
         Job::Build { reply, .. } if reply.is_closed() => {}
         Job::Verify { reply, .. } if reply.is_closed() => {}
         Job::Build { parent, ancestry, height, reply } => {

@@ -1,4 +1,4 @@
-//! The tree of executed bundles that are not decided, over the last final one. It is bounded in number and bytes.
+//! The tree of executed, undecided bundles over the last final one. Its bundles and bytes are limited.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(super) struct Node {
     pub(super) bundle: Bundle,
     /// Its blocks with the index of their chain, ascending.
     pub(super) executed: Vec<(usize, Arc<ExecutedBlock>)>,
-    /// Bytes of its blocks and of what they write.
+    /// Bytes of its blocks and their write sets.
     pub(super) bytes: usize,
 }
 
@@ -36,7 +36,7 @@ impl Node {
         self.executed.iter().find(|(index, _)| *index == chain).map(|(_, block)| block)
     }
 
-    /// What its blocks write, in the order of the chains: a later set wins.
+    /// The write sets of its blocks in the order of the chains; later sets override earlier ones.
     pub(super) fn writes(&self) -> impl DoubleEndedIterator<Item = Arc<WriteSet>> {
         self.executed.iter().map(|(_, block)| Arc::clone(&block.writes))
     }
@@ -48,7 +48,7 @@ struct Entry {
     is_notarized: bool,
 }
 
-/// The tree. Every node's parent is in it, or is the last final bundle.
+/// The tree. The parent of each node is in it, or is the last final bundle.
 #[derive(Debug)]
 pub(super) struct Tree {
     last: Position,
@@ -73,7 +73,7 @@ impl Tree {
         self.bytes
     }
 
-    /// Whether one more bundle, of so many bytes, fits.
+    /// Whether another bundle of this size fits.
     pub(super) fn has_room(&self, bytes: usize, config: &MachineConfig) -> bool {
         self.len() < config.max_undecided
             && self.bytes.saturating_add(bytes) <= config.max_undecided_bytes
@@ -97,7 +97,7 @@ impl Tree {
         self.node(id).map(|node| (node.bundle.height, node.bundle.timestamp_ms))
     }
 
-    /// The undecided bundles from `id` down to the final one, newest first; `None` if it is unknown.
+    /// The undecided bundles from `id` down to the final one, newest first; `None` if `id` is unknown.
     pub(super) fn path_to(&self, id: &BundleId) -> Option<Vec<Arc<Node>>> {
         let mut path = Vec::new();
         let mut at = *id;
@@ -109,7 +109,7 @@ impl Tree {
         Some(path)
     }
 
-    /// Adds a node whose parent is known; false if it is there already.
+    /// Adds a node with a known parent; false if the tree has it already.
     pub(super) fn insert(&mut self, node: Arc<Node>) -> bool {
         if self.entries.contains_key(&node.id) {
             return false;
@@ -126,7 +126,7 @@ impl Tree {
         is_news.then(|| Arc::clone(&entry.node))
     }
 
-    /// Makes a child of the final bundle the final one. Returns the nodes that can't become final any more, lowest
+    /// Makes a child of the final bundle the final one. Returns the nodes that can no longer become final, lowest
     /// first.
     pub(super) fn advance(&mut self, node: &Node) -> Vec<Arc<Node>> {
         let Bundle { height, timestamp_ms, .. } = node.bundle;
@@ -141,7 +141,7 @@ impl Tree {
         self.remove_detached()
     }
 
-    /// Removes an undecided bundle with all that follow it. Returns them, lowest first.
+    /// Removes an undecided bundle and its descendants. Returns them, lowest first.
     pub(super) fn abandon(&mut self, id: &BundleId) -> Vec<Arc<Node>> {
         let Some(dead) = self.remove(id) else { return Vec::new() };
         let mut removed = vec![dead];
@@ -155,12 +155,12 @@ impl Tree {
         Some(node)
     }
 
-    /// Removes all nodes that no path connects with the final bundle.
+    /// Removes all nodes that are not descendants of the final bundle.
     fn remove_detached(&mut self) -> Vec<Arc<Node>> {
         let nodes = self.entries.values().map(|entry| &entry.node);
         let mut detached: Vec<_> =
             nodes.filter(|node| self.path_to(&node.id).is_none()).cloned().collect();
-        // The ID breaks ties, so that a hash map's order reaches nobody.
+        // The ID breaks ties, so that the order does not depend on a hash map.
         detached.sort_by_key(|node| (node.bundle.height, node.id));
         for node in &detached {
             self.remove(&node.id);

@@ -1,4 +1,5 @@
-//! What is kept to take final bundles back: one row a bundle, bounded in number and bytes.
+//! The undo log: one row for each of the last final bundles, which a rewind restores. Rows are limited in number and
+//! bytes.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::ControlFlow;
@@ -7,42 +8,42 @@ use esker_storage::{KvRead, KvWrite, Scope, StorageResult, Store, ValueCodec as 
 
 use crate::tables::{UNDO, UndoRow};
 
-/// Rows that one commit deletes at most, beside what a bundle's own commit deletes.
+/// Most rows that one commit deletes, in addition to those that a bundle's own commit deletes.
 const DELETE_STEP: usize = 256;
 
-/// What is kept to take final bundles back.
+/// Limits of the undo log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UndoLimits {
-    /// Bundles that can be taken back at most.
+    /// Most bundles that can be rewound.
     pub bundles: u64,
-    /// Bytes of what is kept for them. A bundle that takes more by itself can't be taken back.
+    /// Most bytes of their rows. A bundle with a larger row can't be rewound.
     pub bytes: u64,
 }
 
 impl UndoLimits {
-    /// Bytes that are kept where nothing else is said: 256 MiB.
+    /// The default of `bytes`: 256 MiB.
     pub const BYTES: u64 = 256 << 20;
 
-    /// So many bundles, and [`Self::BYTES`].
+    /// This many bundles, and [`Self::BYTES`].
     #[must_use]
     pub const fn bundles(bundles: u64) -> Self {
         Self { bundles, bytes: Self::BYTES }
     }
 }
 
-/// Whether bundles can be taken back.
+/// Whether bundles can be rewound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Undo {
-    /// What the store has is left as it is, and nothing is added: for work beside a node.
+    /// The stored rows stay, and no row is added: for commands on a stopped node's folder.
     #[default]
     AsStored,
-    /// Nothing is kept. What the store has is deleted.
+    /// No row is kept. Stored rows are deleted.
     Off,
-    /// The last bundles can be taken back.
+    /// The last bundles can be rewound.
     Keep(UndoLimits),
 }
 
-/// The rows of the store that take the last bundles back: those of one height after another, up to the last bundle's.
+/// The stored undo rows: consecutive heights, up to the last bundle's.
 #[derive(Debug)]
 pub(super) struct UndoLog {
     undo: Undo,
@@ -51,7 +52,7 @@ pub(super) struct UndoLog {
     bytes: u64,
 }
 
-/// What keeping one more row changes in the log.
+/// How a new row changes the log.
 #[derive(Debug)]
 pub(super) struct NewRow {
     row: (u64, u64),
@@ -59,7 +60,7 @@ pub(super) struct NewRow {
 }
 
 impl UndoLog {
-    /// Reads what the store has. `last` is the height of the last final bundle.
+    /// Reads the stored rows. `last` is the height of the last final bundle.
     pub(super) fn open(reader: &dyn KvRead, last: u64) -> StorageResult<Self> {
         let mut log = Self { undo: Undo::AsStored, rows: VecDeque::new(), bytes: 0 };
         for (height, bytes) in stored(reader)? {
@@ -68,16 +69,16 @@ impl UndoLog {
             }
             log.push((height, bytes));
         }
-        // Bundles were made final without a row since.
+        // Later bundles became final without a row.
         if log.rows.back().is_some_and(|(height, _)| *height != last) {
             log.clear();
         }
         Ok(log)
     }
 
-    /// Sets what is kept from now on, and deletes what is not, in commits of a bounded size.
+    /// Sets the limits and deletes rows beyond them, in commits of limited size.
     pub(super) fn set(&mut self, undo: Undo, store: &Store) -> StorageResult<()> {
-        // In force even if the rest fails: it is tried again with the next call.
+        // Takes effect even if a deletion fails: the next call retries it.
         self.undo = undo;
         match undo {
             Undo::AsStored => return Ok(()),
@@ -95,18 +96,18 @@ impl UndoLog {
         Ok(())
     }
 
-    /// Whether final bundles get a row.
+    /// Whether final bundles get an undo row.
     pub(super) fn is_kept(&self) -> bool {
         matches!(self.undo, Undo::Keep(_))
     }
 
-    /// The lowest height that can be gone back to, where the last bundle can be taken back.
+    /// The lowest height that a rewind can reach, if the last bundle can be rewound.
     pub(super) fn lowest(&self) -> Option<u64> {
         self.rows.front().map(|(height, _)| height.saturating_sub(1))
     }
 
-    /// Adds a bundle's row to its commit, and deletes those beyond the limits. [`Self::committed`] says that the commit
-    /// succeeded.
+    /// Adds a bundle's row to its commit and deletes rows beyond the limits. Call [`Self::committed`] after the
+    /// commit.
     pub(super) fn extend_commit(
         &self,
         height: u64,
@@ -132,7 +133,7 @@ impl UndoLog {
         Some(NewRow { row: (height, bytes), deleted })
     }
 
-    /// The commit of [`Self::extend_commit`] is in the store; without a row where that is `None`.
+    /// The commit of [`Self::extend_commit`] is in the store; `None` if it had no row.
     pub(super) fn committed(&mut self, new: Option<NewRow>) {
         let (Undo::Keep(limits), Some(NewRow { row, deleted })) = (self.undo, new) else {
             self.clear();
@@ -145,7 +146,7 @@ impl UndoLog {
         self.pop_beyond(&limits);
     }
 
-    /// Bundles above a height were taken back.
+    /// Removes the rows of bundles above a height after a rewind.
     pub(super) fn rewound(&mut self, to: u64) {
         while let Some((_, bytes)) = self.rows.pop_back_if(|(height, _)| *height > to) {
             self.bytes -= bytes;
@@ -168,7 +169,7 @@ impl UndoLog {
         }
     }
 
-    /// Takes out the oldest row if there are too many; false if not.
+    /// Removes the oldest row if there are too many; false if not.
     fn pop_beyond(&mut self, limits: &UndoLimits) -> bool {
         let is_beyond = self.rows.len() as u64 > limits.bundles || self.bytes > limits.bytes;
         if is_beyond {
@@ -178,7 +179,7 @@ impl UndoLog {
     }
 }
 
-/// Heights of all rows of the store, ascending, with their bytes.
+/// Heights and bytes of all stored rows, ascending.
 fn stored(reader: &dyn KvRead) -> StorageResult<Vec<(u64, u64)>> {
     let mut rows = Vec::new();
     let mut outcome = Ok(());

@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use super::RewindCommand;
 use crate::replay::dev_switch;
 
-/// The command; it takes the flags of `esker node`.
+/// The command; it accepts the flags of `esker node`.
 pub(crate) fn command(flags: Vec<Arg>) -> Command {
     let height = Arg::new("to-height")
         .long("to-height")
@@ -29,7 +29,7 @@ pub(crate) fn command(flags: Vec<Arg>) -> Command {
         .args(flags)
 }
 
-/// What was asked for.
+/// The parsed command.
 pub(crate) fn parse(given: &ArgMatches) -> RewindCommand {
     let to = given.get_one::<u64>("to-height").copied();
     RewindCommand { to, yes: given.get_flag("yes") }

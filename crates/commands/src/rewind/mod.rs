@@ -1,5 +1,5 @@
-//! `esker db rewind`: takes the last bundles of a data folder that no node has open back
-//! (docs/protocol/bundles.md, "Taking bundles back").
+//! `esker db rewind`: rewinds the last bundles of a stopped node's data folder (docs/protocol/bundles.md, "Rewinding
+//! bundles").
 
 mod cli;
 mod plan;
@@ -17,16 +17,16 @@ pub(crate) use cli::{command, parse};
 use self::plan::Plan;
 use crate::offline::{Offline, OfflineError};
 
-/// What is to be done.
+/// The parsed arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RewindCommand {
-    /// The bundle that is to be the last one. Without it those that can be are listed.
+    /// Height of the new last bundle. `None` lists the possible ones.
     pub to: Option<u64>,
-    /// Nobody is asked.
+    /// Skips the confirmation.
     pub yes: bool,
 }
 
-/// Why nothing was taken back.
+/// Why no bundle was rewound.
 #[derive(Debug, Error)]
 pub enum RewindCommandError {
     /// The data can't be opened.
@@ -35,18 +35,18 @@ pub enum RewindCommandError {
     /// The machine refuses, or the store fails.
     #[error(transparent)]
     Rewind(#[from] RewindError),
-    /// Nobody can be asked.
+    /// Confirmation needs a terminal.
     #[error(
         "nothing was changed: there is no terminal to ask on. Add --yes to take them back without a question"
     )]
     NoTerminal,
-    /// The answer was no.
+    /// The user declined.
     #[error("nothing was changed")]
     Declined,
-    /// The terminal, or the output, fails.
+    /// The terminal, or the output, failed.
     #[error("nothing was changed: {0}")]
     Terminal(io::Error),
-    /// The system gives no runtime.
+    /// The runtime can't be created.
     #[error("can't start: {0}")]
     Runtime(io::Error),
 }
@@ -84,10 +84,10 @@ impl From<ChainError> for RewindCommandError {
     }
 }
 
-/// Does it, and gives what is to be printed. A question goes to standard error.
+/// Executes the command and returns its output. The question is written to standard error.
 ///
 /// # Errors
-/// Nothing has changed.
+/// The command failed; nothing has changed.
 pub fn run(command: &RewindCommand, config: &Config) -> Result<String, RewindCommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -133,7 +133,7 @@ fn rewind(
     Ok(format!("bundle {to} is the last one already\n"))
 }
 
-/// Shows what is taken back and asks on the terminal.
+/// Shows the plan and asks for confirmation on the terminal.
 fn ask(plan: &str) -> Result<(), RewindCommandError> {
     let mut screen = io::stderr();
     let shown = write!(screen, "{plan}").and_then(|()| screen.flush());

@@ -1,4 +1,4 @@
-//! The bundles that can be taken back, as the user sees them.
+//! The bundles that can be rewound, formatted for the user.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,16 +11,16 @@ use esker_primitives::ChainId;
 
 use crate::offline::Offline;
 
-/// The last bundles, the newest first, down to one that can be the last one.
+/// The last bundles, newest first, down to the lowest that can become the last one.
 pub(super) struct Plan {
     /// Names and IDs of the chains.
     chains: Vec<(String, ChainId)>,
     bundles: Vec<PlanLine>,
-    /// Of the chains, what all bundles but the lowest hold.
+    /// The blocks of each chain in all bundles but the lowest.
     rewound: BTreeMap<ChainId, RewoundBlocks>,
 }
 
-/// A bundle, and where the chains are with it.
+/// A bundle, and the heights of the chains after it.
 struct PlanLine {
     height: u64,
     timestamp_ms: u64,
@@ -72,7 +72,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// All of them, a line each.
+    /// The list of all bundles, one per line.
     pub(super) fn list(&self) -> String {
         let mut out = match &self.bundles[..] {
             [.., lowest] if self.bundles.len() > 1 => {
@@ -98,7 +98,7 @@ impl Plan {
         out
     }
 
-    /// What is taken back.
+    /// The blocks and transactions that are rewound.
     pub(super) fn summary(&self) -> String {
         let [newest, .., first, to] = &self.bundles[..] else {
             let (Some(newest), Some(to)) = (self.bundles.first(), self.bundles.last()) else {
@@ -139,7 +139,7 @@ impl Plan {
     }
 }
 
-/// Of a Unix time in ms.
+/// Formats a Unix time in ms.
 fn format_time(unix_ms: u64) -> String {
     rfc3339(Duration::from_millis(unix_ms))
 }

@@ -1,4 +1,4 @@
-//! Following bundles that are taken back (docs/protocol/bundles.md, "Taking bundles back").
+//! The C-Chain's part of a rewind (docs/protocol/bundles.md, "Rewinding bundles").
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::vm::Evm;
 use crate::pool::{AccountState, NewHead};
 
 impl Evm {
-    /// Amends the rows that no bundle wrote, and says what memory does once the rest is in the store.
+    /// Corrects rows that no bundle wrote, and returns the update of memory after the write.
     pub(super) fn prepare<'a>(
         &'a self,
         rewind: &mut Rewinding<'_>,
@@ -47,13 +47,13 @@ impl Evm {
         }))
     }
 
-    /// Checks what waits against the older state.
+    /// Checks pooled transactions against the restored state.
     fn rewind_pool(&self, height: u64, mut states: BTreeMap<Address, AccountState>) {
         for address in self.pool().begin_rewind() {
             if states.contains_key(&address) {
                 continue;
             }
-            // It came after the others were read.
+            // Pooled after the other accounts were read.
             match self.read_account(&address) {
                 Ok(read) => drop(states.insert(address, read.state)),
                 // The pool reads it again with one of the next blocks.
@@ -72,7 +72,7 @@ impl Evm {
         });
     }
 
-    /// The head is an older block.
+    /// Sets the head to an older block.
     fn reset_head(&self, header: SealedHeader) {
         let rewinds = self.rewinds.add(header.header.number);
         self.set_head(Arc::new(header), Some(rewinds));

@@ -1,24 +1,25 @@
-//! How often, and to which heights, blocks were taken back since the process started.
+//! The number and the heights of the rewinds since the process started.
 
 use std::collections::VecDeque;
 
 use esker_primitives::sync::{Mutex, RwLock, RwLockWriteGuard};
 
-/// Heights that are remembered. Of older ones the lowest is, for all together: who asks for those goes back too far.
+/// Most rewinds in the history. Older ones share the lowest height of them all, so a reader of an old position may go
+/// back too far.
 const MAX_HEIGHTS: usize = 1024;
 
-/// The heights that the chain went back to.
+/// The history of rewinds.
 #[derive(Debug)]
 pub(super) struct Rewinds {
     history: Mutex<History>,
-    /// Held while the store goes back and memory follows.
+    /// Locked while the store and then memory are rewound.
     under_way: RwLock<()>,
 }
 
 #[derive(Debug, Default)]
 struct History {
     count: u64,
-    /// Numbers and heights of the rewinds to which no later one went further back: both ascend.
+    /// Number and height of each rewind that no later one went below. Both ascend.
     heights: VecDeque<(u64, u64)>,
 }
 
@@ -30,18 +31,18 @@ impl Rewinds {
         }
     }
 
-    /// The store goes back, and memory follows, until this is dropped.
+    /// Locks readers out until the guard is dropped: the store and then memory are rewound.
     pub(super) fn begin(&self) -> RwLockWriteGuard<'_, ()> {
         self.under_way.write()
     }
 
-    /// Waits while the store goes back: for a reader that has met what can't be otherwise, such as no block below the
-    /// head. Nobody else waits.
+    /// Waits for the end of a running rewind. Only a reader that found an impossible state calls it, for example a
+    /// missing block below the head.
     pub(super) fn wait(&self) {
         drop(self.under_way.read());
     }
 
-    /// Blocks above a height were taken back. Gives how often that happened so far.
+    /// Records a rewind to a height. Returns the number of rewinds so far.
     pub(super) fn add(&self, height: u64) -> u64 {
         let mut history = self.history.lock();
         history.count = history.count.saturating_add(1);
@@ -57,11 +58,11 @@ impl Rewinds {
         count
     }
 
-    /// The lowest height that the chain went back to after the first `count` times, up to the first `until` times.
+    /// The lowest height of the rewinds after the first `count`, up to the first `until`.
     pub(super) fn lowest(&self, count: u64, until: u64) -> Option<u64> {
         let history = self.history.lock();
         let later = history.heights.partition_point(|(number, _)| *number <= count);
-        // A later rewind that went further back has taken the place of those before it: to go back too far is no fault.
+        // A later rewind to a lower height has replaced the earlier ones. Going back too far is harmless.
         (count < until).then(|| history.heights.get(later).map(|(_, height)| *height)).flatten()
     }
 }
