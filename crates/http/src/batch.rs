@@ -1,4 +1,4 @@
-//! The reply to a batch that is large: sent as it is made, and made no faster than the client takes it.
+//! Replies to large batches: streamed while they are built, at the pace of the client.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -16,18 +16,18 @@ use super::gzip::Compressor;
 use super::in_flight::InFlight;
 use super::metrics::HttpMetrics;
 
-/// Bytes of a batch's answer that wait at most for a client to take them.
+/// Most bytes of a batch's reply that wait for the client to read them.
 const MAX_PENDING_BYTES: usize = 256 * 1024;
 
-/// An answer, as far as it is made.
+/// The reply to a batch.
 pub(super) enum BatchReply {
-    /// All of it.
+    /// A small, complete reply.
     Whole(ReplyBytes),
-    /// A large one.
+    /// A large reply, which is streamed.
     Parts(Box<BatchBody>),
 }
 
-/// An answer that is being made.
+/// A reply under construction.
 pub(super) struct BatchBody {
     answer: BatchAnswer,
     connection: Arc<Connection>,
@@ -35,8 +35,8 @@ pub(super) struct BatchBody {
     compressor: Option<Compressor>,
 }
 
-/// Answers a batch: wholly if its answer is small, and otherwise as far as it is made when it is known to be large.
-/// Also returns whether it failed, as far as that is known.
+/// Answers a batch. A small reply is completed; a large one is returned as a stream once it is known to be large.
+/// Also returns whether it failed, if this is known already.
 pub(super) async fn answer(
     server: &positional::Server,
     caller: &Caller,
@@ -47,7 +47,7 @@ pub(super) async fn answer(
 ) -> (BatchReply, Option<bool>) {
     let mut answer = BatchAnswer::new(server, caller, body, MAX_PENDING_BYTES);
     poll_fn(|cx| answer.poll_buffered(cx)).await;
-    // What is left is done for a client that reads, and bounded by what it takes.
+    // The rest runs only while the client reads, and is limited by what it reads.
     drop(in_flight);
     let failed = answer.failed();
     if let Some(whole) = answer.take_whole() {
@@ -59,7 +59,7 @@ pub(super) async fn answer(
 }
 
 impl BatchBody {
-    /// Compresses what comes, if there is memory for that; whether it does.
+    /// Compresses the following parts if there is enough memory; returns whether it does.
     pub(super) fn compress(&mut self) -> bool {
         self.compressor = Compressor::new(self.connection.client());
         self.compressor.is_some()
@@ -70,7 +70,7 @@ impl BatchBody {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, axum::Error>>> {
-        // The client has taken what came before, or most of it.
+        // The client has read all or most of the earlier parts.
         self.connection.enter(Phase::Handling);
         let next = match &mut self.compressor {
             None => ready!(self.answer.poll_part(cx)).map(Ok),

@@ -1,4 +1,4 @@
-//! Bodies of requests, read within limits.
+//! Request bodies, read within limits.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -11,27 +11,27 @@ use hyper::body::{Body, Incoming};
 use super::config::SMALL_BODY;
 use super::metrics::HttpMetrics;
 
-/// Why a body was not read.
+/// Why a body could not be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BodyError {
-    /// It has this many bytes: those that its Content-Length names, or one more than the limit.
+    /// The body's size in bytes: its Content-Length, or the limit plus one.
     TooLarge(u64),
-    /// Other bodies take all the memory that there is for them.
+    /// Other bodies use all the memory for request bodies.
     NoMemory,
-    /// The connection broke, or its framing.
+    /// The connection or the body's framing is broken.
     Broken,
 }
 
-/// What to do with a body that exceeds the limit without a Content-Length.
+/// The treatment of a body without Content-Length that exceeds the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OversizePolicy {
-    /// Refuse it.
+    /// Refuse the request.
     Refuse,
-    /// Take what there is up to the limit and leave the rest unread.
+    /// Use the bytes up to the limit and leave the rest unread.
     Cut,
 }
 
-/// Bounds the bytes of large bodies held at once.
+/// Limits the bytes of large bodies in memory.
 #[derive(Debug)]
 pub(super) struct BodyMemory {
     limit: i64,
@@ -39,7 +39,7 @@ pub(super) struct BodyMemory {
     metrics: Arc<dyn HttpMetrics>,
 }
 
-/// A body that was read, and its share of the memory while it lives.
+/// A body, and its share of the body memory.
 #[derive(Debug)]
 pub(super) struct ReadBody {
     pub(super) bytes: Bytes,
@@ -52,7 +52,7 @@ impl AsRef<[u8]> for ReadBody {
     }
 }
 
-/// Bytes that are counted as held; given back when dropped.
+/// Bytes counted against the body memory, released on drop.
 #[derive(Debug)]
 pub(super) struct MemoryShare {
     memory: Arc<BodyMemory>,
@@ -60,19 +60,19 @@ pub(super) struct MemoryShare {
 }
 
 impl BodyMemory {
-    /// `metrics` shows the bytes held.
+    /// `metrics` reports the bytes in use.
     pub(super) fn new(limit: usize, metrics: Arc<dyn HttpMetrics>) -> Arc<Self> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         Arc::new(Self { limit, used: AtomicI64::new(0), metrics })
     }
 
-    /// Bytes held.
+    /// Bytes in use.
     #[cfg(test)]
     pub(super) fn used(&self) -> i64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Counts so many bytes more, or less; the bytes held now.
+    /// Adds to the bytes in use, or subtracts; returns the sum.
     fn count(&self, change: i64) -> i64 {
         self.metrics.body_memory(change);
         self.used.fetch_add(change, Ordering::Relaxed).saturating_add(change)
@@ -123,19 +123,19 @@ impl ReadBody {
 }
 
 impl MemoryShare {
-    /// Nothing yet.
+    /// An empty share.
     pub(super) fn new(memory: &Arc<BodyMemory>) -> Self {
         Self { memory: Arc::clone(memory), bytes: 0 }
     }
 
-    /// Counts this many bytes, if they are more than is for free.
+    /// Counts this many bytes if they exceed the uncounted size.
     pub(super) fn grow_to(&mut self, bytes: usize) -> Result<(), BodyError> {
         if bytes <= SMALL_BODY || bytes <= self.bytes {
             return Ok(());
         }
         let memory = &self.memory;
         let used = memory.count(signed(bytes - self.bytes));
-        // What was taken too much goes back when the share is dropped.
+        // Dropping the share releases the excess.
         self.bytes = bytes;
         if used > memory.limit { Err(BodyError::NoMemory) } else { Ok(()) }
     }

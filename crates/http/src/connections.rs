@@ -1,7 +1,7 @@
-//! The open connections: what each is doing and since when, so that the slow ones are closed.
+//! The open connections: the phase of each and its start, so that slow ones are closed.
 //!
-//! A connection notes its phase in one atomic word; one task looks at all of them a few times a second. That costs
-//! a request some nanoseconds where timers of its own would cost it a lock each.
+//! A connection stores its phase in one atomic word. One task checks all connections a few times a second. A request
+//! thus costs a few nanoseconds; separate timers would cost it a lock each.
 
 use std::collections::HashMap;
 use std::io;
@@ -23,26 +23,25 @@ use super::config::HttpConfig;
 use super::descriptors;
 use super::metrics::{CloseReason, HttpMetrics};
 
-/// How long a connection that is being closed takes in what its client still sends, so that the client sees the
-/// reply and no reset.
+/// How long a closing connection still reads from its client, so that the client gets the reply and not a reset.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often the phases are looked at, where the time-outs are long.
+/// Interval of the checks while the timeouts are long.
 const SLOWEST_TICK: Duration = Duration::from_millis(500);
 const FASTEST_TICK: Duration = Duration::from_millis(5);
-/// A connection that receives or sends is closed to make room only after this time without an end.
+/// A connection that receives or sends is closed for a new one only after this time without progress.
 const BUSY_GRACE_MS: u64 = 1000;
-/// Time between two lines of the log about a lack of room.
+/// Least time between two warnings about the connection limit.
 const WARNING_INTERVAL_MS: u64 = 60_000;
-/// How long a new connection that found no room waits between two looks.
+/// Interval at which a new connection checks for room.
 const ROOM_TICK: Duration = Duration::from_millis(100);
 
-/// Of so many connections, so many may be websockets: they may stay for ever, and requests need some too.
+/// The share of connections that may be websockets: they are long-lived, and requests need the rest.
 const SOCKET_SHARE: (usize, usize) = (3, 4);
 
-/// Where the phase is in the word that a connection notes.
+/// Mask of the phase in the stored word.
 const PHASES: u64 = 0xff;
 
-/// What a connection is doing.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Phase {
@@ -50,19 +49,19 @@ pub(super) enum Phase {
     Head,
     /// Receives a request's body.
     Body,
-    /// A handler is at work.
+    /// A handler runs.
     Handling,
-    /// Sends a reply that is complete.
+    /// Sends a complete reply.
     Reply,
-    /// Sends a part of a reply; more of it is made when the client has taken that.
+    /// Sends a part of a reply; the next part is built when the client has read this one.
     Part,
-    /// A handler sends as it goes.
+    /// A handler streams a reply.
     Stream,
-    /// The same, and the client does not take it.
+    /// A handler streams a reply, and the client does not read it.
     StreamBlocked,
     /// Waits for the next request.
     Idle,
-    /// Is closed for us; takes in what still comes.
+    /// Closed by this side; still reads from the client.
     Drain,
 }
 
@@ -83,14 +82,14 @@ impl Phase {
 /// One open connection.
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// Milliseconds of [`Connections::now`] since when, and the phase in the lowest byte.
+    /// Start of the phase in milliseconds of [`Connections::now`]; the phase in the lowest byte.
     phase_and_start: AtomicU64,
     /// The client may still be sending bytes that the node ignores.
     unread: AtomicBool,
     task: OnceLock<AbortHandle>,
     /// The task that owns it after an upgrade.
     upgraded: OnceLock<AbortHandle>,
-    /// Of a task that ends by itself when the server does.
+    /// Wakes a task that ends by itself when the server stops.
     at_stop: AtomicWaker,
     all: Arc<Connections>,
     number: u64,
@@ -98,7 +97,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Its share of the threads and of the memory for replies.
+    /// Its share of the threads and of the reply memory.
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
@@ -108,13 +107,13 @@ impl Connection {
         self.phase_and_start.store(word, Ordering::Relaxed);
     }
 
-    /// Whether a part of the request's body may stay unread.
+    /// Whether a part of the request's body may be unread.
     pub(super) fn set_unread(&self, unread: bool) {
         self.unread.store(unread, Ordering::Relaxed);
     }
 
     pub(super) fn set_task(&self, task: AbortHandle) {
-        // It is set once, right after the task was made.
+        // Set once, right after the task was spawned.
         let _ = self.task.set(task);
     }
 
@@ -123,17 +122,17 @@ impl Connection {
         let _ = self.upgraded.set(task);
     }
 
-    /// A place for one more websocket, if there is one.
+    /// A permit for one more websocket, if one is left.
     pub(super) fn reserve_socket(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.all.sockets).try_acquire_owned().ok()
     }
 
-    /// Wakes this task when the server begins to end.
+    /// Wakes this task when the server begins to stop.
     pub(super) fn wake_on_stop(&self, waker: &Waker) {
         self.at_stop.register(waker);
     }
 
-    /// Is the server ending?
+    /// Whether the server is stopping.
     pub(super) fn is_stopping(&self) -> bool {
         self.all.is_stopping()
     }
@@ -170,7 +169,7 @@ impl Drop for StreamGuard {
     }
 }
 
-/// Closes connections that do not read, where their replies hold all the memory that there is for replies.
+/// Closes connections with unread replies when the reply memory is used up.
 #[derive(Debug)]
 struct ConnectionEvictor(Weak<Connections>);
 
@@ -184,18 +183,18 @@ impl MemoryRelief for ConnectionEvictor {
 #[derive(Debug)]
 pub(super) struct Connections {
     started: Instant,
-    /// Milliseconds since the start, as of the last look.
+    /// Milliseconds since the start, as of the last check.
     now: AtomicU64,
     open: Mutex<HashMap<u64, Arc<Connection>>>,
     numbers: AtomicU64,
-    /// A connection was opened, and so there is something to look at.
+    /// A connection was opened, so there is something to check.
     opened: Notify,
     /// A connection was closed.
     closed: Notify,
     stopping: AtomicBool,
     sockets: Arc<Semaphore>,
     max: usize,
-    /// Milliseconds of [`Connections::now`] from which on the next line about a lack of room is written.
+    /// Milliseconds of [`Connections::now`] from which the next warning about the connection limit may be logged.
     next_warning: AtomicU64,
     drain_limit: u64,
     timeouts: [Option<(Duration, CloseReason)>; Phase::ALL.len()],
@@ -242,7 +241,7 @@ impl Connections {
         connections
     }
 
-    /// Milliseconds since the start, as precise as the looks are frequent.
+    /// Milliseconds since the start, as of the last check.
     fn now(&self) -> u64 {
         self.now.load(Ordering::Relaxed)
     }
@@ -253,7 +252,7 @@ impl Connections {
         now
     }
 
-    /// Takes a new connection in.
+    /// Adds a new connection.
     pub(super) fn open(self: &Arc<Self>, stream: TcpStream) -> (Io, Arc<Connection>) {
         self.update_now();
         let connection = Arc::new(Connection {
@@ -274,7 +273,7 @@ impl Connections {
         (io, connection)
     }
 
-    /// Waits until there is room for one more connection: the one that waits for its client the longest is closed.
+    /// Waits until another connection may be opened; closes the one that has waited longest for its client.
     pub(super) async fn make_room(&self) {
         loop {
             let closed = self.closed.notified();
@@ -288,12 +287,12 @@ impl Connections {
                 );
             }
             self.close_longest_waiting();
-            // All may be at work: handlers end, and receiving or sending ones grow old.
+            // All may be busy: handlers end, and receiving or sending connections pass the grace.
             let _ = tokio::time::timeout(ROOM_TICK, closed).await;
         }
     }
 
-    /// Makes room where the system did not accept a connection.
+    /// Makes room after the system failed to accept a connection.
     pub(super) fn on_accept_error(&self, error: &io::Error) {
         if self.may_warn() {
             tracing::warn!(%error, "cannot accept connections");
@@ -301,7 +300,7 @@ impl Connections {
         self.close_longest_waiting();
     }
 
-    /// Whether a line about a lack of room may be written: one at a time is enough.
+    /// Whether a warning about the connection limit may be logged.
     fn may_warn(&self) -> bool {
         let now = self.update_now();
         let next = self.next_warning.load(Ordering::Relaxed);
@@ -313,7 +312,7 @@ impl Connections {
                 .is_ok()
     }
 
-    /// Closes the connection that waits for its client the longest, if any does.
+    /// Closes the connection that has waited longest for its client, if any waits.
     fn close_longest_waiting(&self) {
         let now = self.update_now();
         let open = self.open.lock();
@@ -334,7 +333,7 @@ impl Connections {
         }
     }
 
-    /// Closes the connection that has left a reply unread for the longest, if any has for long enough.
+    /// Closes the connection with the longest unread reply, if it is unread for long enough.
     fn close_longest_unread(&self) -> Option<Client> {
         let open = self.open.lock();
         let unread = open.values().filter_map(|connection| {
@@ -347,12 +346,12 @@ impl Connections {
         Some(connection.client.clone())
     }
 
-    /// Closes what is too slow, for ever.
+    /// Closes slow connections; never returns.
     pub(super) async fn watch(&self) {
         let shortest = self.timeouts.iter().flatten().map(|(time, _)| *time).min();
         let tick = (shortest.unwrap_or(SLOWEST_TICK) / 4).clamp(FASTEST_TICK, SLOWEST_TICK);
         loop {
-            // An idle node does not wake up for nothing.
+            // An idle node does not wake up.
             if self.open.lock().is_empty() {
                 self.opened.notified().await;
             }
@@ -374,12 +373,12 @@ impl Connections {
         }
     }
 
-    /// Is the server ending? Replies then close their connections.
+    /// Whether the server is stopping. Replies then close their connections.
     pub(super) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Ends all connections: those without a request at once, the others after their reply or the grace.
+    /// Closes all connections: idle ones at once, the others after their reply or the grace.
     pub(super) async fn stop(&self, grace: Duration) {
         self.stopping.store(true, Ordering::SeqCst);
         self.open.lock().values().for_each(|connection| connection.at_stop.wake());
@@ -402,7 +401,7 @@ impl Connections {
                 if open == 0 {
                     return;
                 }
-                // A reply may have gone out and left its connection waiting since the last look.
+                // Since the last check a reply may have been sent and its connection become idle.
                 let _ = tokio::time::timeout(FASTEST_TICK, closed).await;
             }
         };
@@ -414,7 +413,7 @@ impl Connections {
     }
 }
 
-/// A connection's socket. Keeps the connection in the table for as long as it lives, upgrades included.
+/// A connection's socket. The connection stays in the table until this is dropped, also after an upgrade.
 #[derive(Debug)]
 pub(super) struct Io {
     stream: TcpStream,
@@ -435,7 +434,7 @@ impl Drop for Io {
 impl Io {
     fn note_write<T>(&self, written: &Poll<io::Result<T>>) {
         match (self.connection.phase(), written) {
-            // No request came to us: the HTTP library itself refuses what it can't read, and closes.
+            // No request was dispatched: the HTTP library refuses a malformed one itself, and closes.
             (Phase::Head | Phase::Idle, _) => {
                 self.connection.set_unread(true);
                 self.connection.enter(Phase::Reply);
@@ -446,7 +445,7 @@ impl Io {
         }
     }
 
-    /// Takes in what the client still sends.
+    /// Reads and drops further bytes of the client.
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut space = [0; 16 * 1024];
         while self.drained < self.connection.all.drain_limit {
@@ -501,7 +500,7 @@ impl AsyncWrite for Io {
         self.stream.is_write_vectored()
     }
 
-    /// Called when everything that was to be written has been.
+    /// Called when all output has been written.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.connection.phase() == Phase::Reply {
             self.connection.enter(Phase::Idle);

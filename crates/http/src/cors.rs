@@ -1,4 +1,4 @@
-//! Which pages may read replies, open websockets and call what is for trusted callers: the reference's CORS rules,
+//! The pages that may read replies, open websockets and call methods for trusted callers: the reference's CORS rules,
 //! preflights included, and docs/decisions.md, "Pages of other origins".
 
 use esker_rpc::Caller;
@@ -11,15 +11,15 @@ use http::{HeaderMap, HeaderValue, Method};
 
 use super::origin::is_local;
 
-/// Headers that a page may send, in the form in which a preflight's reply shows them.
+/// Headers that a page may send, as a preflight's reply spells them.
 const ALLOWED_HEADERS: [&str; 4] = ["Origin", "Accept", "Content-Type", "X-Requested-With"];
 
-/// Whose pages an endpoint answers.
+/// The pages that an endpoint answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Every page's; which may read the reply is in the settings.
+    /// All pages; the settings determine which may read the reply.
     Open,
-    /// Those of this machine, and of origins that the settings name.
+    /// Pages of this machine, and of origins in the settings.
     Trusted,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Cors {
     any: bool,
     /// Lower case.
     exact: Vec<String>,
-    /// What stands before and after the `*`, lower case.
+    /// The texts before and after the `*`, lower case.
     patterns: Vec<(String, String)>,
 }
 
@@ -48,18 +48,18 @@ impl Cors {
         cors
     }
 
-    /// Is this request answered here, without a handler?
+    /// Whether the server answers this request itself, without a handler.
     pub(super) fn is_preflight(method: &Method, request: &HeaderMap) -> bool {
         *method == Method::OPTIONS
             && request.get(ACCESS_CONTROL_REQUEST_METHOD).is_some_and(|value| !value.is_empty())
     }
 
-    /// May a request with these headers open a websocket? Browsers let any page try.
+    /// Whether a request with these headers may open a websocket. Browsers allow it to all pages.
     pub(super) fn may_upgrade(&self, request: &HeaderMap) -> bool {
         request.get_all(ORIGIN).iter().all(|origin| self.any || self.names(origin))
     }
 
-    /// Who sends a request. Browsers send the page's `Origin`, other programs leave it out.
+    /// The caller of a request. Browsers send the page's `Origin`, other programs do not.
     pub(super) fn caller(&self, request: &HeaderMap) -> Caller {
         let is_trusted = request.get_all(ORIGIN).iter().all(|origin| self.trusts(origin));
         Caller { is_untrusted_page: !is_trusted, ..Caller::default() }
@@ -117,19 +117,19 @@ impl Cors {
         may_read.then_some(origin)
     }
 
-    /// Is it a page of this machine, or of an origin that the settings name?
+    /// Whether it is a page of this machine, or of an origin in the settings.
     fn trusts(&self, origin: &HeaderValue) -> bool {
         is_local(origin.as_bytes()) || self.names(origin)
     }
 
-    /// Is an origin in the list? The `*` that stands for all origins names none.
+    /// Whether an origin is in the list. The `*` for all origins does not match here.
     fn names(&self, origin: &HeaderValue) -> bool {
         if self.exact.is_empty() && self.patterns.is_empty() {
             return false;
         }
         let text = String::from_utf8_lossy(origin.as_bytes()).to_lowercase();
         let fits = |(before, after): &(String, String)| {
-            // The wildcard may stand for nothing, but its two sides do not overlap.
+            // The wildcard may be empty, but the texts around it do not overlap.
             text.len() >= before.len() + after.len()
                 && text.starts_with(before.as_str())
                 && text.ends_with(after.as_str())
@@ -152,8 +152,8 @@ fn allowed_method(method: &[u8]) -> Option<&'static str> {
         .find(|allowed| allowed.as_bytes().eq_ignore_ascii_case(method))
 }
 
-/// The names of a header list in their usual form (`content-type` is `Content-Type`). As the reference's parser
-/// does, other characters than those of names are dropped, and a space ends a name as a comma does.
+/// The names of a header list in canonical form (`content-type` becomes `Content-Type`). Like the reference's parser,
+/// it drops characters that names can't have, and a space ends a name like a comma.
 fn header_list(list: &[u8]) -> Vec<String> {
     let mut names = Vec::new();
     let mut name = String::new();

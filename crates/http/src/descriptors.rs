@@ -1,17 +1,16 @@
-//! File descriptors: how many connections the process may have without running out of them.
+//! File descriptors: the number of connections that the process can have.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors that are asked of the system beside those of the connections.
+/// Descriptors requested from the system in addition to those of the connections.
 const WANTED_DESCRIPTORS: u64 = 512;
-/// Descriptors that connections never take: for log files, their rotation, looks at the disk, and a connection that
-/// is accepted before another one makes room for it.
+/// Descriptors reserved for log files, their rotation, disk checks, and a new connection before another one is closed
+/// for it.
 const RESERVED_DESCRIPTORS: u64 = 16;
-/// Assumed descriptors in use where the system does not list them.
+/// Assumed number of descriptors in use if the system does not list them.
 const ASSUMED_IN_USE: u64 = 64;
 
-/// How many of `wanted` connections there may be at once. Raises the process's limit of open files to what they
-/// need, as far as the system lets it.
+/// How many of `wanted` connections the process can have. Raises its limit of open files as far as the system allows.
 pub(super) fn connection_limit(wanted: usize) -> usize {
     let limit = raise_limit(wanted as u64);
     let allowed = limit_within(limit, in_use(), wanted);
@@ -32,8 +31,8 @@ fn limit_within(limit: Option<u64>, in_use: u64, wanted: usize) -> usize {
     usize::try_from(left).map_or(wanted, |left| left.min(wanted))
 }
 
-/// Systems start processes with a limit of about a thousand and let them raise it. Gives the limit that holds then;
-/// `None`: there is none.
+/// Systems start processes with a limit of about a thousand and allow them to raise it. Returns the new limit; `None`
+/// if there is no limit.
 fn raise_limit(connections: u64) -> Option<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let before = current?;

@@ -1,4 +1,4 @@
-//! The way of one request through the layers.
+//! The path of one request through the layers.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -33,14 +33,14 @@ use super::unread;
 const NODE_ID: HeaderName = HeaderName::from_static("node-id");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 pub(super) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
-/// Room for the headers of a reply, so that the map is allocated once.
+/// Capacity for a reply's headers, so that the map is allocated once.
 const HEADERS: usize = 12;
 
-/// Of so many requests in handlers, so many may wait for a thread: short work, and as many of any other. The rest is
-/// for what is answered at once.
+/// The share of in-flight requests that may wait for a thread: one share for short work, one for other work. The rest
+/// is for requests that are answered at once.
 const QUEUED_SHARE: (usize, usize) = (3, 8);
 
-/// What all requests of a server share.
+/// State that all requests of a server share.
 pub struct HttpState {
     config: HttpConfig,
     routes: Arc<Routes>,
@@ -52,16 +52,16 @@ pub struct HttpState {
     pub(super) handlers: Handlers,
     connections: Arc<Connections>,
     work: Work,
-    /// Counts what leads nowhere.
+    /// Metrics of requests to unknown paths.
     unrouted: Arc<dyn EndpointMetrics>,
 }
 
-/// A handler's part of a reply; headers are written where they belong at once.
+/// A handler's part of a reply. The handler writes headers directly.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) body: ReplyBody,
     pub(super) method: Option<MethodName>,
-    /// `None`: follows from the status.
+    /// `None`: derived from the status.
     pub(super) outcome: Option<Outcome>,
 }
 
@@ -91,7 +91,7 @@ impl Answer {
 }
 
 impl HttpState {
-    /// A server's state: its limits, its paths, and the name that every reply carries.
+    /// A server's state: its limits, its paths, and the node ID that every reply has.
     pub fn new(
         config: HttpConfig,
         routes: Arc<Routes>,
@@ -123,8 +123,8 @@ impl HttpState {
         }
     }
 
-    /// The state of a further listener of the server, with paths of its own: its connections and bodies count
-    /// for the same limits.
+    /// The state of another listener of the server, with separate paths. Its connections and bodies count against the
+    /// same limits.
     pub fn with_routes(&self, routes: Arc<Routes>) -> Self {
         Self {
             config: self.config.clone(),
@@ -155,13 +155,13 @@ impl HttpState {
         &self.connections
     }
 
-    /// Answers one request. Always answers: a panic on the way is an error reply.
+    /// Answers one request. A panic gives an error reply.
     pub(super) async fn answer(
         &self,
         connection: &Arc<Connection>,
         request: Request<Incoming>,
     ) -> Response<ReplyBody> {
-        // Of requests that are sent without waiting for replies, each waits for the reply before it to be read.
+        // A pipelined request waits until the client has read the previous reply.
         connection.client().written().await;
         let start = Instant::now();
         connection.enter(Phase::Body);
@@ -175,7 +175,7 @@ impl HttpState {
         let mut target = None;
 
         let way = self.answer_checked(connection, parts, &mut body, &mut headers, &mut target);
-        // Unwind safety: what a panic could leave half done is the reply, which is thrown away.
+        // Unwind safety: a panic can only leave the reply incomplete, and the reply is dropped.
         let mut answer = match AssertUnwindSafe(way).catch_unwind().await {
             Ok(answer) => answer,
             Err(_) => {
@@ -238,7 +238,7 @@ impl HttpState {
         if !self.hosts.allow(host) {
             return Answer::error(StatusCode::FORBIDDEN, "invalid host specified\n", headers);
         }
-        // Accepting it would make the node a tunnel.
+        // Accepting it would turn the node into a tunnel.
         if parts.method == Method::CONNECT {
             let text = "method not allowed\n";
             return Answer::error(StatusCode::METHOD_NOT_ALLOWED, text, headers);
@@ -299,12 +299,12 @@ impl fmt::Debug for HttpState {
     }
 }
 
-/// The answer to a web page that may not call what it calls.
+/// The reply to a page that may not call this path.
 pub(super) fn origin_refused(headers: &mut HeaderMap) -> Answer {
     Answer::error(StatusCode::FORBIDDEN, "origin not allowed\n", headers)
 }
 
-/// By which name the server was called. HTTP/1.1 requires exactly one; the texts are Go's.
+/// The host name in the request. HTTP/1.1 requires exactly one; the texts are Go's.
 fn host(parts: &Parts) -> Result<&[u8], &'static str> {
     let mut hosts = parts.headers.get_all(HOST).iter();
     let host = hosts.next();

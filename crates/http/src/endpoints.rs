@@ -1,4 +1,4 @@
-//! What answers behind the layers: each kind of endpoint.
+//! The handlers behind the layers, one for each kind of endpoint.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ impl HttpState {
     ) -> Answer {
         let content_type = parts.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         let content_type = content_type.map(String::from_utf8_lossy);
-        // What is refused by its method or content type is refused before its body is looked at.
+        // The method and the content type are checked before the body is read.
         let read = if parts.method == Method::POST && content_type.as_deref().is_some_and(is_json) {
             match self.read(body, self.config().body_limit, OversizePolicy::Refuse).await {
                 Ok(read) => Some(read),
@@ -138,7 +138,7 @@ impl HttpState {
         let (reply, body) = match positional::http::admit(server, &head) {
             Some(reply) => (reply, None),
             None => {
-                // A longer body without a Content-Length is cut, so that it is most likely no JSON.
+                // A longer body without Content-Length is cut, and is then most likely invalid JSON.
                 let limit = server.limits().body_bytes;
                 let read = match self.read(body, limit, OversizePolicy::Cut).await {
                     Ok(read) => read,
@@ -186,7 +186,7 @@ impl HttpState {
         }
     }
 
-    /// Who sends a request, and over which connection.
+    /// The caller and the connection of a request.
     fn caller(&self, connection: &Connection, parts: &Parts) -> Caller {
         let client = Some(connection.client().clone());
         Caller { client, ..self.cors.caller(&parts.headers) }
@@ -249,7 +249,7 @@ impl HttpState {
         parts: &mut Parts,
         headers: &mut HeaderMap,
     ) -> Answer {
-        // Browsers let every page open websockets: only the server checks the origin.
+        // Browsers allow all pages to open websockets: only the server checks the origin.
         if socket::is_requested(parts) && !self.cors.may_upgrade(&parts.headers) {
             return origin_refused(headers);
         }
@@ -257,7 +257,7 @@ impl HttpState {
         socket::open(connection, context, parts, headers)
     }
 
-    /// What a websocket at `target` has of this server.
+    /// The context of a websocket at `target`.
     fn context(
         &self,
         dialect: Arc<dyn SocketDialect>,
@@ -277,23 +277,23 @@ impl HttpState {
     }
 }
 
-/// A reply that counts as held, with all that a dialect has put around its result.
+/// A counted reply, with the bytes that a dialect has put around its result.
 fn counted_body(reply: ReplyBytes, connection: &Connection) -> Result<ReplyBody, MemoryError> {
     Ok(reply.recount(connection.client())?.into())
 }
 
-/// The answer where a reply can't be held.
+/// The answer if the reply memory is used up.
 fn no_memory(error: MemoryError, headers: &mut HeaderMap) -> Answer {
     Answer::error(StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n"), headers)
 }
 
-/// The answer where as many requests are in handlers as may be.
+/// The answer if too many requests are in flight.
 fn busy(headers: &mut HeaderMap) -> Answer {
     let text = "too many requests in flight\n";
     Answer::error(StatusCode::SERVICE_UNAVAILABLE, text, headers)
 }
 
-/// Would the object dialect read a body of this type?
+/// Whether the object dialect accepts a body of this type.
 fn is_json(content_type: &str) -> bool {
     let kind = content_type.split_once(';').map_or(content_type, |(kind, _)| kind);
     kind.eq_ignore_ascii_case("application/json")

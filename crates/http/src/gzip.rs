@@ -1,4 +1,4 @@
-//! Compression of replies for clients that ask for it by name.
+//! Compression of replies for clients that accept gzip.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -11,18 +11,19 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::HeaderValue;
 
-/// Bodies from this size on, in bytes, are compressed beside the threads that serve connections.
+/// Bodies of at least this size, in bytes, are compressed on the work threads, not on those of the connections.
 const LARGE_BODY: usize = 64 * 1024;
-/// Memory that a compressor takes while it is at work, in bytes, about.
+/// Approximate memory of a running compressor, in bytes.
 const COMPRESSOR_BYTES: usize = 320 * 1024;
 
-/// Replies are compressed while a client waits: little effort gets most of the gain, hex being half air.
+/// A low level: the client waits, and it has most of the gain, because replies are mostly hex.
 const LEVEL: Compression = Compression::new(3);
 
-/// Does the client take gzip? It must be named, in any letter case, with a weight above zero; `*` does not count.
+/// Whether the client accepts gzip. The header must name it, in any letter case, with a weight above zero; `*` does
+/// not count.
 pub(super) fn accepted(header: Option<&HeaderValue>) -> bool {
     let Some(text) = header.and_then(|value| value.to_str().ok()) else { return false };
-    // Of duplicates the last counts, of those that can be read.
+    // The last readable entry wins.
     text.split(',').rev().find_map(gzip_quality).is_some_and(|weight| weight > 0.0)
 }
 
@@ -34,14 +35,14 @@ fn gzip_quality(coding: &str) -> Option<f64> {
     for part in parts {
         weight = match part.strip_prefix("q=") {
             Some(number) => number.parse().ok(),
-            // Quirk: any other parameter sets the weight back, unless it could not be read.
+            // Quirk: any other parameter resets the weight, unless it was unreadable.
             None => weight.map(|_| 1.0),
         };
     }
     weight
 }
 
-/// The body compressed; `None`: there is no thread or no memory for that now.
+/// The compressed body; `None` if no thread or memory is available.
 pub(super) async fn compress<B>(client: &Client, body: &Arc<B>) -> Option<ReplyBytes>
 where
     B: AsRef<[u8]> + Send + Sync + 'static,
@@ -57,7 +58,7 @@ where
 }
 
 fn deflate(body: &[u8]) -> Option<Vec<u8>> {
-    // Most replies are hex, of which a third is left or less.
+    // Most replies are hex, which shrinks to a third or less.
     let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), LEVEL);
     encoder.write_all(body).ok()?;
     encoder.finish().ok()
@@ -65,7 +66,7 @@ fn deflate(body: &[u8]) -> Option<Vec<u8>> {
 
 type Encoder = GzEncoder<Vec<u8>>;
 
-/// Compresses parts of a reply as they come.
+/// Compresses a streamed reply part by part.
 pub(super) struct Compressor {
     client: Client,
     _held: ReplyReservation,
@@ -75,21 +76,21 @@ pub(super) struct Compressor {
 enum Step {
     /// Waits for a part.
     Idle(Encoder),
-    /// A large one is compressed on a thread.
+    /// Compresses a large part on a work thread.
     Compressing(BoxFuture<'static, Option<(Encoder, Vec<u8>)>>),
-    /// The end has gone out.
+    /// The trailer has been sent.
     Ended,
 }
 
 impl Compressor {
-    /// `None`: there is no memory for one now.
+    /// `None` if no memory is available.
     pub(super) fn new(client: &Client) -> Option<Self> {
         let held = client.reserve(COMPRESSOR_BYTES).ok()?;
         let step = Step::Idle(GzEncoder::new(Vec::new(), LEVEL));
         Some(Self { client: client.clone(), _held: held, step })
     }
 
-    /// The next compressed part. An error: it can't be made, and so the reply can't be completed.
+    /// The next compressed part. After an error the reply can't be completed.
     pub(super) fn poll_compressed(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,5 +1,5 @@
-//! Which names the server may be called by: a page of another site that lets its own name point to this machine
-//! is refused.
+//! The host names that requests may have. Requests of other sites whose names resolve to this machine are refused
+//! (DNS rebinding).
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -20,14 +20,14 @@ impl Hosts {
         }
     }
 
-    /// May a request with this `Host` be served? Empty is allowed, as are IP addresses.
+    /// Whether a request with this `Host` is served. Empty hosts and IP addresses are.
     pub(super) fn allow(&self, host: &[u8]) -> bool {
         if self.any || host.is_empty() {
             return true;
         }
         let Ok(host) = std::str::from_utf8(host) else { return false };
         let name = split_port(host).unwrap_or(host);
-        // The commonest first, without an allocation: names of browsers and clients are in lower case.
+        // The most frequent case first, without allocation: browsers and clients send lower case.
         self.names.contains(name)
             || name.parse::<IpAddr>().is_ok()
             || self.names.contains(&name.to_lowercase())
@@ -40,7 +40,7 @@ fn split_port(text: &str) -> Option<&str> {
     if let Some(rest) = text.strip_prefix('[') {
         let end = rest.find(']')?;
         let host = &rest[..end];
-        // Between the bracket and the last colon there is nothing.
+        // The bracket and the last colon must be adjacent.
         return (end + 2 == colon && !host.contains('[') && !rest[end + 1..].contains(['[', ']']))
             .then_some(host);
     }

@@ -1,4 +1,4 @@
-//! How many requests are in handlers.
+//! The number of requests in handlers.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::metrics::HttpMetrics;
 
-/// Bounds the requests in handlers.
+/// Limits the requests in handlers.
 #[derive(Clone, Debug)]
 pub(super) struct Handlers {
     places: Arc<Semaphore>,
@@ -21,18 +21,18 @@ pub(super) struct InFlight {
 }
 
 impl Handlers {
-    /// At most `most` at once, which `metrics` shows.
+    /// At most `most` at a time; `metrics` reports the number.
     pub(super) fn new(most: usize, metrics: Arc<dyn HttpMetrics>) -> Self {
         Self { places: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))), metrics }
     }
 
-    /// `None` if there are as many as there may be.
+    /// `None` at the limit.
     pub(super) fn try_start(&self) -> Option<InFlight> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
         Some(self.started(place))
     }
 
-    /// Waits until there may be one more.
+    /// Waits while the limit is reached.
     pub(super) async fn start(&self) -> InFlight {
         let place = Arc::clone(&self.places).acquire_owned().await;
         self.started(place.expect("the semaphore is never closed"))

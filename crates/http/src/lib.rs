@@ -1,15 +1,15 @@
 //! The HTTP server: limits, outer layers and the table of paths.
 //!
-//! One request passes, in this order (docs/protocol/http.md, "Layers"): node-id header, gzip, CORS with its
-//! preflights, allowed hosts, the table of paths with redirects of unclean ones, origins where the path is for
-//! trusted pages, 503 while a chain is not ready, the handler. The
-//! handlers of the object dialect run on the connection's own task; nothing on the way takes a lock or boxes.
+//! A request passes these layers in order (docs/protocol/http.md, "Layers"): node-id header, gzip, CORS with
+//! preflights, allowed hosts, the table of paths with redirects to clean paths, origins where the path is for trusted
+//! pages, 503 while a chain is not ready, the handler. The handlers of the object dialect run on the connection's
+//! task. No layer takes a lock or boxes a future.
 //!
-//! Where to start: [`serve`] accepts connections, `dispatch.rs` is the way of one request,
-//! `endpoints.rs` its end, [`Routes`] the table.
-//! It knows no chain and no method, no configuration file and no metrics library: [`HttpConfig`] is filled by whoever
-//! runs it, [`HttpMetrics`] is where it counts, and [`Page`] is what answers otherwise than by JSON-RPC. `socket` is what
-//! becomes of a connection that is upgraded to a websocket.
+//! Where to start: [`serve`] accepts connections, `dispatch.rs` passes a request through the layers, `endpoints.rs`
+//! calls the handler, [`Routes`] is the table of paths.
+//! This crate has no chains, methods, configuration files or metrics library. Its user fills [`HttpConfig`] and
+//! implements [`HttpMetrics`] and [`Page`] (endpoints other than JSON-RPC). `socket` serves connections that were
+//! upgraded to websockets.
 
 mod batch;
 mod body;

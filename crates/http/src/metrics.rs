@@ -1,4 +1,4 @@
-//! What the server counts. Whoever runs it makes figures of that.
+//! The events that the server counts. Its user turns them into metrics.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use esker_rpc::work::Work;
 /// A method's namespace and name, both canonical.
 pub type MethodName = (&'static str, &'static str);
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// With a result, or with the empty answer to a notification.
+    /// A result, or the empty answer to a notification.
     Ok,
-    /// With an error in the reply.
+    /// An error in the reply.
     Error,
-    /// With a redirect or a fault of the request.
+    /// A redirect or a faulty request.
     Refused,
-    /// With a fault of the node.
+    /// A fault of the node.
     Failed,
 }
 
 impl Outcome {
-    /// As the figures name it.
+    /// The value of the metrics label.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -34,29 +34,29 @@ impl Outcome {
     }
 }
 
-/// Why a connection was closed by this side.
+/// Why this side closed a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CloseReason {
-    /// A head took too long.
+    /// A request's head took too long.
     Header,
-    /// A body or a message of a websocket took too long.
+    /// A request's body or a websocket message took too long.
     Body,
-    /// The client did not take a reply in time.
+    /// The client did not read a reply in time.
     Write,
-    /// The next request did not come in time.
+    /// The next request did not arrive in time.
     Idle,
-    /// A new connection needed room.
+    /// Closed in favour of a new connection.
     Room,
-    /// No pong came.
+    /// A pong did not arrive.
     Pong,
-    /// Notifications were not taken in time.
+    /// The client did not read notifications in time.
     Overrun,
-    /// A reply was left unread when replies held all the memory that there is for them.
+    /// The client did not read a reply while the reply memory was used up.
     Unread,
 }
 
 impl CloseReason {
-    /// As the figures name it.
+    /// The value of the metrics label.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Header => "header",
@@ -71,29 +71,29 @@ impl CloseReason {
     }
 }
 
-/// The figures of a server. Called on the way of every request, so nothing here waits.
+/// The metrics of a server. Every request calls them, so they must not wait.
 pub trait HttpMetrics: Debug + Send + Sync {
-    /// The figures of an endpoint; `service` has the methods that are counted by name.
+    /// The metrics of an endpoint; `service` lists the methods that are counted by name.
     fn endpoint(&self, label: &str, service: Option<&Service>) -> Arc<dyn EndpointMetrics>;
-    /// Shows how much work this server has, from now on.
+    /// Registers the server's work queue.
     fn watch_work(&self, work: &Work);
     /// A connection was accepted.
     fn connection_opened(&self);
-    /// A connection is closed, by either side.
+    /// Either side closed a connection.
     fn connection_ended(&self);
     /// This side closed a connection.
     fn connection_closed(&self, why: CloseReason);
-    /// So many bytes of bodies or over websockets came in.
+    /// Received bytes of bodies or websockets.
     fn received(&self, bytes: usize);
-    /// So many bytes of replies or over websockets are sent.
+    /// Sent bytes of replies or websockets.
     fn sent(&self, bytes: usize);
-    /// So many requests more are in handlers, or less.
+    /// Change of the number of requests in handlers.
     fn in_flight(&self, change: i64);
-    /// So many bytes of large bodies more are held, or less.
+    /// Change of the bytes of large bodies in memory.
     fn body_memory(&self, change: i64);
 }
 
-/// No figures.
+/// Counts nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoMetrics;
 
@@ -123,8 +123,8 @@ impl EndpointMetrics for NoMetrics {
     fn record(&self, _: Option<MethodName>, _: Outcome, _: f64) {}
 }
 
-/// The figures of one endpoint.
+/// The metrics of one endpoint.
 pub trait EndpointMetrics: Debug + Send + Sync {
-    /// Counts one request. A method that `service` does not have counts as none.
+    /// Counts one request. A method that `service` does not list counts as none.
     fn record(&self, method: Option<MethodName>, outcome: Outcome, seconds: f64);
 }

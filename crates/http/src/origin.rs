@@ -1,12 +1,11 @@
-//! Which web pages are pages of this machine, by the `Origin` that browsers send.
+//! Local origins: is an `Origin` header that of a page of this machine?
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Whether an origin is a page that this machine served: `http` or `https`, `localhost` or a loopback address, any
-/// port.
+/// Whether an origin is local: `http` or `https`, `localhost` or a loopback address, any port.
 ///
-/// Only the form that browsers send counts. `null` stands for any sandboxed page, and other names (`x.localhost`,
-/// `localhost.`) are a name server's to resolve, so neither is one.
+/// Only the form that browsers send is local. `null` is the origin of all sandboxed pages, and a name server resolves
+/// other names (`x.localhost`, `localhost.`), so these are not local.
 pub(super) fn is_local(origin: &[u8]) -> bool {
     let Ok(origin) = std::str::from_utf8(origin) else { return false };
     let Some((scheme, authority)) = origin.split_once("://") else { return false };
@@ -14,7 +13,7 @@ pub(super) fn is_local(origin: &[u8]) -> bool {
         return false;
     }
     let host = match authority.rsplit_once(':') {
-        // What follows the last colon within brackets is a part of the address.
+        // A colon within brackets is a part of the address.
         Some((host, port)) if !port.ends_with(']') => {
             if !is_port(port) {
                 return false;

@@ -1,4 +1,4 @@
-//! A path that answers by itself, beside a JSON-RPC service or without one.
+//! Endpoints other than JSON-RPC, which may have a JSON-RPC service at the same path.
 
 use std::fmt::Debug;
 
@@ -7,9 +7,9 @@ use esker_rpc::Service;
 use futures_util::future::BoxFuture;
 use http::{Method, StatusCode};
 
-/// A page made at each request, such as a report of health or the figures.
+/// A page that is rendered for each request, such as the health report or the metrics.
 pub trait Page: Debug + Send + Sync {
-    /// The reply; `None` where the service answers, and 404 if there is none. The request's body is not looked at.
+    /// The reply; `None` if the service answers, and 404 without a service. The request's body is ignored.
     fn answer<'a>(
         &'a self,
         method: &'a Method,

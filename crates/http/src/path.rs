@@ -1,20 +1,20 @@
-//! From the path of a request line to the path that the table is asked for, as the reference's router does it:
-//! percent escapes are decoded, and a path that is not in its clean form is redirected.
+//! Converts the path of a request line to a key of the table of paths, like the reference's router: percent escapes
+//! are decoded, and a path that is not clean is redirected.
 
 use std::borrow::Cow;
 
 use http::Uri;
 
-/// What a request's path means.
+/// The result of resolving a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ResolvedPath<'a> {
     /// Clean and decoded.
     Path(Cow<'a, str>),
-    /// Clean, but no text that the table could hold.
+    /// Clean, but not UTF-8, so it is not in the table.
     NotFound,
-    /// The client is sent to this location.
+    /// The clean location, to which the client is redirected.
     Redirect(String),
-    /// A percent sign that no two hex digits follow.
+    /// A percent sign without two hex digits.
     Malformed,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn resolve(uri: &Uri) -> ResolvedPath<'_> {
     }
 }
 
-/// Nothing to decode, nothing to clean.
+/// Whether the path needs no decoding and no cleaning.
 fn is_plain(path: &str) -> bool {
     let mut before = b' ';
     path.starts_with('/')
@@ -62,7 +62,7 @@ fn hex_digit(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
-/// Without empty, `.` and `..` segments; a slash at the end stays.
+/// Removes empty, `.` and `..` segments; keeps a slash at the end.
 fn clean(path: &[u8]) -> Vec<u8> {
     let mut segments: Vec<&[u8]> = Vec::new();
     for segment in path.split(|&byte| byte == b'/') {
@@ -85,7 +85,7 @@ fn clean(path: &[u8]) -> Vec<u8> {
     cleaned
 }
 
-/// The clean path as a URL: the query stays, and so do scheme and host where the request named them.
+/// The clean path as a URL: keeps the query, and scheme and host if the request has them.
 fn location(uri: &Uri, path: &[u8]) -> String {
     let mut url = String::new();
     if let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) {

@@ -1,4 +1,4 @@
-//! What replies carry. Their bytes count as held until the client has taken them, or has gone.
+//! Reply bodies. Their bytes are counted until the client has read them, or has disconnected.
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,17 +14,17 @@ use super::connections::StreamGuard;
 use super::gzip;
 use super::spooled::SpooledBody;
 
-/// What a reply carries.
+/// The body of a reply.
 pub(super) enum ReplyBody {
-    /// All of it.
+    /// A complete body.
     Full(Option<Bytes>),
-    /// The same, counted as held.
+    /// A complete body whose bytes are counted.
     Counted(ReplyBytes),
-    /// The answer to a large batch, as it is made.
+    /// The streamed answer to a large batch.
     Batch(Box<BatchBody>),
     /// A large reply, of which the first part is in a file.
     Spooled(Box<SpooledBody>),
-    /// Bytes that come when they come.
+    /// A stream.
     Stream(
         axum::body::Body,
         #[expect(dead_code, reason = "notifies of the end when dropped")] StreamGuard,
@@ -41,7 +41,7 @@ impl ReplyBody {
         Self::Full(None)
     }
 
-    /// The bytes, if all of them are there.
+    /// The bytes of a complete body.
     pub(super) fn whole(&self) -> Option<&[u8]> {
         match self {
             Self::Full(bytes) => Some(bytes.as_deref().unwrap_or_default()),
@@ -50,7 +50,7 @@ impl ReplyBody {
         }
     }
 
-    /// The same compressed; whether it is: there may be no thread or no memory for that.
+    /// The compressed body, and whether it is compressed: no thread or memory may be available.
     pub(super) async fn compress(self, client: &Client) -> (Self, bool) {
         match self {
             Self::Full(Some(bytes)) => {
@@ -76,7 +76,7 @@ impl ReplyBody {
         }
     }
 
-    /// From now on only the client makes the bytes go away.
+    /// From now on only the client's reading releases the bytes.
     pub(super) fn sent(self) -> Self {
         match self {
             Self::Counted(mut bytes) => {

@@ -1,4 +1,4 @@
-//! Which path leads where. Paths are compared as a whole, decoded, case-sensitively.
+//! The table of paths. Paths are compared as a whole, decoded, case-sensitively.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -15,26 +15,26 @@ use thiserror::Error;
 use super::metrics::{EndpointMetrics, HttpMetrics};
 use super::page::Page;
 
-/// All paths of the node begin with it.
+/// The prefix of all paths.
 const ROOT: &str = "/ext/";
 
-/// Most paths of a node, aliases included: admin calls add some for ever.
+/// Most paths of a node, aliases included: admin calls add paths permanently.
 pub const MAX_PATHS: usize = 65_536;
 
-/// What answers at a path.
+/// The handler of a path.
 #[derive(Clone, Debug)]
 pub enum Endpoint {
     /// The object dialect of JSON-RPC.
     Object(Service),
-    /// The positional dialect of JSON-RPC, that of an EVM.
+    /// The positional dialect of JSON-RPC, used by EVM chains.
     Positional(positional::Server),
-    /// The same over HTTP and over websockets, by what the request asks for.
+    /// The positional dialect over HTTP and over websockets, depending on the request.
     PositionalBoth(positional::Server),
     /// Websockets of either dialect; plain HTTP is refused.
     Socket(Arc<dyn SocketDialect>),
-    /// What answers by itself, beside a JSON-RPC service or without one.
+    /// An endpoint other than JSON-RPC, which may have a JSON-RPC service too.
     Page(Arc<dyn Page>),
-    /// Anything that axum serves: streams, connections that become websockets. Its limits are its own.
+    /// An axum router: streams, other websockets. The server's limits do not apply to it.
     Axum(axum::Router),
 }
 
@@ -43,12 +43,12 @@ pub enum Endpoint {
 pub struct Readiness(Arc<AtomicBool>);
 
 impl Readiness {
-    /// Of a chain that is not there yet.
+    /// A chain that is not ready.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Of a chain that is in normal operation.
+    /// A chain that is ready.
     pub fn ready() -> Self {
         let readiness = Self::new();
         readiness.set(true);
@@ -60,19 +60,19 @@ impl Readiness {
         self.0.store(ready, Ordering::Release);
     }
 
-    /// Is the chain in normal operation?
+    /// Whether the chain is in normal operation.
     pub fn is_ready(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
-/// One answering path.
+/// One path.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) endpoint: Endpoint,
-    /// Only pages of trusted origins are answered.
+    /// Only callers with trusted origins are answered.
     pub(crate) trusted_callers_only: bool,
-    /// `None` for what belongs to no chain.
+    /// `None` if the path does not belong to a chain.
     pub(crate) ready: Option<Readiness>,
     pub(crate) metrics: Arc<dyn EndpointMetrics>,
 }
@@ -80,37 +80,37 @@ pub(crate) struct Target {
 /// Why a path was not added.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum RouteError {
-    /// The path leads somewhere already. The text is the reference's.
+    /// The path exists already. The text is the reference's.
     #[error("route is either already aliased or already maps to a handle: {}", excerpt(.0))]
     Taken(String),
-    /// There are [`MAX_PATHS`] already.
+    /// There are [`MAX_PATHS`] paths.
     #[error("too many routes: {MAX_PATHS}")]
     Full,
 }
 
-/// What was registered, from which the table of paths follows.
+/// The registered endpoints and aliases; the table of paths is built from them.
 #[derive(Debug, Default)]
 struct RouteRegistry {
-    /// Base path to what answers below it, by suffix; bases of aliases too.
+    /// Base path to its endpoints by suffix; includes the bases of aliases.
     bases: BTreeMap<String, BTreeMap<String, Arc<Target>>>,
-    /// Base path to its aliases; the base itself may come later, or never.
+    /// Base path to its aliases; the base may be added later, or never.
     aliases: BTreeMap<String, Vec<String>>,
     /// Every alias.
     reserved: BTreeSet<String>,
     paths: usize,
 }
 
-/// The paths of the node. Reading takes no lock; paths may be added while the node runs.
+/// The paths of the node. Lookups take no lock; paths may be added while the node runs.
 pub struct Routes {
     registry: Mutex<RouteRegistry>,
-    /// Paths that are switched off, with the reason, until it was logged.
+    /// Disabled paths with the reason, until it was logged.
     switched_off: Mutex<BTreeMap<String, String>>,
     table: ArcSwap<HashMap<Box<str>, Arc<Target>>>,
     metrics: Arc<dyn HttpMetrics>,
 }
 
 impl Routes {
-    /// No paths.
+    /// An empty table.
     pub fn new(metrics: Arc<dyn HttpMetrics>) -> Self {
         Self {
             registry: Mutex::new_named("routes", RouteRegistry::default()),
@@ -126,13 +126,13 @@ impl Routes {
         self.add(format!("{ROOT}{path}"), vec![(String::new(), target)], &[])
     }
 
-    /// Notes that an endpoint of the node is switched off, and why. Its path answers 404 as any other; the first
-    /// time, the log has the reason.
+    /// Records that an endpoint of the node is disabled, and why. Its path answers 404; the first request logs the
+    /// reason.
     pub fn switched_off(&self, path: &str, reason: String) {
         self.switched_off.lock().insert(format!("{ROOT}{path}"), reason);
     }
 
-    /// Logs, once, why a path is switched off.
+    /// Logs, once, why a path is disabled.
     pub(crate) fn log_unserved(&self, path: &str) {
         if let Some(reason) = self.switched_off.lock().remove(path) {
             tracing::warn!(path, "404: this endpoint is switched off: {reason}");
@@ -165,8 +165,8 @@ impl Routes {
         self.add(format!("{ROOT}bc/{id}"), targets, &others)
     }
 
-    /// Lets `alias` lead where `endpoint` does, with all that is or will be below it (`bc/X` has `bc/X/wallet`).
-    /// Both are given without `/ext/`. That there is no such endpoint is no error.
+    /// Makes `alias` an alias of `endpoint`, including all present and future paths below it (`bc/X` has
+    /// `bc/X/wallet`). Both are without `/ext/`. The endpoint need not exist.
     pub fn alias(&self, endpoint: &str, alias: &str) -> Result<(), RouteError> {
         let mut registry = self.registry.lock();
         registry.alias(format!("{ROOT}{endpoint}"), format!("{ROOT}{alias}"))?;
@@ -174,7 +174,7 @@ impl Routes {
         Ok(())
     }
 
-    /// Takes away one path, aliases of it apart.
+    /// Removes one path, but not its aliases.
     pub fn remove(&self, path: &str) {
         let mut registry = self.registry.lock();
         for (base, targets) in &mut registry.bases {
@@ -185,8 +185,8 @@ impl Routes {
         self.publish(&registry);
     }
 
-    /// The paths of a further listener: `/` leads where `path` leads here, and where that is the positional
-    /// dialect, websockets are opened there too. `None` if `path` is nowhere.
+    /// The paths of another listener: `/` serves the endpoint of `path`, and also websockets if its dialect is
+    /// positional. `None` if `path` does not exist.
     pub fn rooted_at(&self, path: &str) -> Option<Self> {
         let mut target = self.find(path)?;
         if let Endpoint::Positional(server) = &target.endpoint {
@@ -202,7 +202,7 @@ impl Routes {
         Some(rooted)
     }
 
-    /// Does anything answer at this path?
+    /// Whether the path exists.
     pub fn contains(&self, path: &str) -> bool {
         self.table.load().contains_key(path)
     }
@@ -218,7 +218,7 @@ impl Routes {
     pub fn services(&self) -> Vec<(String, Service)> {
         let table = self.table.load();
         let services = table.iter().filter_map(|(path, target)| match &target.endpoint {
-            // What the path beside it has.
+            // The same methods as at the path beside it.
             Endpoint::Socket(_) => None,
             endpoint => Some((path.to_string(), endpoint.service()?.clone())),
         });
@@ -276,7 +276,7 @@ impl RouteRegistry {
         }
         targets.insert(suffix.to_owned(), Arc::clone(target));
         self.paths += 1;
-        // An alias is given before its base, and aliases may have aliases.
+        // An alias is registered before its base, and an alias may have aliases.
         for alias in self.aliases.get(base).cloned().unwrap_or_default() {
             self.insert(&alias, suffix, target)?;
         }
@@ -301,7 +301,7 @@ impl RouteRegistry {
 }
 
 impl Endpoint {
-    /// Whether every method is for trusted callers; then the whole path is.
+    /// Whether all methods are for trusted callers; then the whole path is.
     pub(super) fn is_for_trusted_callers(&self) -> bool {
         self.service().is_some_and(Service::is_for_trusted_callers)
     }

@@ -1,4 +1,4 @@
-//! Accepts connections and ends them.
+//! Accepting and closing connections.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -12,16 +12,15 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::dispatch::HttpState;
 
-/// Bytes of a connection that the system holds before it sends them.
+/// Bytes of a connection that the system buffers before sending.
 const MAX_UNSENT: u32 = 128 * 1024;
-/// Smallest buffer that the HTTP library takes.
+/// Smallest buffer that the HTTP library accepts.
 const MIN_BUFFER: usize = 8192;
-/// How long accepting rests after the system refused a connection.
+/// Pause after the system failed to accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves these listeners until `stop` is ready, then ends: listeners at once, waiting connections at once, running requests
-/// with their reply or after the configured grace. Nothing of the server runs when it returns, upgraded
-/// connections apart.
+/// Serves these listeners until `stop` resolves, then closes listeners and idle connections at once, and running
+/// requests after their reply or the configured grace. When it returns, only upgraded connections may still run.
 pub async fn serve(
     listeners: Vec<TcpListener>,
     state: Arc<HttpState>,
@@ -49,7 +48,7 @@ async fn accept(listener: &TcpListener, state: &Arc<HttpState>) {
                 state.connections().make_room().await;
                 spawn(stream, state);
             }
-            // The client has gone already.
+            // The client has disconnected already.
             Err(error) if is_client_error(&error) => {}
             Err(error) => {
                 // Most likely there are no file descriptors left, in the process or in the system.
@@ -65,8 +64,8 @@ fn is_client_error(error: &std::io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
-/// Lets the system hold little of what a client does not read: what is held belongs into the node's own account. What
-/// is on its way is not bounded by this, and so neither is the speed.
+/// Makes the system buffer little of what a client does not read, so that unread bytes count against the node's own
+/// limits. Bytes in flight are not limited by this, so throughput is not either.
 fn limit_unsent(stream: &TcpStream) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(MAX_UNSENT);
@@ -75,16 +74,16 @@ fn limit_unsent(stream: &TcpStream) {
 }
 
 fn spawn(stream: TcpStream, state: &Arc<HttpState>) {
-    // Replies are written whole, so there is nothing to wait for. A socket that does not take the option works.
+    // Replies are written whole, so delaying them has no benefit. The socket works without the option.
     let _ = stream.set_nodelay(true);
     limit_unsent(&stream);
     let (io, connection) = state.connections().open(stream);
     let config = state.config();
     let mut http = http1::Builder::new();
-    // The table of connections keeps the time.
+    // The table of connections has the timeouts.
     http.header_read_timeout(None)
         .keep_alive(config.keep_alive)
-        // Counted from a head's first byte to its end, however it comes.
+        // Counted from a head's first byte to its end, in any number of reads.
         .max_header_size(config.head_limit)
         .max_buf_size(config.head_limit.max(MIN_BUFFER));
     let service = {
@@ -97,7 +96,7 @@ fn spawn(stream: TcpStream, state: &Arc<HttpState>) {
     let serving = http.serve_connection(TokioIo::new(io), service).with_upgrades();
     let task = tokio::spawn(async move {
         if let Err(error) = serving.await {
-            // Clients break connections as they like.
+            // Clients may disconnect at any time.
             tracing::debug!(%error, "connection ended");
         }
     });

@@ -1,5 +1,5 @@
-//! What becomes of a request's body that the reply did not need: a small one is read to its end, so that the
-//! connection serves the next request; before a large one the connection closes, and the reply announces it.
+//! The unread rest of a request's body. A small rest is read, so that the connection can serve the next request. With
+//! a large rest the connection closes, and the reply announces it.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -16,13 +16,13 @@ const READ_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Reads the rest of an unused body. Returns whether the connection can serve another request.
 ///
-/// A client that waits for `100 Continue` does not get it: the reply is what it waits for.
+/// A client that waits for `100 Continue` does not get it, but gets the reply.
 pub(super) async fn finish(
     connection: &Connection,
     body: &mut Option<Incoming>,
     expects_continue: bool,
 ) -> bool {
-    // A handler that took the body over answers for it.
+    // A handler that took the body is responsible for it.
     let Some(body) = body else { return true };
     if body.is_end_stream() {
         connection.set_unread(false);
@@ -38,7 +38,7 @@ pub(super) async fn finish(
     is_finished
 }
 
-/// Whether the end came before there was too much.
+/// Whether the end came within the limit.
 async fn read_to_end(body: &mut Incoming) -> bool {
     let mut bytes = 0;
     loop {

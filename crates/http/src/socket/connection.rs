@@ -26,12 +26,12 @@ use super::outgoing::Outgoing;
 use crate::connections::{Connection, Io, Phase};
 use crate::metrics::{CloseReason, Outcome};
 
-/// Calls of one connection that run at once; the next ones wait unread.
+/// Most concurrent calls of one connection; further ones wait unread.
 const MAX_CALLS: usize = 16;
 /// Bytes of one read.
 const READ: usize = 16 * 1024;
 
-/// A call that has ended.
+/// A completed call.
 struct FinishedCall {
     answer: SocketAnswer,
     /// Whether the request was a text.
@@ -39,15 +39,15 @@ struct FinishedCall {
     seconds: f64,
 }
 
-/// What a connection is about.
+/// The state of a websocket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
-    /// The close frame is on its way out; what still comes in is thrown away.
+    /// The close frame is being sent; input is dropped.
     Closing,
 }
 
-/// An open websocket, run by polling it to its end.
+/// An open websocket, as a future.
 pub(super) struct Socket {
     io: Io,
     connection: Arc<Connection>,
@@ -55,25 +55,25 @@ pub(super) struct Socket {
     session: Arc<dyn SocketSession>,
     state: State,
     decoder: Decoder,
-    /// Messages that came and were not begun yet: those of one read at most.
+    /// Received messages that are not started yet: at most those of one read.
     received: VecDeque<Message>,
-    /// Bytes of one read that came while there was no room for messages. While there are none, the socket is read all
-    /// the same: so it is noticed that a client has gone whose calls run.
+    /// Bytes of one read that arrived while there was no room for messages. The socket is read even then, to detect
+    /// that a client with running calls has disconnected.
     ahead: Vec<u8>,
     calls: FuturesUnordered<BoxFuture<'static, FinishedCall>>,
     out: Outgoing,
     heartbeat: Interval,
-    /// No pong has come since the last ping.
+    /// No pong has arrived since the last ping.
     is_pong_due: bool,
-    /// Nothing was read for some time since the last ping: a pong may be there and not seen.
+    /// Reading paused for some time since the last ping, so a pong may have arrived unread.
     has_paused: bool,
-    /// The message that was unfinished at the last ping.
+    /// The message that was incomplete at the last ping.
     unfinished: Option<u64>,
     _place: OwnedSemaphorePermit,
 }
 
 impl Socket {
-    /// `early` came together with the handshake.
+    /// `early` arrived together with the handshake.
     pub(super) fn new(
         io: Io,
         early: &[u8],
@@ -106,7 +106,8 @@ impl Socket {
         socket
     }
 
-    /// Goes on as far as it can; whether anything happened. An error ends the connection without a word.
+    /// Makes all possible progress; returns whether there was any. An error ends the connection without a close
+    /// frame.
     fn advance(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         let mut happened = false;
         while self.out.room() > 0
@@ -150,7 +151,7 @@ impl Socket {
         Ok(happened)
     }
 
-    /// Begins a call; most end at once.
+    /// Starts a call; most complete at once.
     fn begin(&mut self, message: Message) {
         let (context, session) = (Arc::clone(&self.context), Arc::clone(&self.session));
         let mut call = async move {
@@ -180,13 +181,13 @@ impl Socket {
         }
     }
 
-    /// Sends an answer, which counts as held until it is written; false: it can't be held.
+    /// Sends an answer, which is counted until it is written; false if the reply memory is used up.
     fn answer(&mut self, parts: Vec<ReplyBytes>, is_text: bool) -> bool {
         let client = self.connection.client();
         let parts =
             parts.into_iter().map(|part| part.recount(client)).collect::<Result<Vec<_>, _>>();
         let Ok(mut parts) = parts else { return false };
-        // A reply repeats parts of its request, which may be anything where it was binary.
+        // A reply repeats parts of its request, which may be invalid UTF-8 in a binary message.
         let is_text = is_text || parts.iter().all(|part| std::str::from_utf8(part).is_ok());
         let kind = if is_text { Data::Text } else { Data::Binary };
         let is_ended = parts.last().is_some_and(|last| last.ends_with(b"\n"));
@@ -223,7 +224,7 @@ impl Socket {
         true
     }
 
-    /// Pings, and looks at what the client did since the last time.
+    /// Sends a ping, and checks the client's activity since the last one.
     fn heartbeat(&mut self) -> io::Result<()> {
         if self.state != State::Open {
             return Ok(());
@@ -260,7 +261,7 @@ impl Socket {
         Ok(has_come)
     }
 
-    /// Reads what there is; whether there was anything. An error: the client has gone.
+    /// Reads available bytes; returns whether there were any. An error means that the client has disconnected.
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> io::Result<bool> {
         match Pin::new(&mut self.io).poll_read(cx, buffer) {
             Poll::Pending => Ok(false),
@@ -272,7 +273,7 @@ impl Socket {
         }
     }
 
-    /// Takes bytes in.
+    /// Decodes received bytes.
     fn take(&mut self, mut input: &[u8]) {
         self.context.metrics.received(input.len());
         while self.state == State::Open {
@@ -291,14 +292,14 @@ impl Socket {
         self.close(Some(fault.code()), &fault.to_string());
     }
 
-    /// Sends the close frame. Calls that still run are dropped.
+    /// Sends the close frame. Running calls are dropped.
     fn close(&mut self, code: Option<CloseCode>, reason: &str) {
         if self.state == State::Open {
             self.out.close(code, reason);
             self.state = State::Closing;
             self.calls.clear();
             self.received.clear();
-            // The client may still be sending.
+            // The client may still send.
             self.connection.set_unread(true);
         }
     }
@@ -319,7 +320,7 @@ impl Future for Socket {
                 Poll::Ready(Ok(())) if this.state == State::Closing => {
                     return Pin::new(&mut this.io).poll_shutdown(cx);
                 }
-                // There is room for what waited for it.
+                // There is room again.
                 Poll::Ready(Ok(())) => happened |= was_full,
             }
             if !happened {

@@ -1,7 +1,7 @@
-//! What a client sends over a websocket: frames become messages.
+//! Decoding of a client's frames into messages.
 //!
-//! The crate reads frame headers; the messages are put together here, because its own sockets keep the memory of
-//! the largest message for as long as they are open, and claim it before a byte has come.
+//! The library decodes frame headers; this module assembles messages. The library's own sockets would keep the memory
+//! of the largest message while they are open, and allocate it before a byte has arrived.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -15,29 +15,29 @@ use crate::body::{BodyMemory, MemoryShare};
 /// Longest payload of a control frame, bytes.
 const MAX_CONTROL: u64 = 125;
 
-/// What came.
+/// The decoder's output.
 #[derive(Debug)]
 pub(super) enum Received {
-    /// A whole message.
+    /// A complete message.
     Message(Message),
-    /// To be answered with the same bytes.
+    /// A ping; the pong repeats these bytes.
     Ping(Vec<u8>),
-    /// The answer to a ping, or unasked for.
+    /// A pong, requested or not.
     Pong,
-    /// The client ends the connection; with this code, if it sent one.
+    /// The client closes the connection, with this code if it sent one.
     Close(Option<CloseCode>),
 }
 
-/// A message, and its share of the memory for large ones while it lives.
+/// A message, and its share of the memory for large messages.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) bytes: Vec<u8>,
-    /// A text is UTF-8; what came as binary may be anything.
+    /// Whether it is text, which is UTF-8. Binary messages may have any bytes.
     pub(super) is_text: bool,
     _share: MemoryShare,
 }
 
-/// Why a connection can't go on. The client gets the texts.
+/// Why a connection must close. The client gets the texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Fault {
     #[error("{0}")]
@@ -61,22 +61,23 @@ impl Fault {
     }
 }
 
-/// Puts frames together. Bytes may come in any pieces; memory grows as they come, never by the declared length.
+/// Assembles frames. Bytes may arrive in any pieces. Memory grows with the received bytes, never with the declared
+/// length.
 #[derive(Debug)]
 pub(super) struct Decoder {
-    /// The header of the next frame, as far as it has come.
+    /// The received part of the next frame's header.
     header: Vec<u8>,
     frame: Option<Frame>,
-    /// The message of the last data frame, until it is complete.
+    /// The message of the last data frame, if it is incomplete.
     message: Option<Message>,
     control: Vec<u8>,
-    /// Messages begun so far.
+    /// Messages started so far.
     begun: u64,
     limit: usize,
     memory: Arc<BodyMemory>,
 }
 
-/// A frame whose payload is still coming.
+/// A frame whose payload is incomplete.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     code: OpCode,
@@ -86,7 +87,7 @@ struct Frame {
 }
 
 impl Decoder {
-    /// Takes messages of up to `limit` bytes; large ones share `memory`.
+    /// Accepts messages of up to `limit` bytes; large ones share `memory`.
     pub(super) fn new(limit: usize, memory: Arc<BodyMemory>) -> Self {
         Self {
             header: Vec::new(),
@@ -99,12 +100,12 @@ impl Decoder {
         }
     }
 
-    /// The number of the message whose end has not come yet, if there is one.
+    /// The number of the incomplete message, if there is one.
     pub(super) fn partial_message(&self) -> Option<u64> {
         self.message.is_some().then_some(self.begun)
     }
 
-    /// Takes from `input` until something is complete, or all of it.
+    /// Consumes `input` until something is complete, or to its end.
     pub(super) fn next(&mut self, input: &mut &[u8]) -> Result<Option<Received>, Fault> {
         loop {
             let Some(frame) = &mut self.frame else {
@@ -142,7 +143,7 @@ impl Decoder {
         }
     }
 
-    /// Reads a header, byte by byte across pieces.
+    /// Decodes a header byte by byte, across pieces.
     fn header(&mut self, input: &mut &[u8]) -> Result<Option<Frame>, Fault> {
         while let Some((byte, rest)) = input.split_first() {
             *input = rest;
@@ -156,7 +157,7 @@ impl Decoder {
         Ok(None)
     }
 
-    /// Holds a header against the rules of RFC 6455.
+    /// Checks a header by the rules of RFC 6455.
     fn open(&mut self, header: &FrameHeader, length: u64) -> Result<Frame, Fault> {
         let Some(mask) = header.mask else {
             return Err(Fault::Protocol("a client's frames are masked"));
@@ -197,7 +198,7 @@ impl Decoder {
         Ok(Frame { code: header.opcode, is_final: header.is_final, mask, remaining: length })
     }
 
-    /// The frame has come wholly.
+    /// Handles a complete frame.
     fn complete(&mut self, frame: Frame) -> Result<Option<Received>, Fault> {
         let control = match frame.code {
             OpCode::Data(_) if !frame.is_final => return Ok(None),
@@ -273,7 +274,7 @@ mod tests {
         [out, masked].concat()
     }
 
-    /// Everything that comes of these bytes, given in pieces that end at `cuts`.
+    /// The decoded output of these bytes, passed in pieces that end at `cuts`.
     fn decode(bytes: &[u8], cuts: &[usize]) -> (Vec<String>, Option<Fault>) {
         let mut decoder = decoder();
         let mut events = Vec::new();
@@ -332,7 +333,7 @@ mod tests {
         let too_large = "1009 a message is larger than 300 bytes";
         check(&text(&[b'a'; LIMIT]), "none");
         check(&text(&[b'a'; LIMIT + 1]), too_large);
-        // Refused by its declared length, before any of it has come.
+        // Refused by its declared length, before the payload arrives.
         check(&[0x81, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 4], too_large);
         let parts = [frame(1, false, &[b'a'; LIMIT], mask), frame(0, true, b"a", mask)].concat();
         check(&parts, too_large);
@@ -399,7 +400,7 @@ mod tests {
             masked in any::<bool>(),
             cuts in prop::collection::vec(any::<usize>(), 0..4),
         ) {
-            // Most would end at once without a mask.
+            // Without a mask, most would end at once.
             if masked && bytes.len() > 1 {
                 bytes[0] &= 0x8f;
                 bytes[1] |= 0x80;

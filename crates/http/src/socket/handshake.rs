@@ -1,4 +1,4 @@
-//! The request that opens a websocket, refused where and as the reference's library does.
+//! The websocket handshake, refused in the same cases as by the reference's library.
 
 use http::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
@@ -10,13 +10,13 @@ use tungstenite::handshake::derive_accept_key;
 /// Length of a key: 16 bytes in base64.
 const KEY_LENGTH: usize = 24;
 
-/// Does a request ask for a websocket, where plain HTTP is answered too?
+/// Whether a request to an endpoint that also serves HTTP asks for a websocket.
 pub(crate) fn is_requested(parts: &Parts) -> bool {
     has_token(&parts.headers, &UPGRADE, "websocket")
         && has_token(&parts.headers, &CONNECTION, "upgrade")
 }
 
-/// The headers that accept it, or the status that refuses it.
+/// Writes the headers that accept it, or returns the status that refuses it.
 pub(super) fn accept(parts: &Parts, headers: &mut HeaderMap) -> Result<(), StatusCode> {
     if !is_requested(parts) {
         return Err(StatusCode::BAD_REQUEST);
@@ -43,7 +43,7 @@ fn is_key(key: &[u8]) -> bool {
     key.len() == KEY_LENGTH && padding == b"==" && digits.iter().all(is_digit)
 }
 
-/// Is a token, in any letter case, in the lists of a header?
+/// Whether the lists of a header have a token, in any letter case.
 fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
     headers.get_all(name).iter().any(|list| {
         list.as_bytes().split(|byte| *byte == b',').any(|listed| {

@@ -1,12 +1,12 @@
-//! Websockets: messages in, replies and events out, in the dialect that a path has
-//! (docs/protocol/positional-dialect.md, "Websockets").
+//! Websockets: messages in, replies and events out, in the dialect of the path (docs/protocol/positional-dialect.md,
+//! "Websockets").
 //!
-//! `handshake.rs` holds the request against the rules, `connection.rs` is the life of an open socket, `frames.rs`
-//! and `outgoing.rs` what goes over it. A socket counts as the connection that it was; it ends with the server,
-//! and when its client does not take what is sent, does not answer pings, or leaves a message unfinished.
+//! `handshake.rs` checks the request, `connection.rs` runs an open socket, `frames.rs` and `outgoing.rs` decode and
+//! encode its frames. A socket counts as a connection. It is closed when the server stops, and when its client does
+//! not read, does not answer pings, or leaves a message incomplete.
 //!
-//! Calls of a socket run beside each other, so a slow one stops neither the replies to those after it nor
-//! notifications; replies come as the calls end. A subscription sends nothing before its reply.
+//! Calls of a socket run concurrently: a slow call delays neither later replies nor notifications. Replies are sent
+//! in the order of completion. A subscription sends nothing before its reply.
 
 mod connection;
 mod frames;
@@ -35,22 +35,22 @@ use super::metrics::HttpMetrics;
 use super::reply::ReplyBody;
 use super::routes::Target;
 
-/// What a socket has of the server and the path that it came by.
+/// A websocket's part of the server's state.
 #[derive(Debug)]
 pub(super) struct SocketContext {
     pub(super) dialect: Arc<dyn SocketDialect>,
-    /// Who opened it.
+    /// The caller that opened it.
     pub(super) caller: Caller,
     pub(super) target: Arc<Target>,
     pub(super) metrics: Arc<dyn HttpMetrics>,
     pub(super) handlers: Handlers,
     pub(super) memory: Arc<BodyMemory>,
-    /// Bytes of a message, at most.
+    /// Most bytes of a message.
     pub(super) message_limit: usize,
     pub(super) ping_interval: Duration,
 }
 
-/// Answers a handshake; the socket is open when the answer has gone out.
+/// Answers a handshake. The socket is open once the answer has been sent.
 pub(super) fn open(
     connection: &Arc<Connection>,
     context: SocketContext,
@@ -78,7 +78,7 @@ pub(super) fn open(
         let Some((io, early)) = upgrade.await.ok().and_then(raw) else { return };
         let socket = Socket::new(io, &early, of_task, Arc::new(context), place);
         if let Err(error) = socket.await {
-            // Clients break connections as they like.
+            // Clients may disconnect at any time.
             tracing::debug!(%error, "websocket ended");
         }
     });
@@ -86,7 +86,7 @@ pub(super) fn open(
     Answer::new(StatusCode::SWITCHING_PROTOCOLS, ReplyBody::empty())
 }
 
-/// The socket below HTTP, and what the client sent already.
+/// The socket below HTTP, and the bytes that the client has sent already.
 fn raw(upgraded: Upgraded) -> Option<(Io, bytes::Bytes)> {
     let parts = upgraded.downcast::<TokioIo<Io>>().ok()?;
     Some((parts.io.into_inner(), parts.read_buf))

@@ -1,4 +1,4 @@
-//! What is to be sent over a websocket: messages become frames, as many as one write takes.
+//! Output of a websocket: messages become frames, as many as fit in one write.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,21 +10,21 @@ use tokio::io::AsyncWrite;
 use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{CloseCode, Control, Data, OpCode};
 
-/// Bytes that wait to be written before nothing more is added, one message apart.
+/// Bytes waiting to be written at which no further message is added.
 const FULL_BYTES: usize = 64 * 1024;
-/// Parts of a message up to this size are copied together; larger ones are written from where they are.
+/// Parts of a message up to this size are copied together; larger ones are written in place.
 const SMALL_PART: usize = 16 * 1024;
-/// Memory that a connection keeps while it sends nothing, bytes.
+/// Memory that an idle connection keeps, in bytes.
 const KEPT_CAPACITY: usize = 4096;
 /// Longest reason of a close frame, bytes.
 const MAX_REASON: usize = 123;
 
-/// Frames that wait to be written.
+/// Frames waiting to be written.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
-    /// What is written first.
+    /// Written first.
     parts: VecDeque<Bytes>,
-    /// And after that, from `written` on.
+    /// Written after `parts`, from `written` on.
     tail: Vec<u8>,
     written: usize,
     /// Bytes of `parts`.
@@ -32,7 +32,7 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// How many more bytes may be added now, about.
+    /// Approximate number of bytes that may still be added.
     pub(super) fn room(&self) -> usize {
         FULL_BYTES.saturating_sub(self.parts_bytes + self.tail.len() - self.written)
     }
@@ -51,12 +51,12 @@ impl Outgoing {
         }
     }
 
-    /// Asks the client whether it is there.
+    /// Adds a ping.
     pub(super) fn ping(&mut self) {
         self.header(OpCode::Control(Control::Ping), 0);
     }
 
-    /// Answers a ping.
+    /// Adds a pong.
     pub(super) fn pong(&mut self, payload: &[u8]) {
         self.header(OpCode::Control(Control::Pong), payload.len());
         self.tail.extend_from_slice(payload);
@@ -89,7 +89,7 @@ impl Outgoing {
         }
     }
 
-    /// Writes until there is nothing left.
+    /// Writes all waiting frames.
     pub(super) fn poll_write(
         &mut self,
         io: &mut (impl AsyncWrite + Unpin),
