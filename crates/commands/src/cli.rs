@@ -1,4 +1,4 @@
-//! The command line, made from the node's table of settings.
+//! The command line, built from the node's table of settings.
 
 use std::ffi::OsString;
 
@@ -11,25 +11,25 @@ use crate::rewind::{self, RewindCommand};
 use crate::users::{self, UserCommand};
 use crate::verify;
 
-/// What the user asked for.
+/// A parsed command line.
 #[derive(Debug)]
 pub enum Invocation {
     /// Run a node.
     Run(Mode, Flags),
-    /// Show the configuration that such a node would have.
+    /// Print the configuration that such a node would have.
     ShowConfig(Mode, Flags),
-    /// Look after the users of a keystore that no node has open.
+    /// Manage the keystore users of a stopped node.
     User(UserCommand, Flags),
-    /// Blocks of a data folder that no node has open, in or out.
+    /// Import or export the blocks of a stopped node.
     Replay(Mode, ReplayCommand, Flags),
-    /// Look at all that a data folder holds.
+    /// Verify all data of a stopped node.
     Verify(Mode, Flags),
-    /// Take the last bundles of a data folder back.
+    /// Rewind the last bundles of a stopped node.
     Rewind(Mode, RewindCommand, Flags),
 }
 
 impl Invocation {
-    /// What the configuration is made from.
+    /// The mode and the flags that the configuration is loaded with.
     pub fn configuration(&self) -> (Mode, &Flags) {
         match self {
             Self::Run(mode, flags)
@@ -42,8 +42,8 @@ impl Invocation {
     }
 }
 
-/// Reads arguments, the program's name first. An error is a usage error or a request for help or version:
-/// clap prints it and knows its exit code.
+/// Parses arguments, starting with the program's name. An error is a usage error or a request for help or version:
+/// clap prints it and has its exit code.
 pub fn parse(
     args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<Invocation, clap::Error> {
@@ -74,7 +74,7 @@ pub fn parse(
     }
 }
 
-/// Of a command with the switch `--dev`.
+/// The mode of a command with the switch `--dev`.
 fn mode(given: &ArgMatches) -> Mode {
     if given.get_flag("dev") { Mode::Dev } else { Mode::Node }
 }
@@ -132,7 +132,7 @@ pub fn command() -> Command {
 fn argument(key: &Key) -> Arg {
     let arg = Arg::new(key.name).long(key.name).help(help(key)).help_heading(key.section);
     if key.is_switch {
-        // `--flag`, `--flag=false`; never `--flag false`, which would swallow what follows.
+        // `--flag`, `--flag=false`; never `--flag false`, which would consume the next argument.
         arg.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("BOOL")
     } else {
         arg.value_name(value_name(key))

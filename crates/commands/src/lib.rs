@@ -1,10 +1,10 @@
-//! The commands of the binary: their arguments, what they print, and those that work on a data folder that no node
-//! has open.
+//! The commands of the binary: their arguments, their output, and the commands that work on a stopped node's data
+//! folder.
 //!
-//! [`cli`] makes the arguments of every command from the node's table of settings. [`screen`] is what `esker dev`
-//! shows and what the ready file holds. [`users`], [`replay`] (`esker export` and `esker import`), [`rewind`] and [`verify`] work on
-//! a stopped node's data; they open it with `offline`. Nothing here is part of a running node, and no command reads
-//! the configuration by itself: `esker-node` does.
+//! [`cli`] builds the arguments of every command from the node's table of settings. [`screen`] renders the screen of
+//! `esker dev` and the ready file. [`users`], [`replay`] (`esker export` and `esker import`), [`rewind`] and
+//! [`verify`] work on a stopped node's data, which `offline` opens. This crate is not part of a running node.
+//! `esker-node` loads the configuration.
 
 pub mod cli;
 mod offline;

@@ -1,4 +1,4 @@
-//! How far long work is, on one line of the terminal.
+//! Progress of long work, on one line of the terminal.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
@@ -9,7 +9,7 @@ use esker_primitives::clock::Clock;
 /// Least time between two changes of the line.
 const PAUSE_MS: u64 = 200;
 
-/// A line that is written over; nothing where standard error is no terminal.
+/// A line that is overwritten; no output if standard error is not a terminal.
 pub(crate) struct Progress {
     out: Option<Box<dyn Write>>,
     clock: Arc<dyn Clock>,
@@ -18,7 +18,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// On standard error, if that is a terminal.
+    /// Writes to standard error, if that is a terminal.
     pub(crate) fn on_terminal(clock: Arc<dyn Clock>) -> Self {
         let out = io::stderr();
         let out = out.is_terminal().then(|| Box::new(out) as Box<dyn Write>);
@@ -30,17 +30,17 @@ impl Progress {
         Self { out, clock, next_ms, is_shown: false }
     }
 
-    /// Shows a text, unless the last one is too new.
+    /// Shows a text, unless the last one is too recent.
     pub(crate) fn show(&mut self, text: impl FnOnce() -> String) {
         let Some(out) = &mut self.out else { return };
         let now_ms = self.clock.now_ms();
-        // A clock that was set back must not silence it.
+        // Progress continues after a clock was set back.
         if now_ms < self.next_ms && self.next_ms - now_ms <= PAUSE_MS {
             return;
         }
         self.next_ms = now_ms.saturating_add(PAUSE_MS);
         self.is_shown = true;
-        // A terminal that is gone does not stop the work.
+        // A closed terminal does not stop the work.
         let _closed = write!(out, "\r\x1b[K{}", text()).and_then(|()| out.flush());
     }
 

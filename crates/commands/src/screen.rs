@@ -1,4 +1,4 @@
-//! What `esker dev` shows once it answers, and the same as one line for programs.
+//! The screen that `esker dev` shows when it is ready, and the same data as one line of JSON.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -12,28 +12,28 @@ use esker_node::networks::accounts::{
 use esker_node::wiring::{RunningNode, StartError};
 use serde_json::json;
 
-/// What is shown of a running node.
+/// The data of a running node that is shown.
 #[derive(Clone, Debug)]
 pub struct Ready {
     /// Version of the software.
     pub version: &'static str,
     /// Name of the network.
     pub network: String,
-    /// Number of the network.
+    /// ID of the network.
     pub network_id: u32,
     /// `http://127.0.0.1:9650`.
     pub url: String,
     /// The bound address.
     pub http_addr: String,
-    /// The bound address at whose `/` the C-Chain's JSON-RPC is, if there is one.
+    /// The bound address of the listener that serves the C-Chain's JSON-RPC at `/`, if enabled.
     pub evm_addr: Option<String>,
     /// `http://127.0.0.1:8545`.
     pub evm_url: Option<String>,
     /// This node's ID.
     pub node_id: String,
-    /// From the start of the process's work to the first answer.
+    /// Time from the start to the first answer.
     pub ready_ms: u128,
-    /// Paths with what they are, in the order of the screen.
+    /// Paths with their descriptions, in the order of the screen.
     pub endpoints: Vec<(String, String)>,
     /// Primary alias and ID of each chain of the network, and whether this node runs it.
     pub chains: Vec<(String, String, bool)>,
@@ -41,12 +41,12 @@ pub struct Ready {
     pub native_asset_id: String,
     /// Its aliases.
     pub native_aliases: Vec<String>,
-    /// Where the data lies; `None`: in a temporary folder.
+    /// The data folder; `None` if it is temporary.
     pub data_dir: Option<String>,
 }
 
 impl Ready {
-    /// What is shown of this node.
+    /// The data of this node.
     pub fn of(node: &RunningNode) -> Self {
         let config = node.config();
         let network = &config.network;
@@ -77,7 +77,7 @@ impl Ready {
         }
     }
 
-    /// Writes the ready file, if this configuration has one: whoever finds it finds all of it.
+    /// Writes the ready file, if it is configured, atomically.
     pub fn write_file(&self, config: &Config) -> Result<(), StartError> {
         let Some(path) = &config.settings.ready_file else { return Ok(()) };
         let fault = |error| StartError::Write { path: path.clone(), error };
@@ -89,13 +89,13 @@ impl Ready {
     }
 }
 
-/// The address that a client on this machine uses.
+/// The address for clients on this machine.
 fn reachable_address(bound: SocketAddr) -> SocketAddr {
     use std::net::{Ipv4Addr, Ipv6Addr};
     match bound.ip() {
         ip if !ip.is_unspecified() => bound,
         ip if ip.is_ipv4() => (Ipv4Addr::LOCALHOST, bound.port()).into(),
-        // A socket on all IPv6 addresses takes IPv4 too where the system lets it; `localhost` is either.
+        // A socket on all IPv6 addresses accepts IPv4 too if the system allows it; `localhost` works for both.
         _ => (Ipv6Addr::LOCALHOST, bound.port()).into(),
     }
 }
@@ -121,7 +121,7 @@ pub fn json_line(ready: &Ready) -> String {
     format!("{line}\n")
 }
 
-/// Escape sequences, or nothing.
+/// Escape sequences, or empty texts.
 struct Style {
     bold: &'static str,
     dim: &'static str,
@@ -130,7 +130,7 @@ struct Style {
     off: &'static str,
 }
 
-/// A request to the C-Chain that fits on a line.
+/// A short request to the C-Chain.
 const CHAIN_ID: &str = r#"{"jsonrpc":"2.0","id":1,"method":"evm_chainId"}"#;
 
 const PLAIN: Style = Style { bold: "", dim: "", link: "", warn: "", off: "" };
@@ -199,12 +199,12 @@ fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result 
     )
 }
 
-/// Its addresses and its key, on one line.
+/// The account's addresses and key, on one line.
 fn account_line(account: &Account) -> String {
     format!("X-{}  {}  0x{}", account.local_address, account.c_address, account.key_hex)
 }
 
-/// `10,000`.
+/// Groups digits by thousands: `10,000`.
 fn group_digits(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -217,15 +217,15 @@ fn group_digits(n: u64) -> String {
     out
 }
 
-/// Of all paths those that a person wants to see: under primary aliases, without health's sub-paths, with
-/// the asset VM's endpoint under its first name only.
+/// The paths that the screen shows: under primary aliases, without health's sub-paths, and with the asset VM's
+/// endpoint under its first name only.
 pub fn endpoints(paths: &[String], primary_aliases: &[String]) -> Vec<(String, String)> {
     let mut shown = Vec::new();
     for alias in primary_aliases {
         let base = format!("/ext/bc/{alias}");
         for path in paths {
             match path.strip_prefix(&base) {
-                // The EVM's endpoint has a suffix, and none is without.
+                // The EVM's endpoint has a suffix.
                 Some("" | "/rpc") => shown.push((format!("{alias}-Chain"), path.clone())),
                 Some(rest) if rest.starts_with('/') => {
                     shown.push((format!("{alias} {}", &rest[1..]), path.clone()));
@@ -247,7 +247,7 @@ pub fn endpoints(paths: &[String], primary_aliases: &[String]) -> Vec<(String, S
             shown.push((name.to_owned(), path.to_owned()));
         }
     }
-    // That of P says that there is none.
+    // The P-Chain has no index.
     let indexed = primary_aliases.iter().filter(|alias| *alias != "P");
     shown.extend(indexed.filter_map(|alias| {
         let path = format!("/ext/index/{alias}/block");

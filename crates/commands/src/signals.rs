@@ -1,20 +1,20 @@
-//! Signals: what ends the node, and what makes it read its log levels again.
+//! Signals that stop the node or reload its log levels.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that the node listens to. From its creation on none of them ends the process by itself.
+/// The signals that the node handles. Once created, none of them ends the process by default.
 #[derive(Debug)]
 pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
-    /// Never asked: a write beyond the limit on a file's size is an error of that write, not the end of the process.
+    /// Only caught: a write beyond the file size limit then fails with an error, and does not end the process.
     _file_size: Signal,
 }
 
-/// What a signal asks for.
+/// The request that a signal makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Ctrl-C or SIGTERM.
@@ -24,7 +24,7 @@ pub enum Request {
 }
 
 impl Signals {
-    /// Begins to listen.
+    /// Starts to listen.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -43,7 +43,7 @@ impl Signals {
         }
     }
 
-    /// The next signal that asks to stop.
+    /// Waits for a request to stop.
     pub async fn stop(&mut self) {
         while self.next().await != Request::Stop {}
     }

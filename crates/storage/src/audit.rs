@@ -1,4 +1,4 @@
-//! Compares stored rows with the rows that should be there.
+//! Compares stored rows with expected rows.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
@@ -6,19 +6,19 @@ use std::ops::ControlFlow;
 
 use crate::{Entry, KvRead, StorageError, StorageResult};
 
-/// Rows that are read at once.
+/// Rows that are read at a time.
 const CHUNK: usize = 256;
-/// Bytes of a value that a finding shows.
+/// Bytes of a value in a finding.
 const SHOWN: usize = 40;
 
-/// A difference between what is stored and what should be stored.
+/// A difference between a stored and an expected row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Where: the chain, the table or part, the key.
+    /// The chain, the table or part, the key.
     pub place: String,
-    /// What should be there.
+    /// The expected content.
     pub expected: String,
-    /// What is there.
+    /// The stored content.
     pub found: String,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Finding {
 /// Why an audit ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
-    /// The store can't be read, or what is derived can't be kept.
+    /// The store can't be read, or derived rows can't be written.
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// A stop was requested.
@@ -62,8 +62,7 @@ pub trait AuditLog {
     fn progress(&mut self, what: &str, done: u64, of: Option<u64>) -> Result<(), AuditError>;
 }
 
-/// Compares the rows whose keys begin with `prefix` with those that should be there; `name` is that of a row by
-/// its key.
+/// Compares the rows whose keys begin with `prefix` with the expected rows; `name` describes a row by its key.
 pub fn compare_rows(
     stored: &dyn KvRead,
     expected: &dyn KvRead,
@@ -103,7 +102,7 @@ pub fn compare_rows(
     }
 }
 
-/// Bytes as a finding shows them.
+/// Formats bytes for a finding.
 pub fn shown(bytes: &[u8]) -> String {
     let mut text = String::from("0x");
     for byte in bytes.iter().take(SHOWN) {
@@ -116,7 +115,7 @@ pub fn shown(bytes: &[u8]) -> String {
     }
 }
 
-/// Rows in order, some at a time.
+/// An ordered iterator over rows that reads them in chunks.
 struct Cursor<'a> {
     reader: &'a dyn KvRead,
     prefix: &'a [u8],
@@ -210,7 +209,7 @@ mod tests {
     }
 
     proptest! {
-        /// Also over several chunks: exactly the differences are found.
+        /// Finds exactly the differences, also across chunks.
         #[test]
         fn differences_are_found_wherever_they_are(
             removed in prop::collection::btree_set(0u16..1000, 0..4),

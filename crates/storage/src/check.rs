@@ -1,8 +1,8 @@
-//! Checks a database file before LMDB maps it. LMDB trusts what it maps: a page that is missing at the end of the
-//! file would kill the process.
+//! Checks a database file before LMDB maps it. LMDB trusts the mapped file: if a page is missing at its end, the
+//! process would be killed.
 //!
-//! The layout is that of LMDB's data version 1 on 64-bit machines, in the machine's byte order: two meta pages, of
-//! which the later transaction's counts, each with the roots of two trees (free pages, entries).
+//! The layout is LMDB's data version 1 on 64-bit machines, in the machine's byte order: two meta pages, of which the
+//! one with the later transaction is valid, each with the roots of two trees (free pages, entries).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -32,16 +32,16 @@ const BRANCH: u16 = 0x01;
 const LEAF: u16 = 0x02;
 const OVERFLOW: u16 = 0x04;
 const META: u16 = 0x08;
-/// Node flag: the data is the number of an overflow page.
+/// Node flag: the node has the number of an overflow page.
 const BIG_DATA: u16 = 0x01;
 
 /// How much of a file to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thoroughness {
-    /// The meta pages, the roots and the length; every page only if the file is shorter than its meta page records.
-    /// Good files can be shorter too, when their last pages are free.
+    /// The meta pages, the roots and the length. Every page, only if the file is shorter than its meta page records;
+    /// that is valid if the last pages are free.
     Quick,
-    /// Every page that is reachable.
+    /// Every reachable page.
     Full,
 }
 
@@ -81,7 +81,7 @@ struct Checker<'a> {
     path: &'a Path,
     len: u64,
     meta: Meta,
-    /// Tree pages so far: no more than the file has, however they point at each other.
+    /// Tree pages so far. They never exceed the pages of the file, so cyclic references end.
     seen: u64,
 }
 
@@ -203,7 +203,7 @@ impl Checker<'_> {
         Ok(nodes)
     }
 
-    /// A value that has pages of its own, of which only the first has a header.
+    /// Reads a value on overflow pages; only the first has a header.
     fn overflow(&self, number: u64, len: u32) -> StorageResult<()> {
         let header = self.page_head(number, PAGE_HEADER)?;
         let needed = (PAGE_HEADER as u64 + u64::from(len)).div_ceil(self.meta.page_size as u64);

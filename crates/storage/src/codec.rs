@@ -1,12 +1,13 @@
-//! Bytes of keys and values. Keys keep the order of what they encode: integers are big-endian.
+//! Encoding of keys and values. Encoded keys sort like their values: integers are big-endian.
 
 use esker_primitives::ids::{Id, ShortId};
 
-/// A key, or a part of one: equal length for each type, but for byte strings, which can only be the last part.
+/// A key, or a part of one. The encoding of a type has a fixed length, except for byte strings, which can only be the
+/// last part.
 pub trait KeyCodec {
     /// Appends the key's bytes.
     fn encode_key(&self, out: &mut Vec<u8>);
-    /// Takes a key from the front of `bytes`; `None` if they are no such key.
+    /// Decodes a key at the front of `bytes` and removes it; `None` if they are invalid.
     fn decode_key(bytes: &mut &[u8]) -> Option<Self>
     where
         Self: Sized;
@@ -16,7 +17,7 @@ pub trait KeyCodec {
 pub trait ValueCodec: Sized {
     /// Appends the value's bytes.
     fn encode_value(&self, out: &mut Vec<u8>);
-    /// The value of all of `bytes`; `None` if they are no such value.
+    /// Decodes all of `bytes`; `None` if they are invalid.
     fn decode_value(bytes: &[u8]) -> Option<Self>;
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong in the store.
+//! Errors of the store.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ pub type StorageResult<T> = Result<T, StorageError>;
 /// grouped into it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StorageError {
-    /// The stored bytes are not what this program wrote: a damaged file or a record that does not decode.
+    /// The stored bytes are damaged: the file, or a record that can't be decoded.
     #[error("damaged data: {0}")]
     Corrupted(String),
-    /// Another process has the data folder.
+    /// Another process uses the data folder.
     #[error(
         "data folder {} is in use by another process{}: stop that process or choose another folder",
         path.display(), pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
@@ -24,7 +24,7 @@ pub enum StorageError {
     Locked {
         /// The data folder.
         path: PathBuf,
-        /// Process that holds it, if its lock file names one.
+        /// ID of that process, if the lock file has one.
         pid: Option<u32>,
     },
     /// The data folder was written by a later release.
@@ -78,7 +78,7 @@ pub enum StorageError {
         /// Bytes that are kept free.
         reserve: u64,
     },
-    /// The store takes no writes for now.
+    /// The store refuses writes for now.
     #[error(transparent)]
     Refused(#[from] WriteRefusal),
     /// More snapshots are open than the store has slots for.
@@ -87,21 +87,21 @@ pub enum StorageError {
         /// Number of slots.
         max: u32,
     },
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("{action}: {error}")]
     Io {
-        /// What was being done.
+        /// The failed action.
         action: String,
         /// The system's error.
         error: Arc<io::Error>,
     },
-    /// The writer was closed: nothing more can be committed.
+    /// The writer is closed: no further commit is possible.
     #[error("store is closed")]
     Closed,
-    /// The writer panicked in this commit; whether it took place is unknown until the store is reopened.
+    /// The writer panicked in this commit. Until the store is reopened, it is unknown whether the commit succeeded.
     #[error("writer panicked: {0}")]
     Panicked(String),
-    /// Any other refusal of the database.
+    /// Any other error of the database.
     #[error("database: {0}")]
     Backend(String),
     /// A failure injected by a test ([`crate::FailingStore`]).
@@ -115,7 +115,7 @@ impl StorageError {
         Self::Io { action: action.into(), error: Arc::new(error) }
     }
 
-    /// Whether the data itself is at fault, so that a restart does not help.
+    /// Whether the data is damaged, so that a restart does not help.
     #[must_use]
     pub const fn is_corruption(&self) -> bool {
         matches!(self, Self::Corrupted(_))

@@ -9,12 +9,12 @@ use esker_primitives::sync::Mutex;
 use crate::kv::{Entry, Visitor};
 use crate::{KvRead, KvStore, StorageError, StorageResult, WriteSet};
 
-/// When a write fails: in both cases its caller gets an error.
+/// When a write fails. In both cases its caller gets an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailPoint {
-    /// Nothing of it is in the store.
+    /// Before the write: nothing of it is in the store.
     Before,
-    /// All of it is in the store, as if the process had died before the commit returned.
+    /// After the write: all of it is in the store, like a crash before the commit returned.
     After,
 }
 
@@ -32,12 +32,12 @@ pub struct FailingStore {
 struct Plan {
     writes: u64,
     fails_at: Option<(u64, FailPoint)>,
-    /// The failing write is the last one: as if the process had died.
+    /// The failing write is the last one, like a crash.
     is_crash: bool,
     crashed: bool,
 }
 
-/// Reads of all snapshots, and which of them fails.
+/// Counts the reads of all snapshots, and selects the failing one.
 #[derive(Debug, Default)]
 struct Reads {
     count: AtomicU64,
@@ -82,7 +82,7 @@ impl KvRead for FailingReader {
 }
 
 impl FailingStore {
-    /// Forwards everything to `inner`, which can be used directly to see what a restart would find.
+    /// Forwards everything to `inner`, whose state is what a restart would find.
     #[must_use]
     pub fn new(inner: Arc<dyn KvStore>) -> Self {
         let (reads_fail, writes_fail) = (Mutex::default(), Mutex::default());
@@ -99,7 +99,8 @@ impl FailingStore {
         self.arm(nth, point, true);
     }
 
-    /// The `nth` read from now on (1 is the next) fails once. A snapshot is a read, and each look into one.
+    /// The `nth` read from now on (1 is the next) fails once. Taking a snapshot is a read, and so is each access to
+    /// one.
     pub fn fail_nth_read(&self, nth: u64) {
         self.reads.fails_at.store(self.reads() + nth, Ordering::SeqCst);
     }

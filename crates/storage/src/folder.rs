@@ -9,12 +9,12 @@ use crate::{StorageError, StorageResult};
 
 /// The database file in a data folder. LMDB keeps its reader table beside it, in `esker.mdb-lock`.
 pub(crate) const DATABASE_FILE: &str = "esker.mdb";
-/// Locked while a process has the folder; holds that process's number.
+/// Locked while a process uses the folder; contains the process ID.
 const LOCK_FILE: &str = "esker.lock";
-/// Names that are tried for a temporary folder.
+/// Most names that are tried for a temporary folder.
 const TEMP_NAMES: u32 = 10_000;
 
-/// A data folder that this process alone has, until it is dropped.
+/// A data folder that only this process uses, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
@@ -52,8 +52,8 @@ struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing is not enough: a child process that is being started has the file open too, until its program
-        // begins. If unlocking fails, closing has to do.
+        // Closing the file is not enough: a child process that is starting has the file open too, until its program
+        // runs. If unlocking fails, closing has to suffice.
         let _ = self.0.unlock();
     }
 }
@@ -63,7 +63,7 @@ impl Drop for Lock {
 pub struct TempFolder(PathBuf);
 
 impl TempFolder {
-    /// Makes a new folder that only this user can enter.
+    /// Creates a new folder that only this user can enter.
     pub fn create() -> StorageResult<Self> {
         let parent = std::env::temp_dir();
         for number in 0..TEMP_NAMES {
@@ -93,14 +93,14 @@ impl Drop for TempFolder {
     }
 }
 
-/// Makes the folder and its missing parents, for this user only; one that exists stays as it is.
+/// Creates the folder and its missing parents, for this user only. An existing folder is unchanged.
 pub(crate) fn create_private_dir(path: &Path) -> StorageResult<()> {
     let mut builder = private_dir_builder();
     builder.recursive(true);
     builder.create(path).map_err(|error| action_error("create folder", path, error))
 }
 
-/// How new files are made: readable for this user only.
+/// Options for new files: only this user can read them.
 pub(crate) fn private_file() -> OpenOptions {
     let mut options = File::options();
     #[cfg(unix)]
@@ -128,8 +128,8 @@ fn private_dir_builder() -> DirBuilder {
     builder
 }
 
-/// Locks the folder and writes this process's number. The system releases the lock when the process ends, for
-/// whatever reason; the file with the number stays.
+/// Locks the folder and writes the process ID. The system releases the lock when the process ends in any way; the
+/// file with the ID stays.
 fn lock(folder: &Path) -> StorageResult<Lock> {
     let path = folder.join(LOCK_FILE);
     let mut file = private_file()
@@ -153,7 +153,7 @@ fn lock(folder: &Path) -> StorageResult<Lock> {
         .and_then(|()| file.rewind())
         .and_then(|()| writeln!(file, "{}", process::id()));
     if let Err(error) = noted {
-        // On a full disk: the folder can still be read, and the lock holds without the number.
+        // On a full disk: the folder can still be read, and the lock works without the ID.
         tracing::warn!(file = %path.display(), %error, "cannot note this process's number");
     }
     Ok(Lock(file))
@@ -183,7 +183,7 @@ mod tests {
     fn a_folder_is_free_while_its_lock_file_is_open_elsewhere() {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::take(place.path()).unwrap();
-        // What a process that is being started has.
+        // The copy that a starting child process has.
         let inherited = folder._lock.0.try_clone().unwrap();
         drop(folder);
         Folder::take(place.path()).unwrap();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::{StorageError, StorageResult, WriteSet};
 
-/// Longest key, in bytes: LMDB's limit, kept by every store.
+/// Longest key, in bytes: LMDB's limit, which all stores have.
 pub const MAX_KEY_LEN: usize = 511;
 
 /// A key and its value.
@@ -17,8 +17,8 @@ pub type Visitor<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
 
 /// One consistent view of all keys: a snapshot, or changes on top of one.
 ///
-/// Threads may share it, but their reads of one snapshot run one at a time: for speed each thread takes a snapshot of
-/// its own. A visitor may read from the reader that calls it.
+/// Threads may share it, but reads of one snapshot run one at a time. For speed, each thread takes its own snapshot.
+/// A visitor may read from the reader that calls it.
 pub trait KvRead: Send + Sync {
     /// Calls `f` once with the value of `key`, without copying it. False if there is no such key.
     fn get_with(&self, key: &[u8], f: &mut dyn FnMut(&[u8])) -> StorageResult<bool>;
@@ -58,7 +58,7 @@ pub trait KvRead: Send + Sync {
     ) -> StorageResult<()>;
 }
 
-/// What can be written to: a write set, or pending writes over a reader.
+/// A target of writes: a write set, or pending writes over a reader.
 pub trait KvWrite {
     /// Sets `key`. A key of a wrong length is refused when the set is committed.
     fn put(&mut self, key: &[u8], value: &[u8]);
@@ -68,8 +68,8 @@ pub trait KvWrite {
 
 /// An ordered key-value store with atomic writes and consistent snapshots.
 pub trait KvStore: Send + Sync + Debug + 'static {
-    /// View of the last write that returned; later writes do not show in it. Keep it short-lived: while it
-    /// lives, the space of what is overwritten is not reused.
+    /// The state after the last write that returned; later writes are not visible. Keep it short-lived: while it
+    /// exists, the space of overwritten rows is not reused.
     fn snapshot(&self) -> StorageResult<Box<dyn KvRead>>;
 
     /// Applies the whole set or nothing. Durable before it returns if the store was opened so.
@@ -90,7 +90,7 @@ pub trait KvStore: Send + Sync + Debug + 'static {
         Ok(())
     }
 
-    /// Tests whether the store takes writes, by a small write that changes nothing. For the writer alone.
+    /// Tests whether the store accepts writes, with a small write that changes nothing. Only the writer calls it.
     fn probe(&self) -> StorageResult<()> {
         let first = self.snapshot()?.seek(&[])?;
         let Some((key, value)) = first else { return Ok(()) };
@@ -99,13 +99,13 @@ pub trait KvStore: Send + Sync + Debug + 'static {
         self.write(&same)
     }
 
-    /// Writes a compacted copy of the last state to the new file `to`, while reads and writes go on.
+    /// Writes a compacted copy of the last state to the new file `to`; reads and writes continue.
     fn backup(&self, to: &Path) -> StorageResult<()>;
 
-    /// Bytes that the store occupies.
+    /// Bytes that the store uses on disk.
     fn size_on_disk(&self) -> StorageResult<u64>;
 
-    /// Age of the oldest open snapshot in milliseconds, for the metric that watches it; `None` if none is open.
+    /// Age of the oldest open snapshot in milliseconds, for metrics; `None` if none is open.
     fn oldest_reader_ms(&self) -> Option<u64> {
         None
     }

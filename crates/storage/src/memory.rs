@@ -1,4 +1,4 @@
-//! A store in memory, for tests and for chains that are only looked at.
+//! A store in memory, for tests and for chains without a data folder.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Look-ups and ordered walks through layers of changes over a reader.
+//! Lookups and ordered scans through layers of changes over a reader.
 
 use std::collections::btree_map;
 use std::iter::Peekable;
@@ -88,7 +88,7 @@ where
         Ok(())
     }
 
-    /// The newest change of `key`, if a layer has one.
+    /// The newest change of `key` in the layers.
     fn changed(&self, key: &[u8]) -> Option<Option<&'a [u8]>> {
         self.layers.clone().find_map(|layer| layer.get(key))
     }
@@ -98,7 +98,7 @@ where
         self.layers.clone().map(|layer| layer.map().range::<[u8], _>(bounds).peekable()).collect()
     }
 
-    /// Last key at or below `key` that the layers set (and no newer layer deletes).
+    /// Last key at or below `key` that the layers set, unless a newer layer deletes it.
     fn last_live(&self, key: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
         let mut bound = Bound::Included(key);
         loop {
@@ -139,7 +139,7 @@ fn next_change<'a>(ranges: &mut [Range<'a>]) -> Option<(&'a [u8], Option<&'a [u8
     newest.map(|value| (lowest, value))
 }
 
-/// The last possible key below `key` that a store can hold; `None` if there is none.
+/// The greatest key below `key` that a store can have; `None` if there is none.
 fn predecessor_bound(key: &[u8]) -> Option<Vec<u8>> {
     let (last, head) = key.split_last()?;
     let mut bound = head.to_vec();

@@ -11,8 +11,8 @@ use crate::{KvRead, KvStore, LmdbStore, Scope, StorageError, StorageResult, Tabl
 
 pub use crate::folder::TempFolder;
 
-/// Version of the layout of all tables. A folder of a later version is refused; an older one would be migrated at
-/// open, step by step.
+/// Version of the layout of all tables. A folder of a later version is refused; an older one is migrated when it is
+/// opened, one version at a time.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Schema version of the folder, under the name `schema`.
@@ -26,27 +26,27 @@ const SCHEMA: &[u8] = b"schema";
 const NETWORK: &[u8] = b"network";
 const GENESIS: &[u8] = b"genesis";
 
-/// How a data folder is opened.
+/// Options for opening a data folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Address space to reserve, in bytes: the database never grows beyond it.
     pub map_size: u64,
-    /// Whether each commit is on the disk before it returns. Without, a killed process loses nothing, but a power cut
-    /// can destroy the database.
+    /// Whether each commit is on the disk before it returns. Without it, a killed process loses nothing, but a power
+    /// cut can destroy the database.
     pub durable: bool,
-    /// Bytes that are kept free on the disk, or a 32nd of it if that is less: a write that would leave less is refused,
-    /// so that other files of the node can still be written. 0 keeps none.
+    /// Bytes that stay free on the disk, or a 32nd of it if that is less. A write that would leave less is refused,
+    /// so that the node can still write other files. 0 disables the reserve.
     pub disk_reserve: u64,
 }
 
 impl OpenOptions {
     /// 1 TiB, durable, 16 MiB of the disk in reserve.
     pub const PRODUCTION: Self = Self { map_size: 1 << 40, durable: true, disk_reserve: 16 << 20 };
-    /// 1 GiB, not durable: for tests and other folders that are removed anyway.
+    /// 1 GiB, not durable: for tests and temporary folders.
     pub const TEST: Self = Self { map_size: 1 << 30, durable: false, disk_reserve: 0 };
 }
 
-/// Opens the store in the folder `path`, which is made if it is missing and may hold other files too.
+/// Opens the store in the folder `path`, which is created if it is missing and may have other files.
 ///
 /// # Errors
 /// Another process has the folder; a later release wrote it; the database is damaged; the system refuses.
@@ -54,20 +54,20 @@ pub fn open_dir(path: &Path, options: &OpenOptions) -> StorageResult<LmdbStore> 
     open(Folder::take(path)?, options)
 }
 
-/// Opens a new store in a temporary folder, which goes with the store and its last snapshot.
+/// Opens a new store in a temporary folder, which is deleted with the store and its last snapshot.
 pub fn open_temp(options: &OpenOptions) -> StorageResult<LmdbStore> {
     open(Folder::temporary()?, options)
 }
 
-/// Whether there is a store in the folder `path`. It may be open elsewhere.
+/// Whether the folder `path` has a store, open or not.
 pub fn is_store(path: &Path) -> bool {
     path.join(DATABASE_FILE).is_file()
 }
 
-/// Reads every page of the database in the folder `path`, which no process may have open.
+/// Reads every page of the database in the folder `path`, which must not be open.
 ///
 /// # Errors
-/// As [`open_dir`], and [`StorageError::Corrupted`] with the first fault that is found.
+/// As [`open_dir`], and [`StorageError::Corrupted`] with the first fault.
 pub fn check_dir(path: &Path) -> StorageResult<()> {
     let _folder = Folder::take(path)?;
     check_file(&path.join(DATABASE_FILE), Thoroughness::Full)
@@ -98,12 +98,12 @@ fn open(folder: Folder, options: &OpenOptions) -> StorageResult<LmdbStore> {
     Ok(store)
 }
 
-/// The network and genesis that a store belongs to. They never change.
+/// The network and the genesis of a store. They never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Number of the network.
+    /// ID of the network.
     pub network_id: u32,
-    /// Fingerprint of everything in the network's genesis.
+    /// Fingerprint of the network's genesis.
     pub genesis: Id,
 }
 
@@ -141,10 +141,10 @@ pub fn bind(kv: &dyn KvStore, wanted: &Identity) -> StorageResult<bool> {
     Err(StorageError::OtherNetwork { found: found.to_string(), wanted: wanted.to_string() })
 }
 
-/// Names with values, in an order that their owner decides.
+/// Names with values, in an order of the owner's choice.
 pub type Parameters = Vec<(String, String)>;
 
-/// The parameters that were recorded for an owner, such as a chain; `None` if there are none yet.
+/// The recorded parameters of an owner, such as a chain; `None` before the first record.
 ///
 /// # Errors
 /// The store can't be read, or the record is damaged.
@@ -183,7 +183,7 @@ pub fn put_parameters(out: &mut WriteSet, owner: &[u8], parameters: &Parameters)
     PARAMETERS.put_bytes(out, Scope::NODE, owner, &bytes);
 }
 
-/// The scope of a chain's tables: the one that the chain got when it was first started, or the next free one.
+/// The scope of a chain's tables: the one that was assigned at the chain's first start, or the next free one.
 pub fn scope(kv: &dyn KvStore, chain: &ChainId) -> StorageResult<Scope> {
     let reader = kv.snapshot()?;
     if let Some(scope) = SCOPES.get(&*reader, Scope::NODE, chain)? {

@@ -1,4 +1,4 @@
-//! Reads through changes that are not in the store yet.
+//! Reads through uncommitted changes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::kv::{Entry, Visitor};
 use crate::merge::Layered;
 use crate::{KvRead, KvWrite, StorageResult, WriteSet};
 
-/// Undecided sets of changes over a snapshot.
+/// Undecided write sets over a snapshot.
 pub struct Overlay {
     layers: Vec<Arc<WriteSet>>,
     base: Box<dyn KvRead>,
@@ -36,7 +36,7 @@ impl fmt::Debug for Overlay {
     }
 }
 
-/// A write set under construction over a reader. Its reads see its own writes.
+/// A write set under construction over a reader. Its reads include its own writes.
 pub struct PendingWrites<'a> {
     below: &'a dyn KvRead,
     /// The changes so far.
@@ -66,7 +66,7 @@ impl<'a> PendingWrites<'a> {
         self.writes
     }
 
-    /// The reader underneath, without the changes.
+    /// The reader below, without the changes.
     #[must_use]
     pub fn below(&self) -> &'a dyn KvRead {
         self.below

@@ -1,4 +1,4 @@
-//! Open read transactions: which ones may be reused, and how old the oldest is.
+//! Read transactions: reuse of idle ones, and the age of the oldest.
 
 use std::time::Instant;
 
@@ -9,9 +9,9 @@ const MAX_IDLE: usize = 64;
 
 /// Read transactions (`T`) of one environment.
 ///
-/// Beginning one costs a lock that is shared with all other threads and a search for a free slot. A transaction that
-/// began after the last commit sees what a new one would see, so it is reused. A commit drops the idle ones, so that
-/// they never keep old pages from being reused.
+/// Beginning a transaction costs a lock that all threads share and a search for a free slot. A transaction that began
+/// after the last commit shows the current state, so it is reused. A commit drops the idle ones: otherwise they would
+/// keep old pages from being reused.
 #[derive(Debug)]
 pub(crate) struct Readers<T> {
     state: Mutex<State<T>>,
@@ -21,10 +21,10 @@ pub(crate) struct Readers<T> {
 struct State<T> {
     /// Commits so far.
     generation: u64,
-    /// While a commit takes place nothing is pooled: a later snapshot never shows less than an earlier one.
+    /// During a commit no transaction is kept idle: a later snapshot never shows an older state than an earlier one.
     committing: bool,
     idle: Vec<T>,
-    /// Start of each snapshot that is open, by slot.
+    /// Start of each open snapshot, by slot.
     started: Vec<Option<Instant>>,
     free: Vec<usize>,
 }
@@ -52,7 +52,7 @@ impl<T> Readers<T> {
         }
     }
 
-    /// Registers a snapshot; it begins a transaction of its own if it is given none.
+    /// Registers a snapshot. Without an idle transaction it begins a new one.
     pub(crate) fn enter(&self) -> (Ticket, Option<T>) {
         let now = Instant::now();
         let mut state = self.state.lock();
@@ -79,7 +79,7 @@ impl<T> Readers<T> {
         if current && state.idle.len() < MAX_IDLE {
             state.idle.extend(txn);
         } else {
-            // Ending a transaction takes no lock of ours, and needs none.
+            // Ending a transaction needs no lock.
             drop(state);
             drop(txn);
         }
@@ -128,7 +128,7 @@ mod tests {
         let (ticket, txn) = readers.enter();
         assert_eq!(txn, Some("a"));
         readers.commit(|| {});
-        // It began before the commit.
+        // The transaction began before the commit.
         readers.leave(ticket, txn);
         assert_eq!(readers.enter().1, None);
     }
@@ -155,7 +155,7 @@ mod tests {
         assert!(readers.oldest_ms().is_some());
         readers.leave(second, None);
         assert_eq!(readers.oldest_ms(), None);
-        // Slots are used again.
+        // Slots are reused.
         let (third, _) = readers.enter();
         assert!(third.slot < 2);
     }

@@ -1,10 +1,10 @@
-//! Why a store refuses writes for a while.
+//! Temporary refusals of writes.
 
 use std::io;
 
 use crate::StorageError;
 
-/// Why the store refuses writes for now, although it can be read. Clients see the texts.
+/// Why the store temporarily refuses writes, although it can be read. Clients see the texts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteRefusal {
     /// The disk, or the user's share of it, is full.
@@ -24,7 +24,7 @@ pub enum WriteRefusal {
 }
 
 impl WriteRefusal {
-    /// The refusal behind the error of a write; `None` where the error does not pass by waiting.
+    /// The refusal that caused a failed write; `None` if the error is not temporary.
     #[must_use]
     pub fn of(error: &StorageError) -> Option<Self> {
         match error {

@@ -1,4 +1,4 @@
-//! A store with its writer, as each chain gets it.
+//! A store with its writer, shared by all chains.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Takes over `kv` and starts its writer, which returns every error to its caller.
+    /// Starts a writer for `kv`, which returns every error to its caller.
     pub fn new(kv: Arc<dyn KvStore>) -> StorageResult<Self> {
         let writer = Writer::spawn(Arc::clone(&kv))?;
         Ok(Self::of(kv, writer))
@@ -35,8 +35,8 @@ impl Store {
         Self { kv, writer, upkeep: Arc::new(Mutex::new_named("store.upkeep", ())) }
     }
 
-    /// Held by work beside the blocks, from where it reads the chains' rows to the end of the commit that follows from
-    /// them: meanwhile no block is taken back. No other lock is held where it is waited for.
+    /// Locked by work outside of the blocks, from reading a chain's rows to the end of the commit that depends on
+    /// them. It excludes rewinds. Lock it without holding another lock.
     pub fn upkeep(&self) -> MutexGuard<'_, ()> {
         self.upkeep.lock()
     }
@@ -51,7 +51,7 @@ impl Store {
         self.kv.snapshot()
     }
 
-    /// As [`Writer::ensure_writable`]; also refuses when the disk is full and no write has failed yet.
+    /// Like [`Writer::ensure_writable`]; also fails if the disk is full and no write has failed yet.
     pub fn ensure_writable(&self) -> StorageResult<()> {
         self.writer.ensure_writable()?;
         self.kv.check_room(0).map_err(|error| match WriteRefusal::of(&error) {

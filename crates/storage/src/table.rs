@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use crate::{KeyCodec, KvRead, KvWrite, MAX_KEY_LEN, StorageError, StorageResult, ValueCodec};
 
-/// The owner of tables: each chain has a scope of its own, assigned when the chain is first started
-/// ([`crate::meta::scope`]); [`Scope::NODE`] holds what belongs to no single chain.
+/// The owner of tables. Each chain has a scope, assigned when it is first started ([`crate::meta::scope`]);
+/// [`Scope::NODE`] has the node-wide tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scope(pub u16);
 
@@ -28,7 +28,7 @@ pub struct Table<K: ?Sized, V> {
 }
 
 impl<K: KeyCodec + ?Sized, V: ValueCodec> Table<K, V> {
-    /// A table; `name` shows in errors.
+    /// A table; errors include `name`.
     #[must_use]
     pub const fn new(tag: u8, name: &'static str) -> Self {
         Self { tag, name, types: PhantomData }
@@ -46,7 +46,7 @@ impl<K: KeyCodec + ?Sized, V: ValueCodec> Table<K, V> {
         self.tag
     }
 
-    /// What all stored keys of the table begin with.
+    /// The prefix of all stored keys of the table.
     #[must_use]
     pub const fn prefix(&self, scope: Scope) -> [u8; HEAD_LEN] {
         let [high, low] = scope.0.to_be_bytes();

@@ -1,4 +1,4 @@
-//! A set of changes that is applied as one.
+//! A set of changes that is applied atomically.
 
 use std::collections::{BTreeMap, btree_map};
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use crate::kv::check_key;
 use crate::{KvWrite, StorageResult};
 
-/// Changes by key, in key order: a value to set, or a deletion. The later change of a key wins.
+/// Changes by key, in key order: a new value, or a deletion. A later change of a key replaces an earlier one.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct WriteSet {
     changes: BTreeMap<Box<[u8]>, Option<Box<[u8]>>>,
@@ -30,20 +30,20 @@ impl WriteSet {
         self.change(key.into(), None);
     }
 
-    /// What this set does to `key`: `None` nothing, `Some(None)` deletes it, `Some(Some(value))` sets it.
+    /// The change of `key`: `None` for no change, `Some(None)` for a deletion, `Some(Some(value))` for a new value.
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         self.changes.get(key).map(Option::as_deref)
     }
 
-    /// Takes a change out.
+    /// Removes a change.
     pub(crate) fn forget(&mut self, key: &[u8]) {
         if let Some((key, value)) = self.changes.remove_entry(key) {
             self.bytes -= key.len() + value.map_or(0, |value| value.len());
         }
     }
 
-    /// Adds the changes of a newer set, which win.
+    /// Adds the changes of a newer set, which replace earlier ones.
     pub fn merge(&mut self, newer: &Self) {
         for (key, value) in &newer.changes {
             self.change(key.clone(), value.clone());
@@ -73,7 +73,7 @@ impl WriteSet {
         self.bytes
     }
 
-    /// Refuses a set with a key that no store takes.
+    /// Refuses a set with an invalid key.
     pub fn check(&self) -> StorageResult<()> {
         self.changes.keys().try_for_each(|key| check_key(key))
     }
@@ -109,7 +109,7 @@ impl KvWrite for WriteSet {
 }
 
 impl fmt::Debug for WriteSet {
-    /// One line, since a block's changes are long: number and size.
+    /// One line with number and size, because a block has many changes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "WriteSet({} keys, {} bytes)", self.len(), self.bytes)
     }

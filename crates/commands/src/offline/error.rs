@@ -1,4 +1,4 @@
-//! Why a data folder can't be worked on.
+//! Why a data folder can't be opened.
 
 use std::path::PathBuf;
 
@@ -6,18 +6,18 @@ use esker_node::wiring::{StartError, exit_code};
 use esker_storage::StorageError;
 use thiserror::Error;
 
-/// Why a data folder can't be worked on.
+/// Why a data folder can't be opened.
 #[derive(Debug, Error)]
 pub enum OfflineError {
-    /// No folder is named.
+    /// No folder is configured.
     #[error(
         "esker dev keeps its data in a temporary folder unless it has --data-dir: name that folder"
     )]
     NoFolder,
-    /// There is nothing to work on.
+    /// The folder has no node's data.
     #[error("there is no node's data in {}: start the node once, or choose another --data-dir", .0.display())]
     NoData(PathBuf),
-    /// A node runs on the data.
+    /// A running node uses the data.
     #[error("{0}")]
     Running(StorageError),
     /// The store or a chain can't be opened.

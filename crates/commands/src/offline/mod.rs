@@ -1,5 +1,5 @@
-//! The data folder of a node that does not run: its store, its chains and their machine, for commands that work
-//! on them. Nothing is served, and no engine runs.
+//! The data folder of a stopped node: its store, its chains and their machine. No endpoint is served, and no engine
+//! runs.
 
 mod error;
 mod stop;
@@ -20,7 +20,7 @@ use esker_storage::{Store, meta};
 pub use error::OfflineError;
 pub(crate) use stop::StopSignal;
 
-/// A data folder that this process has for itself.
+/// A data folder that this process has locked.
 #[derive(Debug)]
 pub(crate) struct Offline {
     store: Store,
@@ -29,19 +29,19 @@ pub(crate) struct Offline {
 }
 
 impl Offline {
-    /// Opens the folder; one that is new gets the network's genesis.
+    /// Opens the folder; writes the network's genesis to a new one.
     pub(crate) fn open(config: &Config) -> Result<Self, OfflineError> {
         if config.data_dir.is_none() {
             return Err(OfflineError::NoFolder);
         }
         let environment = Environment::system();
-        // What takes bundles back stays as a node left it.
+        // The undo rows stay as the node left them.
         let machine = MachineConfig { decides_alone: true, ..MachineConfig::default() };
         let (store, chains) = open_offline(config, &Keystore::disabled(), &environment, machine)?;
         Ok(Self { store, clock: environment.clock, chains })
     }
 
-    /// Opens a folder that holds data.
+    /// Opens a folder that has data.
     pub(crate) fn open_existing(config: &Config) -> Result<Self, OfflineError> {
         existing_folder(config)?;
         Self::open(config)
@@ -59,7 +59,7 @@ impl Offline {
         &self.chains.machine
     }
 
-    /// The chains, in the order in which the network declares them.
+    /// The chains, in the order of the network's declaration.
     pub(crate) fn chains(&self) -> impl Iterator<Item = &Chain> {
         self.chains.chains.iter().map(|(_, chain)| chain)
     }
@@ -68,13 +68,13 @@ impl Offline {
         &self.chains.aliases
     }
 
-    /// Makes everything durable and lets the folder go.
+    /// Makes all writes durable and unlocks the folder.
     pub(crate) fn close(self) -> Result<(), OfflineError> {
         Ok(self.store.writer.close_blocking().map_err(StartError::from)?)
     }
 }
 
-/// The folder; one without data is refused.
+/// The folder; an error if it has no data.
 pub(crate) fn existing_folder(config: &Config) -> Result<&Path, OfflineError> {
     match config.data_dir.as_deref() {
         None => Err(OfflineError::NoFolder),

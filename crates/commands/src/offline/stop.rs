@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM for work that looks now and then whether it shall end.
+//! Ctrl-C and SIGTERM for long work, which polls for a stop request.
 
 use std::io;
 use std::thread;
@@ -7,12 +7,12 @@ use tokio::sync::watch;
 
 use crate::signals::Signals;
 
-/// Has somebody asked to stop?
+/// A stop request by signal.
 #[derive(Clone, Debug)]
 pub(crate) struct StopSignal(watch::Receiver<bool>);
 
 impl StopSignal {
-    /// Listens from now on; the signals no longer end the process by themselves.
+    /// Starts to listen; the signals no longer end the process.
     pub(crate) fn listen() -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let mut signals = {
@@ -20,7 +20,7 @@ impl StopSignal {
             Signals::listen()?
         };
         let (requested, receiver) = watch::channel(false);
-        // Ends with the process.
+        // The thread ends with the process.
         let _listener = thread::Builder::new().name("signals".to_owned()).spawn(move || {
             runtime.block_on(signals.stop());
             requested.send_replace(true);
@@ -28,16 +28,16 @@ impl StopSignal {
         Ok(Self(receiver))
     }
 
-    /// Has it come?
+    /// Whether a stop was requested.
     pub(crate) fn is_requested(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Resolves when it comes.
+    /// Resolves when a stop is requested.
     pub(crate) async fn requested(&self) {
         let mut requested = self.0.clone();
         if requested.wait_for(|requested| *requested).await.is_err() {
-            // Nobody listens any more: it can't come.
+            // The listener has ended: no request can arrive.
             std::future::pending::<()>().await;
         }
     }

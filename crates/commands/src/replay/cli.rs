@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::ReplayCommand;
 
-/// The commands; both take the flags of `esker node`.
+/// The commands; both accept the flags of `esker node`.
 pub(crate) fn commands(flags: impl Fn() -> Vec<Arg>) -> [Command; 2] {
     let of_file = |command, about, file| {
         let parser = value_parser!(PathBuf);
@@ -35,7 +35,7 @@ pub(crate) fn commands(flags: impl Fn() -> Vec<Arg>) -> [Command; 2] {
     ]
 }
 
-/// For commands that work on the data of a node.
+/// The switch `--dev` of commands on a node's data.
 pub(crate) fn dev_switch() -> Arg {
     Arg::new("dev")
         .long("dev")
@@ -43,7 +43,7 @@ pub(crate) fn dev_switch() -> Arg {
         .help("Work on the data of `esker dev`, not of `esker node`")
 }
 
-/// What was asked for.
+/// The parsed command.
 pub(crate) fn parse(name: &str, given: &ArgMatches) -> ReplayCommand {
     let file = given.get_one::<PathBuf>("file").cloned().unwrap_or_default();
     match name {

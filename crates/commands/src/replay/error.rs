@@ -17,23 +17,23 @@ pub enum ReplayError {
     /// The data can't be opened.
     #[error(transparent)]
     Offline(#[from] OfflineError),
-    /// A file can't be read or written.
+    /// Input or output failed.
     #[error("{}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// A line is no block.
+    /// A line is not a block.
     #[error("line {line}: {error}")]
     Line {
         /// Its number, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The fault.
         error: LineError,
     },
-    /// A line names a chain that the network lacks.
+    /// A line has a chain that the network does not have.
     #[error("line {line}: the network has no chain \"{chain}\"")]
     UnknownChain {
         /// Its number, from 1.
@@ -50,10 +50,10 @@ pub enum ReplayError {
         height: u64,
         /// The line's number, from 1.
         line: u64,
-        /// The rule, in the chain's words.
+        /// The rule's text.
         reason: String,
     },
-    /// Another block was accepted.
+    /// Another block is accepted at this height.
     #[error(
         "block {height} of chain {chain} (line {line}) is refused: another block of this height was accepted"
     )]
@@ -65,7 +65,7 @@ pub enum ReplayError {
         /// The line's number, from 1.
         line: u64,
     },
-    /// Blocks before it are missing.
+    /// Earlier blocks are missing.
     #[error(
         "block {height} of chain {chain} (line {line}) is refused: the last accepted block is {last}"
     )]
@@ -79,13 +79,13 @@ pub enum ReplayError {
         /// The line's number, from 1.
         line: u64,
     },
-    /// A signal asked to stop.
+    /// A signal stopped the command.
     #[error("stopped: {done}")]
     Stopped {
-        /// What was done until then.
+        /// The work done before.
         done: String,
     },
-    /// The system gives no runtime.
+    /// The runtime can't be created.
     #[error("can't start: {0}")]
     Runtime(io::Error),
 }

@@ -1,4 +1,4 @@
-//! Accepted blocks to a file.
+//! Exports accepted blocks to a file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -16,7 +16,7 @@ use super::{ReplayError, STANDARD};
 use crate::offline::{Offline, StopSignal};
 use crate::progress::Progress;
 
-/// Bytes that are gathered before they are written.
+/// Bytes that are buffered before they are written.
 const BUFFER: usize = 1 << 20;
 
 pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
@@ -29,13 +29,13 @@ pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
     closed?;
     target.finish()?;
     Ok(match path == Path::new(STANDARD) {
-        // The output is the file.
+        // The standard output has the blocks, so no summary is printed.
         true => String::new(),
         false => format!("{blocks} blocks exported to {}\n", path.display()),
     })
 }
 
-/// Why nothing more is written.
+/// Why the export stopped.
 enum WriteError {
     Output(io::Error),
     Replay(ReplayError),
@@ -56,7 +56,7 @@ impl<E: Into<ReplayError>> From<E> for WriteError {
     }
 }
 
-/// Writes the blocks of all bundles but the first, which is genesis; gives their number.
+/// Writes the blocks of all bundles except the first, which is genesis; returns their number.
 fn write(node: &Offline, out: &mut dyn Write, stop: &StopSignal) -> Result<u64, WriteError> {
     let (last, _) = node.machine().last_final();
     let mut progress = Progress::on_terminal(Arc::clone(node.clock()));
@@ -77,7 +77,7 @@ fn write(node: &Offline, out: &mut dyn Write, stop: &StopSignal) -> Result<u64, 
     Ok(blocks)
 }
 
-/// The blocks of a bundle, in the order in which they were accepted.
+/// The blocks of a bundle, in order of acceptance.
 fn bundle(node: &Offline, height: u64) -> Result<Vec<BlockLine>, ReplayError> {
     let reader = node.store().snapshot()?;
     let damaged = |what: String| ReplayError::from(ChainError::Corrupted(what));
@@ -97,15 +97,15 @@ fn bundle(node: &Offline, height: u64) -> Result<Vec<BlockLine>, ReplayError> {
     Ok(lines)
 }
 
-/// Where the lines go.
+/// The output of an export.
 struct OutputFile {
     out: Box<dyn Write>,
-    /// The name under which the file is written, and the one that it gets when it is whole.
+    /// The temporary file, and the final name that it gets when it is complete.
     renamed: Option<(PartialFile, PathBuf)>,
 }
 
 impl OutputFile {
-    /// Standard output, a pipe or a device as it is; else a new file, under another name until it is whole.
+    /// Opens standard output, a pipe or a device directly; otherwise creates a temporary file.
     fn create(path: &Path) -> Result<Self, ReplayError> {
         let fault = |error| ReplayError::File { path: path.to_owned(), error };
         if path == Path::new(STANDARD) {
@@ -133,7 +133,7 @@ impl OutputFile {
         }
     }
 
-    /// Gives the file its name.
+    /// Renames the complete file.
     fn finish(self) -> Result<(), ReplayError> {
         drop(self.out);
         let Some((partial, path)) = self.renamed else { return Ok(()) };
@@ -144,7 +144,7 @@ impl OutputFile {
     }
 }
 
-/// A file that goes unless it was renamed.
+/// A file that is deleted on drop, unless it was renamed.
 struct PartialFile(PathBuf);
 
 impl Drop for PartialFile {

@@ -1,4 +1,4 @@
-//! Blocks of a file to the machine.
+//! Imports blocks of a file through the machine.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -18,11 +18,11 @@ use super::{ReplayError, STANDARD};
 use crate::offline::{Offline, StopSignal};
 use crate::progress::Progress;
 
-/// Blocks that are read ahead: little, since one may be large.
+/// Blocks that are read ahead. Few, because one may be large.
 const READ_AHEAD: usize = 2;
 
 pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
-    // Before the folder is made: a wrong name leaves nothing behind.
+    // Before the data folder is created: a wrong file name leaves nothing behind.
     let (input, length) = open(path)?;
     let stop = StopSignal::listen().map_err(ReplayError::Runtime)?;
     let node = Offline::open(config)?;
@@ -43,7 +43,7 @@ pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
     }
 }
 
-/// The input, with its length in bytes where that is known.
+/// The input, with its length in bytes if that is known.
 fn open(path: &Path) -> Result<(Box<dyn BufRead + Send>, Option<u64>), ReplayError> {
     if path == Path::new(STANDARD) {
         return Ok((Box::new(BufReader::new(io::stdin())), None));
@@ -58,10 +58,10 @@ fn open(path: &Path) -> Result<(Box<dyn BufRead + Send>, Option<u64>), ReplayErr
     Ok((Box::new(BufReader::new(file)), length))
 }
 
-/// A block with the number of its line and the bytes read up to its end.
+/// A block with its line number and the bytes read so far.
 type Read = (u64, BlockLine, u64);
 
-/// Reads and decodes on a thread of its own: one that waits for its input can't be stopped otherwise.
+/// Reads and decodes on a separate thread, so that a read that waits for input can be stopped.
 fn read(input: Box<dyn BufRead + Send>) -> mpsc::Receiver<Result<Read, ReadError>> {
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
     let run = move || {
@@ -78,24 +78,24 @@ fn read(input: Box<dyn BufRead + Send>) -> mpsc::Receiver<Result<Read, ReadError
             }
         }
     };
-    // Its handle is not kept: the process does not wait for an input that nobody wants.
+    // The handle is dropped: the process does not wait for unused input.
     let _reader = thread::spawn(run);
     receiver
 }
 
-/// Bundles that are made final in one write, at most.
+/// Most bundles that become final in one write.
 const GROUP_LEN: usize = 64;
-/// How long they wait for further input.
+/// How long verified bundles wait for further input.
 const INPUT_WAIT: Duration = Duration::from_millis(50);
-/// Bytes of blocks from which on they are.
+/// Bytes of blocks at which verified bundles become final.
 const GROUP_BYTES: usize = 4 << 20;
 
 struct Importer<'a> {
     node: &'a Offline,
-    /// Verified bundles that follow each other and are not final yet.
+    /// Consecutive verified bundles that are not final yet.
     verified: Vec<Bundle>,
     verified_bytes: usize,
-    /// Time of the last bundle, Unix ms: none may be older than the one before.
+    /// Time of the last bundle, Unix ms: times never decrease.
     last_ms: u64,
     imported: u64,
     skipped: u64,
@@ -109,8 +109,8 @@ impl<'a> Importer<'a> {
         Ok(Self { node, verified: Vec::new(), verified_bytes: 0, last_ms, imported: 0, skipped: 0 })
     }
 
-    /// Takes blocks until the input ends (true) or somebody asks to stop (false). What was good is final then, also if
-    /// a block is refused.
+    /// Imports blocks until the input ends (true) or a stop is requested (false). All blocks before a refused one
+    /// become final.
     async fn import_all(
         &mut self,
         blocks: mpsc::Receiver<Result<Read, ReadError>>,
@@ -136,7 +136,7 @@ impl<'a> Importer<'a> {
                 biased;
                 () = stop.requested() => return Ok(false),
                 next = blocks.recv() => next,
-                // Nothing waits for input that may not come.
+                // Verified bundles do not wait for slow input.
                 () = tokio::time::sleep(INPUT_WAIT), if !self.verified.is_empty() => {
                     self.finalize().await?;
                     continue;
@@ -160,7 +160,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Takes a block, as one that another validator made.
+    /// Imports a block like another validator's.
     async fn import_block(&mut self, line: u64, block: BlockLine) -> Result<(), ReplayError> {
         let BlockLine { chain: name, height, bytes } = block;
         let Some(chain) = self.chain(&name) else {
@@ -186,10 +186,10 @@ impl<'a> Importer<'a> {
         }
         let machine = self.node.machine();
         let mut bundle = self.bundle(id, bytes);
-        // A block of the future is refused: who brings blocks of the past brings none of them.
+        // A block from the future is refused; a file has only past blocks.
         let mut verdict = machine.verify(&[], &bundle).await;
         if !matches!(verdict, Ok(Verdict::Valid)) && !self.verified.is_empty() {
-            // There may be too many that are not final. Otherwise the reason is that on top of what is final.
+            // There may be too many undecided bundles. Otherwise the verdict on the final state is the one to report.
             self.finalize().await?;
             let (_, bytes) = bundle.blocks.swap_remove(0);
             bundle = self.bundle(id, bytes);
@@ -209,7 +209,7 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// A block as a bundle on top of the last one.
+    /// A bundle with this block on top of the last one.
     fn bundle(&self, chain: ChainId, block: Bytes) -> Bundle {
         let (height, parent) = match self.verified.last() {
             Some(bundle) => (bundle.height, bundle.id()),
@@ -224,13 +224,13 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Blocks of a chain that are verified and not final yet.
+    /// Number of verified blocks of a chain that are not final.
     fn verified_of(&self, chain: &ChainId) -> u64 {
         let blocks = self.verified.iter().flat_map(|bundle| &bundle.blocks);
         blocks.filter(|(id, _)| id == chain).count() as u64
     }
 
-    /// Makes what is verified final, in one write.
+    /// Makes the verified bundles final, in one write.
     async fn finalize(&mut self) -> Result<(), ReplayError> {
         self.verified_bytes = 0;
         let bundles = std::mem::take(&mut self.verified);
@@ -249,7 +249,7 @@ impl<'a> Importer<'a> {
         self.node.machine().chains().iter().find(|chain| chain.context().chain_id == id)
     }
 
-    /// What was done so far.
+    /// The progress so far.
     fn summary(&self) -> String {
         let heights: Vec<String> = self
             .node

@@ -1,5 +1,5 @@
-//! Blocks as lines: `{"chain":"X","height":1,"bytes":"0x..."}`, where the chain is named by an alias or its ID, and
-//! the bytes are the chain's own encoding of the block.
+//! Blocks as lines: `{"chain":"X","height":1,"bytes":"0x..."}`. The chain is an alias or an ID; the bytes are the
+//! chain's encoding of the block.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read as _, Write};
@@ -10,7 +10,7 @@ use esker_primitives::hexfmt::{self, HexError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Most bytes of a line: the hex of the largest block that can be ordered, with room for the rest of the line.
+/// Most bytes of a line: the hex of the largest block of a bundle, with room for the rest of the line.
 pub const MAX_LINE_BYTES: usize = 2 * MAX_BUNDLE_SIZE + 4096;
 
 /// An accepted block of a chain.
@@ -18,25 +18,25 @@ pub const MAX_LINE_BYTES: usize = 2 * MAX_BUNDLE_SIZE + 4096;
 pub struct BlockLine {
     /// The chain, by alias or ID.
     pub chain: String,
-    /// Blocks since genesis.
+    /// The block's height.
     pub height: u64,
     /// The block, in its chain's encoding.
     pub bytes: Bytes,
 }
 
-/// Why a line is no block.
+/// Why a line is not a block.
 #[derive(Debug, Error)]
 pub enum LineError {
     /// It is too long.
     #[error("longer than {0} bytes")]
     TooLong(usize),
-    /// It is no such object.
+    /// It is not an object of this form.
     #[error("expected {{\"chain\":\"X\",\"height\":1,\"bytes\":\"0x...\"}}: {0}")]
     Json(serde_json::Error),
-    /// The bytes are no hex.
+    /// The bytes are not hex.
     #[error("bytes: {0}")]
     Hex(#[from] HexError),
-    /// There are no bytes.
+    /// The bytes are empty.
     #[error("bytes: expected a block")]
     Empty,
 }
@@ -52,7 +52,7 @@ struct Wire<'a> {
 }
 
 impl BlockLine {
-    /// Reads a line, with or without its end.
+    /// Parses a line, with or without its line end.
     pub fn parse(line: &[u8]) -> Result<Self, LineError> {
         let wire: Wire<'_> = serde_json::from_slice(line).map_err(LineError::Json)?;
         let bytes = hexfmt::decode_plain(&wire.bytes)?;
@@ -62,7 +62,7 @@ impl BlockLine {
         Ok(Self { chain: wire.chain.into_owned(), height: wire.height, bytes: bytes.into() })
     }
 
-    /// Writes the line with its end.
+    /// Writes the line with its line end.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let bytes = Cow::Owned(hexfmt::encode_plain(&self.bytes));
         let wire = Wire { chain: Cow::Borrowed(&self.chain), height: self.height, bytes };
@@ -71,18 +71,18 @@ impl BlockLine {
     }
 }
 
-/// Why there is no next block.
+/// Why reading a block failed.
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// The input failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The line of that number is no block.
+    /// The line of that number is not a block.
     #[error("line {0}: {1}")]
     Line(u64, LineError),
 }
 
-/// Reads blocks from an input, one line at a time; empty lines are passed over.
+/// Reads blocks from an input, one line at a time; skips empty lines.
 #[derive(Debug)]
 pub struct Lines<R> {
     input: R,
@@ -94,17 +94,17 @@ pub struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Lines of at most [`MAX_LINE_BYTES`].
+    /// A reader of lines of at most [`MAX_LINE_BYTES`].
     pub fn new(input: R) -> Self {
         Self::with_max(input, MAX_LINE_BYTES)
     }
 
-    /// Lines of at most that many bytes.
+    /// A reader of lines of at most this many bytes.
     pub fn with_max(input: R, max: usize) -> Self {
         Self { input, max, number: 0, read: 0, line: Vec::new() }
     }
 
-    /// Bytes of the input that were read.
+    /// Bytes of the input read so far.
     pub fn bytes_read(&self) -> u64 {
         self.read
     }
@@ -113,7 +113,7 @@ impl<R: BufRead> Lines<R> {
     pub fn next_block(&mut self) -> Result<Option<(u64, BlockLine)>, ReadError> {
         loop {
             self.line.clear();
-            // The line, its end of one or two bytes, and a byte that would be too many.
+            // The line, a line end of one or two bytes, and one byte to detect a longer line.
             let most = u64::try_from(self.max).unwrap_or(u64::MAX).saturating_add(3);
             let taken = (&mut self.input).take(most).read_until(b'\n', &mut self.line)?;
             if taken == 0 {
@@ -133,7 +133,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Does what was taken hold the end of the line?
+    /// Whether the input is at its end.
     fn at_end(&self) -> bool {
         self.line.ends_with(b"\n")
     }
@@ -195,7 +195,7 @@ mod tests {
             let refused = read(&format!("{long}{BLOCK}{end}"), BLOCK.len() - 1).unwrap_err();
             assert_eq!(refused, format!("line 1: longer than {} bytes", BLOCK.len() - 1));
         }
-        // A line without an end is not read to its end.
+        // A line without an end is not read completely.
         struct Endless;
         impl io::Read for Endless {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -6,7 +6,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::{Login, UserCommand};
 
-/// Settings of the node that say where its data is.
+/// Settings of the node that determine its data folder.
 pub(crate) const FLAGS: &[&str] = &["network", "network-id", "data-dir", "config"];
 
 /// The command, with the node's flags of [`FLAGS`].
@@ -49,7 +49,7 @@ pub(crate) fn command(flags: impl Iterator<Item = Arg>) -> Command {
         .subcommand(of_user("delete", "Delete a user and its keys"))
 }
 
-/// What was asked for, with the matches that hold the node's flags.
+/// The parsed command, and the matches with the node's flags.
 pub(crate) fn parse(matches: &ArgMatches) -> (UserCommand, &ArgMatches) {
     let (command, given) = matches.subcommand().expect("clap requires a command");
     let login = || Login {

@@ -11,10 +11,10 @@ use thiserror::Error;
 /// Why a command on users failed.
 #[derive(Debug, Error)]
 pub enum UserError {
-    /// There is nothing to work on.
+    /// The folder has no node's data.
     #[error("there is no node's data in {}: start the node once, or choose another --data-dir", .0.display())]
     NoData(PathBuf),
-    /// A node runs on the data.
+    /// A running node uses the data.
     #[error("{0}: use the API of the running node at /ext/keystore, or stop the node")]
     Running(StorageError),
     /// The store can't be used.
@@ -23,26 +23,26 @@ pub enum UserError {
     /// The keystore refused.
     #[error(transparent)]
     Keystore(#[from] KeystoreError),
-    /// The password can't be had.
+    /// The password can't be read.
     #[error("{0}")]
     Password(String),
-    /// A file can't be read or written.
+    /// Input or output failed.
     #[error("{}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// The file is no exported user.
+    /// The file is not an exported user.
     #[error("{}: {reason}", path.display())]
     NotAUser {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
-    /// The system gives no runtime.
+    /// The runtime can't be created.
     #[error("can't start: {0}")]
     Runtime(io::Error),
 }

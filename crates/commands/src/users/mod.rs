@@ -1,6 +1,6 @@
-//! `esker user`: the keystore's users from the command line, over the data folder of a node that does not run.
+//! `esker user`: manages the keystore users of a stopped node.
 //!
-//! Passwords come from the terminal, without being shown, or from a file; never from an argument, which others on
+//! Passwords are read from the terminal, without echo, or from a file; never from an argument, which other users of
 //! the machine could read.
 
 mod cli;
@@ -14,26 +14,26 @@ pub(crate) use cli::{FLAGS, command, parse};
 pub use error::UserError;
 pub use run::run;
 
-/// What is to be done.
+/// The parsed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UserCommand {
-    /// A new user without keys.
+    /// Create a user without keys.
     Create(Login),
-    /// All names.
+    /// List all names.
     List,
-    /// A user into a file.
+    /// Export a user to a file.
     Export(Login, PathBuf),
-    /// A user out of a file.
+    /// Import a user from a file.
     Import(Login, PathBuf),
-    /// A user and its keys are to go.
+    /// Delete a user and its keys.
     Delete(Login),
 }
 
-/// A user, and where its password comes from.
+/// A user, and the source of its password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Login {
     /// The user's name.
     pub name: String,
-    /// A file that holds the password; asked for on the terminal without one.
+    /// A file with the password; without one, the terminal prompts for it.
     pub password_file: Option<PathBuf>,
 }

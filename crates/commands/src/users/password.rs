@@ -1,4 +1,4 @@
-//! Where the password of a command comes from.
+//! Reads the password of a command.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use super::{Login, UserError};
 
-/// Most bytes of a file that holds a password: more than 1,024 characters take.
+/// Most bytes of a password file: enough for 1,024 characters.
 const MAX_FILE_BYTES: u64 = 8 * 1024;
 
 /// The password of an existing user.
@@ -20,7 +20,7 @@ pub(super) fn read_password(login: &Login) -> Result<Password, UserError> {
     }
 }
 
-/// The password of a new user; on the terminal it is asked for twice.
+/// The password of a new user; on the terminal it is entered twice.
 pub(super) fn choose_password(login: &Login) -> Result<Password, UserError> {
     let password = read_password(login)?;
     if login.password_file.is_none()

@@ -1,4 +1,4 @@
-//! The commands themselves.
+//! Executes the commands.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -17,13 +17,13 @@ use zeroize::Zeroizing;
 
 use super::{UserCommand, UserError, password};
 
-/// Most bytes of a file that holds an exported user: some hundred chains with as many keys as a user may have.
+/// Most bytes of an exported user: enough for several hundred chains with the maximum number of keys.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// Does it, and gives what is to be printed.
+/// Executes the command and returns its output.
 ///
 /// # Errors
-/// Nothing is changed then.
+/// The command failed; nothing has changed.
 pub fn run(command: &UserCommand, config: &Config) -> Result<String, UserError> {
     let store = open(config)?;
     let Environment { clock, randomness } = Environment::system();
@@ -37,14 +37,14 @@ pub fn run(command: &UserCommand, config: &Config) -> Result<String, UserError> 
     done
 }
 
-/// The store of a node that does not run.
+/// The store of a stopped node.
 fn open(config: &Config) -> Result<Store, UserError> {
     let path = config.data_dir.as_deref().unwrap_or(Path::new(""));
     if !meta::is_store(path) {
         return Err(UserError::NoData(path.to_owned()));
     }
     let map_size = config.settings.store_map_size.0;
-    // These writes are small, and one of them may be what makes room.
+    // These writes are small, and deleting a user may free space.
     let options = meta::OpenOptions { map_size, durable: true, disk_reserve: 0 };
     Ok(Store::new(Arc::new(meta::open_dir(path, &options)?))?)
 }
@@ -79,7 +79,7 @@ async fn execute(command: &UserCommand, keystore: &Arc<Keystore>) -> Result<Stri
     }
 }
 
-/// A name as it is, or quoted where a terminal would not show it so.
+/// The name, quoted if it has unprintable characters.
 fn printable(name: &str) -> String {
     match name.chars().all(go::is_print) {
         true => name.to_owned(),
@@ -87,7 +87,7 @@ fn printable(name: &str) -> String {
     }
 }
 
-/// Into a new file that only its owner reads.
+/// Writes a new file that only its owner can read.
 fn write(path: &Path, text: &str) -> Result<(), UserError> {
     let fault = |error| UserError::File { path: path.to_owned(), error };
     let mut options = OpenOptions::new();

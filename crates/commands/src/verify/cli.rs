@@ -5,7 +5,7 @@ use clap::{Arg, Command};
 use crate::replay::dev_switch;
 use crate::rewind;
 
-/// The command; it takes the flags of `esker node`.
+/// The command; it accepts the flags of `esker node`.
 pub(crate) fn command(flags: impl Fn() -> Vec<Arg>) -> Command {
     let verify = Command::new("verify")
         .about("Check all that the data folder holds, and print what is wrong")

@@ -1,8 +1,7 @@
-//! `esker db verify`: looks at all that the data folder of a node that does not run holds.
+//! `esker db verify`: checks all data of a stopped node.
 //!
-//! Each part knows its own rows: the store its pages, each chain its blocks, state and indexes ([`Audit`]), shared
-//! memory its elements, the chain contract its bundles. What no part can know alone is the supply of the native asset
-//! (`supply.rs`).
+//! Each part checks its own rows: the store its pages, each chain its blocks, state and indexes ([`Audit`]), shared
+//! memory its elements, the machine its bundles. Only the supply of the native asset needs all parts (`supply.rs`).
 //!
 //! [`Audit`]: esker_chain::audit::Audit
 
@@ -33,22 +32,22 @@ use self::shared::SharedMemory;
 use self::supply::Supply;
 use crate::offline::{self, OfflineError, StopSignal};
 
-/// Most bytes of the folder in which rows are derived.
+/// Most bytes of the temporary folder for derived rows.
 const SCRATCH_MAP_SIZE: u64 = 1 << 40;
 
-/// Why nothing could be said.
+/// Why the verification failed.
 #[derive(Debug, Error)]
 pub enum VerifyError {
     /// The data can't be opened.
     #[error(transparent)]
     Offline(#[from] OfflineError),
-    /// A signal asked to stop.
+    /// A signal stopped the command.
     #[error("stopped: not all was looked at")]
     Stopped,
     /// The result can't be written.
     #[error("can't write the result: {0}")]
     Output(io::Error),
-    /// The system gives no runtime.
+    /// The runtime can't be created.
     #[error("can't start: {0}")]
     Runtime(io::Error),
 }
@@ -84,10 +83,10 @@ impl From<AuditError> for VerifyError {
     }
 }
 
-/// Looks at everything and writes what is wrong, a line each, then a summary. Gives the number of findings.
+/// Checks everything and writes the findings, one per line, then a summary. Returns the number of findings.
 ///
 /// # Errors
-/// The data can't be opened at all, or the work was stopped.
+/// The data can't be opened at all, or the verification was stopped.
 pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
     let stop = StopSignal::listen().map_err(VerifyError::Runtime)?;
     let environment = Environment::system();
@@ -96,7 +95,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
     report.progress("pages of the store", 0, None)?;
     if let Err(error) = meta::check_dir(folder) {
         let StorageError::Corrupted(found) = error else { return Err(error.into()) };
-        // LMDB trusts its pages: nothing in them can be read.
+        // LMDB trusts its pages, so a damaged store can't be read.
         report.finding(Finding::new("store", "pages that can be read", found));
         return report.finish("");
     }
@@ -132,7 +131,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
             None => all = false,
         }
     }
-    // A part of the blocks does not show what chains exchanged, nor the supply.
+    // The exchanges between chains and the supply need all blocks.
     let supply = if all {
         memory.compare(stored.as_ref(), &mut report)?;
         let supply = Supply {
@@ -151,13 +150,13 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
     report.finish(&supply)
 }
 
-/// A store for rows that should be there; it goes with its last use.
+/// A store for expected rows; it is deleted with its last reference.
 fn scratch() -> Result<Scratch, StorageError> {
     let options = meta::OpenOptions { map_size: SCRATCH_MAP_SIZE, durable: false, disk_reserve: 0 };
     Ok(Scratch::new(Arc::new(meta::open_temp(&options)?)))
 }
 
-/// The chains that have begun. One that has not holds no rows.
+/// The chains with rows. Reports chains whose record and rows disagree.
 fn chains_with_rows(
     chains: impl Iterator<Item = Chain>,
     stored: &dyn KvRead,

@@ -1,4 +1,4 @@
-//! Findings, printed as they come.
+//! Prints findings.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use super::VerifyError;
 use crate::offline::StopSignal;
 use crate::progress::Progress;
 
-/// Findings that are printed; more are counted.
+/// Most findings that are printed; the rest is only counted.
 const MAX_PRINTED: u64 = 10_000;
 
-/// Writes findings, shows progress, and ends the work when somebody asks for it.
+/// Writes findings, shows progress, and stops the work after a stop request.
 pub(super) struct Report<'a> {
     out: &'a mut dyn Write,
     stop: StopSignal,
@@ -35,7 +35,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Writes the summary; gives the number of findings.
+    /// Writes the summary; returns the number of findings.
     pub(super) fn finish(mut self, supply: &str) -> Result<u64, VerifyError> {
         self.progress.clear();
         if self.findings > MAX_PRINTED {

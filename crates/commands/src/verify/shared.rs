@@ -1,4 +1,4 @@
-//! Shared memory, as it follows from what all chains did.
+//! The expected shared memory, derived from the exchanges of all chains.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use esker_storage::audit::{AuditError, AuditLog, Finding};
 use esker_storage::{KvRead, StorageError};
 use esker_utxo::Utxo;
 
-/// Shared memory under construction. Chains may come in any order: what is taken before it was left is noted.
+/// Shared memory under construction. Chains may be added in any order: an import before its export is recorded.
 pub(super) struct SharedMemory {
     expected: Scratch,
     native: AssetId,
@@ -24,7 +24,7 @@ pub(super) struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// What the network says that P exported to these chains.
+    /// Starts with the P-Chain's exports to these chains, from the network's definition.
     pub(super) fn new(
         config: &Config,
         chains: &[Arc<dyn ChainVm>],
@@ -37,17 +37,17 @@ impl SharedMemory {
         let exported_by_p = elements
             .map(|element| native_in(&native, &element.value))
             .fold(0, u128::saturating_add);
-        // Twice the same would have been refused when the network was read.
+        // The network's definition has no duplicates.
         let _done = expected.fill(|pending| refusal_of(apply(pending, &P_CHAIN_ID, &requests)))?;
         Ok(Self { expected, native, exported_by_p })
     }
 
-    /// What P exported of the native asset, in units of [`Ledger`].
+    /// The P-Chain's exports of the native asset, in units of [`Ledger`].
     pub(super) fn exported_by_p(&self) -> u128 {
         self.exported_by_p
     }
 
-    /// Repeats what a chain did. Impossible steps are reported.
+    /// Applies an exchange of a chain. Reports impossible ones.
     pub(super) fn exchange(
         &mut self,
         chain: &ChainId,
@@ -75,7 +75,7 @@ impl SharedMemory {
         Ok(())
     }
 
-    /// Reports where what is stored differs.
+    /// Reports stored rows that differ.
     pub(super) fn compare(
         &self,
         stored: &dyn KvRead,
@@ -84,7 +84,7 @@ impl SharedMemory {
         compare(stored, self.expected.rows()?.as_ref(), log)
     }
 
-    /// The native asset in it, in units of [`Ledger`].
+    /// The amount of the native asset in shared memory, in units of [`Ledger`].
     pub(super) fn native_in(&self, stored: &dyn KvRead) -> Result<u128, AuditError> {
         let mut sum = 0u128;
         visit(stored, |value| {
@@ -95,7 +95,7 @@ impl SharedMemory {
     }
 }
 
-/// A refusal in words; a failure of the store stays one.
+/// Separates a refusal from a failure of the store.
 fn refusal_of(
     applied: Result<(), SharedMemoryError>,
 ) -> Result<Option<SharedMemoryError>, StorageError> {
@@ -106,14 +106,14 @@ fn refusal_of(
     }
 }
 
-/// How much of the native asset an element is.
+/// The amount of the native asset in an element.
 fn native_in(native: &AssetId, value: &[u8]) -> u128 {
     match Utxo::from_versioned_bytes(value, value.len()) {
         Ok(utxo) if utxo.asset_id == *native => {
             let amount = utxo.output.as_transfer().map_or(0, |out| out.amount);
             u128::from(amount).saturating_mul(Ledger::PER_NANO)
         }
-        // Another asset; damage is reported where rows are compared.
+        // Another asset. Damaged rows are reported by the comparison.
         _ => 0,
     }
 }

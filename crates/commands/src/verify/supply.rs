@@ -1,4 +1,4 @@
-//! The supply of the native asset: what began in a genesis is held on a chain, waits in shared memory, or was burnt.
+//! The supply of the native asset: amounts of the genesis are held on a chain, are in shared memory, or were burnt.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,13 +9,13 @@ use esker_storage::audit::Finding;
 /// Amounts in units of [`Ledger`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Supply {
-    /// Of each chain, by its name.
+    /// Each chain, by its name.
     pub(super) chains: BTreeMap<String, Ledger>,
-    /// Of chains whose coin is their own, no share of the native asset.
+    /// Chains with a separate coin, which is not the native asset.
     pub(super) other_coins: BTreeMap<String, Ledger>,
-    /// What the network says that P exported.
+    /// The P-Chain's exports, from the network's definition.
     pub(super) exported_by_p: u128,
-    /// What waits in shared memory.
+    /// The amount in shared memory.
     pub(super) in_memory: u128,
 }
 
@@ -32,7 +32,7 @@ impl Supply {
         self.sum(|ledger| ledger.held.saturating_add(ledger.burnt)).saturating_add(self.in_memory)
     }
 
-    /// Where amounts do not add up: on a chain, between chains, all in all.
+    /// Amounts that do not add up: on a chain, between chains, in total.
     pub(super) fn findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut check = |place: String, expected: u128, found: u128| {
@@ -45,7 +45,7 @@ impl Supply {
             let came = genesis.saturating_add(imported);
             let went = exported.saturating_add(burnt);
             let place = format!("{name}: coins held");
-            // More may have gone than came; then nothing is left to be expected.
+            // If more left than arrived, the expected amount is zero.
             check(place, came.saturating_sub(went), held);
         }
         let left = self.sum(|ledger| ledger.exported).saturating_add(self.exported_by_p);

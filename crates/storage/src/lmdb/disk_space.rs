@@ -1,4 +1,4 @@
-//! Free space on the disk: checks it before a write begins, and reserves it where it will be needed.
+//! Free disk space: checked before each write, and reserved in advance where needed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -13,17 +13,17 @@ use super::MAX_READERS;
 use crate::folder::{action_error, private_file};
 use crate::{StorageError, StorageResult};
 
-/// The reserve is at most this fraction of the whole disk, so that a small disk is not all reserve.
+/// The reserve is at most this fraction of the disk, so that a small disk keeps usable space.
 const RESERVE_DIVISOR: u64 = 32;
-/// With less free space than a write's own size and this margin, an input/output error counts as a full disk: LMDB
-/// reports such an error for a write that was cut short.
+/// If less than a write's size plus this margin is free, an input/output error counts as a full disk: LMDB reports it
+/// for an incomplete write.
 const SHORT_WRITE_MARGIN: u64 = 1 << 20;
 /// Bytes of the reader table: a slot each, and a header of less than a page.
 const READER_TABLE_BYTES: u64 = MAX_READERS as u64 * 64 + 4096;
 /// Unit of [`MetadataExt::blocks`].
 const BLOCK_BYTES: u64 = 512;
 
-/// How long the system's figures about a disk are reused.
+/// How long the system's disk figures are reused.
 const CACHE_TIME: Duration = Duration::from_millis(10);
 
 /// The free space of a folder's disk.
@@ -34,7 +34,7 @@ pub(super) struct DiskSpace {
     last: Mutex<Option<(Instant, Disk)>>,
 }
 
-/// A disk, in bytes.
+/// Size and free space of a disk, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Disk {
     /// Free for this user.
@@ -43,17 +43,17 @@ struct Disk {
 }
 
 impl DiskSpace {
-    /// The space of the disk of `path`, on which `reserve` bytes stay free; 0 switches the check off.
+    /// The disk of `path`, on which `reserve` bytes stay free; 0 disables the check.
     pub(super) fn new(path: &Path, reserve: u64) -> Self {
         Self { path: path.to_owned(), reserve, last: Mutex::new_named("store room", None) }
     }
 
-    /// Refuses a write of this many bytes if there is no room for it above the reserve.
+    /// Refuses a write of this many bytes if it would use the reserve.
     pub(super) fn check(&self, bytes: usize) -> StorageResult<()> {
         if self.reserve == 0 {
             return Ok(());
         }
-        // Where the system gives no figures, the write itself will fail.
+        // If the system has no figures, the write itself will fail.
         let Some(disk) = self.disk() else { return Ok(()) };
         let reserve = self.reserve.min(disk.size / RESERVE_DIVISOR);
         if disk.available >= reserve.saturating_add(bytes as u64) {
@@ -98,8 +98,8 @@ impl DiskSpace {
     }
 }
 
-/// Allocates the disk space of LMDB's reader table. LMDB maps the table and writes to it whenever a snapshot begins:
-/// without allocated space, a disk that is full by then would end the process.
+/// Allocates the disk space of LMDB's reader table. LMDB maps the table and writes to it with every snapshot: on a
+/// full disk, a write to unallocated space would end the process.
 pub(super) fn reserve_reader_table(database: &Path) -> StorageResult<()> {
     let mut path = database.as_os_str().to_owned();
     path.push("-lock");
@@ -133,7 +133,7 @@ mod tests {
         let StorageError::DiskSpace { available, reserve, .. } = error else { panic!("{error}") };
         assert!(available > 0 && reserve < u64::MAX, "a part of the disk: {reserve}");
         assert!(error.to_string().starts_with("insufficient disk space: "), "{error}");
-        // Nothing is known of a folder that is gone.
+        // A missing folder has no figures.
         DiskSpace::new(Path::new("/nothing/there"), u64::MAX).check(1).unwrap();
     }
 
@@ -159,7 +159,7 @@ mod tests {
         let content = std::fs::read(&table).unwrap();
         assert_eq!(content.len() as u64, READER_TABLE_BYTES);
         assert!(content.starts_with(b"content\0"));
-        // One with holes, as LMDB makes it.
+        // A sparse file, as LMDB creates it.
         File::create(&table).unwrap().set_len(2 * READER_TABLE_BYTES).unwrap();
         reserve_reader_table(&database).unwrap();
         let found = std::fs::metadata(&table).unwrap();

@@ -1,4 +1,4 @@
-//! An LMDB environment: the file, mapped. Below `crates` the only file with `unsafe`.
+//! An LMDB environment: the mapped file. The only file below `crates` with `unsafe`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::meta::OpenOptions;
 use crate::readers::Readers;
 use crate::{StorageError, StorageResult, WriteSet};
 
-/// Maps are whole pages of the largest kind that systems use.
+/// Map sizes are multiples of the largest page size of common systems.
 const MAP_GRAIN: u64 = 64 << 10;
 
 /// An environment, shared by the store and its snapshots. Fields are dropped in this order: idle transactions, the
@@ -47,15 +47,15 @@ impl Environment {
         Ok(Self { readers, db, env, map_size, max_readers, unsynced, _folder })
     }
 
-    /// As [`Self::open`], after an environment of the same file that failed ([`Self::is_broken`]). LMDB has put the
-    /// old content of the meta page back, at least in memory: no write may begin before it is on the disk, where the
-    /// new content could otherwise come back with a power cut, naming pages that are overwritten by then.
+    /// Like [`Self::open`], after an environment of the same file broke ([`Self::is_broken`]). LMDB has restored the
+    /// old content of the meta page, at least in memory. It must be on the disk before the next write: otherwise a
+    /// power cut could bring back the new content, which refers to pages that are overwritten by then.
     pub(super) fn open_again(folder: &Arc<Folder>, options: &OpenOptions) -> StorageResult<Self> {
         Ok(Self { unsynced: AtomicBool::new(true), ..Self::open(folder, options)? })
     }
 
-    /// Writes the set in one transaction. After an error nothing of it is in the store, unless the environment is
-    /// broken: then that shows when the file is opened again.
+    /// Writes the sets in one transaction. After an error nothing of it is in the store. If the environment is
+    /// broken, opening the file again shows whether it is.
     pub(super) fn write(&self, sets: &[&WriteSet]) -> StorageResult<()> {
         let in_context = |error| self.error(error);
         if self.unsynced.load(Ordering::Acquire) {
@@ -74,8 +74,8 @@ impl Environment {
         self.readers.commit(|| txn.commit()).map_err(in_context)
     }
 
-    /// Whether LMDB refuses all further transactions, reads too: it does so for good after it could not write a
-    /// meta page. All other failures end their transaction and nothing else.
+    /// Whether LMDB refuses all further transactions, including reads. It does so permanently after it failed to
+    /// write a meta page. All other failures only end their transaction.
     pub(super) fn is_broken(&self) -> bool {
         self.env.read_txn().is_err_and(|error| is_panic(&error))
     }
@@ -95,18 +95,18 @@ pub(super) fn is_panic(error: &heed::Error) -> bool {
 fn open_env(path: &Path, map_size: u64, durable: bool) -> StorageResult<Env<WithoutTls>> {
     let size = usize::try_from(map_size)
         .map_err(|_| StorageError::Backend(format!("map size {map_size} on this machine")))?;
-    // Never WRITE_MAP: data is written with system calls, which report a full or failing disk, where a write to
-    // mapped memory would end the process.
+    // Never WRITE_MAP: data is written with system calls, which report a full or failing disk. A write to mapped
+    // memory would end the process.
     let mut flags = EnvFlags::NO_SUB_DIR;
     if !durable {
         flags |= EnvFlags::NO_SYNC;
     }
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options.map_size(size).max_readers(MAX_READERS);
-    // SAFETY: of the flags that can break something, only NO_SYNC is ever set, and only for a store that need not
-    // survive a power cut. The map is sound while nothing but LMDB changes the file: the folder's lock keeps other
-    // processes of ours out for as long as the environment lives (the lock is dropped after it), heed refuses a
-    // second environment of the same file in this process, and the file's size and pages were checked before.
+    // SAFETY: of the dangerous flags, only NO_SYNC is ever set, and only for a store that need not survive a power
+    // cut. The map is sound while only LMDB changes the file. The folder's lock keeps out other processes of ours
+    // while the environment exists (the lock is dropped after it). Heed refuses a second environment of the same file
+    // in this process. The file's size and pages were checked before.
     let opened = unsafe { options.flags(flags).open(path) };
     opened.map_err(|error| match error {
         heed::Error::Io(error) if error.kind() == std::io::ErrorKind::OutOfMemory => {

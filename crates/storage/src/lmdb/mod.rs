@@ -1,7 +1,7 @@
 //! The store on disk: LMDB through heed.
 //!
-//! One environment with one unnamed database for everything. Read transactions are not bound to their thread. An
-//! environment that LMDB gives up (`env.rs`) is replaced by a new one of the same file.
+//! One environment with one unnamed database for all data. Read transactions are not bound to their thread. A broken
+//! environment (`env.rs`) is replaced by a new one of the same file.
 
 mod disk_space;
 mod env;
@@ -26,9 +26,9 @@ use crate::folder::{
 use crate::meta::OpenOptions;
 use crate::{KvRead, KvStore, StorageResult, WriteSet};
 
-/// Snapshots that can be open at the same time: more than requests in flight. 64 bytes each, in a file.
+/// Most open snapshots: more than requests in flight. Each takes 64 bytes in a file.
 const MAX_READERS: u32 = 2048;
-/// How long to wait for the snapshots of a broken environment: they live for milliseconds.
+/// How long to wait for the snapshots of a broken environment, which last milliseconds.
 const CLOSING_WAIT: Duration = Duration::from_secs(1);
 
 /// A store in one LMDB file. Opened through [`crate::meta::open_dir`].
@@ -41,12 +41,12 @@ pub struct LmdbStore {
 
 enum Slot {
     Open(Arc<Environment>),
-    /// The environment broke. The file can be opened again only when the old environment is closed, with its last snapshot.
+    /// The environment broke. The file can be reopened when the old environment is closed, after its last snapshot.
     Closing(EnvClosingEvent),
 }
 
 impl LmdbStore {
-    /// Opens the database of `folder`, or makes a new one.
+    /// Opens the database of `folder`, or creates it.
     pub(crate) fn open(folder: Folder, options: &OpenOptions) -> StorageResult<Self> {
         let path = folder.database();
         let is_new = match fs::metadata(&path) {
@@ -70,13 +70,13 @@ impl LmdbStore {
         })
     }
 
-    /// The folder that holds the database.
+    /// The folder of the database.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The environment; if it broke a moment ago, a new one.
+    /// The environment; a new one if the last one broke.
     fn env(&self) -> StorageResult<Arc<Environment>> {
         loop {
             let closing = match &*self.slot.read() {
@@ -95,7 +95,7 @@ impl LmdbStore {
                     *slot = Slot::Open(Arc::clone(&env));
                     return Ok(env);
                 }
-                // Opened and broken again meanwhile.
+                // Another thread reopened it, and it broke again.
                 Slot::Closing(_) => {}
             }
         }
@@ -148,7 +148,7 @@ impl KvStore for LmdbStore {
         self.disk_space.check(bytes)
     }
 
-    /// Makes `to` a data folder with a compacted copy; it may exist, but hold no store.
+    /// Creates a data folder with a compacted copy at `to`, which may exist but must not have a store.
     fn backup(&self, to: &Path) -> StorageResult<()> {
         create_private_dir(to)?;
         let target = to.join(DATABASE_FILE);
@@ -169,7 +169,7 @@ impl KvStore for LmdbStore {
             sync_dir(to)
         });
         if copied.is_err() {
-            // The copy's own error is what matters.
+            // The error of the copy is returned.
             let _ = fs::remove_file(&partial);
         }
         copied
@@ -188,7 +188,7 @@ impl KvStore for LmdbStore {
 impl LmdbStore {
     fn copy_to(&self, file: &mut File, path: &Path) -> StorageResult<()> {
         let env = self.env()?;
-        // LMDB reads under a transaction of its own, which must count as an open snapshot.
+        // LMDB copies within a separate transaction, which must count as an open snapshot.
         let (ticket, idle) = env.readers.enter();
         let copied = env.env.copy_to_file(file, CompactionOption::Enabled);
         env.readers.leave(ticket, idle);
@@ -220,7 +220,7 @@ mod tests {
         u32::from_be_bytes(reader.get(b"number").unwrap().unwrap().try_into().unwrap())
     }
 
-    /// What `write` and `snapshot` do when LMDB says that the environment is broken.
+    /// Repeats what `write` and `snapshot` do when LMDB reports a broken environment.
     fn break_env(store: &LmdbStore) {
         let env = store.env().unwrap();
         store.close_broken(env);
@@ -264,7 +264,7 @@ mod tests {
         drop(old);
         store.write(&numbered(2)).unwrap();
         assert_eq!(number(&*store.snapshot().unwrap()), 2);
-        // The folder is free when the store is gone, whatever came before.
+        // The folder is unlocked when the store is dropped.
         drop(store);
         open_dir(place.path(), &OpenOptions::TEST).unwrap();
     }

@@ -1,4 +1,4 @@
-//! One state of the store, held by a read transaction.
+//! One state of the store, in a read transaction.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::kv::{Entry, Visitor};
 use crate::readers::Ticket;
 use crate::{KvRead, StorageResult};
 
-/// A read transaction, and the environment that it reads.
+/// A read transaction with its environment.
 pub(super) struct LmdbSnapshot {
-    /// Read-only transactions may be used by several threads in turn, not at once; one thread may come again from
-    /// within a visitor. Taken on drop only.
+    /// Several threads may use a read-only transaction in turn, not at once; a visitor may use it again on the same
+    /// thread. Taken only on drop.
     txn: Option<ReentrantMutex<RoTxn<'static, WithoutTls>>>,
-    /// After an error LMDB refuses the transaction: it is not used again.
+    /// After an error LMDB refuses the transaction, so it is not reused.
     failed: AtomicBool,
     ticket: Ticket,
     env: Arc<Environment>,
@@ -68,7 +68,7 @@ impl KvRead for LmdbSnapshot {
     fn seek(&self, key: &[u8]) -> StorageResult<Option<Entry>> {
         let found = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
         self.read(|txn, db| {
-            // LMDB has no empty keys, not even to look for.
+            // LMDB has no empty keys and refuses to search for one.
             let entry = match key {
                 [] => db.first(txn)?,
                 key => db.get_greater_than_or_equal_to(txn, key)?,

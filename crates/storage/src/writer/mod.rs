@@ -1,8 +1,8 @@
-//! The single thread that writes.
+//! The single writer thread.
 //!
-//! A store can refuse writes for a while: its disk is full, or fails. A writer with a [`RetryPolicy`] then suspends
-//! itself: it refuses new sets, except those that may wait ([`Writer::commit_when_writable`]), and retries until the
-//! store takes a write. [`Writer::ensure_writable`] returns the reason meanwhile.
+//! A store refuses writes while its disk is full or fails. A writer with a [`RetryPolicy`] then suspends itself: it
+//! refuses new sets, except those that may wait ([`Writer::commit_when_writable`]), and retries until a write
+//! succeeds. [`Writer::ensure_writable`] returns the reason meanwhile.
 
 mod receive;
 mod thread;
@@ -16,36 +16,36 @@ use tokio::sync::{mpsc, oneshot, watch};
 use self::thread::WriterThread;
 use crate::{KvStore, StorageError, StorageResult, WriteRefusal, WriteSet};
 
-/// Sets that may wait in the queue; callers with more wait for room.
+/// Most sets in the queue; further callers wait for room.
 const QUEUE_LEN: usize = 256;
 
-/// When a suspended writer tries again.
+/// When a suspended writer retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Wait before the first try; each one after it doubles.
+    /// Delay of the first retry; each further delay is doubled.
     pub first: Duration,
-    /// Longest wait between two tries.
+    /// Longest delay between two retries.
     pub longest: Duration,
-    /// How often to look for room while nothing fails, so that writes are refused before one fails.
+    /// How often free space is checked while no write fails, so that writes are refused before one fails.
     pub check: Duration,
 }
 
 impl RetryPolicy {
-    /// That of a running node.
+    /// The policy of a running node.
     pub const NODE: Self = Self {
         first: Duration::from_millis(250),
         longest: Duration::from_secs(2),
         check: Duration::from_millis(200),
     };
 
-    /// The wait that follows `wait`.
+    /// The delay after `wait`.
     fn after(&self, wait: Duration) -> Duration {
         wait.saturating_mul(2).min(self.longest)
     }
 }
 
-/// Handle to the writer thread of a store. Sets are committed in the order of the calls; sets that wait together may
-/// share one transaction. Long work commits many small sets, so that others come in between. The thread ends after
+/// Handle to the writer thread of a store. Sets are committed in the order of the calls; queued sets may share one
+/// transaction. Long work commits many small sets, so that other sets are committed in between. The thread ends after
 /// [`Writer::close`], or with its last handle.
 #[derive(Clone)]
 pub struct Writer {
@@ -56,12 +56,12 @@ pub struct Writer {
 type AfterCommit = Box<dyn FnOnce() + Send>;
 type Reply = oneshot::Sender<StorageResult<()>>;
 
-/// The sets of one call, written together; the later ones win.
+/// The sets of one call, written together; later ones override earlier ones.
 struct Commit {
     sets: Vec<Arc<WriteSet>>,
     after: Option<AfterCommit>,
     reply: Reply,
-    /// It waits while the store refuses writes.
+    /// Whether it waits while the store refuses writes.
     may_wait: bool,
 }
 
@@ -99,14 +99,14 @@ impl Writer {
         Ok(Self { queue, refusal })
     }
 
-    /// Commits `set`: atomic, and durable when it returns if the store was opened so. A set that is in the queue is
+    /// Commits `set`: atomic, and durable when it returns if the store was opened as durable. A queued set is
     /// committed even if the caller stops waiting. Refused at once while the writer is suspended.
     pub async fn commit(&self, set: WriteSet) -> StorageResult<()> {
         self.submit(one(set), None, false).await
     }
 
-    /// As [`Self::commit`]; `after` runs on the writer thread when the set is in the store and before any later set
-    /// is written. It must be quick and is not called if the commit fails.
+    /// Like [`Self::commit`]; `after` runs on the writer thread after the commit, before any later set is written. It
+    /// must be quick, and does not run if the commit fails.
     pub async fn commit_with(
         &self,
         set: WriteSet,
@@ -115,13 +115,14 @@ impl Writer {
         self.submit(one(set), Some(Box::new(after)), false).await
     }
 
-    /// As [`Self::commit`], for a set that is final: while the writer is suspended the set waits, and is retried
-    /// unchanged until the store takes it or [`Self::stop_waiting`] is called.
+    /// Like [`Self::commit`], for a set that is final. While the writer is suspended, the set waits and is retried
+    /// unchanged until a write succeeds or [`Self::stop_waiting`] is called.
     pub async fn commit_when_writable(&self, set: WriteSet) -> StorageResult<()> {
         self.submit(one(set), None, true).await
     }
 
-    /// As [`Self::commit_when_writable`], for several sets in one transaction; the later ones win. Nothing is copied.
+    /// Like [`Self::commit_when_writable`], for several sets in one transaction; later ones override earlier ones.
+    /// The sets are not copied.
     pub async fn commit_all_when_writable(&self, sets: Vec<Arc<WriteSet>>) -> StorageResult<()> {
         self.submit(sets, None, true).await
     }
@@ -131,7 +132,7 @@ impl Writer {
         pollster::block_on(self.submit(one(set), None, false))
     }
 
-    /// Fails while the writer is suspended: to be checked before accepting anything that has to be written later.
+    /// Fails while the writer is suspended. Check it before accepting anything that must be written later.
     ///
     /// # Errors
     /// [`StorageError::Refused`].
@@ -142,15 +143,15 @@ impl Writer {
         }
     }
 
-    /// Why the writer is suspended, from now on.
+    /// Observes why the writer is suspended.
     #[must_use]
     pub fn refusal(&self) -> watch::Receiver<Option<WriteRefusal>> {
         self.refusal.clone()
     }
 
-    /// From now on no set waits for a suspended writer: waiting and later ones are refused. For the end of the process.
+    /// Refuses waiting and later sets from now on while the writer is suspended. Called when the process ends.
     pub async fn stop_waiting(&self) {
-        // A writer that is closed lets nobody wait.
+        // A closed writer has no waiting sets.
         let _closed = self.queue.send(Job::StopWaiting).await;
     }
 
@@ -175,7 +176,7 @@ impl Writer {
         after: Option<AfterCommit>,
         may_wait: bool,
     ) -> StorageResult<()> {
-        // Refused here, so that it cannot fail the sets it would be grouped with.
+        // Checked here, so that an invalid set does not fail the others of its group.
         sets.iter().try_for_each(|set| set.check())?;
         let (reply, done) = oneshot::channel();
         let job = Job::Commit(Commit { sets, after, reply, may_wait });

@@ -1,4 +1,4 @@
-//! Waits on a plain thread for messages of asynchronous code.
+//! Receives messages of asynchronous code on a plain thread.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -7,17 +7,17 @@ use std::time::Instant;
 
 use tokio::sync::mpsc;
 
-/// The outcome of waiting for a message.
+/// The result of a receive.
 pub(super) enum Received<T> {
     Message(T),
-    /// Nothing came before the deadline.
+    /// No message arrived before the deadline.
     TimedOut,
-    /// Nothing more will come.
+    /// The channel is closed.
     Closed,
 }
 
-/// Waits for the next message, until the deadline if there is one: that is what `pollster` does not have. Unlike tokio's
-/// blocking calls it may be used on any thread.
+/// Waits for the next message, until the deadline if there is one; `pollster` has no deadlines. Unlike tokio's
+/// blocking calls it works on any thread.
 pub(super) fn receive<T>(
     messages: &mut mpsc::Receiver<T>,
     deadline: Option<Instant>,

@@ -11,12 +11,12 @@ use super::receive::{Received, receive};
 use super::{Commit, Job, Reply, RetryPolicy};
 use crate::{KvStore, StorageError, StorageResult, WriteRefusal, WriteSet};
 
-/// Sets that are written in one transaction at most.
+/// Most sets in one transaction.
 const GROUP_LEN: usize = 64;
-/// Bytes from which on a group takes no further set.
+/// Bytes at which a group is full.
 const GROUP_BYTES: usize = 4 << 20;
-/// A writer that is suspended again within this time continues with its last wait, so that a store that fails every
-/// other time is not retried, and logged, all the time.
+/// A writer that is suspended again within this time continues with its last delay, so that a store that fails
+/// intermittently is not retried and logged all the time.
 const STEADY_TIME: Duration = Duration::from_secs(60);
 
 pub(super) struct WriterThread {
@@ -25,19 +25,19 @@ pub(super) struct WriterThread {
     retry: Option<RetryPolicy>,
     refusal: watch::Sender<Option<WriteRefusal>>,
     suspended: Option<Suspension>,
-    /// When the last suspension ended, and its last wait.
+    /// When the last suspension ended, and its last delay.
     resumed: Option<(Instant, Duration)>,
     next_check: Instant,
     has_stopped_waiting: bool,
     closing: Vec<Reply>,
 }
 
-/// The store takes no writes.
+/// A suspension: the store refuses writes.
 struct Suspension {
     since: Instant,
     next_try: Instant,
     wait: Duration,
-    /// The jobs that are retried, in order.
+    /// The jobs to retry, in order.
     held: Vec<Commit>,
 }
 
@@ -64,7 +64,7 @@ impl WriterThread {
     pub(super) fn run(mut self) {
         loop {
             let deadline = self.deadline();
-            // Also while jobs come without a pause.
+            // Checked between jobs too: they may arrive without a pause.
             if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 self.on_deadline();
                 continue;
@@ -110,7 +110,7 @@ impl WriterThread {
         }
     }
 
-    /// The set with those that wait behind it, as far as they fit.
+    /// The set and queued sets, up to the limits of a group.
     fn collect_group(&mut self, first: Commit) -> Vec<Commit> {
         let mut bytes = first.size_bytes();
         let mut group = vec![first];
@@ -142,7 +142,7 @@ impl WriterThread {
         answer(group, &written);
     }
 
-    /// From now on writes are refused. Of the group that failed, those that may wait are held.
+    /// Suspends the writer. Sets of the failed group that may wait are kept.
     fn suspend(&mut self, refusal: WriteRefusal, cause: &StorageError, group: Vec<Commit>) {
         let Some(retry) = self.retry else { return };
         tracing::error!(
@@ -174,7 +174,7 @@ impl WriterThread {
         }
     }
 
-    /// Retries the held sets, or probes the store if there are none.
+    /// Retries the waiting sets, or probes the store if there are none.
     fn retry_writes(&mut self) {
         let Some(mut suspension) = self.suspended.take() else { return };
         let held = std::mem::take(&mut suspension.held);
@@ -183,7 +183,7 @@ impl WriterThread {
             false => write_all(&*self.store, &held),
         };
         if matches!(tried, Err(StorageError::Full { .. })) && !held.is_empty() {
-            // LMDB uses no pages again that the last commit has freed: a further one makes them available.
+            // LMDB does not reuse the pages that its last commit freed; a further commit makes them available.
             tried =
                 catch_panic(|| self.store.probe()).and_then(|()| write_all(&*self.store, &held));
         }
@@ -223,7 +223,7 @@ impl WriterThread {
 
     fn close(&mut self, reply: Reply) {
         self.closing.push(reply);
-        // What is already queued is still committed.
+        // Queued sets are still committed.
         self.jobs.close();
     }
 
@@ -233,10 +233,10 @@ impl WriterThread {
             answer(held, &Err(StorageError::Closed));
         }
         let flushed = catch_panic(|| self.store.flush());
-        // The caller of close may open the folder again at once.
+        // The caller of close may reopen the folder at once.
         drop(self.store);
         for reply in self.closing {
-            // Nobody waits any more if the caller was cancelled.
+            // Fails if the caller was cancelled.
             let _ = reply.send(flushed.clone());
         }
     }
@@ -248,7 +248,7 @@ fn write_all(store: &dyn KvStore, group: &[Commit]) -> StorageResult<()> {
     catch_panic(|| store.write_all(&sets))
 }
 
-/// Reports the outcome of a write to the callers that wait for it.
+/// Sends the result of a write to its callers.
 fn answer(group: Vec<Commit>, written: &StorageResult<()>) {
     for commit in group {
         let mut outcome = written.clone();
@@ -260,12 +260,12 @@ fn answer(group: Vec<Commit>, written: &StorageResult<()>) {
                 Ok(())
             });
         }
-        // Nobody waits any more if the caller was cancelled.
+        // Fails if the caller was cancelled.
         let _ = commit.reply.send(outcome);
     }
 }
 
-/// Turns a panic into an error, so that the thread lives on for the other callers.
+/// Turns a panic into an error, so that the thread continues for other callers.
 fn catch_panic(work: impl FnOnce() -> StorageResult<()>) -> StorageResult<()> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic_text(&*panic);
