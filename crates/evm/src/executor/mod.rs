@@ -30,6 +30,7 @@ mod operands;
 mod overlay;
 mod params;
 mod precompiles;
+mod price;
 mod recover;
 mod runner;
 mod storage;
@@ -39,6 +40,7 @@ pub(crate) use ends::halt_error;
 pub(crate) use env::{nonce_of, stop_execution};
 pub(crate) use opcodes::opcode_name;
 pub(crate) use precompiles::MovedPrecompiles;
+pub(crate) use price::price;
 
 pub use block::{BlockExecutionOutput, BlockExecutor};
 pub use block_context::BlockContext;

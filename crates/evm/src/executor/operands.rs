@@ -25,7 +25,7 @@ use super::env::{EvmContext, Ictx, stop_execution};
 use super::storage::{sload, sstore};
 
 /// Most bytes of memory whose gas the reference counts; more is out of gas.
-const MAX_PAYABLE_MEMORY: u64 = 0x1f_ffff_ffe0;
+pub(super) const MAX_PAYABLE_MEMORY: u64 = 0x1f_ffff_ffe0;
 
 const WORD: usize = 32;
 
@@ -119,7 +119,7 @@ fn selfdestruct(context: Ictx<'_, '_>) -> InstructionExecResult {
 
 /// Items that an instruction needs on the stack, and where in them the memory is that it uses: place of the
 /// offset, place of the length.
-const fn memory_operands(opcode: u8) -> (usize, &'static [(usize, usize)]) {
+pub(super) const fn memory_operands(opcode: u8) -> (usize, &'static [(usize, usize)]) {
     match opcode {
         opcode::KECCAK256 | opcode::RETURN | opcode::REVERT => (2, &[(0, 1)]),
         opcode::CALLDATACOPY | opcode::CODECOPY | opcode::RETURNDATACOPY => (3, &[(0, 2)]),
@@ -215,12 +215,12 @@ fn expand(
 }
 
 /// Where memory ends that is asked for; nothing is asked for without a length.
-fn memory_end(offset: &U256, length: &U256) -> Result<u64, InstructionResult> {
+pub(super) fn memory_end(offset: &U256, length: &U256) -> Result<u64, InstructionResult> {
     let length = u64::try_from(*length).map_err(|_| InstructionResult::InvalidOperandOOG)?;
     if length == 0 { Ok(0) } else { range_end(offset, length) }
 }
 
-fn range_end(offset: &U256, length: u64) -> Result<u64, InstructionResult> {
+pub(super) fn range_end(offset: &U256, length: u64) -> Result<u64, InstructionResult> {
     let end = u64::try_from(*offset).ok().and_then(|offset| offset.checked_add(length));
     // The reference counts whole words, in bytes.
     end.filter(|end| end.checked_next_multiple_of(WORD as u64).is_some())

@@ -7,7 +7,7 @@ use alloy_trie::KECCAK_EMPTY;
 use esker_evm_state::state::{AccountParts, StateError};
 use revm::database_interface::Database;
 
-use super::{TraceError, TraceOutput};
+use super::{TraceError, TraceOutput, TraceStop};
 use crate::executor::{EvmContext, TxError};
 
 /// The state as it is while a hook runs, and the output. Reading changes nothing: no account or slot becomes warm.
@@ -23,7 +23,13 @@ impl fmt::Debug for TraceContext<'_, '_> {
     }
 }
 
-impl<'a> TraceContext<'_, 'a> {
+impl<'c, 'a> TraceContext<'c, 'a> {
+    /// For reading alone.
+    pub(crate) fn reading(evm: &'c mut EvmContext<'a>) -> Self {
+        // Of no size, so nothing is allocated.
+        Self { evm, out: Box::leak(Box::new(NoOutput)) }
+    }
+
     /// The same state with another output.
     pub fn with_output<'d>(&'d mut self, out: &'d mut dyn TraceOutput) -> TraceContext<'d, 'a> {
         TraceContext { evm: self.evm, out }
@@ -98,4 +104,21 @@ impl<'a> TraceContext<'_, 'a> {
 
 fn unreadable(error: StateError) -> TraceError {
     TraceError::Refused(TxError::State(error))
+}
+
+/// Output for contexts that only read.
+struct NoOutput;
+
+impl TraceOutput for NoOutput {
+    fn buffer(&mut self) -> &mut Vec<u8> {
+        unreachable!("nothing is written here")
+    }
+
+    fn checkpoint(&mut self) -> Result<(), TraceStop> {
+        Ok(())
+    }
+
+    fn hold(&mut self, _: usize) -> Result<(), TraceStop> {
+        Ok(())
+    }
 }

@@ -3,7 +3,7 @@
 //! - [`Tracer`] is what each tracer implements: geth's hooks, in geth's order and with geth's rules. The
 //!   differences between revm and geth (calls that are refused before they begin, what an instruction costs, the
 //!   texts of errors) are settled in one place, `observer`, before a hook is called.
-//! - [`tracers`] lists the tracers by name. One file is one tracer.
+//! - [`tracers`] lists the tracers by name. One file is one tracer. [`StructLogger`] is the one without a name.
 //! - [`TraceOutput`] takes the JSON. Tracers write it straight into a byte buffer; no trace is ever a tree of values.
 //! - [`TraceContext`] is the state that a hook may read.
 //!
@@ -12,12 +12,12 @@
 
 mod context;
 mod events;
-mod gas;
 pub mod json;
 mod observer;
 mod output;
 mod run;
 mod step_filter;
+mod struct_logger;
 pub mod tracers;
 
 pub use context::TraceContext;
@@ -25,6 +25,7 @@ pub use events::{FrameEnd, FrameKind, FrameStart, Step, TxPlace, TxStart};
 pub use observer::Observer;
 pub use output::{BufferOutput, TraceError, TraceOutput, TraceStop};
 pub use step_filter::StepFilter;
+pub use struct_logger::{StructLogConfig, StructLogger};
 
 use crate::executor::{ExecutionEnd, VmError};
 

@@ -18,9 +18,9 @@ use revm::primitives::constants::CALL_STACK_LIMIT;
 
 use super::{
     FrameEnd, FrameKind, FrameStart, Step, StepFilter, TraceContext, TraceError, TraceOutput,
-    TraceResult, Tracer, TxStart, gas,
+    TraceResult, Tracer, TxStart,
 };
-use crate::executor::{EvmContext, ExecutionEnd, halt_error, stop_execution};
+use crate::executor::{EvmContext, ExecutionEnd, halt_error, price, stop_execution};
 
 /// Shows a tracer what revm does.
 pub struct Observer<'o> {
@@ -173,8 +173,7 @@ impl<'o> Observer<'o> {
 
     /// Is a frame of this depth refused, whose caller sends so much along?
     fn is_refused(&self, evm: &mut EvmContext<'_>, caller: Address, value: U256) -> bool {
-        let out = &mut NoOutput;
-        let mut context = TraceContext { evm, out };
+        let mut context = TraceContext::reading(evm);
         let is_too_deep = self.frames.len() > CALL_STACK_LIMIT as usize;
         // Where the state can't be read, the frame fails by itself.
         is_too_deep
@@ -183,7 +182,7 @@ impl<'o> Observer<'o> {
 
     /// Is a creation refused that is not refused as a call?
     fn is_taken(evm: &mut EvmContext<'_>, caller: Address, created: Address) -> bool {
-        let mut context = TraceContext { evm, out: &mut NoOutput };
+        let mut context = TraceContext::reading(evm);
         if context.nonce(caller).is_ok_and(|nonce| nonce == u64::MAX) {
             return true;
         }
@@ -199,7 +198,7 @@ impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Observer<'_> {
             self.shown = None;
             return;
         }
-        let (cost, error) = gas::price(interpreter, evm);
+        let (cost, error) = price(interpreter, evm);
         let shown = Shown {
             pc: interpreter.bytecode.pc() as u64,
             op,
@@ -278,7 +277,7 @@ impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Observer<'_> {
         inputs: &mut CreateInputs,
     ) -> Option<CreateOutcome> {
         let caller = inputs.caller();
-        let nonce = TraceContext { evm, out: &mut NoOutput }.nonce(caller).unwrap_or_default();
+        let nonce = TraceContext::reading(evm).nonce(caller).unwrap_or_default();
         let created = inputs.created_address(nonce);
         let is_refused =
             self.is_refused(evm, caller, inputs.value()) || Self::is_taken(evm, caller, created);
@@ -306,22 +305,5 @@ impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Observer<'_> {
     ) {
         let created = outcome.address.unwrap_or_else(|| inputs.caller());
         self.exit(evm, created, &outcome.result);
-    }
-}
-
-/// Output for contexts that only read.
-struct NoOutput;
-
-impl TraceOutput for NoOutput {
-    fn buffer(&mut self) -> &mut Vec<u8> {
-        unreachable!("nothing is written here")
-    }
-
-    fn checkpoint(&mut self) -> Result<(), super::TraceStop> {
-        Ok(())
-    }
-
-    fn hold(&mut self, _: usize) -> Result<(), super::TraceStop> {
-        Ok(())
     }
 }

@@ -1,0 +1,280 @@
+//! What an instruction costs, known before it runs: as geth counts it, and with geth's reasons not to run it.
+//!
+//! revm takes the gas of an instruction bit by bit while it runs. Tracers show the whole before; and of an instruction
+//! that can't be paid they show what geth had counted until then. Nothing here changes the state: what the
+//! instruction makes warm is cold for it afterwards.
+
+use alloy_primitives::{Address, U256};
+use revm::bytecode::opcode;
+use revm::interpreter::instructions::gas_table_spec;
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::interpreter::interpreter_types::{InputsTr, Jumps, RuntimeFlag};
+use revm::interpreter::{Host, Interpreter};
+use revm::primitives::hardfork::SpecId;
+
+use super::VmError;
+use super::check::MAX_INIT_CODE;
+use super::env::EvmContext;
+use super::opcodes::{is_defined, stack_bounds};
+use super::operands::{MAX_PAYABLE_MEMORY, memory_end, memory_operands, range_end};
+use crate::trace::TraceContext;
+
+const WARM: u64 = 100;
+const COLD_ACCOUNT: u64 = 2_600;
+const COLD_SLOT: u64 = 2_100;
+const NEW_ACCOUNT: u64 = 25_000;
+const CALL_VALUE: u64 = 9_000;
+const SET_SLOT: u64 = 20_000;
+const RESET_SLOT: u64 = 5_000;
+/// SSTORE needs more gas than this (EIP-2200).
+const SSTORE_SENTRY: u64 = 2_300;
+
+/// The cost of the instruction that runs next, and why it will not run.
+pub(crate) fn price(
+    interpreter: &Interpreter<EthInterpreter>,
+    evm: &mut EvmContext<'_>,
+) -> (u64, Option<VmError>) {
+    let (op, spec) = (interpreter.bytecode.opcode(), interpreter.runtime_flag.spec_id());
+    let (have, gas) = (interpreter.stack.len(), interpreter.gas.remaining());
+    let constant = constant_gas(op, spec);
+    let (want, limit) = if is_defined(op, spec) { stack_bounds(op) } else { (0, 1024) };
+    if have < want {
+        return (constant, Some(VmError::StackUnderflow { have, want }));
+    }
+    if have > limit {
+        return (constant, Some(VmError::StackOverflow { have, limit }));
+    }
+    let Some(left) = gas.checked_sub(constant) else { return (constant, Some(VmError::OutOfGas)) };
+    let operands = Operands(interpreter.stack.data());
+    let memory = match operands.memory(op) {
+        Some(Ok(end)) => end,
+        Some(Err(())) => return (constant, Some(VmError::GasOverflow)),
+        None => 0,
+    };
+    let instruction = Instruction { op, spec, left, memory, operands, interpreter };
+    match instruction.dynamic_gas(evm) {
+        None => (constant, Some(VmError::OutOfGas)),
+        Some(dynamic) => {
+            let error = (dynamic > left).then_some(VmError::OutOfGas);
+            (constant.saturating_add(dynamic), error)
+        }
+    }
+}
+
+/// What geth takes before it looks at the operands.
+fn constant_gas(op: u8, spec: SpecId) -> u64 {
+    match op {
+        opcode::SLOAD
+        | opcode::SSTORE
+        | opcode::EXP
+        | opcode::RETURN
+        | opcode::REVERT
+        | opcode::LOG0..=opcode::LOG4 => 0,
+        opcode::CREATE | opcode::CREATE2 => 32_000,
+        opcode::SELFDESTRUCT => 5_000,
+        _ if !is_defined(op, spec) => 0,
+        _ => TABLES[usize::from(spec >= SpecId::CANCUN)][usize::from(op)].into(),
+    }
+}
+
+/// revm's table of constant gas, of London and of Cancun.
+static TABLES: [[u16; 256]; 2] = [gas_table_spec(SpecId::LONDON), gas_table_spec(SpecId::CANCUN)];
+
+#[derive(Clone, Copy)]
+struct Operands<'i>(&'i [U256]);
+
+impl Operands<'_> {
+    /// An item counted from the top. It is there.
+    fn at(self, place: usize) -> U256 {
+        let stack = self.0;
+        stack.len().checked_sub(place + 1).map_or(U256::ZERO, |at| stack[at])
+    }
+
+    fn address(self, place: usize) -> Address {
+        Address::from_word(self.at(place).into())
+    }
+
+    /// Where the memory ends that an instruction uses; `None`: it uses none. `Err`: 64 bits don't count it.
+    fn memory(self, op: u8) -> Option<Result<u64, ()>> {
+        let length = match op {
+            opcode::MLOAD | opcode::MSTORE => 32,
+            opcode::MSTORE8 => 1,
+            op => {
+                let (_, ranges) = memory_operands(op);
+                let ends = ranges.iter().map(|(offset, length)| {
+                    memory_end(&self.at(*offset), &self.at(*length)).map_err(|_| ())
+                });
+                let most = |a: Result<u64, ()>, b: Result<u64, ()>| Ok(a?.max(b?));
+                return ends.reduce(most);
+            }
+        };
+        Some(range_end(&self.at(0), length).map_err(|_| ()))
+    }
+}
+
+struct Instruction<'i> {
+    op: u8,
+    spec: SpecId,
+    /// Gas after the constant part.
+    left: u64,
+    /// Where the memory ends that it uses.
+    memory: u64,
+    operands: Operands<'i>,
+    interpreter: &'i Interpreter<EthInterpreter>,
+}
+
+impl Instruction<'_> {
+    /// What geth takes beside the constant part; `None` where it gives up counting: out of gas.
+    fn dynamic_gas(&self, evm: &mut EvmContext<'_>) -> Option<u64> {
+        let Self { op, operands, .. } = *self;
+        match op {
+            opcode::MLOAD | opcode::MSTORE | opcode::MSTORE8 | opcode::RETURN | opcode::REVERT => {
+                self.memory_gas(evm)
+            }
+            opcode::EXP => Some(10 + 50 * (operands.at(1).bit_len() as u64).div_ceil(8)),
+            opcode::KECCAK256 => self.memory_and_words(evm, operands.at(1), 6),
+            opcode::CALLDATACOPY | opcode::CODECOPY | opcode::RETURNDATACOPY => {
+                self.memory_and_words(evm, operands.at(2), 3)
+            }
+            opcode::MCOPY if self.spec >= SpecId::CANCUN => {
+                self.memory_and_words(evm, operands.at(2), 3)
+            }
+            opcode::EXTCODECOPY => self
+                .memory_and_words(evm, operands.at(3), 3)?
+                .checked_add(self.cold_surcharge(evm, 0)),
+            opcode::BALANCE | opcode::EXTCODESIZE | opcode::EXTCODEHASH => {
+                Some(self.cold_surcharge(evm, 0))
+            }
+            opcode::LOG0..=opcode::LOG4 => {
+                let topics = u64::from(op - opcode::LOG0);
+                let data = u64::try_from(operands.at(1)).ok()?.checked_mul(8)?;
+                self.memory_gas(evm)?.checked_add(375 + 375 * topics)?.checked_add(data)
+            }
+            opcode::SLOAD => Some(self.slot_access(evm).1),
+            opcode::SSTORE => self.sstore_gas(evm),
+            opcode::CREATE | opcode::CREATE2 => self.create_gas(evm),
+            opcode::CALL | opcode::CALLCODE | opcode::DELEGATECALL | opcode::STATICCALL => {
+                self.call_gas(evm)
+            }
+            opcode::SELFDESTRUCT => Some(self.selfdestruct_gas(evm)),
+            _ => Some(0),
+        }
+    }
+
+    fn memory_gas(&self, evm: &EvmContext<'_>) -> Option<u64> {
+        if self.memory > MAX_PAYABLE_MEMORY {
+            return None;
+        }
+        let words = usize::try_from(self.memory.div_ceil(32)).ok()?;
+        let total = evm.gas_params().memory_cost(words);
+        Some(total.saturating_sub(self.interpreter.gas.memory().expansion_cost))
+    }
+
+    /// Memory, and so much for each word of a length.
+    fn memory_and_words(&self, evm: &EvmContext<'_>, length: U256, each: u64) -> Option<u64> {
+        let words = u64::try_from(length).ok()?.div_ceil(32);
+        self.memory_gas(evm)?.checked_add(words.checked_mul(each)?)
+    }
+
+    fn cold_surcharge(&self, evm: &EvmContext<'_>, place: usize) -> u64 {
+        match is_warm(evm, self.operands.address(place)) {
+            true => 0,
+            false => COLD_ACCOUNT - WARM,
+        }
+    }
+
+    /// Is the slot cold, and what does reading it cost?
+    fn slot_access(&self, evm: &EvmContext<'_>) -> (bool, u64) {
+        let (contract, key) = (self.interpreter.input.target_address(), self.operands.at(0));
+        let inner = &evm.journaled_state.inner;
+        let is_warm = inner.warm_addresses.is_storage_warm(&contract, &key)
+            || inner.state.get(&contract).is_some_and(|account| {
+                let slot = account.storage.get(&key);
+                slot.is_some_and(|slot| !slot.is_cold_transaction_id(inner.transaction_id))
+            });
+        (!is_warm, if is_warm { WARM } else { COLD_SLOT })
+    }
+
+    fn sstore_gas(&self, evm: &mut EvmContext<'_>) -> Option<u64> {
+        if self.left <= SSTORE_SENTRY {
+            return None;
+        }
+        let (key, new) = (self.operands.at(0), self.operands.at(1));
+        let contract = self.interpreter.input.target_address();
+        let cold = if self.slot_access(evm).0 { COLD_SLOT } else { 0 };
+        let slot = evm.chain.storage_slot(key);
+        let held = evm.journaled_state.inner.state.get(&contract);
+        let known = held.and_then(|account| account.storage.get(&slot));
+        let (original, current) = match known {
+            Some(slot) => (slot.original_value(), slot.present_value()),
+            None => {
+                // Where the state can't be read, the instruction fails by itself.
+                let value = TraceContext::reading(evm).storage(contract, key).unwrap_or_default();
+                (value, value)
+            }
+        };
+        let change = match (current == new, original == current) {
+            (true, _) | (false, false) => WARM,
+            (false, true) if original.is_zero() => SET_SLOT,
+            (false, true) => RESET_SLOT - COLD_SLOT,
+        };
+        Some(cold + change)
+    }
+
+    fn create_gas(&self, evm: &EvmContext<'_>) -> Option<u64> {
+        let length = u64::try_from(self.operands.at(2)).ok()?;
+        let shanghai = self.spec >= SpecId::SHANGHAI;
+        if shanghai && length > MAX_INIT_CODE as u64 {
+            return None;
+        }
+        let init = if shanghai { 2 } else { 0 };
+        let hash = if self.op == opcode::CREATE2 { 6 } else { 0 };
+        self.memory_gas(evm)?.checked_add(length.div_ceil(32).checked_mul(init + hash)?)
+    }
+
+    /// With the gas that the call gets, the stipend aside.
+    fn call_gas(&self, evm: &mut EvmContext<'_>) -> Option<u64> {
+        let cold = self.cold_surcharge(evm, 1);
+        let left = self.left.checked_sub(cold)?;
+        let has_value = matches!(self.op, opcode::CALL | opcode::CALLCODE);
+        let sends = has_value && !self.operands.at(2).is_zero();
+        let mut base = if sends { CALL_VALUE } else { 0 };
+        if sends && self.op == opcode::CALL && is_empty(evm, self.operands.address(1)) {
+            base += NEW_ACCOUNT;
+        }
+        let base = base.checked_add(self.memory_gas(evm)?)?;
+        // Where the base can't be paid, geth's subtraction wraps around.
+        let available = left.wrapping_sub(base);
+        let most = available - available / 64;
+        let given = u64::try_from(self.operands.at(0)).map_or(most, |asked| asked.min(most));
+        base.checked_add(given)?.checked_add(cold)
+    }
+
+    fn selfdestruct_gas(&self, evm: &mut EvmContext<'_>) -> u64 {
+        let to = self.operands.address(0);
+        let contract = self.interpreter.input.target_address();
+        let cold = if is_warm(evm, to) { 0 } else { COLD_ACCOUNT };
+        let balance = TraceContext::reading(evm).balance(contract).unwrap_or_default();
+        let new = if !balance.is_zero() && is_empty(evm, to) { NEW_ACCOUNT } else { 0 };
+        cold + new
+    }
+}
+
+fn is_warm(evm: &EvmContext<'_>, address: Address) -> bool {
+    let inner = &evm.journaled_state.inner;
+    inner.warm_addresses.is_warm(&address)
+        || inner
+            .state
+            .get(&address)
+            .is_some_and(|account| !account.is_cold_transaction_id(inner.transaction_id))
+}
+
+/// Is there no such account, or an empty one?
+fn is_empty(evm: &mut EvmContext<'_>, address: Address) -> bool {
+    let found = TraceContext::reading(evm).account(address).ok().flatten();
+    found.is_none_or(|account| {
+        account.nonce == 0
+            && account.balance.is_zero()
+            && account.code_hash == alloy_trie::KECCAK_EMPTY
+    })
+}
