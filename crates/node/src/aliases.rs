@@ -1,4 +1,4 @@
-//! Names of chains. Every chain has its ID's text as a name; the first name given is its primary one.
+//! Chain aliases. The text of a chain's ID is always an alias; the first alias is the primary one.
 
 use std::collections::HashMap;
 
@@ -13,16 +13,16 @@ pub const MAX_ALIAS_BYTES: usize = 512;
 /// Most aliases of a node, configured and added.
 pub const MAX_ALIASES: usize = 16_384;
 
-/// Why a name was not added, with the reference's texts where it has them.
+/// Why an alias was not added. The texts are the reference's where it has them.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum AliasError {
-    /// Another chain, or this one, has the name already.
+    /// A chain has this alias already.
     #[error("alias already mapped to an ID: {}", excerpt(.0))]
     Taken(String),
-    /// Longer than [`MAX_ALIAS_BYTES`].
+    /// The alias is longer than [`MAX_ALIAS_BYTES`].
     #[error("alias length is too long")]
     TooLong,
-    /// The table holds [`MAX_ALIASES`] names.
+    /// The table has [`MAX_ALIASES`] aliases.
     #[error("too many aliases: {MAX_ALIASES}")]
     Full,
 }
@@ -34,7 +34,7 @@ struct Names {
     aliases: HashMap<ChainId, Vec<String>>,
 }
 
-/// Aliases to blockchain IDs and back; names may be added while the node runs, none is ever removed.
+/// Aliases to blockchain IDs and back. Aliases may be added while the node runs; none is ever removed.
 #[derive(Debug)]
 pub struct AliasTable {
     names: RwLock<Names>,
@@ -47,13 +47,13 @@ impl Default for AliasTable {
 }
 
 impl AliasTable {
-    /// A table without names.
+    /// An empty table.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Registers a chain: its aliases in their order, then its ID's text. The first of these is the
-    /// primary alias, so that a chain without aliases shows its ID as the prefix of its addresses.
+    /// Registers a chain: its aliases in order, then its ID's text. The first is the primary alias, so the addresses
+    /// of a chain without aliases have its ID as their prefix.
     pub fn add_chain<S: AsRef<str>>(
         &self,
         chain: ChainId,
@@ -65,7 +65,7 @@ impl AliasTable {
         self.add(chain, &chain.to_string())
     }
 
-    /// Adds one name of a chain, known or not.
+    /// Adds an alias of a chain, known or not.
     pub fn add(&self, chain: ChainId, alias: &str) -> Result<(), AliasError> {
         if alias.len() > MAX_ALIAS_BYTES {
             return Err(AliasError::TooLong);

@@ -1,10 +1,10 @@
-//! The wall clock, the one place where the node reads it, and its text form.
+//! The wall clock and its text form. Only this file reads the system's clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use esker_primitives::clock::{Clock, Sleep};
 
-/// The system's clock; sleeping needs a tokio runtime with its timer on.
+/// The system's clock; sleeping needs a tokio runtime with timers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -26,7 +26,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Time since 1970, UTC; zero on a clock set before.
+/// Time since 1970, UTC; zero if the clock is set before.
 #[expect(clippy::disallowed_methods, reason = "this is the clock that everything else is given")]
 pub fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
@@ -37,7 +37,7 @@ pub fn rfc3339(since_epoch: Duration) -> String {
     format!("{:.3}", timestamp(since_epoch))
 }
 
-/// A time since 1970, to the millisecond; the last one of the calendar where it lies beyond the year 9999.
+/// A time since 1970, to the millisecond. Times after the year 9999 become its last one.
 pub(crate) fn timestamp(since_epoch: Duration) -> jiff::Timestamp {
     let ms = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
     jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX)

@@ -1,7 +1,7 @@
-//! Who this node is among others: a TLS certificate, whose hash is its name, and a BLS key.
+//! The node's identity: a TLS certificate, whose hash is the node ID, and a BLS key.
 //!
-//! Both are made once and kept in `<data folder>/staking/`, in the reference's files and forms: `staker.crt` and
-//! `staker.key` (PEM, PKCS #8), `signer.key` (the 32 bytes of the BLS key). Only the owner may read them.
+//! Both are created once and stored in `<data folder>/staking/`, in the reference's files and formats: `staker.crt`
+//! and `staker.key` (PEM, PKCS #8), `signer.key` (the 32 bytes of the BLS key). Only the owner can read them.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -27,50 +27,50 @@ const BLS_KEY: &str = "signer.key";
 /// Ciphersuite of proofs of possession: minimal public keys, hashing to G2.
 const POSSESSION: &[u8] = b"BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
 
-/// Why a node has no identity.
+/// Why the identity can't be loaded.
 #[derive(Debug, Error)]
 pub enum IdentityError {
     /// A file cannot be read or written.
     #[error("{path}: {error}")]
     Io {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
-    /// A file holds something else than it should.
+    /// A file has invalid content.
     #[error("{path}: {what}")]
     Damaged {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
-    /// No key or certificate can be made.
+    /// A key or certificate can't be created.
     #[error("cannot make a staking key: {0}")]
     Generate(String),
 }
 
-/// A node's keys and the names that follow from them.
+/// A node's keys, certificate and ID.
 pub struct Identity {
     certificate_pem: String,
     certificate_der: Vec<u8>,
     tls_key_pem: Zeroizing<String>,
     node_id: NodeId,
     bls: SecretKey,
-    /// Computed on first use: it costs half a millisecond.
+    /// Computed on first use, because it takes half a millisecond.
     proof: OnceLock<[u8; 96]>,
 }
 
 impl Identity {
-    /// A new identity that is kept nowhere.
+    /// A new identity that is not stored.
     pub fn generate(randomness: &Randomness) -> Result<Self, IdentityError> {
         let (certificate_pem, tls_key_pem) = generate_tls().map_err(generate_error)?;
         let certificate_der = certificate_der(&certificate_pem).map_err(generate_error)?;
         Ok(Self::new(certificate_pem, certificate_der, tls_key_pem, generate_bls(randomness)?))
     }
 
-    /// The identity in the data folder; what is missing is made and kept there.
+    /// The identity in the data folder. Missing files are created.
     pub fn load_or_create(data_dir: &Path, randomness: &Randomness) -> Result<Self, IdentityError> {
         let folder = data_dir.join(FOLDER);
         let (certificate_pem, tls_key_pem) = load_or_create_tls(&folder)?;
@@ -94,7 +94,7 @@ impl Identity {
         Self { certificate_pem, certificate_der, tls_key_pem, node_id, bls, proof }
     }
 
-    /// The node's name: `ripemd160(sha256(certificate))`.
+    /// The node ID: `ripemd160(sha256(certificate))`.
     pub fn node_id(&self) -> NodeId {
         self.node_id
     }
@@ -140,12 +140,12 @@ fn load_or_create_tls(folder: &Path) -> Result<(String, Zeroizing<String>), Iden
             let key = text(&key_path, key.to_vec())?;
             Ok((text(&certificate_path, certificate.to_vec())?, Zeroizing::new(key)))
         }
-        // A certificate is made anew for a key alone only by hand: it would be another node.
+        // A new certificate for an existing key would be another node, so only the user may create it.
         (Some(_), None) => Err(damaged(&key_path, "is missing, and its certificate is there")),
         (None, Some(_)) => Err(damaged(&certificate_path, "is missing, and its key is there")),
         (None, None) => {
             let (certificate, key) = generate_tls().map_err(generate_error)?;
-            // The key first: a certificate without its key would be of no use.
+            // The key first: a certificate without its key is useless.
             write(folder, &key_path, key.as_bytes())?;
             write(folder, &certificate_path, certificate.as_bytes())?;
             Ok((certificate, key))
@@ -167,7 +167,7 @@ fn load_or_create_bls(folder: &Path, randomness: &Randomness) -> Result<SecretKe
 }
 
 fn generate_tls() -> Result<(String, Zeroizing<String>), rcgen::Error> {
-    // P-256: made in well under a millisecond, where an RSA key takes long.
+    // P-256 takes well under a millisecond; an RSA key takes long.
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
@@ -191,7 +191,7 @@ fn certificate_der(pem: &str) -> Result<Vec<u8>, String> {
         .map_err(|error| format!("is no PEM certificate: {error}"))
 }
 
-/// The key is readable and the certificate holds its public half.
+/// Checks that the key is readable and that the certificate has its public key.
 fn check_pair(certificate_der: &[u8], key_pem: &str) -> Result<(), String> {
     let key = KeyPair::from_pem(key_pem).map_err(|error| format!("is no PEM key: {error}"))?;
     let public = key.public_key_raw();
@@ -210,7 +210,7 @@ fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, IdentityError> {
     }
 }
 
-/// Writes a whole file or none, readable by its owner alone.
+/// Writes a file atomically; only its owner can read it.
 fn write(folder: &Path, path: &Path, bytes: &[u8]) -> Result<(), IdentityError> {
     let io = |error| IdentityError::Io { path: path.to_owned(), error };
     fs::create_dir_all(folder).map_err(io)?;

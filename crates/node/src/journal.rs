@@ -1,8 +1,9 @@
-//! What waits in the chains' pools when the node stops, kept in one file of the data folder until the next start.
+//! The journal of pooled transactions: written to one file of the data folder when the node stops, read at the next
+//! start.
 //!
-//! A file begins with a line that names its form. Each transaction is the ID of its chain, a length (u32, big-endian)
-//! and the bytes that [`ChainVm::waiting_txs`] gave. The last 32 bytes are the sha256 of all before them. The file is
-//! written under another name and renamed, so that there is all of it or none. It is removed once it was taken in.
+//! A file starts with a line that names its format. Each transaction is the ID of its chain, a length (u32,
+//! big-endian) and the bytes from [`ChainVm::waiting_txs`]. The last 32 bytes are the sha256 of all before them. The
+//! file is written under a temporary name and renamed, so it is always complete. It is removed once it was read.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,35 +19,35 @@ use thiserror::Error;
 /// Name of the file in the data folder.
 pub const FILE: &str = "pool.journal";
 
-/// What it is called while it is written, and when it can't be read.
+/// Name of an incomplete file, and of a damaged one.
 const UNFINISHED: &str = "pool.journal.new";
 const DAMAGED: &str = "pool.journal.damaged";
 
-/// What a file begins with: what it is, and the version of its form.
+/// The first bytes of a file: its kind and the version of its format.
 const MAGIC: &[u8] = b"esker pool journal 1\n";
 
 /// Most bytes of a file. Transactions beyond it are lost.
 pub const MAX_BYTES: usize = 128 << 20;
 
-/// Bytes around the transactions, and around each.
+/// Bytes besides the transactions, and besides the bytes of each transaction.
 const FRAME: usize = MAGIC.len() + Id::LEN;
 const ENTRY: usize = Id::LEN + size_of::<u32>();
 
-/// A transaction that waits, with its chain.
+/// A pooled transaction, with its chain.
 pub type JournalEntry = (ChainId, Bytes);
 
-/// Why a file can't be taken in.
+/// Why a file can't be read.
 #[derive(Debug, Error)]
 pub enum JournalError {
-    /// The system refuses.
+    /// The system reported an error.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is not what a node wrote.
+    /// The file is damaged.
     #[error("{0}")]
     Damaged(&'static str),
 }
 
-/// A file's bytes, and how many of the transactions it has no room for.
+/// The bytes of a file, and the number of transactions beyond its limit.
 pub fn encode(entries: &[JournalEntry]) -> (Vec<u8>, usize) {
     let mut file = MAGIC.to_vec();
     let mut left_out = 0;
@@ -58,7 +59,7 @@ pub fn encode(entries: &[JournalEntry]) -> (Vec<u8>, usize) {
                 file.extend_from_slice(&len.to_be_bytes());
                 file.extend_from_slice(tx);
             }
-            // Nor those after it, which may need it.
+            // Later transactions are skipped too: they may depend on it.
             _ => left_out += 1,
         }
     }
@@ -67,7 +68,7 @@ pub fn encode(entries: &[JournalEntry]) -> (Vec<u8>, usize) {
     (file, left_out)
 }
 
-/// The transactions in a file's bytes.
+/// Decodes the transactions of a file.
 pub fn decode(file: Vec<u8>) -> Result<Vec<JournalEntry>, JournalError> {
     let file = Bytes::from(file);
     let damaged = JournalError::Damaged;
@@ -93,7 +94,8 @@ pub fn decode(file: Vec<u8>) -> Result<Vec<JournalEntry>, JournalError> {
     Ok(entries)
 }
 
-/// Writes what waits on the chains into a folder; no file where nothing waits. It is on the disk when this returns.
+/// Writes the pooled transactions of the chains to a folder; without transactions, no file. It is on the disk when
+/// this returns.
 pub(crate) fn write<'a>(
     folder: &Path,
     chains: impl IntoIterator<Item = &'a Arc<dyn ChainVm>>,
@@ -127,7 +129,7 @@ pub(crate) fn write<'a>(
     Ok(())
 }
 
-/// Takes in what waited when the node stopped. A file that can't be read is renamed, and the log says so.
+/// Pools the transactions of the journal again. A damaged file is renamed and logged.
 pub(crate) fn restore<'a>(folder: &Path, chains: impl IntoIterator<Item = &'a Arc<dyn ChainVm>>) {
     let path = folder.join(FILE);
     let entries = match read(&path) {
@@ -158,7 +160,7 @@ pub(crate) fn restore<'a>(folder: &Path, chains: impl IntoIterator<Item = &'a Ar
     for (chain, txs) in by_chain {
         tracing::warn!(%chain, lost = txs.len(), "transactions of a chain that this node does not run are lost");
     }
-    // Not before: a node that is killed meanwhile takes them in the next time.
+    // Removed only now: if the node is killed before, the next start reads the file again.
     let removed = fs::remove_file(&path).and_then(|()| File::open(folder)?.sync_all());
     if let Err(error) = removed {
         tracing::error!(%error, file = %path.display(), "can't remove the pool journal");

@@ -1,8 +1,8 @@
-//! The node: everything that turns a configuration into a running process.
+//! The node: from a configuration to a running process.
 //!
-//! What it is: configuration, networks, the list of chains, the store's folder, the node's own APIs, and
+//! This crate has the configuration, the networks, the list of chains, the data folder, the node's own APIs, and
 //! [`wiring`], one linear function that connects them. It never executes a transaction and never orders a block:
-//! chains (`esker-xvm`, ...) do the first, engines (`esker-engine`) the second, both through `esker-chain`.
+//! chains (`esker-xvm`, ...) and engines (`esker-engine`) do, behind the traits of `esker-chain`.
 //!
 //! Where to start: [`Node::start`] in `wiring.rs` reads like the data-flow diagram of ARCHITECTURE.md. The binary
 //! (`esker-commands`) is arguments -> [`Config`] -> [`Node::start`] -> exit code.

@@ -1,5 +1,5 @@
-//! From a configuration to a running node, in the order in which data flows: store, identity, chains, machine,
-//! engine, APIs, HTTP. [`Node::start`] is the whole of it; what a step takes lies in the files of this folder.
+//! Builds a running node from a configuration, in the order of the data flow: store, identity, chains, machine,
+//! engine, APIs, HTTP. [`Node::start`] is the whole sequence; the files of this folder have the steps.
 
 mod chains;
 mod data;
@@ -50,7 +50,7 @@ impl Node {
     /// milliseconds.
     ///
     /// # Errors
-    /// See [`StartError`]; nothing runs then, and a temporary folder is gone.
+    /// See [`StartError`]. Nothing keeps running, and a temporary folder is removed.
     pub async fn start(
         config: Config,
         environment: Environment,
@@ -60,7 +60,7 @@ impl Node {
         log_warnings(&config);
         let metrics = Arc::new(Metrics::new());
 
-        // The store: this process's alone, of this network.
+        // The store, locked by this process and bound to this network.
         let folder = DataFolder::of(&config)?;
         let store = folder.open_store(&config, &metrics)?;
         logging::check_files(&config.log())
@@ -82,14 +82,14 @@ impl Node {
             journal::restore(path, &vms);
         }
 
-        // The engine, which orders their blocks on a thread of its own.
+        // The engine, which orders blocks on a separate thread.
         let engine: Arc<dyn Engine> = Arc::new(Solo::new());
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
         if config.network.name == Preset::Dev.name() {
             fund_dev_accounts(&config, &chains, &machine, &mut engine_thread).await?;
         }
 
-        // The paths: chains under all their names, the node's own APIs.
+        // The paths: chains under all their aliases, and the node's own APIs.
         let routes = Arc::new(Routes::new(metrics.clone()));
         let ready = Readiness::ready();
         for (_, chain) in &chains {
@@ -169,7 +169,7 @@ impl Node {
     }
 }
 
-/// The machine under [`Solo`]: no other node knows what is final.
+/// Settings of the machine under [`Solo`], which decides alone.
 fn machine_config(config: &Config) -> MachineConfig {
     let undo = match config.settings.rewind_depth {
         0 => Undo::Off,
@@ -178,7 +178,7 @@ fn machine_config(config: &Config) -> MachineConfig {
     MachineConfig { undo, decides_alone: true, ..MachineConfig::default() }
 }
 
-/// Port at which peers would reach the node; nobody listens there.
+/// Port for peers. The node does not listen on it.
 const STAKING_PORT: u16 = 9651;
 
 fn log_warnings(config: &Config) {
@@ -191,7 +191,7 @@ fn log_warnings(config: &Config) {
     }
 }
 
-/// The ten accounts of the development network, unless the engine fails meanwhile.
+/// Funds the ten accounts of the development network, unless the engine fails meanwhile.
 async fn fund_dev_accounts(
     config: &Config,
     chains: &[(ChainSpec, Chain)],
@@ -212,12 +212,12 @@ async fn fund_dev_accounts(
     Ok(())
 }
 
-/// Is ready when the node stops.
+/// Resolves when the node stops.
 async fn wait_for_shutdown(mut stop: Shutdown) {
     stop.wait().await;
 }
 
-/// `/ext/vm/xvm` and the reference's names for it.
+/// Adds `/ext/vm/xvm` and the reference's aliases of it.
 fn add_static_endpoints(routes: &Routes) -> Result<(), StartError> {
     use esker_xvm::genesis::primary::XVM_ID;
     routes.node("vm/xvm", Endpoint::Object(esker_xvm::service::genesis::service()))?;

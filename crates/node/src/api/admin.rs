@@ -1,4 +1,4 @@
-//! `/ext/admin`, where it is switched on: further names of routes and chains, and levels of the loggers.
+//! `/ext/admin`, if enabled: aliases of routes and chains, and log levels.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -17,7 +17,7 @@ use crate::logging::{Levels, LogLevel, LogLevels};
 #[derive(Debug)]
 pub struct AdminApi {
     aliases: Arc<AliasTable>,
-    /// Weak: the routes hold this service.
+    /// Weak, because the routes refer to this service.
     routes: Weak<Routes>,
     levels: LogLevels,
 }
@@ -68,7 +68,7 @@ struct SetLevelArgs {
     display_level: Option<LevelArg>,
 }
 
-/// A level by its name.
+/// A log level by name.
 #[derive(Clone, Copy, Debug)]
 struct LevelArg(LogLevel);
 
@@ -107,7 +107,7 @@ impl From<Levels> for ShownLevels {
 }
 
 impl AdminApi {
-    /// Over these names, routes and loggers.
+    /// The service for these aliases, routes and loggers.
     pub fn new(aliases: Arc<AliasTable>, routes: &Arc<Routes>, levels: LogLevels) -> Self {
         Self { aliases, routes: Arc::downgrade(routes), levels }
     }

@@ -1,4 +1,4 @@
-//! The network as the node's APIs show it.
+//! The network's definition, for the node's APIs.
 
 use esker_primitives::{AssetId, ChainId, Id, SubnetId, network};
 use esker_utxo::Utxo;
@@ -8,39 +8,39 @@ use super::platform::{FeeConfig, MinStake};
 use super::supply::NativeSupply;
 use crate::networks::Network;
 
-/// From when on every rule holds on networks that begin with all of them: 2020-12-05T05:00Z.
+/// Time of all upgrades on networks that start with all of them: 2020-12-05T05:00Z.
 const INITIALLY_ACTIVE: u64 = 1_607_144_400;
-/// The last vertices of the X-Chains that were graphs (docs/protocol/x-chain-genesis.md, "Genesis block").
+/// The last vertices of the X-Chains that were DAGs (docs/protocol/x-chain-genesis.md, "Genesis block").
 const MAIN_STOP_VERTEX: &str = "jrGWDh5Po9FMj54depyunNixpia5PN4aAYxfmNzU8n752Rjga";
 const TEST_STOP_VERTEX: &str = "2D1cmbiG36BqQMRyHt4kFhWarmatA1ighSpND3FeFgz3vFVtCZ";
 
-/// The network as it is defined. Nothing here changes while the node runs.
+/// The network's definition. It is constant while the node runs.
 #[derive(Clone, Debug)]
 pub struct NetworkFacts {
-    /// Number of the network.
+    /// ID of the network.
     pub id: u32,
     /// `mainnet`, `fuji`, `local`, `network-7`.
     pub name: String,
     /// Human-readable part of the addresses.
     pub hrp: String,
-    /// The native asset: of fees and of stakes.
+    /// The native asset, which pays fees and stakes.
     pub native_asset_id: AssetId,
-    /// When the network began, Unix seconds.
+    /// Start of the network, Unix seconds.
     pub start_time_s: u64,
     /// Fees in the smallest unit of the native asset.
     pub fees: TxFees,
-    /// When each change of the rules took or takes place.
+    /// Times of the upgrades.
     pub upgrades: UpgradeTimes,
     /// Fee rules of the P-Chain.
     pub fee_config: FeeConfig,
-    /// Least stakes.
+    /// Minimum stakes.
     pub min_stake: MinStake,
-    /// Every blockchain that the network's genesis creates, run by this node or not; the P-Chain is none of them.
-    /// In the order in which `platform.getBlockchains` lists them: the last created first.
+    /// Every blockchain of the network's genesis, run by this node or not, without the P-Chain. In the order of
+    /// `platform.getBlockchains`: the last created first.
     pub blockchains: Vec<Blockchain>,
-    /// How much of the native asset the network began with.
+    /// Genesis supply of the native asset.
     pub native_supply: NativeSupply,
-    /// Outputs on the P-Chain itself. What it exported lies in the shared memory of the destinations.
+    /// UTXOs on the P-Chain. Its exports are in the shared memory of their destinations.
     pub platform_utxos: Vec<Utxo>,
 }
 
@@ -49,7 +49,7 @@ pub struct NetworkFacts {
 pub struct Blockchain {
     /// Hash of the creating transaction.
     pub id: ChainId,
-    /// Such as `X-Chain`.
+    /// For example `X-Chain`.
     pub name: String,
     /// The subnet that validates it; the zero ID is the primary network.
     pub subnet_id: SubnetId,
@@ -58,7 +58,7 @@ pub struct Blockchain {
 }
 
 impl NetworkFacts {
-    /// The facts of this network.
+    /// The facts of a network.
     pub fn of(network: &Network) -> Self {
         let blockchain = |chain: &crate::networks::ChainSpec| Blockchain {
             id: chain.id,
@@ -88,7 +88,7 @@ impl NetworkFacts {
 }
 
 impl TxFees {
-    /// Those of a network (docs/api/info.md, "info.getTxFee").
+    /// The fees of a network (docs/api/info.md, "info.getTxFee").
     pub const fn of_network(network_id: u32) -> Self {
         let (asset, subnet, transform, blockchain) = match network_id {
             network::MAIN_ID => (10_000_000, 1_000_000_000, 10_000_000_000, 1_000_000_000),
@@ -110,7 +110,7 @@ impl TxFees {
 }
 
 impl MinStake {
-    /// Those of a network.
+    /// The minimum stakes of a network.
     pub const fn of_network(network_id: u32) -> Self {
         match network_id {
             network::TEST_ID => Self { validator: 1_000_000_000, delegator: 1_000_000_000 },
@@ -120,7 +120,7 @@ impl MinStake {
 }
 
 impl UpgradeTimes {
-    /// Those of a network: history on main and test network, everything at the beginning elsewhere.
+    /// The upgrade times of a network: history on the main and test networks, all at the start elsewhere.
     pub fn of_network(network_id: u32) -> Self {
         let stop_vertex = |text: &str| text.parse().expect("the constants are IDs");
         match network_id {

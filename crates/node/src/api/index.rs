@@ -1,7 +1,7 @@
-//! `/ext/index/<chain>/{block,tx,vtx}`: accepted blocks in their order.
+//! `/ext/index/<chain>/{block,tx,vtx}`: accepted blocks in order.
 //!
-//! Containers are the blocks from height 1 on, numbered from 0; the genesis block is none. The indexes of
-//! transactions and vertices, which only chains have that were once graphs, are empty.
+//! Containers are the blocks from height 1 on, numbered from 0, without the genesis block. The indexes of
+//! transactions and vertices are empty; only chains that were DAGs have them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use super::time::Timestamp;
 
 /// Most containers of one reply.
 pub const MAX_RANGE: u64 = 1024;
-/// A range ends early once its containers have this many bytes, so that no reply outgrows the memory; the client
-/// asks on from the index it has reached.
+/// A range ends early once its containers have this many bytes, which limits the memory of a reply. The client
+/// continues from the index that it has reached.
 pub const MAX_RANGE_BYTES: usize = 32 * 1024 * 1024;
 
-/// What the index of the P-Chain answers.
+/// The answer of the P-Chain's index.
 const OF_PEER: &str = "no containers have been accepted: the P-Chain is only a peer of this node, which has no blocks of it";
 
 /// An accepted block.
@@ -31,34 +31,34 @@ pub struct Container {
     pub id: Id,
     /// The block.
     pub bytes: Bytes,
-    /// When it was accepted, Unix ms.
+    /// Acceptance time, Unix ms.
     pub accepted_ms: u64,
 }
 
-/// The accepted blocks of a chain, as the index asks for them. Errors are texts for the client.
+/// The source of an index: the accepted blocks of a chain. Errors are texts for the client.
 pub trait IndexSource: fmt::Debug + Send + Sync + 'static {
-    /// Height of the last accepted block; 0 while there is only the genesis block.
+    /// Height of the last accepted block; 0 if only the genesis block is accepted.
     fn last_height(&self) -> Result<u64, String>;
 
-    /// The block at a height from 1 on; `None` above the last.
+    /// The block at a height from 1 on; `None` above the last height.
     fn container_at(&self, height: u64) -> Result<Option<Container>, String>;
 
     /// The height of an accepted block; `None` for any other ID.
     fn height_of(&self, id: &Id) -> Result<Option<u64>, String>;
 }
 
-/// What an index lists.
+/// The content of an index.
 #[derive(Clone, Debug)]
 pub enum IndexContent {
     /// The accepted blocks of a chain.
     Blocks(Arc<dyn IndexSource>),
-    /// Empty, on any network of today.
+    /// Always empty.
     Empty,
-    /// Blocks that this node does not have: the P-Chain is only a peer.
+    /// The P-Chain's blocks, which this node does not have.
     NotStored,
 }
 
-/// Adds the indexes of a chain under its primary alias; those of transactions and vertices where it was a graph.
+/// Adds the indexes of a chain under its primary alias, including those of transactions and vertices if it was a DAG.
 pub(super) fn install(
     chain: &str,
     blocks: IndexContent,

@@ -1,4 +1,4 @@
-//! `/ext/info`: what clients ask first.
+//! `/ext/info`: identity, versions, network and fees.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,16 +17,16 @@ use super::{ApiDeps, RunningChain};
 use crate::aliases::AliasTable;
 use crate::identity::Identity;
 
-/// What runs.
+/// Versions of the software.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Versions {
     /// Name and version of the node: `esker/0.1.0`.
     pub node: String,
     /// Version of the store's layout.
     pub database: String,
-    /// Version of the protocol with virtual machines in processes of their own; 0: there are none.
+    /// Version of the protocol for virtual machines in separate processes; 0: not supported.
     pub rpc_protocol: u32,
-    /// The commit it was built from, or empty.
+    /// The commit of the build, or empty.
     pub git_commit: String,
     /// Version of each virtual machine by its name.
     pub vms: BTreeMap<String, String>,
@@ -35,27 +35,27 @@ pub struct Versions {
 /// Fees in the smallest unit of the native asset, in the order of the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TxFees {
-    /// Of a transaction without a fee of its own.
+    /// A transaction without a specific fee.
     pub tx: u64,
-    /// Of creating an asset.
+    /// Creating an asset.
     pub create_asset: u64,
-    /// Of creating a subnet.
+    /// Creating a subnet.
     pub create_subnet: u64,
-    /// Of making a subnet's validators a matter of its own token.
+    /// Transforming a subnet into one with a staking token.
     pub transform_subnet: u64,
-    /// Of creating a blockchain.
+    /// Creating a blockchain.
     pub create_blockchain: u64,
-    /// Of adding a validator of the primary network.
+    /// Adding a validator of the primary network.
     pub add_primary_network_validator: u64,
-    /// Of adding a delegator of the primary network.
+    /// Adding a delegator of the primary network.
     pub add_primary_network_delegator: u64,
-    /// Of adding a subnet's validator.
+    /// Adding a subnet validator.
     pub add_subnet_validator: u64,
-    /// Of adding a subnet's delegator.
+    /// Adding a subnet delegator.
     pub add_subnet_delegator: u64,
 }
 
-/// When the rules changed or will, Unix seconds, in the order of the reply.
+/// Times of the upgrades, Unix seconds, in the order of the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpgradeTimes {
     /// Apricot phase 1.
@@ -66,7 +66,7 @@ pub struct UpgradeTimes {
     pub apricot_phase_3: u64,
     /// Apricot phase 4.
     pub apricot_phase_4: u64,
-    /// Least height of the P-Chain for apricot phase 4.
+    /// Minimum P-Chain height of apricot phase 4.
     pub apricot_phase_4_min_p_chain_height: u64,
     /// Apricot phase 5.
     pub apricot_phase_5: u64,
@@ -80,7 +80,7 @@ pub struct UpgradeTimes {
     pub banff: u64,
     /// Cortina.
     pub cortina: u64,
-    /// The vertex with which the X-Chain became linear.
+    /// The last vertex of the X-Chain as a DAG.
     pub cortina_x_chain_stop_vertex_id: Id,
     /// Durango.
     pub durango: u64,
@@ -211,7 +211,7 @@ struct UptimeArgs {
     subnet_id: SubnetId,
 }
 
-/// A node's name in its text form.
+/// A node ID in its text form.
 #[derive(Debug)]
 struct NodeIdArg(
     #[expect(dead_code, reason = "peers are not named yet: a node alone has none")] NodeId,
@@ -284,7 +284,7 @@ struct PeersReply {
     peers: Vec<Peer>,
 }
 
-/// Another node of the network. There is none while one process decides alone.
+/// A peer. A node that decides alone has none.
 #[derive(Debug, Serialize)]
 enum Peer {}
 
@@ -320,7 +320,7 @@ struct AcpsReply {
     acps: BTreeMap<u32, Acp>,
 }
 
-/// How validators stand to a proposal; without others to vote there is none.
+/// The votes on an ACP. A node without peers has none.
 #[derive(Debug, Serialize)]
 enum Acp {}
 
@@ -379,7 +379,7 @@ impl InfoApi {
             RpcError::new(format!("there is no chain with alias/ID '{}'", excerpt(&name)))
         })?;
         let running = self.chains.iter().find(|(id, _)| *id == chain);
-        // The P-Chain, which makes no blocks here, is always there; a chain that is only named is not.
+        // The P-Chain has no blocks here and is always bootstrapped; a chain that this node does not run never is.
         let is_bootstrapped = running.map_or(chain == ChainId::ZERO, |(_, ready)| ready.is_ready());
         Ok(IsBootstrappedReply { is_bootstrapped })
     }
@@ -392,7 +392,7 @@ impl InfoApi {
         if args.subnet_id != SubnetId::ZERO {
             return Err(RpcError::new("subnet is not tracked"));
         }
-        // The stake of others that saw this node: a node alone sees itself, always.
+        // The share of the stake that observed this node: alone, it always observes itself.
         Ok(UptimeReply {
             rewarding_stake_percentage: "100.0000",
             weighted_average_percentage: "100.0000",

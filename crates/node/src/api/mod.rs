@@ -1,9 +1,9 @@
-//! The node's own APIs, beside those of its chains.
+//! The node's own APIs, besides those of its chains.
 //!
-//! [`install`] puts all of them behind their paths: `/ext/info`, `/ext/health` (with its sub-paths), `/ext/metrics`,
-//! `/ext/bc/P` with its aliases, and where they are switched on `/ext/index/<chain>/{block,tx,vtx}` and `/ext/admin`.
-//! Each API is one file: a service, its method table, and the narrow trait or plain data it asks for. None of them
-//! knows a chain's types or writes anything but routes, aliases and log levels.
+//! [`install`] adds all of them: `/ext/info`, `/ext/health` (with its sub-paths), `/ext/metrics`, `/ext/bc/P` with
+//! its aliases, and if enabled `/ext/index/<chain>/{block,tx,vtx}` and `/ext/admin`. Each API is one file: a service,
+//! its method table, and a narrow trait or plain data as its input. No API uses a chain's types, or writes anything
+//! except routes, aliases and log levels.
 
 pub mod admin;
 mod facts;
@@ -39,50 +39,50 @@ use crate::metrics::Metrics;
 /// The P-Chain in the paths of indexes.
 const P_CHAIN: &str = "P";
 
-/// A chain that this node runs.
+/// A chain of this node.
 #[derive(Clone, Debug)]
 pub struct RunningChain {
     /// The chain.
     pub vm: Arc<dyn ChainVm>,
     /// The subnet that validates it.
     pub subnet_id: SubnetId,
-    /// Whether it is in normal operation.
+    /// Whether it is bootstrapped.
     pub ready: Readiness,
-    /// Its blocks for the index API, if that is switched on for it.
+    /// Its blocks for the index API, if that is enabled for it.
     pub index: Option<Arc<dyn IndexSource>>,
-    /// Whether it once was a graph: then it has indexes of transactions and vertices, which are empty.
+    /// Whether it was a DAG and so has (empty) indexes of transactions and vertices.
     pub was_dag: bool,
 }
 
-/// Everything that the node's APIs rest on. Built once by the wiring, taken apart by [`install`].
+/// The dependencies of the node's APIs. The wiring builds it, and [`install`] distributes it.
 pub struct ApiDeps {
     /// The network's definition ([`NetworkFacts::of`]).
     pub network: NetworkFacts,
-    /// Who this node is.
+    /// The node's identity.
     pub identity: Arc<Identity>,
-    /// What runs.
+    /// Versions of the software.
     pub versions: Versions,
-    /// Address at which peers would reach the node.
+    /// Address for peers.
     pub node_ip: SocketAddr,
-    /// Virtual machines by ID, with their names, as `info.getVMs` shows them.
+    /// Virtual machines by ID with their names, for `info.getVMs`.
     pub vms: Vec<(Id, Vec<String>)>,
     /// Feature extensions by ID, with their names.
     pub fxs: Vec<(Id, String)>,
-    /// Names of the chains, the P-Chain's (the zero ID) among them.
+    /// Aliases of the chains, including the P-Chain (the zero ID).
     pub aliases: Arc<AliasTable>,
-    /// The chains that run, without the P-Chain.
+    /// The running chains, without the P-Chain.
     pub chains: Vec<RunningChain>,
-    /// Asked for peers and progress.
+    /// Source of peers and progress.
     pub engine: Arc<dyn Engine>,
     /// The store.
     pub store: Store,
-    /// Folder whose disk must have room; without one there is no such check.
+    /// Folder whose free space is checked; `None` disables the check.
     pub data_dir: Option<PathBuf>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// The figures; [`install`] lets them watch the chains.
+    /// The metrics; [`install`] registers the chains.
     pub metrics: Arc<Metrics>,
-    /// The loggers, if the admin API is switched on.
+    /// The loggers, if the admin API is enabled.
     pub admin: Option<LogLevels>,
 }
 
@@ -91,7 +91,7 @@ pub struct ApiDeps {
 /// The routes of the chains themselves are added with [`Routes::chain`], before or after.
 pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, RouteError> {
     for chain in &deps.chains {
-        // Weak, so that figures never keep a chain, and with it the store, alive.
+        // Weak, so that metrics do not keep a chain, and with it the store, alive.
         let vm = Arc::downgrade(&chain.vm);
         deps.metrics.watch_chain(&chain.vm.name(), move || {
             vm.upgrade().map(|vm| (vm.stats(), vm.pool_figures())).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! How much of the native asset a network began with.
+//! Genesis supply of the native asset.
 
 use std::sync::OnceLock;
 
@@ -12,8 +12,8 @@ use crate::networks::Network;
 /// Wei in the smallest unit of the X-Chain.
 const WEI_IN_NANO: u64 = 1_000_000_000;
 
-/// The native asset in the genesis of the chains, and what P exported at the beginning. The sum is made when it is first
-/// asked for: a genesis may hold many accounts.
+/// The native asset in the chains' genesis and in the P-Chain's initial exports. The sum is computed on first use,
+/// because a genesis may have many accounts.
 #[derive(Clone, Debug)]
 pub struct NativeSupply {
     native: AssetId,
@@ -24,7 +24,7 @@ pub struct NativeSupply {
 }
 
 impl NativeSupply {
-    /// That of a network.
+    /// The supply of a network.
     pub fn of(network: &Network) -> Self {
         let native = network.native_asset_id;
         Self {
@@ -36,8 +36,8 @@ impl NativeSupply {
         }
     }
 
-    /// What the definition of the network gives to anybody, burnt or not since, in the asset's smallest unit; most of what
-    /// the main network's P-Chain stakes is defined nowhere here. The first call may take a second.
+    /// The allocations in the network's definition, burnt since or not, in the asset's smallest unit. It excludes
+    /// most of the main network's stakes, which the definition does not include. The first call may take a second.
     pub fn nano(&self) -> u64 {
         *self.sum.get_or_init(|| {
             let x = esker_xvm::genesis::Genesis::parse(&self.x_genesis);

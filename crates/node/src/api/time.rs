@@ -1,4 +1,4 @@
-//! Times as replies show them: RFC 3339, UTC, without a fraction where there is none.
+//! Timestamps in replies: RFC 3339, UTC, without an empty fraction.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::clock::timestamp;
 
-/// A time, serialised as Go does: `2020-12-05T05:00:00Z`, `2020-12-05T05:00:00.25Z`.
+/// A time, serialized like Go: `2020-12-05T05:00:00Z`, `2020-12-05T05:00:00.25Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Timestamp {
     unix_ms: u64,
@@ -24,7 +24,7 @@ impl Timestamp {
 
 impl std::fmt::Display for Timestamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Go drops the zeros at the end of a fraction, and the point with the last of them, and so does this form.
+        // Like Go, this format drops trailing zeros of the fraction, and an empty fraction.
         timestamp(Duration::from_millis(self.unix_ms)).fmt(f)
     }
 }

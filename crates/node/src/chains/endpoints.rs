@@ -1,4 +1,4 @@
-//! What a chain answers, as the HTTP server serves it.
+//! HTTP endpoints of a chain's routes.
 
 use esker_chain::{Dialect, Route};
 use esker_http::Endpoint;

@@ -1,4 +1,4 @@
-//! A chain of the EVM with its services.
+//! Builds an EVM chain with its services.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,15 +32,15 @@ use crate::config::value::Switch;
 use crate::config::{ChainSettings, Config, Mode};
 use crate::networks::{ChainSpec, EvmParameters};
 
-/// Where the methods are answered, below the chain's name.
+/// Path of the methods, below the chain's name.
 pub(crate) const RPC: &str = "/rpc";
-/// Where its websockets are.
+/// Path of the websockets, below the chain's name.
 const WS: &str = "/ws";
 
 /// The reply of `nat.version`.
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
-/// Services of `esker dev` unless the configuration names others.
+/// Default services of `esker dev`.
 const DEV_APIS: [&str; 10] = [
     "eth",
     "eth-filter",
@@ -54,7 +54,7 @@ const DEV_APIS: [&str; 10] = [
     "internal-personal",
 ];
 
-/// The chain of a specification, with its endpoints.
+/// Builds the chain of a specification, with its endpoints.
 pub(super) fn build(
     (spec, parameters): (&ChainSpec, &EvmParameters),
     context: ChainContext,
@@ -83,7 +83,7 @@ pub(super) fn build(
         mode: build_mode(config.settings.block_time.0),
         allow_unprotected: allows_unprotected(settings, config.mode),
     };
-    // Coins of other chains of the EVM are their own, no share of the native asset.
+    // Coins of other EVM chains are not the native asset.
     let is_c_chain = spec.id == config.network.c_chain().id;
     let atomic = is_c_chain.then(|| Arc::new(AtomicExtension::new(context.clone())));
     let extension: Arc<dyn BlockExtension> = match &atomic {
@@ -182,8 +182,8 @@ fn development_node(transact: Arc<TransactApi>, randomness: &Randomness) -> Deve
     randomness(instance_id.as_mut_slice());
     DevelopmentNode {
         transact,
-        // Also with a time between blocks: a waiting transaction makes the next one, and none comes without, so
-        // whoever waited for further blocks would wait for ever.
+        // True also with a block interval: a waiting transaction makes the next block, and no block is made without
+        // one. A tool that waited for further blocks would wait forever.
         automine: true,
         version: env!("CARGO_PKG_VERSION"),
         instance_id,

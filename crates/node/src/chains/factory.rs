@@ -1,4 +1,4 @@
-//! How each kind of virtual machine becomes a chain of this node: one line a kind in [`build`].
+//! Builds chains by the kind of their virtual machine: one line per kind in [`build`].
 
 use std::io;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use super::evm;
 use crate::config::Config;
 use crate::networks::{ChainParameters, ChainSpec, Fees};
 
-/// A chain that this node runs. The machine sees all of them through [`ChainVm`]; what a kind has beside it
-/// (threads of its own, an index) the wiring takes from here.
+/// A chain of this node. The machine uses [`ChainVm`] only; the wiring needs the kind for its extras (threads, an
+/// index).
 #[derive(Clone, Debug)]
 pub enum Chain {
     /// A chain of the asset VM.
@@ -29,7 +29,7 @@ pub enum Chain {
 }
 
 impl Chain {
-    /// As the machine sees it.
+    /// The chain as the machine's trait object.
     pub fn vm(&self) -> Arc<dyn ChainVm> {
         match self {
             Self::Xvm(xvm) => Arc::clone(xvm) as Arc<dyn ChainVm>,
@@ -37,7 +37,7 @@ impl Chain {
         }
     }
 
-    /// As one that looks at all of its rows.
+    /// The chain as the auditor's trait object.
     pub fn audit(&self) -> Arc<dyn Audit> {
         match self {
             Self::Xvm(xvm) => Arc::clone(xvm) as Arc<dyn Audit>,
@@ -45,13 +45,13 @@ impl Chain {
         }
     }
 
-    /// Whether the reference lists transactions and vertices of such a chain too: it once was a graph.
+    /// Whether the reference also indexes transactions and vertices of this chain, because it was a DAG.
     pub const fn was_dag(&self) -> bool {
         matches!(self, Self::Xvm(_))
     }
 
-    /// Transactions of a block of this chain: its own, and those that it carries for other chains; `None` if it can't be
-    /// read.
+    /// Number of transactions in a block of this chain: its own and its atomic ones. `None` if the block can't be
+    /// decoded.
     pub fn count_txs(&self, block: &[u8]) -> Option<(usize, usize)> {
         match self {
             Self::Xvm(_) => Some((Block::parse(block).ok()?.txs().len(), 0)),
@@ -63,7 +63,7 @@ impl Chain {
         }
     }
 
-    /// Starts the thread that does its slow work.
+    /// Starts the chain's maintenance thread.
     pub fn start_maintenance(&self) -> io::Result<Maintenance> {
         match self {
             Self::Xvm(xvm) => xvm.start_maintenance(),
@@ -72,7 +72,7 @@ impl Chain {
     }
 }
 
-/// The chain of a specification. `is_known`: what the store holds of it was made with the same parameters.
+/// Builds the chain of a specification. `is_known`: its stored rows were made with the same parameters.
 pub fn build(
     spec: &ChainSpec,
     context: ChainContext,
@@ -100,7 +100,7 @@ fn xvm(
         ChainError::Genesis(format!("chain {}: {error}", spec.primary_alias()))
     };
     let genesis = Genesis::parse(&spec.genesis).map_err(|error| fault(&error))?;
-    // Only the X-Chains of these two networks once were DAGs.
+    // Only the X-Chains of these two networks were DAGs.
     let once_a_dag = [MAIN_ID, TEST_ID].contains(&context.network_id)
         && context.chain_id == config.network.x_chain().id;
     let block = match once_a_dag {

@@ -1,4 +1,4 @@
-//! The chains of a node: how each kind is made ([`factory`]).
+//! The chains of a node, built by [`factory`].
 
 mod endpoints;
 mod evm;

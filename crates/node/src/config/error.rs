@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration. Every text names the place where it was given.
+//! Errors of the configuration. Every text has the origin of the faulty value.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use thiserror::Error;
 
 use crate::networks::NetworkError;
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody gave one.
+    /// The default.
     Default,
     /// The configuration file.
     File {
@@ -39,10 +39,10 @@ impl fmt::Display for Origin {
 /// Why a configuration can't be used.
 #[derive(Debug, Error)]
 pub enum ConfigError {
-    /// The file names something that there is not.
+    /// An unknown name.
     #[error("{origin}: unknown {what} \"{name}\"{hint}")]
     Unknown {
-        /// Where.
+        /// Its origin.
         origin: Origin,
         /// `key`, `chain`.
         what: &'static str,
@@ -51,24 +51,24 @@ pub enum ConfigError {
         /// `, did you mean "..."?`, or nothing.
         hint: String,
     },
-    /// A value that the setting can't have.
+    /// An invalid value.
     #[error("{origin}: {key}: {reason}")]
     Value {
-        /// Where.
+        /// Its origin.
         origin: Origin,
         /// The setting.
         key: String,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
-    /// The file is no TOML.
+    /// The file is not TOML.
     #[error("{}:{line}: {message}", path.display())]
     Syntax {
         /// The file.
         path: PathBuf,
         /// Its line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         message: String,
     },
     /// A file can't be read.
@@ -76,13 +76,13 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
-    /// Settings that do not go together.
+    /// Conflicting settings.
     #[error("{0}")]
     Conflict(String),
-    /// The network can't be used.
+    /// The network is unusable.
     #[error(transparent)]
     Network(#[from] NetworkError),
 }

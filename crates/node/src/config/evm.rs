@@ -1,4 +1,4 @@
-//! What the settings of the C-Chain come to.
+//! Settings of the C-Chain: checks and derived values.
 
 use esker_evm::rules::FeeOverrides;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
@@ -6,16 +6,16 @@ use esker_primitives::network::{MAIN_ID, TEST_ID};
 use super::{Config, Mode, Origin, Settings};
 use crate::networks::{GAS_LIMITS, Network, Preset};
 
-/// Largest EVM chain ID that the signature of an old transaction has room for (EIP-2294).
+/// Largest EVM chain ID that a legacy transaction's signature can encode (EIP-2294).
 const MAX_CHAIN_ID: u64 = u64::MAX / 2 - 36;
 
-/// Longest text that `web3_clientVersion` answers, bytes.
+/// Longest text of `web3_clientVersion`, in bytes.
 const MAX_CLIENT_VERSION: usize = 256;
 
-/// The version that `web3_clientVersion` answers.
+/// The version in `web3_clientVersion`.
 const CLIENT_VERSION: &str = concat!("esker/v", env!("CARGO_PKG_VERSION"));
 
-/// The settings that can't be, by name, with the reason.
+/// Refuses invalid settings: returns the setting's name and the reason.
 pub(super) fn check(settings: &Settings, network: &Network) -> Result<(), (&'static str, String)> {
     let is_public = matches!(network.id, MAIN_ID | TEST_ID);
     let given =
@@ -39,7 +39,7 @@ pub(super) fn check(settings: &Settings, network: &Network) -> Result<(), (&'sta
     Ok(())
 }
 
-/// Puts the settings in the place of the C-Chain's own parameters: its number, the gas limit of blocks, and on the
+/// Overrides the C-Chain's parameters with the settings: its chain ID, the gas limit of blocks, and on the
 /// development network exact fees.
 pub(super) fn apply(settings: &Settings, network: &mut Network) {
     let is_exact = settings.real_fees && network.name == Preset::Dev.name();
@@ -52,7 +52,7 @@ pub(super) fn apply(settings: &Settings, network: &mut Network) {
 }
 
 impl Config {
-    /// What `web3_clientVersion` answers. On a development node it begins with a name that tools recognize
+    /// The reply of `web3_clientVersion`. On a development node it starts with a name that tools recognize
     /// (docs/decisions.md, "Tools made for anvil").
     pub fn client_version(&self) -> String {
         match (self.settings.client_version.as_str(), self.mode) {
@@ -62,8 +62,8 @@ impl Config {
         }
     }
 
-    /// Did the user set the port of the C-Chain's JSON-RPC? `esker dev` goes without its default when it
-    /// is in use.
+    /// Whether the user set the port of the C-Chain's JSON-RPC. `esker dev` does without its default port if that is
+    /// in use.
     pub fn is_evm_port_set(&self) -> bool {
         let value = self.values.iter().find(|value| value.name == "evm-port");
         value.is_some_and(|value| !matches!(value.origin, Origin::Default))

@@ -1,4 +1,4 @@
-//! The configuration file: TOML, total on any text, every fault with its line.
+//! The configuration file: TOML. Every error has its line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,10 +15,10 @@ pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// Most tables of chains.
 pub const MAX_CHAIN_TABLES: usize = 1000;
 
-/// The key under which the tables of chains lie.
+/// The key of the chains' tables.
 const CHAINS: &str = "chains";
 
-/// Keys that hold a path: relative ones are relative to the file's own folder.
+/// Keys whose value is a path, relative to the file's folder.
 const PATHS: [&str; 4] = ["data-dir", "log-dir", "ready-file", "genesis"];
 
 /// A value with its origin.
@@ -26,7 +26,7 @@ const PATHS: [&str; 4] = ["data-dir", "log-dir", "ready-file", "genesis"];
 pub struct ConfiguredValue {
     /// Text form.
     pub text: String,
-    /// Where it was given.
+    /// Its origin.
     pub origin: Origin,
 }
 
@@ -45,15 +45,15 @@ pub struct FileLayer {
 /// One table `[chains.NAME]`.
 #[derive(Clone, Debug)]
 pub struct ChainTable {
-    /// Where the table begins.
+    /// Origin of the table.
     pub origin: Origin,
     /// Its settings.
     pub values: Values,
-    /// Names of settings that mean nothing here.
+    /// Settings of the reference without effect here.
     pub ignored: Vec<&'static str>,
 }
 
-/// Reads a file's text. `path` is used in messages and to find relative paths.
+/// Parses a file. `path` is used in messages and to resolve relative paths.
 pub fn parse(text: &str, path: &Path) -> Result<FileLayer, ConfigError> {
     if text.len() as u64 > MAX_FILE_BYTES {
         let reason = format!("a configuration file has at most {MAX_FILE_BYTES} bytes");
@@ -126,7 +126,7 @@ impl Reader<'_> {
         Ok(chains)
     }
 
-    /// Settings of a chain, and names of those that the reference has and that mean nothing here.
+    /// Settings of a chain, and names of the reference's settings without effect here.
     fn chain(&self, table: &DeTable<'_>) -> Result<(Values, Vec<&'static str>), ConfigError> {
         let (mut values, mut ignored) = (Values::new(), Vec::new());
         for (name, value) in table {
@@ -158,7 +158,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Relative paths of the file begin at its own folder.
+    /// Resolves relative paths against the file's folder.
     fn located(&self, key: &str, text: String) -> String {
         let is_path = match key {
             "network" => text.contains(['/', '\\', '.']),

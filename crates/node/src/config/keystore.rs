@@ -1,4 +1,5 @@
-//! Whether the keystore is served, and where that is refused (docs/decisions.md, "When the keystore is served").
+//! Whether the keystore is served, and on which networks it is refused (docs/decisions.md, "When the keystore is
+//! served").
 
 use std::net::IpAddr;
 
@@ -10,12 +11,12 @@ use super::{Config, ConfigError, Settings};
 use crate::networks::Network;
 
 impl Config {
-    /// Is the keystore to be served?
+    /// Whether the keystore is served.
     pub fn keystore_enabled(&self) -> bool {
         self.keystore_off().is_none()
     }
 
-    /// Why the keystore is not served; `None` where it is.
+    /// Why the keystore is not served; `None` if it is.
     pub fn keystore_off(&self) -> Option<String> {
         let settings = &self.settings;
         match settings.api_keystore_enabled {
@@ -36,7 +37,7 @@ impl Config {
         }
     }
 
-    /// How many passwords are checked at a time.
+    /// Limits on concurrent password checks.
     pub fn hash_limits(&self) -> HashLimits {
         let s = &self.settings;
         HashLimits {
@@ -47,8 +48,7 @@ impl Config {
     }
 }
 
-/// Refuses a keystore that strangers could reach on networks where keys are worth something; elsewhere gives a
-/// warning.
+/// Refuses a keystore that is reachable by others on networks with valuable keys; elsewhere returns a warning.
 pub(super) fn check(settings: &Settings, network: &Network) -> Result<Option<String>, ConfigError> {
     let served_by_wish = settings.api_keystore_enabled == Switch::On;
     if !served_by_wish || is_loopback(&settings.http_host) {
@@ -66,7 +66,7 @@ pub(super) fn check(settings: &Settings, network: &Network) -> Result<Option<Str
     )))
 }
 
-/// Networks whose assets have value outside of this machine.
+/// Networks whose assets have value beyond this machine.
 fn is_shared(network: &Network) -> bool {
     [network::MAIN_ID, network::TEST_ID].contains(&network.id)
 }
@@ -78,7 +78,7 @@ fn address(settings: &Settings) -> String {
     }
 }
 
-/// Is this an address that only this machine reaches? Of host names only `localhost` is known to be one.
+/// Whether only this machine can reach the address. The only such host name is `localhost`.
 fn is_loopback(host: &str) -> bool {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     match bare.parse::<IpAddr>() {

@@ -1,4 +1,4 @@
-//! The layers and how they are laid over each other.
+//! The layers of the configuration and their precedence.
 
 use std::path::{Path, PathBuf};
 
@@ -19,15 +19,15 @@ const NETWORK_ID: &str = "network-id";
 /// A setting with its effective value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedSetting {
-    /// Its name; of a chain's setting `chains.NAME.key`.
+    /// Its name; `chains.NAME.key` for a chain's setting.
     pub name: String,
     /// Text of the value.
     pub text: String,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
 }
 
-/// The values that the user gave, layer by layer.
+/// The user's values, by layer.
 #[derive(Clone, Debug)]
 pub(super) struct Layers {
     mode: Mode,
@@ -63,7 +63,7 @@ impl Layers {
                     let given = checked(key, text, Origin::Env(name.clone()))?;
                     layers.env.insert(key.name, given);
                 }
-                // No error: others may have variables of that prefix.
+                // Not an error: other programs may use the prefix.
                 None => {
                     let known: Vec<_> = KEYS.iter().map(Key::env).collect();
                     let hint = nearest::hint(name, known.iter().map(String::as_str));
@@ -76,7 +76,7 @@ impl Layers {
         Ok(layers)
     }
 
-    /// Reads the configuration file, if flags or environment name one.
+    /// Reads the configuration file, if flags or environment have one.
     pub(super) fn read_file(&mut self) -> Result<(), ConfigError> {
         let given = self.flags.get(CONFIG).or_else(|| self.env.get(CONFIG));
         let Some(path) = given.filter(|given| !given.text.is_empty()) else { return Ok(()) };
@@ -111,14 +111,14 @@ impl Layers {
         Settings::from_texts(text).map_err(|(name, reason)| self.value_error(name, reason))
     }
 
-    /// That the value of a setting can't be.
+    /// An error for an invalid value of a setting.
     pub(super) fn value_error(&self, name: &str, reason: String) -> ConfigError {
         let key = KEYS.iter().find(|key| key.name == name);
         let origin = key.map_or(Origin::Default, |key| self.given(key).origin);
         ConfigError::Value { origin, key: name.to_owned(), reason }
     }
 
-    /// All settings in the order of the documentation, then those of chains that the file gives.
+    /// All settings in the order of the documentation, then those of chains in the file.
     pub(super) fn values(&self) -> Vec<ResolvedSetting> {
         let node = KEYS.iter().map(|key| {
             let ConfiguredValue { text, origin } = self.given(key);
@@ -134,7 +134,7 @@ impl Layers {
     }
 }
 
-/// The network that `network-id` alone means, as with the reference.
+/// The network of a `network-id` without a `network`, as in the reference.
 fn network_of_id(id: ConfiguredValue) -> Option<ConfiguredValue> {
     let preset =
         Preset::ALL.into_iter().find(|preset| Some(preset.id()) == network::id(&id.text))?;
@@ -151,7 +151,7 @@ fn checked(key: &Key, text: &str, origin: Origin) -> Result<ConfiguredValue, Con
     }
 }
 
-/// Settings of a chain that the file does not name.
+/// Settings of a chain that the file does not mention.
 pub(super) fn default_chain_settings(mode: Mode) -> ChainSettings {
     chain_settings_of(&Values::new(), mode).expect("the defaults are values")
 }
@@ -182,7 +182,7 @@ fn chain_settings_of(values: &Values, mode: Mode) -> Result<ChainSettings, (&'st
     })
 }
 
-/// Adds the chain that a table declares to the network.
+/// Adds a chain that a table declares.
 pub(super) fn declare_chain(
     name: &str,
     table: &ChainTable,

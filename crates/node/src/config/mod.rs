@@ -1,7 +1,7 @@
 //! The node's configuration: flags, environment, file, defaults, in this order of precedence.
 //!
-//! [`keys`] is the one table of settings. [`Config::load`] merges the layers, loads the network, and refuses
-//! what does not go together; [`Config::values`] remembers where each value came from.
+//! [`keys`] is the table of settings. [`Config::load`] merges the layers, loads the network, and refuses conflicting
+//! settings; [`Config::values`] has the origin of each value.
 
 pub mod docs;
 mod error;
@@ -36,21 +36,21 @@ use crate::networks::{self, Network, P_ALIASES, Preset};
 /// The complete configuration of a node.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// How it runs.
+    /// Mode of the node.
     pub mode: Mode,
     /// The settings.
     pub settings: Settings,
     /// The network, with the chains that the configuration adds.
     pub network: Network,
-    /// Where it keeps its data; `None`: a temporary folder, removed at the end.
+    /// The data folder; `None` for a temporary one.
     pub data_dir: Option<PathBuf>,
-    /// Settings of the chains, by ID; every chain of the network is there.
+    /// Settings of all chains of the network, by ID.
     pub chains: BTreeMap<ChainId, ChainSettings>,
     /// Each setting with its origin, in the order of the documentation.
     pub values: Vec<ResolvedSetting>,
-    /// What is odd but no error; for the log.
+    /// Oddities that are not errors, for the log.
     pub warnings: Vec<String>,
-    /// What the values came from, to read the file again.
+    /// The layers of values, for reloading the file.
     layers: Layers,
 }
 
@@ -58,7 +58,7 @@ impl Config {
     /// Merges flags, environment and the file that they name, and loads the network.
     ///
     /// # Errors
-    /// Anything that the user has to change: the exit code is 2.
+    /// The user must change something: the exit code is 2.
     pub fn load(
         mode: Mode,
         flags: Flags,
@@ -95,7 +95,7 @@ impl Config {
         self.chains.get(id).expect("every chain of the network has settings")
     }
 
-    /// Does this chain keep which transactions touched an address?
+    /// Whether this chain indexes transactions by address.
     pub fn index_transactions(&self, chain: &ChainId) -> bool {
         match self.chain(chain).index_transactions {
             Switch::Auto => self.settings.index_transactions,
@@ -104,7 +104,7 @@ impl Config {
         }
     }
 
-    /// Names of the given settings that this version does not support.
+    /// Names of set options that this version does not support.
     pub fn unsupported_settings(&self) -> Vec<&'static str> {
         let is_set = |setting: fn(&ChainSettings) -> bool| self.chains.values().any(setting);
         let settings = [
@@ -125,7 +125,7 @@ impl Config {
         (limit > 0).then_some(SpoolConfig { folder, limit, result_limit: limit / 4 })
     }
 
-    /// How the HTTP server behaves.
+    /// Settings of the HTTP server.
     pub fn http(&self) -> HttpConfig {
         let s = &self.settings;
         HttpConfig {
@@ -147,7 +147,7 @@ impl Config {
         }
     }
 
-    /// What is logged where.
+    /// Settings of the loggers.
     pub fn log(&self) -> LogConfig {
         let s = &self.settings;
         LogConfig {
@@ -178,8 +178,7 @@ impl Config {
         levels
     }
 
-    /// Reads the configuration file again and returns the log levels that it now sets; everything else in
-    /// it waits for the next start.
+    /// Reads the configuration file again and returns its log levels. Other changes take effect at the next start.
     pub fn reload_log(&self) -> Result<LogConfig, ConfigError> {
         let mut layers = self.layers.clone();
         layers.read_file()?;
@@ -194,7 +193,7 @@ impl Config {
 /// Folder of the log files below the data folder.
 const LOG_FOLDER: &str = "logs";
 
-/// The HTTP library's own buffer: a smaller limit can't be held.
+/// Size of the HTTP library's buffer: a smaller limit has no effect.
 const MIN_HEAD_LIMIT: u64 = 8192;
 
 fn check_network(mode: Mode, settings: &Settings, loaded: &Network) -> Result<(), ConfigError> {

@@ -1,9 +1,9 @@
-//! The known name that an unknown one was probably meant to be.
+//! Suggestions for misspelled names.
 
-/// Longest name that is compared; a longer one is no typing error.
+/// Longest name that is compared; a longer one is not a misspelling.
 const MAX_NAME: usize = 100;
 
-/// The nearest of `known`, unless all are too far from `name` to be meant.
+/// The nearest of `known`, unless all are too different from `name`.
 pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > MAX_NAME {
         return None;
@@ -22,7 +22,7 @@ pub(super) fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> 
     nearest(name, known).map(|known| format!(", did you mean \"{known}\"?")).unwrap_or_default()
 }
 
-/// Case and the kind of separator are no difference.
+/// Ignores case and separators.
 fn normal(name: &str) -> Vec<u8> {
     name.bytes().filter(|b| !matches!(b, b'-' | b'_')).map(|b| b.to_ascii_lowercase()).collect()
 }

@@ -1,4 +1,4 @@
-//! `esker config show`: each setting, its value, and where the value comes from.
+//! `esker config show`: each setting with its value and its origin.
 
 use std::fmt::Write as _;
 

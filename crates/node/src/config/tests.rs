@@ -18,7 +18,7 @@ struct Given<'a> {
 const NOTHING: Given<'static> =
     Given { mode: Mode::Node, flags: &[], env: &[("HOME", "/home/me")], file: "" };
 
-/// Loads with a real file; messages show it as `esker.toml`.
+/// Loads a real file; messages call it `esker.toml`.
 fn load(given: &Given<'_>) -> Result<Config, String> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("esker.toml");
@@ -134,7 +134,7 @@ fn public_nodes_of_real_networks_refuse_the_keystore() {
         let config = load(&Given { flags: &flags, ..NOTHING }).unwrap();
         assert!(config.keystore_enabled() && config.warnings.len() == 1, "{:?}", config.warnings);
     }
-    // On a network of one's own it is a warning.
+    // On a custom network it is a warning.
     let config = load(&Given { flags: &[on, anywhere], ..NOTHING }).unwrap();
     assert!(config.keystore_enabled() && config.warnings.len() == 1, "{:?}", config.warnings);
 }
@@ -385,7 +385,7 @@ fn client_version_of_a_development_node() {
     let own = concat!("esker/v", env!("CARGO_PKG_VERSION"));
     assert_eq!(version(Mode::Node, &[]), own);
     assert_eq!(version(Mode::Dev, &[]), format!("anvil/{own}"));
-    // The development network alone does not make a development node.
+    // The development network does not imply a development node.
     assert_eq!(version(Mode::Node, &[("network", "dev")]), own);
     for mode in [Mode::Node, Mode::Dev] {
         assert_eq!(version(mode, &[("client-version", "HardhatNetwork/2")]), "HardhatNetwork/2");

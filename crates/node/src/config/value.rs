@@ -1,5 +1,4 @@
-//! Kinds of values that a setting can have, each with one text form (flags, environment, `config show`)
-//! and one TOML form.
+//! Types of setting values. Each has one text form (flags, environment, `config show`) and one TOML form.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,18 +7,18 @@ use toml::de::DeValue;
 
 use crate::logging::{LogFormat, LogLevel};
 
-/// A kind of value.
+/// A type of setting values.
 pub trait Value: Sized {
-    /// What is written here, for help and documentation: `true or false`.
+    /// The form of the value, for help and documentation: `true or false`.
     const KIND: &'static str;
 
-    /// Does the bare flag mean `true`?
+    /// Whether the flag without a value means `true`.
     const IS_SWITCH: bool = false;
 
-    /// Parses the text form. The error does not name the setting.
+    /// Parses the text form. The caller adds the setting's name to the error.
     fn parse(text: &str) -> Result<Self, String>;
 
-    /// The text form; `parse` reads it back.
+    /// The text form, which `parse` accepts.
     fn text(&self) -> String;
 
     /// The text form of a TOML value.
@@ -98,7 +97,7 @@ macro_rules! whole_number {
 
 whole_number!(u16, u32, u64);
 
-/// A whole number of at least one: a limit that, at zero, would refuse everything.
+/// A whole number of at least one, for limits that would refuse everything at zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Positive(pub u64);
 
@@ -122,7 +121,7 @@ impl Value for Positive {
 }
 
 impl Positive {
-    /// As a count of things in memory.
+    /// The number as a `usize`.
     pub fn count(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
@@ -179,7 +178,7 @@ macro_rules! whole_number_or_none {
 
 whole_number_or_none!(u16, u64);
 
-/// On, off, or what suits the network.
+/// On, off, or automatic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
     /// The node decides.
@@ -221,11 +220,11 @@ impl Value for Switch {
     }
 }
 
-/// Names separated by commas; in TOML an array of strings, too.
+/// Names separated by commas; in TOML also an array of strings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommaList(pub Vec<String>);
 
-/// Words separated by spaces; in TOML an array of strings, too.
+/// Words separated by spaces; in TOML also an array of strings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpaceList(pub Vec<String>);
 
@@ -282,10 +281,10 @@ impl Value for SpaceList {
     }
 }
 
-/// Longest duration that a setting can have: a hundred years, so that sums never overflow.
+/// Longest duration of a setting: a hundred years, so that sums never overflow.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// Numbers with units, the reference's form: `30s`, `1m30s`, `500ms`.
+/// Numbers with units, as in the reference: `30s`, `1m30s`, `500ms`.
 impl Value for Duration {
     const KIND: &'static str = "time such as 30s, 2m or 500ms";
 
@@ -336,7 +335,7 @@ impl Value for Duration {
     }
 }
 
-/// A time where a number without a unit means seconds, as other development nodes take it.
+/// A time whose unit defaults to seconds, as in other development nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seconds(pub Duration);
 
@@ -374,7 +373,7 @@ impl Value for LogLevel {
     }
 }
 
-/// A level, or empty for the one of the whole node.
+/// A level, or empty for the node's level.
 impl Value for Option<LogLevel> {
     const KIND: &'static str = LogLevel::KIND;
 

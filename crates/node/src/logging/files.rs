@@ -10,15 +10,15 @@ use esker_primitives::sync::Mutex;
 /// When a file is rotated and how many are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// A file is rotated before it grows beyond this many bytes.
+    /// A file is rotated before it exceeds this size in bytes.
     pub max_bytes: u64,
-    /// Rotated files kept beside the current one: `X.log.1` is the newest.
+    /// Number of rotated files per logger: `X.log.1` is the newest.
     pub max_files: u32,
 }
 
-/// Makes the folder if need be, and opens each logger's file for writing; that of the first is made.
+/// Creates the folder if needed, and opens each logger's file for writing; creates the file of the first.
 ///
-/// A full disk passes: it may have room later, and lines are lost until then.
+/// A full disk is not an error: space may become free, and lines are lost until then.
 pub(super) fn check<'a>(
     folder: &Path,
     loggers: impl IntoIterator<Item = &'a str>,
@@ -41,7 +41,7 @@ pub(super) fn check<'a>(
     Ok(())
 }
 
-/// The folder of log files; a file is opened at its first line.
+/// The folder of log files. A file is opened for its first line.
 #[derive(Debug)]
 pub(super) struct LogFiles {
     folder: PathBuf,
@@ -54,8 +54,8 @@ impl LogFiles {
         Self { folder, rotation, open: Mutex::new(HashMap::new()) }
     }
 
-    /// Appends one line, its end included. A line that can't be written is lost: a full disk must not
-    /// stop the node from answering. Later lines are written again when there is room.
+    /// Appends one line, including its end. A line that can't be written is lost: a full disk must not stop the node.
+    /// Later lines are written once there is room.
     pub(super) fn write(&self, logger: &str, line: &[u8]) {
         let mut open = self.open.lock();
         if let Some(file) = open.get_mut(logger) {
@@ -74,7 +74,7 @@ struct LogFile {
     path: PathBuf,
     file: File,
     bytes: u64,
-    /// Its last line was cut short by a full disk.
+    /// A full disk cut its last line short.
     is_torn: bool,
 }
 
@@ -93,7 +93,7 @@ impl LogFile {
     fn append(&mut self, line: &[u8], rotation: Rotation) -> io::Result<()> {
         let size = line.len() as u64;
         if self.bytes > 0 && self.bytes.saturating_add(size) > rotation.max_bytes {
-            // A file that can't be rotated goes on, and is tried again when it has grown by as much again.
+            // A file that can't be rotated stays in use; rotation is retried after the same growth.
             let rotated = self.rotate(rotation.max_files);
             self.bytes = 0;
             if rotated.is_ok() {
@@ -123,7 +123,7 @@ impl LogFile {
         if keep == 0 {
             return self.file.set_len(0);
         }
-        // Without room for a new file nothing is renamed.
+        // Nothing is renamed if there is no room for a new file.
         let mut name = self.path.as_os_str().to_owned();
         name.push(".new");
         let next = PathBuf::from(name);
@@ -143,8 +143,8 @@ impl LogFile {
     }
 }
 
-/// A logger is named by a chain's alias, which may hold any character: those that could leave the
-/// folder or vanish in it are replaced.
+/// A logger's name is a chain's alias, which may have any character. Characters that could leave the folder or hide
+/// the file are replaced.
 fn file_name(logger: &str) -> String {
     let safe: String = logger
         .chars()
@@ -200,7 +200,7 @@ mod tests {
         let folder = dir.path().join("new/logs");
         check(&folder, ["main", "X"]).unwrap();
         assert!(folder.join("main.log").exists() && !folder.join("X.log").exists());
-        // A folder where a file should be, a file where a folder should be: root may not write these either.
+        // A folder at the place of a file, and vice versa: root can't write these either.
         fs::create_dir(folder.join("X.log")).unwrap();
         assert_eq!(check(&folder, ["main", "X"]).unwrap_err().0, folder.join("X.log"));
         let file = folder.join("main.log");
@@ -212,7 +212,7 @@ mod tests {
     fn a_file_that_can_not_be_rotated_goes_on_and_is_rotated_later() {
         let dir = tempfile::tempdir().unwrap();
         let files = LogFiles::new(dir.path().into(), Rotation { max_bytes: 10, max_files: 2 });
-        // In the place of the next file.
+        // At the place of the next file.
         let obstacle = dir.path().join("X.log.new");
         fs::create_dir(&obstacle).unwrap();
         for line in ["aaaa\n", "bbbb\n", "cccc\n", "dddd\n"] {
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(read("X.log").as_deref(), Some("aaaa\nbbbb\ncccc\ndddd\n"));
         assert_eq!(read("X.log.1"), None);
         fs::remove_dir(&obstacle).unwrap();
-        // Somebody removed the file meanwhile.
+        // Another process removed the file.
         fs::remove_file(dir.path().join("X.log")).unwrap();
         files.write("X", b"eeee\n");
         files.write("X", b"ffff\n");
@@ -241,7 +241,7 @@ mod tests {
         file.is_torn = true;
         file.append(b"next\n", rotation).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "whole\ncut sh\nnext\n");
-        // A disk that takes nothing at all leaves no half line.
+        // A disk without any room leaves no partial line.
         file.file = OpenOptions::new().append(true).open("/dev/full").unwrap();
         assert!(file.append(b"lost\n", rotation).is_err());
         assert!(!file.is_torn);

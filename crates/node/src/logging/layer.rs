@@ -1,4 +1,4 @@
-//! From an event to a line in the right file and on the terminal.
+//! Formats events and writes them to the log file and the terminal.
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -15,10 +15,10 @@ use super::files::LogFiles;
 use super::levels::{LogLevels, MAIN};
 use crate::clock;
 
-/// Field that names the chain an event belongs to, by its primary alias.
+/// Field with the primary alias of the event's chain.
 const CHAIN: &str = "chain";
 
-/// Crates of the node: of other people's crates only warnings and errors are shown.
+/// Prefix of the node's crates. Other crates only log warnings and errors.
 const OURS: &str = "esker";
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl LogLayer {
         let logger = line.chain.as_deref().unwrap_or(MAIN);
         let (logger, levels) = match self.levels.get(logger) {
             Some(levels) => (logger, levels),
-            // A chain that has no logger of its own.
+            // A chain without a logger.
             None => match self.levels.get(MAIN) {
                 Some(levels) => (MAIN, levels),
                 None => return,
@@ -64,7 +64,7 @@ impl LogLayer {
             files.write(logger, render(false).as_bytes());
         }
         if levels.display.includes(&level) {
-            // A closed terminal shows no errors either.
+            // A closed terminal can't show the error either.
             let _lost = std::io::stderr().lock().write_all(render(self.colours).as_bytes());
         }
     }
@@ -160,7 +160,7 @@ impl Line {
     }
 }
 
-/// Appends a member; the order of an event's own fields is kept.
+/// Appends a member; keeps the order of an event's fields.
 fn push_member(out: &mut String, name: &str, value: &Value) {
     if out.len() > 1 {
         out.push(',');
@@ -169,7 +169,7 @@ fn push_member(out: &mut String, name: &str, value: &Value) {
     let _ok = write!(out, "{}:{value}", Value::from(name));
 }
 
-/// An event is one line, whatever a client managed to get into its text.
+/// Keeps an event on one line, whatever text a client sent.
 fn push_single_line(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
@@ -206,7 +206,7 @@ impl Visit for Line {
     }
 }
 
-/// The level as the reference names it.
+/// The reference's name of the level.
 fn level_name(level: Level) -> &'static str {
     match level {
         Level::ERROR => "ERROR",
@@ -232,7 +232,7 @@ mod tests {
 
     const QUIET: Levels = Levels { file: LogLevel::Info, display: LogLevel::Off };
 
-    /// While a process has but one dispatcher, tracing asks the calling thread's for all: a test in another
+    /// While a process has only one dispatcher, tracing uses the calling thread's for all threads: a test in another
     /// thread would silence this one.
     static SECOND: OnceLock<Dispatch> = OnceLock::new();
 

@@ -1,4 +1,4 @@
-//! Levels of the loggers, settable while the node runs.
+//! Log levels, which can be changed while the node runs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use esker_primitives::sync::RwLock;
 use thiserror::Error;
 
-/// Name of the logger that takes what belongs to no chain.
+/// Name of the logger for events without a chain.
 pub const MAIN: &str = "main";
 
-/// How much a logger writes, from nothing to everything. The names are the reference's; this node has no
-/// events of its own for `FATAL` and `TRACE`, which therefore show what `ERROR` and `INFO` show.
+/// Log levels, with the reference's names. This node has no events of levels `FATAL` and `TRACE`, so these are
+/// equivalent to `ERROR` and `INFO`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum LogLevel {
@@ -23,20 +23,20 @@ pub enum LogLevel {
     Fatal,
     /// Failures.
     Error,
-    /// What an operator should look at.
+    /// Events that need an operator's attention.
     Warn,
-    /// Events that matter to an operator.
+    /// Events of interest to an operator.
     Info,
-    /// The same.
+    /// The same as `Info`.
     Trace,
-    /// What helps to find a fault.
+    /// Details for finding faults.
     Debug,
     /// Everything.
     Verbo,
 }
 
 impl LogLevel {
-    /// All levels, the quietest first.
+    /// All levels, from quiet to verbose.
     pub const ALL: [Self; 8] = [
         Self::Off,
         Self::Fatal,
@@ -48,7 +48,7 @@ impl LogLevel {
         Self::Verbo,
     ];
 
-    /// The name in capitals, as the admin API shows it.
+    /// The name in capitals, as in the admin API.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Off => "OFF",
@@ -62,7 +62,7 @@ impl LogLevel {
         }
     }
 
-    /// Does a logger of this level show such an event?
+    /// Whether a logger of this level logs the event.
     pub fn includes(self, level: &tracing::Level) -> bool {
         let least = match *level {
             tracing::Level::ERROR => Self::Fatal,
@@ -85,7 +85,7 @@ impl fmt::Display for LogLevel {
     }
 }
 
-/// A text that names no level.
+/// An unknown level name.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("unknown log level: {0}")]
 pub struct UnknownLevel(pub String);
@@ -93,7 +93,7 @@ pub struct UnknownLevel(pub String);
 impl FromStr for LogLevel {
     type Err = UnknownLevel;
 
-    /// Any letter case.
+    /// Accepts any letter case.
     fn from_str(text: &str) -> Result<Self, UnknownLevel> {
         Self::ALL
             .into_iter()
@@ -105,9 +105,9 @@ impl FromStr for LogLevel {
 /// Levels of one logger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Levels {
-    /// What goes into its file.
+    /// Level of its file.
     pub file: LogLevel,
-    /// What goes to the terminal.
+    /// Level of the terminal.
     pub display: LogLevel,
 }
 
@@ -118,7 +118,7 @@ impl Levels {
     }
 }
 
-/// One logger's levels, read on every event without a lock.
+/// One logger's levels, which every event reads without a lock.
 #[derive(Debug)]
 pub(super) struct LevelCell {
     file: AtomicU8,
@@ -146,8 +146,8 @@ impl LevelCell {
     }
 }
 
-/// Handle to the levels of all loggers: `main` and one a chain, named by the chain's primary alias.
-/// Cheap to clone; every clone shows and sets the same levels.
+/// The levels of all loggers: `main` and one per chain, named by the chain's primary alias. Cheap to clone; all
+/// clones share the levels.
 #[derive(Clone, Debug)]
 pub struct LogLevels {
     inner: Arc<Inner>,
@@ -156,12 +156,12 @@ pub struct LogLevels {
 #[derive(Debug)]
 struct Inner {
     cells: RwLock<BTreeMap<String, Arc<LevelCell>>>,
-    /// The most_verbose level of any logger: events above it are dropped before their fields are looked at.
+    /// The most verbose level of all loggers. Events above it are dropped before their fields are formatted.
     most_verbose: AtomicU8,
 }
 
 impl LogLevels {
-    /// Loggers with their first levels; `main` is always among them.
+    /// Loggers with their initial levels; always includes `main`.
     pub fn new(main: Levels, chains: impl IntoIterator<Item = (String, Levels)>) -> Self {
         let mut cells: BTreeMap<_, _> =
             chains.into_iter().map(|(name, l)| (name, Arc::new(LevelCell::new(l)))).collect();
@@ -188,8 +188,8 @@ impl LogLevels {
         self.inner.cells.read().iter().map(|(name, cell)| (name.clone(), cell.get())).collect()
     }
 
-    /// Changes one logger at once; what is `None` stays. Returns its levels, or `None` if there is no
-    /// such logger.
+    /// Changes a logger's levels at once; `None` keeps a level. Returns the new levels, or `None` for an unknown
+    /// logger.
     pub fn set(
         &self,
         name: &str,
@@ -205,7 +205,7 @@ impl LogLevels {
         Some(new)
     }
 
-    /// The most_verbose level of any logger.
+    /// The most verbose level of all loggers.
     pub fn most_verbose(&self) -> LogLevel {
         LogLevel::from_u8(self.inner.most_verbose.load(Ordering::Relaxed))
     }
@@ -224,7 +224,7 @@ impl LogLevels {
             .max()
             .unwrap_or(LogLevel::Off);
         self.inner.most_verbose.store(most_verbose as u8, Ordering::Relaxed);
-        // Call sites remember whether anyone listens.
+        // Call sites cache whether an event is logged.
         tracing::callsite::rebuild_interest_cache();
     }
 }

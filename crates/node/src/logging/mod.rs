@@ -1,9 +1,9 @@
-//! Logging: one logger a chain and `main`, each with its file and its levels.
+//! Logging: one logger per chain and `main`, each with its file and its levels.
 //!
-//! An event that carries the field `chain` goes to that chain's logger, every other to `main`. Files are
-//! `<data folder>/logs/<logger>.log`, rotated by size; the terminal is standard error, so that standard
-//! output stays free for the screen and for `--json`. Levels can be changed while the node runs
-//! ([`LogLevels`]), for each logger and apart for file and terminal.
+//! An event with the field `chain` goes to that chain's logger, every other event to `main`. Files are `<data
+//! folder>/logs/<logger>.log`, rotated by size. The terminal is standard error, because standard output has the
+//! screen or the output of `--json`. Levels can be changed while the node runs ([`LogLevels`]), for each logger, and
+//! separately for file and terminal.
 
 mod files;
 mod layer;
@@ -20,46 +20,46 @@ pub use levels::{Levels, LogLevel, LogLevels, MAIN, UnknownLevel};
 use files::LogFiles;
 use layer::LogLayer;
 
-/// How lines look.
+/// The format of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Text; on a terminal with colours.
+    /// Text, with colours on a terminal.
     Auto,
     /// Text without colours.
     Plain,
-    /// Text with colours wherever it goes to the terminal stream.
+    /// Text with colours, also without a terminal.
     Colors,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
 /// The configuration of logging.
 #[derive(Clone, Debug)]
 pub struct LogConfig {
-    /// Form of the lines.
+    /// Format of the lines.
     pub format: LogFormat,
     /// Levels of `main`.
     pub main: Levels,
     /// Loggers of the chains: primary alias and levels.
     pub chains: Vec<(String, Levels)>,
-    /// Folder of the files; without one nothing is written to disk.
+    /// Folder of the files; `None` disables them.
     pub folder: Option<PathBuf>,
     /// When files are rotated and how many are kept.
     pub rotation: Rotation,
 }
 
-/// Checks that the files can be written, so that a node does not run for months without a log.
+/// Checks that the files can be written. Otherwise a node could run for months without a log.
 ///
 /// # Errors
-/// The folder or file that can't be written, and what the system said.
+/// The folder or file that can't be written, and the system's error.
 pub fn check_files(config: &LogConfig) -> Result<(), (PathBuf, io::Error)> {
     let Some(folder) = &config.folder else { return Ok(()) };
     let chains = config.chains.iter().map(|(name, _)| name.as_str());
     files::check(folder, std::iter::once(MAIN).chain(chains))
 }
 
-/// Begins to log, for the whole process. Where a process logs already (several nodes in one test) the
-/// levels returned govern nothing.
+/// Starts logging for the whole process. If the process logs already (several nodes in one test), the returned levels
+/// have no effect.
 pub fn install(config: &LogConfig) -> LogLevels {
     let levels = LogLevels::new(config.main, config.chains.iter().cloned());
     let colours = match config.format {
@@ -76,7 +76,7 @@ pub fn install(config: &LogConfig) -> LogLevels {
     levels
 }
 
-/// A panic is a log line with its place: nobody reads standard error of a node that runs unattended.
+/// Logs panics with their location: the standard error of an unattended node is not read.
 fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();

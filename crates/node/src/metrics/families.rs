@@ -8,17 +8,17 @@ use prometheus::{
     Registry,
 };
 
-/// Upper bounds of the buckets of times, in seconds: from a read out of memory to a trace.
+/// Upper bounds of the duration buckets, in seconds: from a read in memory to a trace.
 const SECONDS: &[f64] = &[
     0.000_025, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0,
 ];
 
-/// What moves a metric.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows, from the start of the process on.
+    /// Only grows while the process runs.
     Counter,
-    /// Grows and falls.
+    /// Rises and falls.
     Gauge,
     /// Counts observations in buckets.
     Histogram,
@@ -27,9 +27,9 @@ pub enum Kind {
 /// One metric, with all its label values.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
-    /// As it is scraped.
+    /// Its name.
     pub name: &'static str,
-    /// What moves it.
+    /// Its kind.
     pub kind: Kind,
     /// Names of its labels.
     pub labels: &'static [&'static str],
@@ -100,7 +100,7 @@ families! {
     CHECKS_FAILING = Gauge "esker_health_checks_failing" [] "Health checks that failed when they last ran.";
 }
 
-/// docs/metrics.md.
+/// Generates docs/metrics.md.
 pub fn render_docs() -> String {
     let mut text = String::from(
         "# Metrics\n\n`GET /ext/metrics` answers in Prometheus' text form. This page is generated from\n\

@@ -1,4 +1,4 @@
-//! The port of the HTTP server, filled: its figures. Those of an endpoint are found without a lock.
+//! Implements the HTTP server's metrics. An endpoint's series are found without a lock.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -13,7 +13,7 @@ use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec};
 
 use super::{CONTENT_TYPE, Metrics};
 
-/// Counters of one endpoint. A series comes into being when it is first moved.
+/// Metrics of one endpoint. A series is created when it is first used.
 #[derive(Debug)]
 struct EndpointSeries {
     label: String,
@@ -23,7 +23,7 @@ struct EndpointSeries {
     other: Series,
 }
 
-/// Counters of one method of one endpoint.
+/// Metrics of one method of one endpoint.
 #[derive(Debug, Default)]
 struct Series {
     name: String,
@@ -97,7 +97,7 @@ impl EndpointMetrics for EndpointSeries {
     }
 }
 
-/// The figures as a page, whatever the request's method.
+/// The metrics page, for any method.
 impl Page for Metrics {
     fn answer<'a>(&'a self, _: &'a Method, _: Option<&'a str>) -> BoxFuture<'a, Option<PageReply>> {
         let body = self.render().into();

@@ -1,8 +1,7 @@
-//! Figures of the running node, in Prometheus' text form at `/ext/metrics`.
+//! Metrics of the running node, in the Prometheus text format at `/ext/metrics`.
 //!
-//! [`families`] lists every name once, with its help text and labels; [`render_docs`] makes docs/metrics.md of the
-//! same list. Events move counters where they happen; what is a state (heights, sizes, connections) is read when
-//! somebody asks.
+//! [`families`] lists all metrics with help texts and labels; [`render_docs`] generates docs/metrics.md from that
+//! list. Events increment counters directly. States (heights, sizes, connections) are read for each scrape.
 
 pub mod families;
 mod http;
@@ -27,7 +26,7 @@ pub use store::MeteredStore;
 /// The `Content-Type` of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// All figures of one node.
+/// All metrics of one node.
 pub struct Metrics {
     registry: Registry,
     requests: IntCounterVec,
@@ -63,11 +62,11 @@ pub struct Metrics {
 
 type StatsFn = Box<dyn Fn() -> (ChainStats, PoolFigures) + Send + Sync>;
 
-/// What is asked when somebody looks.
+/// Sources that are read for each scrape.
 #[derive(Default)]
 struct Sources {
     chains: Vec<WatchedChain>,
-    /// Weak, so that a scrape target never keeps a data folder open.
+    /// Weak, so that metrics do not keep a data folder open.
     store: Option<Weak<dyn KvStore>>,
     /// Why the store's writer is suspended.
     refusal: Option<watch::Receiver<Option<WriteRefusal>>>,
@@ -77,7 +76,7 @@ struct Sources {
 struct WatchedChain {
     name: String,
     stats: StatsFn,
-    /// What the counters show already.
+    /// The values that the counters already include.
     counted: ChainStats,
     counted_pool: PoolFigures,
 }
@@ -89,7 +88,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Figures that all begin at zero.
+    /// All metrics at zero.
     pub fn new() -> Self {
         use families as f;
         let registry = Registry::new();
@@ -131,8 +130,8 @@ impl Metrics {
         }
     }
 
-    /// Shows this chain under its name from now on. `stats` is asked at every look; blocks are counted by the
-    /// height's growth since now. What `stats` holds lives as long as the figures do.
+    /// Registers a chain. `stats` is called for each scrape; blocks are counted by the growth of the height. The
+    /// metrics keep `stats` alive.
     pub fn watch_chain(
         &self,
         name: &str,
@@ -147,20 +146,20 @@ impl Metrics {
         });
     }
 
-    /// Shows this store's size and readers for as long as it lives.
+    /// Registers a store: its size and readers are shown while it exists.
     pub fn watch_store(&self, store: &Arc<dyn KvStore>) {
         self.sources.lock().store = Some(Arc::downgrade(store));
     }
 
-    /// Shows whether this writer is suspended.
+    /// Registers a writer: shows whether it is suspended.
     pub fn watch_writer(&self, refusal: watch::Receiver<Option<WriteRefusal>>) {
         self.sources.lock().refusal = Some(refusal);
     }
 
-    /// All figures as text.
+    /// All metrics as text.
     pub fn render(&self) -> String {
         self.collect();
-        // Only a metric without a value or with a foreign name fails, and there is none.
+        // Fails only for a metric without a value or with an invalid name; neither exists.
         TextEncoder::new().encode_to_string(&self.registry.gather()).unwrap_or_default()
     }
 
@@ -174,7 +173,7 @@ impl Metrics {
             self.collect_chain(chain);
         }
         if let Some(store) = sources.store.as_ref().and_then(Weak::upgrade) {
-            // A figure that cannot be read keeps its last value; the health report shows that the store fails.
+            // A value that can't be read stays unchanged; the health report shows the failure.
             if let Ok(bytes) = store.size_on_disk() {
                 self.store_size.set(to_i64(bytes));
             }

@@ -16,7 +16,7 @@ pub struct MeteredStore {
 }
 
 impl MeteredStore {
-    /// The same store, counted in these figures, which show its size from now on.
+    /// Wraps a store and registers its size with the metrics.
     pub fn new(store: Arc<dyn KvStore>, metrics: Arc<Metrics>) -> Self {
         metrics.watch_store(&store);
         Self { store, metrics }

@@ -37,14 +37,14 @@ pub const WELL_KNOWN: Account = Account {
 /// [`WELL_KNOWN`] in the text form of private keys.
 pub const WELL_KNOWN_KEY: &str = "PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN";
 
-/// The mnemonic that tools for development share.
+/// The mnemonic that development tools share.
 pub const DEV_MNEMONIC: &str = "test test test test test test test test test test test junk";
 
-/// Where its accounts lie: this path and a number from 0.
+/// Derivation path of its accounts, without the account's number from 0.
 pub const DEV_PATH: &str = "m/44'/60'/0'/0";
 
-/// What each of [`DEV_ACCOUNTS`] owns at the start of the development network, on each of X and C, in whole
-/// units of the native asset.
+/// Balance of each of [`DEV_ACCOUNTS`] at the start of the development network, on each of X and C, in whole units of
+/// the native asset.
 pub const DEV_BALANCE: u64 = 10_000;
 
 /// The first ten accounts of [`DEV_MNEMONIC`].

@@ -1,5 +1,5 @@
-//! `genesisData`: the assets of an asset-VM chain in the JSON form of `xvm.buildGenesis`, read strictly: an
-//! unknown member is an error here, because a typing error would otherwise go unnoticed.
+//! `genesisData`: the assets of an asset-VM chain in the JSON format of `xvm.buildGenesis`. It is parsed strictly: an
+//! unknown member is an error, because it may be a misspelling.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use esker_rpc::wire::{JsonU8, JsonU32, JsonU64};
 use esker_xvm::genesis::define::{self, AssetDefinition, Holder, Minters};
 use serde::Deserialize;
 
-/// Genesis data by alias, as it stands in JSON.
+/// Genesis data by alias.
 pub(super) type GenesisData = BTreeMap<String, Asset>;
 
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ struct JsonMinters {
     threshold: JsonU32,
 }
 
-/// Genesis bytes of the data. The error names the fault and the asset.
+/// Encodes the data as genesis bytes. The error has the fault and the asset.
 pub(super) fn genesis_bytes(network_id: u32, data: GenesisData) -> Result<Vec<u8>, String> {
     let definitions = data
         .into_iter()
@@ -82,7 +82,7 @@ fn definition(alias: String, asset: Asset) -> Result<AssetDefinition, String> {
     })
 }
 
-/// Reads each entry of a list that may be absent; an error names the entry.
+/// Parses the entries of an optional list; an error has the entry's position.
 fn all<A, B>(
     list: Option<Vec<A>>,
     name: &str,

@@ -1,5 +1,5 @@
-//! A network of one's own: a file in the reference's genesis form with a section of ours (docs/networks.md).
-//! Total on any bytes; every error names the member.
+//! Network files: the reference's genesis format with a section of ours (docs/networks.md). Any bytes give a network
+//! or an error that names the faulty member.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ use super::parameters::EvmParameters;
 use super::presets::{Preset, primary_network};
 use super::spec::{AddChainError, ChainDeclaration, ExportedUtxo, Fees, GAS_LIMITS, Network, Vm};
 
-/// Why a network file can't be used.
+/// Why a network file is unusable.
 #[derive(Debug, Error)]
 pub enum FileError {
-    /// It is no JSON, or a member is missing, unknown or of another type.
+    /// It is not JSON, or a member is missing, unknown or of another type.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
-    /// A member's value can't be.
+    /// A member's value is invalid.
     #[error("{member}: {reason}")]
     Value {
-        /// Where it stands: `allocations[0].avaxAddr`.
+        /// Its path: `allocations[0].avaxAddr`.
         member: String,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// A chain can't be added.
@@ -40,7 +40,7 @@ fn fault(member: impl Into<String>, reason: impl Into<String>) -> FileError {
     FileError::Value { member: member.into(), reason: reason.into() }
 }
 
-/// The file. Members of the P-Chain are taken and left alone: its validators and stakes are not run here.
+/// The file. Members of the P-Chain are accepted and ignored: this node has no validators or stakes.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct NetworkFile {
@@ -83,7 +83,7 @@ struct Unlock {
     _locktime: u64,
 }
 
-/// Our section.
+/// The section of this node.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 struct Section {
@@ -158,7 +158,7 @@ const fn one() -> JsonU32 {
     JsonU32(1)
 }
 
-/// Reads a network file.
+/// Parses a network file.
 pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
     let file: NetworkFile = serde_json::from_slice(bytes)?;
     let id = file.network_id;
@@ -179,7 +179,7 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
     let c = file.c_chain_genesis.into_bytes();
     let mut c_parameters =
         EvmParameters::of_genesis(&c).map_err(|error| fault("cChainGenesis", error.to_string()))?;
-    // The file of a network that is known by name, too, gives that network.
+    // The file of a known network gives that network.
     if let Some(preset) = Preset::with_c_chain(id, &c) {
         c_parameters = preset.c_parameters();
     }
@@ -209,7 +209,7 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
     Ok(network)
 }
 
-/// Genesis bytes out of `genesisData`, JSON in the form of `xvm.buildGenesis`.
+/// Genesis bytes of `genesisData`, JSON in the format of `xvm.buildGenesis`.
 pub fn xvm_genesis_bytes(network_id: u32, json: &[u8]) -> Result<Vec<u8>, String> {
     let data: GenesisData = serde_json::from_slice(json).map_err(|error| error.to_string())?;
     assets::genesis_bytes(network_id, data)
@@ -221,7 +221,7 @@ fn read_allocation(json: &JsonAllocation) -> Result<Allocation, (&'static str, S
         .as_slice()
         .try_into()
         .map_err(|_| ("ethAddr", format!("expected 20 bytes, found {}", eth.len())))?;
-    // Neither chain nor network of the text count, as in the reference.
+    // The text's chain and network are ignored, as in the reference.
     let address = address::split(&json.avax_addr)
         .map_err(|error| error.to_string())
         .and_then(|(_, _, data)| short_id(&data))
@@ -229,7 +229,7 @@ fn read_allocation(json: &JsonAllocation) -> Result<Allocation, (&'static str, S
     Ok(Allocation { initial_amount: json.initial_amount, address, eth_address })
 }
 
-/// A supply above `u64` could never be moved together.
+/// A supply above `u64` could never be transferred at once.
 fn check_supply(allocations: &[Allocation]) -> Result<(), FileError> {
     let sum = allocations.iter().try_fold(0_u64, |sum, a| sum.checked_add(a.initial_amount));
     match sum {
@@ -251,7 +251,7 @@ fn read_evm(json: &JsonEvm) -> Result<FeeOverrides, FileError> {
         let (least, most) = (GAS_LIMITS.start(), GAS_LIMITS.end());
         return Err(fault("esker.evm.gasLimit", format!("expected {least} to {most}")));
     }
-    // The base fee's change is a fraction of it.
+    // The change of the base fee is a fraction of the target.
     if overrides.target_gas == Some(0) {
         return Err(fault("esker.evm.targetGas", "expected at least 1"));
     }
@@ -293,7 +293,7 @@ fn read_export(json: &JsonExport, index: usize, network: &Network) -> Result<Exp
     Ok(ExportedUtxo { destination, utxo: Utxo { utxo_id, asset_id, output } })
 }
 
-/// With or without a chain's alias; of this network.
+/// An address of this network, with or without a chain's alias.
 fn export_address(text: &str, hrp: &str) -> Result<ShortId, String> {
     let bare = text.split_once('-').map_or(text, |(_, bare)| bare);
     let (got, data) = bech32::decode(bare).map_err(|error| error.to_string())?;
@@ -303,8 +303,8 @@ fn export_address(text: &str, hrp: &str) -> Result<ShortId, String> {
     short_id(&data)
 }
 
-/// The ID of the P-Chain transaction that stands behind declared UTXOs, where the file names none: there never
-/// was one, so it is the hash of what it would be about.
+/// The ID of the P-Chain transaction of declared UTXOs, if the file has none. No such transaction exists, so it is a
+/// hash of its content.
 fn export_tx_id(network_id: u32, destination: &ChainId) -> TxId {
     let mut about = b"exported from P at genesis".to_vec();
     about.extend_from_slice(&network_id.to_be_bytes());
@@ -321,7 +321,7 @@ mod tests {
     use super::super::Preset;
     use super::*;
 
-    /// The reference's file of the local network, as far as it concerns X and C.
+    /// The X and C parts of the reference's file for the local network.
     fn local() -> Value {
         let c = Preset::Local.network().c_chain().genesis.to_vec();
         json!({

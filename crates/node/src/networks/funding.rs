@@ -14,14 +14,14 @@ use super::accounts::{DEV_ACCOUNTS, DEV_BALANCE, WELL_KNOWN};
 /// Nano-units of one unit of the native asset.
 const NANO: u64 = 1_000_000_000;
 
-/// Where the well-known key's genesis UTXO stands among the outputs of the native asset.
+/// Index of the well-known key's genesis UTXO among the outputs of the native asset.
 const WELL_KNOWN_INDEX: u32 = 1;
 
-/// What the well-known key owns at genesis, in nano-units.
+/// Genesis balance of the well-known key, in nano-units.
 const WELL_KNOWN_AMOUNT: u64 = 300_000_000 * NANO;
 
-/// Spends the well-known key's genesis UTXO of the local network's X-Chain: [`DEV_BALANCE`] for each of
-/// [`DEV_ACCOUNTS`], the rest back to the key. The same bytes and ID whenever it is made.
+/// Spends the well-known key's genesis UTXO of the local network's X-Chain: [`DEV_BALANCE`] to each of
+/// [`DEV_ACCOUNTS`], the change back to the key. Bytes and ID are always the same.
 pub fn dev_funding_tx(network: &Network) -> Tx {
     let x = network.x_chain();
     let (asset_id, key) = (network.native_asset_id, WELL_KNOWN.key());

@@ -1,8 +1,8 @@
-//! Networks: which chains there are and what they begin with.
+//! Networks: their chains and the genesis of each.
 //!
-//! A [`Network`] is a value: one of the [`Preset`]s, or the content of a file ([`mod@file`], docs/networks.md).
-//! Chain IDs follow from genesis bytes by the reference's rules, so the presets have the reference's IDs. Nothing
-//! here runs a chain.
+//! A [`Network`] is a value: one of the [`Preset`]s, or the content of a file ([`mod@file`], docs/networks.md). The
+//! reference's rules derive chain IDs from genesis bytes, so the presets have the reference's IDs. This module runs
+//! no chain.
 
 pub mod accounts;
 mod assets;
@@ -27,7 +27,7 @@ use thiserror::Error;
 /// Most bytes of a network file.
 pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Why a network can't be used.
+/// Why a network is unusable.
 #[derive(Debug, Error)]
 pub enum NetworkError {
     /// The file can't be read.
@@ -35,15 +35,15 @@ pub enum NetworkError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
-    /// The file's content is no network.
+    /// The file is not a network file.
     #[error("network file {}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         error: file::FileError,
     },
     /// A chain can't be added.
@@ -51,7 +51,7 @@ pub enum NetworkError {
     Chain(#[from] AddChainError),
 }
 
-/// The network of a name, or of a file.
+/// Loads a network by name or from a file.
 pub fn load(name: &str) -> Result<Network, NetworkError> {
     match Preset::from_name(name) {
         Some(preset) => Ok(preset.network()),
@@ -65,7 +65,7 @@ fn load_file(path: &Path) -> Result<Network, NetworkError> {
     file::parse(&bytes).map_err(|error| NetworkError::File { path: path.to_owned(), error })
 }
 
-/// A file's content, if it has at most `limit` bytes.
+/// Reads a file of at most `limit` bytes.
 pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     use std::io::Read;
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;

@@ -1,35 +1,35 @@
-//! What the members of a network agreed on about a chain, besides its genesis: other values make other blocks valid.
+//! Chain parameters: all nodes of a network have the same, because validity depends on them.
 
 use esker_evm::genesis::{FORK_NAMES, GenesisConfig, GenesisError};
 use esker_evm::rules::{FeeOverrides, ForkSchedule};
 
 use super::{Fees, Vm};
 
-/// What decides, together with the genesis, which blocks of a chain are valid.
+/// The parameters of a chain. Validity of blocks depends on them and on the genesis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainParameters {
-    /// Of an asset-VM chain.
+    /// An asset-VM chain.
     Xvm(Fees),
-    /// Of an EVM chain.
+    /// An EVM chain.
     Evm(EvmParameters),
 }
 
-/// What decides which blocks of an EVM chain are valid.
+/// The parameters of an EVM chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvmParameters {
-    /// Number that transactions are signed for (EIP-155).
+    /// Chain ID of transactions (EIP-155).
     pub chain_id: u64,
-    /// When the phases of the rules begin.
+    /// Start times of the phases.
     pub schedule: ForkSchedule,
-    /// What takes the place of fee constants.
+    /// Overrides of fee constants.
     pub fees: FeeOverrides,
 }
 
 impl EvmParameters {
-    /// Those that a genesis in JSON names, with the usual fees.
+    /// The parameters of a JSON genesis, with the usual fees.
     ///
     /// # Errors
-    /// The JSON is no genesis.
+    /// The JSON is not a genesis.
     pub fn of_genesis(json: &[u8]) -> Result<Self, GenesisError> {
         let config = GenesisConfig::parse(json)?;
         let (chain_id, schedule) = (config.chain_id, config.schedule()?);
@@ -37,7 +37,7 @@ impl EvmParameters {
     }
 
     fn values(&self) -> Vec<(&'static str, String)> {
-        // Destructured, so that a new field is not forgotten here.
+        // Destructured, so that a new field can't be forgotten here.
         let FeeOverrides { gas_limit, target_gas, min_base_fee, block_gas_cost_step } = self.fees;
         let fee =
             |value: Option<u64>| value.map_or_else(|| "default".to_owned(), |n| n.to_string());
@@ -56,7 +56,7 @@ impl EvmParameters {
 }
 
 impl ChainParameters {
-    /// What runs the chain.
+    /// The virtual machine.
     pub const fn vm(&self) -> Vm {
         match self {
             Self::Xvm(_) => Vm::Xvm,
@@ -80,7 +80,7 @@ impl ChainParameters {
         }
     }
 
-    /// Each by the name of its setting or of its member of the genesis, in an order that stays.
+    /// The values, by name of the setting or of the genesis member, in a fixed order.
     pub fn values(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Xvm(Fees { tx_fee, create_asset_tx_fee }) => vec![

@@ -1,5 +1,5 @@
-//! The networks that are known by name. Their genesis bytes are data (`crates/node/genesis`), produced by the
-//! reference's own genesis builder; `dev-c.json` is ours.
+//! The known networks. Their genesis bytes are data (`crates/node/genesis`) from the reference's genesis builder;
+//! `dev-c.json` is ours.
 
 use bytes::Bytes;
 use esker_evm::rules::{FeeOverrides, ForkSchedule};
@@ -9,26 +9,26 @@ use esker_xvm::genesis::{Genesis, primary};
 use super::parameters::{ChainParameters, EvmParameters};
 use super::spec::{ChainSpec, Fees, Network};
 
-/// Names of the X-Chain. The primary one is the prefix of its addresses; the reference's `avm` is kept, as
-/// clients find it in the list of aliases.
+/// Aliases of the X-Chain. The first is the prefix of its addresses; the reference's `avm` stays in the list, because
+/// clients read it.
 pub(super) const X_ALIASES: [&str; 2] = ["X", "avm"];
 
-/// Names of the C-Chain.
+/// Aliases of the C-Chain.
 pub(super) const C_ALIASES: [&str; 2] = ["C", "evm"];
 
 /// Base fee of the development network, wei (docs/decisions.md, "Development network").
 const DEV_BASE_FEE: u64 = 1_000_000_000;
 
-/// A network known by name.
+/// A known network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
     /// The main network, 1.
     Main,
     /// The test network, 5.
     Test,
-    /// The local network, 12345, in the reference's form of v1.12.0 on.
+    /// The local network, 12345, as of the reference's v1.12.0.
     Local,
-    /// The development network (docs/decisions.md, "Development network"): number and X-Chain of the local one, more
+    /// The development network (docs/decisions.md, "Development network"): ID and X-Chain of the local network, more
     /// accounts on the C-Chain.
     Dev,
 }
@@ -58,7 +58,7 @@ impl Preset {
         }
     }
 
-    /// Its number.
+    /// Its ID.
     pub const fn id(self) -> u32 {
         match self {
             Self::Main => MAIN_ID,
@@ -67,7 +67,7 @@ impl Preset {
         }
     }
 
-    /// When it began, Unix seconds.
+    /// Its start, Unix seconds.
     const fn start_time_s(self) -> u64 {
         match self {
             // 2020-09-10T00:00:00Z.
@@ -109,12 +109,12 @@ impl Preset {
         Network { start_time_s: self.start_time_s(), ..network }
     }
 
-    /// The preset with this number and this genesis of the C-Chain.
+    /// The preset with this ID and this C-Chain genesis.
     pub(super) fn with_c_chain(id: u32, genesis: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|preset| preset.id() == id && preset.genesis().1 == genesis)
     }
 
-    /// Chain ID and fork times are those of the reference's code, whatever the genesis says.
+    /// Chain ID and fork times are the reference's constants; the genesis does not override them.
     pub(super) fn c_parameters(self) -> EvmParameters {
         let (chain_id, schedule) = match self {
             Self::Main => (43114, ForkSchedule::MAIN),
@@ -124,7 +124,7 @@ impl Preset {
         EvmParameters { chain_id, schedule, fees: self.fee_overrides() }
     }
 
-    /// The development network's fees stay where they are, and blocks in quick succession cost nothing.
+    /// On the development network the base fee is constant, and blocks in quick succession cost nothing extra.
     fn fee_overrides(self) -> FeeOverrides {
         match self {
             Self::Main | Self::Test | Self::Local => FeeOverrides::default(),
@@ -138,7 +138,7 @@ impl Preset {
     }
 }
 
-/// A network of X and C, that began in 1970. Fails if the X genesis is none.
+/// A network of X and C that starts in 1970. Fails if the X genesis is invalid.
 pub(super) fn primary_network(
     name: &str,
     id: u32,
@@ -211,8 +211,7 @@ mod tests {
         ),
     ];
 
-    /// Contracts of the development network: address, nonce, and the hash of the code that lies there on the
-    /// Ethereum main network.
+    /// Contracts of the development network: address, nonce, and the hash of their code on the Ethereum main network.
     const DEV_CONTRACTS: [(&str, &str, &str); 2] = [
         // The CREATE2 deployer.
         (

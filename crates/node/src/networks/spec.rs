@@ -1,4 +1,4 @@
-//! A network as a value.
+//! The definition of a network.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -13,17 +13,16 @@ use thiserror::Error;
 use super::{ChainParameters, EvmParameters};
 use crate::aliases::MAX_ALIAS_BYTES;
 
-/// The P-Chain: the zero ID. Here it is a peer in shared memory and a few reads, not a running chain.
+/// The P-Chain: the zero ID. It is a peer in shared memory with a few read methods, not a running chain.
 pub const P_CHAIN_ID: ChainId = ChainId::ZERO;
 
-/// Names of the P-Chain.
+/// Aliases of the P-Chain.
 pub const P_ALIASES: [&str; 2] = ["P", "platform"];
 
 /// Most chains of a network besides P.
 pub const MAX_CHAINS: usize = 1000;
 
-/// Gas limits that blocks of an EVM chain can have: room for a transfer; what a signed number holds, as clients
-/// read it.
+/// Valid gas limits of EVM blocks: at least a transfer, at most the greatest signed number, which clients use.
 pub const GAS_LIMITS: RangeInclusive<u64> = 21_000..=i64::MAX.cast_unsigned();
 
 /// A kind of virtual machine.
@@ -75,14 +74,14 @@ impl FromStr for Vm {
 /// Fees of an asset-VM chain, in nano-units of its fee asset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fees {
-    /// Of a transaction.
+    /// Fee of a transaction.
     pub tx_fee: u64,
-    /// Of one that creates an asset, instead of `tx_fee`.
+    /// Fee of a transaction that creates an asset, instead of `tx_fee`.
     pub create_asset_tx_fee: u64,
 }
 
 impl Fees {
-    /// Those of a network (docs/protocol/x-chain-rules.md, "Fees").
+    /// The fees of a network (docs/protocol/x-chain-rules.md, "Fees").
     pub const fn of_network(network_id: u32) -> Self {
         let create_asset_tx_fee = match network_id {
             network::MAIN_ID | network::TEST_ID => 10_000_000,
@@ -95,46 +94,46 @@ impl Fees {
 /// One chain of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainSpec {
-    /// Its ID, which follows from network, name, virtual machine and genesis.
+    /// Its ID: a hash of network, name, virtual machine and genesis.
     pub id: ChainId,
     /// Its name in the transaction that created it: `X-Chain`.
     pub name: String,
     /// Its aliases, the primary one first; may be empty.
     pub aliases: Vec<String>,
-    /// What it begins with, in the form of its virtual machine.
+    /// Its genesis, in the format of its virtual machine.
     pub genesis: Bytes,
-    /// What decides besides the genesis which blocks are valid.
+    /// Its parameters, on which validity depends besides the genesis.
     pub parameters: ChainParameters,
 }
 
 impl ChainSpec {
-    /// The name that its addresses, log file and routes carry first.
+    /// The first alias, used in addresses, log file and routes.
     pub fn primary_alias(&self) -> String {
         self.aliases.first().cloned().unwrap_or_else(|| self.id.to_string())
     }
 
-    /// Is the chain meant by an alias, its name or its ID?
+    /// Whether a text is an alias, the name or the ID of the chain.
     pub fn has_name(&self, text: &str) -> bool {
         self.name == text || self.aliases.iter().any(|a| a == text) || self.id.to_string() == text
     }
 }
 
-/// A chain that a network has besides X and C.
+/// The declaration of a chain besides X and C.
 #[derive(Clone, Debug)]
 pub struct ChainDeclaration {
-    /// Its name; together with the genesis it makes the ID.
+    /// Its name; the ID depends on it and on the genesis.
     pub name: String,
-    /// What runs it.
+    /// Its virtual machine.
     pub vm: Vm,
     /// Its aliases.
     pub aliases: Vec<String>,
-    /// What it begins with.
+    /// Its genesis.
     pub genesis: Vec<u8>,
     /// Its fees.
     pub fees: Fees,
 }
 
-/// A UTXO that the P-Chain exported before the network's beginning.
+/// A UTXO that the P-Chain exported before the network's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportedUtxo {
     /// The chain that can import it.
@@ -143,29 +142,29 @@ pub struct ExportedUtxo {
     pub utxo: Utxo,
 }
 
-/// A network: its chains and what they begin with.
+/// A network: its chains and their genesis.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// What the user calls it: `local`, `dev`, or the file's name for it.
+    /// Its name: `local`, `dev`, or the one in the file.
     pub name: String,
-    /// Number of the network, which transactions carry.
+    /// ID of the network, which transactions contain.
     pub id: u32,
     /// Human-readable part of its addresses.
     pub hrp: &'static str,
-    /// When it began, Unix seconds.
+    /// Its start, Unix seconds.
     pub start_time_s: u64,
     /// Its native asset.
     pub native_asset_id: AssetId,
-    /// X first, C second, then further ones in the order of their declaration. P is not among them.
+    /// X first, C second, then the others in the order of their declaration, without P.
     pub chains: Vec<ChainSpec>,
-    /// What the P-Chain exported before the beginning.
+    /// The P-Chain's exports before the start.
     pub exported: Vec<ExportedUtxo>,
 }
 
-/// Why a chain can't be a network's.
+/// Why a chain can't be added to a network.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum AddChainError {
-    /// The name is empty or can't stand in a transaction.
+    /// The name is empty or has characters that a transaction can't have.
     #[error("chain \"{0}\": a name has 1 to 128 printable ASCII characters")]
     Name(String),
     /// Another chain has the name, alias or ID.
@@ -173,10 +172,10 @@ pub enum AddChainError {
     Taken {
         /// The chain to add.
         chain: String,
-        /// What is taken.
+        /// The name, alias or ID in use.
         name: String,
     },
-    /// An alias that could not be part of an address and of a path.
+    /// An alias that can't be part of an address and of a path.
     #[error(
         "chain \"{chain}\": alias \"{alias}\": an alias has 1 to {MAX_ALIAS_BYTES} letters, digits or _"
     )]
@@ -186,21 +185,21 @@ pub enum AddChainError {
         /// The alias.
         alias: String,
     },
-    /// The genesis is no genesis of the virtual machine.
+    /// The genesis is invalid for the virtual machine.
     #[error("chain \"{chain}\": {reason}")]
     Genesis {
         /// The chain to add.
         chain: String,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
-    /// Too many.
+    /// The network has [`MAX_CHAINS`] chains.
     #[error("a network has at most {MAX_CHAINS} chains")]
     TooMany,
 }
 
 impl Network {
-    /// The chain that everything native lives on first.
+    /// The asset-VM chain of the primary network, where the native asset is created.
     pub fn x_chain(&self) -> &ChainSpec {
         &self.chains[0]
     }
@@ -220,7 +219,7 @@ impl Network {
         self.c_chain().parameters.evm().expect("the C-Chain is one of the EVM")
     }
 
-    /// The parameters of the C-Chain, to be changed before the node begins.
+    /// The parameters of the C-Chain, to change before the node starts.
     pub fn c_parameters_mut(&mut self) -> &mut EvmParameters {
         match &mut self.chains[1].parameters {
             ChainParameters::Evm(parameters) => parameters,
@@ -228,7 +227,7 @@ impl Network {
         }
     }
 
-    /// The chains that the network began with: X and C. Others join it.
+    /// The genesis chains: X and C. Other chains join the network later.
     pub fn genesis_chains(&self) -> &[ChainSpec] {
         &self.chains[..2]
     }
@@ -238,7 +237,7 @@ impl Network {
         std::iter::once(P_CHAIN_ID).chain(self.chains.iter().map(|chain| chain.id)).collect()
     }
 
-    /// The chain that a text means: an alias, a name or an ID.
+    /// The chain with this alias, name or ID.
     pub fn chain(&self, text: &str) -> Option<&ChainSpec> {
         self.chains.iter().find(|chain| chain.has_name(text))
     }
@@ -282,9 +281,9 @@ impl Network {
         Ok(self.chains.last().expect("one was pushed"))
     }
 
-    /// Fingerprint of what the network begins with. Data folders of different networks differ in it. A
-    /// chain may join a running network, so it covers the primary X-Chain and what P exported; every chain
-    /// checks its own genesis besides.
+    /// Fingerprint of the network's initial state, which differs between networks. A chain may join a running
+    /// network, so the fingerprint only covers the primary X-Chain and the P-Chain's exports. Each chain also checks
+    /// its own genesis.
     pub fn fingerprint(&self) -> Id {
         use esker_primitives::Encode;
         let mut bytes = self.x_chain().id.as_bytes().to_vec();

@@ -16,18 +16,18 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
 
-/// Chains with the machine over them; nothing runs yet.
+/// The chains and their machine, before anything runs.
 #[derive(Debug)]
 pub struct OpenChains {
-    /// Names of all chains.
+    /// Aliases of all chains.
     pub aliases: Arc<AliasTable>,
-    /// Those that this version runs, as the network declares them.
+    /// The chains that this version runs, in the order of their declaration.
     pub chains: Vec<(ChainSpec, Chain)>,
-    /// What commits their blocks.
+    /// The machine, which commits their blocks.
     pub machine: Arc<Machine>,
 }
 
-/// Opens the chains of a network: those that the store does not hold yet start from their genesis.
+/// Opens the chains of a network. New chains start from their genesis.
 ///
 /// Blocks the calling thread on the store.
 pub(super) fn open(
@@ -48,7 +48,7 @@ pub(super) fn open(
     Ok(OpenChains { aliases, chains, machine })
 }
 
-/// Names, chains, and the wakeup for new work.
+/// Aliases, chains, and the notifier for new work.
 type BuiltChains = (Arc<AliasTable>, Vec<(ChainSpec, Chain)>, Arc<Notify>);
 
 fn build(
@@ -66,7 +66,7 @@ fn build(
     Ok((aliases, chains, work))
 }
 
-/// The store of a folder that is kept, with its chains as they are: nothing is looked at, nothing begun.
+/// Opens the store and the chains of an existing folder without checks and without writing.
 pub fn open_unchecked(
     config: &Config,
     environment: &Environment,
@@ -77,7 +77,7 @@ pub fn open_unchecked(
     Ok((store, chains))
 }
 
-/// The store of a folder that is kept, with its chains, for work beside a node.
+/// Opens the store and the chains of an existing folder, for commands on a stopped node.
 pub fn open_offline(
     config: &Config,
     keystore: &Arc<Keystore>,
@@ -89,7 +89,7 @@ pub fn open_offline(
     Ok((store, chains))
 }
 
-/// Names of all chains of the network, run or not: addresses and `/ext/info` name them.
+/// Aliases of all chains of the network, run or not: addresses and `/ext/info` contain them.
 fn alias_table(config: &Config) -> Result<AliasTable, StartError> {
     let table = AliasTable::new();
     table.add_chain(P_CHAIN_ID, &P_ALIASES)?;
@@ -99,7 +99,7 @@ fn alias_table(config: &Config) -> Result<AliasTable, StartError> {
     Ok(table)
 }
 
-/// What every chain is made from.
+/// The inputs of all chains.
 struct Parts<'a> {
     config: &'a Config,
     aliases: &'a Arc<AliasTable>,

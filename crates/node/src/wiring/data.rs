@@ -1,4 +1,4 @@
-//! The data folder: a kept one, or a temporary one that goes with the node.
+//! The data folder: persistent, or temporary and removed when the node stops.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::config::Config;
 use crate::identity::Identity;
 use crate::metrics::{MeteredStore, Metrics};
 
-/// Address space of a store that is removed anyway.
+/// Address space of a temporary store.
 const TEMPORARY_MAP_SIZE: u64 = 64 << 30;
 
-/// Where the node keeps its data. The temporary kind is removed when this is dropped.
+/// The node's data folder. A temporary one is removed on drop.
 #[derive(Debug)]
 pub(super) enum DataFolder {
     Persistent(std::path::PathBuf),
@@ -37,7 +37,7 @@ impl DataFolder {
         }
     }
 
-    /// The folder, where it is there at the next start.
+    /// The folder, if it is persistent.
     pub(super) fn persistent_path(&self) -> Option<&Path> {
         match self {
             Self::Persistent(path) => Some(path),
@@ -45,7 +45,7 @@ impl DataFolder {
         }
     }
 
-    /// Opens the store of a node, which goes on when its disk is full ([`Self::open_kv`]).
+    /// Opens the store of a running node, which retries writes while the disk is full ([`Self::open_kv`]).
     pub(super) fn open_store(
         &self,
         config: &Config,
@@ -56,12 +56,12 @@ impl DataFolder {
         Ok(store)
     }
 
-    /// Opens the store for a command, which ends with the first error ([`Self::open_kv`]).
+    /// Opens the store for a command, which stops at the first error ([`Self::open_kv`]).
     pub(super) fn open_offline_store(&self, config: &Config) -> StorageResult<Store> {
         Store::new(self.open_kv(config, &Arc::new(Metrics::new()))?)
     }
 
-    /// Opens the store, takes the folder for this process alone, and makes sure that it belongs to the network.
+    /// Opens the store, locks the folder, and checks that it belongs to the network.
     fn open_kv(&self, config: &Config, metrics: &Arc<Metrics>) -> StorageResult<Arc<dyn KvStore>> {
         let map_size = config.settings.store_map_size.0;
         let disk_reserve = config.settings.store_disk_reserve;
@@ -79,7 +79,7 @@ impl DataFolder {
         Ok(Arc::new(MeteredStore::new(lmdb, Arc::clone(metrics))))
     }
 
-    /// Who this node is; keys are kept with the data.
+    /// The node's identity; its keys are stored with the data.
     pub(super) fn identity(&self, randomness: &Randomness) -> Result<Identity, StartError> {
         Ok(match self {
             Self::Persistent(path) => Identity::load_or_create(path, randomness)?,

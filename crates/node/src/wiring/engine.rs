@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::StartError;
 
-/// The engine on a thread of its own, with a runtime of its own: however busy the API is, blocks go on.
+/// The engine on a separate thread with its own runtime: load on the API does not delay blocks.
 #[derive(Debug)]
 pub(super) struct EngineThread {
     stop: ShutdownTrigger,
@@ -43,7 +43,7 @@ impl EngineThread {
         async move { while alive.changed().await.is_ok() {} }
     }
 
-    /// Asks the engine to end, waits for its current write, and returns its result.
+    /// Stops the engine, waits for its current write, and returns its result.
     pub(super) async fn stop(&mut self) -> Result<(), StartError> {
         self.stop.trigger();
         self.ended().await;

@@ -1,4 +1,4 @@
-//! Why a node does not start or ends by itself, and the exit code of each reason.
+//! Why a node does not start or stops by itself, and the exit code of each reason.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,11 +14,11 @@ use crate::identity::IdentityError;
 
 /// Exit codes of the process.
 pub mod exit_code {
-    /// All went well.
+    /// Success.
     pub const OK: u8 = 0;
     /// A failure while running.
     pub const FAILURE: u8 = 1;
-    /// Usage or configuration: the user has to change something.
+    /// Usage or configuration: the user must change something.
     pub const CONFIG: u8 = 2;
     /// The data is damaged.
     pub const DAMAGED: u8 = 3;
@@ -29,40 +29,40 @@ pub mod exit_code {
 /// Why a node does not run.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// The store can't be used.
+    /// The store is unusable.
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// A chain can't start.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// The node's own keys can't be used.
+    /// The node's own keys are unusable.
     #[error(transparent)]
     Identity(#[from] IdentityError),
     /// The data folder was made with other parameters.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
-    /// Two chains want one name.
+    /// Two chains have the same alias.
     #[error(transparent)]
     Alias(#[from] AliasError),
-    /// Two endpoints want one path.
+    /// Two endpoints have the same path.
     #[error(transparent)]
     Route(#[from] RouteError),
-    /// Somebody else listens there.
+    /// Another process listens on the port.
     #[error(
         "port in use: {address}: stop the other program or choose another --{setting} (0 picks one)"
     )]
     PortInUse {
         /// As configured.
         address: String,
-        /// The setting that chooses the port.
+        /// The setting of the port.
         setting: &'static str,
     },
-    /// The address can't be listened on.
+    /// Listening on the address failed.
     #[error("can't listen on {address}: {error}")]
     Listen {
         /// As configured.
         address: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// A file can't be written.
@@ -70,7 +70,7 @@ pub enum StartError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// Logs can't be written.
@@ -78,13 +78,13 @@ pub enum StartError {
     Logs {
         /// The folder or file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// The system gives no thread.
+    /// A thread can't be started.
     #[error("can't start a thread: {0}")]
     Thread(io::Error),
-    /// The development accounts did not get their balance.
+    /// Funding the development accounts failed.
     #[error("the development accounts can't be funded: {0}")]
     Funding(String),
     /// The engine ended by itself.
@@ -122,7 +122,7 @@ impl StartError {
         }
     }
 
-    /// Of an error of binding.
+    /// The error of a failed bind.
     pub(super) fn from_bind(address: String, setting: &'static str, error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::AddrInUse => Self::PortInUse { address, setting },

@@ -1,5 +1,5 @@
-//! What a network gets once: UTXOs that the P-Chain exported before its beginning, and the balances of the
-//! development accounts.
+//! One-time writes of a new network: the P-Chain's exports before its start, and the balances of the development
+//! accounts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use tokio::sync::broadcast::error::RecvError;
 use super::StartError;
 use crate::networks::{Network, P_CHAIN_ID, dev_funding_tx};
 
-/// Puts the P-Chain's exports of the network file into shared memory, for chains that have not begun yet.
-/// Runs before their genesis is written, so that a crash between the two only makes it run again.
+/// Adds the P-Chain's exports of the network file to shared memory, for chains that are not in the store. It runs
+/// before their genesis is written, so a crash between the two makes it run again.
 pub(super) fn write_exports(network: &Network, store: &Store) -> Result<(), ChainError> {
     let reader = store.snapshot()?;
     let mut begun = BTreeMap::new();
@@ -29,7 +29,7 @@ pub(super) fn write_exports(network: &Network, store: &Store) -> Result<(), Chai
     if requests.is_empty() {
         return Ok(());
     }
-    // Over an empty store: elements that an interrupted start has left are written again, the same bytes.
+    // Over an empty store: elements of an interrupted start are written again, with the same bytes.
     let empty = MemoryStore::new();
     let nothing = empty.snapshot()?;
     let mut pending = PendingWrites::new(nothing.as_ref());
@@ -38,7 +38,7 @@ pub(super) fn write_exports(network: &Network, store: &Store) -> Result<(), Chai
     Ok(store.writer.commit_blocking(pending.into_writes())?)
 }
 
-/// The P-Chain's exports to chains, as the network file lists them.
+/// The P-Chain's exports to the given chains, from the network file.
 pub fn exported(
     network: &Network,
     wanted: impl Fn(&ChainId) -> bool,
@@ -51,8 +51,8 @@ pub fn exported(
     requests
 }
 
-/// Gives the development accounts their X-Chain balance and returns once that is accepted. Does nothing where
-/// the genesis UTXO that pays for it is spent: at every start but the first.
+/// Funds the development accounts on the X-Chain and returns once that is accepted. Does nothing if the genesis UTXO
+/// that pays for it is spent, which is the case at every start but the first.
 pub(super) async fn fund_dev_accounts(
     network: &Network,
     xvm: &Xvm,

@@ -1,4 +1,4 @@
-//! The blocks of a chain as the index API lists them.
+//! The source of the index API: the blocks of a chain.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn error_text(error: StorageError) -> String {
 
 impl IndexSource for XvmIndex {
     fn last_height(&self) -> Result<u64, String> {
-        // As the store has it: what is reported Accepted is listed.
+        // The stored height: an accepted block is listed.
         self.0.view().and_then(|view| view.height()).map_err(error_text)
     }
 
@@ -48,7 +48,7 @@ impl IndexSource for XvmIndex {
     }
 }
 
-/// Accepted blocks of the EVM by height; their IDs are their hashes, and their times those that they carry.
+/// Accepted blocks of the EVM by height; their IDs are their hashes, and their times are their timestamps.
 #[derive(Debug)]
 struct EvmIndex(Arc<Evm>);
 

@@ -1,4 +1,4 @@
-//! The keystore over the node's store, and its endpoint where it is switched on.
+//! Opens the keystore over the node's store, and adds its endpoint if enabled.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use esker_storage::Store;
 use crate::config::Config;
 use crate::environment::Environment;
 
-/// The users of this node; without any where the keystore is off.
+/// The keystore of this node; a disabled one has no users.
 pub(super) fn open(config: &Config, store: &Store, environment: &Environment) -> Arc<Keystore> {
     match config.keystore_enabled() {
         true => {

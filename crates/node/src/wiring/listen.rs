@@ -1,4 +1,4 @@
-//! The listeners: the node's, and that of the C-Chain's JSON-RPC alone.
+//! The listeners: one for all paths, and one for the C-Chain's JSON-RPC.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,20 +10,20 @@ use super::StartError;
 use crate::chains::EVM_RPC;
 use crate::config::Config;
 
-/// The listener of all paths, and where it listens.
+/// The listener for all paths, and its bound address.
 pub(super) async fn http(config: &Config) -> Result<(TcpListener, SocketAddr), StartError> {
     let port = config.settings.http_port;
     bind(config, port).await.map_err(|error| fault(config, port, "http-port", error))
 }
 
-/// The listener at whose `/` the C-Chain answers.
+/// The listener that serves the C-Chain at `/`.
 pub(super) struct EvmListener {
     pub(super) listener: TcpListener,
     pub(super) addr: SocketAddr,
     pub(super) routes: Routes,
 }
 
-/// That listener, if there is to be one. A default port that can't be had is given up.
+/// Binds that listener, if enabled. A default port that is in use is not an error.
 pub(super) async fn evm(
     config: &Config,
     routes: &Routes,
@@ -44,7 +44,7 @@ pub(super) async fn evm(
     }
 }
 
-/// An empty host is every address of the machine, as in the reference; brackets belong to URLs.
+/// An empty host means all addresses of the machine, as in the reference. Brackets are only for URLs.
 fn host(config: &Config) -> &str {
     let host = config.settings.http_host.as_str();
     match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {

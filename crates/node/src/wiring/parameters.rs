@@ -1,4 +1,4 @@
-//! What the members of a network agreed on, against what the data folder was made with.
+//! Compares the network's parameters with those of the data folder.
 
 use esker_chain::GenesisBundle;
 use esker_chain::tables::CHAINS;
@@ -10,54 +10,54 @@ use thiserror::Error;
 use super::StartError;
 use crate::networks::{ChainSpec, Network};
 
-/// Who the network's own parameters belong to in the store.
+/// Owner of the network's own parameters in the store.
 const NETWORK: &str = "network";
-/// Not compared: what the network was called.
+/// The network's name, which is not compared.
 const NAME: &str = "name";
 
-/// A start with other parameters than those that the data folder was made with.
+/// The data folder was made with other parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParameterError {
-    /// The chains of another network.
+    /// The folder has the chains of another network.
     #[error(
         "the data folder belongs to network \"{found}\", this start is of network \"{wanted}\" (they differ in \
          {name}): choose the other network, or another --data-dir"
     )]
     Network {
-        /// What the folder's network was called.
+        /// Name of the folder's network.
         found: String,
-        /// What this one is called.
+        /// Name of the configured network.
         wanted: String,
-        /// What differs.
+        /// The parameter that differs.
         name: String,
     },
-    /// A chain with other rules.
+    /// The folder's chain has other parameters.
     #[error(
         "{name} of chain {chain}: the data folder was made with {found}, this start has {wanted}: start with \
          {found}{hint}, or choose another --data-dir"
     )]
     Chain {
-        /// What the chain is called.
+        /// Name of the chain.
         chain: String,
-        /// What differs: a setting, or a member of the chain's genesis.
+        /// The parameter that differs: a setting, or a member of the chain's genesis.
         name: String,
         /// The value in the folder.
         found: String,
         /// The value of this start.
         wanted: String,
-        /// How to get the folder's value.
+        /// How to use the folder's value.
         hint: &'static str,
     },
 }
 
-/// Who parameters belong to, as keys in the store, with the parameters.
+/// Parameters by their owner's key in the store.
 type Owners = Vec<(Vec<u8>, Parameters)>;
 
-/// The parameters of a start that the data folder does not have on record yet.
+/// The parameters that the data folder has not recorded yet.
 #[derive(Debug)]
 pub(super) struct UnrecordedParameters(Owners);
 
-/// The network's, then those of the chains in their order.
+/// The network's parameters, then those of the chains in order.
 fn of_network(network: &Network) -> Owners {
     let mut own: Parameters = vec![(NAME.to_owned(), network.name.clone())];
     for chain in network.genesis_chains() {

@@ -11,28 +11,28 @@ use serde::Deserialize;
 
 use super::{Health, HealthReport};
 
-/// Name of the check of which readiness is made.
+/// Name of the check that determines readiness.
 const BOOTSTRAPPED: &str = "bootstrapped";
-/// Name of the check that belongs to readiness when it fails: a node that takes no writes is not ready for them.
+/// Name of the check that joins the readiness report when it fails: a node that refuses writes is not ready.
 const DATABASE: &str = "database";
 
 /// The report of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Report {
-    /// Every check.
+    /// All checks.
     Health,
-    /// Whether the chains are in normal operation and take transactions.
+    /// Whether the chains are bootstrapped and accept transactions.
     Readiness,
     /// Whether the process answers.
     Liveness,
 }
 
-/// Answers at `/ext/health` or one of its sub-paths.
+/// The endpoint at `/ext/health` or one of its sub-paths.
 #[derive(Debug)]
 struct HealthEndpoint {
     health: Arc<Health>,
     report: Report,
-    /// The JSON-RPC methods, at `/ext/health` alone.
+    /// The JSON-RPC methods, at `/ext/health` only.
     service: Option<Service>,
 }
 
@@ -78,7 +78,7 @@ impl Health {
         match report {
             Report::Health => self.report(tags).await,
             Report::Readiness => self.report_readiness(BOOTSTRAPPED, DATABASE).await,
-            // Nothing can be wrong with a process that answers.
+            // A process that answers is alive.
             Report::Liveness => HealthReport { checks: Default::default(), healthy: true },
         }
     }
@@ -99,7 +99,7 @@ impl Page for HealthEndpoint {
 }
 
 impl HealthEndpoint {
-    /// The reply to GET, which below `/ext/health` is that to any method; `None` where JSON-RPC answers.
+    /// The reply to GET; below `/ext/health` to any method. `None` where JSON-RPC answers.
     async fn reply(&self, method: &Method, query: Option<&str>) -> Option<PageReply> {
         if *method != Method::GET && self.service.is_some() {
             return None;
@@ -113,7 +113,7 @@ impl HealthEndpoint {
     }
 }
 
-/// The values of `tag` in a query, percent escapes and `+` decoded; what does not decode is left out.
+/// The values of `tag` in a query. Decodes percent escapes and `+`, and drops invalid values, as Go does.
 fn tags(query: &str) -> Vec<String> {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.filter(|(name, _)| *name == "tag").filter_map(|(_, value)| decode(value)).collect()

@@ -1,8 +1,8 @@
-//! Health checks of the node, with names and tags. They run together and are reported at `/ext/health` and below.
+//! Health checks of the node, with names and tags. They run together; `/ext/health` and its sub-paths report them.
 //!
-//! They run once at the start, every [`PERIOD`], and at a request when the last run is older than
-//! [`MAX_AGE`]. So a fresh node is healthy at once, a failing one is reported at the next request, and many requests
-//! cost no more than one run. `standard.rs` lists the node's checks.
+//! They run at the start, every [`PERIOD`], and for a request if the last run is older than [`MAX_AGE`]. A new node
+//! is thus healthy at once, the next request reports a failure, and concurrent requests share one run. `standard.rs`
+//! lists the node's checks.
 
 mod api;
 mod standard;
@@ -28,21 +28,21 @@ pub(super) use standard::standard;
 
 /// How often the checks run without a request.
 pub const PERIOD: Duration = Duration::from_secs(30);
-/// How old a reported result may be.
+/// Maximum age of a reported result.
 pub const MAX_AGE: Duration = Duration::from_secs(1);
-/// How long one check may take before it counts as failed.
+/// Timeout of one check.
 pub const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Tag of the checks that are always reported.
 pub const APPLICATION: &str = "application";
 
-/// What a check found: a message for the report, or what is wrong, with one or without.
+/// The result of a check: a message for the report, or the failure.
 pub type Outcome = Result<Value, Failure>;
 
 /// Why a check failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// What is wrong.
+    /// The error.
     pub error: String,
     /// Further text or figures.
     pub message: Value,
@@ -62,7 +62,7 @@ struct Check {
     run: CheckFn,
 }
 
-/// The last run of one check, as reported.
+/// The last result of one check, as reported.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CheckResult {
@@ -84,7 +84,7 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// The report.
+/// The health report.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct HealthReport {
     checks: BTreeMap<String, CheckResult>,
@@ -97,22 +97,22 @@ impl HealthReport {
     }
 }
 
-/// All results of a run.
+/// The results of one run.
 #[derive(Default)]
 struct Run {
-    /// When it ended.
+    /// End of the run.
     at: Option<Instant>,
     results: BTreeMap<String, CheckResult>,
 }
 
-/// The checks and what they last found.
+/// The checks and their last results.
 pub struct Health {
     checks: Vec<Check>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
     max_age: Duration,
     last: Mutex<Run>,
-    /// One run at a time; who comes meanwhile takes its results.
+    /// One run at a time; waiting callers use its results.
     turn: Semaphore,
 }
 
@@ -129,15 +129,15 @@ impl Health {
         }
     }
 
-    /// Reports results that are up to this old.
+    /// Reports results up to this age.
     #[must_use]
     pub fn with_max_age(mut self, max_age: Duration) -> Self {
         self.max_age = max_age;
         self
     }
 
-    /// Adds a check. With the tag [`APPLICATION`] it is always reported, else only when a request names one of its tags,
-    /// or none.
+    /// Adds a check. The tag [`APPLICATION`] makes every report include it; otherwise a report includes it if the
+    /// request has one of its tags, or no tag.
     #[must_use]
     pub fn check<F, Fut>(mut self, name: &str, tags: &[&str], run: F) -> Self
     where
@@ -159,7 +159,7 @@ impl Health {
         F: Fn() -> Outcome + Send + Sync + 'static,
     {
         let run = Arc::new(run);
-        // A check that hangs holds its place, so that there is never more than one thread in it.
+        // A hanging check keeps its permit, so that at most one thread runs it.
         let turn = Arc::new(Semaphore::new(1));
         self.check(name, tags, move || {
             let (run, turn) = (Arc::clone(&run), Arc::clone(&turn));
@@ -179,7 +179,7 @@ impl Health {
         })
     }
 
-    /// Runs the checks at once and then again and again, until `stop`.
+    /// Runs the checks at once and then periodically, until `stop`.
     pub async fn run(self: Arc<Self>, mut stop: Shutdown) {
         let forever = async {
             loop {
@@ -193,8 +193,8 @@ impl Health {
         }
     }
 
-    /// The report of the checks that carry one of the tags, and of those that are always reported; of all of them
-    /// where no tags are given.
+    /// The report of the checks with one of the tags, and of those that every report includes; of all checks without
+    /// tags.
     pub(crate) async fn report<T: AsRef<str>>(&self, tags: &[T]) -> HealthReport {
         self.refresh(self.max_age).await;
         self.select(|check| {
@@ -234,7 +234,7 @@ impl Health {
     async fn refresh(&self, max_age: Duration) {
         let asked = Instant::now();
         let fresh = || {
-            // What ended after the question is fresh, however long that took.
+            // A run that ended after the request arrived is fresh enough, however long it took.
             let at = self.last.lock().at;
             at.is_some_and(|at| at >= asked || asked.duration_since(at) < max_age)
         };
@@ -327,7 +327,7 @@ mod tests {
         Health::new(Arc::new(clock.clone()), Arc::new(Metrics::new())).with_max_age(Duration::ZERO)
     }
 
-    /// The report without durations, which vary.
+    /// The report without the durations, which vary.
     async fn report(health: &Health, tags: &[&str]) -> Value {
         let mut report = serde_json::to_value(health.report(tags).await).unwrap();
         for check in report["checks"].as_object_mut().unwrap().values_mut() {
@@ -409,8 +409,8 @@ mod tests {
             Ok(Value::Null)
         });
         let error = |report: Value| report["checks"]["disk"]["error"].clone();
-        // The clock of the runtime is paused and leaps to the next timer when nothing else is to do, which a
-        // blocking task prevents: so the leap is made by hand.
+        // The runtime's clock is paused and advances to the next timer when the runtime is idle. A blocking task
+        // prevents that, so the test advances it.
         let (first, ()) = tokio::join!(report(&health, &[]), async {
             tokio::task::yield_now().await;
             tokio::time::advance(CHECK_TIMEOUT).await;

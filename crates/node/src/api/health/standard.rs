@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{APPLICATION, Failure, Health, Outcome};
 use crate::api::{ApiDeps, RunningChain};
 
-/// Free space of the data folder's disk below which the node is not well, in bytes.
+/// Minimum free space on the data folder's disk, in bytes.
 pub(super) const MIN_FREE_DISK: u64 = 512 * 1024 * 1024;
 
 /// All checks of a node.
@@ -26,7 +26,7 @@ pub(in crate::api) fn standard(deps: &ApiDeps, routes: &Arc<Routes>) -> Arc<Heal
     }
     health = bootstrapped(health, deps.chains.clone());
     let primary = SubnetId::ZERO.to_string();
-    // The P-Chain makes no blocks here: its data is fixed with the network.
+    // The P-Chain has no blocks here: its data is constant.
     health = health.check("P", &[&primary], || async { Ok(Value::Null) });
     for running in &deps.chains {
         health = chain(health, running);
@@ -34,7 +34,7 @@ pub(in crate::api) fn standard(deps: &ApiDeps, routes: &Arc<Routes>) -> Arc<Heal
     Arc::new(health)
 }
 
-/// The engine's view of the others.
+/// The engine's peers.
 fn network(health: Health, engine: Arc<dyn Engine>) -> Health {
     health.check("network", &[APPLICATION], move || {
         let status = engine.status();
@@ -52,9 +52,9 @@ fn network(health: Health, engine: Arc<dyn Engine>) -> Health {
     })
 }
 
-/// Every path that the chains and the node have is answered.
+/// All paths of the chains and of the node exist.
 fn router(health: Health, deps: &ApiDeps, routes: &Arc<Routes>) -> Health {
-    // Weak: the routes hold the health endpoints.
+    // Weak, because the routes refer to the health endpoints.
     let (routes, chains): (Weak<Routes>, _) = (Arc::downgrade(routes), deps.chains.clone());
     health.blocking_check("router", &[APPLICATION], move || {
         let Some(routes) = routes.upgrade() else { return Err("there is no router".into()) };
@@ -77,7 +77,7 @@ fn router(health: Health, deps: &ApiDeps, routes: &Arc<Routes>) -> Health {
     })
 }
 
-/// The store can be read, and its writer takes a set.
+/// The store can be read, and its writer accepts writes.
 fn database(health: Health, store: Store) -> Health {
     health.check("database", &[APPLICATION], move || {
         let store = store.clone();
@@ -85,7 +85,7 @@ fn database(health: Health, store: Store) -> Health {
             let (reader, failed) = (store.clone(), |error: StorageError| error.to_string());
             let read = move || reader.snapshot()?.seek(&[0]).map(|_| ());
             tokio::task::spawn_blocking(read).await.map_err(|e| e.to_string())?.map_err(failed)?;
-            // An empty set goes the whole way to the store and changes nothing there. A suspended writer refuses it.
+            // An empty set passes through the writer and changes nothing. A suspended writer refuses it.
             store.ensure_writable().map_err(failed)?;
             store.commit(WriteSet::default()).await.map_err(failed)?;
             Ok(Value::Null)
@@ -93,7 +93,7 @@ fn database(health: Health, store: Store) -> Health {
     })
 }
 
-/// The disk has room.
+/// The disk has enough free space.
 fn diskspace(health: Health, folder: PathBuf) -> Health {
     health.blocking_check("diskspace", &[APPLICATION], move || {
         enough_space(available_bytes(&folder).map_err(|error| error.to_string())?)
@@ -111,13 +111,13 @@ fn enough_space(available: u64) -> Outcome {
     Ok(message)
 }
 
-/// Bytes that the owner of the process can still write to the disk of this folder.
+/// Bytes that the owner of the process can still write to this folder's disk.
 fn available_bytes(folder: &Path) -> rustix::io::Result<u64> {
     let disk = rustix::fs::statvfs(folder)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// Every chain is in normal operation; else the subnets whose chains are not.
+/// All chains are bootstrapped; otherwise lists the subnets of those that are not.
 fn bootstrapped(health: Health, chains: Vec<RunningChain>) -> Health {
     health.check("bootstrapped", &[APPLICATION], move || {
         let waiting = chains.iter().filter(|chain| !chain.ready.is_ready());
@@ -134,7 +134,7 @@ fn bootstrapped(health: Health, chains: Vec<RunningChain>) -> Health {
     })
 }
 
-/// The chain's report of its own health.
+/// The chain's own health report.
 fn chain(health: Health, running: &RunningChain) -> Health {
     let subnet = running.subnet_id.to_string();
     let vm = Arc::clone(&running.vm);

@@ -1,7 +1,7 @@
-//! `/ext/bc/P`: the reads of the P-Chain that client libraries make first (docs/decisions.md, "P-Chain as a peer").
+//! `/ext/bc/P`: the P-Chain methods that client libraries call first (docs/decisions.md, "P-Chain as a peer").
 //!
-//! The P-Chain makes no blocks here. What the network's definition fixes is served from it, what other chains exported
-//! to it from shared memory, and everything at the height of its genesis.
+//! The P-Chain has no blocks here. Its replies come from the network's definition, and for exports of other chains
+//! from shared memory. Its height is always that of the genesis.
 
 mod staking;
 mod utxos;
@@ -25,24 +25,24 @@ use crate::aliases::AliasTable;
 
 /// The P-Chain's ID.
 const P_CHAIN: ChainId = ChainId::ZERO;
-/// The subnet that validates the chains of the primary network.
+/// The primary network's subnet.
 const PRIMARY: SubnetId = SubnetId::ZERO;
 
 /// Fee rules of the P-Chain since Etna.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FeeConfig {
-    /// What a unit of bandwidth, of reads, of writes and of computing weighs.
+    /// Weights of bandwidth, reads, writes and computation.
     pub weights: [u64; 4],
-    /// Most gas that can be saved up.
+    /// Maximum accumulated gas.
     pub max_capacity: u64,
-    /// Gas that the capacity regains each second.
+    /// Gas that the capacity regains per second.
     pub max_per_second: u64,
-    /// Gas used each second at which the price stays.
+    /// Gas used per second that keeps the price constant.
     pub target_per_second: u64,
-    /// Least price of a gas.
+    /// Minimum gas price.
     pub min_price: u64,
-    /// How fast the price follows the excess: greater is slower.
+    /// How slowly the price reacts to the excess.
     pub excess_conversion_constant: u64,
 }
 
@@ -58,12 +58,12 @@ impl FeeConfig {
     };
 }
 
-/// Least stakes in the primary network, in the smallest unit of the native asset.
+/// Minimum stakes in the primary network, in the smallest unit of the native asset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MinStake {
-    /// Of a validator.
+    /// For validators.
     pub validator: u64,
-    /// Of a delegator.
+    /// For delegators.
     pub delegator: u64,
 }
 
@@ -72,13 +72,13 @@ pub(crate) struct PlatformApi {
     network: NetworkFacts,
     local: LocalUtxos,
     aliases: Arc<AliasTable>,
-    /// The chains that this node runs.
+    /// The running chains.
     running: BTreeSet<ChainId>,
     store: Store,
     clock: Arc<dyn Clock>,
 }
 
-/// Adds `/ext/bc/P` under all the P-Chain's names.
+/// Adds `/ext/bc/P` under all aliases of the P-Chain.
 pub(super) fn install(deps: &ApiDeps, routes: &Routes) -> Result<(), RouteError> {
     let api = PlatformApi {
         local: LocalUtxos::new(&deps.network.platform_utxos),
@@ -214,7 +214,7 @@ struct ValidatesReply {
 
 #[derive(Debug, Serialize)]
 struct SubnetsReply {
-    /// `null` if none of those asked for is known.
+    /// `null` if none of the requested subnets is known.
     subnets: Option<Vec<ShownSubnet>>,
 }
 
@@ -245,7 +245,7 @@ impl PlatformApi {
     }
 
     fn get_fee_state(&self, _: NoArgs) -> Result<FeeStateReply, RpcError> {
-        // Of a chain without a transaction.
+        // The price without any transactions.
         let price = self.network.fee_config.min_price;
         Ok(FeeStateReply { capacity: 0, excess: 0, price, timestamp: self.chain_time() })
     }
@@ -287,7 +287,7 @@ impl PlatformApi {
         let status = if self.running.contains(&id) {
             "Validating"
         } else if id == P_CHAIN {
-            // No transaction created it, so the reference finds no subnet that this node validates.
+            // No transaction created it, so the reference finds no validated subnet.
             "Syncing"
         } else if self.blockchain(&id).is_some() {
             "Created"
@@ -299,7 +299,7 @@ impl PlatformApi {
 
     fn validated_by(&self, args: BlockchainArgs) -> Result<ValidatedByReply, RpcError> {
         let id = args.blockchain_id;
-        // The P-Chain, which is also the one that was not named, belongs to the primary network.
+        // The P-Chain, which is also the default, belongs to the primary network.
         if id == P_CHAIN {
             return Ok(ValidatedByReply { subnet_id: PRIMARY });
         }
@@ -328,7 +328,7 @@ impl PlatformApi {
     }
 
     fn get_tx_status(&self, args: TxArgs) -> Result<StatusReply, RpcError> {
-        // The only transactions are those of the genesis, which created the blockchains.
+        // All transactions are those of the genesis, which created the blockchains.
         let known = self.blockchain(&args.tx_id).is_some();
         Ok(StatusReply { status: if known { "Committed" } else { "Unknown" } })
     }
@@ -337,7 +337,7 @@ impl PlatformApi {
         self.network.blockchains.iter().find(|chain| chain.id == *id)
     }
 
-    /// The time of the last block: the genesis'.
+    /// Timestamp of the last block, which is the genesis.
     fn chain_time(&self) -> Timestamp {
         Timestamp::from_s(self.network.start_time_s)
     }

@@ -1,4 +1,4 @@
-//! What is asked of the P-Chain about staking and transactions: here it stakes nothing and takes none.
+//! P-Chain methods on staking and transactions. This node has no stakers and accepts no P-Chain transactions.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{PRIMARY, PlatformApi, SubnetArgs};
 
-/// Height of the P-Chain's last block, which is that of its genesis.
+/// Height of the P-Chain's last block, which is the genesis.
 const HEIGHT: u64 = 0;
-/// What a transaction for the P-Chain is answered.
+/// The error for P-Chain transactions.
 const NO_TRANSACTIONS: &str =
     "couldn't issue tx: the P-Chain is only a peer of this node and takes no transactions";
 
@@ -44,7 +44,7 @@ pub(super) struct ValidatorsAtArgs {
     subnet_id: SubnetId,
 }
 
-/// A height: a number in any of its forms, or `proposed`, which is the last one.
+/// A height: a number in any accepted form, or `proposed` for the last height.
 #[derive(Debug, Default)]
 struct Height(Option<u64>);
 
@@ -55,7 +55,7 @@ impl RawText for Height {
         if text == "\"proposed\"" {
             return Some(Self(None));
         }
-        // The greatest number stands for the word in the reference, and so is no height.
+        // The reference uses the greatest number for the word, so it is not a height.
         let number = JsonU64::from_raw_text(text)?.0;
         (number != u64::MAX).then_some(Self(Some(number)))
     }

@@ -1,4 +1,4 @@
-//! Outputs on the P-Chain and those that other chains exported to it.
+//! UTXOs on the P-Chain, and exports of other chains to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{P_CHAIN, PlatformApi};
 
-/// The P-Chain's own outputs, which never change.
+/// The P-Chain's UTXOs, which are constant.
 #[derive(Debug)]
 pub(super) struct LocalUtxos {
     by_owner: BTreeMap<(ShortId, Id), Utxo>,
@@ -61,7 +61,7 @@ pub(super) struct BalanceReply {
     unlockeds: Sums,
     locked_stakeables: Sums,
     locked_not_stakeables: Sums,
-    /// `null` if there are none.
+    /// `null` if empty.
     #[serde(rename = "utxoIDs")]
     utxo_ids: Option<Vec<ShownUtxoId>>,
 }
@@ -84,8 +84,8 @@ impl LocalUtxos {
         Self { by_owner: rows.collect() }
     }
 
-    /// The UTXOs of these addresses after `start`, by address and then by ID; one of several owners is listed under
-    /// the lowest of them that was asked for.
+    /// The UTXOs of these addresses after `start`, by address and then by ID. A UTXO with several owners is listed
+    /// under its lowest requested owner.
     fn visit_page(
         &self,
         addresses: &BTreeSet<ShortId>,
@@ -116,7 +116,7 @@ impl LocalUtxos {
     ) -> impl Iterator<Item = (PageStart, &Utxo)> {
         let address = *address;
         let from = match start {
-            // Nothing: the range from the greatest ID of a lower address on is skipped below.
+            // Skips lower addresses: their ranges are empty.
             Some(start) if start.address > address => {
                 Bound::Excluded((address, Id::new([0xff; 32])))
             }
@@ -180,7 +180,7 @@ impl PlatformApi {
         Ok(BalanceReply {
             balance: of_native(&all),
             unlocked: of_native(&free),
-            // Only outputs of a form that no network file declares can be staked while locked.
+            // Network files can't declare outputs that are stakeable while locked.
             locked_stakeable: JsonU64(0),
             locked_not_stakeable: of_native(&locked),
             balances: all,
@@ -208,7 +208,7 @@ impl PlatformApi {
         })
     }
 
-    /// The chain that exported; none for the P-Chain itself.
+    /// The exporting chain; `None` for the P-Chain itself.
     fn source(&self, text: &str) -> Result<Option<ChainId>, RpcError> {
         if text.is_empty() {
             return Ok(None);
@@ -246,7 +246,7 @@ fn refused(error: impl std::fmt::Display) -> RpcError {
     RpcError::new(error.to_string())
 }
 
-/// Sums that outgrow the type stay at its greatest value, as the reference's do.
+/// Sums saturate, like the reference's.
 fn add(sums: &mut Sums, asset: &AssetId, amount: u64) {
     let sum = sums.entry(asset.to_string()).or_default();
     *sum = JsonU64(sum.0.saturating_add(amount));
