@@ -1,4 +1,4 @@
-//! What the chain keeps of a block that it executed.
+//! The data that the chain keeps of an executed block.
 
 use alloy_primitives::{Address, B256};
 use bytes::Bytes;
@@ -7,7 +7,7 @@ use esker_evm_state::types::{Block, Receipt};
 
 use crate::pool::AccountState;
 
-/// A block that was executed, with what reading it again would cost.
+/// An executed block, with data that would be expensive to read again.
 #[derive(Clone, Debug)]
 pub struct AcceptedBlock {
     /// The block.
@@ -18,12 +18,12 @@ pub struct AcceptedBlock {
     pub bytes: Bytes,
     /// One receipt for each transaction.
     pub receipts: Vec<Receipt>,
-    /// Accounts that it changed, as they are after it.
+    /// Changed accounts with their state after the block.
     pub touched: Vec<(Address, AccountState)>,
 }
 
 impl AcceptedBlock {
-    /// What the chain keeps of an executed block; `None` of one that is not an EVM chain's.
+    /// The data of an executed block; `None` if the block belongs to another kind of chain.
     pub(super) fn of(block: &ExecutedBlock) -> Option<&Self> {
         block.payload.downcast_ref()
     }

@@ -1,4 +1,4 @@
-//! Making a block from the pool.
+//! Builds blocks from the pool.
 
 use alloy_primitives::{B256, Bytes, U256};
 use esker_chain::ChainError;
@@ -15,28 +15,28 @@ use crate::verify::{ParentContext, VerifyError, assemble, child_executor};
 /// Most bytes of a block's transactions.
 const MAX_BLOCK_TX_BYTES: usize = 1_835_008;
 
-/// Gas below which no transaction fits any more.
-const LEAST_TX_GAS: u64 = 21_000;
+/// Least gas of a transaction.
+const MIN_TX_GAS: u64 = 21_000;
 
-/// Seconds that are looked ahead for one in which the tips pay for the block.
+/// Seconds to look ahead for a time at which the tips pay for the block.
 const MAX_WAIT_S: u64 = 30;
 
-/// Seconds that are looked ahead for one in which the base fee is low enough: in ten minutes without a block
-/// it falls to its floor.
+/// Seconds to look ahead for a time at which the base fee is low enough: after ten minutes without a block it is at
+/// its minimum.
 const MAX_FEE_WAIT_S: u64 = 600;
 
-/// What building came to.
+/// The result of building.
 #[derive(Debug)]
 pub(super) enum BuildOutcome {
-    /// A block, what its transactions did, and all rows but those of the block itself.
+    /// A block, its execution's output, and all rows except those of the block itself.
     Block(Box<(Block, BlockExecutionOutput, WriteSet)>),
-    /// Nothing can be included.
+    /// No transaction can be included.
     Nothing,
-    /// What there is can't be in a block before this Unix s.
+    /// No pooled transaction can be included before this Unix time in seconds.
     NotBefore(u64),
 }
 
-/// Why building failed: always the node's fault, never a transaction's.
+/// Why building failed: a fault of the node, never of a transaction.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BuildError {
     #[error(transparent)]
@@ -63,7 +63,7 @@ impl From<BuildError> for ChainError {
     }
 }
 
-/// Fills a block at `time` (Unix s) on its parent.
+/// Builds a block at `time` (Unix s) on its parent.
 pub(super) fn fill(
     ctx: &ParentContext<'_>,
     pool: &Pool,
@@ -99,7 +99,7 @@ fn take_transactions(
     let mut best = pool.best(terms.base_fee.saturating_to());
     let mut taken = Vec::new();
     let mut bytes = 0;
-    while executor.gas_left() >= LEAST_TX_GAS
+    while executor.gas_left() >= MIN_TX_GAS
         && let Some(next) = best.peek().cloned()
     {
         if bytes + next.size() > MAX_BLOCK_TX_BYTES {
@@ -113,7 +113,7 @@ fn take_transactions(
                 best.shift();
             }
             Err(error) if error.is_internal() => return Err(error.into()),
-            // An undecided block below this one holds it already.
+            // An undecided ancestor has it already.
             Err(TxError::NonceTooLow { .. }) => best.shift(),
             Err(TxError::GasLimitReached | TxError::NonceTooHigh { .. }) => best.pop(),
             Err(error) => {
@@ -145,8 +145,8 @@ fn take_ext_data(
     Ok(ctx.extension.build(&block, executor.state(), rows)?.unwrap_or_default())
 }
 
-/// The first second after `time` at which what is paid now would do. The base fee only falls while the
-/// chain waits, so what is paid counts for no less then.
+/// The first second after `time` at which the paid fees suffice. The base fee only falls while the chain waits, so
+/// they remain sufficient.
 fn paid_at(terms: &ChildTerms, parent: &Header, time: u64, block_fee: U256) -> u64 {
     let step = terms.phase.block_gas_cost_step;
     let paid = block_fee.checked_div(terms.base_fee).unwrap_or(U256::MAX);
@@ -155,7 +155,7 @@ fn paid_at(terms: &ChildTerms, parent: &Header, time: u64, block_fee: U256) -> u
     later.next().unwrap_or(time + MAX_WAIT_S)
 }
 
-/// The first second after `time` at which the base fee is one that a waiting transaction pays, of either kind.
+/// The first second after `time` at which a pooled transaction of either kind pays the base fee.
 fn affordable_at(
     ctx: &ParentContext<'_>,
     pool: &Pool,
@@ -163,7 +163,7 @@ fn affordable_at(
     time: u64,
 ) -> Option<u64> {
     let in_pool = pool.payable_base_fee().map(U256::from);
-    // What pays the base fee as it is waits for something else.
+    // Transactions that pay the present base fee wait for something else.
     let in_extension =
         ctx.extension.highest_payable_base_fee().filter(|most| *most < terms.base_fee);
     let most = in_pool.max(in_extension)?;

@@ -1,4 +1,4 @@
-//! Blocks and receipts read last, decoded: clients request a block's transactions one by one.
+//! A cache of decoded blocks and receipts: clients request a block's transactions one by one.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use esker_evm_state::types::{Receipt, SealedBlock};
 use esker_primitives::sync::Mutex;
 use lru::LruCache;
 
-/// Heights that are remembered.
+/// Heights in the cache.
 const HEIGHTS: NonZeroUsize = NonZeroUsize::new(32).expect("not zero");
 
-/// Bytes of a block above which it is not remembered: with [`HEIGHTS`] it bounds the memory.
+/// Largest cached block in bytes; with [`HEIGHTS`] it limits the memory.
 const MAX_BYTES: usize = 1 << 20;
 
-/// What is remembered of one height. Accepted blocks never change; when some are taken back, all is forgotten.
+/// The cached data of one height. Accepted blocks never change; a rewind clears the cache.
 #[derive(Clone, Debug, Default)]
 struct CachedBlock {
     block: Option<Arc<SealedBlock>>,
@@ -30,7 +30,7 @@ struct CacheState {
     epoch: Epoch,
 }
 
-/// How often all was forgotten. Who reads a block to have it remembered asks for this first.
+/// The number of times the cache was cleared. Get it before reading a block that shall be cached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Epoch(u64);
 
@@ -42,21 +42,21 @@ impl Default for BlockCache {
 }
 
 impl BlockCache {
-    /// The block, or what to remember it with.
+    /// The block, or the epoch for caching it.
     pub(super) fn block(&self, height: u64) -> Result<Arc<SealedBlock>, Epoch> {
         let mut cached = self.0.lock();
         let found = cached.heights.get(&height).and_then(|at| at.block.clone());
         found.ok_or(cached.epoch)
     }
 
-    /// The receipts, or what to remember them with.
+    /// The receipts, or the epoch for caching them.
     pub(super) fn receipts(&self, height: u64) -> Result<Arc<[Receipt]>, Epoch> {
         let mut cached = self.0.lock();
         let found = cached.heights.get(&height).and_then(|at| at.receipts.clone());
         found.ok_or(cached.epoch)
     }
 
-    pub(super) fn remember_block(&self, height: u64, block: &Arc<SealedBlock>, epoch: Epoch) {
+    pub(super) fn insert_block(&self, height: u64, block: &Arc<SealedBlock>, epoch: Epoch) {
         let mut cached = self.0.lock();
         if block.size <= MAX_BYTES && cached.epoch == epoch {
             let remembered = cached.heights.get_or_insert_mut(height, CachedBlock::default);
@@ -64,8 +64,8 @@ impl BlockCache {
         }
     }
 
-    /// Receipts are only remembered beside their block, whose size bounds theirs.
-    pub(super) fn remember_receipts(&self, height: u64, receipts: &Arc<[Receipt]>, epoch: Epoch) {
+    /// Receipts are only cached with their block, whose size limits theirs.
+    pub(super) fn insert_receipts(&self, height: u64, receipts: &Arc<[Receipt]>, epoch: Epoch) {
         let mut cached = self.0.lock();
         if cached.epoch == epoch
             && let Some(remembered) = cached.heights.get_mut(&height)
@@ -74,7 +74,7 @@ impl BlockCache {
         }
     }
 
-    /// Blocks were taken back.
+    /// Clears the cache after a rewind.
     pub(super) fn clear(&self) {
         let mut cached = self.0.lock();
         cached.heights.clear();

@@ -4,27 +4,27 @@ use esker_evm_state::blocks::History;
 
 use crate::pool::PoolConfig;
 
-/// When blocks are made.
+/// When blocks are built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuildMode {
-    /// As soon as there is work that the fee rules let in.
+    /// As soon as the fee rules allow a block with the pending work.
     Immediate,
-    /// No sooner than this many ms after the last block.
+    /// Not earlier than this many ms after the last block.
     Interval(u64),
 }
 
 /// Settings of one chain.
 #[derive(Clone, Copy, Debug)]
 pub struct EvmConfig {
-    /// Which states are kept.
+    /// The kept states.
     pub history: History,
-    /// Keep addresses and storage slots under their hashes.
+    /// Store the preimages of hashed addresses and storage slots.
     pub preimages: bool,
     /// Limits of the pool.
     pub pool: PoolConfig,
-    /// When blocks are made.
+    /// When blocks are built.
     pub mode: BuildMode,
-    /// Take transactions that were not signed for one chain alone.
+    /// Accept transactions without replay protection (EIP-155).
     pub allow_unprotected: bool,
 }
 
@@ -40,6 +40,6 @@ impl Default for EvmConfig {
     }
 }
 
-/// Blocks before the newest whose state a pruning node keeps: with the newest 32 (docs/decisions.md, "Kept state").
-/// The reference keeps as many, one less than it makes proofs of (tests/golden/c/proof-pruning-1.io).
+/// Blocks before the newest whose state a pruning node keeps: 32 states in total (docs/decisions.md, "Kept state").
+/// The reference keeps as many, one less than it serves proofs of (tests/golden/c/proof-pruning-1.io).
 pub const PRUNED_WINDOW: u64 = 31;

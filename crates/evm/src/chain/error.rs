@@ -1,4 +1,4 @@
-//! Why the chain can't be read, and why a transaction is not taken.
+//! Errors of reading the chain and of submitting transactions.
 
 use esker_chain::ChainError;
 use esker_evm_state::state::StateError;
@@ -15,7 +15,7 @@ pub enum ChainReadError {
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The store holds no block of this chain.
+    /// The store has no block of this chain.
     #[error("the chain has no last block")]
     NoTip,
     /// A stored block can't be decoded.
@@ -23,12 +23,12 @@ pub enum ChainReadError {
     Damaged {
         /// Its height.
         height: u64,
-        /// What is wrong.
+        /// The decoder's error.
         cause: alloy_rlp::Error,
     },
 }
 
-/// Why a transaction was not taken.
+/// Why a transaction was refused.
 #[derive(Debug, Error)]
 pub enum SubmitError {
     /// The pool refused it; the text is for its sender.
@@ -57,7 +57,7 @@ impl From<ChainReadError> for ChainError {
     }
 }
 
-/// A failure of the store stays one; everything else is damage.
+/// Keeps a failure of the store; any other error means damage.
 pub(super) fn state_failed(error: StateError) -> ChainError {
     match error {
         StateError::Storage(error) | StateError::Trie(TrieError::Storage(error)) => error.into(),

@@ -1,4 +1,4 @@
-//! Blocks as they are executed: on which parent, with what, and what is kept of them.
+//! Executes blocks on their parent and keeps their data.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::pool::AccountState;
 use crate::verify::ParentContext;
 
 impl Evm {
-    /// The block to build on: this chain's newest undecided one, or the tip of the store.
+    /// The parent for a new block: this chain's newest undecided block, or the stored tip.
     pub(super) fn parent(
         &self,
         reader: &dyn KvRead,
@@ -61,7 +61,7 @@ impl Evm {
         })
     }
 
-    /// Gives an executed block its last rows.
+    /// Adds the last rows to an executed block.
     pub(super) fn seal_block(
         &self,
         reader: &dyn KvRead,

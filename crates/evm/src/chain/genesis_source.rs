@@ -1,4 +1,4 @@
-//! Where a chain gets its genesis from.
+//! The source of a chain's genesis.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use super::{ChainReadError, ChainView};
 use crate::genesis::Genesis;
 use crate::rules::Rules;
 
-/// The genesis of a chain: its JSON, which is read when it is needed, or its definition.
+/// The genesis of a chain: its JSON, which is parsed on demand, or its definition.
 ///
-/// A genesis may hold many accounts. A chain that has begun does not need them: its first block is in the store.
+/// A genesis may have many accounts. A chain with a stored first block does not need them.
 #[derive(Debug)]
 pub struct GenesisSource {
     json: Option<Bytes>,
@@ -32,13 +32,13 @@ impl From<Genesis> for GenesisSource {
 }
 
 impl GenesisSource {
-    /// A genesis in JSON. With `trusts_store` a first block that is stored counts as made from this genesis under
-    /// these rules; without, it is made again and compared.
+    /// A genesis in JSON. With `trusts_store` a stored first block is assumed to be made from this genesis under
+    /// these rules; without, it is rebuilt and compared.
     pub fn json(json: Bytes, trusts_store: bool) -> Self {
         Self { json: Some(json), trusts_store, definition: Mutex::new_named("evm.genesis", None) }
     }
 
-    /// The definition. It is kept until [`Self::forget`].
+    /// The definition, cached until [`Self::forget`].
     pub(super) fn definition(&self) -> Result<Arc<Genesis>, ChainError> {
         let mut definition = self.definition.lock();
         if let Some(definition) = &*definition {
@@ -49,14 +49,14 @@ impl GenesisSource {
         Ok(Arc::clone(definition.insert(Arc::new(read))))
     }
 
-    /// Gives the memory of a definition back that can be read again.
+    /// Drops a cached definition that can be parsed again.
     pub(super) fn forget(&self) {
         if self.json.is_some() {
             *self.definition.lock() = None;
         }
     }
 
-    /// The stored header of the first block, if it counts.
+    /// The stored header of the first block, if it is trusted.
     pub(super) fn stored_header(
         &self,
         context: &ChainContext,

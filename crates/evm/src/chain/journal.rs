@@ -1,4 +1,4 @@
-//! What waits across a restart: the pool's transactions and the extension's.
+//! The journal across a restart: pooled transactions of the pool and of the extension.
 
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::B256;
@@ -9,12 +9,12 @@ use esker_evm_state::types::Transaction;
 use super::{Evm, SubmitError};
 use crate::pool::{DropReason, PoolError};
 
-/// What an entry begins with: an EVM transaction follows, or one of the extension.
+/// The first byte of an entry: an EVM transaction follows, or one of the extension.
 const EVM: u8 = 0;
 const EXTENSION: u8 = 1;
 
 impl Evm {
-    /// All that waits, in an order in which it can be taken in again.
+    /// All pooled transactions, in an order in which they can be pooled again.
     pub(super) fn journal(&self) -> Vec<Bytes> {
         let in_pool = self.pool().waiting().into_iter().map(|pooled| {
             let mut entry = vec![EVM];
@@ -26,7 +26,7 @@ impl Evm {
         in_pool.chain(in_extension).collect()
     }
 
-    /// Takes in an entry of [`Self::journal`]; true if it waits again.
+    /// Pools an entry of [`Self::journal`]; true if the transaction is pooled again.
     pub(super) fn restore(&self, entry: &[u8]) -> bool {
         match entry.split_first() {
             Some((&EVM, mut tx)) => match Transaction::decode_2718(&mut tx) {
@@ -43,7 +43,7 @@ impl Evm {
         match self.submit_uncounted(tx) {
             Ok(_) | Err(SubmitError::Pool(PoolError::AlreadyKnown)) => true,
             Err(error) => {
-                // The node may have been killed after it took the journal in, and before it removed it.
+                // The node may have been killed between reading and removing the journal.
                 if !self.is_mined(&hash) {
                     let reason = DropReason::Restart(error.to_string());
                     tracing::info!(%hash, %reason, "transaction dropped");

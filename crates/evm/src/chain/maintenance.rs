@@ -1,4 +1,4 @@
-//! The chain's slow work beside its blocks: filling the index of logs at start, saving why transactions were dropped.
+//! The chain's maintenance: backfill of the log index at start, and saving the reasons of dropped transactions.
 
 use std::io;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use esker_storage::{PendingWrites, StorageResult};
 
 use super::Evm;
 
-/// How often reasons get a commit of their own where no block takes them along.
+/// Interval of separate commits for reasons that no block's commit saves.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Evm {
-    /// One section of the index of logs, where an earlier build left it out.
+    /// Indexes one section of logs that an earlier version left out.
     pub(super) fn backfill_logs(&self) -> Result<Option<Backfill>, ChainError> {
         let filled = self.logs.backfill(&self.context().store, self.head().header.number, {
             |reader, height| {
@@ -27,15 +27,15 @@ impl Evm {
         Ok(filled.map(|BackfillProgress { done, total }| Backfill { index: "logs", done, total }))
     }
 
-    /// Starts the thread that saves what no block takes along.
+    /// Starts the thread that saves reasons between blocks.
     ///
     /// # Errors
-    /// The system has no thread to give.
+    /// The system can't start a thread.
     pub fn start_maintenance(self: &Arc<Self>) -> io::Result<Maintenance> {
         let (vm, wakeup) = (Arc::clone(self), Arc::new(Wakeup::default()));
         Maintenance::spawn(self.name(), Arc::clone(&wakeup), move || {
             while wakeup.pause(SAVE_INTERVAL) {
-                // Reasons wait while the disk is full.
+                // Reasons stay in memory while the disk is full.
                 if vm.context().store.ensure_writable().is_ok() {
                     vm.save_drops();
                 }
@@ -47,14 +47,14 @@ impl Evm {
     fn save_drops(&self) {
         let context = self.context();
         for log in self.drop_logs() {
-            // Tried again with the next block, or the next time.
+            // Retried with the next block, or at the next interval.
             if let Err(error) = log.save(&context.store, context.scope, context.clock.now_ms()) {
                 tracing::error!(%error, chain = self.name(), "reasons of drops are not saved");
             }
         }
     }
 
-    /// Lets the commit of blocks take the reasons along.
+    /// Adds the reasons to the commit of blocks.
     pub(super) fn save_drops_with(
         &self,
         now_ms: u64,

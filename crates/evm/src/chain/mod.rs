@@ -1,6 +1,7 @@
-//! The chain itself: blocks in the store, building, accepting.
+//! The chain: stored blocks, building, accepting.
 //!
-//! [`Evm`] is the chain as the machine drives it; [`ChainView`] reads blocks, receipts and state through any reader.
+//! [`Evm`] is the chain as the machine's [`ChainVm`](esker_chain::ChainVm); [`ChainView`] reads blocks, receipts and
+//! state through any reader.
 
 mod accepted;
 mod builder;

@@ -1,4 +1,4 @@
-//! In which block an account used a nonce.
+//! Finds the block in which an account used a nonce.
 
 use alloy_primitives::Address;
 use esker_evm_state::state::{StateError, StateView};
@@ -7,11 +7,11 @@ use super::ChainView;
 use crate::view::{NonceUse, ViewError};
 
 impl ChainView<'_> {
-    /// The block after which the account's nonce was above `nonce` for the first time, by a binary search over the
-    /// states that are kept (docs/decisions.md, "Sender and nonce"): the nonce of an account with a key never falls.
+    /// The block after which the account's nonce first exceeded `nonce`, by a binary search over the kept states
+    /// (docs/decisions.md, "Sender and nonce"): the nonce of an account with a key never decreases.
     ///
-    /// It reads one row for each halving of the chain's height. The block may hold no transaction of that nonce: an
-    /// atomic export takes a nonce too, and a contract's counts what it created.
+    /// It reads one row per step. The block may have no transaction with that nonce: an atomic export uses a nonce
+    /// too, and a contract's nonce counts the contracts that it created.
     pub fn nonce_use(&self, address: &Address, nonce: u64) -> Result<NonceUse, ViewError> {
         let tip = self.tip()?;
         if nonce_in(self.latest_state(), address)? <= nonce {
@@ -19,7 +19,7 @@ impl ChainView<'_> {
         }
         let (mut before, mut used_by) = (tip.oldest_state, tip.height);
         if nonce_in(self.state_at(before), address)? > nonce {
-            // Nobody sent what genesis begins with.
+            // Genesis accounts were not sent by a transaction.
             return Ok(match before {
                 0 => NonceUse::Unused,
                 oldest => NonceUse::Pruned { oldest },

@@ -1,4 +1,4 @@
-//! The chain as services read it.
+//! The chain's implementation of the reader port of services.
 
 use std::sync::Arc;
 
@@ -40,10 +40,10 @@ impl Evm {
         Ok(read(self.view(reader.as_ref()))?)
     }
 
-    /// The bytes of an accepted block, with its hash and its own time in seconds.
+    /// The bytes of an accepted block, with its hash and its timestamp in seconds.
     ///
     /// # Errors
-    /// The store fails, or the block in it is damaged.
+    /// The store fails, or the stored block is damaged.
     pub fn encoded_block(&self, height: u64) -> Result<Option<(B256, Vec<u8>, u64)>, ViewError> {
         if !self.is_shown(height) {
             return Ok(None);
@@ -53,8 +53,8 @@ impl Evm {
         Ok(Some((self.params().rules.block_hash(&header), bytes, header.time)))
     }
 
-    /// Is a block of the store one to be shown? A commit is in the store a moment before the head follows; were
-    /// its block shown by then, a client that knows of it could ask for the latest state and get the one before.
+    /// Whether a stored block is visible to clients. A commit is in the store shortly before the head is updated. If
+    /// its block were visible by then, a client could see it and still read the previous latest state.
     fn is_shown(&self, height: u64) -> bool {
         height <= Self::head(self).header.number
     }
@@ -114,7 +114,7 @@ impl ChainReader for Evm {
         let block = rules.decode_block(&bytes).map_err(damaged)?;
         let hash = rules.block_hash(&block.header);
         let block = Arc::new(SealedBlock { block, hash, size: bytes.len() });
-        self.blocks.remember_block(height, &block, epoch);
+        self.blocks.insert_block(height, &block, epoch);
         Ok(Some(block))
     }
 
@@ -124,7 +124,7 @@ impl ChainReader for Evm {
             Err(epoch) => epoch,
         };
         let receipts = self.read(|view| view.receipts(height))?.into();
-        self.blocks.remember_receipts(height, &receipts, epoch);
+        self.blocks.insert_receipts(height, &receipts, epoch);
         Ok(receipts)
     }
 
@@ -163,7 +163,7 @@ impl ChainReader for Evm {
         let view = self.view(reader.as_ref());
         let tip = view.tip()?;
         let height = block.header.number;
-        // The caller may have seen the block before it was taken back.
+        // The caller may have read the block before a rewind.
         let is_there = match height == tip.height {
             true => block.hash == tip.hash,
             false => height < tip.height && view.height_of(&block.hash)? == Some(height),
@@ -200,8 +200,8 @@ impl PoolReader for Evm {
         if pooled.is_none() && waiting.is_empty() {
             return None;
         }
-        // The pool follows a block a moment after the extension does. Where the state can't be read, the caller
-        // gets the error when it reads it itself.
+        // The pool is updated shortly after the extension. If the state can't be read, the caller gets the error from
+        // its own read.
         let Ok(read) = self.read_account(&account) else { return pooled };
         let mut next = pooled.map_or(read.state.nonce, |nonce| nonce.max(read.state.nonce));
         let is_used = |nonce: u64| {
@@ -219,7 +219,7 @@ impl PoolReader for Evm {
     }
 
     fn dropped(&self, hash: B256) -> Result<Option<Dropped>, ViewError> {
-        // In this order: what leaves the pool as mined is in the store by then.
+        // In this order: a transaction that leaves the pool as mined is in the store by then.
         if self.pool().contains(&hash) {
             return Ok(None);
         }

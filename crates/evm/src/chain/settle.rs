@@ -1,4 +1,4 @@
-//! How the pool follows the accepted blocks.
+//! Updates the pool after accepted blocks.
 
 use std::collections::HashSet;
 
@@ -11,15 +11,15 @@ use super::vm::Evm;
 use super::{AcceptedBlock, SubmitError};
 use crate::pool::NewHead;
 
-/// Accounts of the pool that are checked against the store at each block: all in turn, so that no defect lasts.
+/// Accounts of the pool that are checked against the store with each block, in turn, so that no inconsistency lasts.
 const CHECKED_PER_BLOCK: usize = 4;
 
 impl Evm {
-    /// Lets the pool follow a block that was accepted.
+    /// Updates the pool after an accepted block.
     pub(super) fn settle_pool(&self, block: &AcceptedBlock) {
         let mined: HashSet<&B256> =
             block.block.transactions.iter().map(|tx| tx.tx_hash()).collect();
-        // The head is that block, whose terms are known since it was verified.
+        // The head is this block, which was verified, so its fees are valid.
         let gas_limit = self.next_block().map_or(u64::MAX, |next| next.gas_limit);
         let head = NewHead {
             height: block.block.header.number,
@@ -34,7 +34,7 @@ impl Evm {
         }
     }
 
-    /// Reads some of the pool's accounts anew, all in turn from block to block.
+    /// Reads some of the pool's accounts again, in turn from block to block.
     fn check_pooled_accounts(&self, head: &NewHead<'_>) -> Result<(), SubmitError> {
         let due = self.pool.next_to_check(CHECKED_PER_BLOCK);
         if due.is_empty() {

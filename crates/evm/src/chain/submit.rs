@@ -1,4 +1,4 @@
-//! Transactions on their way into the pool.
+//! Submits transactions to the pool.
 
 use std::sync::atomic::Ordering;
 
@@ -15,14 +15,14 @@ use crate::pool::{
     AccountRead, AccountState, NextBlock, PoolError, PooledTx, before_recovery, refuse_value,
 };
 
-/// How often a transaction is checked again because blocks were taken back meanwhile.
+/// How often a transaction is checked again after a rewind.
 const MAX_REWIND_RETRIES: usize = 3;
 
 impl Evm {
-    /// What the next block brings, as of the clock.
+    /// Parameters of the next block at the clock's time.
     ///
     /// # Errors
-    /// The head is of the history before Apricot 5.
+    /// The head is from before Apricot 5.
     pub fn next_block(&self) -> Result<NextBlock, crate::rules::FeeRuleError> {
         let head = self.head();
         let time = self.context.clock.now_s().max(head.header.time);
@@ -34,7 +34,7 @@ impl Evm {
         })
     }
 
-    /// Takes a transaction into the pool. Recovers its signature, so call it off the async threads.
+    /// Submits a transaction to the pool. Recovers its signature, so call it off the async threads.
     pub fn submit(&self, tx: Transaction) -> Result<B256, SubmitError> {
         let submitted = self.submit_uncounted(tx);
         if let Err(SubmitError::Pool(error)) = &submitted {
@@ -43,7 +43,7 @@ impl Evm {
         submitted
     }
 
-    /// As [`Self::submit`], without a trace in the figures where the transaction is refused.
+    /// Like [`Self::submit`], but does not count a refusal in the metrics.
     pub(super) fn submit_uncounted(&self, tx: Transaction) -> Result<B256, SubmitError> {
         let hash = *tx.tx_hash();
         if self.pool.contains(&hash) {
@@ -62,7 +62,7 @@ impl Evm {
         let mut rewinds_met = 0;
         loop {
             let admission = self.pool.admit(tx.clone());
-            // Not before: the pool follows the account from here on.
+            // Only now: from here on the pool tracks the account.
             let read = self.read_account(&sender)?;
             match admission.decide(read, &self.next_block()?, now_ms) {
                 Err(PoolError::Rewound) if rewinds_met < MAX_REWIND_RETRIES => rewinds_met += 1,
@@ -73,8 +73,8 @@ impl Evm {
         Ok(hash)
     }
 
-    /// Why a transaction is refused whose value, beyond 256 bits, `tx` has no room for. The checks are those of
-    /// [`Self::submit`]; `signed_hash` is what the sender signed.
+    /// Why a transaction with a value above 256 bits, which `tx` can't represent, is refused. The checks are those of
+    /// [`Self::submit`]; `signed_hash` is the hash that the sender signed.
     pub fn refuse_value(&self, tx: Transaction, value: U512, signed_hash: B256) -> SubmitError {
         let refuse = || {
             let next = self.next_block()?;
@@ -89,7 +89,7 @@ impl Evm {
         refuse().map_or_else(|error: SubmitError| error, Into::into)
     }
 
-    /// An account in the newest state of the store.
+    /// An account in the newest stored state.
     pub(super) fn read_account(&self, address: &Address) -> Result<AccountRead, SubmitError> {
         let reader = self.context.store.snapshot()?;
         let view = self.view(reader.as_ref());
@@ -97,7 +97,7 @@ impl Evm {
     }
 }
 
-/// An account in the newest state that a view shows.
+/// An account in the newest state of a view.
 pub(super) fn newest(view: &ChainView<'_>, address: &Address) -> Result<AccountState, StateError> {
     let account = view.latest_state().account(address)?.unwrap_or_default();
     Ok(AccountState { nonce: account.nonce, balance: account.balance })

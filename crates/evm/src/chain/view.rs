@@ -1,4 +1,4 @@
-//! Reading the chain: blocks, receipts, places, state, through one reader.
+//! Reads blocks, receipts, transaction locations and state through one reader.
 
 use alloy_primitives::B256;
 use alloy_rlp::{Decodable, Header as RlpHeader};
@@ -11,10 +11,10 @@ use super::ChainReadError;
 use crate::executor::BlockHashes;
 use crate::rules::Rules;
 
-/// Blocks that BLOCKHASH looks back.
+/// Most blocks that BLOCKHASH reaches back.
 const MAX_LOOK_BACK: u64 = 256;
 
-/// The chain as one reader shows it: a snapshot, or overlays of undecided blocks over one.
+/// The chain in one reader: a snapshot, or overlays of undecided blocks over one.
 #[derive(Clone, Copy)]
 pub struct ChainView<'a> {
     reader: &'a dyn KvRead,
@@ -61,23 +61,23 @@ impl<'a> ChainView<'a> {
         found.transpose().map_err(|cause| ChainReadError::Damaged { height, cause })
     }
 
-    /// The height of a block.
+    /// The height of the block with this hash.
     pub fn height_of(&self, hash: &B256) -> Result<Option<u64>, ChainReadError> {
         Ok(HEIGHTS.get(self.reader, self.scope, &hash.0)?)
     }
 
-    /// The hash of the block of a height.
+    /// The hash of the block at a height.
     pub fn hash_of(&self, height: u64) -> Result<Option<B256>, ChainReadError> {
         Ok(self.header(height)?.map(|header| self.rules.block_hash(&header)))
     }
 
-    /// Receipts of the block of a height; none for genesis.
+    /// Receipts of the block at a height; none for genesis.
     pub fn receipts(&self, height: u64) -> Result<Vec<Receipt>, ChainReadError> {
         let found = RECEIPTS.get(self.reader, self.scope, &height)?;
         Ok(found.map(|receipts| receipts.0).unwrap_or_default())
     }
 
-    /// Where a transaction is.
+    /// The location of a transaction.
     pub fn location(&self, hash: &B256) -> Result<Option<Location>, ChainReadError> {
         Ok(LOCATIONS.get(self.reader, self.scope, &hash.0)?)
     }
@@ -87,7 +87,7 @@ impl<'a> ChainView<'a> {
         StateView::new(self.reader, self.scope, At::Latest)
     }
 
-    /// The state after the block of a height, which must not be below [`Tip::oldest_state`].
+    /// The state after the block at a height, which must not be below [`Tip::oldest_state`].
     pub fn state_at(&self, height: u64) -> StateView<'a> {
         StateView::new(self.reader, self.scope, At::Height(height))
     }
@@ -102,7 +102,7 @@ pub struct Ancestors<'a> {
 }
 
 impl<'a> Ancestors<'a> {
-    /// Those of a child of the newest block that `view` shows.
+    /// Ancestors for a child of the newest block in `view`.
     pub fn of_child(view: ChainView<'a>, parent_number: u64, parent_hash: B256) -> Self {
         Self { view, parent_number, parent_hash }
     }
@@ -118,7 +118,7 @@ impl BlockHashes for Ancestors<'_> {
         }
         self.view.hash_of(number).map_err(|error| match error {
             ChainReadError::Storage(error) => StateError::Storage(error),
-            // A damaged block is found when it is read by itself; here it has no hash.
+            // Reading the damaged block itself reports the error; here it has no hash.
             ChainReadError::NoTip | ChainReadError::Damaged { .. } => {
                 StateError::MissingCode(B256::ZERO)
             }

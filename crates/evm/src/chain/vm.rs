@@ -1,4 +1,4 @@
-//! The chain as the machine drives it.
+//! The EVM chain as a [`ChainVm`].
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,10 +34,10 @@ use crate::pool::Pool;
 use crate::verify::{VerifyError, verify_block};
 use crate::view::{BadBlock, BlockAccepted, ChainPosition};
 
-/// Refused blocks that are remembered.
+/// Most bad blocks that are kept.
 const MAX_BAD_BLOCKS: usize = 10;
 
-/// Accepted blocks that a slow subscriber may lag behind.
+/// Events that a slow subscriber may lag behind.
 const EVENT_BACKLOG: usize = 256;
 
 /// An EVM chain.
@@ -61,7 +61,7 @@ pub struct Evm {
     pub(super) logs: LogIndex,
 }
 
-/// The last accepted block, and how often blocks were taken back before it was that.
+/// The last accepted block, and the number of rewinds before it was set.
 #[derive(Debug)]
 struct Head {
     header: Arc<SealedHeader>,
@@ -72,7 +72,7 @@ impl Evm {
     /// A chain over its context's store. Nothing is written before the machine opens it.
     ///
     /// # Errors
-    /// The genesis can't be used, or the store can't be read.
+    /// The genesis is unusable, or the store can't be read.
     pub fn new(
         context: ChainContext,
         params: ChainParams,
@@ -113,13 +113,13 @@ impl Evm {
         }))
     }
 
-    /// Sets the chain's endpoints, which services over it make; the first call counts.
+    /// Sets the chain's endpoints, which the services over it create. Only the first call has an effect.
     pub fn set_routes(&self, routes: Vec<Route>) {
-        // A second call is a defect of the wiring that changes nothing.
+        // A second call is a defect of the wiring, without effect.
         let _already = self.routes.set(routes);
     }
 
-    /// Rules and identity, for running code on this chain.
+    /// Rules and chain ID, for executing code on this chain.
     pub fn params(&self) -> &ChainParams {
         &self.params
     }
@@ -129,7 +129,7 @@ impl Evm {
         &self.config
     }
 
-    /// What its blocks carry beside EVM transactions.
+    /// The extension, which defines the ext data of blocks.
     pub fn extension(&self) -> &dyn BlockExtension {
         self.extension.as_ref()
     }
@@ -137,7 +137,7 @@ impl Evm {
     /// The genesis that the chain started from.
     ///
     /// # Errors
-    /// The JSON is no genesis.
+    /// The JSON is not a genesis.
     pub fn genesis_definition(&self) -> Result<Arc<Genesis>, ChainError> {
         self.genesis.definition()
     }
@@ -147,7 +147,7 @@ impl Evm {
         &self.pool
     }
 
-    /// Held while a transaction gets the next nonce of its sender, until a pool has it.
+    /// Locked from reading the next nonce of a sender until a pool has its transaction.
     pub fn senders(&self) -> &Arc<SenderLocks> {
         &self.senders
     }
@@ -157,13 +157,13 @@ impl Evm {
         Arc::clone(&self.head.read().header)
     }
 
-    /// Its height, and how often blocks were taken back so far.
+    /// Its height, and the number of rewinds so far.
     pub fn position(&self) -> ChainPosition {
         let head = self.head.read();
         ChainPosition { height: head.header.header.number, rewinds: head.rewinds }
     }
 
-    /// Sets the last accepted block. Gives how often blocks were taken back so far.
+    /// Sets the last accepted block. Returns the number of rewinds so far.
     pub(super) fn set_head(&self, header: Arc<SealedHeader>, rewinds: Option<u64>) -> u64 {
         let mut head = self.head.write();
         let rewinds = rewinds.unwrap_or(head.rewinds);
@@ -171,12 +171,12 @@ impl Evm {
         rewinds
     }
 
-    /// Accepted blocks, from now on, after their commit.
+    /// Subscribes to accepted blocks, sent after their commit.
     pub fn subscribe(&self) -> broadcast::Receiver<BlockAccepted> {
         self.events.subscribe()
     }
 
-    /// The chain through a reader of the store.
+    /// The chain in a reader of the store.
     pub fn view<'a>(&'a self, reader: &'a dyn KvRead) -> ChainView<'a> {
         ChainView::new(reader, self.context.scope, self.params.rules.as_ref())
     }
@@ -189,12 +189,12 @@ impl Evm {
         refused.push_front(BadBlock { block, reason });
     }
 
-    /// The blocks refused last, the newest first.
+    /// The last bad blocks, newest first.
     pub(super) fn recent_bad_blocks(&self) -> Vec<BadBlock> {
         self.bad_blocks.lock().iter().cloned().collect()
     }
 
-    /// Why transactions of either kind were dropped.
+    /// The logs of dropped transactions of both kinds.
     pub(super) fn drop_logs(&self) -> impl Iterator<Item = &DropLog> {
         std::iter::once(self.pool.drop_log()).chain(self.extension.drop_log())
     }
@@ -340,7 +340,7 @@ impl ChainVm for Evm {
         {
             self.extension.before_commit(&block.ext_data, touched, accepted_ms);
         }
-        // These rows are no part of validity. If the store fails, the commit returns its error.
+        // Validity does not depend on these rows. If the store fails, the commit returns its error.
         if let Err(error) = self.save_drops_with(accepted_ms, commit) {
             let height = blocks.last().map(|block| block.height);
             tracing::error!(%error, height, "blocks are committed without reasons of drops");
@@ -356,7 +356,7 @@ impl ChainVm for Evm {
         self.drop_logs().for_each(DropLog::on_committed);
         self.accepted_txs.fetch_add(sealed.receipts.len() as u64, Ordering::Relaxed);
         self.settle_pool(&sealed);
-        // No subscribers is no error.
+        // Without subscribers it is not an error.
         let _listeners = self.events.send(BlockAccepted { block: sealed, rewinds });
         if self.pool.counts().0 > 0 || self.extension.has_work() {
             self.context.work.notify_one();
@@ -366,7 +366,7 @@ impl ChainVm for Evm {
     fn on_rejected(&self, block: &Arc<ExecutedBlock>) {
         let Some(sealed) = AcceptedBlock::of(block) else { return };
         for tx in &sealed.block.transactions {
-            // Those made here never left the pool; of the others, those that are still valid join it.
+            // Own transactions never left the pool; valid ones of other nodes join it.
             let _refused = self.submit_uncounted(tx.clone());
         }
         self.extension.abandoned(&sealed.block.ext_data);

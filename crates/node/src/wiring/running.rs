@@ -46,12 +46,12 @@ impl RunningNode {
         self.http_addr
     }
 
-    /// Where `/` is the C-Chain's JSON-RPC, if anywhere.
+    /// The bound address of the listener with the C-Chain's JSON-RPC at `/`, if there is one.
     pub fn evm_addr(&self) -> Option<SocketAddr> {
         self.evm_addr
     }
 
-    /// The configuration that it was started with.
+    /// Its configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -66,7 +66,7 @@ impl RunningNode {
         &self.chains
     }
 
-    /// What commits its chains' blocks.
+    /// The machine, which commits its chains' blocks.
     pub fn machine(&self) -> &Arc<Machine> {
         &self.machine
     }
@@ -76,17 +76,17 @@ impl RunningNode {
         &self.routes
     }
 
-    /// Where its data lies; a temporary folder is there only until [`Self::stop`].
+    /// The data folder. A temporary one is removed by [`Self::stop`].
     pub fn data_dir(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Its own ID.
+    /// Its node ID.
     pub fn node_id(&self) -> NodeId {
         self.node_id
     }
 
-    /// From the beginning of its start to its first answer.
+    /// Time from the start to the first answer.
     pub fn ready_after(&self) -> Duration {
         self.ready_after
     }
@@ -101,23 +101,24 @@ impl RunningNode {
         Ok(())
     }
 
-    /// Resolves when the node can't go on: its engine has ended by itself. [`Self::stop`] then returns the reason.
+    /// Resolves when the engine has ended by itself, so the node can't continue. [`Self::stop`] then returns the
+    /// reason.
     pub fn failed(&self) -> impl Future<Output = ()> + Send + 'static {
         self.engine.ended()
     }
 
-    /// Ends the node: running requests get their answers, what is being written is written. Takes under a
-    /// second unless the disk is slow.
+    /// Stops the node: running requests get their replies, and running writes complete. Takes under a second unless
+    /// the disk is slow.
     ///
-    /// A block that waits for room on the disk is dropped: nobody was notified of its acceptance.
+    /// A block that waits for room on the disk is dropped: its acceptance was never reported.
     ///
     /// # Errors
-    /// The engine had failed, or the last writes did.
+    /// The engine has failed, or the last writes have.
     pub async fn stop(self) -> Result<(), StartError> {
         let begun = Instant::now();
         let Self { stop, tasks, mut engine, maintenance, chains, store, folder, config, .. } = self;
         if let Some(path) = &config.settings.ready_file {
-            // It may never have been written, or be gone.
+            // The file may not exist.
             let _gone = std::fs::remove_file(path);
         }
         stop.trigger();
@@ -146,7 +147,7 @@ impl RunningNode {
     }
 }
 
-/// An engine that ended with its last block refused by the disk has ended as asked.
+/// An engine that was stopped while the disk refused its last block has not failed.
 fn without_refusal(ended: Result<(), StartError>) -> Result<(), StartError> {
     match ended {
         Err(StartError::Engine(EngineError::Finalize(FinalizeError::Chain(

@@ -1,4 +1,4 @@
-//! Versions of what runs, as `/ext/info` shows them.
+//! Versions of the software, for `/ext/info`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use esker_xvm::genesis::primary;
 use crate::api::Versions;
 use crate::networks::Vm;
 
-/// Names of the virtual machines as clients of the reference know them.
+/// The reference's names of the virtual machines, which clients use.
 fn names() -> [(Id, &'static str); 3] {
     [(Vm::Xvm.id(), "avm"), (Vm::Evm.id(), "evm"), (primary::PLATFORM_VM_ID, "platform")]
 }
