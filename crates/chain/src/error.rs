@@ -82,7 +82,7 @@ pub enum ProposeError {
         verdict: Verdict,
     },
     /// The requested height does not follow the parent's.
-    #[error("a bundle of height {wanted} was asked for, its parent has {parent}")]
+    #[error("a bundle of height {wanted} was requested, but its parent has height {parent}")]
     Height {
         /// The requested height.
         wanted: u64,
@@ -136,11 +136,11 @@ pub enum FinalizeError {
 #[derive(Debug, Error)]
 pub enum RewindError {
     /// Other nodes decide too, and continue from the bundles that they have.
-    #[error("final bundles can be taken back only by a node that decides alone")]
+    #[error("only a node that decides alone can rewind final bundles")]
     SeveralNodes,
     /// The chain has not reached the height.
     #[error("there is no bundle {height}: the last one is {last}")]
-    Above {
+    AboveLast {
         /// The requested height.
         height: u64,
         /// Height of the last final bundle.
@@ -148,18 +148,16 @@ pub enum RewindError {
     },
     /// The store has no undo rows.
     #[error(
-        "bundle {last} can't be taken back: nothing was kept that would do it. Start the node with rewind-depth above 0 to \
-         keep it for the bundles that come"
+        "bundle {last} can't be rewound: it has no undo data. Start the node with rewind-depth above 0 to keep undo data of \
+         later bundles"
     )]
-    NothingKept {
+    NoUndoRows {
         /// Height of the last final bundle.
         last: u64,
     },
     /// The store does not have undo rows for all of the bundles.
-    #[error(
-        "bundle {height} can't be gone back to: bundles can be taken back down to {lowest}, of {last}"
-    )]
-    NotKept {
+    #[error("can't rewind to bundle {height}: the lowest possible is {lowest}, the last is {last}")]
+    BelowUndoRows {
         /// The requested height.
         height: u64,
         /// The lowest height that a rewind can reach.

@@ -95,7 +95,7 @@ pub fn command() -> Command {
         )
         .args(KEYS.iter().map(argument));
     let show = Command::new("show")
-        .about("Print each setting, its value and where the value comes from")
+        .about("Print each setting with its value and origin")
         .arg(
             Arg::new("dev")
                 .long("dev")

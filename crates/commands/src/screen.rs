@@ -179,7 +179,7 @@ fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result 
     writeln!(out, "     {}", account_line(&WELL_KNOWN))?;
     writeln!(
         out,
-        "{warn}These keys are public: whatever they own on another network belongs to anyone.{off}\n"
+        "{warn}These keys are public: anyone can take what they own on other networks.{off}\n"
     )?;
     writeln!(
         out,
@@ -345,7 +345,7 @@ mod tests {
               9  X-local14flvw0x8fstzly79tacgsulxvkpv858q9nskex  0xa0Ee7A142d267C1f36714E4a8F75612F20a79720  0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6
             Well-known key: PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN
                  X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u  0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC  0x56289e99c94b6912bfc12adc093c9b51124f0dc54ac7a766b2bc5ccf558d8027
-            These keys are public: whatever they own on another network belongs to anyone.
+            These keys are public: anyone can take what they own on other networks.
 
             Try: curl -H 'Content-Type: application/json' http://127.0.0.1:9650/ext/bc/X \
               -d '{"jsonrpc":"2.0","id":1,"method":"xvm.getAssetDescription","params":{"assetID":"NAT"}}'

@@ -159,7 +159,7 @@ impl AddressIndex {
 
     /// Blocks above a height are about to be taken back. The rows that came with their own commits are gone; those that
     /// [`Self::step`] wrote are removed here, the newest first. Gives the height up to which the index is complete then.
-    pub(crate) fn take_back(
+    pub(crate) fn rewind(
         &self,
         scope: Scope,
         height: u64,

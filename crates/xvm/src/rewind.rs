@@ -12,7 +12,7 @@ pub(crate) fn prepare<'a>(
 ) -> Result<AfterRewind<'a>, ChainError> {
     let scope = vm.context().scope;
     let height = ChainState::new(&rewind.after, scope).tip()?.height;
-    let indexed = vm.index.take_back(scope, height, rewind)?;
+    let indexed = vm.index.rewind(scope, height, rewind)?;
     vm.rejections.prepare_rewind(scope, rewind)?;
     let since_ms = rewind.since_ms;
     Ok(Box::new(move || {

@@ -196,7 +196,7 @@ fn an_import_that_was_stopped_goes_on() {
         if signal != "KILL" {
             assert_eq!(ended.status.code(), Some(1));
             assert!(stderr.starts_with("esker: stopped: "), "{stderr}");
-            assert!(stderr.ends_with("; the same command goes on from there\n"), "{stderr}");
+            assert!(stderr.ends_with("; run the same command again to continue\n"), "{stderr}");
         }
         let rest = place.import(&lines);
         assert_eq!(rest.code(), Some(0), "{}", rest.stderr);

@@ -39,7 +39,7 @@ impl Core {
         let store = self.store.clone();
         let upkeep = store.upkeep();
         let before = store.snapshot()?;
-        let mut rewinding = take_back(before.as_ref(), to, last.height)?;
+        let mut rewinding = restore_rows(before.as_ref(), to, last.height)?;
         let position = self.checked_position(&rewinding, to)?;
         let mut after = Vec::with_capacity(self.chains.len());
         for chain in &self.chains {
@@ -59,7 +59,7 @@ impl Core {
         let undecided = self.tree.rewind(position);
         self.reject(&undecided);
         let rewound = Rewound { from: last.height, to, bundle_id: position.id };
-        tracing::warn!(from = rewound.from, to, "final bundles were taken back");
+        tracing::warn!(from = rewound.from, to, "rewound final bundles");
         self.shared.send(MachineEvent::Rewound(rewound));
         self.work.notify_one();
         Ok(rewound)
@@ -71,12 +71,14 @@ impl Core {
             return Err(RewindError::SeveralNodes);
         }
         if height > last {
-            return Err(RewindError::Above { height, last });
+            return Err(RewindError::AboveLast { height, last });
         }
         match self.undo.lowest() {
             _ if height == last => Ok(()),
-            None => Err(RewindError::NothingKept { last }),
-            Some(lowest) if height < lowest => Err(RewindError::NotKept { height, lowest, last }),
+            None => Err(RewindError::NoUndoRows { last }),
+            Some(lowest) if height < lowest => {
+                Err(RewindError::BelowUndoRows { height, lowest, last })
+            }
             Some(_) => Ok(()),
         }
     }
@@ -90,20 +92,18 @@ impl Core {
         let found = POSITION.get(&rewinding.after, Scope::NODE, &())?;
         let wanted = self.final_id_at(height)?;
         found.filter(|at| at.height == height && Some(at.id) == wanted).ok_or_else(|| {
-            ChainError::Corrupted(format!(
-                "what takes bundles back does not lead to bundle {height}"
-            ))
+            ChainError::Corrupted(format!("the undo rows do not restore bundle {height}"))
         })
     }
 }
 
 /// The store as it was when the bundle of height `to` became final.
-fn take_back(before: &dyn KvRead, to: u64, last: u64) -> Result<Rewinding<'_>, ChainError> {
+fn restore_rows(before: &dyn KvRead, to: u64, last: u64) -> Result<Rewinding<'_>, ChainError> {
     let mut after = PendingWrites::new(before);
     let mut since_ms = 0;
     for height in (to.saturating_add(1)..=last).rev() {
         let missing =
-            || ChainError::Corrupted(format!("what takes bundle {height} back is missing"));
+            || ChainError::Corrupted(format!("the undo row of bundle {height} is missing"));
         let row = UNDO.get(before, Scope::NODE, &height)?.ok_or_else(missing)?;
         apply(&row.old_rows, &mut after);
         UNDO.delete(&mut after, Scope::NODE, &height);

@@ -165,14 +165,14 @@ async fn what_is_kept_is_bounded_in_number() {
     assert_eq!(undo_rows(fixture.kv()), [3, 4, 5]);
     assert_eq!(
         fixture.refusal(1).await,
-        "bundle 1 can't be gone back to: bundles can be taken back down to 2, of 5"
+        "can't rewind to bundle 1: the lowest possible is 2, the last is 5"
     );
     assert_eq!(rows(fixture.kv()), all[5]);
     fixture.machine.rewind(2).await.unwrap();
     assert_eq!((rows(fixture.kv()), undo_rows(fixture.kv())), (all[2].clone(), Vec::new()));
     assert_eq!(fixture.machine.lowest_rewind().await.unwrap(), None);
     let refusal = fixture.refusal(1).await;
-    assert!(refusal.starts_with("bundle 2 can't be taken back: nothing was kept"), "{refusal}");
+    assert!(refusal.starts_with("bundle 2 can't be rewound: it has no undo data"), "{refusal}");
 }
 
 #[tokio::test]
@@ -197,7 +197,7 @@ async fn what_is_kept_is_bounded_in_bytes() {
     let many: Vec<_> = (100..200).map(|register| (0, register)).collect();
     fixture.accept(&many).await;
     assert_eq!(undo_rows(fixture.kv()), Vec::<u64>::new());
-    assert!(matches!(fixture.machine.rewind(8).await, Err(RewindError::NothingKept { last: 9 })));
+    assert!(matches!(fixture.machine.rewind(8).await, Err(RewindError::NoUndoRows { last: 9 })));
     fixture.accept(&[(0, 9)]).await;
     assert_eq!(undo_rows(fixture.kv()), [10]);
     let fixture = fixture.reopen(config);
@@ -218,7 +218,7 @@ async fn rows_stay_across_restarts_and_a_gap_ends_them() {
     // A bundle without a row: what is below it can't be taken back any more.
     fixture.accept(&[(0, 50)]).await;
     assert_eq!(undo_rows(fixture.kv()), [1, 2]);
-    assert!(matches!(fixture.machine.rewind(2).await, Err(RewindError::NothingKept { last: 3 })));
+    assert!(matches!(fixture.machine.rewind(2).await, Err(RewindError::NoUndoRows { last: 3 })));
     let fixture = fixture.reopen(keeping(10));
     assert_eq!(undo_rows(fixture.kv()), Vec::<u64>::new(), "they would be of use to nobody");
     let (_, all) = fixture.accept_all(2).await;
@@ -243,7 +243,7 @@ async fn it_is_switched_on_and_off_while_the_machine_runs() {
     assert_eq!(rows(fixture.kv()), all[98]);
     fixture.machine.set_undo(Undo::Off).await.unwrap();
     assert_eq!(undo_rows(fixture.kv()), Vec::<u64>::new());
-    assert!(matches!(fixture.machine.rewind(99).await, Err(RewindError::NothingKept { .. })));
+    assert!(matches!(fixture.machine.rewind(99).await, Err(RewindError::NoUndoRows { .. })));
     let fixture = fixture.reopen(keeping(5));
     fixture.accept_all(1).await;
     let fixture = fixture.reopen(off);
@@ -255,7 +255,7 @@ async fn it_is_refused_where_others_decide_too() {
     let config = MachineConfig { decides_alone: false, undo: Undo::Off, ..keeping(1) };
     let fixture = Fixture::new(config);
     fixture.accept_all(1).await;
-    let text = "final bundles can be taken back only by a node that decides alone";
+    let text = "only a node that decides alone can rewind final bundles";
     assert_eq!(fixture.refusal(0).await, text);
     let kept = Undo::Keep(UndoLimits::bundles(1));
     assert_eq!(fixture.machine.set_undo(kept).await.unwrap_err().to_string(), text);

@@ -37,7 +37,7 @@ pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
     match taken {
         Ok(true) => Ok(format!("{done}\n")),
         Ok(false) => Err(ReplayError::Stopped {
-            done: format!("{done}; the same command goes on from there"),
+            done: format!("{done}; run the same command again to continue"),
         }),
         Err(error) => Err(error),
     }

@@ -11,17 +11,14 @@ pub(crate) fn command(flags: Vec<Arg>) -> Command {
         .long("to-height")
         .value_name("N")
         .value_parser(value_parser!(u64))
-        .help("The bundle that is to be the last one; without it those that can be are listed");
-    let yes = Arg::new("yes")
-        .long("yes")
-        .action(ArgAction::SetTrue)
-        .help("Take the bundles back without asking");
+        .help("The bundle that becomes the last one; without it the possible ones are listed");
+    let yes = Arg::new("yes").long("yes").action(ArgAction::SetTrue).help("Skip the confirmation");
     Command::new("rewind")
-        .about("Take the last bundles of blocks back")
+        .about("Rewind the last bundles of blocks")
         .long_about(
-            "Take the last bundles of blocks of a node that does not run back, as far as it kept what that takes \
-             (rewind-depth). What is taken back is shown first, and a question asked. Transactions of the blocks \
-             are gone. Without --to-height nothing is changed.",
+            "Rewind the last bundles of blocks of a stopped node, as far as it kept undo data (rewind-depth). The \
+             bundles are shown first and must be confirmed. Transactions of their blocks are lost. Without \
+             --to-height nothing is changed.",
         )
         .arg(height)
         .arg(yes)

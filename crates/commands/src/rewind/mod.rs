@@ -37,7 +37,7 @@ pub enum RewindCommandError {
     Rewind(#[from] RewindError),
     /// Confirmation needs a terminal.
     #[error(
-        "nothing was changed: there is no terminal to ask on. Add --yes to take them back without a question"
+        "nothing was changed: there is no terminal for the confirmation. Add --yes to rewind without it"
     )]
     NoTerminal,
     /// The user declined.
@@ -63,9 +63,9 @@ impl RewindCommandError {
             | Self::Runtime(_) => exit_code::FAILURE,
             Self::Rewind(
                 RewindError::SeveralNodes
-                | RewindError::Above { .. }
-                | RewindError::NothingKept { .. }
-                | RewindError::NotKept { .. },
+                | RewindError::AboveLast { .. }
+                | RewindError::NoUndoRows { .. }
+                | RewindError::BelowUndoRows { .. },
             )
             | Self::NoTerminal => exit_code::CONFIG,
         }
@@ -116,9 +116,9 @@ fn rewind(
     let lowest = runtime.block_on(node.machine().lowest_rewind())?;
     match lowest {
         _ if to >= last => {}
-        None => return Err(RewindError::NothingKept { last }.into()),
+        None => return Err(RewindError::NoUndoRows { last }.into()),
         Some(lowest) if to < lowest => {
-            return Err(RewindError::NotKept { height: to, lowest, last }.into());
+            return Err(RewindError::BelowUndoRows { height: to, lowest, last }.into());
         }
         Some(_) => {
             let plan = Plan::read(node, Some(to))?.summary();
@@ -142,7 +142,7 @@ fn ask(plan: &str) -> Result<(), RewindCommandError> {
         return Err(RewindCommandError::NoTerminal);
     }
     let mut answer = String::new();
-    write!(screen, "Take them back? [y/N] ")
+    write!(screen, "Rewind them? [y/N] ")
         .and_then(|()| screen.flush())
         .and_then(|()| io::stdin().lock().read_line(&mut answer))
         .map_err(RewindCommandError::Terminal)?;

@@ -78,8 +78,7 @@ impl Plan {
             [.., lowest] if self.bundles.len() > 1 => {
                 format!("--to-height takes a bundle from {} on:\n", lowest.height)
             }
-            _ => "no bundle can be taken back: nothing was kept that would do it (rewind-depth)\n"
-                .to_owned(),
+            _ => "no bundle can be rewound: there is no undo data (rewind-depth)\n".to_owned(),
         };
         let _written = write!(out, "{:>10}  {:<24}", "bundle", "time");
         for (name, _) in &self.chains {
@@ -115,7 +114,7 @@ impl Plan {
             false => format!("bundles {} to {}", first.height, newest.height),
         };
         let mut out = format!(
-            "taken back: {range}, made since {}; bundle {} is the last one then\n",
+            "to rewind: {range}, made since {}; bundle {} becomes the last one\n",
             format_time(first.timestamp_ms),
             to.height
         );

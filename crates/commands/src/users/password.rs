@@ -33,7 +33,7 @@ pub(super) fn choose_password(login: &Login) -> Result<Password, UserError> {
 
 fn prompt_password(prompt: &str) -> Result<Password, UserError> {
     rpassword::prompt_password(prompt).map(Password::from).map_err(|error| {
-        UserError::Password(format!("can't ask for the password ({error}): use --password-file"))
+        UserError::Password(format!("can't read the password ({error}): use --password-file"))
     })
 }
 

@@ -126,7 +126,7 @@ impl LogIndex {
 
     /// Blocks above a height are about to be taken back: removes the sections that are not whole then, unless their own
     /// commits wrote them. Gives what [`Self::follow`] needs.
-    pub fn take_back<E: From<esker_storage::StorageError>>(
+    pub fn prepare_rewind<E: From<esker_storage::StorageError>>(
         &self,
         tip: u64,
         after: &mut PendingWrites<'_>,
@@ -151,7 +151,7 @@ impl LogIndex {
         Ok(TailAfter(tail))
     }
 
-    /// The blocks of [`Self::take_back`] are taken back.
+    /// The blocks of [`Self::prepare_rewind`] are taken back.
     pub fn follow(&self, after: TailAfter) {
         *self.tail.write() = Arc::new(after.0);
     }

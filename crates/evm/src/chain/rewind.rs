@@ -22,7 +22,7 @@ impl Evm {
     ) -> Result<AfterRewind<'a>, ChainError> {
         let tip = self.view(&rewind.after).tip()?;
         let header = self.view(&rewind.after).header(tip.height)?.ok_or(ChainReadError::NoTip)?;
-        let logs = self.logs.take_back(tip.height, &mut rewind.after, |reader, height| {
+        let logs = self.logs.prepare_rewind(tip.height, &mut rewind.after, |reader, height| {
             let header = self.view(reader).header(height)?.ok_or(ChainReadError::NoTip)?;
             Ok::<_, ChainError>(header.bloom)
         })?;

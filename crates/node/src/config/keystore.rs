@@ -62,7 +62,7 @@ pub(super) fn check(settings: &Settings, network: &Network) -> Result<Option<Str
         )));
     }
     Ok(Some(format!(
-        "the keystore is served at {place}: passwords travel there in the clear, and whoever reaches it can try them"
+        "the keystore is served at {place}: passwords are sent there in the clear, and anyone who reaches it can guess them"
     )))
 }
 

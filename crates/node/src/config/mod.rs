@@ -86,7 +86,7 @@ impl Config {
         let data_dir = data_dir(mode, &settings, &network, home)?;
         let (values, mut warnings) = (layers.values(), layers.warnings.clone());
         warnings.extend(keystore::check(&settings, &network)?);
-        warnings.extend(without_meaning(&layers.file));
+        warnings.extend(ignored_settings(&layers.file));
         Ok(Self { mode, settings, network, data_dir, chains, values, warnings, layers })
     }
 
@@ -236,19 +236,18 @@ fn data_dir(
     }
 }
 
-/// Settings of every chain; declared ones join the network first, so that tables may come in any order.
-/// One line for all settings of the reference that do nothing here.
-fn without_meaning(file: &FileLayer) -> Option<String> {
+/// A warning that lists all settings of the reference without effect here.
+fn ignored_settings(file: &FileLayer) -> Option<String> {
     let names: Vec<_> = file
         .chains
         .iter()
         .flat_map(|(chain, table)| table.ignored.iter().map(move |name| format!("{chain}.{name}")))
         .collect();
     let list = names.join(", ");
-    (!names.is_empty())
-        .then(|| format!("settings without a meaning here, taken and ignored: {list}"))
+    (!names.is_empty()).then(|| format!("settings without effect in this node, ignored: {list}"))
 }
 
+/// Settings of every chain. Declared chains join the network first, so tables may be in any order.
 fn chains(
     file: &FileLayer,
     network: &mut Network,

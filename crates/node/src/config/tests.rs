@@ -370,8 +370,8 @@ fn unused_reference_settings_are_accepted_with_a_warning() {
     )
     .unwrap();
     assert_eq!(
-        super::without_meaning(&file).unwrap(),
-        "settings without a meaning here, taken and ignored: C.commit-interval, C.snapshot-cache"
+        super::ignored_settings(&file).unwrap(),
+        "settings without effect in this node, ignored: C.commit-interval, C.snapshot-cache"
     );
     assert!(file.chains["C"].values.contains_key("rpc-gas-cap"));
 }

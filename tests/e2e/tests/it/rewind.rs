@@ -135,10 +135,13 @@ fn blocks_are_taken_back_and_the_node_goes_on() {
         assert!(errors.contains(why), "{errors}");
     };
     refused(&["--to-height", "12", "--yes"], "there is no bundle 12: the last one is 11");
-    refused(&["--to-height", "3", "--yes"], "bundles can be taken back down to 4, of 11");
+    refused(
+        &["--to-height", "3", "--yes"],
+        "can't rewind to bundle 3: the lowest possible is 4, the last is 11",
+    );
     refused(
         &["--to-height", "9"],
-        "nothing was changed: there is no terminal to ask on. Add --yes",
+        "nothing was changed: there is no terminal for the confirmation. Add --yes",
     );
     let (code, printed, _) = db(folder, &["rewind", "--to-height", "11"]);
     assert_eq!((code, printed.as_str()), (Some(0), "bundle 11 is the last one already\n"));
@@ -148,8 +151,8 @@ fn blocks_are_taken_back_and_the_node_goes_on() {
     let (code, printed, errors) = db(folder, &["rewind", "--to-height", &to.to_string(), "--yes"]);
     assert_eq!(code, Some(0), "{errors}");
     let lines: Vec<_> = printed.lines().collect();
-    assert!(lines[0].starts_with("taken back: bundles 8 to 11, made since 20"), "{printed}");
-    assert!(lines[0].ends_with("Z; bundle 7 is the last one then"), "{printed}");
+    assert!(lines[0].starts_with("to rewind: bundles 8 to 11, made since 20"), "{printed}");
+    assert!(lines[0].ends_with("Z; bundle 7 becomes the last one"), "{printed}");
     assert_eq!(lines[1], "  X: blocks 5 to 6, transactions: 2");
     assert_eq!(lines[2], "  C: blocks 4 to 5, transactions: 2");
     assert_eq!(lines[3..], ["bundle 7 is the last one now"]);
@@ -181,8 +184,8 @@ fn blocks_are_taken_back_and_the_node_goes_on() {
     transfer(&node, &mut wallet);
     assert!(node.stop().unwrap().success());
     let (code, printed, _) = db(folder, &["rewind"]);
-    assert!(code == Some(0) && printed.starts_with("no bundle can be taken back"), "{printed}");
-    refused(&["--to-height", "11", "--yes"], "bundle 13 can't be taken back: nothing was kept");
+    assert!(code == Some(0) && printed.starts_with("no bundle can be rewound"), "{printed}");
+    refused(&["--to-height", "11", "--yes"], "bundle 13 can't be rewound: it has no undo data");
     verify(folder);
 }
 

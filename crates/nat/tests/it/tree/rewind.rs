@@ -191,11 +191,11 @@ impl Node {
         assert_eq!(last - lowest, self.kept, "{lowest} of {last}");
         match self.world.machine.rewind(to).await {
             Ok(rewound) => assert_eq!((rewound.from, rewound.to), (last, to)),
-            Err(RewindError::NotKept { lowest: kept, .. }) => {
+            Err(RewindError::BelowUndoRows { lowest: kept, .. }) => {
                 assert!(to < lowest && kept == lowest);
                 return;
             }
-            Err(RewindError::NothingKept { .. }) => {
+            Err(RewindError::NoUndoRows { .. }) => {
                 assert_eq!(lowest, last);
                 return;
             }
