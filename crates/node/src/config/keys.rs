@@ -15,17 +15,17 @@ use crate::logging::{LogFormat, LogLevel};
 pub struct Key {
     /// Name of the flag and of the key in the file: `http-port`.
     pub name: &'static str,
-    /// Heading under which it is documented.
+    /// Heading in the documentation.
     pub section: &'static str,
-    /// What it does; lines as in the source.
+    /// Help text; lines as in the source.
     pub doc: &'static str,
-    /// What is written there.
+    /// The form of its value.
     pub kind: &'static str,
-    /// Does the bare flag mean `true`?
+    /// Whether the flag without a value means `true`.
     pub is_switch: bool,
     /// Text of the default value; empty: none.
     pub default: &'static str,
-    /// The same under `esker dev`.
+    /// The default under `esker dev`.
     pub dev_default: &'static str,
     /// Parses a text and returns it in its canonical form.
     pub check: fn(&str) -> Result<String, String>,
@@ -34,7 +34,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// What it does, as one paragraph.
+    /// The help text, as one paragraph.
     pub fn text(&self) -> String {
         self.doc.lines().map(str::trim).collect::<Vec<_>>().join(" ")
     }
@@ -45,10 +45,10 @@ impl Key {
     }
 }
 
-/// What the names of the node's environment variables begin with.
+/// Prefix of the node's environment variables.
 pub const ENV_PREFIX: &str = "ESKER_";
 
-/// The one setting that the configuration file can't hold.
+/// The only setting that the configuration file can't have.
 pub(super) const CONFIG: &str = "config";
 
 macro_rules! settings {
@@ -82,7 +82,7 @@ macro_rules! settings {
         ];
 
         impl $struct {
-            /// Out of texts that the table's `check` has passed. The error names the key.
+            /// Builds the settings from texts that the table's `check` has accepted. The error has the key.
             pub(super) fn from_texts(
                 text: impl Fn(&'static str) -> String,
             ) -> Result<Self, (&'static str, String)> {
@@ -104,46 +104,46 @@ settings! {
     ["Network and data"]
     /// The network: `local`, `test`, `main`, `dev`, or the path of a network file (docs/networks.md).
     network: String = "network", "local", dev "dev";
-    /// Number or name of the network. Where `network` is not given it chooses main (1), test (5) or local
-    /// (12345); beside it, it is a check: the node does not start when the network has another number.
+    /// ID or name of the network. Without `network` it selects main (1), test (5) or local (12345). With `network` it
+    /// is a check: the node does not start if the network has another ID.
     network_id: String = "network-id", "";
-    /// Folder of all data of the node. Default: `~/.esker/NETWORK`; for `esker dev` a temporary
-    /// folder, removed at the end.
+    /// Folder of all data of the node. Default: `~/.esker/NETWORK`; for `esker dev` a temporary folder, which is
+    /// removed when the node stops.
     data_dir: Option<PathBuf> = "data-dir", "";
     /// Maximum size of the store in bytes. It reserves address space; disk space is used as the store grows.
     store_map_size: Positive = "store-map-size", "1099511627776";
     /// Bytes of the data folder's disk that the store leaves free; at most a 32nd of the disk. With less free space
     /// the node makes no blocks and refuses writes, until there is room again (docs/operations.md). 0: none.
     store_disk_reserve: u64 = "store-disk-reserve", "16777216";
-    /// How many of the last bundles of blocks `esker db rewind` can take back; 0: none. The node keeps what that
-    /// takes, at most 256 MiB; a start with 0 deletes it.
+    /// How many of the last bundles of blocks `esker db rewind` can rewind; 0: none. The node keeps undo data for it,
+    /// at most 256 MiB; a start with 0 deletes the undo data.
     rewind_depth: u64 = "rewind-depth", "0";
-    /// Names that stand for the native asset wherever an asset is named.
+    /// Aliases of the native asset in arguments.
     native_aliases: CommaList = "native-aliases", "NAT,AVAX";
 
     ["HTTP"]
-    /// Address or host name to listen on. Empty: every address of the machine.
+    /// Address or host name to listen on. Empty: all addresses of the machine.
     http_host: String = "http-host", "127.0.0.1";
     /// Port to listen on; 0 picks a free one.
     http_port: u16 = "http-port", "9650";
-    /// Further port to listen on, where `/` is the C-Chain's JSON-RPC; 0 picks a free one. `esker dev` goes
-    /// without its default port, with a line in the log, when that port is in use. Empty: none.
+    /// A second port to listen on, where `/` is the C-Chain's JSON-RPC; 0 picks a free one. If its default port is in
+    /// use, `esker dev` logs that and starts without it. Empty: none.
     evm_port: Option<u16> = "evm-port", "", dev "8545";
-    /// Names that a request's `Host` may have, besides IP addresses; `*` allows every name.
+    /// Host names that a request's `Host` may have, besides IP addresses; `*` allows all names.
     http_allowed_hosts: CommaList = "http-allowed-hosts", "localhost";
-    /// Origins that browsers may call and open websockets from; each may hold one `*`. Origins that are named
-    /// here (not only matched by `*`) and origins of this machine may also call methods that take passwords, and the admin API.
+    /// Origins that browsers may call and open websockets from; each may contain one `*`. Origins in this list (not
+    /// only matched by `*`) and origins of this machine may also call methods that take passwords, and the admin API.
     http_allowed_origins: SpaceList = "http-allowed-origins", "*";
-    /// Most bytes of a request's body; a longer one is answered with status 413.
+    /// Most bytes of a request's body; a larger one gets status 413.
     http_body_limit: Positive = "http-body-limit", "5242880";
-    /// Most bytes of a request's head, at least 8192; a longer one is answered with status 431, as is one of more
-    /// than 100 headers.
+    /// Most bytes of a request's head, at least 8192; a larger one gets status 431, as does one of more than 100
+    /// headers.
     http_head_limit: Positive = "http-head-limit", "65536";
-    /// Most bytes of request bodies in memory, small ones not counted. Above it, requests get status 503.
+    /// Most bytes of request bodies in memory, without small ones. Above it, requests get status 503.
     http_body_memory: Positive = "http-body-memory", "268435456";
-    /// Most bytes of answers in memory that clients have not read yet, small ones not counted. Above it, the node
-    /// closes the connection that has left an answer unread for the longest, if that is at least a second. If
-    /// there is none, the call gets an error.
+    /// Most bytes of answers in memory that clients have not read yet, without small ones. Above it, the node closes
+    /// the connection with the longest unread answer, if that is unread for at least a second. Otherwise the call
+    /// gets an error.
     http_reply_memory: Positive = "http-reply-memory", "201326592";
     /// Most bytes of unread answers of one connection. A call above it gets the error `response too large`.
     http_connection_reply_memory: Positive = "http-connection-reply-memory", "67108864";
@@ -157,14 +157,13 @@ settings! {
     http_read_timeout: Duration = "http-read-timeout", "30s";
     /// How long a client may take to receive an answer.
     http_write_timeout: Duration = "http-write-timeout", "30s";
-    /// How long a connection may stay without a request.
+    /// How long a connection may stay open without a request.
     http_idle_timeout: Duration = "http-idle-timeout", "2m";
-    /// Most connections. A further one takes the place of the connection that has waited for its client the
-    /// longest.
+    /// Most connections. A further one replaces the connection that has waited longest for its client.
     http_max_connections: Positive = "http-max-connections", "4096";
     /// Most requests in progress. Above it, requests get status 503.
     http_max_in_flight: Positive = "http-max-in-flight", "1024";
-    /// How long running requests may go on when the node stops.
+    /// How long running requests may continue when the node stops.
     http_shutdown_timeout: Duration = "http-shutdown-timeout", "500ms";
     /// The node serves the public: the keystore stays off unless `api-keystore-enabled` is true.
     public: bool = "public", "false";
@@ -182,25 +181,25 @@ settings! {
     allow_keystore_on_public_address: bool = "allow-keystore-on-public-address", "false";
     /// Most passwords that the keystore checks at a time; each takes 64 MiB and a core for some 60 ms.
     keystore_hashes_at_once: Positive = "keystore-hashes-at-once", "2";
-    /// Most calls that wait for their password to be checked; further ones are refused at once.
+    /// Most calls that wait for a password check; further ones are refused at once.
     keystore_hash_queue: Positive = "keystore-hash-queue", "128";
-    /// How long a call waits for its password to be checked before it is refused.
+    /// How long a call waits for a password check before it is refused.
     keystore_hash_wait: Duration = "keystore-hash-wait", "20s";
     /// Serve `/ext/index/CHAIN/{block,tx,vtx}`.
     index_enabled: bool = "index-enabled", "false";
-    /// Keep which transactions touched an address (`getAddressTxs`), on every chain of the asset VM that
-    /// has no setting of its own. When it is switched on later, the node fills it while it serves.
+    /// Index transactions by address (`getAddressTxs`), on every chain of the asset VM without its own setting. If it
+    /// is enabled later, the node fills the index while it serves.
     index_transactions: bool = "index-transactions", "true";
 
-    /// The reply of `web3_clientVersion`. Default: the name `esker` and the version. `esker dev` puts `anvil/`
-    /// before it, because tools for anvil and Hardhat Network recognize a development node by that.
+    /// The reply of `web3_clientVersion`. Default: the name `esker` and the version. `esker dev` adds the prefix
+    /// `anvil/`, because tools for anvil and Hardhat Network recognize a development node by it.
     client_version: String = "client-version", "";
 
     ["C-Chain of development networks"]
-    /// Shortest time between two blocks. 0s: a block as soon as there is work.
+    /// Least time between two blocks. 0s: a block as soon as there is work.
     block_time: Seconds = "block-time", "0s";
-    /// On network `dev`: the exact fee rules, with a base fee that moves and a cost of blocks in quick
-    /// succession. Other networks always have them, unless their file changes them.
+    /// On network `dev`: the exact fee rules, with a variable base fee and a cost of blocks in quick succession.
+    /// Other networks always have them, unless their file changes them.
     real_fees: bool = "real-fees", "false";
     /// EVM chain ID. Default: the network's. Not on networks 1 and 5. A kept data folder requires the same
     /// value at each start.
@@ -210,24 +209,24 @@ settings! {
     gas_limit: Option<u64> = "gas-limit", "";
 
     ["Logging"]
-    /// What goes into the log files.
+    /// Level of the log files.
     log_level: LogLevel = "log-level", "info";
-    /// What goes to the terminal (standard error).
+    /// Level of the terminal (standard error).
     log_display_level: LogLevel = "log-display-level", "info", dev "warn";
-    /// Form of the lines: `auto` is text, with colours on a terminal.
+    /// Format of the lines: `auto` is text, with colours on a terminal.
     log_format: LogFormat = "log-format", "auto";
-    /// Folder of the log files, one a chain and `main.log`. Default: `logs` in the data folder. In a
-    /// temporary data folder nothing is logged to files unless this is set.
+    /// Folder of the log files, one per chain and `main.log`. Default: `logs` in the data folder. With a temporary
+    /// data folder no log files are written unless this is set.
     log_dir: Option<PathBuf> = "log-dir", "";
-    /// A log file is rotated when it has this many MiB.
+    /// Size in MiB at which a log file is rotated.
     log_rotater_max_size: Positive = "log-rotater-max-size", "8";
     /// Rotated files kept of each log.
     log_rotater_max_files: u32 = "log-rotater-max-files", "7";
 
     ["Start"]
-    /// Configuration file (TOML). It may hold every key but this one.
+    /// Configuration file (TOML). It may contain every key except this one.
     config: Option<PathBuf> = "config", "";
-    /// File that is written once the node answers, with the line that `--json` prints.
+    /// File that is written once the node is ready, with the line that `--json` prints.
     ready_file: Option<PathBuf> = "ready-file", "";
     /// Print one line of JSON with the bound addresses once the node answers, and nothing else.
     json: bool = "json", "false";
@@ -240,13 +239,13 @@ settings! {
     CHAIN_KEYS;
 
     ["Any chain"]
-    /// What goes into the chain's log file. Default: `log-level` of the node.
+    /// Level of the chain's log file. Default: `log-level` of the node.
     log_level: Option<LogLevel> = "log-level", "";
-    /// What of it goes to the terminal. Default: `log-display-level` of the node.
+    /// Level of the chain on the terminal. Default: `log-display-level` of the node.
     log_display_level: Option<LogLevel> = "log-display-level", "";
 
     ["Chains of the asset VM"]
-    /// Keep which transactions touched an address. `auto`: as `index-transactions` of the node.
+    /// Index transactions by address. `auto`: like `index-transactions` of the node.
     index_transactions: Switch = "index-transactions", "auto";
 
     ["Chains of the EVM"]
@@ -257,9 +256,9 @@ settings! {
     pruning_enabled: Switch = "pruning-enabled", "auto";
     /// How many blocks back a node that keeps all states serves proofs; 0: any.
     historical_proof_query_window: u64 = "historical-proof-query-window", "43200";
-    /// Show the transfers to and from other chains in the replies that show blocks: `atomicTransactions`.
+    /// Include atomic transactions in replies that show blocks: `atomicTransactions`.
     atomic_transactions: bool = "atomic-transactions", "false";
-    /// Keep addresses and storage keys under their hashes.
+    /// Store the preimages of hashed addresses and storage keys.
     preimages_enabled: bool = "preimages-enabled", "false";
     /// Most gas of a call; 0: no limit.
     rpc_gas_cap: u64 = "rpc-gas-cap", "50000000";
@@ -271,30 +270,30 @@ settings! {
     evm_http_body_limit: u64 = "http-body-limit", "0";
     /// Treat a block above the last one as unknown, not as not final.
     allow_unfinalized_queries: bool = "allow-unfinalized-queries", "false";
-    /// Take transactions that are not signed for one chain alone. `auto`: under `esker dev`.
+    /// Accept transactions without a chain ID (EIP-155). `auto`: under `esker dev`.
     allow_unprotected_txs: Switch = "allow-unprotected-txs", "auto";
-    /// Hashes of unprotected transactions that are taken nevertheless.
+    /// Hashes of transactions without a chain ID that are accepted nevertheless.
     allow_unprotected_tx_hashes: CommaList = "allow-unprotected-tx-hashes",
         "0xfefb2da535e927b85fe68eb81cb2e4a5827c905f78381a01ef2322aa9b0aee8e";
-    /// Least tip that is suggested, wei.
+    /// Least suggested tip, wei.
     tx_pool_price_limit: u64 = "tx-pool-price-limit", "1";
-    /// Percent of the suggested tip that the slow price option pays.
+    /// Percentage of the suggested tip in the slow price option.
     price_options_slow_fee_percentage: u64 = "price-options-slow-fee-percentage", "95";
-    /// Percent of the suggested tip that the fast price option pays.
+    /// Percentage of the suggested tip in the fast price option.
     price_options_fast_fee_percentage: u64 = "price-options-fast-fee-percentage", "105";
-    /// Most tip of the price options, wei.
+    /// Greatest tip of the price options, wei.
     price_options_max_tip: u64 = "price-options-max-tip", "20000000000";
-    /// Percent that a transaction must pay more to take the place of one with its nonce.
+    /// Percentage by which a transaction must outbid one with the same nonce to replace it.
     tx_pool_price_bump: Positive = "tx-pool-price-bump", "10";
-    /// Executable transactions of an account that are taken also when all accounts have `tx-pool-global-slots`.
+    /// Executable transactions that an account may have even if all accounts together have `tx-pool-global-slots`.
     tx_pool_account_slots: Positive = "tx-pool-account-slots", "16";
-    /// Executable transactions of all accounts; one above it must pay more than the cheapest, which makes room.
+    /// Executable transactions of all accounts; a further one must outbid the cheapest, which is dropped.
     tx_pool_global_slots: Positive = "tx-pool-global-slots", "5120", dev "200000";
-    /// Waiting transactions of an account that can't run yet.
+    /// Queued transactions of an account, which are not executable yet.
     tx_pool_account_queue: Positive = "tx-pool-account-queue", "64", dev "200000";
-    /// Waiting transactions of all accounts that can't run yet.
+    /// Queued transactions of all accounts, which are not executable yet.
     tx_pool_global_queue: Positive = "tx-pool-global-queue", "1024", dev "200000";
-    /// How long a transaction that can't run yet waits.
+    /// How long a queued transaction is kept.
     tx_pool_lifetime: Duration = "tx-pool-lifetime", "10m";
     /// Serve the chain's admin API. Of a later version; accepted.
     admin_api_enabled: bool = "admin-api-enabled", "false";
@@ -307,11 +306,11 @@ settings! {
     keystore_insecure_unlock_allowed: bool = "keystore-insecure-unlock-allowed", "false";
 
     ["Further chains"]
-    /// Virtual machine of a chain that the network does not have by itself: `xvm`. This key makes the table
-    /// declare a chain; it gets its ID from its name and genesis.
+    /// Virtual machine of a chain that is not part of the network by default: `xvm`. With this key the table declares
+    /// a chain; its ID depends on its name and genesis.
     vm: String = "vm", "";
-    /// File with its genesis: JSON in the form of `genesisData` of `xvm.buildGenesis`, addresses without a
-    /// chain prefix.
+    /// File with its genesis: JSON in the format of `genesisData` of `xvm.buildGenesis`, addresses without a chain
+    /// prefix.
     genesis: Option<PathBuf> = "genesis", "";
     /// Its aliases; the first is the prefix of its addresses.
     aliases: CommaList = "aliases", "";
@@ -321,8 +320,8 @@ settings! {
     create_asset_tx_fee: Option<u64> = "create-asset-tx-fee", "";
 }
 
-/// Settings of an EVM chain of the reference that have no meaning here: they steer its caches, tries, sync,
-/// gossip and profiler. They are taken, and one log line says that they do nothing.
+/// Settings of the reference's EVM chain without effect here: they control its caches, tries, sync, gossip and
+/// profiler. They are accepted, and one log line lists them.
 pub const UNUSED_REFERENCE_KEYS: [&str; 37] = [
     "accepted-cache-size",
     "accepted-queue-limit",
@@ -363,7 +362,7 @@ pub const UNUSED_REFERENCE_KEYS: [&str; 37] = [
     "warp-api-enabled",
 ];
 
-/// The key of a name.
+/// The key with this name.
 pub fn find(table: &'static [Key], name: &str) -> Option<&'static Key> {
     table.iter().find(|key| key.name == name)
 }
