@@ -74,7 +74,7 @@ impl ReadApi {
         loop {
             let height = self.chain.head().header.number;
             let block = self.chain.block_at(height).map_err(read_error)?;
-            // It may have been taken back in between.
+            // A rewind may have removed it meanwhile.
             if block.is_some() || self.chain.head().header.number >= height {
                 return Ok(block);
             }
@@ -128,8 +128,7 @@ impl ReadApi {
         self.ext_data.as_ref()?.transactions(&block.block.ext_data)
     }
 
-    /// The state after the block of a parameter, and that block's header. A block that is taken back meanwhile is looked
-    /// for again.
+    /// The state after a parameter's block, and the block's header. Retries if the block is rewound meanwhile.
     pub fn state(
         &self,
         at: BlockNumberOrHash,

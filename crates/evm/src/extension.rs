@@ -123,8 +123,8 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
     /// A block that carries this, and leaves accounts so, was accepted and is durable.
     fn accepted(&self, _number: u64, _ext_data: &Bytes, _accounts: &[ChangedAccount]) {}
 
-    /// Accepted blocks above a height were taken back. What they carried is gone; what waits is checked against the older
-    /// state when the builder comes to it.
+    /// Accepted blocks above a height were rewound. Their transactions are lost; the builder checks pooled ones
+    /// against the restored state.
     fn rewound(&self, _number: u64) {}
 
     /// A block that carries this will never be accepted.

@@ -24,7 +24,7 @@ use crate::rules::Rules;
 pub struct ChainPosition {
     /// Height of the last accepted block.
     pub height: u64,
-    /// How often accepted blocks were taken back since the process started.
+    /// The number of rewinds since the process started.
     pub rewinds: u64,
 }
 
@@ -101,7 +101,7 @@ pub enum ViewError {
     /// The state after this block is no longer kept. The text is the reference's.
     #[error("missing trie node {0:x} (path ) state {0:#x} is not available, not found")]
     StateGone(B256),
-    /// What was accepted was taken back since.
+    /// An accepted block was rewound since.
     #[error("{0} was taken back while the request was answered")]
     TakenBack(String),
     /// The store failed.
@@ -126,8 +126,7 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// How far the chain is: the height of [`Self::head`].
     fn position(&self) -> ChainPosition;
 
-    /// The lowest height that the chain was taken back to between two positions; `None` if it was not. It may be
-    /// lower than it was.
+    /// The lowest height of the rewinds between two positions; `None` without a rewind. The result may be too low.
     fn lowest_since(&self, before: &ChainPosition, now: &ChainPosition) -> Option<u64>;
 
     /// The header at a height; `None` above the head.
@@ -160,7 +159,7 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// The state after this accepted block.
     fn state_after(&self, block: &SealedHeader) -> Result<StateSnapshot, ViewError>;
 
-    /// Why something is missing that was there a moment ago: it was taken back, or the store is damaged.
+    /// Why something that existed a moment ago is missing: it was rewound, or the store is damaged.
     fn missing(&self, what: String) -> ViewError {
         match self.position().rewinds {
             0 => ViewError::Damaged(format!("{what} is missing")),
@@ -206,7 +205,7 @@ pub trait PoolReader: Send + Sync + fmt::Debug + 'static {
 /// ([`broadcast::error::RecvError::Lagged`]); it never slows the chain down. The pool's event of a transaction comes
 /// before that of its block.
 pub trait ChainEvents: Send + Sync + fmt::Debug + 'static {
-    /// Accepted blocks, in order, each when [`ChainReader`] shows it. After blocks were taken back, others of the same
+    /// Accepted blocks, in order, each once [`ChainReader`] shows it. After a rewind, other blocks of the same
     /// heights follow.
     fn accepted_blocks(&self) -> broadcast::Receiver<BlockAccepted>;
 

@@ -138,7 +138,7 @@ impl AddressIndex {
         if !self.on || self.live.lock().complete {
             return Ok(false);
         }
-        // No block is taken back meanwhile.
+        // Excludes rewinds.
         let _upkeep = context.store.upkeep();
         // One at a time; the lock is never taken by the chain itself.
         let mut cache = self.backfill.lock();
@@ -157,8 +157,8 @@ impl AddressIndex {
         Ok(false)
     }
 
-    /// Blocks above a height are about to be taken back. The rows that came with their own commits are gone; those that
-    /// [`Self::step`] wrote are removed here, the newest first. Gives the height up to which the index is complete then.
+    /// Prepares a rewind to a height. Rows of the blocks' own commits are restored already; this deletes the rows
+    /// that [`Self::step`] wrote, newest first. Returns the height up to which the index is then complete.
     pub(crate) fn rewind(
         &self,
         scope: Scope,
@@ -186,7 +186,7 @@ impl AddressIndex {
         Ok(height)
     }
 
-    /// Blocks above a height were taken back.
+    /// Updates memory after a rewind to a height.
     pub(crate) fn rewound(&self, indexed: u64, height: u64) {
         let complete = self.on && indexed >= height;
         *self.live.lock() = Live { complete, skipped: None, indexed };

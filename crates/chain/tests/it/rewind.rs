@@ -21,7 +21,7 @@ fn keeping(bundles: u64) -> MachineConfig {
     MachineConfig { check_proposals: true, undo, decides_alone: true, ..MachineConfig::default() }
 }
 
-/// All rows, but for what takes bundles back.
+/// All rows except undo rows.
 pub(crate) fn rows(kv: &dyn KvStore) -> Vec<Entry> {
     let mut rows = Vec::new();
     let reader = kv.snapshot().unwrap();
@@ -215,7 +215,7 @@ async fn rows_stay_across_restarts_and_a_gap_ends_them() {
     assert_eq!(fixture.machine.lowest_rewind().await.unwrap(), Some(0));
     fixture.machine.rewind(2).await.unwrap();
     assert_eq!(rows(fixture.kv()), all[2]);
-    // A bundle without a row: what is below it can't be taken back any more.
+    // A bundle without an undo row: earlier bundles can't be rewound any more.
     fixture.accept(&[(0, 50)]).await;
     assert_eq!(undo_rows(fixture.kv()), [1, 2]);
     assert!(matches!(fixture.machine.rewind(2).await, Err(RewindError::NoUndoRows { last: 3 })));
@@ -409,8 +409,8 @@ async fn a_store_that_takes_no_writes_refuses_at_once() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Bundles are accepted and taken back in any order: at each height the rows are those that a machine has which
-    /// never took one back.
+    /// Bundles are accepted and rewound in any order: at each height the rows equal those of a machine without
+    /// rewinds.
     #[test]
     fn any_walk_ends_with_the_rows_of_its_path(
         walk in prop::collection::vec((1..4u64, 0..6u64), 1..12),

@@ -37,7 +37,7 @@ pub(crate) enum ChainEvent {
     Notarized(u64),
     Accepted(u64),
     Rejected(u64),
-    /// The height of its last block, after bundles were taken back.
+    /// The height of its last block after a rewind.
     Rewound(u64),
 }
 

@@ -39,7 +39,7 @@ pub(super) enum Event {
 #[derive(Debug)]
 pub(super) struct BlockEvent {
     block: Arc<AcceptedBlock>,
-    /// How often blocks were taken back before.
+    /// The number of rewinds before.
     rewinds: u64,
     head: Text,
     /// In the order of the block.
@@ -161,7 +161,7 @@ impl Event {
 }
 
 impl BlockEvent {
-    /// After blocks were taken back, others of the same heights follow.
+    /// After a rewind, other blocks of the same heights follow.
     fn is_after(&self, since: &ChainPosition) -> bool {
         (self.rewinds, self.number()) > (since.rewinds, since.height)
     }

@@ -48,7 +48,7 @@ struct Tail {
     blooms: Vec<(u64, Bloom)>,
 }
 
-/// What is in memory once blocks are taken back.
+/// The state in memory after a rewind.
 #[derive(Debug)]
 pub struct TailAfter(Tail);
 
@@ -124,8 +124,8 @@ impl LogIndex {
         }
     }
 
-    /// Blocks above a height are about to be taken back: removes the sections that are not whole then, unless their own
-    /// commits wrote them. Gives what [`Self::follow`] needs.
+    /// Prepares a rewind to a height: deletes the sections that become incomplete, unless their blocks' own commits
+    /// wrote them. Returns the input of [`Self::follow`].
     pub fn prepare_rewind<E: From<esker_storage::StorageError>>(
         &self,
         tip: u64,
@@ -151,7 +151,7 @@ impl LogIndex {
         Ok(TailAfter(tail))
     }
 
-    /// The blocks of [`Self::prepare_rewind`] are taken back.
+    /// Updates memory after the rewind of [`Self::prepare_rewind`].
     pub fn follow(&self, after: TailAfter) {
         *self.tail.write() = Arc::new(after.0);
     }

@@ -30,7 +30,7 @@ pub(super) struct PoolState {
     pub(super) max_gas: u64,
     /// The account that was checked last against the store.
     checked: Address,
-    /// How often blocks were taken back.
+    /// The number of rewinds.
     pub(super) rewinds: u64,
 }
 
@@ -71,7 +71,7 @@ impl ByPrice {
 }
 
 impl PoolState {
-    /// Keeps an account known until [`Self::end_admission`]. Gives how often blocks were taken back so far.
+    /// Keeps an account known until [`Self::end_admission`]. Returns the number of rewinds so far.
     pub(super) fn begin_admission(&mut self, address: Address) -> u64 {
         self.accounts.entry(address).or_default().admissions += 1;
         self.rewinds

@@ -132,7 +132,7 @@ pub enum PoolError {
     /// Another with this nonce pays as much, or nearly.
     #[error("replacement transaction underpriced")]
     ReplacementUnderpriced,
-    /// Blocks were taken back between the read of its sender's state and the decision.
+    /// A rewind took place between the read of the sender's state and the decision.
     #[error("the chain was taken back to an older block meanwhile: send the transaction again")]
     Rewound,
 }

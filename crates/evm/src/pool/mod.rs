@@ -6,9 +6,9 @@
 //! pending ones in the order in which a block takes them. The pool follows the last accepted state: whoever accepts a
 //! block calls [`Pool::settle`] with the accounts that it changed.
 //!
-//! What the pool knows of an account only moves forward, whoever brings it: each state comes with the height of its
-//! block, and an account is known to the pool before its state is read, so that no block passes it by. When blocks are
-//! taken back, [`Pool::begin_rewind`] sets that aside.
+//! The pool's account states only move forward, in whatever order they arrive: each state has the height of its
+//! block, and an account is known to the pool before its state is read, so that no block is missed.
+//! [`Pool::begin_rewind`] resets them for a rewind.
 //!
 //! The pool never reads state itself and never recovers a signature. What leaves it without being mined is named in
 //! [`Pool::drop_log`].
@@ -150,7 +150,7 @@ pub struct Pool {
 pub struct Admission<'a> {
     pool: &'a Pool,
     tx: PooledTx,
-    /// How often blocks were taken back before.
+    /// The number of rewinds before.
     rewinds: u64,
     is_decided: bool,
 }
@@ -343,8 +343,9 @@ impl Pool {
         self.inner.lock().accounts.keys().copied().collect()
     }
 
-    /// Blocks were taken back: what the pool knows of accounts is out of date. Gives the accounts, whose older states
-    /// [`Self::settle`] then brings. Transactions whose senders' states were read before are refused, to be checked again.
+    /// Begins a rewind: the pool's account states are out of date. Returns the accounts, whose restored states the
+    /// caller passes to [`Self::settle`]. Transactions whose senders were read before are refused, so that they are
+    /// checked again.
     pub fn begin_rewind(&self) -> Vec<Address> {
         self.inner.lock().begin_rewind()
     }

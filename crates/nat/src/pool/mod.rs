@@ -239,8 +239,8 @@ impl AtomicPool {
         Ok(())
     }
 
-    /// Blocks above a height were taken back: what was given up since is unknown again, and the rest as before is in the
-    /// drop log. What waits goes on waiting until the builder comes to it.
+    /// Updates the pool after a rewind to a height: transactions that were dropped since are unknown again, and the
+    /// drop log has the earlier ones. The builder checks the pooled ones.
     pub fn rewound(&self, height: u64) {
         let mut inner = self.inner.lock();
         inner.tip = height;

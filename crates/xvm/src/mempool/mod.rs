@@ -250,8 +250,8 @@ impl Mempool {
         }
     }
 
-    /// Blocks above a height were taken back: what is remembered of them, and why others were refused, is forgotten. What
-    /// waits goes on waiting until the builder comes to it.
+    /// Updates the mempool after a rewind to a height: clears the recent blocks and the reasons of refusals. The
+    /// builder checks the pooled transactions.
     pub(crate) fn rewound(&self, height: u64) {
         let mut inner = self.inner.lock();
         inner.recent = RecentBlocks::at(height);

@@ -259,7 +259,7 @@ fn until_told(stop: &AtomicBool, mut work: impl FnMut()) {
     }
 }
 
-/// The result; `None` where the block that was read was taken back meanwhile. Any other error fails the test.
+/// The result; `None` if the block was rewound meanwhile. Any other error fails the test.
 fn read(rpc: &mut RpcClient, method: &str, params: Value) -> Option<Value> {
     match rpc.call(EVM, method, params) {
         Ok(result) => Some(result),
@@ -274,7 +274,7 @@ fn read(rpc: &mut RpcClient, method: &str, params: Value) -> Option<Value> {
     }
 }
 
-/// Sends, and waits until the transaction is mined, or was taken back.
+/// Sends, and waits until the transaction is mined or rewound.
 fn send(rpc: &mut RpcClient) {
     let from = ask(rpc, "eth_accounts", json!([]))[0].clone();
     let tx = json!([{"from": from, "to": TO, "value": "0x7"}]);
@@ -320,7 +320,7 @@ fn look(rpc: &mut RpcClient) {
     read(rpc, "eth_feeHistory", json!(["0x4", "latest", [50]]));
 }
 
-/// Blocks are taken back from a node that runs, while clients send, read, and listen.
+/// A running node rewinds blocks while clients send, read, and listen.
 #[test]
 fn a_running_node_goes_back_under_its_clients() {
     let folder = tempfile::tempdir().unwrap();

@@ -73,7 +73,7 @@ impl Filters {
         loop {
             let changes = self.changes_at(&kind, &now, &mut claim, context);
             let before = std::mem::replace(&mut now, self.position());
-            // What could not be read may have been taken back meanwhile.
+            // A rewind may have removed the blocks meanwhile.
             if changes.is_ok() || before.rewinds == now.rewinds {
                 return changes;
             }

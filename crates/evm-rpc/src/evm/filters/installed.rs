@@ -44,7 +44,7 @@ pub(super) enum Kind {
 /// How far a filter has come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
-    /// The last height that it returned, and how often blocks had been taken back by then.
+    /// The last height that it returned, and the number of rewinds by then.
     pub(super) last_returned: ChainPosition,
     /// A request reads the heights after it.
     pub(super) is_busy: bool,

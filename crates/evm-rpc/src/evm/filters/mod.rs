@@ -1,11 +1,10 @@
 //! Logs, and filters that are polled for changes: the service `eth-filter`
 //! (docs/protocol/c-chain-rpc.md, "Filters").
 //!
-//! - [`range`](self): which blocks a query means; `search`: their logs, within bounds.
-//! - `installed`: the filters that clients made. One for blocks or logs keeps no events: it has the last
-//!   height it returned, and reads the rest from the store when it is asked; after blocks were taken back it goes on
-//!   above the older head. One for transactions reads from what the
-//!   pool remembers for all listeners together.
+//! - [`range`](self): the blocks of a query; `search`: their logs, within limits.
+//! - `installed`: the filters of clients. A filter for blocks or logs stores no events: it has the last height that
+//!   it returned, and reads later blocks from the store when it is polled. After a rewind it continues above the
+//!   older head. A filter for transactions reads from a buffer that the pool keeps for all receivers.
 
 mod changes;
 mod found;

@@ -164,7 +164,7 @@ async fn a_log_names_its_block_and_transaction() {
     assert_eq!(places, expected);
 }
 
-/// After blocks were taken back a filter goes on above the older head.
+/// After a rewind a filter continues above the older head.
 #[tokio::test]
 async fn filters_go_on_after_blocks_were_taken_back() {
     let world = World::new(FilterConfig::default());

@@ -17,10 +17,10 @@ use crate::conservation::audit;
 use crate::funded::{self, START_MS};
 use crate::world::World;
 
-/// Bundles that can be taken back.
+/// Bundles that can be rewound.
 const KEPT: u64 = 6;
 
-/// What takes bundles back, and why transactions were lost. Scope and tag.
+/// Undo rows, and reasons of lost transactions. Scope and tag.
 const OTHER_ROWS: [[u8; 3]; 7] = [
     [0, 0, 0x13],
     [0, 1, 0x0c],
@@ -47,12 +47,12 @@ struct Node {
     clock: Arc<ManualClock>,
     disk: Arc<FailingStore>,
     world: World,
-    /// From the first bundle that can be gone back to.
+    /// From the lowest height that a rewind can reach.
     path: Vec<Moment>,
-    /// Bundles that were taken back last, the lowest first.
+    /// The last rewound bundles, lowest first.
     taken_back: Vec<Moment>,
     txs: BTreeMap<Id, AnyTx>,
-    /// Bundles that can be taken back.
+    /// Bundles that can be rewound.
     kept: u64,
 }
 
@@ -67,7 +67,7 @@ enum Step {
     Rewind {
         back: u8,
     },
-    /// The first of the bundles that were taken back become final again.
+    /// The first of the rewound bundles become final again.
     Again {
         count: u8,
     },
@@ -141,7 +141,7 @@ impl Node {
         });
     }
 
-    /// Bundles were taken back.
+    /// Bundles were rewound.
     fn cut(&mut self, count: usize) {
         self.taken_back = self.path.split_off(self.path.len() - count);
         self.kept -= count as u64;
@@ -176,7 +176,7 @@ impl Node {
         }
     }
 
-    /// The height to go back to, and how many bundles that takes.
+    /// The height to rewind to, and the number of rewound bundles.
     fn target(&self, back: u8) -> (u64, usize) {
         let last = self.last().bundle.height;
         let to = last.saturating_sub(u64::from(back));
@@ -414,7 +414,7 @@ fn transfers_between_the_chains_are_taken_back_and_come_again() {
     });
 }
 
-/// A transaction of an account whose earlier one is taken back waits for that nonce.
+/// A transaction whose sender's earlier one is rewound waits for that nonce.
 #[test]
 fn the_pool_waits_for_nonces_that_are_gone() {
     in_time(async {

@@ -167,7 +167,7 @@ async fn a_thread_fills_it_while_the_chain_goes_on() {
     assert_eq!(listed(&vm, 9, native, 0, 1024), ids);
 }
 
-/// Rows that were filled in later are taken back with the blocks that they are of.
+/// A rewind deletes the rows that a backfill wrote for rewound blocks.
 #[tokio::test]
 async fn the_index_forgets_blocks_that_are_taken_back() {
     let kv: Arc<dyn KvStore> = Arc::new(MemoryStore::new());
