@@ -15,6 +15,7 @@
 
 mod apis;
 mod config;
+mod debug;
 mod development;
 mod error;
 pub mod evm;
@@ -28,6 +29,7 @@ pub mod wire;
 
 pub use apis::{Api, Apis, UnknownApi};
 pub use config::{PRUNED_BLOCKS, ProofWindow, ReadConfig};
+pub use debug::tracing_methods;
 pub use development::{DevelopmentNode, development_methods};
 pub use error::read_error;
 pub use reads::ReadApi;

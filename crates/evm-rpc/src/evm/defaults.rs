@@ -29,7 +29,7 @@ fn refused(text: impl Into<String>) -> RpcError {
 }
 
 /// What is to be run of a transaction.
-pub(super) fn request(args: &TransactionArgs) -> CallRequest {
+pub(crate) fn request(args: &TransactionArgs) -> CallRequest {
     let big = |value: Option<Big>| value.map(|Big(value)| value);
     let hashes = args.blob_versioned_hashes.as_ref();
     CallRequest {

@@ -210,7 +210,7 @@ impl TransactApi {
 
     /// The block of a header. At the tip, a price that the next block takes is not refused because the last one
     /// would not have taken it (docs/decisions.md, "Base fee of a call").
-    fn block_of(&self, header: &SealedHeader, request: &CallRequest) -> BlockContext {
+    pub(crate) fn block_of(&self, header: &SealedHeader, request: &CallRequest) -> BlockContext {
         let mut block = BlockContext::for_call(&self.chain, &header.header);
         if is_below(request, block.base_fee) && self.reads.chain.head().hash == header.hash {
             let next = next_base_fee(&*self.chain.rules, &header.header, self.clock.now_s());
@@ -237,9 +237,9 @@ fn is_below(request: &CallRequest, base_fee: U256) -> bool {
 }
 
 /// Hashes of accepted blocks, for code that runs on one of them.
-struct Hashes<'a> {
-    transact: &'a TransactApi,
-    newest: u64,
+pub(crate) struct Hashes<'a> {
+    pub(crate) transact: &'a TransactApi,
+    pub(crate) newest: u64,
 }
 
 impl BlockHashes for Hashes<'_> {
@@ -267,7 +267,7 @@ pub(super) fn refusal(error: CallError) -> RpcError {
     }
 }
 
-pub(super) fn state_overrides(given: Option<args::StateOverrides>) -> StateOverrides {
+pub(crate) fn state_overrides(given: Option<args::StateOverrides>) -> StateOverrides {
     let account = |account: args::AccountOverride| AccountOverride {
         balance: account.balance.map(|Big(balance)| balance),
         nonce: account.nonce.map(|Uint64(nonce)| nonce),
@@ -279,7 +279,7 @@ pub(super) fn state_overrides(given: Option<args::StateOverrides>) -> StateOverr
     StateOverrides(accounts.map(|(address, change)| (address, account(change))).collect())
 }
 
-fn block_overrides(given: Option<args::BlockOverrides>) -> BlockOverrides {
+pub(crate) fn block_overrides(given: Option<args::BlockOverrides>) -> BlockOverrides {
     let given = given.unwrap_or_default();
     let big = |value: Option<Big>| value.map(|Big(value)| value);
     BlockOverrides {

@@ -6,6 +6,7 @@
 //! - [`tracers`] lists the tracers by name. One file is one tracer. [`StructLogger`] is the one without a name.
 //! - [`TraceOutput`] takes the JSON. Tracers write it straight into a byte buffer; no trace is ever a tree of values.
 //! - [`TraceContext`] is the state that a hook may read.
+//! - [`BlockReplay`] runs the transactions of a block again, with and without a tracer.
 //!
 //! The tracers are our own and not revm-inspectors: they give the reference's bytes, write as they go, and a tracer
 //! that needs no instructions ([`Tracer::steps`]) lets code run at full speed.
@@ -15,6 +16,7 @@ mod events;
 pub mod json;
 mod observer;
 mod output;
+mod replay;
 mod run;
 mod step_filter;
 mod struct_logger;
@@ -24,6 +26,7 @@ pub use context::TraceContext;
 pub use events::{FrameEnd, FrameKind, FrameStart, Step, TxPlace, TxStart};
 pub use observer::Observer;
 pub use output::{BufferOutput, TraceError, TraceOutput, TraceStop};
+pub use replay::{BlockReplay, ReplayEnv, trace_call};
 pub use step_filter::StepFilter;
 pub use struct_logger::{StructLogConfig, StructLogger};
 

@@ -14,6 +14,9 @@ pub trait TraceOutput {
     /// To be called before a tracer keeps bytes for later (inputs, outputs, frames). All that a reply holds back is
     /// bounded together: code pays nothing for passing the same megabyte to thousands of calls.
     fn hold(&mut self, bytes: usize) -> Result<(), TraceStop>;
+
+    /// To be called when a transaction's tracer is gone, with all that it kept.
+    fn release(&mut self) {}
 }
 
 /// Output into memory, up to a limit.

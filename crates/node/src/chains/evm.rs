@@ -19,6 +19,7 @@ use esker_evm_rpc::evm::{
 use esker_evm_rpc::subscriptions::Subscriptions;
 use esker_evm_rpc::{
     Api, Apis, DevelopmentNode, ProofWindow, ReadApi, ReadConfig, development_methods,
+    tracing_methods,
 };
 use esker_evm_state::blocks::History;
 use esker_keystore::Keystore;
@@ -41,7 +42,7 @@ const WS: &str = "/ws";
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// Default services of `esker dev`.
-const DEV_APIS: [&str; 10] = [
+const DEV_APIS: [&str; 11] = [
     "eth",
     "eth-filter",
     "net",
@@ -52,6 +53,7 @@ const DEV_APIS: [&str; 10] = [
     "internal-tx-pool",
     "internal-account",
     "internal-personal",
+    "debug-tracer",
 ];
 
 /// Builds the chain of a specification, with its endpoints.
@@ -144,6 +146,9 @@ pub(super) fn build(
     let mut service = reading_methods(&reads, &apis)
         .merge(&filter_methods(&filters, &apis))
         .merge(&transacting_methods(&transact, &apis));
+    if apis.has(Api::DebugTracer) {
+        service = service.merge(&tracing_methods(&transact));
+    }
     if config.mode == Mode::Dev {
         service =
             service.merge(&development_methods(&Arc::new(development_node(transact, randomness))));

@@ -21,8 +21,6 @@ const WAITING: &[(&str, &str)] = &[
     ("c/genesis", "debug"),
     ("c/personal-1", "personal"),
     ("c/trace-chain", "debug"),
-    ("c/trace-struct-1", "debug"),
-    ("c/tracers-1", "debug"),
     ("node/admin", "the whole admin API"),
 ];
 

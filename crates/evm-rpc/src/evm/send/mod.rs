@@ -4,7 +4,7 @@
 mod fee_cap;
 mod raw;
 mod refused;
-mod rlp;
+pub(crate) mod rlp;
 mod send_raw;
 mod sync;
 mod typed_data;

@@ -9,7 +9,7 @@ use alloy_primitives::U256;
 
 /// What is wrong with the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum RlpError {
+pub(crate) enum RlpError {
     /// Shown as it is.
     Plain(&'static str),
     /// Shown with the Go type that was read into, and the field, if it is not the whole.
@@ -82,6 +82,14 @@ pub(super) fn whole<'a>(input: &'a [u8], of: &'static str) -> Result<Fields<'a>,
     let fields = Fields { all: list, rest: list, whole: of, of, path: String::new() };
     // Trailing bytes are an error only after a value that is good otherwise, so the caller checks them at the end.
     Ok(fields)
+}
+
+/// Is the input a list with an element? `of` is Go's name of the struct that it is read into.
+pub(crate) fn check_list(input: &[u8], of: &'static str) -> Result<(), RlpError> {
+    match whole(input, of)?.all {
+        [] => Err(RlpError::Typed { what: TOO_FEW, of, field: None }),
+        _ => Ok(()),
+    }
 }
 
 /// Is the first element of the list that the input is a list itself? The errors are those of Go's functions that split

@@ -1,0 +1,186 @@
+//! Traces of the transactions of blocks.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256};
+use esker_evm::executor::Bounds;
+use esker_evm::trace::{BlockReplay, ReplayEnv, TraceOutput, json};
+use esker_evm_state::types::SealedBlock;
+use esker_rpc::{CallContext, ResultWriter, RpcError};
+
+use super::config::TraceConfig;
+use super::output::{self, Refusal};
+use super::run::{Deadline, block_of_number, parent_of, state_after};
+use crate::error::read_error;
+use crate::evm::TransactApi;
+use crate::evm::running::Hashes;
+use crate::evm::send::rlp;
+use crate::wire::{BlockNumber, Data, Hash};
+
+/// Which transactions of a block are traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    /// All, as a list.
+    All,
+    /// One, alone.
+    One(usize),
+}
+
+/// A block that runs again, and its senders where they are known.
+struct Target {
+    block: Arc<SealedBlock>,
+    senders: Vec<Address>,
+}
+
+impl Target {
+    /// An accepted block: its receipts name the senders.
+    fn accepted(transact: &TransactApi, block: Arc<SealedBlock>) -> Result<Self, RpcError> {
+        let height = block.block.header.number;
+        let receipts = transact.reads.chain.receipts_at(height).map_err(read_error)?;
+        let is_whole = receipts.len() == block.block.transactions.len();
+        let senders = receipts.iter().map(|receipt| receipt.from);
+        Ok(Self { senders: if is_whole { senders.collect() } else { Vec::new() }, block })
+    }
+}
+
+pub(super) fn trace_transaction(
+    transact: &TransactApi,
+    (Hash(hash), config): (Hash, Option<TraceConfig>),
+    context: &CallContext,
+    writer: &mut ResultWriter,
+) -> Result<(), RpcError> {
+    let not_found = || RpcError::new("transaction not found");
+    let chain = &transact.reads.chain;
+    let at = chain.location(hash).map_err(read_error)?.ok_or_else(not_found)?;
+    let block = chain.block_at(at.height).map_err(read_error)?.ok_or_else(not_found)?;
+    let found = block.block.transactions.get(at.index);
+    if found.is_none_or(|tx| *tx.tx_hash() != hash) {
+        return Err(not_found());
+    }
+    let target = Target::accepted(transact, block)?;
+    replay(transact, &target, Which::One(at.index), &config.unwrap_or_default(), context, writer)
+}
+
+pub(super) fn trace_block_by_number(
+    transact: &TransactApi,
+    (number, config): (BlockNumber, Option<TraceConfig>),
+    context: &CallContext,
+    writer: &mut ResultWriter,
+) -> Result<(), RpcError> {
+    let target = Target::accepted(transact, block_of_number(transact, number)?)?;
+    replay(transact, &target, Which::All, &config.unwrap_or_default(), context, writer)
+}
+
+pub(super) fn trace_block_by_hash(
+    transact: &TransactApi,
+    (Hash(hash), config): (Hash, Option<TraceConfig>),
+    context: &CallContext,
+    writer: &mut ResultWriter,
+) -> Result<(), RpcError> {
+    let found = transact.reads.block_by_hash(hash)?;
+    let block = found.ok_or_else(|| RpcError::new(format!("block {hash:#x} not found")))?;
+    let target = Target::accepted(transact, block)?;
+    replay(transact, &target, Which::All, &config.unwrap_or_default(), context, writer)
+}
+
+/// A block that need not be known; its parent must be.
+pub(super) fn trace_block(
+    transact: &TransactApi,
+    (Data(bytes), config): (Data, Option<TraceConfig>),
+    context: &CallContext,
+    writer: &mut ResultWriter,
+) -> Result<(), RpcError> {
+    let block = decode_block(transact, &bytes)
+        .map_err(|error| RpcError::new(format!("could not decode block: {error}")))?;
+    let target = Target { block: Arc::new(block), senders: Vec::new() };
+    replay(transact, &target, Which::All, &config.unwrap_or_default(), context, writer)
+}
+
+pub(super) fn trace_bad_block(
+    transact: &TransactApi,
+    (Hash(hash), config): (Hash, Option<TraceConfig>),
+    context: &CallContext,
+    writer: &mut ResultWriter,
+) -> Result<(), RpcError> {
+    let bad = transact.reads.chain.bad_blocks().into_iter().find(|bad| bad.block.hash == hash);
+    let bad = bad.ok_or_else(|| RpcError::new(format!("bad block {hash:#x} not found")))?;
+    let target = Target { block: bad.block, senders: Vec::new() };
+    replay(transact, &target, Which::All, &config.unwrap_or_default(), context, writer)
+}
+
+fn decode_block(transact: &TransactApi, bytes: &[u8]) -> Result<SealedBlock, String> {
+    rlp::check_list(bytes, "types.extblock").map_err(|error| error.to_string())?;
+    let rules = &transact.chain.rules;
+    let block = rules.decode_block(bytes).map_err(|error| format!("rlp: {error}"))?;
+    let hash = rules.block_hash(&block.header);
+    Ok(SealedBlock { block, hash, size: bytes.len() })
+}
+
+/// Runs a block again, each transaction once, as far as needed.
+fn replay(
+    transact: &TransactApi,
+    target: &Target,
+    which: Which,
+    config: &TraceConfig,
+    context: &CallContext,
+    writer: &mut ResultWriter,
+) -> Result<(), RpcError> {
+    let block = &target.block;
+    let header = &block.block.header;
+    let parent = parent_of(transact, block)?;
+    let state = state_after(transact, &parent, config.reexec())?;
+    let hashes = Hashes { transact, newest: parent.header.number };
+    let deadline = Deadline::new(transact, context);
+    let stop = || deadline.stop();
+    let memory = Some(transact.config.max_memory);
+    let env = ReplayEnv {
+        chain: &transact.chain,
+        view: state.view(),
+        hashes: &hashes,
+        bounds: Bounds { memory, stop: Some(&stop), ..Bounds::default() },
+    };
+    output::write(writer, |out| {
+        let mut replay = BlockReplay::new(&env, &parent.header, header, out)?;
+        if which == Which::All {
+            replay.out().buffer().push(b'[');
+        }
+        for (at, tx) in block.block.transactions.iter().enumerate() {
+            let sender = target.senders.get(at).copied();
+            if context.is_cancelled() {
+                return Err(Refusal::Rpc(RpcError::new("execution aborted")));
+            }
+            match which {
+                Which::One(wanted) if at < wanted => {
+                    deadline.begin(super::config::MAX_TIMEOUT);
+                    replay.run(tx, sender)?;
+                    continue;
+                }
+                Which::One(_) => {}
+                Which::All => write_member(at, tx.tx_hash(), replay.out()),
+            }
+            let tracer = config.tracer()?;
+            deadline.begin(config.timeout()?);
+            replay.trace(tx, sender, block.hash, at, tracer)?;
+            if which != Which::All {
+                return Ok(());
+            }
+            let out = replay.out();
+            out.buffer().push(b'}');
+            out.release();
+            out.checkpoint().map_err(esker_evm::trace::TraceError::from)?;
+        }
+        replay.out().buffer().push(b']');
+        Ok(())
+    })
+}
+
+/// Begins a member of the list.
+fn write_member(at: usize, hash: &B256, out: &mut dyn TraceOutput) {
+    let out = out.buffer();
+    if at > 0 {
+        out.push(b',');
+    }
+    out.extend_from_slice(b"{\"txHash\":");
+    json::hash(out, hash);
+    out.extend_from_slice(b",\"result\":");
+}

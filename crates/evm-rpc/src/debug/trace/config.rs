@@ -1,0 +1,134 @@
+//! How to trace: the last argument of every method.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use esker_evm::trace::{StructLogConfig, StructLogger, TraceError, Tracer, tracers};
+use esker_go_json::Document;
+use esker_rpc::args::{Argument, ArgumentError, Slot, decode_struct};
+
+use super::duration::parse_duration;
+use crate::wire::call::{BlockOverrides, StateOverrides};
+
+/// Time of one transaction where none is given.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest time of one transaction: while it runs, the store keeps what is deleted meanwhile.
+pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(60);
+/// What `reexec` is where it is not given.
+const DEFAULT_REEXEC: u64 = 128;
+
+/// Go's `tracers.TraceConfig`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TraceConfig {
+    log: StructLogConfig,
+    tracer: Option<String>,
+    timeout: Option<String>,
+    reexec: Option<u64>,
+    tracer_config: RawJson,
+}
+
+/// Go's `tracers.TraceCallConfig`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TraceCallConfig {
+    pub(super) trace: TraceConfig,
+    pub(super) state: Option<StateOverrides>,
+    pub(super) block: Option<BlockOverrides>,
+}
+
+impl TraceConfig {
+    /// A tracer for one transaction.
+    pub(super) fn tracer(&self) -> Result<Box<dyn Tracer>, TraceError> {
+        match &self.tracer {
+            None => Ok(Box::new(StructLogger::new(self.log))),
+            Some(name) => tracers::create(name, self.tracer_config.text()),
+        }
+    }
+
+    /// The time that one transaction may take.
+    pub(super) fn timeout(&self) -> Result<Duration, TraceError> {
+        let Some(text) = &self.timeout else { return Ok(DEFAULT_TIMEOUT) };
+        let timeout = parse_duration(text).map_err(TraceError::Failed)?;
+        Ok(timeout.min(MAX_TIMEOUT))
+    }
+
+    /// How many blocks the reference would run again for a state that it does not keep. Here none are.
+    pub(super) fn reexec(&self) -> u64 {
+        self.reexec.unwrap_or(DEFAULT_REEXEC)
+    }
+}
+
+/// Reads both types; only the second takes overrides.
+fn decode_config(
+    value: Document<'_>,
+    takes_overrides: bool,
+) -> Result<TraceCallConfig, ArgumentError> {
+    let TraceCallConfig { trace: mut config, mut state, mut block } = TraceCallConfig::default();
+    // What geth prints to its own console, and forks of the chain's configuration: both change no trace here.
+    let (mut debug, mut overrides) = (false, RawJson::default());
+    let log = &mut config.log;
+    let mut slots: Vec<(&'static str, &mut dyn Slot)> = vec![
+        ("enableMemory", &mut log.enable_memory),
+        ("disableStack", &mut log.disable_stack),
+        ("disableStorage", &mut log.disable_storage),
+        ("enableReturnData", &mut log.enable_return_data),
+        ("debug", &mut debug),
+        ("limit", &mut log.limit),
+        ("overrides", &mut overrides),
+        // The reference gives these fields no names for JSON, so texts show those of Go.
+        ("Tracer", &mut config.tracer),
+        ("Timeout", &mut config.timeout),
+        ("Reexec", &mut config.reexec),
+        ("TracerConfig", &mut config.tracer_config),
+    ];
+    let go_type = match takes_overrides {
+        true => {
+            slots.push(("StateOverrides", &mut state));
+            slots.push(("BlockOverrides", &mut block));
+            "tracers.TraceCallConfig"
+        }
+        false => "tracers.TraceConfig",
+    };
+    decode_struct(value, go_type, &mut slots)?;
+    drop(slots);
+    Ok(TraceCallConfig { trace: config, state, block })
+}
+
+impl Argument for TraceConfig {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("tracers.TraceConfig")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        Ok(decode_config(value, false)?.trace)
+    }
+}
+
+impl Argument for TraceCallConfig {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("tracers.TraceCallConfig")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        decode_config(value, true)
+    }
+}
+
+/// Go's `json.RawMessage`.
+#[derive(Clone, Debug, Default)]
+struct RawJson(Option<String>);
+
+impl RawJson {
+    fn text(&self) -> &str {
+        self.0.as_deref().unwrap_or("null")
+    }
+}
+
+impl Argument for RawJson {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("json.RawMessage")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        Ok(Self(Some(String::from_utf8_lossy(value.as_bytes()).into_owned())))
+    }
+}

@@ -1,0 +1,31 @@
+//! Transactions run again while a tracer watches: the service `debug-tracer`.
+//!
+//! A handler finds the block, takes the state after its parent for as long as it runs, and lets
+//! [`esker_evm::trace`] write the JSON straight into the reply.
+
+mod block;
+mod call;
+mod config;
+mod duration;
+mod output;
+mod roots;
+mod run;
+
+use std::sync::Arc;
+
+use esker_rpc::{MethodTable, Service};
+
+use crate::evm::TransactApi;
+
+/// The methods of the service `debug-tracer`, subscriptions aside.
+pub fn tracing_methods(transact: &Arc<TransactApi>) -> Service {
+    MethodTable::new("debug")
+        .on_list_written("traceTransaction", block::trace_transaction)
+        .on_list_written("traceCall", call::trace_call)
+        .on_list_written("traceBlock", block::trace_block)
+        .on_list_written("traceBlockByNumber", block::trace_block_by_number)
+        .on_list_written("traceBlockByHash", block::trace_block_by_hash)
+        .on_list_written("traceBadBlock", block::trace_bad_block)
+        .on_list_blocking_with("intermediateRoots", roots::intermediate_roots)
+        .bind(Arc::clone(transact))
+}

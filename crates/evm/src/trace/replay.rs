@@ -1,0 +1,131 @@
+//! Running the transactions of a block again, and calls, while tracers watch.
+
+use alloy_primitives::{Address, B256};
+use esker_evm_state::state::{StateError, StateTries, StateView};
+use esker_evm_state::types::{Header, Transaction};
+
+use super::{Observer, TraceError, TraceOutput, Tracer, TxPlace};
+use crate::call::{self, BlockOverrides, CallEnv, CallError, CallLimits, CallRequest};
+use crate::executor::{
+    BlockContext, BlockHashes, Bounds, ChainParams, ExecutionEnd, Message, Runner, StateOverlay,
+    TxError, activate, begin_block, recover_sender,
+};
+
+/// A block whose transactions run again, each once, in their order.
+#[derive(Debug)]
+pub struct BlockReplay<'a, 'o> {
+    runner: Runner<'a, Observer<'o>>,
+    block: BlockContext,
+    chain_id: u64,
+}
+
+/// Where a block runs again.
+#[derive(Clone, Copy)]
+pub struct ReplayEnv<'a> {
+    /// The chain.
+    pub chain: &'a ChainParams,
+    /// The state after the parent.
+    pub view: StateView<'a>,
+    /// Hashes of the parent and those before it.
+    pub hashes: &'a dyn BlockHashes,
+    /// Memory, and when to stop.
+    pub bounds: Bounds<'a>,
+}
+
+impl std::fmt::Debug for ReplayEnv<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReplayEnv").field("bounds", &self.bounds).finish_non_exhaustive()
+    }
+}
+
+impl<'a, 'o> BlockReplay<'a, 'o> {
+    /// Begins the block of `header` as it was begun when it was made. Tracers write to `out`.
+    pub fn new(
+        env: &ReplayEnv<'a>,
+        parent: &Header,
+        header: &Header,
+        out: &'o mut dyn TraceOutput,
+    ) -> Result<Self, TraceError> {
+        let chain = env.chain;
+        let block = BlockContext::of(chain, header)
+            .map_err(|error| TraceError::Failed(error.to_string()))?;
+        let mut state = StateOverlay::new(env.view, env.hashes, chain.codes.clone()).tracking();
+        activate(chain, &mut state, parent.time, header.time).map_err(TxError::State)?;
+        let observer = Observer::new(out);
+        let mut runner = Runner::with_inspector(chain, state, &block, env.bounds, observer);
+        begin_block(chain, &mut runner, &block, header.parent_beacon_root.unwrap_or_default())?;
+        Ok(Self { runner, block, chain_id: chain.rules.chain_id() })
+    }
+
+    fn message(&self, tx: &Transaction, sender: Option<Address>) -> Result<Message, TxError> {
+        let sender = match sender {
+            Some(sender) => sender,
+            None => recover_sender(tx, self.chain_id)?,
+        };
+        Ok(Message::of(tx, sender))
+    }
+
+    /// Runs the next transaction without a tracer. `sender` spares the recovery of its signature.
+    pub fn run(
+        &mut self,
+        tx: &Transaction,
+        sender: Option<Address>,
+    ) -> Result<ExecutionEnd, TraceError> {
+        let message = self.message(tx, sender)?;
+        let ended = self.runner.run(&self.block, &message)?;
+        self.runner.commit().map_err(TxError::State)?;
+        Ok(ended)
+    }
+
+    /// Runs the next transaction while a tracer watches, which writes what it saw.
+    pub fn trace(
+        &mut self,
+        tx: &Transaction,
+        sender: Option<Address>,
+        block_hash: B256,
+        tx_index: usize,
+        tracer: Box<dyn Tracer>,
+    ) -> Result<ExecutionEnd, TraceError> {
+        let message = self.message(tx, sender)?;
+        let place = TxPlace {
+            block_hash: Some(block_hash),
+            tx_index: Some(tx_index),
+            tx_hash: Some(*tx.tx_hash()),
+        };
+        let ended = self.runner.trace(&self.block, &message, place, tracer)?;
+        self.runner.commit().map_err(TxError::State)?;
+        Ok(ended)
+    }
+
+    /// The output.
+    pub fn out(&mut self) -> &mut dyn TraceOutput {
+        self.runner.inspector().out()
+    }
+
+    /// The root of the state after the transactions since the last call.
+    pub fn root(&mut self, tries: &mut StateTries<'_>) -> Result<B256, StateError> {
+        tries.apply(&self.runner.state().take_changes())
+    }
+}
+
+/// Makes a call while a tracer watches, which writes what it saw. Nothing of the call stays.
+pub fn trace_call(
+    env: &CallEnv<'_>,
+    request: &CallRequest,
+    state: &call::StateOverrides,
+    block: &BlockOverrides,
+    limits: &CallLimits<'_>,
+    tracer: Box<dyn Tracer>,
+    out: &mut dyn TraceOutput,
+) -> Result<ExecutionEnd, TraceError> {
+    let refused = |error: CallError| match error {
+        CallError::State(error) => TxError::State(error).into(),
+        error => TraceError::Failed(error.to_string()),
+    };
+    let block = block.apply(env);
+    let overlay = call::overlay(env, state).map_err(refused)?;
+    let message = request.message(limits.gas_cap).map_err(refused)?;
+    let observer = Observer::new(out);
+    let mut runner = Runner::with_inspector(env.chain, overlay, &block, limits.bounds, observer);
+    runner.trace(&block, &message, TxPlace::default(), tracer)
+}
