@@ -17,7 +17,8 @@ use revm::inspector::{InspectorHandler, inspect_instructions};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::{
-    CreateOutcome, FrameInput, Gas, InitialAndFloorGas, InstructionResult, InterpreterResult,
+    CallInput, CallInputs, CreateOutcome, FrameInput, Gas, InitialAndFloorGas, InstructionResult,
+    InterpreterResult,
 };
 
 use super::database::DatabaseError;
@@ -68,12 +69,7 @@ impl<'a, I> Handler for ChainHandler<'a, I> {
         evm: &mut Self::Evm,
         first: FrameInit,
     ) -> Result<FrameResult, Error> {
-        run_frames(
-            evm,
-            first,
-            |evm, init| Ok(started(evm.frame_init(init)?)),
-            |evm| Ok(evm.frame_run()?),
-        )
+        run_frames::<I, Plain>(evm, first)
     }
 
     /// Nothing is refunded since Apricot 1.
@@ -113,7 +109,72 @@ where
         evm: &mut Self::Evm,
         first: FrameInit,
     ) -> Result<FrameResult, Error> {
-        run_frames(evm, first, inspect_init, inspect_run)
+        run_frames::<I, Inspected>(evm, first)
+    }
+}
+
+/// How frames begin and run.
+trait Frames<'a, I> {
+    /// Begins a frame; gives its result if it did not need to run.
+    fn init(evm: &mut Machine<'a, I>, init: FrameInit) -> Result<Option<FrameResult>, Error>;
+
+    /// Runs the innermost frame until it ends or calls.
+    fn run(evm: &mut Machine<'a, I>) -> Result<Step, Error>;
+
+    /// A call that sends another asset along begins: the precompiled contract calls on itself, in a frame of its own.
+    /// Gives what [`Self::asset_call_end`] needs.
+    fn asset_call(evm: &mut Machine<'a, I>, inputs: &CallInputs) -> Option<Box<CallInputs>>;
+
+    /// It has ended.
+    fn asset_call_end(evm: &mut Machine<'a, I>, inputs: &CallInputs, result: &mut FrameResult);
+}
+
+/// Nobody watches.
+struct Plain;
+
+impl<'a, I> Frames<'a, I> for Plain {
+    fn init(evm: &mut Machine<'a, I>, init: FrameInit) -> Result<Option<FrameResult>, Error> {
+        Ok(started(evm.frame_init(init)?))
+    }
+
+    fn run(evm: &mut Machine<'a, I>) -> Result<Step, Error> {
+        Ok(evm.frame_run()?)
+    }
+
+    fn asset_call(_: &mut Machine<'a, I>, _: &CallInputs) -> Option<Box<CallInputs>> {
+        None
+    }
+
+    fn asset_call_end(_: &mut Machine<'a, I>, _: &CallInputs, _: &mut FrameResult) {}
+}
+
+/// The inspector watches.
+struct Inspected;
+
+impl<'a, I> Frames<'a, I> for Inspected
+where
+    I: Inspector<EvmContext<'a>, EthInterpreter>,
+{
+    fn init(evm: &mut Machine<'a, I>, init: FrameInit) -> Result<Option<FrameResult>, Error> {
+        inspect_init(evm, init)
+    }
+
+    fn run(evm: &mut Machine<'a, I>) -> Result<Step, Error> {
+        inspect_run(evm)
+    }
+
+    fn asset_call(evm: &mut Machine<'a, I>, inputs: &CallInputs) -> Option<Box<CallInputs>> {
+        let mut inputs = Box::new(inputs.clone());
+        // The memory that it lies in is the callee's by the time of its end.
+        inputs.input = CallInput::Bytes(inputs.input.bytes(&evm.ctx));
+        evm.inspector.call(&mut evm.ctx, &mut inputs);
+        Some(inputs)
+    }
+
+    fn asset_call_end(evm: &mut Machine<'a, I>, inputs: &CallInputs, result: &mut FrameResult) {
+        if let FrameResult::Call(outcome) = result {
+            evm.inspector.call_end(&mut evm.ctx, inputs, outcome);
+        }
     }
 }
 
@@ -186,27 +247,27 @@ fn started(init: ItemOrResult<&mut EthFrame, FrameResult>) -> Option<FrameResult
 }
 
 /// Runs frames until the outermost has ended, and notes how it did.
-fn run_frames<'a, I>(
+fn run_frames<'a, I, F: Frames<'a, I>>(
     evm: &mut Machine<'a, I>,
     first: FrameInit,
-    init: impl Fn(&mut Machine<'a, I>, FrameInit) -> Result<Option<FrameResult>, Error>,
-    run: impl Fn(&mut Machine<'a, I>) -> Result<Step, Error>,
 ) -> Result<FrameResult, Error> {
     let mut open = Vec::new();
-    if let Some(result) = enter(evm, first, &init, &mut open)? {
+    if let Some(result) = enter::<I, F>(evm, first, &mut open)? {
         check_try(&mut evm.ctx.chain, &result)?;
         evm.ctx.chain.end = frame_error(&result, None, &evm.ctx.chain);
         return Ok(result);
     }
     loop {
-        let result = match run(evm)? {
-            ItemOrResult::Item(next) => match enter(evm, next, &init, &mut open)? {
+        let result = match F::run(evm)? {
+            ItemOrResult::Item(next) => match enter::<I, F>(evm, next, &mut open)? {
                 Some(result) => result,
                 None => continue,
             },
-            ItemOrResult::Result(result) => {
+            ItemOrResult::Result(mut result) => {
                 let index = evm.frame_stack.index().expect("a frame has just run");
-                let result = native_asset::leave(&mut evm.ctx, index, result, &mut open);
+                if let Some(call) = open.pop_if(|call| call.frame == index) {
+                    result = leave_asset_call::<I, F>(evm, call, result);
+                }
                 if index == 0 {
                     let frame = evm.frame_stack.get();
                     evm.ctx.chain.end = frame_error(&result, Some(frame), &evm.ctx.chain);
@@ -222,6 +283,20 @@ fn run_frames<'a, I>(
     }
 }
 
+/// A call with assets has ended, since the call that it made has.
+fn leave_asset_call<'a, I, F: Frames<'a, I>>(
+    evm: &mut Machine<'a, I>,
+    call: OpenAssetCall,
+    result: FrameResult,
+) -> FrameResult {
+    let mut result = native_asset::settle(&mut evm.ctx, call.checkpoint, result);
+    if let Some(inputs) = &call.inputs {
+        // It fails as the call does that it made: `frame_error` is still that call's.
+        F::asset_call_end(evm, inputs, &mut result);
+    }
+    result
+}
+
 /// Ends a try whose code lost the gas that it was given: with more of it, it or its caller could go on.
 fn check_try(chain: &mut ChainEnv<'_>, result: &FrameResult) -> Result<(), Error> {
     let lost = !result.instruction_result().is_ok_or_revert();
@@ -232,17 +307,16 @@ fn check_try(chain: &mut ChainEnv<'_>, result: &FrameResult) -> Result<(), Error
 }
 
 /// Begins a frame; gives its result if it did not need to run.
-fn enter<'a, I>(
+fn enter<'a, I, F: Frames<'a, I>>(
     evm: &mut Machine<'a, I>,
     mut frame: FrameInit,
-    init: impl Fn(&mut Machine<'a, I>, FrameInit) -> Result<Option<FrameResult>, Error>,
     open: &mut Vec<OpenAssetCall>,
 ) -> Result<Option<FrameResult>, Error> {
     evm.ctx.chain.failure = None;
     if evm.ctx.chain.tick() {
         return Err(EVMError::Custom("stopped".into()));
     }
-    let mut checkpoint = None;
+    let mut asset_call = None;
     match &mut frame.frame_input {
         FrameInput::Create(inputs) => {
             let nonce = evm.ctx.journaled_state.load_account(inputs.caller())?.info.nonce;
@@ -252,20 +326,29 @@ fn enter<'a, I>(
             }
         }
         FrameInput::Call(inputs) if native_asset::is_call(&evm.ctx, inputs) => {
+            let shown = F::asset_call(evm, inputs);
             match native_asset::begin(&mut evm.ctx, inputs, &mut frame.depth)? {
-                AssetCallStart::Ended(outcome) => return Ok(Some(FrameResult::Call(outcome))),
-                AssetCallStart::Open(opened) => checkpoint = Some(opened),
+                AssetCallStart::Ended(outcome) => {
+                    let mut result = FrameResult::Call(outcome);
+                    evm.ctx.chain.frame_error = frame_error(&result, None, &evm.ctx.chain);
+                    if let Some(inputs) = &shown {
+                        F::asset_call_end(evm, inputs, &mut result);
+                    }
+                    return Ok(Some(result));
+                }
+                AssetCallStart::Open(checkpoint) => asset_call = Some((checkpoint, shown)),
             }
         }
         FrameInput::Call(_) | FrameInput::Empty => {}
     }
-    let result = init(evm, frame)?;
-    let Some(checkpoint) = checkpoint else { return Ok(result) };
+    let result = F::init(evm, frame)?;
+    let Some((checkpoint, inputs)) = asset_call else { return Ok(result) };
+    let mut call = OpenAssetCall { frame: 0, checkpoint, inputs };
     match result {
-        Some(result) => Ok(Some(native_asset::settle(&mut evm.ctx, checkpoint, result))),
+        Some(result) => Ok(Some(leave_asset_call::<I, F>(evm, call, result))),
         None => {
-            let frame = evm.frame_stack.index().expect("a frame has just begun");
-            open.push(OpenAssetCall { frame, checkpoint });
+            call.frame = evm.frame_stack.index().expect("a frame has just begun");
+            open.push(call);
             Ok(None)
         }
     }

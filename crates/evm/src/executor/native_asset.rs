@@ -1,8 +1,8 @@
 //! Calls that send another asset along, from Apricot 2 until Banff: the precompiled contract
 //! `0x0100..02`, which calls on itself (docs/protocol/c-chain-execution.md, "Native-asset precompiles").
 //!
-//! A call to it becomes, before its frame begins, the call that it makes. A tracer sees only the latter; and
-//! the address called counts as accessed afterwards, which in the reference it does not.
+//! A call to it becomes, before its frame begins, the call that it makes. A tracer sees both. The address called
+//! counts as accessed afterwards, which in the reference it does not.
 
 use alloy_primitives::{Address, B256, Bytes, U256, address};
 use esker_evm_state::state::asset_slot;
@@ -38,6 +38,8 @@ const NEW_ACCOUNT_GAS: u64 = 25_000;
 pub(super) struct OpenAssetCall {
     pub(super) frame: usize,
     pub(super) checkpoint: JournalCheckpoint,
+    /// The call itself, for an inspector.
+    pub(super) inputs: Option<Box<CallInputs>>,
 }
 
 /// How a call with assets began.
@@ -145,19 +147,6 @@ fn set_asset(
     let mut account = context.journaled_state.load_account_mut(address)?;
     account.data.set_extension(AccountExtension::copy_from_slice(MULTI_COIN));
     poke(context, address, slot, amount)
-}
-
-/// The frame of an index has ended: if it was that of a call with assets, they stay or come back.
-pub(super) fn leave(
-    context: &mut EvmContext<'_>,
-    frame: usize,
-    result: FrameResult,
-    open: &mut Vec<OpenAssetCall>,
-) -> FrameResult {
-    match open.pop_if(|call| call.frame == frame) {
-        Some(call) => settle(context, call.checkpoint, result),
-        None => result,
-    }
 }
 
 /// Ends a call with assets.

@@ -44,6 +44,10 @@ pub(crate) fn price(
     if have > limit {
         return (constant, Some(VmError::StackOverflow { have, limit }));
     }
+    if !is_defined(op, spec) {
+        // It costs nothing and fails when it runs.
+        return (0, None);
+    }
     let Some(left) = gas.checked_sub(constant) else { return (constant, Some(VmError::OutOfGas)) };
     let operands = Operands(interpreter.stack.data());
     let memory = match operands.memory(op) {
@@ -72,7 +76,6 @@ fn constant_gas(op: u8, spec: SpecId) -> u64 {
         | opcode::LOG0..=opcode::LOG4 => 0,
         opcode::CREATE | opcode::CREATE2 => 32_000,
         opcode::SELFDESTRUCT => 5_000,
-        _ if !is_defined(op, spec) => 0,
         _ => TABLES[usize::from(spec >= SpecId::CANCUN)][usize::from(op)].into(),
     }
 }
@@ -136,9 +139,7 @@ impl Instruction<'_> {
             opcode::CALLDATACOPY | opcode::CODECOPY | opcode::RETURNDATACOPY => {
                 self.memory_and_words(evm, operands.at(2), 3)
             }
-            opcode::MCOPY if self.spec >= SpecId::CANCUN => {
-                self.memory_and_words(evm, operands.at(2), 3)
-            }
+            opcode::MCOPY => self.memory_and_words(evm, operands.at(2), 3),
             opcode::EXTCODECOPY => self
                 .memory_and_words(evm, operands.at(3), 3)?
                 .checked_add(self.cold_surcharge(evm, 0)),

@@ -17,5 +17,6 @@ mod overlay;
 mod pool;
 mod replay;
 mod simulation;
+mod trace;
 #[path = "../../../evm-state/tests/it/vectors.rs"]
 mod vectors;

@@ -44,6 +44,8 @@ struct Frame {
     output: Bytes,
     error: Option<VmError>,
     value: Option<U256>,
+    /// Calls made so far.
+    calls: u64,
     logs: Vec<Log>,
 }
 
@@ -52,6 +54,8 @@ struct Log {
     address: Address,
     topics: Vec<B256>,
     data: Vec<u8>,
+    /// How many calls the frame had made before it.
+    position: u64,
 }
 
 pub(super) fn new(config: &str) -> Result<Box<dyn Tracer>, TraceError> {
@@ -86,6 +90,7 @@ impl CallTracer {
             address: step.address(),
             topics: (0..topics).filter_map(|at| step.peek(2 + at)).map(B256::from).collect(),
             data,
+            position: frame.calls,
         });
         Ok(())
     }
@@ -122,6 +127,7 @@ impl Tracer for CallTracer {
             output: Bytes::new(),
             error: None,
             value,
+            calls: 0,
             logs: Vec::new(),
         });
         Ok(())
@@ -138,6 +144,10 @@ impl Tracer for CallTracer {
         if matches!(end.error, None | Some(VmError::Reverted)) {
             context.out.hold(end.output.len())?;
             frame.output = end.output.clone();
+        }
+        let caller = self.open.last().and_then(|at| self.frames.get_mut(*at));
+        if let Some(caller) = caller {
+            caller.calls += 1;
         }
         Ok(())
     }
@@ -261,5 +271,7 @@ fn write_log(log: &Log, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(b"],\"data\":");
     json::data(out, &log.data);
+    out.extend_from_slice(b",\"position\":");
+    json::quantity(out, log.position);
     out.push(b'}');
 }
