@@ -21,13 +21,13 @@ const WAITING: &[(&str, &str)] = &[
     ("c/genesis", "debug"),
     ("c/personal-1", "personal"),
     ("c/trace-chain", "debug"),
+    ("c/tracers-1", "the other tracers, debug_getRawBlock"),
     ("node/admin", "the whole admin API"),
 ];
 
 /// Files that match but for the methods named here, which are not served yet: their requests are left out. A file
 /// that matches with them must be taken off the list.
-const BUT_FOR: &[(&str, &[&str])] =
-    &[("c/nat-import-1", &["debug_"]), ("c/nat-mixed", &["debug_"])];
+const BUT_FOR: &[(&str, &[&str])] = &[];
 
 /// Single exchanges of the other files that cannot match yet: what stands in the expected line, and what it needs.
 /// One that starts to match must be taken off the list.

@@ -29,6 +29,7 @@ mod replay;
 mod rewind;
 mod start;
 mod support;
+mod traces;
 mod two_chains;
 mod user_payments;
 mod verify;

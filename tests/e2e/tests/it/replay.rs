@@ -8,6 +8,7 @@ use esker_e2e::golden::{Names, Scenario, replay};
 use serde::Deserialize;
 
 use crate::support::{PROGRAM, local};
+use crate::traces::assert_traces_agree;
 
 /// A block with one thing changed.
 #[derive(Deserialize)]
@@ -112,4 +113,10 @@ fn the_recorded_chains_are_imported_whole_and_answer_as_the_reference() {
     let failures: Vec<String> = outcome.failures.into_iter().map(|failure| failure.text).collect();
     assert!(failures.is_empty(), "{} match, but:\n{}", outcome.matched, failures.join("\n"));
     assert!(outcome.matched > 500, "{}", outcome.matched);
+    let file = tests_path("vectors/chain/local-1-traces.io");
+    let outcome = replay(&Scenario::read(&file, Names::Brand).unwrap(), node.address());
+    let failures: Vec<String> = outcome.failures.into_iter().map(|failure| failure.text).collect();
+    assert!(failures.is_empty(), "{} match, but:\n{}", outcome.matched, failures.join("\n"));
+    assert_eq!(outcome.matched, 29);
+    assert_traces_agree(&node, 101);
 }
