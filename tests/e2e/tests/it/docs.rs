@@ -19,10 +19,12 @@ use crate::support::local;
 static PAGES: Mutex<()> = Mutex::new(());
 
 /// Methods that can't succeed on a fresh development node yet, and what they need.
-const WITHOUT_RESULT: [(&str, &str); 3] = [
+const WITHOUT_RESULT: [(&str, &str); 5] = [
     ("platform.issueTx", "a P-Chain that takes transactions"),
     ("xvm.import", "exports from another chain"),
     ("evm_resend", "a transaction that waits for its block"),
+    ("debug_traceBadBlock", "a block that was refused"),
+    ("debug_traceBlock", "the bytes of a block, which are a node's own"),
 ];
 
 #[test]
