@@ -17,7 +17,7 @@ use super::check::MAX_INIT_CODE;
 use super::env::EvmContext;
 use super::opcodes::{is_defined, stack_bounds};
 use super::operands::{MAX_PAYABLE_MEMORY, memory_end, memory_operands, range_end};
-use crate::trace::TraceContext;
+use crate::trace::{account, storage};
 
 const WARM: u64 = 100;
 const COLD_ACCOUNT: u64 = 2_600;
@@ -210,7 +210,7 @@ impl Instruction<'_> {
             Some(slot) => (slot.original_value(), slot.present_value()),
             None => {
                 // Where the state can't be read, the instruction fails by itself.
-                let value = TraceContext::reading(evm).storage(contract, key).unwrap_or_default();
+                let value = storage(evm, contract, key).unwrap_or_default();
                 (value, value)
             }
         };
@@ -255,7 +255,8 @@ impl Instruction<'_> {
         let to = self.operands.address(0);
         let contract = self.interpreter.input.target_address();
         let cold = if is_warm(evm, to) { 0 } else { COLD_ACCOUNT };
-        let balance = TraceContext::reading(evm).balance(contract).unwrap_or_default();
+        let held = account(evm, contract).ok().flatten();
+        let balance = held.map(|held| held.balance).unwrap_or_default();
         let new = if !balance.is_zero() && is_empty(evm, to) { NEW_ACCOUNT } else { 0 };
         cold + new
     }
@@ -272,7 +273,7 @@ fn is_warm(evm: &EvmContext<'_>, address: Address) -> bool {
 
 /// Is there no such account, or an empty one?
 fn is_empty(evm: &mut EvmContext<'_>, address: Address) -> bool {
-    let found = TraceContext::reading(evm).account(address).ok().flatten();
+    let found = account(evm, address).ok().flatten();
     found.is_none_or(|account| {
         account.nonce == 0
             && account.balance.is_zero()

@@ -7,7 +7,7 @@ use alloy_trie::KECCAK_EMPTY;
 use esker_evm_state::state::{AccountParts, StateError};
 use revm::database_interface::Database;
 
-use super::{TraceError, TraceOutput, TraceStop};
+use super::{TraceError, TraceOutput};
 use crate::executor::{EvmContext, TxError};
 
 /// The state as it is while a hook runs, and the output. Reading changes nothing: no account or slot becomes warm.
@@ -23,13 +23,7 @@ impl fmt::Debug for TraceContext<'_, '_> {
     }
 }
 
-impl<'c, 'a> TraceContext<'c, 'a> {
-    /// For reading alone.
-    pub(crate) fn reading(evm: &'c mut EvmContext<'a>) -> Self {
-        // Of no size, so nothing is allocated.
-        Self { evm, out: Box::leak(Box::new(NoOutput)) }
-    }
-
+impl<'a> TraceContext<'_, 'a> {
     /// The same state with another output.
     pub fn with_output<'d>(&'d mut self, out: &'d mut dyn TraceOutput) -> TraceContext<'d, 'a> {
         TraceContext { evm: self.evm, out }
@@ -37,20 +31,7 @@ impl<'c, 'a> TraceContext<'c, 'a> {
 
     /// An account; `None` where there is none. An empty one that was touched is one.
     pub fn account(&mut self, address: Address) -> Result<Option<AccountParts>, TraceError> {
-        let journal = &mut self.evm.journaled_state;
-        if let Some(account) = journal.inner.state.get(&address) {
-            if account.is_loaded_as_not_existing() && !account.is_touched() {
-                return Ok(None);
-            }
-            let info = &account.info;
-            return Ok(Some(AccountParts {
-                nonce: info.nonce,
-                balance: info.balance,
-                code_hash: if info.code_hash.is_zero() { KECCAK_EMPTY } else { info.code_hash },
-                is_multi_coin: !info.extension.is_empty(),
-            }));
-        }
-        journal.database.account(address).map_err(unreadable)
+        account(self.evm, address)
     }
 
     /// Is there such an account?
@@ -83,17 +64,7 @@ impl<'c, 'a> TraceContext<'c, 'a> {
 
     /// What lies in a contract's storage behind a key, as SLOAD would return it.
     pub fn storage(&mut self, address: Address, key: U256) -> Result<U256, TraceError> {
-        let slot = self.evm.chain.storage_slot(key);
-        let journal = &mut self.evm.journaled_state;
-        if let Some(account) = journal.inner.state.get(&address) {
-            if let Some(found) = account.storage.get(&slot) {
-                return Ok(found.present_value());
-            }
-            if account.is_created() {
-                return Ok(U256::ZERO);
-            }
-        }
-        journal.database.slot(address, slot).map_err(unreadable)
+        storage(self.evm, address, key)
     }
 
     /// Geth's refund counter. It stays at zero since Apricot 1.
@@ -106,19 +77,42 @@ fn unreadable(error: StateError) -> TraceError {
     TraceError::Refused(TxError::State(error))
 }
 
-/// Output for contexts that only read.
-struct NoOutput;
-
-impl TraceOutput for NoOutput {
-    fn buffer(&mut self) -> &mut Vec<u8> {
-        unreachable!("nothing is written here")
+/// An account as code sees it now; nothing becomes warm.
+pub(crate) fn account(
+    evm: &mut EvmContext<'_>,
+    address: Address,
+) -> Result<Option<AccountParts>, TraceError> {
+    let journal = &mut evm.journaled_state;
+    if let Some(account) = journal.inner.state.get(&address) {
+        if account.is_loaded_as_not_existing() && !account.is_touched() {
+            return Ok(None);
+        }
+        let info = &account.info;
+        return Ok(Some(AccountParts {
+            nonce: info.nonce,
+            balance: info.balance,
+            code_hash: if info.code_hash.is_zero() { KECCAK_EMPTY } else { info.code_hash },
+            is_multi_coin: !info.extension.is_empty(),
+        }));
     }
+    journal.database.account(address).map_err(unreadable)
+}
 
-    fn checkpoint(&mut self) -> Result<(), TraceStop> {
-        Ok(())
+/// What lies in a contract's storage behind a key; nothing becomes warm.
+pub(crate) fn storage(
+    evm: &mut EvmContext<'_>,
+    address: Address,
+    key: U256,
+) -> Result<U256, TraceError> {
+    let slot = evm.chain.storage_slot(key);
+    let journal = &mut evm.journaled_state;
+    if let Some(account) = journal.inner.state.get(&address) {
+        if let Some(found) = account.storage.get(&slot) {
+            return Ok(found.present_value());
+        }
+        if account.is_created() {
+            return Ok(U256::ZERO);
+        }
     }
-
-    fn hold(&mut self, _: usize) -> Result<(), TraceStop> {
-        Ok(())
-    }
+    journal.database.slot(address, slot).map_err(unreadable)
 }

@@ -23,6 +23,7 @@ mod struct_logger;
 pub mod tracers;
 
 pub use context::TraceContext;
+pub(crate) use context::{account, storage};
 pub use events::{FrameEnd, FrameKind, FrameStart, Step, TxPlace, TxStart};
 pub use observer::Observer;
 pub use output::{BufferOutput, TraceError, TraceOutput, TraceStop};

@@ -18,7 +18,7 @@ use revm::primitives::constants::CALL_STACK_LIMIT;
 
 use super::{
     FrameEnd, FrameKind, FrameStart, Step, StepFilter, TraceContext, TraceError, TraceOutput,
-    TraceResult, Tracer, TxStart,
+    TraceResult, Tracer, TxStart, account,
 };
 use crate::executor::{EvmContext, ExecutionEnd, halt_error, price, stop_execution};
 
@@ -173,20 +173,21 @@ impl<'o> Observer<'o> {
 
     /// Is a frame of this depth refused, whose caller sends so much along?
     fn is_refused(&self, evm: &mut EvmContext<'_>, caller: Address, value: U256) -> bool {
-        let mut context = TraceContext::reading(evm);
         let is_too_deep = self.frames.len() > CALL_STACK_LIMIT as usize;
         // Where the state can't be read, the frame fails by itself.
         is_too_deep
-            || !value.is_zero() && context.balance(caller).is_ok_and(|balance| balance < value)
+            || !value.is_zero()
+                && account(evm, caller)
+                    .is_ok_and(|held| held.is_none_or(|held| held.balance < value))
     }
 
     /// Is a creation refused that is not refused as a call?
     fn is_taken(evm: &mut EvmContext<'_>, caller: Address, created: Address) -> bool {
-        let mut context = TraceContext::reading(evm);
-        if context.nonce(caller).is_ok_and(|nonce| nonce == u64::MAX) {
+        let held = account(evm, caller).ok().flatten();
+        if held.is_some_and(|held| held.nonce == u64::MAX) {
             return true;
         }
-        let found = context.account(created).ok().flatten();
+        let found = account(evm, created).ok().flatten();
         found.is_some_and(|account| account.nonce != 0 || account.code_hash != KECCAK_EMPTY)
     }
 }
@@ -277,7 +278,8 @@ impl<'a> Inspector<EvmContext<'a>, EthInterpreter> for Observer<'_> {
         inputs: &mut CreateInputs,
     ) -> Option<CreateOutcome> {
         let caller = inputs.caller();
-        let nonce = TraceContext::reading(evm).nonce(caller).unwrap_or_default();
+        let held = account(evm, caller).ok().flatten();
+        let nonce = held.map_or(0, |held| held.nonce);
         let created = inputs.created_address(nonce);
         let is_refused =
             self.is_refused(evm, caller, inputs.value()) || Self::is_taken(evm, caller, created);
