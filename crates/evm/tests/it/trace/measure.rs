@@ -1,4 +1,4 @@
-//! How long traces take, a transaction (docs/performance.md, "Traces"):
+//! How long traces take, a transaction. Run it optimised:
 //! `cargo test --release -p esker-evm --test it trace::measure -- --ignored --nocapture`
 
 use std::time::Instant;
