@@ -159,6 +159,9 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// The state after this accepted block.
     fn state_after(&self, block: &SealedHeader) -> Result<StateSnapshot, ViewError>;
 
+    /// Height of the oldest block whose state is kept; all from there up to the head are.
+    fn oldest_state(&self) -> Result<u64, ViewError>;
+
     /// Why something that existed a moment ago is missing: it was rewound, or the store is damaged.
     fn missing(&self, what: String) -> ViewError {
         match self.position().rewinds {

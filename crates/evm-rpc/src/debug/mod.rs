@@ -1,5 +1,14 @@
-//! `debug`: the chain looked at from inside (docs/api/evm-debug.md).
+//! `debug`: what lies behind blocks and states (docs/api/evm-debug.md). Off unless a service is named.
+//!
+//! - `state`: dumps, ranges of accounts and storage, what changed between blocks. The service `debug`.
+//! - `raw`: blocks, headers, receipts and transactions as bytes. The service `internal-debug`.
+//! - `trace`: code watched while it runs. The service `debug-tracer`.
 
+mod dump;
+pub(crate) mod raw;
+pub(crate) mod state;
+mod storage;
 mod trace;
+mod walk;
 
 pub use trace::tracing_methods;

@@ -123,7 +123,7 @@ pub(super) fn get_uncle_count_by_hash(
 
 /// A block that was refused.
 #[derive(Debug, Serialize)]
-pub(super) struct BadBlockReply {
+pub(crate) struct BadBlockReply {
     hash: Hash,
     block: BlockReply,
     rlp: Data,
@@ -141,7 +141,7 @@ struct BadBlockReason {
     error: String,
 }
 
-pub(super) fn get_bad_blocks(reads: &ReadApi, (): ()) -> Result<Vec<BadBlockReply>, RpcError> {
+pub(crate) fn get_bad_blocks(reads: &ReadApi, (): ()) -> Result<Vec<BadBlockReply>, RpcError> {
     let rules = reads.chain.rules();
     let reply = |BadBlock { block, reason }| BadBlockReply {
         hash: Hash(block.hash),

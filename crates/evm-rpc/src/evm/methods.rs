@@ -16,11 +16,12 @@ type MakeService = fn(&Arc<ReadApi>) -> Service;
 
 /// The reading methods of the services that are served, in every namespace.
 pub fn reading_methods(reads: &Arc<ReadApi>, apis: &Apis) -> Service {
-    let services: [(Api, MakeService); 6] = [
+    let services: [(Api, MakeService); 7] = [
         (Api::Eth, chain::eth),
         (Api::InternalBlockchain, blockchain),
         (Api::InternalTransaction, transactions::service),
         (Api::InternalTxPool, crate::txpool::service),
+        (Api::InternalDebug, crate::debug::raw::service),
         (Api::Net, crate::net::service),
         (Api::Web3, crate::web3::service),
     ];
@@ -65,13 +66,14 @@ type MakeTable = fn() -> MethodTable<TransactApi>;
 
 /// The methods that run code or send transactions, of the services that are served.
 pub fn transacting_methods(transact: &Arc<TransactApi>, apis: &Apis) -> Service {
-    let tables: [(Api, MakeTable); 6] = [
+    let tables: [(Api, MakeTable); 7] = [
         (Api::InternalEth, fees::methods),
         (Api::InternalBlockchain, calls::methods),
         (Api::InternalBlockchain, simulate::methods),
         (Api::InternalTransaction, send::methods),
         (Api::InternalAccount, accounts::methods),
         (Api::InternalPersonal, crate::personal::methods),
+        (Api::Debug, crate::debug::state::methods),
     ];
     let served = tables.into_iter().filter(|(api, _)| apis.has(*api));
     let bound = served.map(|(_, table)| table().bind(Arc::clone(transact)));

@@ -22,8 +22,10 @@ mod table;
 mod transact;
 mod transactions;
 
+pub(crate) use blocks::get_bad_blocks;
 pub use filters::{FilterConfig, Filters, filter_methods};
 pub use methods::{reading_methods, transacting_methods};
 pub use receipt_waits::{DEFAULT_RECEIPT_WAIT, MAX_RECEIPT_WAIT, MAX_RECEIPT_WAITS, ReceiptWaits};
 pub use send::{RawTxError, decode_transaction};
 pub use transact::{TransactApi, TransactConfig, TxSubmitter};
+pub(crate) use transactions::get_raw_transaction_by_hash;

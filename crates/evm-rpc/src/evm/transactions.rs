@@ -154,7 +154,10 @@ fn get_transaction_by_hash(
     found.map(|(block, index)| accepted(reads, &block, index)).transpose()
 }
 
-fn get_raw_transaction_by_hash(reads: &ReadApi, (hash,): (Hash,)) -> Result<Data, RpcError> {
+pub(crate) fn get_raw_transaction_by_hash(
+    reads: &ReadApi,
+    (hash,): (Hash,),
+) -> Result<Data, RpcError> {
     let in_chain = || -> Result<Option<Data>, RpcError> {
         let found = find(reads, hash)?;
         Ok(found.map(|(block, index)| raw_in_block(Some(block), Uint::of(index))))

@@ -52,10 +52,10 @@ impl BlockState<'_> {
         for (address, change) in changes {
             let hash = keccak256(address);
             if options.preimages {
-                rows.preimage(hash, address.as_slice());
+                rows.preimage(hash, address.as_slice())?;
                 for slot in change.slots.keys() {
                     let slot = B256::from(*slot);
-                    rows.preimage(keccak256(slot), slot.as_slice());
+                    rows.preimage(keccak256(slot), slot.as_slice())?;
                 }
             }
             match rows.account(view, address, hash, change)? {
@@ -134,8 +134,13 @@ impl Rows<'_> {
         Ok(())
     }
 
-    fn preimage(&mut self, hash: B256, bytes: &[u8]) {
-        PREIMAGES.put(self.out, self.scope, &key_of(hash), &bytes.to_vec());
+    /// Most are there: a look-up costs less than a row that is written again.
+    fn preimage(&mut self, hash: B256, bytes: &[u8]) -> StorageResult<()> {
+        let key = key_of(hash);
+        if !PREIMAGES.contains(self.below, self.scope, &key)? {
+            PREIMAGES.put(self.out, self.scope, &key, &bytes.to_vec());
+        }
+        Ok(())
     }
 
     /// One account: its storage, its code, its row. Gives it with its new storage root.

@@ -8,6 +8,7 @@
 //! - [`StateView`] reads, at the newest state or at a height.
 //! - [`BlockState`] turns the [`StateChanges`] of a block into rows and the new state root.
 //! - [`StateTries`] computes the roots of simulated blocks.
+//! - [`StateView::walk_accounts`] and [`StateView::walk_slots`] go through all of it, in parts.
 //! - [`prune`] forgets the undo rows of a height.
 
 mod apply;
@@ -16,6 +17,7 @@ mod rows;
 pub mod tables;
 mod tries;
 mod view;
+mod walk;
 
 use esker_storage::StorageError;
 use thiserror::Error;
@@ -27,6 +29,7 @@ pub use changes::{AccountChange, AccountParts, StateChanges};
 pub use rows::{StoredAccount, StoredSlot, UndoKeys};
 pub use tries::StateTries;
 pub use view::{AccountNodes, At, StateView, StorageNodes, asset_slot};
+pub use walk::WalkPart;
 
 /// Why state can't be read or written.
 #[derive(Debug, Error)]

@@ -25,9 +25,9 @@ pub enum At {
 /// The state through one reader.
 #[derive(Clone, Copy)]
 pub struct StateView<'a> {
-    reader: &'a dyn KvRead,
-    scope: Scope,
-    at: At,
+    pub(super) reader: &'a dyn KvRead,
+    pub(super) scope: Scope,
+    pub(super) at: At,
 }
 
 impl std::fmt::Debug for StateView<'_> {
@@ -43,7 +43,7 @@ impl<'a> StateView<'a> {
     }
 
     /// A row of `latest`, or what it was at the height: the first undo row above it, if there is one.
-    fn read<K: KeyCodec, V: ValueCodec, U: KeyCodec>(
+    pub(super) fn read<K: KeyCodec, V: ValueCodec, U: KeyCodec>(
         &self,
         latest: &Table<K, V>,
         key: &K,

@@ -180,6 +180,10 @@ impl ChainReader for Evm {
         Ok(StateSnapshot::new(reader, self.context().scope, at))
     }
 
+    fn oldest_state(&self) -> Result<u64, ViewError> {
+        Ok(self.read(|view| view.tip())?.oldest_state)
+    }
+
     fn bad_blocks(&self) -> Vec<BadBlock> {
         self.recent_bad_blocks()
     }

@@ -42,7 +42,7 @@ const WS: &str = "/ws";
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// Default services of `esker dev`.
-const DEV_APIS: [&str; 11] = [
+const DEV_APIS: [&str; 13] = [
     "eth",
     "eth-filter",
     "net",
@@ -54,6 +54,8 @@ const DEV_APIS: [&str; 11] = [
     "internal-account",
     "internal-personal",
     "debug-tracer",
+    "debug",
+    "internal-debug",
 ];
 
 /// Builds the chain of a specification, with its endpoints.
@@ -80,7 +82,7 @@ pub(super) fn build(
     let is_archive = is_archive(settings, config.mode);
     let evm_config = EvmConfig {
         history: if is_archive { History::Archive } else { History::Window(PRUNED_WINDOW) },
-        preimages: settings.preimages_enabled,
+        preimages: in_dev(settings.preimages_enabled, config.mode),
         pool: pool_config(settings),
         mode: build_mode(config.settings.block_time.0),
         allow_unprotected: allows_unprotected(settings, config.mode),
@@ -175,7 +177,12 @@ fn build_mode(block_time: Duration) -> BuildMode {
 }
 
 fn allows_unprotected(settings: &ChainSettings, mode: Mode) -> bool {
-    match settings.allow_unprotected_txs {
+    in_dev(settings.allow_unprotected_txs, mode)
+}
+
+/// A switch that is on under `esker dev` where nothing else is said.
+fn in_dev(switch: Switch, mode: Mode) -> bool {
+    match switch {
         Switch::Auto => mode == Mode::Dev,
         Switch::On => true,
         Switch::Off => false,

@@ -258,8 +258,9 @@ settings! {
     historical_proof_query_window: u64 = "historical-proof-query-window", "43200";
     /// Include atomic transactions in replies that show blocks: `atomicTransactions`.
     atomic_transactions: bool = "atomic-transactions", "false";
-    /// Store the preimages of hashed addresses and storage keys.
-    preimages_enabled: bool = "preimages-enabled", "false";
+    /// Store the preimages of hashed addresses and storage keys, for the methods of `debug` that show them. What blocks
+    /// changed before this was set stays unknown. `auto`: enabled for `esker dev`.
+    preimages_enabled: Switch = "preimages-enabled", "auto";
     /// Most gas of a call; 0: no limit.
     rpc_gas_cap: u64 = "rpc-gas-cap", "50000000";
     /// Most that a transaction sent through the node may pay for gas, in whole native units; 0: no limit.

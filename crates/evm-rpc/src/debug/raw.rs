@@ -1,0 +1,95 @@
+//! Blocks and what is in them, as bytes. The service `internal-debug`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use esker_evm_state::types::{SealedBlock, SealedHeader};
+use esker_rpc::{MethodTable, RpcError, Service};
+
+use crate::ReadApi;
+use crate::error::read_error;
+use crate::evm::get_raw_transaction_by_hash;
+use crate::wire::{BlockNumberOrHash, Data};
+
+/// The methods of the service `internal-debug`.
+pub(crate) fn service(reads: &Arc<ReadApi>) -> Service {
+    MethodTable::new("debug")
+        .on_list_blocking("getRawHeader", get_raw_header)
+        .on_list_blocking("getRawBlock", get_raw_block)
+        .on_list_blocking("getRawReceipts", get_raw_receipts)
+        .on_list_sized(
+            "getRawTransaction",
+            |reply: &Data| 2 * reply.0.len(),
+            get_raw_transaction_by_hash,
+        )
+        .on_list_blocking("printBlock", print_block)
+        .bind(Arc::clone(reads))
+}
+
+fn get_raw_header(reads: &ReadApi, (at,): (BlockNumberOrHash,)) -> Result<Data, RpcError> {
+    let header = header(reads, at)?.map_err(|Unknown(hash)| not_found("header", hash))?;
+    Ok(Data(alloy_rlp::encode(&header.header).into()))
+}
+
+/// The block with its five parts: header, transactions, uncles, version, ext data.
+fn get_raw_block(reads: &ReadApi, (at,): (BlockNumberOrHash,)) -> Result<Data, RpcError> {
+    let block = block(reads, at)?.map_err(|Unknown(hash)| not_found("block", hash))?;
+    Ok(Data(reads.chain.rules().encode_block(&block.block).into()))
+}
+
+/// Receipts as the receipts root is made of them; none of a block that is not known.
+fn get_raw_receipts(reads: &ReadApi, (at,): (BlockNumberOrHash,)) -> Result<Vec<Data>, RpcError> {
+    let Ok(header) = header(reads, at)? else { return Ok(Vec::new()) };
+    let receipts = reads.chain.receipts_at(header.header.number).map_err(read_error)?;
+    let raw = receipts.iter().map(|receipt| {
+        let mut out = Vec::new();
+        receipt.encode_consensus(&mut out);
+        Data(out.into())
+    });
+    Ok(raw.collect())
+}
+
+/// The block in the words of this program: a text for people.
+fn print_block(reads: &ReadApi, (number,): (u64,)) -> Result<String, RpcError> {
+    let block = reads.chain.block_at(number).map_err(read_error)?;
+    let block = block.ok_or_else(|| RpcError::new(format!("block #{number} not found")))?;
+    Ok(format!("{block:#?}\n"))
+}
+
+/// No block has this hash.
+struct Unknown(B256);
+
+type Found<T> = Result<Result<Arc<T>, Unknown>, RpcError>;
+
+fn header(reads: &ReadApi, at: BlockNumberOrHash) -> Found<SealedHeader> {
+    match at {
+        BlockNumberOrHash::Hash { hash, .. } => {
+            Ok(reads.header_by_hash(hash)?.ok_or(Unknown(hash)))
+        }
+        at => reads.header_of_state(at).map(Ok),
+    }
+}
+
+fn block(reads: &ReadApi, at: BlockNumberOrHash) -> Found<SealedBlock> {
+    let header = match header(reads, at)? {
+        Ok(header) => header,
+        Err(unknown) => return Ok(Err(unknown)),
+    };
+    // It may have been taken back in between.
+    Ok(reads.block_by_hash(header.hash)?.ok_or(Unknown(header.hash)))
+}
+
+fn not_found(what: &str, hash: B256) -> RpcError {
+    RpcError::new(format!("{what} #{} not found", Decimal(hash)))
+}
+
+/// Go's form of a hash where a number is wanted.
+struct Decimal(B256);
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits: Vec<_> = self.0.iter().map(u8::to_string).collect();
+        write!(f, "[{}]", digits.join(" "))
+    }
+}

@@ -1,0 +1,273 @@
+//! States: dumps, ranges, what changed between two blocks. The service `debug`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256};
+use esker_evm::view::ViewError;
+use esker_evm_state::types::{Account, SealedHeader};
+use esker_rpc::{CallContext, MethodTable, RpcError};
+
+use super::dump::{DumpOptions, DumpReply, MAX_ACCOUNTS, dump};
+use super::storage::{StorageRange, StorageRangeReply, storage_range};
+use super::walk::{ReplyRoom, STEPS, Walk};
+use crate::ReadApi;
+use crate::error::read_error;
+use crate::evm::{TransactApi, get_bad_blocks};
+use crate::wire::{Addr, BlockNumber, BlockNumberOrHash, Data, Hash};
+
+/// The methods of the service `debug`.
+pub(crate) fn methods() -> MethodTable<TransactApi> {
+    MethodTable::new("debug")
+        .on_list_blocking_with("dumpBlock", dump_block)
+        .on_list_blocking_with("accountRange", account_range)
+        .on_list("preimage", preimage)
+        .on_list_blocking_with("storageRangeAt", storage_range_at)
+        .on_list_blocking_with("getModifiedAccountsByNumber", modified_by_number)
+        .on_list_blocking_with("getModifiedAccountsByHash", modified_by_hash)
+        .on_list("getAccessibleState", get_accessible_state)
+        .on_list_blocking("getBadBlocks", |transact: &TransactApi, ()| {
+            get_bad_blocks(&transact.reads, ())
+        })
+}
+
+fn dump_block(
+    transact: &TransactApi,
+    (number,): (BlockNumber,),
+    context: &CallContext,
+) -> Result<DumpReply, RpcError> {
+    let header = header_at(&transact.reads, number)?;
+    let options = DumpOptions {
+        start: B256::ZERO,
+        max: MAX_ACCOUNTS,
+        with_code: true,
+        with_storage: true,
+        with_incomplete: false,
+    };
+    dump(&Walk { reads: &transact.reads, header, context }, options)
+}
+
+type AccountRangeArgs = (BlockNumberOrHash, Data, i64, bool, bool, bool);
+
+fn account_range(
+    transact: &TransactApi,
+    (at, start, max, no_code, no_storage, incompletes): AccountRangeArgs,
+    context: &CallContext,
+) -> Result<DumpReply, RpcError> {
+    let reads = &*transact.reads;
+    let header = match at {
+        BlockNumberOrHash::Number(number) => header_at(reads, number)?,
+        BlockNumberOrHash::Hash { hash, .. } => {
+            let missing = || RpcError::new(format!("block {hash:#x} not found"));
+            reads.header_by_hash(hash)?.ok_or_else(missing)?
+        }
+        BlockNumberOrHash::Neither => {
+            return Err(RpcError::new("either block number or block hash must be specified"));
+        }
+    };
+    let max = usize::try_from(max).ok().filter(|max| (1..=MAX_ACCOUNTS).contains(max));
+    let options = DumpOptions {
+        start: first_hash(&start),
+        max: max.unwrap_or(MAX_ACCOUNTS),
+        with_code: !no_code,
+        with_storage: !no_storage,
+        with_incomplete: incompletes,
+    };
+    dump(&Walk { reads, header, context }, options)
+}
+
+/// The first hash from some bytes on: fewer than 32 are the beginning of one.
+fn first_hash(start: &Data) -> B256 {
+    let start = &start.0[..start.0.len().min(B256::len_bytes())];
+    B256::right_padding_from(start)
+}
+
+/// The header of a number; the text is that of the methods that walk.
+fn header_at(reads: &ReadApi, number: BlockNumber) -> Result<Arc<SealedHeader>, RpcError> {
+    reads.header_by_number(number)?.ok_or_else(|| {
+        let BlockNumber::Number(number) = number else {
+            return RpcError::new("block not found");
+        };
+        RpcError::new(format!("block #{number} not found"))
+    })
+}
+
+/// What was hashed, where the node keeps that (`preimages-enabled`).
+fn preimage(transact: &TransactApi, (Hash(hash),): (Hash,)) -> Result<Data, RpcError> {
+    let reads = &transact.reads;
+    let (state, _) = reads.state(BlockNumberOrHash::Number(BlockNumber::Latest))?;
+    let found = state.view().preimage(hash).map_err(read_error)?;
+    found.map(|bytes| Data(bytes.into())).ok_or_else(|| RpcError::new("unknown preimage"))
+}
+
+type StorageRangeArgs = (BlockNumberOrHash, i64, Addr, Data, i64);
+
+fn storage_range_at(
+    transact: &TransactApi,
+    (at, index, Addr(account), start, max): StorageRangeArgs,
+    context: &CallContext,
+) -> Result<StorageRangeReply, RpcError> {
+    let range = StorageRange { at, index, account, start: first_hash(&start), max };
+    storage_range(transact, &range, context)
+}
+
+fn modified_by_number(
+    transact: &TransactApi,
+    (start, end): (u64, Option<u64>),
+    context: &CallContext,
+) -> Result<Option<Vec<Addr>>, RpcError> {
+    let reads = &*transact.reads;
+    let header = |height| reads.chain.header_at(height).map_err(read_error);
+    // The reference writes the first number in hex, and the second one not.
+    let start = found(header(start)?, &format_args!("start block {start:x}"))?;
+    match end {
+        None => modified_in(reads, start, context),
+        Some(end) => {
+            let end = found(header(end)?, &format_args!("end block {end}"))?;
+            modified(reads, &start, end, context)
+        }
+    }
+}
+
+fn modified_by_hash(
+    transact: &TransactApi,
+    (Hash(start), end): (Hash, Option<Hash>),
+    context: &CallContext,
+) -> Result<Option<Vec<Addr>>, RpcError> {
+    let reads = &*transact.reads;
+    let start = found(reads.header_by_hash(start)?, &format_args!("start block {start:x}"))?;
+    match end {
+        None => modified_in(reads, start, context),
+        Some(Hash(end)) => {
+            let end = found(reads.header_by_hash(end)?, &format_args!("end block {end:x}"))?;
+            modified(reads, &start, end, context)
+        }
+    }
+}
+
+fn found(
+    header: Option<Arc<SealedHeader>>,
+    what: &dyn fmt::Display,
+) -> Result<Arc<SealedHeader>, RpcError> {
+    header.ok_or_else(|| RpcError::new(format!("{what} not found")))
+}
+
+/// Accounts that one block modified.
+fn modified_in(
+    reads: &ReadApi,
+    block: Arc<SealedHeader>,
+    context: &CallContext,
+) -> Result<Option<Vec<Addr>>, RpcError> {
+    let parent = match block.header.number {
+        0 => None,
+        _ => reads.header_by_hash(block.header.parent_hash)?,
+    };
+    let no_parent = || RpcError::new(format!("block {:x} has no parent", block.header.number));
+    modified(reads, &parent.ok_or_else(no_parent)?, block, context)
+}
+
+/// Accounts that are there after `end` and are not as they were after `start`, by the hashes of their addresses;
+/// `null`: there are none.
+fn modified(
+    reads: &ReadApi,
+    start: &Arc<SealedHeader>,
+    end: Arc<SealedHeader>,
+    context: &CallContext,
+) -> Result<Option<Vec<Addr>>, RpcError> {
+    let (first, last) = (start.header.number, end.header.number);
+    if first >= last {
+        return Err(RpcError::new(format!(
+            "start block height ({first}) must be less than end block height ({last})"
+        )));
+    }
+    let before = Walk { reads, header: Arc::clone(start), context };
+    let after = Walk { reads, header: end, context };
+    let mut room = ReplyRoom::new();
+    let mut hashes = BTreeSet::new();
+    for height in first + 1..=last {
+        let mut changed = Vec::new();
+        // While the state of the start is kept, so is what the blocks after it changed.
+        before.part(|view| view.changed_accounts(height, |hash| changed.push(hash)))?;
+        for hash in changed {
+            if hashes.insert(hash) {
+                room.take(ADDRESS_BYTES, "ask for fewer blocks")?;
+            }
+        }
+    }
+    let hashes: Vec<_> = hashes.into_iter().collect();
+    let mut modified = Vec::new();
+    for hashes in hashes.chunks(STEPS) {
+        let old = accounts(&before, hashes)?;
+        let new = accounts(&after, hashes)?;
+        for ((hash, (new, address)), (old, _)) in hashes.iter().zip(new).zip(old) {
+            if new.is_none() || new == old {
+                continue;
+            }
+            let unknown = || RpcError::new(format!("no preimage found for hash {hash:x}"));
+            modified.push(Addr(address.ok_or_else(unknown)?));
+        }
+    }
+    Ok(Some(modified).filter(|modified| !modified.is_empty()))
+}
+
+/// Bytes of an address as JSON, with its hash in memory.
+const ADDRESS_BYTES: usize = 90;
+
+/// Accounts of hashed addresses, with the addresses that are known.
+fn accounts(
+    walk: &Walk<'_>,
+    hashes: &[B256],
+) -> Result<Vec<(Option<Account>, Option<Address>)>, RpcError> {
+    walk.part(|view| {
+        let read = |hash: &B256| -> Result<_, ViewError> {
+            Ok((view.account_by_hash(*hash)?, view.address_of(*hash)?))
+        };
+        hashes.iter().map(read).collect::<Result<_, _>>()
+    })
+}
+
+/// The first block of a sequence whose state is kept; the last of the sequence is no part of it.
+fn get_accessible_state(
+    transact: &TransactApi,
+    (from, to): (BlockNumber, BlockNumber),
+) -> Result<u64, RpcError> {
+    let chain = &transact.reads.chain;
+    let head = chain.head().header.number;
+    let height = |number| match number {
+        BlockNumber::Number(number) => number,
+        BlockNumber::Latest
+        | BlockNumber::Pending
+        | BlockNumber::Accepted
+        | BlockNumber::Finalized
+        | BlockNumber::Safe => head,
+    };
+    let (from, to) = (height(from), height(to));
+    if from == to {
+        return Err(RpcError::new("from and to needs to be different"));
+    }
+    if from > head {
+        return Err(RpcError::new(format!("missing header {from}")));
+    }
+    // Kept are the states from the oldest on up to the head.
+    let oldest = chain.oldest_state().map_err(read_error)?;
+    let first = from.max(oldest);
+    let is_kept = if from < to { first < to } else { first == from };
+    is_kept.then_some(first).ok_or_else(|| RpcError::new("no state found"))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::U256;
+
+    use super::*;
+
+    #[test]
+    fn the_start_of_a_range_may_be_short_or_long() {
+        let start = |bytes: &[u8]| first_hash(&Data(bytes.to_vec().into()));
+        assert_eq!(start(&[]), B256::ZERO);
+        assert_eq!(start(&[0x80]), B256::from(U256::ONE << 255));
+        assert_eq!(start(&[7; 32]), B256::repeat_byte(7));
+        assert_eq!(start(&[7; 33]), B256::repeat_byte(7));
+    }
+}

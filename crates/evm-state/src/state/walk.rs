@@ -1,0 +1,151 @@
+//! Walking the state in the order of hashes, a bounded number of steps at a time.
+//!
+//! A walk holds no cursor: the caller gets the hash to go on with, and may take another view of the same state for
+//! the next part.
+
+use std::ops::ControlFlow;
+
+use alloy_primitives::{Address, B256, U256};
+use esker_storage::{KeyCodec, StorageResult, Table, ValueCodec};
+
+use super::rows::{StoredAccount, StoredSlot};
+use super::tables::{
+    ACCOUNT_UNDO, ACCOUNTS, HashKey, PREIMAGES, SLOT_UNDO, SLOTS, UNDO_KEYS, key_of,
+};
+use super::view::{At, StateView};
+use crate::types::Account;
+
+/// Bytes of a hash in a key.
+const HASH_LEN: usize = 32;
+
+/// A part of a walk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalkPart<T> {
+    /// What was found, by hash, ascending.
+    pub found: Vec<(B256, T)>,
+    /// The hash from which the walk goes on; `None` at its end.
+    pub next: Option<B256>,
+}
+
+impl StateView<'_> {
+    /// Accounts by the hashes of their addresses, from a hash on, inclusive. It looks at `steps` hashes at most, of
+    /// accounts that are there and of those that were or will be; at one at least.
+    pub fn walk_accounts(&self, from: B256, steps: usize) -> StorageResult<WalkPart<Account>> {
+        let part = self.walk(&ACCOUNTS, &ACCOUNT_UNDO, &[], from, steps, |hash, view| {
+            view.read(&ACCOUNTS, &hash, &ACCOUNT_UNDO, |height| (hash, height))
+        })?;
+        let account = |(hash, StoredAccount(account))| (hash, account);
+        Ok(WalkPart { found: part.found.into_iter().map(account).collect(), next: part.next })
+    }
+
+    /// Slots of the account of a hashed address that hold something, by the hashes of the slots. Otherwise as
+    /// [`Self::walk_accounts`].
+    pub fn walk_slots(
+        &self,
+        account: B256,
+        from: B256,
+        steps: usize,
+    ) -> StorageResult<WalkPart<U256>> {
+        let of = key_of(account);
+        let part = self.walk(&SLOTS, &SLOT_UNDO, &of, from, steps, |slot, view| {
+            view.read(&SLOTS, &(of, slot), &SLOT_UNDO, |height| (of, slot, height))
+        })?;
+        let value = |(hash, StoredSlot(value))| (hash, value);
+        Ok(WalkPart { found: part.found.into_iter().map(value).collect(), next: part.next })
+    }
+
+    /// What was hashed, where that is kept ([`super::ApplyOptions::preimages`]).
+    pub fn preimage(&self, hash: B256) -> StorageResult<Option<Vec<u8>>> {
+        PREIMAGES.get(self.reader, self.scope, &key_of(hash))
+    }
+
+    /// The address behind a hash, where it is kept.
+    pub fn address_of(&self, hash: B256) -> StorageResult<Option<Address>> {
+        let found = self.preimage(hash)?;
+        Ok(found.and_then(|bytes| Address::try_from(bytes.as_slice()).ok()))
+    }
+
+    /// The slot behind a hash, where it is kept.
+    pub fn slot_of(&self, hash: B256) -> StorageResult<Option<B256>> {
+        let found = self.preimage(hash)?;
+        Ok(found.and_then(|bytes| B256::try_from(bytes.as_slice()).ok()))
+    }
+
+    /// Calls `visit` with the hashed addresses of the accounts whose rows the block of a height changed. The block must
+    /// not be older than the undo rows that are kept.
+    pub fn changed_accounts(&self, height: u64, mut visit: impl FnMut(B256)) -> StorageResult<()> {
+        let prefix = ACCOUNT_UNDO.prefix(self.scope);
+        let Some(keys) = UNDO_KEYS.get(self.reader, self.scope, &height)? else { return Ok(()) };
+        for key in keys.0 {
+            if let Some(rest) = key.strip_prefix(prefix.as_slice())
+                && let Some(hash) = rest.first_chunk::<HASH_LEN>()
+            {
+                visit(B256::from(*hash));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows whose keys are `prefix` and a hash, through undo rows whose keys have a height besides.
+    fn walk<K: KeyCodec, V: ValueCodec, U: KeyCodec>(
+        &self,
+        latest: &Table<K, V>,
+        undo: &Table<U, Vec<u8>>,
+        prefix: &[u8],
+        from: B256,
+        steps: usize,
+        read: impl Fn(HashKey, &Self) -> StorageResult<Option<V>>,
+    ) -> StorageResult<WalkPart<V>> {
+        let mut found = Vec::new();
+        let mut at = from;
+        // The next hash of each table; the outer `None`: not looked for yet.
+        let (mut in_latest, mut in_undo) = (None::<Option<B256>>, None::<Option<B256>>);
+        for _ in 0..steps.max(1) {
+            let next_latest = match in_latest {
+                Some(next) if next.is_none_or(|next| next >= at) => next,
+                _ => self.first_hash(latest, prefix, at)?,
+            };
+            in_latest = Some(next_latest);
+            let next_undo = match (self.at, in_undo) {
+                (At::Latest, _) => None,
+                (At::Height(_), Some(next)) if next.is_none_or(|next| next >= at) => next,
+                (At::Height(_), _) => self.first_hash(undo, prefix, at)?,
+            };
+            in_undo = Some(next_undo);
+            let nearest = match (next_latest, next_undo) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (one, other) => one.or(other),
+            };
+            let Some(hash) = nearest else { return Ok(WalkPart { found, next: None }) };
+            if let Some(value) = read(hash.0, self)? {
+                found.push((hash, value));
+            }
+            match after(hash) {
+                Some(next) => at = next,
+                None => return Ok(WalkPart { found, next: None }),
+            }
+        }
+        Ok(WalkPart { found, next: Some(at) })
+    }
+
+    /// The hash in the first key of a table from `prefix` and a hash on.
+    fn first_hash<K: KeyCodec, V: ValueCodec>(
+        &self,
+        table: &Table<K, V>,
+        prefix: &[u8],
+        from: B256,
+    ) -> StorageResult<Option<B256>> {
+        let from = [prefix, from.as_slice()].concat();
+        let mut first = None;
+        table.scan(self.reader, self.scope, prefix, Some(&from), |key, _| {
+            first = key.get(prefix.len()..prefix.len() + HASH_LEN).map(B256::from_slice);
+            ControlFlow::Break(())
+        })?;
+        Ok(first)
+    }
+}
+
+/// The hash after this one; `None` after the last.
+fn after(hash: B256) -> Option<B256> {
+    U256::from_be_bytes(hash.0).checked_add(U256::ONE).map(B256::from)
+}
