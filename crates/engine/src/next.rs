@@ -21,7 +21,7 @@ pub(crate) async fn next_bundle(
         };
         match proposal {
             Err(ProposeError::Parent { .. } | ProposeError::Height { .. })
-                if is_taken_back(machine, &parent) => {}
+                if is_overtaken(machine, &parent) => {}
             Ok(None) => {
                 let text = "there was no work at the end of time".into();
                 return Err(EngineError::Protocol(text));
@@ -31,7 +31,7 @@ pub(crate) async fn next_bundle(
     }
 }
 
-/// Makes a proposal final, unless its parent was rewound.
+/// Makes a proposal final, unless the bundle before it is no longer the last one.
 pub(crate) async fn finalize(
     machine: &dyn ChainMachine,
     bundle: &Bundle,
@@ -41,12 +41,13 @@ pub(crate) async fn finalize(
             FinalizeError::OutOfOrder { .. }
             | FinalizeError::Conflict { .. }
             | FinalizeError::Invalid(_),
-        ) if is_taken_back(machine, &bundle.parent) => Ok(()),
+        ) if is_overtaken(machine, &bundle.parent) => Ok(()),
         made_final => Ok(made_final?),
     }
 }
 
-/// Only this engine makes bundles final: if the last one differs, bundles were rewound.
-fn is_taken_back(machine: &dyn ChainMachine, last: &BundleId) -> bool {
+/// Whether the last final bundle is another one: bundles were rewound, or blocks were imported
+/// (docs/protocol/bundles.md, "Importing blocks"). The proposal was dropped then, and its transactions wait again.
+fn is_overtaken(machine: &dyn ChainMachine, last: &BundleId) -> bool {
     machine.last_final().1 != *last
 }

@@ -2,7 +2,7 @@
 //! (docs/protocol/c-chain-rpc.md, "C-Chain JSON-RPC").
 //!
 //! - [`wire`]: forms of arguments and replies, with the reference's texts and order of members.
-//! - One folder a namespace: [`evm`] (which clients call `eth`), [`net`], `personal`, [`txpool`], [`web3`]. A
+//! - One folder a namespace: [`evm`] (which clients call `eth`), [`net`], `personal`, [`txpool`], [`web3`], `debug`, `admin`. A
 //!   service is a table of methods over what it reads; [`Apis`] lists the services that a node serves. What tools ask a
 //!   development node stands in `development`.
 //! - [`ReadApi`] is what reading methods share: the ports [`esker_evm::view::ChainReader`] and
@@ -13,6 +13,7 @@
 //! What this crate never does: know HTTP, take a lock of the chain, write to a store. Every call reads one block
 //! that it resolved first.
 
+mod admin;
 mod apis;
 mod config;
 mod debug;
@@ -27,6 +28,7 @@ pub mod txpool;
 pub mod web3;
 pub mod wire;
 
+pub use admin::{BlockImporter, ChainFiles, ImportError, admin_methods};
 pub use apis::{Api, Apis, UnknownApi};
 pub use config::{PRUNED_BLOCKS, ProofWindow, ReadConfig};
 pub use debug::tracing_methods;

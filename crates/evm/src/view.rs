@@ -60,6 +60,19 @@ pub enum NonceUse {
     },
 }
 
+/// An accepted block that is not decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodedBlock {
+    /// Hash of the block.
+    pub hash: B256,
+    /// Hash of the block before it.
+    pub parent_hash: B256,
+    /// Its own time, Unix s.
+    pub time: u64,
+    /// Its RLP.
+    pub bytes: Vec<u8>,
+}
+
 /// A block that was refused.
 #[derive(Clone, Debug)]
 pub struct BadBlock {
@@ -137,6 +150,9 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
 
     /// The block at a height; `None` above the head.
     fn block_at(&self, height: u64) -> Result<Option<Arc<SealedBlock>>, ViewError>;
+
+    /// The block at a height as its bytes, for callers that read many of them once; `None` above the head.
+    fn encoded_block(&self, height: u64) -> Result<Option<EncodedBlock>, ViewError>;
 
     /// The receipts of the block at a height, one for each transaction; none above the head.
     fn receipts_at(&self, height: u64) -> Result<Arc<[Receipt]>, ViewError>;

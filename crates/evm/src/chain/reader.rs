@@ -15,8 +15,8 @@ use super::{ChainReadError, ChainView};
 use crate::pool::{AccountContent, Content, Dropped, DroppedTx, PooledTx};
 use crate::rules::Rules;
 use crate::view::{
-    BadBlock, BlockAccepted, ChainEvents, ChainPosition, ChainReader, NonceUse, PoolReader,
-    StateSnapshot, TxLocation, ViewError,
+    BadBlock, BlockAccepted, ChainEvents, ChainPosition, ChainReader, EncodedBlock, NonceUse,
+    PoolReader, StateSnapshot, TxLocation, ViewError,
 };
 
 impl From<ChainReadError> for ViewError {
@@ -38,19 +38,6 @@ impl Evm {
     ) -> Result<R, ViewError> {
         let reader = self.context().store.snapshot()?;
         Ok(read(self.view(reader.as_ref()))?)
-    }
-
-    /// The bytes of an accepted block, with its hash and its timestamp in seconds.
-    ///
-    /// # Errors
-    /// The store fails, or the stored block is damaged.
-    pub fn encoded_block(&self, height: u64) -> Result<Option<(B256, Vec<u8>, u64)>, ViewError> {
-        if !self.is_shown(height) {
-            return Ok(None);
-        }
-        let found = self.read(|view| Ok((view.header(height)?, view.block_bytes(height)?)))?;
-        let (Some(header), Some(bytes)) = found else { return Ok(None) };
-        Ok(Some((self.params().rules.block_hash(&header), bytes, header.time)))
     }
 
     /// Whether a stored block is visible to clients. A commit is in the store shortly before the head is updated. If
@@ -116,6 +103,20 @@ impl ChainReader for Evm {
         let block = Arc::new(SealedBlock { block, hash, size: bytes.len() });
         self.blocks.insert_block(height, &block, epoch);
         Ok(Some(block))
+    }
+
+    fn encoded_block(&self, height: u64) -> Result<Option<EncodedBlock>, ViewError> {
+        if !self.is_shown(height) {
+            return Ok(None);
+        }
+        let found = self.read(|view| Ok((view.header(height)?, view.block_bytes(height)?)))?;
+        let (Some(header), Some(bytes)) = found else {
+            self.rewinds.wait();
+            return Ok(None);
+        };
+        let hash = self.params().rules.block_hash(&header);
+        let (parent_hash, time) = (header.parent_hash, header.time);
+        Ok(Some(EncodedBlock { hash, parent_hash, time, bytes }))
     }
 
     fn receipts_at(&self, height: u64) -> Result<Arc<[Receipt]>, ViewError> {

@@ -18,8 +18,8 @@ use esker_evm_rpc::evm::{
 };
 use esker_evm_rpc::subscriptions::Subscriptions;
 use esker_evm_rpc::{
-    Api, Apis, DevelopmentNode, ProofWindow, ReadApi, ReadConfig, development_methods,
-    tracing_methods,
+    Api, Apis, ChainFiles, DevelopmentNode, ProofWindow, ReadApi, ReadConfig, admin_methods,
+    development_methods, tracing_methods,
 };
 use esker_evm_state::blocks::History;
 use esker_keystore::Keystore;
@@ -29,6 +29,8 @@ use esker_primitives::Randomness;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 use esker_rpc::positional::{Limits, Server};
 
+use super::factory::Site;
+use super::import::Importer;
 use crate::config::value::Switch;
 use crate::config::{ChainSettings, Config, Mode};
 use crate::networks::{ChainSpec, EvmParameters};
@@ -42,7 +44,7 @@ const WS: &str = "/ws";
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// Default services of `esker dev`.
-const DEV_APIS: [&str; 13] = [
+const DEV_APIS: [&str; 14] = [
     "eth",
     "eth-filter",
     "net",
@@ -56,6 +58,7 @@ const DEV_APIS: [&str; 13] = [
     "debug-tracer",
     "debug",
     "internal-debug",
+    "admin",
 ];
 
 /// Builds the chain of a specification, with its endpoints.
@@ -64,6 +67,7 @@ pub(super) fn build(
     context: ChainContext,
     config: &Config,
     (keystore, randomness): (&Arc<Keystore>, &Randomness),
+    site: Site<'_>,
     is_known: bool,
 ) -> Result<Arc<Evm>, ChainError> {
     let fault = |error: &dyn std::fmt::Display| {
@@ -79,6 +83,11 @@ pub(super) fn build(
         codes: Arc::new(CodeCache::default()),
     };
     let clock = Arc::clone(&context.clock);
+    let importer = Importer {
+        chain: context.chain_id,
+        machine: Arc::clone(site.machine),
+        clock: Arc::clone(&clock),
+    };
     let is_archive = is_archive(settings, config.mode);
     let evm_config = EvmConfig {
         history: if is_archive { History::Archive } else { History::Window(PRUNED_WINDOW) },
@@ -150,6 +159,11 @@ pub(super) fn build(
         .merge(&transacting_methods(&transact, &apis));
     if apis.has(Api::DebugTracer) {
         service = service.merge(&tracing_methods(&transact));
+    }
+    if apis.has(Api::Admin) {
+        let folder = site.data_dir.join(&settings.chain_files_dir);
+        let files = ChainFiles::new(evm.clone(), Arc::new(importer), folder);
+        service = service.merge(&admin_methods(&Arc::new(files)));
     }
     if config.mode == Mode::Dev {
         service =

@@ -1,6 +1,7 @@
 //! Builds chains by the kind of their virtual machine: one line per kind in [`build`].
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use esker_chain::audit::Audit;
@@ -14,7 +15,7 @@ use esker_xvm::block::Block;
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::{Xvm, XvmConfig};
 
-use super::evm;
+use super::{MachineSlot, evm};
 use crate::config::Config;
 use crate::networks::{ChainParameters, ChainSpec, Fees};
 
@@ -72,18 +73,28 @@ impl Chain {
     }
 }
 
+/// What a chain of a node has around it, besides its context.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// The node's data folder.
+    pub data_dir: &'a Path,
+    /// The machine, once it is open.
+    pub machine: &'a Arc<MachineSlot>,
+}
+
 /// Builds the chain of a specification. `is_known`: its stored rows were made with the same parameters.
 pub fn build(
     spec: &ChainSpec,
     context: ChainContext,
     config: &Config,
     (keystore, randomness): (&Arc<Keystore>, &Randomness),
+    site: Site<'_>,
     is_known: bool,
 ) -> Result<Chain, ChainError> {
     match &spec.parameters {
         ChainParameters::Xvm(fees) => xvm(spec, fees, context, config, keystore).map(Chain::Xvm),
         ChainParameters::Evm(parameters) => {
-            evm::build((spec, parameters), context, config, (keystore, randomness), is_known)
+            evm::build((spec, parameters), context, config, (keystore, randomness), site, is_known)
                 .map(Chain::Evm)
         }
     }

@@ -3,7 +3,9 @@
 mod endpoints;
 mod evm;
 pub mod factory;
+mod import;
 
 pub use endpoints::endpoints;
 pub(crate) use evm::RPC as EVM_RPC;
-pub use factory::Chain;
+pub use factory::{Chain, Site};
+pub use import::MachineSlot;

@@ -250,7 +250,8 @@ settings! {
 
     ["Chains of the EVM"]
     /// Services of the endpoint `/rpc`, by their names; empty: the usual ones, under `esker dev` also
-    /// `internal-tx-pool`, and `internal-account` and `internal-personal` for the accounts that the node holds.
+    /// `internal-tx-pool`, `internal-account` and `internal-personal` for the accounts that the node holds, `debug`,
+    /// `internal-debug` and `admin`.
     eth_apis: CommaList = "eth-apis", "";
     /// Keep the state of the last 32 blocks only. `auto`: all states under `esker dev`, else as `true`.
     pruning_enabled: Switch = "pruning-enabled", "auto";
@@ -300,6 +301,9 @@ settings! {
     admin_api_enabled: bool = "admin-api-enabled", "false";
     /// Most blocks of a query of logs; 0: no limit.
     api_max_blocks_per_request: u64 = "api-max-blocks-per-request", "0";
+    /// Folder in which `admin_exportChain` writes files, and from which `admin_importChain` reads them; a relative path
+    /// begins at the data folder. `/` allows files anywhere.
+    chain_files_dir: String = "chain-files-dir", "chain-files";
     /// Folder of the accounts' encrypted keys; a relative path begins at the data folder. Of a later
     /// version; accepted.
     keystore_directory: String = "keystore-directory", "";

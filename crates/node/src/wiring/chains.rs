@@ -1,5 +1,6 @@
 //! The chains of the network over a store, and the machine that commits their blocks.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use esker_chain::{Aliases, ChainContext, Machine, MachineConfig};
@@ -11,7 +12,7 @@ use super::data::DataFolder;
 use super::parameters::{self, UnrecordedParameters};
 use super::{StartError, first_start};
 use crate::aliases::AliasTable;
-use crate::chains::{Chain, factory};
+use crate::chains::{Chain, MachineSlot, Site, factory};
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
@@ -32,18 +33,23 @@ pub struct OpenChains {
 /// Blocks the calling thread on the store.
 pub(super) fn open(
     config: &Config,
-    store: &Store,
+    (store, data_dir): (&Store, &Path),
     keystore: &Arc<Keystore>,
     environment: &Environment,
     machine: MachineConfig,
 ) -> Result<OpenChains, StartError> {
     let unrecorded = parameters::compare(&config.network, store)?;
-    let (aliases, chains, work) = build(config, store, keystore, environment, &unrecorded)?;
+    let slot = Arc::new(MachineSlot::default());
+    let site = Site { data_dir, machine: &slot };
+    let (aliases, chains, work) = build(config, store, keystore, environment, site, &unrecorded)?;
     first_start::write_exports(&config.network, store)?;
     let vms = chains.iter().map(|(_, chain)| chain.vm()).collect();
     let genesis = parameters::genesis_bundle(&config.network);
-    let machine = MachineConfig { genesis, ..machine };
-    let machine = Machine::open(vms, store.clone(), Arc::clone(&environment.clock), work, machine)?;
+    let machine_config = MachineConfig { genesis, ..machine };
+    let machine = Machine::open(vms, store.clone(), Arc::clone(&environment.clock), work, machine_config)?;
+    if machine_config.decides_alone {
+        slot.set(&machine);
+    }
     unrecorded.record(store)?;
     Ok(OpenChains { aliases, chains, machine })
 }
@@ -56,12 +62,13 @@ fn build(
     store: &Store,
     keystore: &Arc<Keystore>,
     environment: &Environment,
+    site: Site<'_>,
     unrecorded: &UnrecordedParameters,
 ) -> Result<BuiltChains, StartError> {
     let aliases = Arc::new(alias_table(config)?);
     let work = Arc::new(Notify::new());
     let parts =
-        Parts { config, aliases: &aliases, environment, store, keystore, work: &work, unrecorded };
+        Parts { config, aliases: &aliases, environment, store, keystore, work: &work, site, unrecorded };
     let chains = parts.build()?;
     Ok((aliases, chains, work))
 }
@@ -71,9 +78,12 @@ pub fn open_unchecked(
     config: &Config,
     environment: &Environment,
 ) -> Result<(Store, Vec<(ChainSpec, Chain)>), StartError> {
-    let store = DataFolder::of(config)?.open_offline_store(config)?;
+    let folder = DataFolder::of(config)?;
+    let store = folder.open_offline_store(config)?;
     let unrecorded = parameters::compare(&config.network, &store)?;
-    let (_, chains, _) = build(config, &store, &Keystore::disabled(), environment, &unrecorded)?;
+    let slot = Arc::new(MachineSlot::default());
+    let site = Site { data_dir: folder.path(), machine: &slot };
+    let (_, chains, _) = build(config, &store, &Keystore::disabled(), environment, site, &unrecorded)?;
     Ok((store, chains))
 }
 
@@ -84,8 +94,9 @@ pub fn open_offline(
     environment: &Environment,
     machine: MachineConfig,
 ) -> Result<(Store, OpenChains), StartError> {
-    let store = DataFolder::of(config)?.open_offline_store(config)?;
-    let chains = open(config, &store, keystore, environment, machine)?;
+    let folder = DataFolder::of(config)?;
+    let store = folder.open_offline_store(config)?;
+    let chains = open(config, (&store, folder.path()), keystore, environment, machine)?;
     Ok((store, chains))
 }
 
@@ -107,6 +118,7 @@ struct Parts<'a> {
     store: &'a Store,
     keystore: &'a Arc<Keystore>,
     work: &'a Arc<Notify>,
+    site: Site<'a>,
     unrecorded: &'a UnrecordedParameters,
 }
 
@@ -136,6 +148,7 @@ impl Parts<'_> {
                 context,
                 self.config,
                 (self.keystore, &self.environment.randomness),
+                self.site,
                 is_known,
             )?;
             chains.push((spec.clone(), chain));

@@ -59,10 +59,10 @@ impl IndexSource for EvmIndex {
 
     fn container_at(&self, height: u64) -> Result<Option<Container>, String> {
         let found = self.0.encoded_block(height).map_err(|error| error.to_string())?;
-        Ok(found.map(|(hash, bytes, time_s)| Container {
-            id: Id::new(hash.0),
-            bytes: bytes.into(),
-            accepted_ms: time_s.saturating_mul(1000),
+        Ok(found.map(|block| Container {
+            id: Id::new(block.hash.0),
+            bytes: block.bytes.into(),
+            accepted_ms: block.time.saturating_mul(1000),
         }))
     }
 

@@ -1,0 +1,88 @@
+//! Where files of blocks may be.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use esker_rpc::RpcError;
+
+/// The folder that files must be in, or below.
+#[derive(Clone, Debug)]
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    /// The path of a file to be written, which is not there yet. Relative names begin at the folder.
+    ///
+    /// Errors come in the reference's order, then that of the folder; what an error says of files outside is whether
+    /// they are there.
+    pub(super) fn new_file(&self, name: &str) -> Result<PathBuf, RpcError> {
+        let path = self.0.join(checked(name)?);
+        if path.metadata().is_ok() {
+            return Err(exists());
+        }
+        let is_relative = Path::new(name).is_relative();
+        if is_relative {
+            std::fs::create_dir_all(&self.0).map_err(|error| open_error(name, &error))?;
+        }
+        let (Some(parent), Some(file)) = (path.parent(), path.file_name()) else {
+            return Err(open_error(name, &io::ErrorKind::IsADirectory.into()));
+        };
+        let parent = parent.canonicalize().map_err(|error| open_error(name, &error))?;
+        self.must_hold(&parent)?;
+        Ok(parent.join(file))
+    }
+
+    /// The path of a file to be read, with links followed.
+    pub(super) fn existing_file(&self, name: &str) -> Result<PathBuf, RpcError> {
+        let path = self.0.join(checked(name)?);
+        let path = path.canonicalize().map_err(|error| open_error(name, &error))?;
+        self.must_hold(&path)?;
+        Ok(path)
+    }
+
+    fn must_hold(&self, path: &Path) -> Result<(), RpcError> {
+        let allowed = self.0.canonicalize().is_ok_and(|folder| path.starts_with(folder));
+        if allowed {
+            return Ok(());
+        }
+        Err(RpcError::new(
+            "files of blocks must be in the folder of the setting chain-files-dir of this chain",
+        ))
+    }
+}
+
+/// A name that is not empty: joined to the folder, an empty one would be the folder.
+fn checked(name: &str) -> Result<&str, RpcError> {
+    if name.is_empty() {
+        return Err(open_error(name, &io::ErrorKind::NotFound.into()));
+    }
+    Ok(name)
+}
+
+pub(super) fn exists() -> RpcError {
+    RpcError::new("location would overwrite an existing file")
+}
+
+/// The error of a file that can't be opened, in Go's words.
+pub(super) fn open_error(name: &str, error: &io::Error) -> RpcError {
+    RpcError::new(format!("open {name}: {}", system_text(error)))
+}
+
+/// What the system says, as Go writes it: without the number, in small letters.
+pub(super) fn system_text(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+        io::ErrorKind::IsADirectory => "is a directory".to_owned(),
+        _ => {
+            let text = error.to_string();
+            let text = text.split(" (os error").next().unwrap_or_default();
+            let mut letters = text.chars();
+            letters
+                .next()
+                .map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+        }
+    }
+}
