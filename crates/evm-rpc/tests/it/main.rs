@@ -6,6 +6,7 @@
 #[path = "../../../evm/tests/it/atomic.rs"]
 #[allow(dead_code, reason = "support of another crate's tests, of which this one needs a part")]
 mod atomic;
+mod debug;
 mod decoders;
 mod filters;
 mod golden;

@@ -37,6 +37,7 @@ pub(crate) struct Setup {
     pub(crate) window: ProofWindow,
     pub(crate) allow_unfinalized_queries: bool,
     pub(crate) allow_unprotected: bool,
+    pub(crate) preimages: bool,
 }
 
 impl Setup {
@@ -45,6 +46,7 @@ impl Setup {
         window: ProofWindow::of(true, 43_200),
         allow_unfinalized_queries: false,
         allow_unprotected: false,
+        preimages: false,
     };
 }
 
@@ -86,6 +88,7 @@ impl Chain {
         let genesis = Genesis::parse(&std::fs::read(path).unwrap()).unwrap();
         let config = EvmConfig {
             history: setup.history,
+            preimages: setup.preimages,
             allow_unprotected: setup.allow_unprotected,
             // Calls of one sender run beside each other, so that later nonces may come first.
             pool: PoolConfig { account_queue: 1024, ..PoolConfig::default() },

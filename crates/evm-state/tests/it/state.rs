@@ -112,6 +112,63 @@ fn check(reader: &dyn KvRead, at: At, model: &Model, root: B256) {
     }
 }
 
+/// Walks in parts of any size: all of the model and nothing else, in the order of hashes.
+fn check_walks(reader: &dyn KvRead, at: At, model: &Model, steps: usize) {
+    let view = StateView::new(reader, SCOPE, at);
+    let found = walked(|from| {
+        let part = view.walk_accounts(from, steps).unwrap();
+        assert!(part.found.len() <= steps.max(1), "{at:?}");
+        (part.found, part.next)
+    });
+    let all = model.0.keys().map(|address| (keccak256(address), model.account(address).unwrap()));
+    let all: BTreeMap<_, _> = all.collect();
+    assert_eq!(found, all.into_iter().collect::<Vec<_>>(), "{at:?} in parts of {steps}");
+    for address in (0..6).map(Address::repeat_byte) {
+        let account = keccak256(address);
+        let found = walked(|from| {
+            let part = view.walk_slots(account, from, steps).unwrap();
+            (part.found, part.next)
+        });
+        let slots = model.0.get(&address).map(|(_, slots)| slots.clone()).unwrap_or_default();
+        let all = slots.iter().map(|(slot, value)| (keccak256(B256::from(*slot)), *value));
+        let all: BTreeMap<_, _> = all.collect();
+        assert_eq!(found, all.into_iter().collect::<Vec<_>>(), "{at:?} {address} by {steps}");
+        // What is there can be named again.
+        if model.0.contains_key(&address) {
+            assert_eq!(view.address_of(account).unwrap(), Some(address));
+        }
+        for slot in slots.keys().map(|slot| B256::from(*slot)) {
+            assert_eq!(view.slot_of(keccak256(slot)).unwrap(), Some(slot));
+        }
+    }
+}
+
+/// The parts of a walk, put together.
+fn walked<T>(part: impl Fn(B256) -> (Vec<(B256, T)>, Option<B256>)) -> Vec<(B256, T)> {
+    let (mut all, mut from) = (Vec::new(), Some(B256::ZERO));
+    while let Some(at) = from {
+        let (found, next) = part(at);
+        all.extend(found);
+        assert!(next.is_none_or(|next| next > at), "the walk goes on");
+        from = next;
+    }
+    all
+}
+
+/// The accounts whose rows a block changed: those that are not as they were, and perhaps more.
+fn check_changed(reader: &dyn KvRead, height: u64, before: &Model, after: &Model) {
+    let view = StateView::new(reader, SCOPE, At::Latest);
+    let mut changed = std::collections::BTreeSet::new();
+    view.changed_accounts(height, |hash| {
+        changed.insert(hash);
+    })
+    .unwrap();
+    for address in (0..6).map(Address::repeat_byte) {
+        let differs = before.account(&address) != after.account(&address);
+        assert!(!differs || changed.contains(&keccak256(address)), "block {height}: {address}");
+    }
+}
+
 fn changes() -> impl Strategy<Value = StateChanges> {
     let parts = (0u64..4, 0u64..1000, any::<bool>()).prop_map(|(nonce, balance, has_code)| {
         let code_hash = if has_code { keccak256(b"code") } else { KECCAK_EMPTY };
@@ -142,6 +199,7 @@ proptest! {
     fn every_height_reads_as_it_was(
         blocks in proptest::collection::vec(changes(), 1..10),
         undecided in 0usize..3,
+        steps in 0usize..9,
     ) {
         let store = MemoryStore::new();
         let mut model = Model::default();
@@ -162,8 +220,13 @@ proptest! {
         }
         let reader = Overlay::new(store.snapshot().unwrap(), layers);
         check(&reader, At::Latest, &model, root);
+        check_walks(&reader, At::Latest, &model, steps);
         for (height, (model, root)) in (0u64..).zip(&history) {
             check(&reader, At::Height(height), model, *root);
+            check_walks(&reader, At::Height(height), model, steps);
+        }
+        for (height, pair) in (1u64..).zip(history.windows(2)) {
+            check_changed(&reader, height, &pair[0].0, &pair[1].0);
         }
         // What blocks would lead to is computed from the state before them, however old.
         for (base, (_, root)) in history.iter().enumerate() {

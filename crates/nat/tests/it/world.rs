@@ -138,8 +138,9 @@ impl World {
         };
         let extension = Arc::new(AtomicExtension::new(c.clone()));
         let evm_genesis = EvmGenesis::parse(&test_file("vectors/genesis/local-c.json")).unwrap();
-        let evm =
-            Evm::new(c, params, EvmConfig::default(), evm_genesis, extension.clone()).unwrap();
+        // Every table there is.
+        let evm_config = EvmConfig { preimages: true, ..EvmConfig::default() };
+        let evm = Evm::new(c, params, evm_config, evm_genesis, extension.clone()).unwrap();
         let nat = Nat::new(evm.clone(), extension);
         let config = MachineConfig {
             check_proposals: true,

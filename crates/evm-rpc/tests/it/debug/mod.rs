@@ -1,0 +1,7 @@
+//! `debug` and `admin` at their boundary: the answers, the errors, the walks and the files.
+
+mod files;
+mod paging;
+mod parameters;
+mod pruned;
+mod world;
