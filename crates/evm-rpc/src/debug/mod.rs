@@ -1,4 +1,5 @@
-//! `debug`: what lies behind blocks and states (docs/api/evm-debug.md). Off unless a service is named.
+//! `debug`: what lies behind blocks and states (docs/api/evm-debug.md, docs/api/evm-tracing.md). Off unless a service is
+//! named.
 //!
 //! - `state`: dumps, ranges of accounts and storage, what changed between blocks. The service `debug`.
 //! - `raw`: blocks, headers, receipts and transactions as bytes. The service `internal-debug`.

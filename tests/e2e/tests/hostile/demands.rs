@@ -31,6 +31,11 @@ pub(super) fn demands(method: &str, stock: &Stock) -> Option<Vec<Value>> {
     evm().or_else(x).or_else(|| of_node(method, stock))
 }
 
+/// The number of a block as a JSON number.
+fn height(number: &str) -> u64 {
+    u64::from_str_radix(&number[2..], 16).unwrap()
+}
+
 fn code(code: &str) -> Value {
     json!({ CONTRACT: { "code": code } })
 }
@@ -179,6 +184,29 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
             "domain": { "name": "n" },
             "message": { "c": vec![0; 250] },
         }])],
+        "debug_dumpBlock" => vec![json!(["latest"])],
+        "debug_accountRange" => vec![json!(["latest", "0x", 256, false, false, true])],
+        "debug_preimage" => vec![json!([long.hash])],
+        // Many transactions run before the one that is named.
+        "debug_storageRangeAt" => {
+            let (last, full) = (stock.transfers - 1, &stock.full);
+            vec![
+                json!([many.number, last, account, "0x", i64::MAX]),
+                json!(["latest", 0, full, "0x", i64::MAX]),
+            ]
+        }
+        "debug_getModifiedAccountsByNumber" => vec![json!([0, height(&many.number)])],
+        "debug_getModifiedAccountsByHash" => vec![json!([many.hash])],
+        "debug_getAccessibleState" => vec![json!(["0x0", "latest"])],
+        "debug_getBadBlocks" => vec![json!([])],
+        "debug_getRawHeader" => vec![json!([long.number])],
+        "debug_getRawBlock" | "debug_getRawReceipts" => {
+            vec![json!([long.number]), json!([many.number]), json!([logs.number])]
+        }
+        "debug_getRawTransaction" => vec![json!([long.tx])],
+        "debug_printBlock" => vec![json!([height(&long.number)]), json!([height(&many.number)])],
+        "admin_exportChain" => vec![json!(["all"]), json!(["all.gz"])],
+        "admin_importChain" => vec![json!(["all"])],
         "txpool_contentFrom" => vec![json!([stock.sender])],
         "txpool_dropReason" => vec![json!([long.tx])],
         _ => return None,

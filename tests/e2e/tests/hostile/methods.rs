@@ -210,6 +210,7 @@ fn the_most_of_each_method() {
     let amounts = Amounts {
         long: 10,
         transfers: 100,
+        slots: 1,
         logs: 1,
         waiting: 10,
         outputs: 3,
@@ -224,6 +225,9 @@ fn the_most_of_each_method() {
         ("evm_getLogs", 1_000_000),
         ("evm_getBlockByNumber", 2_000_000),
         ("evm_getBlockReceipts", 2_000_000),
+        ("debug_dumpBlock", 50_000),
+        ("debug_storageRangeAt", 100_000),
+        ("debug_getRawBlock", 2_000_000),
         ("txpool_content", 2_000_000),
         ("xvm.getUTXOs", 100_000),
         // Of all the outputs, which are more than are added up briefly.
@@ -244,6 +248,7 @@ fn slow_the_most_of_each_method() {
     let amounts = Amounts {
         long: 28,
         transfers: 700,
+        slots: 16,
         logs: 8,
         waiting: 90,
         outputs: 20,

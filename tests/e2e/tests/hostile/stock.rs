@@ -21,6 +21,9 @@ pub(super) const OTHER_USER: &str = "bob";
 /// Init code of a contract that logs nothing 9,500 times: PUSH2, JUMPDEST, PUSH1 0, PUSH1 0, LOG0, PUSH1 1, SWAP1, SUB,
 /// DUP1, PUSH1 3, JUMPI, STOP.
 const LOGS: &str = "0x6012600c60003960126000f361251c5b60006000a0600190038060035700";
+/// Init code of a contract that fills slots of its own while there is gas: JUMPDEST, GAS, NUMBER, PUSH1 64, SHL, ADD, DUP1,
+/// SSTORE, PUSH2 0x8000, GAS, GT, PUSH1 0, JUMPI, STOP.
+const SLOTS: &str = "0x6012600c60003960126000f35b5a4360401b0180556180005a1160005700";
 /// Init code of a contract of 24,576 zeros.
 const LONG_CODE: &str = "0x6160006000f3";
 /// Bytes of the data of a long transaction.
@@ -34,6 +37,8 @@ pub(super) struct Amounts {
     pub(super) transfers: u64,
     /// Blocks with many logs.
     pub(super) logs: usize,
+    /// Blocks that fill some 600 slots each.
+    pub(super) slots: usize,
     /// Long transactions that wait.
     pub(super) waiting: u64,
     /// Transactions with 700 outputs each.
@@ -53,6 +58,10 @@ pub(super) struct Stock {
     pub(super) sender: String,
     /// A contract of much code.
     pub(super) long_code: String,
+    /// One with many slots.
+    pub(super) full: String,
+    /// Transactions in the block of many.
+    pub(super) transfers: u64,
     /// The block of long transactions, that of many, and one of many logs: number, hash, and the hash of a transaction.
     pub(super) long: Block,
     pub(super) many: Block,
@@ -89,6 +98,7 @@ pub(super) fn prepare(node: &Node, amounts: &Amounts) -> Stock {
         [0, 1, 2].map(|n: usize| accounts[n].as_str().unwrap().to_owned());
     let emitter = c.deploy(&account, LOGS);
     let long_code = c.deploy(&account, LONG_CODE);
+    let full = c.deploy(&account, SLOTS);
     let transfer = json!({ "from": sender, "to": other, "gas": "0x5208", "value": "0x1" });
     let mut data = transfer.clone();
     data["gas"] = json!("0x7d000");
@@ -97,6 +107,10 @@ pub(super) fn prepare(node: &Node, amounts: &Amounts) -> Stock {
     let many = c.block(&transfer, amounts.transfers);
     let log = json!({ "from": sender, "to": emitter, "gas": "0x72bf00" });
     let logs = (0..amounts.logs).map(|_| c.block(&log, 1)).last().unwrap();
+    let fill = json!({ "from": sender, "to": full, "gas": "0xd00000" });
+    for _ in 0..amounts.slots {
+        c.block(&fill, 1);
+    }
     // Nonces that are far away wait.
     let waiting = (0..amounts.waiting).map(|n| {
         data["nonce"] = json!(format!("{:#x}", 1_000_000 + n));
@@ -121,6 +135,8 @@ pub(super) fn prepare(node: &Node, amounts: &Amounts) -> Stock {
         other,
         sender,
         long_code,
+        full,
+        transfers: amounts.transfers,
         long,
         many,
         logs,

@@ -1,4 +1,4 @@
-//! Every method of `web3`, `net`, `evm`, `personal` and what development nodes have: a success and a failure of each, by
+//! Every method of `web3`, `net`, `evm`, `personal`, `debug`, `admin` and what development nodes have: a success and a failure of each, by
 //! both names, walked along the tables.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,8 @@ use crate::support::local;
 
 const RPC: &str = "/ext/bc/C/rpc";
 const WS: &str = "/ext/bc/C/ws";
-const NAMESPACES: [&str; 6] = ["evm", "net", "web3", "personal", "anvil", "hardhat"];
+const NAMESPACES: [&str; 8] =
+    ["evm", "net", "web3", "personal", "debug", "admin", "anvil", "hardhat"];
 /// An account of `esker dev`.
 const HELD: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 /// Two more, one for each transport.
@@ -105,6 +106,8 @@ fn prepare(ask: &mut dyn FnMut(&str) -> String, account: &str) -> BTreeMap<&'sta
         ("$BLOCK", receipt["blockHash"].clone()),
         ("$HASH", hash),
         ("$WAITING", waiting),
+        // One that this walk writes.
+        ("$FILE", json!(account)),
     ])
 }
 
@@ -164,6 +167,34 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("evm_accounts", none()),
         ("evm_requestAccounts", none()),
         ("evm_pendingTransactions", none()),
+        ("debug_dumpBlock", case(json!(["0x1"]), json!(["0xffff"]))),
+        (
+            "debug_accountRange",
+            case(json!(["latest", "0x", 2, false, false, false]), json!(["latest", "0x", 2])),
+        ),
+        (
+            "debug_preimage",
+            // Of an account of the genesis.
+            case(
+                json!(["0x5a9331cb1d584bc0703e5252f4fccf19b3887d5a12e7edad074d585640a7ff57"]),
+                json!([format!("0x{}", "12".repeat(32))]),
+            ),
+        ),
+        (
+            "debug_storageRangeAt",
+            case(json!(["$BLOCK", 0, OTHER, "0x", 5]), json!(["$BLOCK", 99, OTHER, "0x", 5])),
+        ),
+        ("debug_getModifiedAccountsByNumber", case(json!([1]), json!([0]))),
+        ("debug_getModifiedAccountsByHash", hash("$BLOCK")),
+        ("debug_getAccessibleState", case(json!(["0x0", "0x1"]), json!(["0x1", "0x1"]))),
+        ("debug_getBadBlocks", none()),
+        ("debug_getRawHeader", number()),
+        ("debug_getRawBlock", number()),
+        ("debug_getRawReceipts", number()),
+        ("debug_getRawTransaction", hash("$HASH")),
+        ("debug_printBlock", case(json!([1]), json!(["0x1"]))),
+        ("admin_exportChain", case(json!(["$FILE", 0, 1]), json!(["$FILE", null, 1]))),
+        ("admin_importChain", case(json!(["$FILE"]), json!(["no file"]))),
         ("personal_sign", case(json!(["0x68", HELD, "any"]), json!(["0x68", OTHER]))),
         ("anvil_getAutomine", none()),
         ("anvil_nodeInfo", none()),
