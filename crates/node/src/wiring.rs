@@ -70,7 +70,8 @@ impl Node {
 
         // The chains, and the machine that commits all of them in one write.
         let machine = machine_config(&config);
-        let opened = chains::open(&config, (&store, folder.path()), &keystore, &environment, machine)?;
+        let opened =
+            chains::open(&config, (&store, folder.path()), &keystore, &environment, machine)?;
         let OpenChains { aliases, chains, machine } = opened;
         let mut maintenance = Vec::new();
         for (_, chain) in &chains {

@@ -46,7 +46,8 @@ pub(super) fn open(
     let vms = chains.iter().map(|(_, chain)| chain.vm()).collect();
     let genesis = parameters::genesis_bundle(&config.network);
     let machine_config = MachineConfig { genesis, ..machine };
-    let machine = Machine::open(vms, store.clone(), Arc::clone(&environment.clock), work, machine_config)?;
+    let machine =
+        Machine::open(vms, store.clone(), Arc::clone(&environment.clock), work, machine_config)?;
     if machine_config.decides_alone {
         slot.set(&machine);
     }
@@ -67,8 +68,16 @@ fn build(
 ) -> Result<BuiltChains, StartError> {
     let aliases = Arc::new(alias_table(config)?);
     let work = Arc::new(Notify::new());
-    let parts =
-        Parts { config, aliases: &aliases, environment, store, keystore, work: &work, site, unrecorded };
+    let parts = Parts {
+        config,
+        aliases: &aliases,
+        environment,
+        store,
+        keystore,
+        work: &work,
+        site,
+        unrecorded,
+    };
     let chains = parts.build()?;
     Ok((aliases, chains, work))
 }
@@ -83,7 +92,8 @@ pub fn open_unchecked(
     let unrecorded = parameters::compare(&config.network, &store)?;
     let slot = Arc::new(MachineSlot::default());
     let site = Site { data_dir: folder.path(), machine: &slot };
-    let (_, chains, _) = build(config, &store, &Keystore::disabled(), environment, site, &unrecorded)?;
+    let (_, chains, _) =
+        build(config, &store, &Keystore::disabled(), environment, site, &unrecorded)?;
     Ok((store, chains))
 }
 
