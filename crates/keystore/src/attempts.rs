@@ -59,7 +59,7 @@ struct Record {
 
 /// Counts wrong passwords.
 #[derive(Debug)]
-pub(crate) struct Attempts {
+pub struct Attempts {
     clock: Arc<dyn Clock>,
     /// How long a call waits for others of its pair.
     max_wait: Duration,
@@ -69,7 +69,7 @@ pub(crate) struct Attempts {
 
 /// An attempt that is being checked. Dropped without [`Attempt::succeed`] it counts as a wrong password.
 #[derive(Debug)]
-pub(crate) struct Attempt {
+pub struct Attempt {
     attempts: Arc<Attempts>,
     pair: Pair,
     is_correct: bool,
@@ -83,7 +83,8 @@ enum Start {
 }
 
 impl Attempts {
-    pub(crate) fn new(clock: Arc<dyn Clock>, max_wait: Duration) -> Arc<Self> {
+    /// Counts by this clock; a call waits for others of its pair for `max_wait`.
+    pub fn new(clock: Arc<dyn Clock>, max_wait: Duration) -> Arc<Self> {
         let pairs = Mutex::new_named("keystore.attempts", Pairs::new());
         Arc::new(Self { clock, max_wait, waiting: Semaphore::new(MAX_WAITING), pairs })
     }
@@ -92,7 +93,7 @@ impl Attempts {
     ///
     /// # Errors
     /// The pair has to wait, the address has too many pairs, or too many calls wait.
-    pub(crate) async fn begin(
+    pub async fn begin(
         self: &Arc<Self>,
         client: ClientAddress,
         name: &str,
@@ -164,7 +165,7 @@ impl Attempts {
 
 impl Attempt {
     /// The password was right: clears the pair's wrong passwords.
-    pub(crate) fn succeed(mut self) {
+    pub fn succeed(mut self) {
         self.is_correct = true;
     }
 }

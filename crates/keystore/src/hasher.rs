@@ -29,14 +29,15 @@ const MAX_PERMITS: usize = 1 << 20;
 
 /// Limits how many hashes run and wait.
 #[derive(Debug)]
-pub(crate) struct Hasher {
+pub struct Hasher {
     turns: Arc<Semaphore>,
     queue_slots: Arc<Semaphore>,
     max_wait: Duration,
 }
 
 impl Hasher {
-    pub(crate) fn new(limits: HashLimits) -> Self {
+    /// Under these limits.
+    pub fn new(limits: HashLimits) -> Self {
         let at_once = limits.at_once.clamp(1, MAX_PERMITS);
         Self {
             turns: Arc::new(Semaphore::new(at_once)),
@@ -47,7 +48,10 @@ impl Hasher {
 
     /// Runs a hash on the blocking pool when its turn comes. One that has begun keeps its turn to its end, whether
     /// or not anybody waits for it.
-    pub(crate) async fn run<T: Send + 'static>(
+    ///
+    /// # Errors
+    /// [`KeystoreError::Busy`] if too many wait, or the turn does not come in time.
+    pub async fn run<T: Send + 'static>(
         &self,
         hash: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, KeystoreError> {

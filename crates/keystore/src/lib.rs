@@ -11,7 +11,8 @@
 //!
 //! It never logs, shows or stores a key or password in the clear, and wipes both from memory after use.
 //! Costly hashes are bounded ([`HashLimits`]), so that logins can't starve the node, and so are wrong passwords for a
-//! user from an address ([`KeystoreError::TooManyWrong`]).
+//! user from an address ([`KeystoreError::TooManyWrong`]). Both parts, [`Hasher`] and [`Attempts`], serve other holders of
+//! keys as well.
 
 mod args;
 mod attempts;
@@ -28,10 +29,12 @@ mod tables;
 mod user_queues;
 
 pub use args::{Credentials, KeyArgument, KeyText};
+pub use attempts::{Attempt, Attempts};
 pub use error::KeystoreError;
-pub use hasher::HashLimits;
+pub use hasher::{HashLimits, Hasher};
 pub use keyring::{AddressOf, Keyring, MAX_ADDRESSES};
-pub use password::{MAX_NAME_BYTES, MAX_PASSWORD_BYTES, Password, check_name, check_strength};
+pub use esker_primitives::Password;
+pub use password::{MAX_NAME_BYTES, MAX_PASSWORD_BYTES, check_name, check_strength};
 pub use service::{KeystoreService, methods};
 pub use store::{Keystore, User};
 pub use user_queues::{MAX_CALLS_PER_USER, UserPermit, UserQueues};

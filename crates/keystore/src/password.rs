@@ -1,9 +1,6 @@
 //! The rules for names and passwords.
 
-use std::fmt;
-
-use serde::Deserialize;
-use zeroize::Zeroizing;
+use esker_primitives::Password;
 
 use crate::KeystoreError;
 
@@ -15,30 +12,6 @@ pub const MAX_PASSWORD_BYTES: usize = 1024;
 
 /// Fewest characters of a new password (docs/decisions.md, "Password strength").
 const MIN_PASSWORD_CHARS: usize = 8;
-
-/// A password in memory: wiped when dropped, never shown.
-#[derive(Clone, Default, Deserialize)]
-#[serde(from = "String")]
-pub struct Password(Zeroizing<String>);
-
-impl Password {
-    /// Its text.
-    pub fn text(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for Password {
-    fn from(text: String) -> Self {
-        Self(Zeroizing::new(text))
-    }
-}
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Password(..)")
-    }
-}
 
 /// A name may be any text but the empty one, of at most [`MAX_NAME_BYTES`].
 pub fn check_name(name: &str) -> Result<(), KeystoreError> {
@@ -103,10 +76,5 @@ mod tests {
         check_name(&"😀".repeat(257)).unwrap_err();
         check_name(&"x".repeat(1025)).unwrap_err();
         check_name("").unwrap_err();
-    }
-
-    #[test]
-    fn a_password_is_never_shown() {
-        assert_eq!(format!("{:?}", Password::from("hunter2".to_owned())), "Password(..)");
     }
 }

@@ -24,6 +24,7 @@ pub mod hexfmt;
 pub mod ids;
 pub mod keys;
 pub mod network;
+mod password;
 mod random;
 pub mod sync;
 
@@ -33,4 +34,5 @@ pub use codec::{CodecError, Decode, Encode, Reader, Writer};
 pub use excerpt::{MAX_QUOTED_CHARS, excerpt};
 pub use ids::{AssetId, BlockId, ChainId, Id, IdError, NodeId, ShortId, SubnetId, TxId};
 pub use keys::{PrivateKey, PublicKey, Signature, SignatureError};
+pub use password::Password;
 pub use random::Randomness;

@@ -1,11 +1,15 @@
 //! Keys in memory.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use alloy_primitives::{Address, B256, Signature, U256, b256};
+use alloy_primitives::{Address, B256, Signature, b256};
+use async_trait::async_trait;
+use esker_primitives::Password;
 use esker_primitives::keys::{PrivateKey, PrivateKeyError, PublicKey};
+use esker_rpc::ClientAddress;
 
-use super::{AccountError, AccountManager};
+use super::{AccountError, AccountKey, AccountManager, Wallet};
 
 /// Keys 0 to 9 of the mnemonic `test test test test test test test test test test test junk`, path
 /// `m/44'/60'/0'/0/i`: the accounts that every development network of the ecosystem funds
@@ -31,7 +35,7 @@ pub const WELL_KNOWN_KEY: B256 =
 #[derive(Debug, Default)]
 pub struct KeyRing {
     order: Vec<Address>,
-    keys: BTreeMap<Address, PrivateKey>,
+    keys: BTreeMap<Address, AccountKey>,
 }
 
 impl KeyRing {
@@ -47,7 +51,7 @@ impl KeyRing {
         for key in keys {
             let key = PrivateKey::from_slice(key)?;
             let address = address_of_key(&key.public_key());
-            if ring.keys.insert(address, key).is_none() {
+            if ring.keys.insert(address, AccountKey::new(key)).is_none() {
                 ring.order.push(address);
             }
         }
@@ -55,9 +59,16 @@ impl KeyRing {
     }
 }
 
+#[async_trait]
 impl AccountManager for KeyRing {
-    fn accounts(&self) -> Vec<Address> {
-        self.order.clone()
+    /// Their places are no files: `memory://ADDRESS`.
+    fn wallets(&self) -> Vec<Wallet> {
+        let wallet = |account: &Address| Wallet {
+            url: format!("memory://{account:#x}"),
+            account: *account,
+            is_unlocked: true,
+        };
+        self.order.iter().map(wallet).collect()
     }
 
     fn holds(&self, account: &Address) -> bool {
@@ -65,17 +76,28 @@ impl AccountManager for KeyRing {
     }
 
     fn sign_hash(&self, account: &Address, hash: &B256) -> Result<Signature, AccountError> {
-        let key = self.keys.get(account).ok_or(AccountError::Unknown)?;
-        Ok(sign(key, hash))
+        Ok(self.keys.get(account).ok_or(AccountError::Unknown)?.sign_hash(hash))
     }
-}
 
-/// Signs a hash.
-fn sign(key: &PrivateKey, hash: &B256) -> Signature {
-    let signed = key.sign_hash(&hash.0);
-    let [r, s] = [&signed.as_bytes()[..32], &signed.as_bytes()[32..64]].map(U256::from_be_slice);
-    // Recovery codes 2 and 3 need an `r` above the order, which does not occur in practice.
-    Signature::new(r, s, signed.as_bytes()[64] & 1 == 1)
+    /// Any password does.
+    async fn open(
+        &self,
+        account: Address,
+        _: Password,
+        _: ClientAddress,
+    ) -> Result<AccountKey, AccountError> {
+        self.keys.get(&account).cloned().ok_or(AccountError::Unknown)
+    }
+
+    async fn unlock(
+        &self,
+        account: Address,
+        _: Password,
+        _: Duration,
+        _: ClientAddress,
+    ) -> Result<(), AccountError> {
+        if self.holds(&account) { Ok(()) } else { Err(AccountError::NoKey) }
+    }
 }
 
 /// The account of a key: the end of the keccak hash of the uncompressed public key.

@@ -1,27 +1,35 @@
 //! Accounts whose keys the node holds.
 //!
-//! [`AccountManager`] is the port through which services sign. `esker dev` puts [`KeyRing::dev`] behind it,
-//! well-known keys; a directory of encrypted keys can take its place, whose accounts are locked
-//! until a password opens them.
+//! [`AccountManager`] is the port through which services sign. Two things stand behind it: [`KeyRing::dev`], the
+//! well-known keys of `esker dev`, and the directory of encrypted keys (`crates/key-directory`), whose accounts are
+//! locked until a password opens them. [`AccountManagers`] joins both.
 //!
 //! [`text_hash`] and [`TypedData`] make what is signed of a text (EIP-191) and of structured data (EIP-712),
 //! so that a signature over either can never be one of a transaction.
 
+mod account_key;
 mod key_ring;
+mod managers;
 mod sender_locks;
 mod typed_data;
 
-use std::fmt::Debug;
+use std::fmt;
+use std::time::Duration;
 
 use alloy_consensus::{SignableTransaction, TxEnvelope, TypedTransaction};
 use alloy_primitives::{Address, B256, Signature, eip191_hash_message};
+use async_trait::async_trait;
+use esker_primitives::{Password, PrivateKey};
+use esker_rpc::ClientAddress;
 use thiserror::Error;
 
+pub use account_key::AccountKey;
 pub use key_ring::{DEV_KEYS, KeyRing, WELL_KNOWN_KEY, address_of_key};
+pub use managers::AccountManagers;
 pub use sender_locks::SenderLocks;
 pub use typed_data::{TypedData, TypedDataError};
 
-/// Why an account does not sign. The texts are the reference's.
+/// Why an account does not sign, or is not opened or made. The texts are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AccountError {
     /// The node holds no key of it.
@@ -30,31 +38,104 @@ pub enum AccountError {
     /// It must be unlocked first.
     #[error("authentication needed: password or unlock")]
     Locked,
-    /// The keys can't be read.
+    /// There is no such account to unlock.
+    #[error("no key for given address or file")]
+    NoKey,
+    /// The password does not open the key.
+    #[error("could not decrypt key with given password")]
+    WrongPassword,
+    /// There is a key of it already.
+    #[error("account already exists")]
+    Exists,
+    /// The node keeps no encrypted keys.
+    #[error("local keystore not used")]
+    NoKeyDirectory,
+    /// The keys can't be read or written, or there were too many attempts.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// The holder of keys. Many tasks call it at once, so no call waits for long.
-pub trait AccountManager: Send + Sync + Debug + 'static {
-    /// All accounts, locked ones too, always in the same order.
-    fn accounts(&self) -> Vec<Address>;
+/// An account, with the place of its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wallet {
+    /// `SCHEME://PLACE`.
+    pub url: String,
+    /// The account.
+    pub account: Address,
+    /// Does it sign without a password?
+    pub is_unlocked: bool,
+}
+
+/// The holder of keys. Many tasks call it at once. What is not async may read a folder, so it is not for the threads
+/// that serve connections; what is async may wait for a costly check of a password.
+#[async_trait]
+pub trait AccountManager: Send + Sync + fmt::Debug + 'static {
+    /// All accounts with their places, locked ones too, always in the same order.
+    fn wallets(&self) -> Vec<Wallet>;
+
+    /// All accounts, each once, in the order of their wallets.
+    fn accounts(&self) -> Vec<Address> {
+        let mut accounts = Vec::new();
+        for wallet in self.wallets() {
+            if !accounts.contains(&wallet.account) {
+                accounts.push(wallet.account);
+            }
+        }
+        accounts
+    }
 
     /// Does it hold the account's key?
     fn holds(&self, account: &Address) -> bool {
         self.accounts().contains(account)
     }
 
-    /// Signs a hash with the account's key: deterministic, the lower `s`.
+    /// Does the account sign only with its password, or once that has unlocked it?
+    fn needs_password(&self, _: &Address) -> bool {
+        false
+    }
+
+    /// Signs a hash with the account's key, which must be unlocked: deterministic, the lower `s`.
     fn sign_hash(&self, account: &Address, hash: &B256) -> Result<Signature, AccountError>;
+
+    /// The account's key, for one call. Wrong passwords count for the client.
+    async fn open(
+        &self,
+        _account: Address,
+        _password: Password,
+        _client: ClientAddress,
+    ) -> Result<AccountKey, AccountError> {
+        Err(AccountError::Unknown)
+    }
+
+    /// Unlocks an account for a time; zero: until the node stops.
+    async fn unlock(
+        &self,
+        _account: Address,
+        _password: Password,
+        _time: Duration,
+        _client: ClientAddress,
+    ) -> Result<(), AccountError> {
+        Err(AccountError::NoKeyDirectory)
+    }
+
+    /// Locks an account, if it is unlocked. False: this can't be.
+    fn lock(&self, _account: &Address) -> bool {
+        false
+    }
+
+    /// A new account with this key, or a random one. It is kept when this returns.
+    async fn add(&self, _key: Option<PrivateKey>, _: Password) -> Result<Address, AccountError> {
+        Err(AccountError::NoKeyDirectory)
+    }
 }
 
 /// A node without keys.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoAccounts;
 
+#[async_trait]
 impl AccountManager for NoAccounts {
-    fn accounts(&self) -> Vec<Address> {
+    fn wallets(&self) -> Vec<Wallet> {
         Vec::new()
     }
 

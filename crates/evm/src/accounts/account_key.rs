@@ -1,0 +1,44 @@
+//! One key.
+
+use std::fmt;
+
+use alloy_primitives::{Address, B256, Signature, U256};
+use esker_primitives::PrivateKey;
+
+use super::address_of_key;
+
+/// The key of an account. It is wiped when dropped, and never shown.
+#[derive(Clone)]
+pub struct AccountKey(PrivateKey);
+
+impl AccountKey {
+    /// Of this key.
+    pub const fn new(key: PrivateKey) -> Self {
+        Self(key)
+    }
+
+    /// The account.
+    pub fn address(&self) -> Address {
+        address_of_key(&self.0.public_key())
+    }
+
+    /// The key itself: handle with care.
+    pub const fn private_key(&self) -> &PrivateKey {
+        &self.0
+    }
+
+    /// Signs a hash: deterministic, the lower `s`.
+    pub fn sign_hash(&self, hash: &B256) -> Signature {
+        let signed = self.0.sign_hash(&hash.0);
+        let [r, s] =
+            [&signed.as_bytes()[..32], &signed.as_bytes()[32..64]].map(U256::from_be_slice);
+        // Recovery codes 2 and 3 need an `r` above the order, which does not occur in practice.
+        Signature::new(r, s, signed.as_bytes()[64] & 1 == 1)
+    }
+}
+
+impl fmt::Debug for AccountKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AccountKey({})", self.address())
+    }
+}

@@ -1,0 +1,86 @@
+//! Several holders of keys as one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloy_primitives::{Address, B256, Signature};
+use async_trait::async_trait;
+use esker_primitives::{Password, PrivateKey};
+use esker_rpc::ClientAddress;
+
+use super::{AccountError, AccountKey, AccountManager, Wallet, address_of_key};
+
+/// Holders of keys in an order: the first that holds an account signs for it. New keys go to the last one; what the
+/// others hold is in memory.
+#[derive(Debug, Default)]
+pub struct AccountManagers(Vec<Arc<dyn AccountManager>>);
+
+impl AccountManagers {
+    /// These, in their order.
+    pub fn new(managers: Vec<Arc<dyn AccountManager>>) -> Self {
+        Self(managers)
+    }
+
+    /// The first that holds the account. The last one is not asked: where it has none, it has the error.
+    fn of(&self, account: &Address) -> Option<&dyn AccountManager> {
+        let (last, others) = self.0.split_last()?;
+        Some(&**others.iter().find(|manager| manager.holds(account)).unwrap_or(last))
+    }
+}
+
+#[async_trait]
+impl AccountManager for AccountManagers {
+    fn wallets(&self) -> Vec<Wallet> {
+        self.0.iter().flat_map(|manager| manager.wallets()).collect()
+    }
+
+    fn holds(&self, account: &Address) -> bool {
+        self.0.iter().any(|manager| manager.holds(account))
+    }
+
+    fn needs_password(&self, account: &Address) -> bool {
+        self.of(account).is_some_and(|manager| manager.needs_password(account))
+    }
+
+    fn sign_hash(&self, account: &Address, hash: &B256) -> Result<Signature, AccountError> {
+        self.of(account).ok_or(AccountError::Unknown)?.sign_hash(account, hash)
+    }
+
+    async fn open(
+        &self,
+        account: Address,
+        password: Password,
+        client: ClientAddress,
+    ) -> Result<AccountKey, AccountError> {
+        let manager = self.of(&account).ok_or(AccountError::Unknown)?;
+        manager.open(account, password, client).await
+    }
+
+    async fn unlock(
+        &self,
+        account: Address,
+        password: Password,
+        time: Duration,
+        client: ClientAddress,
+    ) -> Result<(), AccountError> {
+        let manager = self.of(&account).ok_or(AccountError::NoKeyDirectory)?;
+        manager.unlock(account, password, time, client).await
+    }
+
+    fn lock(&self, account: &Address) -> bool {
+        self.of(account).is_some_and(|manager| manager.lock(account))
+    }
+
+    async fn add(
+        &self,
+        key: Option<PrivateKey>,
+        password: Password,
+    ) -> Result<Address, AccountError> {
+        let (last, others) = self.0.split_last().ok_or(AccountError::NoKeyDirectory)?;
+        let account = key.as_ref().map(|key| address_of_key(&key.public_key()));
+        if account.is_some_and(|account| others.iter().any(|manager| manager.holds(&account))) {
+            return Err(AccountError::Exists);
+        }
+        last.add(key, password).await
+    }
+}
