@@ -37,14 +37,14 @@ struct Seen {
 pub(crate) struct KeyFiles {
     folder: PathBuf,
     seen: Mutex<State>,
+    /// Held while a file is written; the time of the last one, Unix time in ns, since names follow each other.
+    last_ns: Mutex<u64>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     files: BTreeMap<String, Seen>,
     is_overfull: bool,
-    /// Of the last file that was written, Unix time in ns: names follow each other.
-    last_ns: u64,
 }
 
 /// Why an account was not written.
@@ -77,7 +77,13 @@ impl KeyFiles {
                 let _ = fs::remove_file(entry.path());
             }
         }
-        Self { folder, seen: Mutex::new_named("key_directory.files", State::default()) }
+        let files = Self {
+            folder,
+            seen: Mutex::new_named("key_directory.files", State::default()),
+            last_ns: Mutex::new_named("key_directory.write", 0),
+        };
+        files.refresh(&mut files.seen.lock());
+        files
     }
 
     /// All key files, by name.
@@ -106,18 +112,21 @@ impl KeyFiles {
     /// Writes a new account, which is on the disk when this returns.
     pub(crate) fn add(&self, key: KeyFile, now_ms: u64) -> Result<(), WriteError> {
         // Held over the write: of two imports of one key the second one finds the first.
-        let mut state = self.seen.lock();
-        self.refresh(&mut state);
-        if state.has(&key.address()) {
-            return Err(WriteError::Exists);
+        let mut last_ns = self.last_ns.lock();
+        {
+            let mut state = self.seen.lock();
+            self.refresh(&mut state);
+            if state.has(&key.address()) {
+                return Err(WriteError::Exists);
+            }
+            if state.files.len() >= MAX_FILES {
+                return Err(WriteError::Full);
+            }
         }
-        if state.files.len() >= MAX_FILES {
-            return Err(WriteError::Full);
-        }
-        state.last_ns = (state.last_ns + 1).max(now_ms.saturating_mul(1_000_000));
-        let name = file_name(state.last_ns, &key.address());
+        *last_ns = (*last_ns + 1).max(now_ms.saturating_mul(1_000_000));
+        let name = file_name(*last_ns, &key.address());
         let stamp = self.write(&name, key.to_json().as_bytes()).map_err(WriteError::Io)?;
-        state.files.insert(name, Seen { stamp, key: Some(Arc::new(key)) });
+        self.seen.lock().files.insert(name, Seen { stamp, key: Some(Arc::new(key)) });
         Ok(())
     }
 

@@ -60,7 +60,9 @@ pub enum KeyFileError {
     #[error("invalid scrypt parameters")]
     ScryptParameters,
     /// The password check would take too much memory or time.
-    #[error("the key file's cost is too high: scrypt takes at most 256 MiB, and PBKDF2 {MAX_PBKDF2_ROUNDS} rounds")]
+    #[error(
+        "the key file's cost is too high: scrypt takes at most 256 MiB, and PBKDF2 {MAX_PBKDF2_ROUNDS} rounds"
+    )]
     TooCostly,
     /// The password is wrong. The text is the reference's.
     #[error("could not decrypt key with given password")]
@@ -204,7 +206,10 @@ impl KeyFile {
         let (kdf, params) = match self.kdf {
             Kdf::Scrypt(cost) => {
                 let (n, p, r) = (cost.n(), cost.p(), cost.r());
-                ("scrypt", format!(r#""dklen":{DERIVED_LEN},"n":{n},"p":{p},"r":{r},"salt":"{salt}""#))
+                (
+                    "scrypt",
+                    format!(r#""dklen":{DERIVED_LEN},"n":{n},"p":{p},"r":{r},"salt":"{salt}""#),
+                )
             }
             Kdf::Pbkdf2(c) => (
                 "pbkdf2",

@@ -50,11 +50,7 @@ impl fmt::Debug for KeyDirectory {
 
 impl KeyDirectory {
     /// Opens a folder. Blocks the calling thread on the disk.
-    pub fn open(
-        config: KeyDirectoryConfig,
-        clock: Arc<dyn Clock>,
-        randomness: Randomness,
-    ) -> Self {
+    pub fn open(config: KeyDirectoryConfig, clock: Arc<dyn Clock>, randomness: Randomness) -> Self {
         let KeyDirectoryConfig { folder, cost, limits } = config;
         Self(Arc::new(Inner {
             files: KeyFiles::open(folder),
@@ -167,7 +163,8 @@ impl AccountManager for KeyDirectory {
         password: Password,
     ) -> Result<Address, AccountError> {
         let inner = Arc::clone(&self.0);
-        let key = key.unwrap_or_else(|| PrivateKey::generate(&mut |bytes| (inner.randomness)(bytes)));
+        let key =
+            key.unwrap_or_else(|| PrivateKey::generate(&mut |bytes| (inner.randomness)(bytes)));
         let key = AccountKey::new(key);
         let account = key.address();
         // Before the costly part.

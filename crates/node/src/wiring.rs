@@ -70,8 +70,9 @@ impl Node {
 
         // The chains, and the machine that commits all of them in one write.
         let machine = machine_config(&config);
+        let data_folder = Some(folder.path());
         let opened =
-            chains::open(&config, (&store, folder.path()), &keystore, &environment, machine)?;
+            chains::open(&config, &store, (&keystore, data_folder), &environment, machine)?;
         let OpenChains { aliases, chains, machine } = opened;
         let mut maintenance = Vec::new();
         for (_, chain) in &chains {

@@ -40,6 +40,21 @@ pub async fn off_thread<T: Send + 'static>(
     }
 }
 
+/// As [`off_thread`], for work that takes long: it runs in the long lane, and checks whether to go on
+/// ([`CallContext::is_cancelled`]).
+///
+/// # Panics
+///
+/// If the work does.
+pub async fn off_thread_long<T: Send + 'static>(
+    work: impl FnOnce(&CallContext) -> T + Send + 'static,
+) -> Result<T, WorkRefused> {
+    match CALLER.try_with(Client::clone) {
+        Ok(client) => client.run_with(Lane::Long, work).await,
+        Err(_) => off_thread(move || work(&CallContext::new())).await,
+    }
+}
+
 impl Client {
     /// Runs work on a thread, on account of the client. Dropping the future cancels work that has not begun.
     ///
@@ -53,12 +68,21 @@ impl Client {
         lane: Lane,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, WorkRefused> {
+        self.run_with(lane, move |_| work()).await
+    }
+
+    /// As [`Self::run`], for work that checks whether to go on.
+    async fn run_with<T: Send + 'static>(
+        &self,
+        lane: Lane,
+        work: impl FnOnce(&CallContext) -> T + Send + 'static,
+    ) -> Result<T, WorkRefused> {
         let caller = Caller { client: Some(self.clone()), ..Caller::default() };
         let context = CallContext::of(&caller);
         let leaving = CancelOnDrop::new(&context);
         let mut work = Some(work);
         // `can_restart` is false, so the work runs once.
-        let once = move |_: &CallContext| work.take().map(|work| work());
+        let once = move |context: &CallContext| work.take().map(|work| work(context));
         let kind = JobKind { lane, can_restart: false, is_brief_first: false };
         let done = self.work().run(self, kind, &context, once).await;
         leaving.disarm();

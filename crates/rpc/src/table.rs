@@ -195,6 +195,18 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         })
     }
 
+    /// As [`MethodTable::on_list_async`], for handlers that need the client's address.
+    #[must_use]
+    pub fn on_list_async_from<P, R, F, Fut>(self, name: &'static str, handler: F) -> Self
+    where
+        P: FromParams + 'static,
+        R: Serialize + 'static,
+        F: Fn(Arc<S>, P, ClientAddress) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
+    {
+        self.waiting(name, P::from_params, write_list, handler)
+    }
+
     /// [`MethodTable::on_list`] of a method that computes, or reads the disk, for long: it runs on a thread for
     /// such work.
     #[must_use]

@@ -8,9 +8,14 @@ use crate::wire::Addr;
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
     // A wallet asks its user for consent first (EIP-1102); a node has no user to ask.
-    table().on_list("accounts", accounts).on_list("requestAccounts", accounts)
+    table()
+        .on_list_blocking("accounts", accounts)
+        .short()
+        .on_list_blocking("requestAccounts", accounts)
+        .short()
 }
 
+/// Blocks on the folder of keys.
 fn accounts(transact: &TransactApi, (): ()) -> Result<Vec<Addr>, RpcError> {
     Ok(transact.accounts.accounts().into_iter().map(Addr).collect())
 }

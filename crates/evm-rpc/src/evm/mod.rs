@@ -26,6 +26,7 @@ pub(crate) use blocks::get_bad_blocks;
 pub use filters::{FilterConfig, Filters, filter_methods};
 pub use methods::{reading_methods, transacting_methods};
 pub use receipt_waits::{DEFAULT_RECEIPT_WAIT, MAX_RECEIPT_WAIT, MAX_RECEIPT_WAITS, ReceiptWaits};
+pub(crate) use send::{RawReply, send_by_password, sign_by_password};
 pub use send::{RawTxError, decode_transaction};
 pub use transact::{TransactApi, TransactConfig, TxSubmitter};
 pub(crate) use transactions::get_raw_transaction_by_hash;

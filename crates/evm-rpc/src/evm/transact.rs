@@ -60,6 +60,8 @@ pub struct TransactConfig {
     pub allow_unprotected_txs: bool,
     /// Those that are taken in any case.
     pub allow_unprotected_tx_hashes: Vec<B256>,
+    /// May clients unlock accounts for later calls?
+    pub allow_unlock: bool,
     /// How price options differ.
     pub price_options: PriceOptionsConfig,
     /// Bounds of a fee history.
@@ -75,6 +77,7 @@ impl Default for TransactConfig {
             max_memory: 128 * 1024 * 1024,
             allow_unprotected_txs: false,
             allow_unprotected_tx_hashes: vec![UNPROTECTED_BY_DEFAULT],
+            allow_unlock: true,
             price_options: PriceOptionsConfig::default(),
             history: HistoryLimits::default(),
         }

@@ -1,20 +1,162 @@
-//! `personal`: signing with the accounts that the node holds. The service `internal-personal`.
+//! `personal`: the accounts that the node holds, and signing with their passwords. The service `internal-personal`
+//! (docs/protocol/c-chain-rpc.md, "Accounts of the node").
 
-use esker_rpc::{MethodTable, RpcError};
+mod derivation_path;
+mod password_arg;
+mod raw_key;
+mod wallets;
 
-use crate::evm::TransactApi;
-use crate::wire::{Addr, Data};
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloy_primitives::Address;
+use esker_evm::accounts::{recover_signer, text_hash};
+use esker_rpc::{ClientAddress, MethodTable, RpcError, off_thread};
+
+use self::password_arg::{GivenPassword, PasswordArg};
+use crate::evm::{RawReply, TransactApi, send_by_password, sign_by_password};
+use crate::wire::call::TransactionArgs;
+use crate::wire::{Addr, Data, Hash};
+
+/// How long an account stays unlocked where no time is given.
+const DEFAULT_UNLOCK_S: u64 = 300;
+
+/// Most seconds that an account is unlocked: as many as nanoseconds have room for.
+const MAX_UNLOCK_S: u64 = i64::MAX as u64 / 1_000_000_000;
+
+/// Bytes of a signature: `r`, `s`, and 27 or 28.
+const SIGNATURE_LEN: usize = 65;
+
+/// Code of arguments that do not fit.
+const INVALID_PARAMS: i64 = -32602;
 
 /// The methods of the service.
 pub(crate) fn methods() -> MethodTable<TransactApi> {
-    MethodTable::new("personal").trusted_callers_only(|table| table.on_list_blocking("sign", sign))
+    MethodTable::new("personal").trusted_callers_only(|table| {
+        table
+            .on_list_blocking("listAccounts", list_accounts)
+            .short()
+            .on_list_blocking("listWallets", wallets::list_wallets)
+            .short()
+            .on_list_blocking("openWallet", wallets::open_wallet)
+            .short()
+            .on_list_blocking("deriveAccount", wallets::derive_account)
+            .short()
+            .on_list_async("newAccount", new_account)
+            .on_list_async("importRawKey", import_raw_key)
+            .on_list_async_from("unlockAccount", unlock_account)
+            .on_list("lockAccount", lock_account)
+            .on_list_async_from("sendTransaction", send_transaction)
+            .on_list_async_from("signTransaction", sign_transaction)
+            .on_list_async_from("sign", sign)
+            .on_list_blocking("ecRecover", ec_recover)
+            .short()
+            .on_list_blocking("initializeWallet", wallets::initialize_wallet)
+            .short()
+            .on_list_blocking("unpair", wallets::unpair)
+            .short()
+    })
 }
 
-/// Signs a text, so that the signature can't be one of a transaction. The password is that of an account that is
-/// locked; no account here is.
-fn sign(
-    transact: &TransactApi,
-    (Data(text), Addr(account), _password): (Data, Addr, Option<String>),
+fn refused(error: impl std::fmt::Display) -> RpcError {
+    RpcError::new(error.to_string())
+}
+
+fn list_accounts(transact: &TransactApi, (): ()) -> Result<Vec<Addr>, RpcError> {
+    Ok(transact.accounts.accounts().into_iter().map(Addr).collect())
+}
+
+/// A new account with a random key. Its file is on the disk when the reply comes.
+async fn new_account(
+    transact: Arc<TransactApi>,
+    (PasswordArg(password),): (PasswordArg,),
+) -> Result<String, RpcError> {
+    let account = transact.accounts.add(None, password).await.map_err(refused)?;
+    Ok(account.to_checksum(None))
+}
+
+async fn import_raw_key(
+    transact: Arc<TransactApi>,
+    (PasswordArg(key), PasswordArg(password)): (PasswordArg, PasswordArg),
+) -> Result<Addr, RpcError> {
+    let key = raw_key::parse(&key).map_err(refused)?;
+    transact.accounts.add(Some(key), password).await.map(Addr).map_err(refused)
+}
+
+async fn unlock_account(
+    transact: Arc<TransactApi>,
+    (Addr(account), PasswordArg(password), seconds): (Addr, PasswordArg, Option<u64>),
+    client: ClientAddress,
+) -> Result<bool, RpcError> {
+    if !transact.config.allow_unlock {
+        return Err(refused("account unlock with HTTP access is forbidden"));
+    }
+    let seconds = seconds.unwrap_or(DEFAULT_UNLOCK_S);
+    if seconds > MAX_UNLOCK_S {
+        return Err(refused("unlock duration too large"));
+    }
+    let time = Duration::from_secs(seconds);
+    transact.accounts.unlock(account, password, time, client).await.map_err(refused)?;
+    Ok(true)
+}
+
+/// True also for accounts that the node does not hold; false for those that are always unlocked.
+fn lock_account(transact: &TransactApi, (Addr(account),): (Addr,)) -> Result<bool, RpcError> {
+    Ok(transact.accounts.lock(&account))
+}
+
+async fn send_transaction(
+    transact: Arc<TransactApi>,
+    (args, PasswordArg(password)): (TransactionArgs, PasswordArg),
+    client: ClientAddress,
+) -> Result<Hash, RpcError> {
+    send_by_password(transact, (args, password), client).await
+}
+
+async fn sign_transaction(
+    transact: Arc<TransactApi>,
+    (args, PasswordArg(password)): (TransactionArgs, PasswordArg),
+    client: ClientAddress,
+) -> Result<RawReply, RpcError> {
+    sign_by_password(transact, (args, password), client).await
+}
+
+/// Signs a text, so that the signature can't be one of a transaction. Wallets that ask a user leave the password out;
+/// so may callers for accounts that have none.
+async fn sign(
+    transact: Arc<TransactApi>,
+    (Data(text), Addr(account), password): (Data, Addr, GivenPassword),
+    client: ClientAddress,
 ) -> Result<Data, RpcError> {
-    transact.sign_text(&account, &text)
+    let password = match password.0 {
+        Some(password) => password,
+        None if transact.accounts.needs_password(&account) => {
+            let text = "missing value for required argument 2";
+            return Err(RpcError::with_code(INVALID_PARAMS, text));
+        }
+        None => String::new().into(),
+    };
+    let key = transact.accounts.open(account, password, client).await.map_err(refused)?;
+    let sign = move || key.sign_hash(&text_hash(&text));
+    let signature = off_thread(sign).await.map_err(refused)?;
+    Ok(Data(signature.as_bytes().to_vec().into()))
+}
+
+/// Who signed a text.
+fn ec_recover(
+    _: &TransactApi,
+    (Data(text), Data(signature)): (Data, Data),
+) -> Result<Addr, RpcError> {
+    recover(&text, &signature).map(Addr).map_err(refused)
+}
+
+fn recover(text: &[u8], signature: &[u8]) -> Result<Address, String> {
+    let Ok(signature) = <[u8; SIGNATURE_LEN]>::try_from(signature) else {
+        return Err(format!("signature must be {SIGNATURE_LEN} bytes long"));
+    };
+    let [rs @ .., v] = signature;
+    if v != 27 && v != 28 {
+        return Err("invalid Ethereum signature (V is not 27 or 28)".to_owned());
+    }
+    recover_signer(&text_hash(text), &rs, v == 28).ok_or_else(|| "recovery failed".to_owned())
 }

@@ -1,11 +1,17 @@
 //! One key.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use alloy_primitives::{Address, B256, Signature, U256};
 use esker_primitives::PrivateKey;
+use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
+use secp256k1::{Message, Secp256k1, VerifyOnly};
 
 use super::address_of_key;
+
+/// The tables that recovery needs, built once.
+static CURVE: LazyLock<Secp256k1<VerifyOnly>> = LazyLock::new(Secp256k1::verification_only);
 
 /// The key of an account. It is wiped when dropped, and never shown.
 #[derive(Clone)]
@@ -41,4 +47,12 @@ impl fmt::Debug for AccountKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "AccountKey({})", self.address())
     }
+}
+
+/// Whose signature of a hash this is: `r`, `s`, and whether `y` is odd. A high `s` is taken, as in the reference.
+pub fn recover_signer(hash: &B256, rs: &[u8; 64], is_odd: bool) -> Option<Address> {
+    let recovery = if is_odd { RecoveryId::One } else { RecoveryId::Zero };
+    let signature = RecoverableSignature::from_compact(rs, recovery).ok()?;
+    let key = CURVE.recover_ecdsa(Message::from_digest(hash.0), &signature).ok()?;
+    Some(Address::from_raw_public_key(&key.serialize_uncompressed()[1..]))
 }

@@ -23,7 +23,7 @@ use esker_primitives::{Password, PrivateKey};
 use esker_rpc::ClientAddress;
 use thiserror::Error;
 
-pub use account_key::AccountKey;
+pub use account_key::{AccountKey, recover_signer};
 pub use key_ring::{DEV_KEYS, KeyRing, WELL_KNOWN_KEY, address_of_key};
 pub use managers::AccountManagers;
 pub use sender_locks::SenderLocks;
@@ -157,4 +157,10 @@ pub fn sign_transaction(
 ) -> Result<TxEnvelope, AccountError> {
     let signature = accounts.sign_hash(sender, &tx.signature_hash())?;
     Ok(tx.into_envelope(signature))
+}
+
+/// Signs a transaction with a key; it must carry the chain ID.
+pub fn sign_transaction_with(key: &AccountKey, tx: TypedTransaction) -> TxEnvelope {
+    let signature = key.sign_hash(&tx.signature_hash());
+    tx.into_envelope(signature)
 }

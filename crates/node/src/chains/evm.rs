@@ -1,11 +1,12 @@
 //! Builds an EVM chain with its services.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use alloy_primitives::{B256, U256};
 use esker_chain::{ChainContext, ChainError, Route};
-use esker_evm::accounts::{AccountManager, KeyRing, NoAccounts};
+use esker_evm::accounts::{AccountManager, AccountManagers, KeyRing, NoAccounts};
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, GenesisSource, PRUNED_WINDOW};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::{BlockExtension, ExtDataView, NoExtension};
@@ -18,21 +19,21 @@ use esker_evm_rpc::evm::{
 };
 use esker_evm_rpc::subscriptions::Subscriptions;
 use esker_evm_rpc::{
-    Api, Apis, ChainFiles, DevelopmentNode, ProofWindow, ReadApi, ReadConfig, admin_methods,
+    Api, ChainFiles, DevelopmentNode, ProofWindow, ReadApi, ReadConfig, admin_methods,
     development_methods, tracing_methods,
 };
 use esker_evm_state::blocks::History;
-use esker_keystore::Keystore;
+use esker_key_directory::{KeyDirectory, KeyDirectoryConfig, ScryptCost};
 use esker_nat::service::NatService;
 use esker_nat::{AtomicExtension, Nat};
-use esker_primitives::Randomness;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
+use esker_primitives::{Clock, Randomness};
 use esker_rpc::positional::{Limits, Server};
 
-use super::factory::Site;
+use super::NodeParts;
 use super::import::Importer;
 use crate::config::value::Switch;
-use crate::config::{ChainSettings, Config, Mode};
+use crate::config::{ChainSettings, Config, Mode, personal};
 use crate::networks::{ChainSpec, EvmParameters};
 
 /// Path of the methods, below the chain's name.
@@ -43,31 +44,12 @@ const WS: &str = "/ws";
 /// The reply of `nat.version`.
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
-/// Default services of `esker dev`.
-const DEV_APIS: [&str; 14] = [
-    "eth",
-    "eth-filter",
-    "net",
-    "web3",
-    "internal-eth",
-    "internal-blockchain",
-    "internal-transaction",
-    "internal-tx-pool",
-    "internal-account",
-    "internal-personal",
-    "debug-tracer",
-    "debug",
-    "internal-debug",
-    "admin",
-];
-
 /// Builds the chain of a specification, with its endpoints.
 pub(super) fn build(
     (spec, parameters): (&ChainSpec, &EvmParameters),
     context: ChainContext,
     config: &Config,
-    (keystore, randomness): (&Arc<Keystore>, &Randomness),
-    site: Site<'_>,
+    (parts, randomness): (NodeParts<'_>, &Randomness),
     is_known: bool,
 ) -> Result<Arc<Evm>, ChainError> {
     let fault = |error: &dyn std::fmt::Display| {
@@ -85,7 +67,7 @@ pub(super) fn build(
     let clock = Arc::clone(&context.clock);
     let importer = Importer {
         chain: context.chain_id,
-        machine: Arc::clone(site.machine),
+        machine: Arc::clone(parts.machine),
         clock: Arc::clone(&clock),
     };
     let is_archive = is_archive(settings, config.mode);
@@ -106,7 +88,7 @@ pub(super) fn build(
     let genesis = GenesisSource::json(spec.genesis.clone(), is_known);
     let evm = Evm::new(context, params.clone(), evm_config, genesis, extension)?;
 
-    let apis = apis(settings, config.mode).map_err(|error| fault(&error))?;
+    let apis = personal::apis(settings, config.mode).map_err(|error| fault(&error))?;
     let reads = Arc::new(ReadApi {
         chain: evm.clone(),
         pool: evm.clone(),
@@ -132,10 +114,8 @@ pub(super) fn build(
         Arc::clone(randomness),
         FilterConfig { max_blocks: settings.api_max_blocks_per_request, ..FilterConfig::default() },
     );
-    let accounts: Arc<dyn AccountManager> = match config.mode {
-        Mode::Dev => Arc::new(KeyRing::dev()),
-        Mode::Node => Arc::new(NoAccounts),
-    };
+    let key_folder = parts.data_folder.and_then(|data| config.key_folder(settings, data));
+    let accounts = accounts(config, key_folder, (&clock, randomness));
     let transact = Arc::new(TransactApi {
         reads: Arc::clone(&reads),
         chain: params,
@@ -150,7 +130,7 @@ pub(super) fn build(
         events: evm.clone(),
         accounts,
         clock,
-        config: transact_config(settings, config.mode).map_err(|error| fault(&error))?,
+        config: transact_config(settings, config).map_err(|error| fault(&error))?,
         senders: Arc::clone(evm.senders()),
         receipt_waits: ReceiptWaits::default(),
     });
@@ -160,8 +140,8 @@ pub(super) fn build(
     if apis.has(Api::DebugTracer) {
         service = service.merge(&tracing_methods(&transact));
     }
-    if apis.has(Api::Admin) {
-        let folder = site.data_dir.join(&settings.chain_files_dir);
+    if let Some(folder) = parts.data_folder.filter(|_| apis.has(Api::Admin)) {
+        let folder = folder.join(&settings.chain_files_dir);
         let files = ChainFiles::new(evm.clone(), Arc::new(importer), folder);
         service = service.merge(&admin_methods(&Arc::new(files)));
     }
@@ -177,10 +157,33 @@ pub(super) fn build(
     let mut routes = vec![Route::positional(RPC, server.clone()).with_socket(WS, Arc::new(server))];
     if let Some(atomic) = atomic {
         let nat = Nat::new(Arc::clone(&evm), atomic);
-        routes.extend(NatService::new(nat, Arc::clone(keystore), VERSION.to_owned()).routes());
+        routes
+            .extend(NatService::new(nat, Arc::clone(parts.keystore), VERSION.to_owned()).routes());
     }
     evm.set_routes(routes);
     Ok(evm)
+}
+
+/// The accounts that the node signs for: those of a development network, and those of the folder of keys.
+fn accounts(
+    config: &Config,
+    key_folder: Option<PathBuf>,
+    (clock, randomness): (&Arc<dyn Clock>, &Randomness),
+) -> Arc<dyn AccountManager> {
+    let mut managers: Vec<Arc<dyn AccountManager>> = Vec::new();
+    if config.mode == Mode::Dev {
+        managers.push(Arc::new(KeyRing::dev()));
+    }
+    managers.push(match key_folder {
+        Some(folder) => {
+            let cost = ScryptCost::STANDARD;
+            let directory =
+                KeyDirectoryConfig { folder, cost, limits: config.account_hash_limits() };
+            Arc::new(KeyDirectory::open(directory, Arc::clone(clock), Arc::clone(randomness)))
+        }
+        None => Arc::new(NoAccounts),
+    });
+    Arc::new(AccountManagers::new(managers))
 }
 
 fn build_mode(block_time: Duration) -> BuildMode {
@@ -224,14 +227,6 @@ fn is_archive(settings: &ChainSettings, mode: Mode) -> bool {
     }
 }
 
-fn apis(settings: &ChainSettings, mode: Mode) -> Result<Apis, esker_evm_rpc::UnknownApi> {
-    match (settings.eth_apis.0.is_empty(), mode) {
-        (true, Mode::Dev) => Apis::parse(DEV_APIS),
-        (true, Mode::Node) => Ok(Apis::default()),
-        (false, _) => Apis::parse(settings.eth_apis.0.iter().map(String::as_str)),
-    }
-}
-
 fn pool_config(settings: &ChainSettings) -> PoolConfig {
     PoolConfig {
         price_bump: settings.tx_pool_price_bump.0,
@@ -245,7 +240,7 @@ fn pool_config(settings: &ChainSettings) -> PoolConfig {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "whole coins: far below 2^53")]
-fn transact_config(settings: &ChainSettings, mode: Mode) -> Result<TransactConfig, String> {
+fn transact_config(settings: &ChainSettings, config: &Config) -> Result<TransactConfig, String> {
     let hashes = settings.allow_unprotected_tx_hashes.0.iter().map(|text| {
         text.parse().map_err(|error| format!("allow-unprotected-tx-hashes: {text}: {error}"))
     });
@@ -259,7 +254,8 @@ fn transact_config(settings: &ChainSettings, mode: Mode) -> Result<TransactConfi
         gas_cap: settings.rpc_gas_cap,
         tx_fee_cap: settings.rpc_tx_fee_cap as f64,
         max_duration: settings.api_max_duration,
-        allow_unprotected_txs: allows_unprotected(settings, mode),
+        allow_unprotected_txs: allows_unprotected(settings, config.mode),
+        allow_unlock: config.allows_unlock(settings),
         ..TransactConfig::default()
     })
 }

@@ -73,11 +73,13 @@ impl Chain {
     }
 }
 
-/// What a chain of a node has around it, besides its context.
+/// What the chains of a node share, besides their context.
 #[derive(Clone, Copy, Debug)]
-pub struct Site<'a> {
-    /// The node's data folder.
-    pub data_dir: &'a Path,
+pub struct NodeParts<'a> {
+    /// The users of the node.
+    pub keystore: &'a Arc<Keystore>,
+    /// The data folder, in which chains keep files beside the store; `None`: they keep none.
+    pub data_folder: Option<&'a Path>,
     /// The machine, once it is open.
     pub machine: &'a Arc<MachineSlot>,
 }
@@ -87,14 +89,15 @@ pub fn build(
     spec: &ChainSpec,
     context: ChainContext,
     config: &Config,
-    (keystore, randomness): (&Arc<Keystore>, &Randomness),
-    site: Site<'_>,
+    (parts, randomness): (NodeParts<'_>, &Randomness),
     is_known: bool,
 ) -> Result<Chain, ChainError> {
     match &spec.parameters {
-        ChainParameters::Xvm(fees) => xvm(spec, fees, context, config, keystore).map(Chain::Xvm),
+        ChainParameters::Xvm(fees) => {
+            xvm(spec, fees, context, config, parts.keystore).map(Chain::Xvm)
+        }
         ChainParameters::Evm(parameters) => {
-            evm::build((spec, parameters), context, config, (keystore, randomness), site, is_known)
+            evm::build((spec, parameters), context, config, (parts, randomness), is_known)
                 .map(Chain::Evm)
         }
     }

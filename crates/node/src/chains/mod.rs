@@ -7,5 +7,5 @@ mod import;
 
 pub use endpoints::endpoints;
 pub(crate) use evm::RPC as EVM_RPC;
-pub use factory::{Chain, Site};
+pub use factory::{Chain, NodeParts};
 pub use import::MachineSlot;

@@ -177,7 +177,8 @@ settings! {
     api_keystore_enabled: Switch = "api-keystore-enabled", "auto";
     /// Serve the keystore on networks `main` and `test`, or with `public`, although others can reach the address
     /// that the node listens on. They can then try passwords, and passwords travel in the clear. With
-    /// `api-keystore-enabled` and without this setting, such a node does not start.
+    /// `api-keystore-enabled` and without this setting, such a node does not start. The same goes for `internal-personal`
+    /// in `eth-apis`, on every network.
     allow_keystore_on_public_address: bool = "allow-keystore-on-public-address", "false";
     /// Most passwords that the keystore checks at a time; each takes 64 MiB and a core for some 60 ms.
     keystore_hashes_at_once: Positive = "keystore-hashes-at-once", "2";
@@ -304,10 +305,11 @@ settings! {
     /// Folder in which `admin_exportChain` writes files, and from which `admin_importChain` reads them; a relative path
     /// begins at the data folder. `/` allows files anywhere.
     chain_files_dir: String = "chain-files-dir", "chain-files";
-    /// Folder of the accounts' encrypted keys; a relative path begins at the data folder. Of a later
-    /// version; accepted.
+    /// Folder of the accounts' encrypted keys, in geth's format; a relative path begins at the data folder. Default:
+    /// `keystore`, where `internal-personal` is served.
     keystore_directory: String = "keystore-directory", "";
-    /// Let clients unlock those accounts for all later calls. Accepted, but without effect in this version.
+    /// Let clients unlock those accounts for later calls, which then need no password, also where other machines can
+    /// reach the node, or with `public`. On an address that only this machine reaches they always may.
     keystore_insecure_unlock_allowed: bool = "keystore-insecure-unlock-allowed", "false";
 
     ["Further chains"]

@@ -71,7 +71,7 @@ fn is_shared(network: &Network) -> bool {
     [network::MAIN_ID, network::TEST_ID].contains(&network.id)
 }
 
-fn address(settings: &Settings) -> String {
+pub(super) fn address(settings: &Settings) -> String {
     match settings.http_host.as_str() {
         "" => "every address of this machine".to_owned(),
         host => host.to_owned(),
@@ -79,7 +79,7 @@ fn address(settings: &Settings) -> String {
 }
 
 /// Whether only this machine can reach the address. The only such host name is `localhost`.
-fn is_loopback(host: &str) -> bool {
+pub(super) fn is_loopback(host: &str) -> bool {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     match bare.parse::<IpAddr>() {
         Ok(address) => address.to_canonical().is_loopback(),

@@ -12,6 +12,7 @@ pub mod keys;
 mod keystore;
 mod merge;
 mod nearest;
+pub(crate) mod personal;
 pub mod show;
 pub mod value;
 
@@ -86,6 +87,7 @@ impl Config {
         let data_dir = data_dir(mode, &settings, &network, home)?;
         let (values, mut warnings) = (layers.values(), layers.warnings.clone());
         warnings.extend(keystore::check(&settings, &network)?);
+        warnings.extend(personal::check(&settings, &chains, mode)?);
         warnings.extend(ignored_settings(&layers.file));
         Ok(Self { mode, settings, network, data_dir, chains, values, warnings, layers })
     }
@@ -107,14 +109,7 @@ impl Config {
     /// Names of set options that this version does not support.
     pub fn unsupported_settings(&self) -> Vec<&'static str> {
         let is_set = |setting: fn(&ChainSettings) -> bool| self.chains.values().any(setting);
-        let settings = [
-            ("admin-api-enabled", is_set(|chain| chain.admin_api_enabled)),
-            ("keystore-directory", is_set(|chain| !chain.keystore_directory.is_empty())),
-            (
-                "keystore-insecure-unlock-allowed",
-                is_set(|chain| chain.keystore_insecure_unlock_allowed),
-            ),
-        ];
+        let settings = [("admin-api-enabled", is_set(|chain| chain.admin_api_enabled))];
         settings.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name).collect()
     }
 

@@ -12,7 +12,7 @@ use super::data::DataFolder;
 use super::parameters::{self, UnrecordedParameters};
 use super::{StartError, first_start};
 use crate::aliases::AliasTable;
-use crate::chains::{Chain, MachineSlot, Site, factory};
+use crate::chains::{Chain, MachineSlot, NodeParts, factory};
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
@@ -33,15 +33,15 @@ pub struct OpenChains {
 /// Blocks the calling thread on the store.
 pub(super) fn open(
     config: &Config,
-    (store, data_dir): (&Store, &Path),
-    keystore: &Arc<Keystore>,
+    store: &Store,
+    (keystore, data_folder): (&Arc<Keystore>, Option<&Path>),
     environment: &Environment,
     machine: MachineConfig,
 ) -> Result<OpenChains, StartError> {
     let unrecorded = parameters::compare(&config.network, store)?;
     let slot = Arc::new(MachineSlot::default());
-    let site = Site { data_dir, machine: &slot };
-    let (aliases, chains, work) = build(config, store, keystore, environment, site, &unrecorded)?;
+    let parts = NodeParts { keystore, data_folder, machine: &slot };
+    let (aliases, chains, work) = build(config, store, parts, environment, &unrecorded)?;
     first_start::write_exports(&config.network, store)?;
     let vms = chains.iter().map(|(_, chain)| chain.vm()).collect();
     let genesis = parameters::genesis_bundle(&config.network);
@@ -61,24 +61,15 @@ type BuiltChains = (Arc<AliasTable>, Vec<(ChainSpec, Chain)>, Arc<Notify>);
 fn build(
     config: &Config,
     store: &Store,
-    keystore: &Arc<Keystore>,
+    parts: NodeParts<'_>,
     environment: &Environment,
-    site: Site<'_>,
     unrecorded: &UnrecordedParameters,
 ) -> Result<BuiltChains, StartError> {
     let aliases = Arc::new(alias_table(config)?);
     let work = Arc::new(Notify::new());
-    let parts = Parts {
-        config,
-        aliases: &aliases,
-        environment,
-        store,
-        keystore,
-        work: &work,
-        site,
-        unrecorded,
-    };
-    let chains = parts.build()?;
+    let builder =
+        Builder { config, aliases: &aliases, environment, store, parts, work: &work, unrecorded };
+    let chains = builder.build()?;
     Ok((aliases, chains, work))
 }
 
@@ -87,13 +78,12 @@ pub fn open_unchecked(
     config: &Config,
     environment: &Environment,
 ) -> Result<(Store, Vec<(ChainSpec, Chain)>), StartError> {
-    let folder = DataFolder::of(config)?;
-    let store = folder.open_offline_store(config)?;
+    let store = DataFolder::of(config)?.open_offline_store(config)?;
     let unrecorded = parameters::compare(&config.network, &store)?;
     let slot = Arc::new(MachineSlot::default());
-    let site = Site { data_dir: folder.path(), machine: &slot };
-    let (_, chains, _) =
-        build(config, &store, &Keystore::disabled(), environment, site, &unrecorded)?;
+    let keystore = Keystore::disabled();
+    let parts = NodeParts { keystore: &keystore, data_folder: None, machine: &slot };
+    let (_, chains, _) = build(config, &store, parts, environment, &unrecorded)?;
     Ok((store, chains))
 }
 
@@ -104,9 +94,8 @@ pub fn open_offline(
     environment: &Environment,
     machine: MachineConfig,
 ) -> Result<(Store, OpenChains), StartError> {
-    let folder = DataFolder::of(config)?;
-    let store = folder.open_offline_store(config)?;
-    let chains = open(config, (&store, folder.path()), keystore, environment, machine)?;
+    let store = DataFolder::of(config)?.open_offline_store(config)?;
+    let chains = open(config, &store, (keystore, None), environment, machine)?;
     Ok((store, chains))
 }
 
@@ -121,18 +110,17 @@ fn alias_table(config: &Config) -> Result<AliasTable, StartError> {
 }
 
 /// The inputs of all chains.
-struct Parts<'a> {
+struct Builder<'a> {
     config: &'a Config,
     aliases: &'a Arc<AliasTable>,
     environment: &'a Environment,
     store: &'a Store,
-    keystore: &'a Arc<Keystore>,
+    parts: NodeParts<'a>,
     work: &'a Arc<Notify>,
-    site: Site<'a>,
     unrecorded: &'a UnrecordedParameters,
 }
 
-impl Parts<'_> {
+impl Builder<'_> {
     /// The chains of the network that this version runs.
     fn build(&self) -> Result<Vec<(ChainSpec, Chain)>, StartError> {
         let network = &self.config.network;
@@ -157,8 +145,7 @@ impl Parts<'_> {
                 spec,
                 context,
                 self.config,
-                (self.keystore, &self.environment.randomness),
-                self.site,
+                (self.parts, &self.environment.randomness),
                 is_known,
             )?;
             chains.push((spec.clone(), chain));

@@ -1,6 +1,7 @@
 //! The service `internal-transaction`, as far as it sends and signs
 //! (docs/protocol/c-chain-pool.md, "Sent transactions").
 
+mod by_password;
 mod fee_cap;
 mod raw;
 mod refused;
@@ -15,7 +16,9 @@ mod raw_tests;
 
 use alloy_consensus::SignableTransaction;
 use alloy_primitives::{Address, B256, U256};
-use esker_evm::accounts::{AccountError, sign_transaction, text_hash};
+use esker_evm::accounts::{
+    AccountError, AccountKey, sign_transaction, sign_transaction_with, text_hash,
+};
 use esker_evm_state::types::Transaction;
 use esker_rpc::{CallContext, MethodTable, RpcError};
 
@@ -23,7 +26,7 @@ use self::fee_cap::check_fee;
 use self::refused::refused;
 use self::send_raw::send_raw;
 use self::typed_data::TypedDataArg;
-use self::unsigned::{RawReply, fee_cap, typed_transaction, unsigned_hash};
+use self::unsigned::{fee_cap, typed_transaction, unsigned_hash};
 use super::defaults::{GasDefault, sender};
 use super::table::table;
 use super::transact::TransactApi;
@@ -31,8 +34,10 @@ use crate::txpool::must_show;
 use crate::wire::call::TransactionArgs;
 use crate::wire::{Addr, Big, Data, Hash, TransactionReply, Uint64};
 
+pub(crate) use by_password::{send_by_password, sign_by_password};
 pub use raw::RawTxError;
 pub use send_raw::decode_transaction;
+pub(crate) use unsigned::RawReply;
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
@@ -94,6 +99,15 @@ fn sign_transaction_method(
     transact: &TransactApi,
     (mut args,): (TransactionArgs,),
 ) -> Result<RawReply, RpcError> {
+    must_be_complete(&args)?;
+    transact.set_defaults(&mut args, GasDefault::Estimate, &CallContext::new())?;
+    transact.check_fee_of(&args)?;
+    let tx = transact.sign_args(&args)?;
+    Ok(RawReply::signed(&args, &tx))
+}
+
+/// What is signed without being sent gets no gas, price or nonce from the node.
+fn must_be_complete(args: &TransactionArgs) -> Result<(), RpcError> {
     if args.gas.is_none() {
         return Err(refused("gas not specified"));
     }
@@ -104,11 +118,7 @@ fn sign_transaction_method(
     if args.nonce.is_none() {
         return Err(refused("nonce not specified"));
     }
-    refuse_blobs(&args)?;
-    transact.set_defaults(&mut args, GasDefault::Estimate, &CallContext::new())?;
-    transact.check_fee_of(&args)?;
-    let tx = transact.sign_args(&args)?;
-    Ok(RawReply::signed(&args, &tx))
+    refuse_blobs(args)
 }
 
 /// Signs a text, so that the signature can't be one of a transaction.
@@ -116,7 +126,7 @@ fn sign(
     transact: &TransactApi,
     (Addr(account), Data(text)): (Addr, Data),
 ) -> Result<Data, RpcError> {
-    transact.sign_text(&account, &text)
+    transact.sign_hash(&account, &text_hash(&text))
 }
 
 /// Signs structured data (docs/decisions.md, "Further standard methods").
@@ -177,11 +187,6 @@ impl TransactApi {
         if self.accounts.holds(account) { Ok(()) } else { Err(refused(AccountError::Unknown)) }
     }
 
-    /// Signs a text with an account's key.
-    pub(crate) fn sign_text(&self, account: &Address, text: &[u8]) -> Result<Data, RpcError> {
-        self.sign_hash(account, &text_hash(text))
-    }
-
     fn sign_hash(&self, account: &Address, hash: &B256) -> Result<Data, RpcError> {
         let signature = self.accounts.sign_hash(account, hash).map_err(refused)?;
         Ok(Data(signature.as_bytes().to_vec().into()))
@@ -198,11 +203,19 @@ impl TransactApi {
     }
 
     fn sign_and_submit(&self, args: &TransactionArgs) -> Result<Hash, RpcError> {
+        self.submit_signed(args, |args| self.sign_args(args))
+    }
+
+    fn submit_signed(
+        &self,
+        args: &TransactionArgs,
+        sign: impl FnOnce(&TransactionArgs) -> Result<Transaction, RpcError>,
+    ) -> Result<Hash, RpcError> {
         // Before it is signed: a price that no transaction can hold is refused as too high.
         if fee_cap(args) > U256::from(u128::MAX) {
             self.check_fee_of(args)?;
         }
-        let tx = self.sign_args(args)?;
+        let tx = sign(args)?;
         self.check_fee_of(args)?;
         self.submitter.submit(tx).map(Hash)
     }

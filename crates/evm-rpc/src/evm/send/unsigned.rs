@@ -159,7 +159,7 @@ impl Serialize for ListReply {
 
 /// A transaction and its encoding.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct RawReply {
+pub(crate) struct RawReply {
     raw: Data,
     tx: TxReply,
 }
