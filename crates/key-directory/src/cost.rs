@@ -7,8 +7,8 @@ use zeroize::Zeroizing;
 
 use crate::KeyFileError;
 
-/// Most bytes that scrypt may take: those of geth's standard.
-pub const MAX_SCRYPT_MEMORY: u64 = 256 << 20;
+/// Most bytes that scrypt may take: those of geth's standard, with some for what is not the table of `n` blocks.
+pub const MAX_SCRYPT_MEMORY: u64 = 257 << 20;
 
 /// Most work of scrypt (`n * r * p`): twice that of geth's standard, some two seconds of a core.
 pub const MAX_SCRYPT_WORK: u64 = 1 << 22;
@@ -47,10 +47,13 @@ impl ScryptCost {
         if n < 2 || !n.is_power_of_two() || r == 0 || p == 0 {
             return Err(KeyFileError::ScryptParameters);
         }
-        let blocks = n.checked_mul(r).ok_or(KeyFileError::TooCostly)?;
-        let memory = blocks.checked_mul(128).ok_or(KeyFileError::TooCostly)?;
-        let work = blocks.checked_mul(p).ok_or(KeyFileError::TooCostly)?;
-        if memory > MAX_SCRYPT_MEMORY || work > MAX_SCRYPT_WORK {
+        let product = |factors: [u64; 3]| {
+            factors.into_iter().try_fold(1, u64::checked_mul).ok_or(KeyFileError::TooCostly)
+        };
+        // A table of n blocks, the p blocks that are mixed, and one more.
+        let blocks = n.checked_add(p).and_then(|blocks| blocks.checked_add(1));
+        let memory = product([128, r, blocks.ok_or(KeyFileError::TooCostly)?])?;
+        if memory > MAX_SCRYPT_MEMORY || product([n, r, p])? > MAX_SCRYPT_WORK {
             return Err(KeyFileError::TooCostly);
         }
         // In 32 bits by the bounds.
@@ -60,7 +63,6 @@ impl ScryptCost {
             r: number(r)?,
             p: number(p)?,
         };
-        // The library has rules of its own, such as `n` below 2^(16 r).
         cost.params().map(|_| cost)
     }
 
@@ -77,8 +79,7 @@ impl ScryptCost {
     }
 
     fn params(self) -> Result<Params, KeyFileError> {
-        Params::new(self.log_n, self.r, self.p, DERIVED_LEN)
-            .map_err(|_| KeyFileError::ScryptParameters)
+        Params::new(self.log_n, self.r, self.p).map_err(|_| KeyFileError::ScryptParameters)
     }
 }
 

@@ -12,10 +12,7 @@ use crate::support::local;
 
 /// Files that cannot match yet, and what they need. One that starts to match must be taken off the list.
 const WAITING: &[(&str, &str)] = &[
-    ("c/accounts-1", "personal"),
-    ("c/accounts-2", "personal"),
     ("c/admin-1", "admin"),
-    ("c/personal-1", "personal"),
     ("c/trace-chain", "debug"),
     ("c/tracers-1", "the other tracers, debug_getRawBlock"),
     ("node/admin", "the whole admin API"),
