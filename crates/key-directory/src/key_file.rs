@@ -26,6 +26,8 @@ const PRF: &str = "hmac-sha256";
 const IV_LEN: usize = 16;
 /// Bytes of a salt that is written.
 const SALT_LEN: usize = 32;
+/// Longest name of a file that is kept: a UUID.
+const MAX_ID: usize = 64;
 /// Bytes of the proof.
 const MAC_LEN: usize = 32;
 
@@ -84,7 +86,7 @@ pub enum KeyFileError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyFile {
     address: Address,
-    /// Names the file for wallets; means nothing here.
+    /// Names the file for wallets; means nothing here. A long one is dropped.
     id: String,
     kdf: Kdf,
     salt: Vec<u8>,
@@ -152,7 +154,7 @@ impl KeyFile {
         let salt = hex::decode(&kdfparams.salt).map_err(|_| KeyFileError::Member("salt"))?;
         Ok(Self {
             address,
-            id: raw.id,
+            id: if raw.id.len() > MAX_ID { String::new() } else { raw.id },
             kdf,
             salt,
             iv: fixed(&cipherparams.iv, "iv")?,

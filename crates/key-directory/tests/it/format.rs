@@ -27,6 +27,16 @@ fn the_vectors_of_the_definition_open() {
     }
 }
 
+/// Written by eth-account (Python) and ethers (JavaScript).
+#[test]
+fn files_of_other_wallets_open() {
+    for name in ["eth-account-scrypt", "eth-account-pbkdf2", "ethers6"] {
+        let path = format!("{}/../../tests/corpus/key_file/{name}", env!("CARGO_MANIFEST_DIR"));
+        let file = KeyFile::parse(&std::fs::read(path).unwrap()).unwrap();
+        assert_eq!(hex_key(&file, "päss"), Ok("11".repeat(32)), "{name}");
+    }
+}
+
 #[test]
 fn members_are_read_as_geth_reads_them() {
     // Any letter case, unknown members, the address with 0x and in capitals.

@@ -40,6 +40,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "ext_data", run: atomic::ext_data },
     Target { name: "hex", run: primitives::hex },
     Target { name: "json", run: json::json },
+    Target { name: "key_file", run: node::key_file },
     Target { name: "keystore_blob", run: node::keystore_blob },
     Target { name: "network_file", run: node::network_file },
     Target { name: "object_dialect", run: json::object_dialect },

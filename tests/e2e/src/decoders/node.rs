@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use esker_commands::replay::lines::Lines;
+use esker_key_directory::KeyFile;
 use esker_keystore::blob::ExportedUser;
 use esker_node::config::file;
 use esker_node::journal;
@@ -76,5 +77,14 @@ pub(super) fn network_file(bytes: &[u8]) -> bool {
 pub(super) fn keystore_blob(bytes: &[u8]) -> bool {
     let Some(user) = value_of(ExportedUser::parse(bytes)) else { return false };
     assert_eq!(user.to_bytes(), bytes);
+    true
+}
+
+/// An encrypted key of an account. Nothing is derived, however much the file asks for.
+pub(super) fn key_file(bytes: &[u8]) -> bool {
+    let Some(file) = value_of(KeyFile::parse(bytes)) else { return false };
+    assert!(!file.address().is_zero());
+    let json = file.to_json();
+    assert_eq!(value_of(KeyFile::parse(json.as_bytes())), Some(file));
     true
 }

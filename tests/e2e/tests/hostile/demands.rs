@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use super::stock::{OTHER_USER, Stock, USER};
 
+/// The account of the key `11..11`, which `personal_importRawKey` puts into the folder of keys.
+const KEPT_ACCOUNT: &str = "0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a";
 /// Where code of overrides lies.
 const CONTRACT: &str = "0x00000000000000000000000000000000000000aa";
 /// Returns 5,000,000 bytes of memory, about as much as there is gas for: an answer of 10 MB. PUSH4, PUSH1 0, RETURN.
@@ -174,7 +176,31 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
             vec![json!([tx, null, null])]
         }
         "evm_sign" => vec![json!([account, text])],
-        "personal_sign" => vec![json!([text, account])],
+        "personal_sign" => vec![json!([text, account]), json!([text, other, "a wrong one"])],
+        "personal_listAccounts" | "personal_listWallets" => vec![json!([])],
+        // Each of them would take 256 MiB and a second.
+        "personal_newAccount" => vec![json!(["any"])],
+        "personal_importRawKey" => vec![json!(["11".repeat(32), "any"])],
+        "personal_unlockAccount" => vec![
+            json!([account, "any", 0]),
+            json!([KEPT_ACCOUNT, "a wrong one"]),
+            json!([KEPT_ACCOUNT, text]),
+        ],
+        "personal_lockAccount" => vec![json!([account])],
+        "personal_sendTransaction" => vec![json!([tx, "any"]), json!([no_gas, "any"])],
+        "personal_signTransaction" => {
+            let mut tx = tx;
+            tx["nonce"] = json!("0x1");
+            vec![json!([tx, "any"])]
+        }
+        "personal_ecRecover" => vec![json!([text, format!("0x{}1b", "11".repeat(64))])],
+        "personal_openWallet" | "personal_initializeWallet" => {
+            vec![json!([format!("memory://{account}")])]
+        }
+        "personal_deriveAccount" => {
+            vec![json!([format!("memory://{account}"), format!("m{}", "/0".repeat(200))])]
+        }
+        "personal_unpair" => vec![json!([format!("memory://{account}"), "1"])],
         "evm_signTypedData_v4" => vec![json!([account, {
             "types": {
                 "EIP712Domain": [{ "name": "name", "type": "string" }],

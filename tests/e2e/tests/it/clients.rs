@@ -30,6 +30,19 @@ fn ethers_6() {
 }
 
 #[test]
+fn key_files_of_ethers_6() {
+    let folder = tests_path("clients");
+    if let Some(why) = missing(&folder) {
+        skip(&why);
+        return;
+    }
+    let node = local().dev().start().unwrap();
+    let mut program = Command::new(node_program());
+    program.arg("ethers6-keys.mjs").arg(node.url()).arg(node.data_dir().join("keystore"));
+    run_to_success("ethers6-keys.mjs", program.current_dir(folder));
+}
+
+#[test]
 fn ethers_6_over_a_websocket() {
     run_on_dev("ethers6-ws.mjs");
 }

@@ -24,6 +24,7 @@ mod nat;
 mod origins;
 mod paging;
 mod parameters;
+mod personal;
 mod quoting;
 mod replay;
 mod rewind;
