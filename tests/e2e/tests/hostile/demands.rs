@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use super::stock::{OTHER_USER, Stock, USER};
 
+/// A signature of some text.
+const SIGNATURE: &str = "0xf16ea9a3478698f695fd1401bfe27e9e4a7e8e3da94aa72b021125e31fa899cc573c48ea3fe1d4ab61a9db10c19032026e3ed2dbccba5a178235ac27f94504311c";
 /// The account of the key `11..11`, which `personal_importRawKey` puts into the folder of keys.
 const KEPT_ACCOUNT: &str = "0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a";
 /// Where code of overrides lies.
@@ -193,7 +195,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
             tx["nonce"] = json!("0x1");
             vec![json!([tx, "any"])]
         }
-        "personal_ecRecover" => vec![json!([text, format!("0x{}1b", "11".repeat(64))])],
+        "personal_ecRecover" => vec![json!([text, SIGNATURE])],
         "personal_openWallet" | "personal_initializeWallet" => {
             vec![json!([format!("memory://{account}")])]
         }

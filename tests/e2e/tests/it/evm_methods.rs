@@ -21,6 +21,8 @@ const ACCOUNTS: [&str; 2] =
 /// What only hardware wallets can do. The node has none.
 const OF_HARDWARE: [&str; 3] =
     ["personal_deriveAccount", "personal_initializeWallet", "personal_unpair"];
+/// Its signature of the text `hello`.
+const SIGNATURE: &str = "0xf16ea9a3478698f695fd1401bfe27e9e4a7e8e3da94aa72b021125e31fa899cc573c48ea3fe1d4ab61a9db10c19032026e3ed2dbccba5a178235ac27f94504311c";
 const OTHER: &str = "0x00000000000000000000000000000000000000aa";
 
 #[test]
@@ -214,10 +216,7 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("personal_lockAccount", case(json!([HELD]), json!([HELD, "any"]))),
         ("personal_sendTransaction", case(json!([sent, "any"]), json!([unknown[0], "any"]))),
         ("personal_signTransaction", case(json!([waiting, "any"]), json!([unknown[0], "any"]))),
-        (
-            "personal_ecRecover",
-            case(json!(["0x68", format!("0x{}1b", "11".repeat(64))]), json!(["0x68", "0x"])),
-        ),
+        ("personal_ecRecover", case(json!(["0x68656c6c6f", SIGNATURE]), json!(["0x68", "0x"]))),
         ("personal_sign", case(json!(["0x68", HELD, "any"]), json!(["0x68", OTHER]))),
         ("anvil_getAutomine", none()),
         ("anvil_nodeInfo", none()),

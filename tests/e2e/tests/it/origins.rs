@@ -147,3 +147,42 @@ fn websockets_of_origins_that_are_not_allowed() {
         assert_eq!(open(Some(origin)), 403, "{origin}");
     }
 }
+
+#[test]
+fn pages_of_other_sites_do_not_use_unlocked_accounts() {
+    const RPC: &str = "/ext/bc/C/rpc";
+    const OF_DEV: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+    let node = local().dev().start().unwrap();
+    let ask = |origin: &str, method: &str, params: &Value| {
+        let reply = post(&node, RPC, origin, &body(method, params));
+        serde_json::from_slice::<Value>(&reply.body).unwrap()
+    };
+    let made = ask(LOCAL[0], "personal_newAccount", &json!(["secret"]));
+    let account = made["result"].as_str().unwrap();
+    let unlocked = ask(LOCAL[0], "personal_unlockAccount", &json!([account, "secret", 0]));
+    assert_eq!(unlocked["result"], true);
+    let tx = |from: &str| json!({ "from": from, "to": OF_DEV, "value": "0x0", "gas": "0x5208", "gasPrice": "0x77359400", "nonce": "0x63" });
+    let typed = json!({ "types": { "EIP712Domain": [] }, "primaryType": "EIP712Domain", "domain": {}, "message": {} });
+    let uses = |from: &str| {
+        [
+            ("eth_sign", json!([from, "0x68"])),
+            ("eth_signTransaction", json!([tx(from)])),
+            ("eth_signTypedData_v4", json!([from, typed])),
+            ("eth_sendTransaction", json!([tx(from)])),
+        ]
+    };
+    for (method, params) in uses(account) {
+        for origin in FOREIGN {
+            let reply = ask(origin, method, &params);
+            assert_eq!(reply["error"]["message"], UNTRUSTED_ORIGIN, "{method}: {reply}");
+        }
+        // A page of this machine may; that the account has no funds is another matter.
+        let reply = ask(LOCAL[0], method, &params);
+        assert_ne!(reply["error"]["message"], UNTRUSTED_ORIGIN, "{method}: {reply}");
+        assert_eq!(reply.get("result").is_some(), method != "eth_sendTransaction", "{reply}");
+    }
+    for (method, params) in uses(OF_DEV) {
+        let reply = ask(FOREIGN[0], method, &params);
+        assert!(reply.get("result").is_some(), "{method}: {reply}");
+    }
+}

@@ -20,7 +20,7 @@ use esker_evm::accounts::{
     AccountError, AccountKey, sign_transaction, sign_transaction_with, text_hash,
 };
 use esker_evm_state::types::Transaction;
-use esker_rpc::{CallContext, MethodTable, RpcError};
+use esker_rpc::{CallContext, MethodTable, RpcError, UNTRUSTED_ORIGIN};
 
 use self::fee_cap::check_fee;
 use self::refused::refused;
@@ -48,11 +48,11 @@ pub(super) fn methods() -> MethodTable<TransactApi> {
         .short_first()
         .on_list_blocking_with("fillTransaction", fill_transaction)
         .short_first()
-        .on_list_blocking("signTransaction", sign_transaction_method)
+        .on_list_blocking_with("signTransaction", sign_transaction_method)
         .short()
-        .on_list_blocking("sign", sign)
+        .on_list_blocking_with("sign", sign)
         .short()
-        .on_list_blocking("signTypedData_v4", sign_typed_data)
+        .on_list_blocking_with("signTypedData_v4", sign_typed_data)
         .short()
         // As EIP-712 itself calls it.
         .also_named("signTypedData")
@@ -71,7 +71,7 @@ fn send_transaction(
     context: &CallContext,
 ) -> Result<Hash, RpcError> {
     let from = sender(&args);
-    transact.must_hold(&from)?;
+    transact.must_hold_for(&from, context)?;
     refuse_blobs(&args)?;
     let has_nonce = args.nonce.is_some();
     transact.set_defaults(&mut args, GasDefault::Estimate, context)?;
@@ -98,10 +98,12 @@ fn fill_transaction(
 fn sign_transaction_method(
     transact: &TransactApi,
     (mut args,): (TransactionArgs,),
+    context: &CallContext,
 ) -> Result<RawReply, RpcError> {
     must_be_complete(&args)?;
-    transact.set_defaults(&mut args, GasDefault::Estimate, &CallContext::new())?;
+    transact.set_defaults(&mut args, GasDefault::Estimate, context)?;
     transact.check_fee_of(&args)?;
+    transact.must_hold_for(&sender(&args), context)?;
     let tx = transact.sign_args(&args)?;
     Ok(RawReply::signed(&args, &tx))
 }
@@ -125,7 +127,9 @@ fn must_be_complete(args: &TransactionArgs) -> Result<(), RpcError> {
 fn sign(
     transact: &TransactApi,
     (Addr(account), Data(text)): (Addr, Data),
+    context: &CallContext,
 ) -> Result<Data, RpcError> {
+    transact.must_hold_for(&account, context)?;
     transact.sign_hash(&account, &text_hash(&text))
 }
 
@@ -133,8 +137,9 @@ fn sign(
 fn sign_typed_data(
     transact: &TransactApi,
     (Addr(account), data): (Addr, TypedDataArg),
+    context: &CallContext,
 ) -> Result<Data, RpcError> {
-    transact.must_hold(&account)?;
+    transact.must_hold_for(&account, context)?;
     let hash = data.signing_hash().map_err(refused)?;
     transact.sign_hash(&account, &hash)
 }
@@ -170,6 +175,7 @@ fn resend(
     if let Some(gas) = gas.filter(|Uint64(gas)| *gas != 0) {
         args.gas = Some(gas);
     }
+    transact.must_hold_for(&from, context)?;
     let tx = transact.sign_args(&args)?;
     transact.submitter.submit(tx).map(Hash)
 }
@@ -185,6 +191,16 @@ fn refuse_blobs(args: &TransactionArgs) -> Result<(), RpcError> {
 impl TransactApi {
     fn must_hold(&self, account: &Address) -> Result<(), RpcError> {
         if self.accounts.holds(account) { Ok(()) } else { Err(refused(AccountError::Unknown)) }
+    }
+
+    /// As [`Self::must_hold`], before an account signs without a password: one that has a password may be unlocked, which
+    /// is no leave for web pages of other sites (docs/decisions.md, "Accounts with passwords").
+    fn must_hold_for(&self, account: &Address, context: &CallContext) -> Result<(), RpcError> {
+        self.must_hold(account)?;
+        match context.caller().is_untrusted_page && self.accounts.needs_password(account) {
+            true => Err(refused(UNTRUSTED_ORIGIN)),
+            false => Ok(()),
+        }
     }
 
     fn sign_hash(&self, account: &Address, hash: &B256) -> Result<Data, RpcError> {
