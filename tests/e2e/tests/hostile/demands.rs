@@ -75,6 +75,8 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "evm_syncing"
         | "evm_accounts"
         | "evm_requestAccounts"
+        | "personal_listAccounts"
+        | "personal_listWallets"
         | "evm_pendingTransactions"
         | "evm_newPendingTransactionFilter"
         | "evm_newBlockFilter"
@@ -179,7 +181,6 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         }
         "evm_sign" => vec![json!([account, text])],
         "personal_sign" => vec![json!([text, account]), json!([text, other, "a wrong one"])],
-        "personal_listAccounts" | "personal_listWallets" => vec![json!([])],
         // Each of them would take 256 MiB and a second.
         "personal_newAccount" => vec![json!(["any"])],
         "personal_importRawKey" => vec![json!(["11".repeat(32), "any"])],
