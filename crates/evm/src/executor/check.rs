@@ -163,9 +163,15 @@ fn check_funds(
     if have < want {
         return Err(TxError::InsufficientFunds { address: message.from, have, want });
     }
-    let blob_price = match message.is_call() && message.blob_fee_cap.is_zero() {
-        true => U256::ZERO,
-        false => block.blob_base_fee,
-    };
-    Ok((gas * price).saturating_add(blob_gas * blob_price))
+    Ok((gas * price).saturating_add(blob_fee(block, message)))
+}
+
+/// What a message pays for its blobs, wei.
+pub(crate) fn blob_fee(block: &BlockContext, message: &Message) -> U256 {
+    let is_free = message.is_call() && message.blob_fee_cap.is_zero();
+    let count = message.blob_hashes.as_ref().map_or(0, Vec::len);
+    if is_free || count == 0 || block.phase.instructions < Instructions::Cancun {
+        return U256::ZERO;
+    }
+    U256::from(GAS_PER_BLOB * count as u64).saturating_mul(block.blob_base_fee)
 }

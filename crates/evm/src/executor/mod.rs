@@ -36,6 +36,7 @@ mod runner;
 mod storage;
 
 pub(crate) use block::{WARP_CODE, activate, begin_block};
+pub(crate) use check::blob_fee;
 pub(crate) use ends::halt_error;
 pub(crate) use env::{nonce_of, stop_execution};
 pub(crate) use opcodes::opcode_name;

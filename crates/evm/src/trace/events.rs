@@ -12,6 +12,8 @@ use crate::executor::{BlockContext, ExecutionEnd, Message, VmError};
 
 /// Longest range of memory that is shown, bytes: more than what the gas cap of calls pays for.
 const MAX_RANGE: usize = 16 << 20;
+/// Most zeros that geth adds at the end of the memory for [`Step::memory_copy`].
+const MAX_PADDING: i64 = 1 << 20;
 
 /// Where a transaction is; all `None` for a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -166,6 +168,18 @@ impl<'s> Step<'s> {
         let mut data = memory[start..end].to_vec();
         data.resize(length, 0);
         data
+    }
+
+    /// As [`Self::memory_padded`], with geth's `GetMemoryCopyPadded`: nothing where more than a mebibyte of it lies
+    /// beyond the end of the memory, and the numbers are those of 64 bits.
+    pub fn memory_copy(&self, offset: U256, length: U256) -> Option<Vec<u8>> {
+        let [offset, length] = [offset, length].map(|number| number.as_limbs()[0].cast_signed());
+        if offset < 0 || length < 0 {
+            return None;
+        }
+        let padding = offset.wrapping_add(length) - self.memory().len() as i64;
+        let place = [offset, length].map(U256::from);
+        (padding <= MAX_PADDING).then(|| self.memory_padded(place[0], place[1]))
     }
 
     /// What the last call returned.

@@ -45,6 +45,14 @@ pub fn hash(out: &mut Vec<u8>, hash: &B256) {
     data(out, hash.as_slice());
 }
 
+/// `"0x.."` of a hash, or `null`.
+pub fn optional_hash(out: &mut Vec<u8>, found: Option<&B256>) {
+    match found {
+        Some(found) => hash(out, found),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
 /// `"0x1f"`, without leading zeros.
 pub fn quantity(out: &mut Vec<u8>, value: u64) {
     big(out, &U256::from(value));

@@ -1,9 +1,16 @@
 //! The tracers, by name.
 
 mod call;
+mod flat_call;
+mod four_byte;
+mod mux;
 mod noop;
+mod prestate;
 
-use super::{TraceError, Tracer};
+use esker_go_json::Document;
+use esker_rpc::args::{Slot, decode_struct};
+
+use super::{TraceError, TraceOutput, TraceResult, Tracer};
 
 pub use call::CallTracer;
 
@@ -12,7 +19,17 @@ pub use call::CallTracer;
 pub type NewTracer = fn(config: &str) -> Result<Box<dyn Tracer>, TraceError>;
 
 /// Every tracer that has a name. What is none of these is the source of one in JavaScript.
-const TRACERS: &[(&str, NewTracer)] = &[("callTracer", call::new), ("noopTracer", noop::new)];
+const TRACERS: &[(&str, NewTracer)] = &[
+    ("4byteTracer", four_byte::new),
+    ("callTracer", call::new),
+    ("flatCallTracer", flat_call::new),
+    ("muxTracer", mux::new),
+    ("noopTracer", noop::new),
+    ("prestateTracer", prestate::new),
+];
+
+/// Bytes written between two looks at the output.
+const CHUNK: usize = 16 * 1024;
 
 /// The tracer of a name.
 pub fn by_name(name: &str) -> Option<NewTracer> {
@@ -34,4 +51,26 @@ fn unknown(name: &str) -> TraceError {
         name => format!("ReferenceError: {name} is not defined at <eval>:1:2(0)"),
     };
     TraceError::Failed(text)
+}
+
+/// Reads a `tracerConfig` into its members; `go_type` is the reference's name of it, for texts.
+fn configure(
+    config: &str,
+    go_type: &'static str,
+    slots: &mut [(&'static str, &mut dyn Slot)],
+) -> Result<(), TraceError> {
+    let refused = |error: &dyn std::error::Error| TraceError::Failed(error.to_string());
+    let value = Document::first(config.as_bytes()).map_err(|error| refused(&error))?;
+    decode_struct(value, go_type, slots).map_err(|error| refused(&error))
+}
+
+/// What stands before an element of a list; looks at the output after every [`CHUNK`].
+fn separate(index: usize, out: &mut dyn TraceOutput) -> TraceResult {
+    if out.buffer().len() > CHUNK {
+        out.checkpoint()?;
+    }
+    if index > 0 {
+        out.buffer().push(b',');
+    }
+    Ok(())
 }

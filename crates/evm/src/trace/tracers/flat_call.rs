@@ -1,0 +1,282 @@
+//! `flatCallTracer`: the calls as a list, each with its place in the tree, as Parity's `trace` methods have them.
+
+use alloy_primitives::map::AddressSet;
+use alloy_primitives::{Address, Bytes, U256};
+
+use crate::executor::{ExecutionEnd, VmError};
+use crate::trace::{
+    FrameEnd, FrameKind, FrameStart, TraceContext, TraceError, TraceOutput, TraceResult, Tracer,
+    TxPlace, TxStart, json,
+};
+
+/// Bytes that a frame counts beside its data.
+const FRAME_BYTES: usize = 400;
+
+#[derive(Debug, Default)]
+struct Config {
+    convert_parity_errors: bool,
+    include_precompiles: bool,
+}
+
+/// Collects calls in the order in which they begin.
+#[derive(Debug, Default)]
+struct FlatCallTracer {
+    config: Config,
+    frames: Vec<Frame>,
+    /// Those that have not ended, by their place in `frames`.
+    open: Vec<usize>,
+    precompiles: AddressSet,
+    gas_limit: u64,
+    place: TxPlace,
+    block_number: U256,
+}
+
+#[derive(Debug)]
+struct Frame {
+    kind: FrameKind,
+    depth: usize,
+    from: Address,
+    to: Address,
+    gas: u64,
+    gas_used: u64,
+    input: Bytes,
+    output: Bytes,
+    error: Option<VmError>,
+    value: U256,
+    /// Calls that it made, those aside that are not shown.
+    calls: u64,
+}
+
+/// Makes one of this `tracerConfig`.
+pub(super) fn new(config: &str) -> Result<Box<dyn Tracer>, TraceError> {
+    let mut tracer = FlatCallTracer::default();
+    let Config { convert_parity_errors, include_precompiles } = &mut tracer.config;
+    super::configure(
+        config,
+        "native.flatCallTracerConfig",
+        &mut [
+            ("convertParityErrors", convert_parity_errors),
+            ("includePrecompiles", include_precompiles),
+        ],
+    )?;
+    Ok(Box::new(tracer))
+}
+
+impl FlatCallTracer {
+    /// Is it a call of a precompiled contract that is left out?
+    fn is_left_out(&self, kind: FrameKind, to: &Address) -> bool {
+        !self.config.include_precompiles
+            && matches!(kind, FrameKind::Call | FrameKind::StaticCall)
+            && !self.open.is_empty()
+            && self.precompiles.contains(to)
+    }
+
+    fn write_frame(&self, frame: &Frame, address: &[u64], out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"action\":");
+        write_action(frame, out);
+        out.extend_from_slice(b",\"blockHash\":");
+        json::optional_hash(out, self.place.block_hash.as_ref());
+        out.extend_from_slice(b",\"blockNumber\":");
+        // A call is in no block.
+        let number = self.place.block_hash.map_or(U256::ZERO, |_| self.block_number);
+        json::decimal(out, number.saturating_to());
+        if let Some(error) = &frame.error {
+            let text = error.to_string();
+            let parity = self.config.convert_parity_errors.then(|| parity_text(&text)).flatten();
+            out.extend_from_slice(b",\"error\":");
+            json::string(out, parity.unwrap_or(&text));
+        }
+        let has_result = matches!(frame.error, None | Some(VmError::Reverted));
+        if has_result && frame.kind != FrameKind::SelfDestruct {
+            out.extend_from_slice(b",\"result\":");
+            write_result(frame, out);
+        }
+        out.extend_from_slice(b",\"subtraces\":");
+        json::decimal(out, frame.calls);
+        out.extend_from_slice(b",\"traceAddress\":[");
+        for (at, index) in address.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            json::decimal(out, *index);
+        }
+        out.extend_from_slice(b"],\"transactionHash\":");
+        json::optional_hash(out, self.place.tx_hash.as_ref());
+        out.extend_from_slice(b",\"transactionPosition\":");
+        json::decimal(out, self.place.tx_index.unwrap_or_default() as u64);
+        out.extend_from_slice(b",\"type\":\"");
+        out.extend_from_slice(match frame.kind {
+            FrameKind::Create | FrameKind::Create2 => b"create",
+            FrameKind::SelfDestruct => b"suicide",
+            FrameKind::Call
+            | FrameKind::CallCode
+            | FrameKind::DelegateCall
+            | FrameKind::StaticCall => b"call",
+        });
+        out.extend_from_slice(b"\"}");
+    }
+}
+
+impl Tracer for FlatCallTracer {
+    fn start(&mut self, tx: &TxStart<'_>, _: &mut TraceContext<'_, '_>) -> TraceResult {
+        self.precompiles.clone_from(tx.precompiles);
+        self.gas_limit = tx.message.gas_limit;
+        self.place = tx.place;
+        self.block_number = tx.block.number;
+        Ok(())
+    }
+
+    fn enter(&mut self, start: &FrameStart<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
+        let FrameStart { kind, from, to, input, gas, value, .. } = *start;
+        let depth = self.open.len();
+        if !self.is_left_out(kind, &to) {
+            context.out.hold(input.len() + FRAME_BYTES)?;
+        }
+        if let Some(caller) = self.open.last() {
+            self.frames[*caller].calls += 1;
+        }
+        self.open.push(self.frames.len());
+        self.frames.push(Frame {
+            kind,
+            depth,
+            from,
+            to,
+            gas: if depth == 0 { self.gas_limit } else { gas },
+            gas_used: 0,
+            input: input.clone(),
+            output: Bytes::new(),
+            error: None,
+            value: value.unwrap_or_default(),
+            calls: 0,
+        });
+        Ok(())
+    }
+
+    fn exit(&mut self, end: &FrameEnd<'_>, context: &mut TraceContext<'_, '_>) -> TraceResult {
+        let Some(at) = self.open.pop() else { return Ok(()) };
+        if self.is_left_out(end.kind, &self.frames[at].to) {
+            self.frames.truncate(at);
+            let caller = self.open.last().expect("the outermost frame is never left out");
+            self.frames[*caller].calls -= 1;
+            return Ok(());
+        }
+        let frame = &mut self.frames[at];
+        frame.gas_used = end.gas_used;
+        frame.error = end.error.cloned();
+        if matches!(end.error, None | Some(VmError::Reverted)) {
+            context.out.hold(end.output.len())?;
+            frame.output = end.output.clone();
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, end: &ExecutionEnd, _: &mut TraceContext<'_, '_>) -> TraceResult {
+        if let Some(outermost) = self.frames.first_mut() {
+            outermost.gas_used = end.gas_used;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, out: &mut dyn TraceOutput) -> TraceResult {
+        if self.frames.is_empty() {
+            // The reference has an empty frame where none began.
+            let text = "unrecognized call frame type: STOP";
+            return Err(TraceError::Failed(text.to_owned()));
+        }
+        let mut address = Vec::<u64>::new();
+        out.buffer().push(b'[');
+        for (at, frame) in self.frames.iter().enumerate() {
+            super::separate(at, out)?;
+            address.truncate(frame.depth);
+            match address.len() == frame.depth {
+                // Another call of the same caller, unless it is the outermost frame.
+                true => address.iter_mut().next_back().into_iter().for_each(|last| *last += 1),
+                false => address.push(0),
+            }
+            self.write_frame(frame, &address, out.buffer());
+        }
+        out.buffer().push(b']');
+        Ok(())
+    }
+}
+
+fn write_action(frame: &Frame, out: &mut Vec<u8>) {
+    out.push(b'{');
+    match frame.kind {
+        FrameKind::SelfDestruct => {
+            out.extend_from_slice(b"\"address\":");
+            json::address(out, &frame.from);
+            out.extend_from_slice(b",\"balance\":");
+            json::big(out, &frame.value);
+            out.extend_from_slice(b",\"refundAddress\":");
+            json::address(out, &frame.to);
+            out.push(b'}');
+            return;
+        }
+        FrameKind::Create | FrameKind::Create2 => {}
+        FrameKind::Call
+        | FrameKind::CallCode
+        | FrameKind::DelegateCall
+        | FrameKind::StaticCall => {
+            out.extend_from_slice(b"\"callType\":\"");
+            out.extend_from_slice(frame.kind.name().to_ascii_lowercase().as_bytes());
+            out.extend_from_slice(b"\",");
+        }
+    }
+    out.extend_from_slice(b"\"from\":");
+    json::address(out, &frame.from);
+    out.extend_from_slice(b",\"gas\":");
+    json::quantity(out, frame.gas);
+    if frame.kind.is_create() {
+        out.extend_from_slice(b",\"init\":");
+        json::data(out, &frame.input);
+    } else {
+        out.extend_from_slice(b",\"input\":");
+        json::data(out, &frame.input);
+        out.extend_from_slice(b",\"to\":");
+        json::address(out, &frame.to);
+    }
+    out.extend_from_slice(b",\"value\":");
+    json::big(out, &frame.value);
+    out.push(b'}');
+}
+
+fn write_result(frame: &Frame, out: &mut Vec<u8>) {
+    out.push(b'{');
+    if frame.kind.is_create() {
+        // A contract that was not made has no address.
+        if frame.error.is_none() {
+            out.extend_from_slice(b"\"address\":");
+            json::address(out, &frame.to);
+            out.push(b',');
+        }
+        out.extend_from_slice(b"\"code\":");
+        json::data(out, &frame.output);
+        out.push(b',');
+    }
+    out.extend_from_slice(b"\"gasUsed\":");
+    json::quantity(out, frame.gas_used);
+    if !frame.kind.is_create() {
+        out.extend_from_slice(b",\"output\":");
+        json::data(out, &frame.output);
+    }
+    out.push(b'}');
+}
+
+/// Parity's text for an error, where it has one.
+fn parity_text(text: &str) -> Option<&'static str> {
+    Some(match text {
+        "contract creation code storage out of gas"
+        | "out of gas"
+        | "gas uint64 overflow"
+        | "max code size exceeded" => "Out of gas",
+        "invalid jump destination" => "Bad jump destination",
+        "execution reverted" => "Reverted",
+        "return data out of bounds" => "Out of bounds",
+        "stack limit reached 1024 (1023)" => "Out of stack",
+        "precompiled failed" | "invalid input length" => "Built-in failed",
+        text if text.starts_with("invalid opcode:") => "Bad instruction",
+        text if text.starts_with("stack underflow") => "Stack underflow",
+        _ => return None,
+    })
+}
