@@ -214,10 +214,7 @@ fn write_action(frame: &Frame, out: &mut Vec<u8>) {
             return;
         }
         FrameKind::Create | FrameKind::Create2 => {}
-        FrameKind::Call
-        | FrameKind::CallCode
-        | FrameKind::DelegateCall
-        | FrameKind::StaticCall => {
+        FrameKind::Call | FrameKind::CallCode | FrameKind::DelegateCall | FrameKind::StaticCall => {
             out.extend_from_slice(b"\"callType\":\"");
             out.extend_from_slice(frame.kind.name().to_ascii_lowercase().as_bytes());
             out.extend_from_slice(b"\",");

@@ -184,7 +184,8 @@ impl Tracer for PrestateTracer {
                 self.look_up_created(contract.create(nonce), context)
             }
             opcode::CREATE2 => {
-                let (Some(at), Some(length), Some(salt)) = (step.peek(1), step.peek(2), step.peek(3))
+                let (Some(at), Some(length), Some(salt)) =
+                    (step.peek(1), step.peek(2), step.peek(3))
                 else {
                     return Ok(());
                 };

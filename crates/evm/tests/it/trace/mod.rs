@@ -3,6 +3,7 @@
 mod calls;
 mod costs;
 mod measure;
+mod tracers;
 
 use esker_evm::call::{BlockOverrides, CallLimits, CallRequest, StateOverrides};
 use esker_evm::trace::{BufferOutput, TraceError, Tracer, trace_call};
