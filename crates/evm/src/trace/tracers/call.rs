@@ -1,9 +1,8 @@
 //! `callTracer`: the tree of calls.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use esker_go_json::Document;
-use esker_rpc::args::decode_struct;
 
+use super::CHUNK;
 use crate::call::revert_reason;
 use crate::executor::{ExecutionEnd, VmError, opcode};
 use crate::trace::{
@@ -13,8 +12,6 @@ use crate::trace::{
 
 /// Bytes that a frame or log counts beside its data.
 const FRAME_BYTES: usize = 400;
-/// Bytes written between two looks at the output.
-const CHUNK: usize = 16 * 1024;
 
 #[derive(Debug, Default)]
 struct Config {
@@ -66,14 +63,11 @@ impl CallTracer {
     /// A tracer of this `tracerConfig`.
     pub fn new(text: &str) -> Result<Self, TraceError> {
         let mut config = Config::default();
-        let refused = |error: String| TraceError::Failed(error);
-        let value = Document::first(text.as_bytes()).map_err(|error| refused(error.to_string()))?;
-        decode_struct(
-            value,
+        super::configure(
+            text,
             "native.callTracerConfig",
             &mut [("onlyTopCall", &mut config.only_top_call), ("withLog", &mut config.with_log)],
-        )
-        .map_err(|error| refused(error.to_string()))?;
+        )?;
         Ok(Self { config, frames: Vec::new(), open: Vec::new(), gas_limit: 0 })
     }
 
@@ -84,7 +78,8 @@ impl CallTracer {
         };
         let (Some(start), Some(length)) = (step.peek(0), step.peek(1)) else { return Ok(()) };
         let topics = usize::from(step.op - opcode::LOG0);
-        let data = step.memory_padded(start, length);
+        // The reference leaves out a log of nothing from far beyond the memory.
+        let Some(data) = step.memory_copy(start, length) else { return Ok(()) };
         out.hold(data.len() + FRAME_BYTES)?;
         frame.logs.push(Log {
             address: step.address(),

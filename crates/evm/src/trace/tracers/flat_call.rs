@@ -1,4 +1,5 @@
-//! `flatCallTracer`: the calls as a list, each with its place in the tree, as Parity's `trace` methods have them.
+//! `flatCallTracer`: the calls as a list, each with its place in the tree, as Parity's `trace` methods have them
+//! (docs/protocol/c-chain-tracing.md, "flatCallTracer").
 
 use alloy_primitives::map::AddressSet;
 use alloy_primitives::{Address, Bytes, U256};

@@ -14,8 +14,7 @@ use crate::trace::{
 /// Its name: one may be among the tracers of another.
 const NAME: &str = "muxTracer";
 
-/// Most tracers of one request, those of tracers within tracers included: each is called for each instruction, and
-/// may have an interpreter of its own. The reference has no limit.
+/// Most tracers of one request, those of tracers within tracers included (docs/decisions.md, "Number of tracers").
 const MAX_TRACERS: usize = 64;
 
 /// Tracers in the order of their names, which is that of the result.

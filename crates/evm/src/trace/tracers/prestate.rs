@@ -1,7 +1,8 @@
 //! `prestateTracer`: the accounts that a transaction needs as they are before it, or what it changes.
 //!
 //! An account is shown as it is when the transaction first reaches for it, a slot likewise. That is before the
-//! transaction changed either, but for a contract that the transaction itself creates: its nonce is 1 already.
+//! transaction changed either, but for a contract that the transaction itself creates: its nonce is 1 already
+//! (docs/protocol/c-chain-tracing.md, "prestateTracer").
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -137,3 +137,17 @@ fn settings_have_the_texts_of_go() {
     let want = "json: cannot unmarshal number into Go struct field callTracerConfig.onlyTopCall of type bool";
     assert_eq!(refused.to_string(), want);
 }
+
+/// A log of nothing, from far beyond the memory: the reference leaves it out.
+#[test]
+fn a_log_of_nothing_from_far_away_is_left_out() {
+    let has = |offset: &str| {
+        let tracer = tracers::create("callTracer", r#"{"withLog":true}"#).unwrap();
+        let shown = trace(&lab(&format!("5f{offset}a0")), &request(CODE, &[]), tracer);
+        assert_eq!(shown.get("error"), None, "{shown}");
+        shown.get("logs").is_some()
+    };
+    assert!(has("62100000"));
+    assert!(!has("62100001"));
+    assert!(!has("678000000000000000"));
+}

@@ -88,5 +88,14 @@ fn traces_of_a_block() {
         "callTracer, withLog",
         Some(&|| tracers::create("callTracer", r#"{"withLog":true}"#).unwrap()),
     );
+    for (name, config) in [
+        ("4byteTracer", "null"),
+        ("flatCallTracer", "null"),
+        ("prestateTracer", "null"),
+        ("prestateTracer", r#"{"diffMode":true}"#),
+        ("muxTracer", r#"{"callTracer":{},"flatCallTracer":{},"prestateTracer":{}}"#),
+    ] {
+        run(&format!("{name} {config}"), Some(&|| tracers::create(name, config).unwrap()));
+    }
     run("struct logger", Some(&|| Box::new(StructLogger::new(StructLogConfig::default()))));
 }
