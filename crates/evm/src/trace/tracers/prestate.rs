@@ -4,6 +4,7 @@
 //! transaction changed either, but for a contract that the transaction itself creates: its nonce is 1 already
 //! (docs/protocol/c-chain-tracing.md, "prestateTracer").
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
@@ -66,7 +67,6 @@ impl PrestateTracer {
         address: Address,
         context: &mut TraceContext<'_, '_>,
     ) -> Result<&mut Account, TraceError> {
-        use std::collections::btree_map::Entry;
         match self.pre.entry(address) {
             Entry::Occupied(found) => Ok(found.into_mut()),
             Entry::Vacant(vacant) => {
@@ -85,9 +85,9 @@ impl PrestateTracer {
     ) -> TraceResult {
         // A call with assets reaches contracts that no instruction has named.
         let account = self.look_up(address, context)?;
-        if !account.storage.contains_key(&key) {
+        if let Entry::Vacant(vacant) = account.storage.entry(key) {
             context.out.hold(SLOT_BYTES)?;
-            account.storage.insert(key, context.storage(address, key)?);
+            vacant.insert(context.storage(address, key)?);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use esker_evm::rules::Phase;
 use esker_evm::trace::TxPlace;
 use serde_json::{Value, json};
 
-use super::{LIMIT, call, code, compact, contract, lab, run_on, trace};
+use super::{LIMIT, call, code, compact, contract, lab, run_on, sending_an_asset, trace};
 use crate::machine::{ALICE, CODE, Lab, until};
 
 fn flat(lab: &Lab, message: &Message, config: &str) -> Value {
@@ -101,6 +101,16 @@ fn precompiled_contracts_are_left_out() {
     let frames = flat(&lab, &to_identity, "null");
     assert_eq!(outline(&frames), [frame(json!([]), 0, "call")]);
     assert_eq!(frames[0]["result"]["output"], "0x0102");
+}
+
+/// The precompiled contract that sends assets makes a call itself, which goes with it.
+#[test]
+fn a_call_with_assets_is_left_out_as_a_whole() {
+    let (lab, message) = sending_an_asset("00");
+    let frame = |place: Value, calls: u64| (place, calls, "call".to_owned());
+    assert_eq!(outline(&flat(&lab, &message, "null")), [frame(json!([]), 0)]);
+    let with = [frame(json!([]), 1), frame(json!([0]), 1), frame(json!([0, 0]), 0)];
+    assert_eq!(outline(&flat(&lab, &message, r#"{"includePrecompiles":true}"#)), with);
 }
 
 #[test]

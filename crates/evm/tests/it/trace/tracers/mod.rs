@@ -7,14 +7,15 @@ mod prestate;
 mod prestate_enough;
 mod recorded;
 
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, U256, address};
 use esker_evm::executor::{
     BlockContext, Bounds, ExecutionEnd, Message, Origin, Runner, StateOverlay,
 };
 use esker_evm::genesis::GenesisAccount;
+use esker_evm::rules::{BLACKHOLE, Phase};
 use esker_evm::trace::{BufferOutput, Observer, TraceError, TxPlace, tracers};
 
-use crate::machine::{ALICE, CODE, Lab};
+use crate::machine::{ALICE, CODE, Lab, until};
 
 /// Contracts beside [`CODE`].
 const INNER: Address = Address::repeat_byte(0x1e);
@@ -87,8 +88,19 @@ fn code(text: &str) -> Vec<u8> {
 /// A lab with the contracts [`CODE`], [`INNER`] and [`OTHER`].
 fn lab(codes: [&str; 3]) -> Lab {
     let accounts = [CODE, INNER, OTHER].into_iter().zip(codes.map(|text| contract(code(text))));
-    let until = crate::machine::until(esker_evm::rules::Phase::Etna);
-    Lab::with(until, accounts.filter(|(_, account)| !account.code.is_empty()))
+    Lab::with(until(Phase::Etna), accounts.filter(|(_, account)| !account.code.is_empty()))
+}
+
+/// A lab of Apricot 5, where [`CODE`] sends 5 of an asset to [`INNER`], and the message that makes it do so.
+fn sending_an_asset(inner: &str) -> (Lab, Message) {
+    let asset = B256::repeat_byte(0x44);
+    let input = [INNER.as_slice(), asset.as_slice(), &U256::from(5).to_be_bytes::<32>()].concat();
+    let to = address!("0x0100000000000000000000000000000000000002");
+    let code = code(&format!("366000600037 60006000366000600073{} 5af1", hex::encode(to)));
+    let sender = GenesisAccount { assets: [(asset, U256::from(9))].into(), ..contract(code) };
+    let phase = until(Phase::Apricot5);
+    let lab = Lab::with(phase, [(CODE, sender), (INNER, contract(self::code(inner)))]);
+    (lab, call(Some(CODE), &input, 0))
 }
 
 /// Shortens an expected text: white space between members, and names of addresses.
@@ -99,7 +111,7 @@ fn compact(text: &str) -> String {
         ("$code", CODE),
         ("$inner", INNER),
         ("$other", OTHER),
-        ("$coinbase", esker_evm::rules::BLACKHOLE),
+        ("$coinbase", BLACKHOLE),
     ]
     .iter()
     .fold(lines, |text, (name, address)| text.replace(name, &format!("0x{}", hex::encode(address))))

@@ -6,7 +6,7 @@ use esker_evm::genesis::GenesisAccount;
 use esker_evm::rules::Phase;
 use serde_json::{Value, json};
 
-use super::{INNER, OTHER, call, code, compact, contract, lab, trace};
+use super::{INNER, OTHER, call, code, compact, contract, lab, sending_an_asset, trace};
 use crate::machine::{ALICE, CODE, Lab, PRICE, until};
 
 const DIFF: &str = r#"{"diffMode":true}"#;
@@ -85,6 +85,19 @@ fn every_account_and_slot_that_code_reaches_for_is_there() {
     let slot = |n: u64| B256::from(U256::from(n)).to_string();
     let storage = &shown[CODE.to_string().to_lowercase()]["storage"];
     assert_eq!(*storage, json!({slot(2): B256::ZERO, slot(300): B256::with_last_byte(7)}));
+}
+
+/// Assets move without an instruction that names the recipient: it is reached for where its code reads a slot.
+#[test]
+fn who_gets_assets_is_there_if_its_code_reads() {
+    let slot = B256::ZERO.to_string();
+    for (inner, want) in [("00", None), ("60005450", Some(json!({slot: B256::ZERO})))] {
+        let (lab, message) = sending_an_asset(inner);
+        let shown = pre(&lab, &message);
+        let storage =
+            shown.get(INNER.to_string().to_lowercase()).map(|account| account["storage"].clone());
+        assert_eq!(storage, want, "{shown}");
+    }
 }
 
 /// An instruction that can't be paid reaches for nothing.
