@@ -14,7 +14,7 @@ use crate::support::local;
 const WAITING: &[(&str, &str)] = &[
     ("c/admin-1", "admin"),
     ("c/trace-chain", "debug"),
-    ("c/tracers-1", "JavaScript tracers, debug_getRawBlock"),
+    ("c/tracers-1", "tracers in JavaScript"),
     ("node/admin", "the whole admin API"),
 ];
 
