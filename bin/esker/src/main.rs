@@ -12,11 +12,14 @@ use esker_commands::{replay, rewind, users, verify};
 use esker_node::config::{Mode, show};
 use esker_node::wiring::exit_code;
 use esker_node::{Config, Environment, Node, RunningNode, StartError};
+use esker_profiling::heap::SamplingAllocator;
+use esker_profiling::{locks, memory};
 use mimalloc::MiMalloc;
 
-/// Gives memory back to the system when a storm of large replies is over, which the C library's does not.
+/// Gives memory back to the system when a storm of large replies is over, which the C library's does not. A sample of
+/// what it allocates is noted, for heap profiles.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: SamplingAllocator<MiMalloc> = SamplingAllocator::new(MiMalloc);
 
 /// Between two times at which free memory goes back to the system.
 const COLLECT_INTERVAL: Duration = Duration::from_secs(1);
@@ -27,14 +30,7 @@ fn collect_memory() {
     let collect = || {
         loop {
             thread::sleep(COLLECT_INTERVAL);
-            #[expect(
-                unsafe_code,
-                reason = "a function of C that takes a flag and may be called from any thread"
-            )]
-            // SAFETY: it has no precondition; it touches free memory only.
-            unsafe {
-                libmimalloc_sys::mi_collect(true);
-            }
+            memory::release();
         }
     };
     // Without the thread the node works as well.
@@ -96,6 +92,7 @@ fn main() -> ExitCode {
 /// Runs a node until a signal or a failure ends it.
 fn run(config: Config) -> Result<(), StartError> {
     collect_memory();
+    locks::watch();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_name("esker")
         .enable_all()

@@ -2,7 +2,7 @@
 //! (docs/protocol/c-chain-rpc.md, "C-Chain JSON-RPC").
 //!
 //! - [`wire`]: forms of arguments and replies, with the reference's texts and order of members.
-//! - One folder a namespace: [`evm`] (which clients call `eth`), [`net`], `personal`, [`txpool`], [`web3`], `debug`, `admin`. A
+//! - One folder a namespace: [`evm`] (which clients call `eth`), [`net`], `personal`, [`txpool`], [`web3`], [`debug`], `admin`. A
 //!   service is a table of methods over what it reads; [`Apis`] lists the services that a node serves. What tools ask a
 //!   development node stands in `development`.
 //! - [`ReadApi`] is what reading methods share: the ports [`esker_evm::view::ChainReader`] and
@@ -16,7 +16,7 @@
 mod admin;
 mod apis;
 mod config;
-mod debug;
+pub mod debug;
 mod development;
 mod error;
 pub mod evm;

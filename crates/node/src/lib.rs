@@ -12,6 +12,7 @@ pub mod api;
 pub mod chains;
 pub mod clock;
 pub mod config;
+mod diagnostics;
 mod environment;
 pub mod identity;
 pub mod journal;

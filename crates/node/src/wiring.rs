@@ -30,9 +30,11 @@ pub use running::RunningNode;
 
 use self::data::DataFolder;
 use self::engine::EngineThread;
-use crate::api::{self, ApiDeps, NetworkFacts, RunningChain};
-use crate::chains::{Chain, endpoints};
+use crate::api::admin::settings::shown as shown_settings;
+use crate::api::{self, AdminDeps, ApiDeps, NetworkFacts, RunningChain};
+use crate::chains::{Chain, NodeParts, endpoints};
 use crate::config::Config;
+use crate::diagnostics::Diagnostics;
 use crate::environment::Environment;
 use crate::journal;
 use crate::logging;
@@ -70,9 +72,14 @@ impl Node {
 
         // The chains, and the machine that commits all of them in one write.
         let machine = machine_config(&config);
-        let data_folder = Some(folder.path());
-        let opened =
-            chains::open(&config, &store, (&keystore, data_folder), &environment, machine)?;
+        let diagnostics = Diagnostics::new(&config, folder.path(), logs.clone());
+        let parts = NodeParts {
+            keystore: &keystore,
+            data_folder: Some(folder.path()),
+            diagnostics: &diagnostics,
+            machine: &Arc::default(),
+        };
+        let opened = chains::open(&config, &store, parts, &environment, machine)?;
         let OpenChains { aliases, chains, machine } = opened;
         let mut maintenance = Vec::new();
         for (_, chain) in &chains {
@@ -119,7 +126,11 @@ impl Node {
                 data_dir: Some(folder.path().to_owned()),
                 clock: environment.clock,
                 metrics: Arc::clone(&metrics),
-                admin: config.settings.api_admin_enabled.then(|| logs.clone()),
+                admin: config.settings.api_admin_enabled.then(|| AdminDeps {
+                    levels: logs.clone(),
+                    profiles: diagnostics.folder(),
+                    config: shown_settings(&config, folder.path()),
+                }),
             },
             &routes,
         )?;
@@ -186,10 +197,6 @@ const STAKING_PORT: u16 = 9651;
 fn log_warnings(config: &Config) {
     for warning in &config.warnings {
         tracing::warn!("{warning}");
-    }
-    let missing = config.unsupported_settings();
-    if !missing.is_empty() {
-        tracing::info!("not served by this version: {}", missing.join(", "));
     }
 }
 

@@ -1,15 +1,22 @@
 //! The method tables of a node, as its own code has them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use esker_commands::cli::{self, Invocation};
 use esker_node::{Config, Environment, Node};
 use esker_rpc::{MethodInfo, Service};
 
+use crate::files::tests_path;
+
 /// Everything that can be switched on.
 pub const SWITCHES: [&str; 3] =
     ["--api-admin-enabled", "--api-keystore-enabled", "--index-enabled"];
+
+/// A configuration file with what can be switched on for single chains.
+pub fn every_chain_api() -> PathBuf {
+    tests_path("e2e/every-chain-api.toml")
+}
 
 /// How the endpoints of the positional dialect end.
 const POSITIONAL: &str = "/rpc";
@@ -17,7 +24,9 @@ const POSITIONAL: &str = "/rpc";
 /// The method tables of a development node with everything switched on, by path.
 pub fn tables() -> Result<Vec<(String, Service)>> {
     let folder = tempfile::tempdir()?;
-    let config = dev_config(folder.path(), &SWITCHES)?;
+    let file = format!("--config={}", every_chain_api().display());
+    let switches: Vec<&str> = SWITCHES.into_iter().chain([file.as_str()]).collect();
+    let config = dev_config(folder.path(), &switches)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let node =

@@ -24,6 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-nat", &["esker-evm", "esker-utxo", "esker-shared-memory", "esker-keystore"]),
     ("esker-key-directory", &["esker-evm", "esker-keystore"]),
     ("esker-evm-rpc", &["esker-evm"]),
+    ("esker-profiling", &["esker-primitives"]),
     (
         "esker-node",
         &[
@@ -33,12 +34,13 @@ const ARROWS: &[(&str, &[&str])] = &[
             "esker-nat",
             "esker-key-directory",
             "esker-evm-rpc",
+            "esker-profiling",
         ],
     ),
     ("esker-client", &["esker-xvm", "esker-nat"]),
     ("esker-commands", &["esker-node"]),
-    ("esker", &["esker-commands"]),
-    ("esker-e2e", &["esker-client", "esker-commands"]),
+    ("esker", &["esker-commands", "esker-profiling"]),
+    ("esker-e2e", &["esker-client", "esker-commands", "esker-profiling"]),
     ("xtask", &[]),
 ];
 

@@ -3,13 +3,19 @@
 //!
 //! - `state`: dumps, ranges of accounts and storage, what changed between blocks. The service `debug`.
 //! - `raw`: blocks, headers, receipts and transactions as bytes. The service `internal-debug`.
+//! - `runtime`: the process. The service `debug-handler`.
 //! - `trace`: code watched while it runs. The service `debug-tracer`.
 
 mod dump;
 pub(crate) mod raw;
+mod runtime;
+mod stack_filter;
 pub(crate) mod state;
 mod storage;
 mod trace;
 mod walk;
 
+pub use runtime::{
+    MAX_TIMED_PROFILE, MemoryFigures, RunningProfile, RuntimeControl, runtime_methods,
+};
 pub use trace::tracing_methods;

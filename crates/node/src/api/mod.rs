@@ -3,7 +3,7 @@
 //! [`install`] adds all of them: `/ext/info`, `/ext/health` (with its sub-paths), `/ext/metrics`, `/ext/bc/P` with
 //! its aliases, and if enabled `/ext/index/<chain>/{block,tx,vtx}` and `/ext/admin`. Each API is one file: a service,
 //! its method table, and a narrow trait or plain data as its input. No API uses a chain's types, or writes anything
-//! except routes, aliases and log levels.
+//! except routes, aliases, log levels and profiles.
 
 pub mod admin;
 mod facts;
@@ -24,7 +24,7 @@ use esker_primitives::clock::Clock;
 use esker_primitives::{Id, SubnetId};
 use esker_storage::Store;
 
-pub use admin::AdminApi;
+pub use admin::{AdminApi, AdminDeps};
 pub use facts::{Blockchain, NetworkFacts};
 pub use health::Health;
 pub use index::{Container, IndexSource};
@@ -33,7 +33,6 @@ pub use platform::{FeeConfig, MinStake};
 
 use crate::aliases::AliasTable;
 use crate::identity::Identity;
-use crate::logging::LogLevels;
 use crate::metrics::Metrics;
 
 /// The P-Chain in the paths of indexes.
@@ -82,8 +81,8 @@ pub struct ApiDeps {
     pub clock: Arc<dyn Clock>,
     /// The metrics; [`install`] registers the chains.
     pub metrics: Arc<Metrics>,
-    /// The loggers, if the admin API is enabled.
-    pub admin: Option<LogLevels>,
+    /// What the admin API needs, if it is enabled.
+    pub admin: Option<AdminDeps>,
 }
 
 /// Adds the routes of every node API and returns the health report, whose [`Health::run`] the caller spawns.
@@ -109,8 +108,8 @@ pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, Route
     if deps.chains.iter().any(|chain| chain.index.is_some()) {
         index::install(P_CHAIN, index::IndexContent::NotStored, false, routes)?;
     }
-    if let Some(levels) = &deps.admin {
-        let admin = AdminApi::new(Arc::clone(&deps.aliases), routes, levels.clone());
+    if let Some(admin) = deps.admin.clone() {
+        let admin = AdminApi::new(Arc::clone(&deps.aliases), routes, admin, deps.store.clone());
         routes.node("admin", Endpoint::Object(admin.service()))?;
     }
     platform::install(&deps, routes)?;

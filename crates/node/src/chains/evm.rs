@@ -13,6 +13,7 @@ use esker_evm::extension::{BlockExtension, ExtDataView, NoExtension};
 use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
 use esker_evm::pool::PoolConfig;
 use esker_evm::rules::{CChainRules, Rules};
+use esker_evm_rpc::debug::runtime_methods;
 use esker_evm_rpc::evm::{
     FilterConfig, Filters, ReceiptWaits, TransactApi, TransactConfig, filter_methods,
     reading_methods, transacting_methods,
@@ -32,6 +33,9 @@ use esker_rpc::positional::{Limits, Server};
 
 use super::NodeParts;
 use super::import::Importer;
+use crate::api::admin::chain::ChainAdminApi;
+use crate::api::admin::runtime::ChainRuntime;
+use crate::api::admin::vm_config::{self, Effective};
 use crate::config::value::Switch;
 use crate::config::{ChainSettings, Config, Mode, personal};
 use crate::networks::{ChainSpec, EvmParameters};
@@ -40,6 +44,9 @@ use crate::networks::{ChainSpec, EvmParameters};
 pub(crate) const RPC: &str = "/rpc";
 /// Path of the websockets, below the chain's name.
 const WS: &str = "/ws";
+
+/// Where the chain's admin API is, if it is switched on.
+const ADMIN: &str = "/admin";
 
 /// The reply of `nat.version`.
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
@@ -145,6 +152,13 @@ pub(super) fn build(
         let files = ChainFiles::new(evm.clone(), Arc::new(importer), folder);
         service = service.merge(&admin_methods(&Arc::new(files)));
     }
+    if apis.has(Api::DebugHandler) {
+        service = service.merge(&runtime_methods(Arc::new(ChainRuntime {
+            logger: spec.primary_alias(),
+            levels: parts.diagnostics.levels.clone(),
+            folder: parts.diagnostics.chain_folder(settings, &spec.primary_alias()),
+        })));
+    }
     if config.mode == Mode::Dev {
         service =
             service.merge(&development_methods(&Arc::new(development_node(transact, randomness))));
@@ -159,6 +173,22 @@ pub(super) fn build(
         let nat = Nat::new(Arc::clone(&evm), atomic);
         routes
             .extend(NatService::new(nat, Arc::clone(parts.keystore), VERSION.to_owned()).routes());
+    }
+    if settings.admin_api_enabled {
+        let effective = Effective {
+            apis: &apis,
+            is_archive,
+            keeps_preimages: in_dev(settings.preimages_enabled, config.mode),
+            allows_unprotected: allows_unprotected(settings, config.mode),
+            log_level: settings.log_level.unwrap_or(config.settings.log_level),
+        };
+        let admin = ChainAdminApi::new(
+            spec.primary_alias(),
+            parts.diagnostics.levels.clone(),
+            parts.diagnostics.chain_folder(settings, &spec.primary_alias()),
+            vm_config::shown(settings, &effective),
+        );
+        routes.push(Route::object(ADMIN, admin.service()));
     }
     evm.set_routes(routes);
     Ok(evm)

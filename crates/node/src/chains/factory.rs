@@ -17,6 +17,7 @@ use esker_xvm::{Xvm, XvmConfig};
 
 use super::{MachineSlot, evm};
 use crate::config::Config;
+use crate::diagnostics::Diagnostics;
 use crate::networks::{ChainParameters, ChainSpec, Fees};
 
 /// A chain of this node. The machine uses [`ChainVm`] only; the wiring needs the kind for its extras (threads, an
@@ -80,6 +81,8 @@ pub struct NodeParts<'a> {
     pub keystore: &'a Arc<Keystore>,
     /// The data folder, in which chains keep files beside the store; `None`: they keep none.
     pub data_folder: Option<&'a Path>,
+    /// Log levels, and folders of profiles.
+    pub diagnostics: &'a Diagnostics,
     /// The machine, once it is open.
     pub machine: &'a Arc<MachineSlot>,
 }

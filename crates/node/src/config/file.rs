@@ -18,8 +18,9 @@ pub const MAX_CHAIN_TABLES: usize = 1000;
 /// The key of the chains' tables.
 const CHAINS: &str = "chains";
 
-/// Keys whose value is a path, relative to the file's folder.
-const PATHS: [&str; 4] = ["data-dir", "log-dir", "ready-file", "genesis"];
+/// Keys that hold a path: relative ones are relative to the file's own folder.
+const PATHS: [&str; 6] =
+    ["data-dir", "log-dir", "profile-dir", "ready-file", "genesis", "admin-api-dir"];
 
 /// A value with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,7 +132,12 @@ impl Reader<'_> {
         let (mut values, mut ignored) = (Values::new(), Vec::new());
         for (name, value) in table {
             let origin = self.origin(name.span().start);
-            let name = name.get_ref().as_ref();
+            let name = match name.get_ref().as_ref() {
+                // Names of older releases.
+                "coreth-admin-api-enabled" => "admin-api-enabled",
+                "coreth-admin-api-dir" => "admin-api-dir",
+                name => name,
+            };
             if let Some(known) = keys::UNUSED_REFERENCE_KEYS.iter().find(|known| **known == name) {
                 ignored.push(*known);
                 continue;

@@ -171,6 +171,9 @@ settings! {
     ["APIs and indexes"]
     /// Serve the admin API at `/ext/admin`: aliases, log levels, profiles. Not for a node that others can reach.
     api_admin_enabled: bool = "api-admin-enabled", "false";
+    /// Folder of the profiles that the admin API writes. Profiles of a chain go into a folder below it with the chain's
+    /// name, unless the chain has `admin-api-dir`. Default: `profiles` in the data folder.
+    profile_dir: Option<PathBuf> = "profile-dir", "";
     /// Serve the keystore API. It keeps users' private keys on the node, and the node signs with them. The
     /// operator of the node can read its users' passwords. `auto`: on for `local`, `dev` and custom networks,
     /// unless the node is `public` or listens on an address that others can reach.
@@ -251,8 +254,8 @@ settings! {
 
     ["Chains of the EVM"]
     /// Services of the endpoint `/rpc`, by their names; empty: the usual ones, under `esker dev` also
-    /// `internal-tx-pool`, `internal-account` and `internal-personal` for the accounts that the node holds, `debug`,
-    /// `internal-debug` and `admin`.
+    /// `internal-tx-pool`, `internal-account` and `internal-personal` for the accounts that the node holds,
+    /// `debug-tracer`, `debug-handler`, `debug`, `internal-debug` and `admin`.
     eth_apis: CommaList = "eth-apis", "";
     /// Keep the state of the last 32 blocks only. `auto`: all states under `esker dev`, else as `true`.
     pruning_enabled: Switch = "pruning-enabled", "auto";
@@ -298,8 +301,15 @@ settings! {
     tx_pool_global_queue: Positive = "tx-pool-global-queue", "1024", dev "200000";
     /// How long a queued transaction is kept.
     tx_pool_lifetime: Duration = "tx-pool-lifetime", "10m";
-    /// Serve the chain's admin API. Of a later version; accepted.
+    /// Serve the chain's admin API at `/ext/bc/CHAIN/admin`: profiles, log level, configuration. Not for a node that
+    /// others can reach.
     admin_api_enabled: bool = "admin-api-enabled", "false";
+    /// Beginning of the path of the chain's folder of profiles, as of the reference: with `/var/` the folder is
+    /// `/var/_coreth_performance_C`. Empty: a folder with the chain's name in `profile-dir`.
+    admin_api_dir: String = "admin-api-dir", "";
+    /// Let clients of the service `debug-handler` name files outside the chain's folder of profiles. They can then
+    /// replace every file that the node may write.
+    debug_files_anywhere: bool = "debug-files-anywhere", "false";
     /// Most blocks of a query of logs; 0: no limit.
     api_max_blocks_per_request: u64 = "api-max-blocks-per-request", "0";
     /// Folder in which `admin_exportChain` writes files, and from which `admin_importChain` reads them; a relative path

@@ -106,13 +106,6 @@ impl Config {
         }
     }
 
-    /// Names of set options that this version does not support.
-    pub fn unsupported_settings(&self) -> Vec<&'static str> {
-        let is_set = |setting: fn(&ChainSettings) -> bool| self.chains.values().any(setting);
-        let settings = [("admin-api-enabled", is_set(|chain| chain.admin_api_enabled))];
-        settings.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name).collect()
-    }
-
     /// How the HTTP server writes results that are too large for memory to files of a folder.
     pub fn reply_spool(&self, folder: &Path) -> Option<SpoolConfig> {
         let limit = self.settings.http_reply_spool;

@@ -12,7 +12,7 @@ use super::keystore::{address, is_loopback};
 use super::{ChainSettings, Config, ConfigError, Mode, Settings};
 
 /// Services of `esker dev` unless the configuration names others.
-const DEV_APIS: [&str; 14] = [
+const DEV_APIS: [&str; 15] = [
     "eth",
     "eth-filter",
     "net",
@@ -23,6 +23,7 @@ const DEV_APIS: [&str; 14] = [
     "internal-tx-pool",
     "internal-account",
     "internal-personal",
+    "debug-handler",
     "debug-tracer",
     "debug",
     "internal-debug",

@@ -44,7 +44,9 @@ impl LogLayer {
         metadata.is_event() && known && self.levels.most_verbose().includes(metadata.level())
     }
 
-    fn write(&self, level: Level, line: &Line, at: Duration) {
+    fn write(&self, metadata: &Metadata<'_>, line: &Line, at: Duration) {
+        let level = *metadata.level();
+        let by_module = self.levels.of_module(metadata.file()).includes(&level);
         let logger = line.chain.as_deref().unwrap_or(MAIN);
         let (logger, levels) = match self.levels.get(logger) {
             Some(levels) => (logger, levels),
@@ -59,11 +61,11 @@ impl LogLayer {
             false => line.text(level, logger, at, colours),
         };
         if let Some(files) = &self.files
-            && levels.file.includes(&level)
+            && (by_module || levels.file.includes(&level))
         {
             files.write(logger, render(false).as_bytes());
         }
-        if levels.display.includes(&level) {
+        if by_module || levels.display.includes(&level) {
             // A closed terminal can't show the error either.
             let _lost = std::io::stderr().lock().write_all(render(self.colours).as_bytes());
         }
@@ -93,7 +95,7 @@ impl<S: Subscriber> Layer<S> for LogLayer {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut line = Line::default();
         event.record(&mut line);
-        self.write(*event.metadata().level(), &line, clock::now());
+        self.write(event.metadata(), &line, clock::now());
     }
 }
 

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use esker_primitives::sync::RwLock;
 use thiserror::Error;
+
+use super::modules::{BadModuleRules, ModuleRules};
 
 /// Name of the logger for events without a chain.
 pub const MAIN: &str = "main";
@@ -158,6 +160,8 @@ struct Inner {
     cells: RwLock<BTreeMap<String, Arc<LevelCell>>>,
     /// The most verbose level of all loggers. Events above it are dropped before their fields are formatted.
     most_verbose: AtomicU8,
+    modules: RwLock<ModuleRules>,
+    has_modules: AtomicBool,
 }
 
 impl LogLevels {
@@ -167,7 +171,12 @@ impl LogLevels {
             chains.into_iter().map(|(name, l)| (name, Arc::new(LevelCell::new(l)))).collect();
         cells.insert(MAIN.to_owned(), Arc::new(LevelCell::new(main)));
         let levels = Self {
-            inner: Arc::new(Inner { cells: RwLock::new(cells), most_verbose: AtomicU8::new(0) }),
+            inner: Arc::new(Inner {
+                cells: RwLock::new(cells),
+                most_verbose: AtomicU8::new(0),
+                modules: RwLock::new(ModuleRules::default()),
+                has_modules: AtomicBool::new(false),
+            }),
         };
         levels.refresh();
         levels
@@ -205,6 +214,26 @@ impl LogLevels {
         Some(new)
     }
 
+    /// Sets which source files log more than their loggers do, in files and on the terminal: `pattern=number`, separated
+    /// by commas. Earlier rules are gone.
+    pub fn set_modules(&self, rules: &str) -> Result<(), BadModuleRules> {
+        let rules = ModuleRules::parse(rules)?;
+        self.inner.has_modules.store(rules != ModuleRules::default(), Ordering::Relaxed);
+        *self.inner.modules.write() = rules;
+        self.refresh();
+        Ok(())
+    }
+
+    /// What the rules of [`Self::set_modules`] add for a source file.
+    pub(super) fn of_module(&self, file: Option<&str>) -> LogLevel {
+        match file {
+            Some(file) if self.inner.has_modules.load(Ordering::Relaxed) => {
+                self.inner.modules.read().level_of(file)
+            }
+            _ => LogLevel::Off,
+        }
+    }
+
     /// The most verbose level of all loggers.
     pub fn most_verbose(&self) -> LogLevel {
         LogLevel::from_u8(self.inner.most_verbose.load(Ordering::Relaxed))
@@ -222,7 +251,8 @@ impl LogLevels {
             .values()
             .map(|cell| cell.get().most_verbose())
             .max()
-            .unwrap_or(LogLevel::Off);
+            .unwrap_or(LogLevel::Off)
+            .max(self.inner.modules.read().most_verbose());
         self.inner.most_verbose.store(most_verbose as u8, Ordering::Relaxed);
         // Call sites cache whether an event is logged.
         tracing::callsite::rebuild_interest_cache();

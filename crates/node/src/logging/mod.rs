@@ -8,6 +8,7 @@
 mod files;
 mod layer;
 mod levels;
+mod modules;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use tracing_subscriber::layer::SubscriberExt;
 
 pub use files::Rotation;
 pub use levels::{Levels, LogLevel, LogLevels, MAIN, UnknownLevel};
+pub use modules::{BadModuleRules, level_of_number};
 
 use files::LogFiles;
 use layer::LogLayer;

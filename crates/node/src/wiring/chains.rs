@@ -1,6 +1,5 @@
 //! The chains of the network over a store, and the machine that commits their blocks.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use esker_chain::{Aliases, ChainContext, Machine, MachineConfig};
@@ -12,8 +11,9 @@ use super::data::DataFolder;
 use super::parameters::{self, UnrecordedParameters};
 use super::{StartError, first_start};
 use crate::aliases::AliasTable;
-use crate::chains::{Chain, MachineSlot, NodeParts, factory};
+use crate::chains::{Chain, NodeParts, factory};
 use crate::config::Config;
+use crate::diagnostics::Diagnostics;
 use crate::environment::Environment;
 use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
 
@@ -34,13 +34,11 @@ pub struct OpenChains {
 pub(super) fn open(
     config: &Config,
     store: &Store,
-    (keystore, data_folder): (&Arc<Keystore>, Option<&Path>),
+    parts: NodeParts<'_>,
     environment: &Environment,
     machine: MachineConfig,
 ) -> Result<OpenChains, StartError> {
     let unrecorded = parameters::compare(&config.network, store)?;
-    let slot = Arc::new(MachineSlot::default());
-    let parts = NodeParts { keystore, data_folder, machine: &slot };
     let (aliases, chains, work) = build(config, store, parts, environment, &unrecorded)?;
     first_start::write_exports(&config.network, store)?;
     let vms = chains.iter().map(|(_, chain)| chain.vm()).collect();
@@ -49,7 +47,7 @@ pub(super) fn open(
     let machine =
         Machine::open(vms, store.clone(), Arc::clone(&environment.clock), work, machine_config)?;
     if machine_config.decides_alone {
-        slot.set(&machine);
+        parts.machine.set(&machine);
     }
     unrecorded.record(store)?;
     Ok(OpenChains { aliases, chains, machine })
@@ -78,11 +76,15 @@ pub fn open_unchecked(
     config: &Config,
     environment: &Environment,
 ) -> Result<(Store, Vec<(ChainSpec, Chain)>), StartError> {
-    let store = DataFolder::of(config)?.open_offline_store(config)?;
+    let folder = DataFolder::of(config)?;
+    let store = folder.open_offline_store(config)?;
     let unrecorded = parameters::compare(&config.network, &store)?;
-    let slot = Arc::new(MachineSlot::default());
-    let keystore = Keystore::disabled();
-    let parts = NodeParts { keystore: &keystore, data_folder: None, machine: &slot };
+    let parts = NodeParts {
+        keystore: &Keystore::disabled(),
+        data_folder: None,
+        diagnostics: &Diagnostics::offline(config, folder.path()),
+        machine: &Arc::default(),
+    };
     let (_, chains, _) = build(config, &store, parts, environment, &unrecorded)?;
     Ok((store, chains))
 }
@@ -94,8 +96,15 @@ pub fn open_offline(
     environment: &Environment,
     machine: MachineConfig,
 ) -> Result<(Store, OpenChains), StartError> {
-    let store = DataFolder::of(config)?.open_offline_store(config)?;
-    let chains = open(config, &store, (keystore, None), environment, machine)?;
+    let folder = DataFolder::of(config)?;
+    let store = folder.open_offline_store(config)?;
+    let parts = NodeParts {
+        keystore,
+        data_folder: None,
+        diagnostics: &Diagnostics::offline(config, folder.path()),
+        machine: &Arc::default(),
+    };
+    let chains = open(config, &store, parts, environment, machine)?;
     Ok((store, chains))
 }
 

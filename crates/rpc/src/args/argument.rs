@@ -128,6 +128,7 @@ macro_rules! numbers {
 numbers! {
     u64, "uint64";
     i64, "int";
+    usize, "uint";
 }
 
 impl Argument for f64 {

@@ -237,6 +237,23 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "admin_exportChain" => vec![json!(["all"]), json!(["all.gz"])],
         "admin_importChain" => vec![json!(["all"])],
         "txpool_contentFrom" => vec![json!([stock.sender])],
+        "debug_memStats"
+        | "debug_freeOSMemory"
+        | "debug_gcStats"
+        | "debug_stopGoTrace"
+        | "debug_stopCPUProfile" => vec![json!([])],
+        "debug_verbosity" | "debug_setGCPercent" | "debug_setBlockProfileRate" => vec![json!([3])],
+        "debug_setMutexProfileFraction" => vec![json!([1])],
+        "debug_vmodule" => vec![json!([format!("{}=3", "*/".repeat(300))])],
+        "debug_stacks" => vec![json!([]), json!(["!".repeat(400)])],
+        "debug_startCPUProfile"
+        | "debug_writeMutexProfile"
+        | "debug_writeMemProfile"
+        | "debug_startGoTrace"
+        | "debug_writeBlockProfile" => vec![json!(["file"])],
+        "debug_cpuProfile" | "debug_mutexProfile" | "debug_goTrace" | "debug_blockProfile" => {
+            vec![json!(["file", 1])]
+        }
         "txpool_dropReason" => vec![json!([long.tx])],
         _ => return None,
     };
@@ -329,6 +346,14 @@ fn of_node(method: &str, stock: &Stock) -> Option<Vec<Value>> {
     let p_owner = stock.owner.replace("X-", "P-");
     let rows = match method {
         "admin.getLoggerLevel"
+        | "admin.getConfig"
+        | "admin.getVMConfig"
+        | "admin.loadVMs"
+        | "admin.stacktrace"
+        | "admin.startCPUProfiler"
+        | "admin.stopCPUProfiler"
+        | "admin.memoryProfile"
+        | "admin.lockProfile"
         | "health.health"
         | "health.readiness"
         | "health.liveness"
@@ -378,6 +403,8 @@ fn of_node(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "admin.alias" => vec![json!({ "endpoint": "bc/X", "alias": "x".repeat(400) })],
         "admin.aliasChain" => vec![json!({ "chain": "X", "alias": "y".repeat(400) })],
         "admin.getChainAliases" => vec![json!({ "chain": stock.asset })],
+        "admin.setLogLevel" => vec![json!({ "level": "info" })],
+        "admin.dbGet" => vec![json!({ "key": "0x00" })],
         "admin.setLoggerLevel" => vec![json!({ "loggerName": "X", "logLevel": "info" })],
         _ => return None,
     };

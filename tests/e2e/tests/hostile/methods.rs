@@ -128,7 +128,10 @@ fn sweep(amounts: &Amounts, lasts: Duration) -> Vec<Figures> {
     }
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("config.toml");
-    let text = format!("[chains.C]\napi-max-duration = \"{}ms\"\n", MAX_DURATION.as_millis());
+    let text = format!(
+        "[chains.C]\nadmin-api-enabled = true\napi-max-duration = \"{}ms\"\n",
+        MAX_DURATION.as_millis()
+    );
     std::fs::write(&config, text).unwrap();
     let node = node.config(config).start().unwrap();
     let begun = Instant::now();

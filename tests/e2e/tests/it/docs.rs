@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use esker_e2e::docs::{Page, Session, layout};
 use esker_e2e::files::tests_path;
-use esker_e2e::tables::{SWITCHES, full_name, separator, tables};
+use esker_e2e::tables::{SWITCHES, every_chain_api, full_name, separator, tables};
 use esker_primitives::sync::Mutex;
 use esker_rpc::{MethodInfo, Service};
 
@@ -18,8 +18,8 @@ use crate::support::local;
 /// A page may be written by one test while another reads it.
 static PAGES: Mutex<()> = Mutex::new(());
 
-/// Methods that can't succeed on a fresh development node yet, and what they need.
-const WITHOUT_RESULT: [(&str, &str); 8] = [
+/// Methods that can't succeed on a fresh development node, or on none, and what they need.
+const WITHOUT_RESULT: [(&str, &str); 16] = [
     ("platform.issueTx", "a P-Chain that takes transactions"),
     ("xvm.import", "exports from another chain"),
     ("personal_deriveAccount", "a hardware wallet"),
@@ -28,6 +28,14 @@ const WITHOUT_RESULT: [(&str, &str); 8] = [
     ("evm_resend", "a transaction that waits for its block"),
     ("debug_traceBadBlock", "a block that was refused"),
     ("debug_traceBlock", "the bytes of a block, which are a node's own"),
+    ("debug_gcStats", "a Go runtime"),
+    ("debug_setGCPercent", "a Go runtime"),
+    ("debug_goTrace", "a Go runtime"),
+    ("debug_startGoTrace", "a Go runtime"),
+    ("debug_stopGoTrace", "a Go runtime"),
+    ("debug_blockProfile", "a Go runtime"),
+    ("debug_setBlockProfileRate", "a Go runtime"),
+    ("debug_writeBlockProfile", "a Go runtime"),
 ];
 
 #[test]
@@ -41,7 +49,9 @@ fn every_answer_is_the_documented_one() {
             continue;
         }
         // A fresh node for each page, as its reader has.
-        let node = SWITCHES.iter().fold(local().dev(), |node, switch| node.arg(switch));
+        let node = SWITCHES
+            .iter()
+            .fold(local().dev().config(every_chain_api()), |node, switch| node.arg(switch));
         let node = node.start().unwrap();
         let mut session = Session::new(node.address(), patience());
         let mut anew = Vec::new();

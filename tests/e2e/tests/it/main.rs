@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
 
+mod admin;
 mod assets;
 mod atomic;
 mod calls;
@@ -25,6 +26,9 @@ mod origins;
 mod paging;
 mod parameters;
 mod personal;
+#[path = "../../../../crates/profiling/tests/it/read.rs"]
+#[expect(dead_code, reason = "the profiles' own tests use all of it")]
+mod profile_reader;
 mod quoting;
 mod replay;
 mod rewind;

@@ -1,5 +1,6 @@
 //! `admin` (docs/api/admin.md, "Node: admin").
 
+use esker_storage::WriteSet;
 use serde_json::json;
 
 use super::{INVALID_ARGUMENT, NOBODY, Node};
@@ -109,9 +110,89 @@ async fn levels() {
         ("setLoggerLevel", json!({"logLevel": 5}), INVALID_ARGUMENT),
         ("setLoggerLevel", json!({"loggerName": "nothing", "logLevel": "INFO"}), unknown),
         ("getLoggerLevel", json!({"loggerName": "nothing"}), unknown),
-        // Later: these rest on parts that are not there yet.
-        ("stacktrace", json!({}), "rpc: can't find method \"admin.Stacktrace\""),
     ] {
         assert_eq!(node.error(ADMIN, &format!("admin.{method}"), params).await, want);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_of_the_store() {
+    let node = Node::start().await;
+    let mut rows = WriteSet::new();
+    rows.put(&[1, 2], &[0xab, 0xcd]);
+    rows.put(&[1, 3], &[]);
+    rows.put(&[1, 4], &vec![7; 1024 * 1024 + 1]);
+    node.store.commit(rows).await.unwrap();
+    let absent = json!({"value": "", "errorCode": 2});
+    for (key, want) in [
+        ("0x0102", json!({"value": "0xabcd", "errorCode": 0})),
+        ("0x0103", json!({"value": "0x", "errorCode": 0})),
+        ("0x01", absent.clone()),
+        ("0x", absent.clone()),
+        ("", absent.clone()),
+        (&format!("0x{}", "01".repeat(600)), absent),
+    ] {
+        assert_eq!(node.result(ADMIN, "admin.dbGet", json!({"key": key})).await, want, "{key}");
+    }
+    for (key, want) in [
+        ("zz", "missing 0x prefix to hex encoding"),
+        ("0102", "missing 0x prefix to hex encoding"),
+        ("0x1", "encoding/hex: odd length hex string"),
+        ("0xzz", "encoding/hex: invalid byte: U+007A 'z'"),
+        ("0x0104", "value of more than 1048576 bytes"),
+    ] {
+        assert_eq!(node.error(ADMIN, "admin.dbGet", json!({"key": key})).await, want, "{key}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn profiles_go_into_their_folder() {
+    let node = Node::start().await;
+    let folder = node.profiles.path().join("profiles");
+    let ask = async |method: &str| node.result(ADMIN, &format!("admin.{method}"), json!({})).await;
+    assert_eq!(
+        node.error(ADMIN, "admin.stopCPUProfiler", json!({})).await,
+        "cpu profiler doesn't exist"
+    );
+    assert_eq!(ask("startCPUProfiler").await, json!({}));
+    assert_eq!(
+        node.error(ADMIN, "admin.startCPUProfiler", json!({})).await,
+        "cpu profiler already running"
+    );
+    assert_eq!(ask("stopCPUProfiler").await, json!({}));
+    for method in ["memoryProfile", "lockProfile", "stacktrace"] {
+        assert_eq!(ask(method).await, json!({}), "{method}");
+    }
+    let files = ["cpu.profile", "lock.profile", "mem.profile", "stacktrace.txt"];
+    let mut found: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    found.sort();
+    assert_eq!(found, files);
+    // Each profile is packed with gzip.
+    for name in &files[..3] {
+        assert_eq!(std::fs::read(folder.join(name)).unwrap()[..2], [0x1f, 0x8b], "{name}");
+    }
+    let stacks = std::fs::read_to_string(folder.join("stacktrace.txt")).unwrap();
+    assert!(stacks.lines().any(|line| line.starts_with("thread ")), "{stacks}");
+
+    // A folder that can't be written is an error, before the time is spent.
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, "a file").unwrap();
+    for method in ["startCPUProfiler", "memoryProfile", "lockProfile", "stacktrace"] {
+        let error = node.error(ADMIN, &format!("admin.{method}"), json!({})).await;
+        assert!(error.starts_with(&format!("open {}/", folder.display())), "{method}: {error}");
+    }
+    assert_eq!(
+        node.error(ADMIN, "admin.stopCPUProfiler", json!({})).await,
+        "cpu profiler doesn't exist"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn configuration_and_virtual_machines() {
+    let node = Node::start().await;
+    assert_eq!(node.result(ADMIN, "admin.getConfig", json!({})).await, json!({"http-port": 0}));
+    assert_eq!(node.result(ADMIN, "admin.loadVMs", json!({})).await, json!({"newVMs": {}}));
 }

@@ -18,7 +18,7 @@ use esker_chain::{
 };
 use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_node::aliases::AliasTable;
-use esker_node::api::{self, ApiDeps, Health, NetworkFacts, RunningChain, Versions};
+use esker_node::api::{self, AdminDeps, ApiDeps, Health, NetworkFacts, RunningChain, Versions};
 use esker_node::chains::endpoints;
 use esker_node::identity::Identity;
 use esker_node::logging::{Levels, LogLevel, LogLevels};
@@ -27,6 +27,7 @@ use esker_node::networks::{Network, Preset};
 use esker_primitives::clock::ManualClock;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, SubnetId};
+use esker_profiling::Folder;
 use esker_storage::{FailingStore, MemoryStore, RetryPolicy, Store};
 use esker_utxo::Utxo;
 use serde_json::{Value, json};
@@ -79,6 +80,7 @@ struct Node {
     store: Store,
     failing: Arc<FailingStore>,
     engine: Arc<ToyEngine>,
+    profiles: tempfile::TempDir,
     _health: Arc<Health>,
     _trigger: ShutdownTrigger,
 }
@@ -111,6 +113,7 @@ impl Node {
         let engine = Arc::new(ToyEngine { status: Mutex::new_named("status", status) });
         let info = Levels { file: LogLevel::Info, display: LogLevel::Info };
         let levels = ["P", "X", "C"].map(|name| (name.to_owned(), info));
+        let profiles = tempfile::tempdir().unwrap();
         let deps = ApiDeps {
             network: NetworkFacts { platform_utxos, ..NetworkFacts::of(&network) },
             identity: Arc::clone(&identity),
@@ -143,7 +146,11 @@ impl Node {
             data_dir: Some(std::env::temp_dir()),
             clock,
             metrics: Arc::clone(&metrics),
-            admin: Some(LogLevels::new(info, levels)),
+            admin: Some(AdminDeps {
+                levels: LogLevels::new(info, levels),
+                profiles: Folder::new(profiles.path().join("profiles")),
+                config: json!({ "http-port": 0 }),
+            }),
         };
         let routes = Arc::new(Routes::new(metrics.clone()));
         routes.chain(&x, &["X", "avm"], endpoints(vm.routes()), &ready).unwrap();
@@ -169,6 +176,7 @@ impl Node {
             store,
             failing,
             engine,
+            profiles,
             _health: health,
             _trigger: trigger,
         }

@@ -1,17 +1,47 @@
-//! `/ext/admin`, if enabled: aliases of routes and chains, and log levels.
+//! `/ext/admin`, where it is switched on: further names of routes and chains, levels of the loggers, profiles, the
+//! configuration, and raw reads of the store. Beside it the admin endpoint of one chain (`chain`), and what the service
+//! `debug-handler` asks of the node (`runtime`).
+
+pub(crate) mod chain;
+mod profiles;
+pub(crate) mod runtime;
+pub(crate) mod settings;
+pub(crate) mod vm_config;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use esker_chain::Aliases;
 use esker_http::Routes;
-use esker_primitives::{ChainId, excerpt};
-use esker_rpc::{MethodTable, RpcError, Service};
+use esker_primitives::{ChainId, excerpt, hexfmt};
+use esker_profiling::Folder;
+use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
+use esker_storage::{MAX_KEY_LEN, Store};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
+use self::chain::done;
+use self::profiles::Profiles;
 use crate::aliases::{AliasTable, MAX_ALIAS_BYTES};
 use crate::logging::{Levels, LogLevel, LogLevels};
+
+/// Largest value of the store that `dbGet` shows, bytes.
+const MAX_SHOWN_VALUE: usize = 1024 * 1024;
+
+/// What `dbGet` says of a key that is not there; the reference's number.
+const NOT_FOUND: u32 = 2;
+
+/// What the admin API has beside the names of chains and routes.
+#[derive(Clone, Debug)]
+pub struct AdminDeps {
+    /// The loggers.
+    pub levels: LogLevels,
+    /// Where profiles go.
+    pub profiles: Folder,
+    /// The configuration, as it is shown.
+    pub config: Value,
+}
 
 /// The `admin` service.
 #[derive(Debug)]
@@ -20,6 +50,9 @@ pub struct AdminApi {
     /// Weak, because the routes refer to this service.
     routes: Weak<Routes>,
     levels: LogLevels,
+    profiles: Profiles,
+    config: Value,
+    store: Store,
 }
 
 /// The `admin` namespace.
@@ -31,6 +64,14 @@ pub(crate) fn methods() -> MethodTable<AdminApi> {
             .on("getChainAliases", AdminApi::get_chain_aliases)
             .on("getLoggerLevel", AdminApi::get_logger_level)
             .on("setLoggerLevel", AdminApi::set_logger_level)
+            .on("getConfig", |api, _: NoArgs| Ok(api.config.clone()))
+            .on("loadVMs", |_, _: NoArgs| Ok(LoadVmsReply::default()))
+            .on_blocking("dbGet", AdminApi::db_get)
+            .on_blocking("stacktrace", |api, _: NoArgs| done(api.profiles.write_stacks()))
+            .on_blocking("startCPUProfiler", |api, _: NoArgs| done(api.profiles.start_cpu()))
+            .on_blocking("stopCPUProfiler", |api, _: NoArgs| done(api.profiles.stop_cpu()))
+            .on_blocking("memoryProfile", |api, _: NoArgs| done(api.profiles.write_heap()))
+            .on_blocking("lockProfile", |api, _: NoArgs| done(api.profiles.write_locks()))
     })
 }
 
@@ -78,8 +119,29 @@ impl<'de> Deserialize<'de> for LevelArg {
     }
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct KeyArgs {
+    key: String,
+}
+
 #[derive(Debug, Serialize)]
 struct EmptyReply {}
+
+/// Virtual machines found since the start, of which there are none: all are part of the node.
+#[derive(Debug, Default, Serialize)]
+struct LoadVmsReply {
+    #[serde(rename = "newVMs")]
+    new_vms: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DbGetReply {
+    /// Hex; empty if there is no such key.
+    value: String,
+    error_code: u32,
+}
 
 #[derive(Debug, Serialize)]
 struct ChainAliasesReply {
@@ -107,9 +169,16 @@ impl From<Levels> for ShownLevels {
 }
 
 impl AdminApi {
-    /// The service for these aliases, routes and loggers.
-    pub fn new(aliases: Arc<AliasTable>, routes: &Arc<Routes>, levels: LogLevels) -> Self {
-        Self { aliases, routes: Arc::downgrade(routes), levels }
+    /// Over these names, routes and loggers, and this store.
+    pub fn new(
+        aliases: Arc<AliasTable>,
+        routes: &Arc<Routes>,
+        deps: AdminDeps,
+        store: Store,
+    ) -> Self {
+        let AdminDeps { levels, profiles, config } = deps;
+        let profiles = Profiles::new(profiles);
+        Self { aliases, routes: Arc::downgrade(routes), levels, profiles, config, store }
     }
 
     pub(crate) fn service(self) -> Service {
@@ -161,6 +230,28 @@ impl AdminApi {
             Ok((name, levels))
         });
         Ok(shown(set.collect::<Result<Vec<_>, RpcError>>()?))
+    }
+
+    /// A row of the node's own store, by its whole key.
+    fn db_get(&self, args: KeyArgs) -> Result<DbGetReply, RpcError> {
+        let error = |error: &dyn std::fmt::Display| RpcError::new(error.to_string());
+        let key = match args.key.as_str() {
+            "" => Vec::new(),
+            key => hexfmt::decode_plain(key).map_err(|fault| error(&fault))?,
+        };
+        let mut value = None;
+        if (1..=MAX_KEY_LEN).contains(&key.len()) {
+            let view = self.store.snapshot().map_err(|fault| error(&fault))?;
+            let mut show = |bytes: &[u8]| {
+                value = Some((bytes.len() <= MAX_SHOWN_VALUE).then(|| hexfmt::encode_plain(bytes)));
+            };
+            view.get_with(&key, &mut show).map_err(|fault| error(&fault))?;
+        }
+        match value {
+            Some(Some(value)) => Ok(DbGetReply { value, error_code: 0 }),
+            Some(None) => Err(RpcError::new(format!("value of more than {MAX_SHOWN_VALUE} bytes"))),
+            None => Ok(DbGetReply { value: String::new(), error_code: NOT_FOUND }),
+        }
     }
 
     fn add_route(&self, endpoint: &str, alias: &str) -> Result<EmptyReply, RpcError> {

@@ -1,0 +1,279 @@
+//! The service `debug-handler`: levels of the log, memory, profiles, stacks (docs/api/evm-debug.md, "The process").
+//!
+//! What the methods do they ask of a port, [`RuntimeControl`]. All of them are for trusted callers: they change what is
+//! logged, write files, or take a processor's time.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker_primitives::sync::Mutex;
+use esker_rpc::{MethodTable, RpcError, Service, off_thread};
+use serde::Serialize;
+use tokio::sync::Semaphore;
+
+use super::stack_filter::StackFilter;
+
+/// Longest time of `cpuProfile` and `mutexProfile`: less than a call may take.
+pub const MAX_TIMED_PROFILE: Duration = Duration::from_secs(25);
+
+/// What a profile of a Go program has and this one has not (docs/decisions.md, "Go's runtime").
+const OF_GO: &str = "only a Go runtime has this";
+
+/// A CPU profile that is being taken. Dropping it ends it and writes no file.
+pub trait RunningProfile: Send {
+    /// Ends it and writes its file. Blocks for up to seconds.
+    ///
+    /// # Errors
+    /// Why there is no file, in a client's words.
+    fn finish(self: Box<Self>) -> Result<(), String>;
+}
+
+/// What the methods ask of the node. Errors are texts for clients. Files are named by clients: whoever implements this
+/// decides which may be written.
+pub trait RuntimeControl: fmt::Debug + Send + Sync {
+    /// Sets how much the chain logs: from 0, failures that end the node, to 5, everything.
+    fn set_verbosity(&self, level: i64);
+
+    /// Sets what parts of the node log more than that: `pattern=level`, separated by commas.
+    fn set_module_levels(&self, rules: &str) -> Result<(), String>;
+
+    /// Memory of the process.
+    fn memory(&self) -> MemoryFigures;
+
+    /// Begins a CPU profile for this file. Blocks for some milliseconds.
+    fn start_cpu_profile(&self, file: &str) -> Result<Box<dyn RunningProfile>, String>;
+
+    /// Writes the heap profile. Blocks for up to seconds.
+    fn write_heap_profile(&self, file: &str) -> Result<(), String>;
+
+    /// Writes the profile of waits for locks. Blocks for up to seconds.
+    fn write_lock_profile(&self, file: &str) -> Result<(), String>;
+
+    /// Notes one short wait for a lock in so many; 0: none. Returns what it was.
+    fn set_lock_fraction(&self, fraction: u32) -> u32;
+
+    /// What each thread does just now, a paragraph each. Blocks for up to two seconds.
+    fn stacks(&self) -> Vec<String>;
+
+    /// Gives free memory back to the system.
+    fn release_memory(&self);
+}
+
+/// Memory of the process, bytes. The names are Go's where Go has the figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct MemoryFigures {
+    /// In use, estimated from samples.
+    pub alloc: u64,
+    /// Ever allocated, estimated.
+    pub total_alloc: u64,
+    /// What the allocator has from the system.
+    pub sys: u64,
+    /// Allocations ever made, estimated.
+    pub mallocs: u64,
+    /// Allocations that were freed, estimated.
+    pub frees: u64,
+    /// As `alloc`.
+    pub heap_alloc: u64,
+    /// As `sys`.
+    pub heap_sys: u64,
+    /// What the allocator has and the program does not use.
+    pub heap_idle: u64,
+    /// Allocations in use, estimated.
+    pub heap_objects: u64,
+    /// In memory now.
+    pub resident: u64,
+    /// The most that ever was in memory.
+    pub peak_resident: u64,
+    /// The most that the allocator ever had from the system.
+    pub peak_sys: u64,
+    /// Address space.
+    pub address_space: u64,
+    /// Pages that had to be read from a disk.
+    pub page_faults: u64,
+    /// Threads of the process.
+    pub threads: u64,
+}
+
+/// What the service keeps between calls.
+struct Runtime {
+    control: Arc<dyn RuntimeControl>,
+    /// The CPU profile that `startCPUProfile` began.
+    started: Mutex<Option<Box<dyn RunningProfile>>>,
+    /// One call at a time waits while a profile is taken.
+    timed: Semaphore,
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("control", &self.control).finish_non_exhaustive()
+    }
+}
+
+/// The methods of the service.
+pub fn runtime_methods(control: Arc<dyn RuntimeControl>) -> Service {
+    let runtime = Runtime {
+        control,
+        started: Mutex::new_named("evm.cpu-profile", None),
+        timed: Semaphore::new(1),
+    };
+    let table = MethodTable::new("debug").trusted_callers_only(|table| {
+        table
+            .on_list("verbosity", verbosity)
+            .on_list("vmodule", vmodule)
+            .on_list_blocking("memStats", mem_stats)
+            .on_list_async("cpuProfile", cpu_profile)
+            .on_list_blocking("startCPUProfile", start_cpu_profile)
+            .on_list_blocking("stopCPUProfile", stop_cpu_profile)
+            .on_list_async("mutexProfile", mutex_profile)
+            .on_list_blocking("writeMutexProfile", write_mutex_profile)
+            .on_list("setMutexProfileFraction", set_mutex_profile_fraction)
+            .on_list_blocking("writeMemProfile", write_mem_profile)
+            .on_list_blocking("stacks", stacks)
+            .on_list_blocking("freeOSMemory", free_os_memory)
+            .on_list("gcStats", |_: &Runtime, (): ()| of_go())
+            .on_list("setGCPercent", |_: &Runtime, (_,): (i64,)| of_go())
+            .on_list("goTrace", |_: &Runtime, (_, _): (String, usize)| of_go())
+            .on_list("startGoTrace", |_: &Runtime, (_,): (String,)| of_go())
+            .on_list("stopGoTrace", |_: &Runtime, (): ()| of_go())
+            .on_list("blockProfile", |_: &Runtime, (_, _): (String, usize)| of_go())
+            .on_list("setBlockProfileRate", |_: &Runtime, (_,): (i64,)| of_go())
+            .on_list("writeBlockProfile", |_: &Runtime, (_,): (String,)| of_go())
+    });
+    table.bind(Arc::new(runtime))
+}
+
+fn of_go() -> Result<(), RpcError> {
+    Err(RpcError::new(OF_GO))
+}
+
+fn verbosity(runtime: &Runtime, (level,): (i64,)) -> Result<(), RpcError> {
+    runtime.control.set_verbosity(level);
+    Ok(())
+}
+
+fn vmodule(runtime: &Runtime, (rules,): (String,)) -> Result<(), RpcError> {
+    runtime.control.set_module_levels(&rules).map_err(RpcError::new)
+}
+
+fn mem_stats(runtime: &Runtime, (): ()) -> Result<MemoryFigures, RpcError> {
+    Ok(runtime.control.memory())
+}
+
+fn start_cpu_profile(runtime: &Runtime, (file,): (String,)) -> Result<(), RpcError> {
+    // Held meanwhile, so that of two callers one is told that the other was first.
+    let mut started = runtime.started.lock();
+    if started.is_some() {
+        return Err(RpcError::new("CPU profiling already in progress"));
+    }
+    *started = Some(runtime.control.start_cpu_profile(&file).map_err(RpcError::new)?);
+    Ok(())
+}
+
+fn stop_cpu_profile(runtime: &Runtime, (): ()) -> Result<(), RpcError> {
+    let started = runtime.started.lock().take();
+    let running = started.ok_or_else(|| RpcError::new("CPU profiling not in progress"))?;
+    running.finish().map_err(RpcError::new)
+}
+
+/// Nothing but a timer is held while the profile is taken. A client that leaves ends it.
+async fn cpu_profile(
+    runtime: Arc<Runtime>,
+    (file, seconds): (String, usize),
+) -> Result<(), RpcError> {
+    let time = profile_time(seconds)?;
+    let _turn = runtime.timed.try_acquire().map_err(|_| already_waiting())?;
+    let control = Arc::clone(&runtime.control);
+    let start = move || control.start_cpu_profile(&file);
+    let running = off_thread(start).await.map_err(refused)?.map_err(RpcError::new)?;
+    tokio::time::sleep(time).await;
+    blocking(move || running.finish()).await
+}
+
+/// As [`cpu_profile`]. Every wait is noted meanwhile.
+async fn mutex_profile(
+    runtime: Arc<Runtime>,
+    (file, seconds): (String, usize),
+) -> Result<(), RpcError> {
+    let time = profile_time(seconds)?;
+    let _turn = runtime.timed.try_acquire().map_err(|_| already_waiting())?;
+    let control = Arc::clone(&runtime.control);
+    let fraction = control.set_lock_fraction(1);
+    let every_wait = RestoreFraction { control: Arc::clone(&control), fraction };
+    tokio::time::sleep(time).await;
+    drop(every_wait);
+    blocking(move || control.write_lock_profile(&file)).await
+}
+
+struct RestoreFraction {
+    control: Arc<dyn RuntimeControl>,
+    fraction: u32,
+}
+
+impl Drop for RestoreFraction {
+    fn drop(&mut self) {
+        self.control.set_lock_fraction(self.fraction);
+    }
+}
+
+fn profile_time(seconds: usize) -> Result<Duration, RpcError> {
+    let most = MAX_TIMED_PROFILE.as_secs();
+    match u64::try_from(seconds) {
+        Ok(seconds) if seconds <= most => Ok(Duration::from_secs(seconds)),
+        _ => Err(RpcError::new(format!(
+            "a profile of one call takes at most {most} seconds: use startCPUProfile and stopCPUProfile"
+        ))),
+    }
+}
+
+fn already_waiting() -> RpcError {
+    RpcError::new("another call takes a profile already")
+}
+
+fn refused(error: impl fmt::Display) -> RpcError {
+    RpcError::new(error.to_string())
+}
+
+/// Outside the lanes: there is one such work at a time, and it may take seconds.
+async fn blocking(
+    work: impl FnOnce() -> Result<(), String> + Send + 'static,
+) -> Result<(), RpcError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(refused)?.map_err(RpcError::new)
+}
+
+fn write_mutex_profile(runtime: &Runtime, (file,): (String,)) -> Result<(), RpcError> {
+    runtime.control.write_lock_profile(&file).map_err(RpcError::new)
+}
+
+/// As in Go, a negative number changes nothing.
+fn set_mutex_profile_fraction(runtime: &Runtime, (fraction,): (i64,)) -> Result<(), RpcError> {
+    if fraction >= 0 {
+        runtime.control.set_lock_fraction(u32::try_from(fraction).unwrap_or(u32::MAX));
+    }
+    Ok(())
+}
+
+fn write_mem_profile(runtime: &Runtime, (file,): (String,)) -> Result<(), RpcError> {
+    runtime.control.write_heap_profile(&file).map_err(RpcError::new)
+}
+
+/// The paragraphs of which the filter is true; a filter that can't be read is true of none.
+fn stacks(runtime: &Runtime, (filter,): (Option<String>,)) -> Result<String, RpcError> {
+    let filter = match filter.filter(|filter| !filter.is_empty()) {
+        None => None,
+        Some(text) => match StackFilter::parse(&text) {
+            Some(filter) => Some(filter),
+            None => return Ok(String::new()),
+        },
+    };
+    let wanted = |stack: &String| filter.as_ref().is_none_or(|filter| filter.matches(stack));
+    let stacks: Vec<String> = runtime.control.stacks().into_iter().filter(wanted).collect();
+    Ok(stacks.join("\n"))
+}
+
+fn free_os_memory(runtime: &Runtime, (): ()) -> Result<(), RpcError> {
+    runtime.control.release_memory();
+    Ok(())
+}

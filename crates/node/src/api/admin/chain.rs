@@ -1,0 +1,89 @@
+//! `/ext/bc/CHAIN/admin` of a chain of the EVM, where it is switched on: profiles, log level, configuration.
+
+use std::sync::Arc;
+
+use esker_primitives::excerpt;
+use esker_profiling::Folder;
+use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
+use serde::{Deserialize, Serialize};
+
+use super::EmptyReply;
+use super::profiles::Profiles;
+use super::vm_config::Flags;
+use crate::logging::{LogLevel, LogLevels};
+
+/// The `admin` service of one chain.
+#[derive(Debug)]
+pub(crate) struct ChainAdminApi {
+    /// Name of the chain's logger.
+    logger: String,
+    levels: LogLevels,
+    profiles: Profiles,
+    config: Flags,
+}
+
+/// The `admin` namespace of a chain.
+fn methods() -> MethodTable<ChainAdminApi> {
+    MethodTable::new("admin").trusted_callers_only(|table| {
+        table
+            .on("setLogLevel", ChainAdminApi::set_log_level)
+            .on_blocking("startCPUProfiler", |api, _: NoArgs| done(api.profiles.start_cpu()))
+            .on_blocking("stopCPUProfiler", |api, _: NoArgs| done(api.profiles.stop_cpu()))
+            .on_blocking("memoryProfile", |api, _: NoArgs| done(api.profiles.write_heap()))
+            .on_blocking("lockProfile", |api, _: NoArgs| done(api.profiles.write_locks()))
+            .on("getVMConfig", ChainAdminApi::get_vm_config)
+    })
+}
+
+pub(super) fn done(result: Result<(), RpcError>) -> Result<EmptyReply, RpcError> {
+    result.map(|()| EmptyReply {})
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LevelArgs {
+    level: String,
+}
+
+#[derive(Debug, Serialize)]
+struct VmConfigReply {
+    config: Flags,
+}
+
+impl ChainAdminApi {
+    /// Of the chain whose logger has this name; `config` is what `getVMConfig` shows.
+    pub(crate) fn new(logger: String, levels: LogLevels, folder: Folder, config: Flags) -> Self {
+        Self { logger, levels, profiles: Profiles::new(folder), config }
+    }
+
+    pub(crate) fn service(self) -> Service {
+        methods().bind(Arc::new(self))
+    }
+
+    fn set_log_level(&self, args: LevelArgs) -> Result<EmptyReply, RpcError> {
+        let level = parse_level(&args.level).ok_or_else(|| {
+            let level = excerpt(&args.level);
+            // The space at the end is the reference's.
+            RpcError::new(format!("failed to parse log level: unknown level: {level} "))
+        })?;
+        self.levels.set(&self.logger, Some(level), Some(level));
+        Ok(EmptyReply {})
+    }
+
+    fn get_vm_config(&self, _: NoArgs) -> Result<VmConfigReply, RpcError> {
+        Ok(VmConfigReply { config: self.config.clone() })
+    }
+}
+
+/// A level by a name that the EVM's own log has for it.
+fn parse_level(name: &str) -> Option<LogLevel> {
+    Some(match name.to_ascii_lowercase().as_str() {
+        "trace" | "trce" => LogLevel::Verbo,
+        "debug" | "dbug" => LogLevel::Debug,
+        "info" => LogLevel::Info,
+        "warn" => LogLevel::Warn,
+        "error" | "eror" => LogLevel::Error,
+        "crit" => LogLevel::Fatal,
+        _ => return None,
+    })
+}

@@ -1,0 +1,47 @@
+//! What the admin and debug methods watch and change beside chains: loggers, and the folders of profiles.
+
+use std::path::{Path, PathBuf};
+
+use esker_profiling::Folder;
+
+use crate::config::{ChainSettings, Config};
+use crate::logging::LogLevels;
+
+/// Folder of profiles below the data folder.
+const PROFILES: &str = "profiles";
+
+/// The loggers and the folder of the node's profiles.
+#[derive(Clone, Debug)]
+pub struct Diagnostics {
+    /// Levels of the loggers.
+    pub levels: LogLevels,
+    profiles: PathBuf,
+}
+
+impl Diagnostics {
+    /// Of a node with this data folder.
+    pub fn new(config: &Config, data_dir: &Path, levels: LogLevels) -> Self {
+        let given = config.settings.profile_dir.clone();
+        Self { levels, profiles: given.unwrap_or_else(|| data_dir.join(PROFILES)) }
+    }
+
+    /// Of a command that works on a stopped node's folder: nobody calls the methods.
+    pub fn offline(config: &Config, data_dir: &Path) -> Self {
+        Self::new(config, data_dir, LogLevels::new(config.log().main, []))
+    }
+
+    /// Where the node's profiles go.
+    pub fn folder(&self) -> Folder {
+        Folder::new(self.profiles.clone())
+    }
+
+    /// Where the profiles of a chain go (docs/decisions.md, "Profiles").
+    pub fn chain_folder(&self, settings: &ChainSettings, alias: &str) -> Folder {
+        let path = match settings.admin_api_dir.as_str() {
+            "" => self.profiles.join(alias),
+            // The reference's name: the setting is the beginning of a text.
+            given => PathBuf::from(format!("{given}_coreth_performance_{alias}")),
+        };
+        Folder::new(path).with_files_anywhere(settings.debug_files_anywhere)
+    }
+}
