@@ -57,7 +57,7 @@ impl Turn {
                 // Made only then: one that is dropped gives the sampler back.
                 Ok(_) => return Some(Self(())),
                 Err(STACKS) if begin.elapsed() < MAX_WAIT => {
-                    thread::sleep(Duration::from_millis(1))
+                    thread::sleep(Duration::from_millis(1));
                 }
                 Err(_) => return None,
             }

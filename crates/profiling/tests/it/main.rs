@@ -1,5 +1,7 @@
 //! Profiles of this very process, read back with the decoder of the format.
 
+#![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
+
 mod cpu;
 mod folder;
 mod heap;

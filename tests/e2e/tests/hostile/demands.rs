@@ -92,7 +92,8 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_nodeInfo"
         | "anvil_metadata"
         | "hardhat_getAutomine"
-        | "hardhat_metadata" => vec![json!([])],
+        | "hardhat_metadata"
+        | "debug_getBadBlocks" => vec![json!([])],
         "evm_getBalance" | "evm_getAccount" | "evm_getAccountInfo" | "evm_getTransactionCount" => {
             vec![json!([account, "latest"]), json!([account, "0x1"])]
         }
@@ -100,8 +101,8 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "evm_getCode" => vec![json!([stock.long_code, "latest"])],
         "evm_getStorageAt" => vec![json!([stock.long_code, "0x0", "latest"])],
         "evm_getProof" => vec![json!([stock.long_code, keys, "latest"])],
-        "evm_getHeaderByNumber" => vec![json!([long.number])],
-        "evm_getHeaderByHash" => vec![json!([long.hash])],
+        "evm_getHeaderByNumber" | "debug_getRawHeader" => vec![json!([long.number])],
+        "evm_getHeaderByHash" | "debug_preimage" => vec![json!([long.hash])],
         "evm_getBlockByNumber" => {
             vec![json!([long.number, true]), json!([many.number, true]), json!([logs.number, true])]
         }
@@ -215,7 +216,6 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         }])],
         "debug_dumpBlock" => vec![json!(["latest"])],
         "debug_accountRange" => vec![json!(["latest", "0x", 256, false, false, true])],
-        "debug_preimage" => vec![json!([long.hash])],
         // Many transactions run before the one that is named.
         "debug_storageRangeAt" => {
             let (last, full) = (stock.transfers - 1, &stock.full);
@@ -227,12 +227,9 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "debug_getModifiedAccountsByNumber" => vec![json!([0, height(&many.number)])],
         "debug_getModifiedAccountsByHash" => vec![json!([many.hash])],
         "debug_getAccessibleState" => vec![json!(["0x0", "latest"])],
-        "debug_getBadBlocks" => vec![json!([])],
-        "debug_getRawHeader" => vec![json!([long.number])],
         "debug_getRawBlock" | "debug_getRawReceipts" => {
             vec![json!([long.number]), json!([many.number]), json!([logs.number])]
         }
-        "debug_getRawTransaction" => vec![json!([long.tx])],
         "debug_printBlock" => vec![json!([height(&long.number)]), json!([height(&many.number)])],
         "admin_exportChain" => vec![json!(["all"]), json!(["all.gz"])],
         "admin_importChain" => vec![json!(["all"])],
@@ -254,7 +251,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "debug_cpuProfile" | "debug_mutexProfile" | "debug_goTrace" | "debug_blockProfile" => {
             vec![json!(["file", 1])]
         }
-        "txpool_dropReason" => vec![json!([long.tx])],
+        "txpool_dropReason" | "debug_getRawTransaction" => vec![json!([long.tx])],
         _ => return None,
     };
     Some(rows)

@@ -134,7 +134,7 @@ async fn accounts_by_pages(world: &World, block: u64, page: usize) -> Map<String
         assert!(part.len() <= page);
         all.append(part);
         let Some(next) = reply["next"].as_str() else { return all };
-        start = format!("{}", alloy_primitives::hex::encode_prefixed(from_base64(next)));
+        start = alloy_primitives::hex::encode_prefixed(from_base64(next));
     }
 }
 
