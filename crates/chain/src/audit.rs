@@ -1,11 +1,12 @@
-//! The audit of one chain: do its rows follow from its blocks? It also reports the chain's amounts of the native
-//! asset and its exchanges with other chains.
+//! The audit of one chain: do its rows follow from its blocks? It also reports the chain's amounts of some assets and
+//! its exchanges with other chains.
 
 mod bundles;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esker_primitives::ChainId;
+use esker_primitives::{AssetId, ChainId};
 use esker_storage::audit::{AuditError, AuditLog};
 use esker_storage::{KvRead, KvStore, PendingWrites, StorageResult};
 
@@ -17,13 +18,15 @@ pub trait Audit: Send + Sync {
     ///
     /// # Errors
     /// The store can't be read, or the log stops the audit. Faulty data is a finding, not an error.
-    fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledger>, AuditError>;
+    fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledgers>, AuditError>;
 }
 
 /// The inputs and outputs of the audit of one chain.
 pub struct AuditContext<'a> {
     /// The stored rows.
     pub stored: &'a dyn KvRead,
+    /// The assets whose amounts are wanted. An EVM chain reports its coin alone.
+    pub assets: &'a [AssetId],
     /// The expected rows.
     pub scratch: Scratch,
     /// Receives findings and progress.
@@ -61,13 +64,19 @@ pub enum Exchange {
     },
 }
 
-/// Amounts of the native asset on a chain, in 10^-18 of it: the C-Chain's unit. A nano-unit has 10^9 of them.
+/// The amounts of a chain, by asset.
+pub type Ledgers = BTreeMap<AssetId, Ledger>;
+
+/// Amounts of an asset on a chain, in the unit of an EVM chain whose coin it is: the asset's smallest unit has 10^9 of
+/// them, and the native asset 10^18.
 ///
-/// `genesis + imported = exported + burnt + held`.
+/// `genesis + minted + imported = exported + burnt + held`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// Allocated in the chain's genesis.
     pub genesis: u128,
+    /// Created by its transactions.
+    pub minted: u128,
     /// Imported from other chains by its blocks.
     pub imported: u128,
     /// Exported to other chains by its blocks.
@@ -79,7 +88,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Units of [`Ledger`] in a nano-unit, the X-Chain's smallest unit.
+    /// Units of [`Ledger`] in an asset's smallest unit on the X-Chain, of the native asset a nano-unit.
     pub const PER_NANO: u128 = 1_000_000_000;
 }
 

@@ -54,9 +54,10 @@ pub struct ChainContext {
     pub chain_id: ChainId,
     /// The scope of this chain's rows in the store.
     pub scope: Scope,
-    /// The network's native asset.
+    /// The network's native asset; of an EVM chain the asset that is its coin (docs/decisions.md, "Coins of further
+    /// EVM chains").
     pub native_asset_id: AssetId,
-    /// Aliases of the native asset in arguments (docs/decisions.md, "Native asset aliases").
+    /// Aliases of that asset in arguments (docs/decisions.md, "Native asset aliases").
     pub native_aliases: Vec<String>,
     /// Aliases of all chains.
     pub aliases: Arc<dyn Aliases>,
@@ -64,8 +65,8 @@ pub struct ChainContext {
     pub clock: Arc<dyn Clock>,
     /// The node's store: snapshots to read, one writer.
     pub store: Store,
-    /// Chains of the primary network, including the P-Chain (the zero ID). Assets can be exchanged with them.
-    pub primary_chains: Arc<Vec<ChainId>>,
+    /// The chains with which assets can be exchanged; the P-Chain has the zero ID.
+    pub peers: Arc<Vec<ChainId>>,
     /// Notified when this chain has work for a block.
     pub work: Arc<Notify>,
 }

@@ -6,7 +6,7 @@ use alloy_primitives::U256;
 use esker_chain::ChainContext;
 use esker_evm::chain::{ChainReadError, Evm};
 use esker_evm::executor::{NoHashes, StateOverlay};
-use esker_evm::rules::FeeRuleError;
+use esker_evm::rules::{FeeRuleError, PhaseRules};
 use esker_evm::verify::MAX_ATOMIC_GAS;
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::TxId;
@@ -116,6 +116,17 @@ impl Nat {
         let head = self.evm.head();
         let time = self.context().clock.now_s().max(head.header.time);
         Ok(self.evm.params().rules.child_terms(&head.header, time)?.base_fee)
+    }
+
+    /// The rules of the last block. A genesis may be older than all rules that blocks are executed by: above it the
+    /// rules of the next block hold.
+    pub(crate) fn phase(&self) -> Result<PhaseRules, FeeRuleError> {
+        let head = self.evm.head();
+        let time = match head.header.number {
+            0 => self.context().clock.now_s().max(head.header.time),
+            _ => head.header.time,
+        };
+        self.evm.params().rules.phase_at(time)
     }
 
     /// Verifies a transaction on the last accepted state and takes it into the pool; a block that can hold it is
@@ -237,7 +248,7 @@ impl Nat {
         if tx.gas() > MAX_ATOMIC_GAS {
             return Err(SubmitError::TooMuchGas(tx.gas()));
         }
-        let phase = self.evm.params().rules.phase_at(self.evm.head().header.time)?;
+        let phase = self.phase()?;
         let verify_context = VerifyContext {
             context: self.context(),
             phase: &phase,

@@ -2,15 +2,15 @@
 //! is accepted, and compared one by one. Signatures and rules are not checked again: an import of the blocks does
 //! that.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use esker_chain::ChainVm as _;
-use esker_chain::audit::{Audit, AuditContext, Exchange, Ledger};
+use esker_chain::audit::{Audit, AuditContext, Exchange, Ledger, Ledgers};
 use esker_primitives::{AssetId, Id};
 use esker_storage::audit::{AuditError, Finding, compare_rows, shown};
 use esker_storage::{KvRead, KvWrite, PendingWrites, Scope, StorageError, WriteSet};
-use esker_utxo::Utxo;
+use esker_utxo::{FxOperation, Utxo};
 
 use crate::block::Block;
 use crate::execute::{
@@ -23,7 +23,7 @@ use crate::state::tables::{
     ACCEPTED_AT, ADDRESS_TXS, ADDRESS_UTXOS, ASSETS, BLOCK_HEIGHTS, BLOCKS, GENESIS, INDEXED,
     REJECTED, TIP, TXS, visit_utxos,
 };
-use crate::txs::{Tx, UnsignedTx};
+use crate::txs::{Operation, Tx, UnsignedTx};
 use crate::verify::semantic::EXEMPT;
 use crate::vm::Xvm;
 
@@ -31,9 +31,13 @@ use crate::vm::Xvm;
 const STEP: u64 = 64;
 
 impl Audit for Xvm {
-    fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledger>, AuditError> {
-        let mut audit =
-            XvmAudit { xvm: self, name: self.name(), ledger: Ledger::default(), indexed: None };
+    fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledgers>, AuditError> {
+        let mut audit = XvmAudit {
+            xvm: self,
+            name: self.name(),
+            ledgers: ctx.assets.iter().map(|asset| (*asset, Ledger::default())).collect(),
+            indexed: None,
+        };
         audit.derive_genesis(ctx)?;
         if !audit.derive_blocks(ctx)? {
             return Ok(None);
@@ -42,25 +46,39 @@ impl Audit for Xvm {
         audit.check_times(ctx)?;
         REJECTED.audit(&audit.place("rejected"), audit.scope(), ctx)?;
         audit.count_held(ctx)?;
-        Ok(Some(audit.ledger))
+        Ok(Some(audit.ledgers))
     }
 }
 
 struct XvmAudit<'a> {
     xvm: &'a Xvm,
     name: String,
-    ledger: Ledger,
+    ledgers: Ledgers,
     /// Height up to which the index of addresses has its rows.
     indexed: Option<u64>,
 }
 
-/// The amounts of the native asset that a transaction moves, in nano-units.
+/// The amounts of an asset that a transaction moves, in the asset's smallest unit.
 #[derive(Default)]
-struct NativeMovement {
+struct Movement {
     consumed: u128,
     imported: u128,
+    minted: u128,
     produced: u128,
     exported: u128,
+}
+
+/// By asset.
+#[derive(Default)]
+struct Movements(BTreeMap<AssetId, Movement>);
+
+impl Movements {
+    fn add(&mut self, amount: Option<(AssetId, u128)>, part: fn(&mut Movement) -> &mut u128) {
+        if let Some((asset, amount)) = amount {
+            let sum = part(self.0.entry(asset).or_default());
+            *sum = sum.saturating_add(amount);
+        }
+    }
 }
 
 impl XvmAudit<'_> {
@@ -72,14 +90,10 @@ impl XvmAudit<'_> {
         format!("{}: {what}", self.name)
     }
 
-    fn native(&self) -> AssetId {
-        self.xvm.context().native_asset_id
-    }
-
-    /// Nano-units of the native asset in an output.
-    fn native_in(&self, utxo: &Utxo) -> u128 {
-        let amount = utxo.output.as_transfer().map_or(0, |out| u128::from(out.amount));
-        if utxo.asset_id == self.native() { amount } else { 0 }
+    /// The smallest units of an asset in an output, if the asset is one of those that are counted.
+    fn amount_in(&self, utxo: &Utxo) -> Option<(AssetId, u128)> {
+        let amount = utxo.output.as_transfer().map(|out| u128::from(out.amount))?;
+        self.ledgers.contains_key(&utxo.asset_id).then_some((utxo.asset_id, amount))
     }
 
     fn derive_genesis(&mut self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
@@ -93,7 +107,9 @@ impl XvmAudit<'_> {
             Ok::<_, StorageError>(())
         })?;
         let rows = ctx.scratch.rows()?;
-        self.ledger.genesis = self.native_of_set(rows.as_ref())?;
+        for (asset, amount) in self.amounts_of_set(rows.as_ref())? {
+            self.ledgers.entry(asset).or_default().genesis = amount;
+        }
         let stored = INDEXED.get(ctx.stored, self.scope(), &());
         self.indexed = stored.unwrap_or_else(|error| {
             ctx.log.finding(Finding::new(self.place("address index"), "a height", error));
@@ -159,14 +175,14 @@ impl XvmAudit<'_> {
     ) -> Result<(), AuditError> {
         let scope = self.scope();
         let place = self.place(format!("block {height}: transaction {}", tx.id()));
-        let mut moved = NativeMovement::default();
+        let mut moved = Movements::default();
         let mut touched = BTreeSet::new();
         for utxo_id in tx.unsigned().local_utxo_ids() {
             let id = utxo_id.input_id();
             match ChainState::new(&*pending, scope).utxo(&utxo_id)? {
                 Some(utxo) => {
                     add_holdings(&mut touched, &utxo);
-                    moved.consumed = moved.consumed.saturating_add(self.native_in(&utxo));
+                    moved.add(self.amount_in(&utxo), |moved| &mut moved.consumed);
                     remove_utxo(pending, scope, &id, &utxo);
                 }
                 None if tx.id() == EXEMPT => {}
@@ -175,18 +191,21 @@ impl XvmAudit<'_> {
         }
         for utxo in tx.produced_utxos() {
             add_holdings(&mut touched, &utxo);
-            moved.produced = moved.produced.saturating_add(self.native_in(&utxo));
+            moved.add(self.amount_in(&utxo), |moved| &mut moved.produced);
             add_utxo(pending, scope, &self.xvm.params().fee_asset_id, &utxo);
         }
         match tx.unsigned() {
             UnsignedTx::CreateAsset(asset) => {
                 ASSETS.put(pending, scope, &tx.id(), &asset_record(asset));
+                for utxo in tx.produced_utxos().filter(|utxo| utxo.asset_id == tx.id()) {
+                    moved.add(self.amount_in(&utxo), |moved| &mut moved.minted);
+                }
             }
             UnsignedTx::Import(import) => {
                 for input in tx.unsigned().imported_inputs() {
-                    if input.asset_id == self.native() {
-                        let amount = u128::from(input.input.amount);
-                        moved.imported = moved.imported.saturating_add(amount);
+                    if self.ledgers.contains_key(&input.asset_id) {
+                        let imported = (input.asset_id, u128::from(input.input.amount));
+                        moved.add(Some(imported), |moved| &mut moved.imported);
                     }
                     let key = input.utxo_id.input_id().as_bytes().to_vec();
                     (ctx.exchanges)(Exchange::Remove { peer: import.source_chain, key })?;
@@ -194,7 +213,7 @@ impl XvmAudit<'_> {
             }
             UnsignedTx::Export(export) => {
                 for utxo in tx.exported_utxos() {
-                    moved.exported = moved.exported.saturating_add(self.native_in(&utxo));
+                    moved.add(self.amount_in(&utxo), |moved| &mut moved.exported);
                     let element = exported_element(&utxo);
                     (ctx.exchanges)(Exchange::Put {
                         peer: export.destination_chain,
@@ -204,7 +223,17 @@ impl XvmAudit<'_> {
                     })?;
                 }
             }
-            UnsignedTx::Base(_) | UnsignedTx::Operation(_) => {}
+            UnsignedTx::Operation(tx) => {
+                for Operation { asset_id, op, .. } in &tx.operations {
+                    if let FxOperation::SecpMint(mint) = op
+                        && self.ledgers.contains_key(asset_id)
+                    {
+                        let minted = (*asset_id, u128::from(mint.transfer_output.amount));
+                        moved.add(Some(minted), |moved| &mut moved.minted);
+                    }
+                }
+            }
+            UnsignedTx::Base(_) => {}
         }
         if self.indexed.is_some_and(|indexed| height <= indexed) {
             let mut rows = WriteSet::new();
@@ -218,20 +247,29 @@ impl XvmAudit<'_> {
         Ok(())
     }
 
-    /// Adds to the ledger. What a transaction consumes and does not produce is burnt.
-    fn count(&mut self, moved: NativeMovement, place: &str, ctx: &mut AuditContext<'_>) {
-        let NativeMovement { consumed, imported, produced, exported } = moved;
-        let (taken, left) = (consumed.saturating_add(imported), produced.saturating_add(exported));
-        if taken < left {
-            let expected = format!("at most {taken} nano-units of the native asset");
-            ctx.log.finding(Finding::new(place, expected, format!("{left} produced")));
+    /// Adds to the ledgers. What a transaction consumes and does not produce is burnt.
+    fn count(&mut self, moved: Movements, place: &str, ctx: &mut AuditContext<'_>) {
+        let native = self.xvm.context().native_asset_id;
+        for (asset, moved) in moved.0 {
+            let Movement { consumed, imported, minted, produced, exported } = moved;
+            let taken = consumed.saturating_add(imported).saturating_add(minted);
+            let left = produced.saturating_add(exported);
+            if taken < left {
+                let expected = match asset == native {
+                    true => format!("at most {taken} nano-units of the native asset"),
+                    false => format!("at most {taken} units of asset {asset}"),
+                };
+                ctx.log.finding(Finding::new(place, expected, format!("{left} produced")));
+            }
+            let add = |sum: &mut u128, units: u128| {
+                *sum = sum.saturating_add(units.saturating_mul(Ledger::PER_NANO));
+            };
+            let ledger = self.ledgers.entry(asset).or_default();
+            add(&mut ledger.minted, minted);
+            add(&mut ledger.imported, imported);
+            add(&mut ledger.exported, exported);
+            add(&mut ledger.burnt, taken.saturating_sub(left));
         }
-        let add = |sum: &mut u128, nano: u128| {
-            *sum = sum.saturating_add(nano.saturating_mul(Ledger::PER_NANO));
-        };
-        add(&mut self.ledger.imported, imported);
-        add(&mut self.ledger.exported, exported);
-        add(&mut self.ledger.burnt, taken.saturating_sub(left));
     }
 
     /// Every table that follows from the blocks.
@@ -287,23 +325,27 @@ impl XvmAudit<'_> {
     }
 
     fn count_held(&mut self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
-        self.ledger.held = self.native_of_set(ctx.stored)?;
+        for (asset, amount) in self.amounts_of_set(ctx.stored)? {
+            self.ledgers.entry(asset).or_default().held = amount;
+        }
         Ok(())
     }
 
-    /// The native asset in all UTXOs that a reader shows.
-    fn native_of_set(&self, reader: &dyn KvRead) -> Result<u128, AuditError> {
-        let mut held = 0u128;
+    /// The counted assets in all UTXOs that a reader shows.
+    fn amounts_of_set(&self, reader: &dyn KvRead) -> Result<BTreeMap<AssetId, u128>, AuditError> {
+        let mut held = BTreeMap::<AssetId, u128>::new();
         visit_utxos(reader, self.scope(), |bytes| {
             // The comparison of rows reports a damaged row.
             if let Some(utxo) = RawUtxo::new(bytes)
-                && utxo.asset_id() == self.native()
+                && self.ledgers.contains_key(&utxo.asset_id())
             {
-                held = held.saturating_add(u128::from(utxo.amount().unwrap_or(0)));
+                let sum = held.entry(utxo.asset_id()).or_default();
+                let amount = u128::from(utxo.amount().unwrap_or(0));
+                *sum = sum.saturating_add(amount.saturating_mul(Ledger::PER_NANO));
             }
             ControlFlow::Continue(())
         })?;
-        Ok(held.saturating_mul(Ledger::PER_NANO))
+        Ok(held)
     }
 }
 

@@ -63,7 +63,7 @@ impl<'a> Rules<'a> {
     pub(crate) fn verify_context(&self) -> VerifyContext<'a> {
         VerifyContext {
             chain_id: &self.context.chain_id,
-            primary_chains: &self.context.primary_chains,
+            peers: &self.context.peers,
             fx_count: self.params.fx_count,
         }
     }

@@ -111,7 +111,12 @@ fn check(chains: &[Arc<dyn ChainVm>], reader: &dyn KvRead) -> Result<(), ChainEr
 fn write_genesis(chains: &[Arc<dyn ChainVm>], store: &Store) -> Result<(), ChainError> {
     let mut out = WriteSet::default();
     for chain in chains {
-        chain.genesis(&mut out)?;
+        chain.genesis(&mut out).map_err(|error| match error {
+            ChainError::Genesis(reason) => {
+                ChainError::Genesis(format!("chain {}: {reason}", chain.name()))
+            }
+            other => other,
+        })?;
         CHAINS.put(&mut out, Scope::NODE, chain.context().chain_id.as_bytes(), &());
     }
     if out.is_empty() { Ok(()) } else { Ok(store.writer.commit_blocking(out)?) }

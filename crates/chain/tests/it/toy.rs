@@ -79,7 +79,7 @@ impl World {
             aliases: Arc::new(FixedAliases::default()),
             clock,
             store: self.store.clone(),
-            primary_chains: Arc::default(),
+            peers: Arc::default(),
             work: Arc::clone(&self.work),
         };
         Arc::new(Toy {

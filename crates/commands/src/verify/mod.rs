@@ -10,7 +10,6 @@ mod report;
 mod shared;
 mod supply;
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -20,7 +19,9 @@ use esker_chain::{ChainError, ChainVm};
 use esker_node::Environment;
 use esker_node::chains::Chain;
 use esker_node::config::Config;
+use esker_node::networks::Coin;
 use esker_node::wiring::{StartError, exit_code, open_unchecked};
+use esker_primitives::AssetId;
 use esker_storage::audit::{AuditError, AuditLog as _, Finding};
 use esker_storage::{KvRead, Scope, StorageError, meta};
 use thiserror::Error;
@@ -107,8 +108,9 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
     audit_bundles(&vms, stored.as_ref(), &mut report)?;
 
     let mut memory = SharedMemory::new(config, &vms, scratch()?)?;
-    let mut ledgers = BTreeMap::<String, Ledger>::new();
-    let mut other_coins = BTreeMap::<String, Ledger>::new();
+    let assets = audited_assets(config);
+    let mut supplies: Vec<Supply> = assets.iter().map(|(_, name)| supply_of(name)).collect();
+    let assets: Vec<AssetId> = assets.into_iter().map(|(asset, _)| asset).collect();
     let mut all = true;
     for chain in &chains {
         let vm = chain.vm();
@@ -116,38 +118,67 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
         let mut exchanges = Vec::new();
         let mut ctx = AuditContext {
             stored: stored.as_ref(),
+            assets: &assets,
             scratch: scratch()?,
             log: &mut report,
             exchanges: &mut |exchange| memory.exchange(&id, exchange, &mut exchanges),
         };
-        let ledger = chain.audit().audit(&mut ctx)?;
+        let ledgers = chain.audit().audit(&mut ctx)?;
         exchanges.into_iter().for_each(|finding| report.finding(finding));
-        match ledger {
-            Some(ledger) => {
-                let own_coin = matches!(chain, Chain::Evm(_)) && id != config.network.c_chain().id;
-                let ledgers = if own_coin { &mut other_coins } else { &mut ledgers };
-                ledgers.insert(vm.name(), ledger);
+        let Some(ledgers) = ledgers else {
+            all = false;
+            continue;
+        };
+        for (asset, supply) in assets.iter().zip(&mut supplies) {
+            // Most chains know nothing of the coin of another one.
+            let ledger = ledgers.get(asset).filter(|ledger| {
+                *asset == config.network.native_asset_id || **ledger != Ledger::default()
+            });
+            if let Some(ledger) = ledger {
+                supply.chains.insert(vm.name(), *ledger);
             }
-            None => all = false,
         }
     }
     // The exchanges between chains and the supply need all blocks.
-    let supply = if all {
+    let mut lines = Vec::new();
+    if all {
         memory.compare(stored.as_ref(), &mut report)?;
-        let supply = Supply {
-            exported_by_p: memory.exported_by_p(),
-            in_memory: memory.native_in(stored.as_ref())?,
-            chains: ledgers,
-            other_coins,
-        };
-        supply.findings().into_iter().for_each(|finding| report.finding(finding));
-        supply.to_string()
-    } else {
-        String::new()
-    };
+        let in_memory = memory.amounts_in(stored.as_ref(), &assets)?;
+        for ((asset, mut supply), in_memory) in assets.iter().zip(supplies).zip(in_memory) {
+            supply.exported_by_p = memory.exported_by_p(asset);
+            supply.in_memory = in_memory;
+            supply.findings().into_iter().for_each(|finding| report.finding(finding));
+            lines.push(supply.to_string());
+        }
+    }
+    let supply = lines.join("\n");
     drop(stored);
     store.writer.close_blocking()?;
     report.finish(&supply)
+}
+
+/// The assets whose supply is verified: the native one, then the coins of further EVM chains, each with its name.
+fn audited_assets(config: &Config) -> Vec<(AssetId, Option<String>)> {
+    let network = &config.network;
+    let mut assets = vec![(network.native_asset_id, None)];
+    for chain in &network.chains {
+        let id = network.coin_of(chain);
+        if assets.iter().any(|(known, _)| *known == id) {
+            continue;
+        }
+        let name = match chain.coin() {
+            Some(Coin::Asset { alias: Some(alias), .. }) => format!("{alias} ({id})"),
+            Some(Coin::Asset { alias: None, .. }) => format!("asset {id}"),
+            Some(Coin::Own) => format!("the coin of {}", chain.primary_alias()),
+            Some(Coin::Native) | None => continue,
+        };
+        assets.push((id, Some(name)));
+    }
+    assets
+}
+
+fn supply_of(asset: &Option<String>) -> Supply {
+    Supply { asset: asset.clone(), ..Supply::default() }
 }
 
 /// A store for expected rows; it is deleted with its last reference.

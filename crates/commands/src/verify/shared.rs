@@ -19,8 +19,7 @@ use esker_utxo::Utxo;
 /// Shared memory under construction. Chains may be added in any order: an import before its export is recorded.
 pub(super) struct SharedMemory {
     expected: Scratch,
-    native: AssetId,
-    exported_by_p: u128,
+    exported_by_p: Vec<Element>,
 }
 
 impl SharedMemory {
@@ -32,19 +31,17 @@ impl SharedMemory {
     ) -> Result<Self, StorageError> {
         let begun = |id: &ChainId| chains.iter().any(|chain| chain.context().chain_id == *id);
         let requests = exported_by_p(&config.network, begun);
-        let native = config.network.native_asset_id;
         let elements = requests.values().flat_map(|requests| &requests.puts);
-        let exported_by_p = elements
-            .map(|element| native_in(&native, &element.value))
-            .fold(0, u128::saturating_add);
+        let exported_by_p = elements.cloned().collect();
         // The network's definition has no duplicates.
         let _done = expected.fill(|pending| refusal_of(apply(pending, &P_CHAIN_ID, &requests)))?;
-        Ok(Self { expected, native, exported_by_p })
+        Ok(Self { expected, exported_by_p })
     }
 
-    /// The P-Chain's exports of the native asset, in units of [`Ledger`].
-    pub(super) fn exported_by_p(&self) -> u128 {
-        self.exported_by_p
+    /// The P-Chain's exports of an asset, in units of [`Ledger`].
+    pub(super) fn exported_by_p(&self, asset: &AssetId) -> u128 {
+        let amounts = self.exported_by_p.iter().map(|element| amount_in(asset, &element.value));
+        amounts.fold(0, u128::saturating_add)
     }
 
     /// Applies an exchange of a chain. Reports impossible ones.
@@ -84,14 +81,20 @@ impl SharedMemory {
         compare(stored, self.expected.rows()?.as_ref(), log)
     }
 
-    /// The amount of the native asset in shared memory, in units of [`Ledger`].
-    pub(super) fn native_in(&self, stored: &dyn KvRead) -> Result<u128, AuditError> {
-        let mut sum = 0u128;
+    /// The amounts of assets in shared memory, in units of [`Ledger`] and in the order of the assets.
+    pub(super) fn amounts_in(
+        &self,
+        stored: &dyn KvRead,
+        assets: &[AssetId],
+    ) -> Result<Vec<u128>, AuditError> {
+        let mut sums = vec![0u128; assets.len()];
         visit(stored, |value| {
-            sum = sum.saturating_add(native_in(&self.native, value));
+            for (asset, sum) in assets.iter().zip(&mut sums) {
+                *sum = sum.saturating_add(amount_in(asset, value));
+            }
             ControlFlow::Continue(())
         })?;
-        Ok(sum)
+        Ok(sums)
     }
 }
 
@@ -106,10 +109,10 @@ fn refusal_of(
     }
 }
 
-/// The amount of the native asset in an element.
-fn native_in(native: &AssetId, value: &[u8]) -> u128 {
+/// The amount of an asset in an element.
+fn amount_in(asset: &AssetId, value: &[u8]) -> u128 {
     match Utxo::from_versioned_bytes(value, value.len()) {
-        Ok(utxo) if utxo.asset_id == *native => {
+        Ok(utxo) if utxo.asset_id == *asset => {
             let amount = utxo.output.as_transfer().map_or(0, |out| out.amount);
             u128::from(amount).saturating_mul(Ledger::PER_NANO)
         }

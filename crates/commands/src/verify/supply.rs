@@ -1,4 +1,5 @@
-//! The supply of the native asset: amounts of the genesis are held on a chain, are in shared memory, or were burnt.
+//! The supply of an asset: amounts of the genesis and of later minting are held on a chain, are in shared memory, or
+//! were burnt.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,13 +7,13 @@ use std::fmt;
 use esker_chain::audit::Ledger;
 use esker_storage::audit::Finding;
 
-/// Amounts in units of [`Ledger`].
+/// The supply of the native asset, or of the coin of a further EVM chain. Amounts are in units of [`Ledger`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Supply {
+    /// The name of an asset that is not the native one.
+    pub(super) asset: Option<String>,
     /// Each chain, by its name.
     pub(super) chains: BTreeMap<String, Ledger>,
-    /// Chains with a separate coin, which is not the native asset.
-    pub(super) other_coins: BTreeMap<String, Ledger>,
     /// The P-Chain's exports, from the network's definition.
     pub(super) exported_by_p: u128,
     /// The amount in shared memory.
@@ -24,12 +25,23 @@ impl Supply {
         self.chains.values().map(part).fold(0, u128::saturating_add)
     }
 
+    fn minted(&self) -> u128 {
+        self.sum(|ledger| ledger.minted)
+    }
+
     fn genesis_total(&self) -> u128 {
         self.sum(|ledger| ledger.genesis).saturating_add(self.exported_by_p)
     }
 
     fn current_total(&self) -> u128 {
         self.sum(|ledger| ledger.held.saturating_add(ledger.burnt)).saturating_add(self.in_memory)
+    }
+
+    fn name(&self) -> String {
+        match &self.asset {
+            None => "native supply".to_owned(),
+            Some(asset) => format!("supply of {asset}"),
+        }
     }
 
     /// Amounts that do not add up: on a chain, between chains, in total.
@@ -40,26 +52,33 @@ impl Supply {
                 findings.push(Finding::new(place, Coins(expected), Coins(found)));
             }
         };
-        for (name, ledger) in self.chains.iter().chain(&self.other_coins) {
-            let Ledger { genesis, imported, exported, burnt, held } = *ledger;
-            let came = genesis.saturating_add(imported);
+        let (of_asset, asset) = match &self.asset {
+            None => (String::new(), "native asset"),
+            Some(asset) => (format!(" of {asset}"), asset.as_str()),
+        };
+        for (name, ledger) in &self.chains {
+            let Ledger { genesis, minted, imported, exported, burnt, held } = *ledger;
+            let came = genesis.saturating_add(minted).saturating_add(imported);
             let went = exported.saturating_add(burnt);
-            let place = format!("{name}: coins held");
+            let place = format!("{name}: coins{of_asset} held");
             // If more left than arrived, the expected amount is zero.
             check(place, came.saturating_sub(went), held);
         }
         let left = self.sum(|ledger| ledger.exported).saturating_add(self.exported_by_p);
         let taken = self.sum(|ledger| ledger.imported);
-        let place = "shared memory: native asset".to_owned();
-        check(place, left.saturating_sub(taken), self.in_memory);
-        check("native supply".to_owned(), self.genesis_total(), self.current_total());
+        check(format!("shared memory: {asset}"), left.saturating_sub(taken), self.in_memory);
+        let created = self.genesis_total().saturating_add(self.minted());
+        check(self.name(), created, self.current_total());
         findings
     }
 }
 
 impl fmt::Display for Supply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "native supply: {} in genesis", Coins(self.genesis_total()))?;
+        write!(f, "{}: {} in genesis", self.name(), Coins(self.genesis_total()))?;
+        if self.minted() > 0 {
+            write!(f, "; {} minted", Coins(self.minted()))?;
+        }
         for (name, ledger) in &self.chains {
             write!(f, "; {} on {name}", Coins(ledger.held))?;
         }
@@ -90,12 +109,10 @@ mod tests {
     const COIN: u128 = 1_000_000_000_000_000_000;
 
     fn supply() -> Supply {
-        let x = Ledger { genesis: 100, imported: 5, exported: 30, burnt: 3, held: 72 };
-        let c = Ledger { genesis: 50, imported: 20, exported: 6, burnt: 1, held: 63 };
+        let x = Ledger { genesis: 100, imported: 5, exported: 30, burnt: 3, held: 72, minted: 0 };
+        let c = Ledger { genesis: 50, imported: 20, exported: 6, burnt: 1, held: 63, minted: 0 };
         let chains = BTreeMap::from([("X".to_owned(), x), ("C".to_owned(), c)]);
-        let y = Ledger { genesis: 7, held: 7, ..Ledger::default() };
-        let other_coins = BTreeMap::from([("Y".to_owned(), y)]);
-        Supply { chains, other_coins, exported_by_p: 4, in_memory: 15 }
+        Supply { asset: None, chains, exported_by_p: 4, in_memory: 15 }
     }
 
     fn changed(change: impl FnOnce(&mut Supply)) -> Vec<String> {
@@ -125,8 +142,14 @@ mod tests {
             changed(|supply| ledger(supply, "C", |c| c.burnt = u128::MAX)),
             ["C: coins held", "native supply"]
         );
-        let y = |supply: &mut Supply| supply.other_coins.get_mut("Y").unwrap().held = 8;
-        assert_eq!(changed(y), ["Y: coins held"]);
+        let minted = |supply: &mut Supply| supply.chains.get_mut("X").unwrap().minted = 8;
+        assert_eq!(changed(minted), ["X: coins held", "native supply"]);
+        let named = changed(|supply| {
+            supply.asset = Some("coin".to_owned());
+            supply.chains.get_mut("X").unwrap().minted = 1;
+            supply.in_memory += 1;
+        });
+        assert_eq!(named, ["X: coins of coin held", "shared memory: coin"]);
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl Chain {
             aliases: Arc::new(FixedAliases::default()),
             clock: clock.clone(),
             store: store.clone(),
-            primary_chains: Arc::default(),
+            peers: Arc::default(),
             work: Arc::clone(&work),
         };
         let rules = CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default());

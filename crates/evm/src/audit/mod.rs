@@ -10,7 +10,7 @@ mod trie;
 
 use alloy_primitives::U256;
 use esker_chain::ChainVm as _;
-use esker_chain::audit::{Audit, AuditContext, Ledger};
+use esker_chain::audit::{Audit, AuditContext, Ledger, Ledgers};
 use esker_evm_state::state::StateError;
 use esker_evm_state::trie::TrieError;
 use esker_evm_state::types::Header;
@@ -21,7 +21,7 @@ use crate::chain::Evm;
 use crate::pool::DROPPED;
 
 impl Audit for Evm {
-    fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledger>, AuditError> {
+    fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledgers>, AuditError> {
         let mut audit =
             Auditing { evm: self, name: self.name(), ledger: Ledger::default(), tip: None };
         let genesis = self.genesis_definition();
@@ -34,7 +34,7 @@ impl Audit for Evm {
         let Some(tip) = audit.tip.take() else { return Ok(None) };
         audit.audit_state(&tip, ctx)?;
         audit.audit_history(ctx)?;
-        Ok(Some(audit.ledger))
+        Ok(Some(Ledgers::from([(self.context().native_asset_id, audit.ledger)])))
     }
 }
 

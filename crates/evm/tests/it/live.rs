@@ -56,7 +56,7 @@ pub(crate) fn chain(
         aliases: Arc::new(FixedAliases::default()),
         clock: Arc::clone(clock) as Arc<dyn Clock>,
         store,
-        primary_chains: Arc::default(),
+        peers: Arc::default(),
         work: Arc::default(),
     };
     let params = ChainParams {

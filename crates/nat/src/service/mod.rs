@@ -75,8 +75,7 @@ impl NatService {
 
     /// Whether a transaction meets the rules that need no state, as of the last block.
     fn verify_syntactic(&self, tx: &AtomicTx) -> Reply<Result<(), VerifyError>> {
-        let evm = self.nat.evm();
-        let phase = evm.params().rules.phase_at(evm.head().header.time)?;
+        let phase = self.nat.phase()?;
         Ok(syntactic::verify(tx.unsigned(), self.context(), &phase))
     }
 

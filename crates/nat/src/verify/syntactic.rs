@@ -109,7 +109,7 @@ fn verify_place(
 
 /// The other chain is another one of the primary network.
 fn verify_peer(peer: &ChainId, context: &ChainContext) -> Result<(), VerifyError> {
-    if *peer != context.chain_id && context.primary_chains.contains(peer) {
+    if *peer != context.chain_id && context.peers.contains(peer) {
         Ok(())
     } else {
         Err(VerifyError::WrongChainId)

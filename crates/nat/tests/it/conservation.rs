@@ -168,6 +168,7 @@ pub(crate) fn audit(world: &World) -> [Ledger; 2] {
     let vms: Vec<Arc<dyn ChainVm>> = vec![world.x.clone(), world.evm().clone()];
     audit_bundles(&vms, stored.as_ref(), &mut NoFindings).unwrap();
     let memory = scratch();
+    let native = world.x.context().native_asset_id;
     let ledger = |chain: &dyn Audit, id| {
         let mut exchange = |exchange| {
             let mut requests = Requests::default();
@@ -189,11 +190,12 @@ pub(crate) fn audit(world: &World) -> [Ledger; 2] {
         };
         let mut ctx = AuditContext {
             stored: stored.as_ref(),
+            assets: &[native],
             scratch: scratch(),
             log: &mut NoFindings,
             exchanges: &mut exchange,
         };
-        chain.audit(&mut ctx).unwrap().unwrap()
+        chain.audit(&mut ctx).unwrap().unwrap().remove(&native).unwrap()
     };
     let ledgers =
         [ledger(world.x.as_ref(), world.x_id()), ledger(world.evm().as_ref(), world.c_id())];
@@ -202,7 +204,8 @@ pub(crate) fn audit(world: &World) -> [Ledger; 2] {
     let sum = |part: fn(&Ledger) -> u128| ledgers.iter().map(part).sum::<u128>();
     assert_eq!(sum(|l| l.genesis), sum(|l| l.held + l.burnt) + in_memory);
     assert_eq!(sum(|l| l.exported), sum(|l| l.imported) + in_memory);
-    for Ledger { genesis, imported, exported, burnt, held } in ledgers {
+    for Ledger { genesis, minted, imported, exported, burnt, held } in ledgers {
+        assert_eq!(minted, 0);
         assert_eq!(genesis + imported, exported + burnt + held);
     }
     ledgers

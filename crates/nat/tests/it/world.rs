@@ -124,7 +124,7 @@ impl World {
             aliases: names.clone(),
             clock: clock.clone(),
             store: store.clone(),
-            primary_chains: Arc::new(vec![ChainId::ZERO, x_id, c_id]),
+            peers: Arc::new(vec![ChainId::ZERO, x_id, c_id]),
             work: work.clone(),
         };
         let block = primary::x_genesis_block(LOCAL_ID, x_id);

@@ -9,7 +9,7 @@ use esker_chain::{ChainContext, ChainError, Route};
 use esker_evm::accounts::{AccountManager, AccountManagers, KeyRing, NoAccounts};
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, GenesisSource, PRUNED_WINDOW};
 use esker_evm::executor::{ChainParams, CodeCache};
-use esker_evm::extension::{BlockExtension, ExtDataView, NoExtension};
+use esker_evm::extension::{BlockExtension, ExtDataView};
 use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
 use esker_evm::pool::PoolConfig;
 use esker_evm::rules::{CChainRules, Rules};
@@ -63,7 +63,7 @@ pub(super) fn build(
         ChainError::Genesis(format!("chain {}: {error}", spec.primary_alias()))
     };
     let settings = config.chain(&spec.id);
-    let EvmParameters { chain_id, schedule, fees } = parameters.clone();
+    let EvmParameters { chain_id, schedule, fees, coin: _ } = parameters.clone();
     let rules: Arc<dyn Rules> = Arc::new(CChainRules::new(chain_id, schedule, fees));
     let params = ChainParams {
         rules: Arc::clone(&rules),
@@ -85,13 +85,8 @@ pub(super) fn build(
         mode: build_mode(config.settings.block_time.0),
         allow_unprotected: allows_unprotected(settings, config.mode),
     };
-    // Coins of other EVM chains are not the native asset.
-    let is_c_chain = spec.id == config.network.c_chain().id;
-    let atomic = is_c_chain.then(|| Arc::new(AtomicExtension::new(context.clone())));
-    let extension: Arc<dyn BlockExtension> = match &atomic {
-        Some(atomic) => Arc::clone(atomic) as _,
-        None => Arc::new(NoExtension),
-    };
+    let atomic = Arc::new(AtomicExtension::new(context.clone()));
+    let extension = Arc::clone(&atomic) as Arc<dyn BlockExtension>;
     let genesis = GenesisSource::json(spec.genesis.clone(), is_known);
     let evm = Evm::new(context, params.clone(), evm_config, genesis, extension)?;
 
@@ -99,10 +94,7 @@ pub(super) fn build(
     let reads = Arc::new(ReadApi {
         chain: evm.clone(),
         pool: evm.clone(),
-        ext_data: atomic
-            .clone()
-            .filter(|_| settings.atomic_transactions)
-            .map(|atomic| atomic as Arc<dyn ExtDataView>),
+        ext_data: settings.atomic_transactions.then(|| Arc::clone(&atomic) as Arc<dyn ExtDataView>),
         config: ReadConfig {
             allow_unfinalized_queries: settings.allow_unfinalized_queries,
             proof_window: ProofWindow::of(is_archive, settings.historical_proof_query_window),
@@ -169,11 +161,8 @@ pub(super) fn build(
         server = server.with_notifier(subscriptions);
     }
     let mut routes = vec![Route::positional(RPC, server.clone()).with_socket(WS, Arc::new(server))];
-    if let Some(atomic) = atomic {
-        let nat = Nat::new(Arc::clone(&evm), atomic);
-        routes
-            .extend(NatService::new(nat, Arc::clone(parts.keystore), VERSION.to_owned()).routes());
-    }
+    let nat = Nat::new(Arc::clone(&evm), atomic);
+    routes.extend(NatService::new(nat, Arc::clone(parts.keystore), VERSION.to_owned()).routes());
     if settings.admin_api_enabled {
         let effective = Effective {
             apis: &apis,

@@ -4,10 +4,7 @@ use esker_evm::rules::FeeOverrides;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 
 use super::{Config, Mode, Origin, Settings};
-use crate::networks::{GAS_LIMITS, Network, Preset};
-
-/// Largest EVM chain ID that a legacy transaction's signature can encode (EIP-2294).
-const MAX_CHAIN_ID: u64 = u64::MAX / 2 - 36;
+use crate::networks::{EVM_CHAIN_IDS, GAS_LIMITS, Network, Preset};
 
 /// Longest text of `web3_clientVersion`, in bytes.
 const MAX_CLIENT_VERSION: usize = 256;
@@ -26,8 +23,9 @@ pub(super) fn check(settings: &Settings, network: &Network) -> Result<(), (&'sta
             format!("network {} has its own, which can't be changed", network.name),
         ));
     }
-    if settings.chain_id.is_some_and(|id| !(1..=MAX_CHAIN_ID).contains(&id)) {
-        return Err(("chain-id", format!("expected a whole number from 1 to {MAX_CHAIN_ID}")));
+    if settings.chain_id.is_some_and(|id| !EVM_CHAIN_IDS.contains(&id)) {
+        let (least, most) = (EVM_CHAIN_IDS.start(), EVM_CHAIN_IDS.end());
+        return Err(("chain-id", format!("expected a whole number from {least} to {most}")));
     }
     if settings.client_version.len() > MAX_CLIENT_VERSION {
         return Err(("client-version", format!("expected at most {MAX_CLIENT_VERSION} bytes")));

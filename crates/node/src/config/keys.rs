@@ -323,18 +323,31 @@ settings! {
     keystore_insecure_unlock_allowed: bool = "keystore-insecure-unlock-allowed", "false";
 
     ["Further chains"]
-    /// Virtual machine of a chain that is not part of the network by default: `xvm`. With this key the table declares
-    /// a chain; its ID depends on its name and genesis.
+    /// Virtual machine of a chain that is not part of the network by default: `xvm` or `evm`. With this key the table
+    /// declares a chain; its ID depends on its name and genesis.
     vm: String = "vm", "";
-    /// File with its genesis: JSON in the format of `genesisData` of `xvm.buildGenesis`, addresses without a chain
-    /// prefix.
+    /// File with its genesis. Asset VM: JSON in the format of `genesisData` of `xvm.buildGenesis`, addresses without a
+    /// chain prefix. EVM: genesis JSON; the chain's ID depends on its exact bytes.
     genesis: Option<PathBuf> = "genesis", "";
     /// Its aliases; the first is the prefix of its addresses.
     aliases: CommaList = "aliases", "";
-    /// Fee of a transaction in nano-units of its first genesis asset. Default: the network's.
+    /// Asset VM: fee of a transaction in nano-units of its first genesis asset. Default: the network's.
     tx_fee: Option<u64> = "tx-fee", "";
-    /// Fee of a transaction that creates an asset. Default: the network's.
+    /// Asset VM: fee of a transaction that creates an asset. Default: the network's.
     create_asset_tx_fee: Option<u64> = "create-asset-tx-fee", "";
+    /// EVM: the asset that is the chain's coin, as an ID or as `CHAIN:ALIAS`, an asset of that chain's genesis. Empty: a
+    /// coin of its own, which never leaves the chain.
+    asset: String = "asset", "";
+    /// EVM: chains with which that asset is exchanged, by alias, name or ID.
+    peers: CommaList = "peers", "";
+    /// EVM: gas limit of blocks. Default: the C-Chain's.
+    gas_limit: Option<u64> = "gas-limit", "";
+    /// EVM: gas of ten seconds at which the base fee stays where it is; up to Etna. Default: the C-Chain's.
+    target_gas: Option<u64> = "target-gas", "";
+    /// EVM: least base fee in wei, also that of the first block. Default: the C-Chain's.
+    min_base_fee: Option<u64> = "min-base-fee", "";
+    /// EVM: how much a second too early adds to the block gas cost. Default: the C-Chain's.
+    block_gas_cost_step: Option<u64> = "block-gas-cost-step", "";
 }
 
 /// Settings of the reference's EVM chain without effect here: they control its caches, tries, sync, gossip and

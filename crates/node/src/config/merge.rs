@@ -1,8 +1,9 @@
 //! The layers of the configuration and their precedence.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use esker_primitives::network;
+use esker_evm::rules::FeeOverrides;
+use esker_primitives::{ChainId, network};
 
 use super::error::{ConfigError, Origin};
 use super::file::{self, ChainTable, ConfiguredValue, FileLayer, Values};
@@ -10,7 +11,8 @@ use super::flags::{Flags, Mode};
 use super::keys::{CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, KEYS, Key, Settings};
 use super::nearest;
 use crate::networks::{
-    ChainDeclaration, Fees, MAX_FILE_BYTES, Network, Preset, file as network_file, read_bounded,
+    AddChainError, ChainDeclaration, CoinDeclaration, DeclaredFees, Fees, GAS_LIMITS,
+    MAX_FILE_BYTES, Network, Preset, Vm, file as network_file, read_bounded,
 };
 
 const NETWORK: &str = "network";
@@ -182,42 +184,104 @@ fn chain_settings_of(values: &Values, mode: Mode) -> Result<ChainSettings, (&'st
     })
 }
 
-/// Adds a chain that a table declares.
+/// Settings of a table that declares its chain.
+pub(super) const DECLARING: [&str; 10] = [
+    "genesis",
+    "aliases",
+    "tx-fee",
+    "create-asset-tx-fee",
+    "asset",
+    "peers",
+    "gas-limit",
+    "target-gas",
+    "min-base-fee",
+    "block-gas-cost-step",
+];
+
+/// Settings that only a chain of the one virtual machine has.
+const XVM_ONLY: [&str; 2] = ["tx-fee", "create-asset-tx-fee"];
+const EVM_ONLY: [&str; 6] =
+    ["asset", "peers", "gas-limit", "target-gas", "min-base-fee", "block-gas-cost-step"];
+
+/// Adds the chain that a table declares to the network. Gives its ID, and its coin, which may be exchanged with chains
+/// that other tables declare.
 pub(super) fn declare_chain(
     name: &str,
     table: &ChainTable,
     network: &mut Network,
     mode: Mode,
-) -> Result<(), ConfigError> {
+) -> Result<(ChainId, CoinDeclaration), ConfigError> {
     let settings = chain_settings(table, mode)?;
     let fault = |key: &str, reason: String| {
         let given = table.values.get(key);
         let origin = given.map_or_else(|| table.origin.clone(), |given| given.origin.clone());
         ConfigError::Value { origin, key: format!("chains.{name}.{key}"), reason }
     };
-    let vm = settings.vm.parse().map_err(|reason| fault("vm", reason))?;
+    let vm: Vm = settings.vm.parse().map_err(|reason| fault("vm", reason))?;
+    let (foreign, other): (&[&str], _) = match vm {
+        Vm::Xvm => (&EVM_ONLY, "EVM"),
+        Vm::Evm => (&XVM_ONLY, "asset VM"),
+    };
+    if let Some(key) = foreign.iter().find(|key| table.values.contains_key(**key)) {
+        return Err(fault(key, format!("for chains of the {other}")));
+    }
     let path = settings
         .genesis
+        .as_ref()
         .ok_or_else(|| fault("genesis", "a declared chain needs its genesis file".to_owned()))?;
-    let genesis = read_genesis(network.id, &path)
-        .map_err(|reason| fault("genesis", format!("{}: {reason}", path.display())))?;
-    let usual = network.x_fees();
-    let fees = Fees {
-        tx_fee: settings.tx_fee.unwrap_or(usual.tx_fee),
-        create_asset_tx_fee: settings.create_asset_tx_fee.unwrap_or(usual.create_asset_tx_fee),
+    let bytes = read_bounded(path, MAX_FILE_BYTES);
+    let genesis = match vm {
+        Vm::Xvm => bytes.and_then(|json| network_file::xvm_genesis_bytes(network.id, &json)),
+        Vm::Evm => bytes,
+    };
+    let genesis =
+        genesis.map_err(|reason| fault("genesis", format!("{}: {reason}", path.display())))?;
+    let fees = declared_fees(vm, &settings, network).map_err(|(key, reason)| fault(key, reason))?;
+    let coin = CoinDeclaration {
+        asset: Some(settings.asset).filter(|asset| !asset.is_empty()),
+        peers: settings.peers.0,
     };
     let (name, aliases) = (name.to_owned(), settings.aliases.0);
-    network
-        .add_chain(ChainDeclaration { name: name.clone(), vm, aliases, genesis, fees })
-        .map_err(|error| ConfigError::Value {
-            origin: table.origin.clone(),
-            key: format!("chains.{name}"),
-            reason: error.to_string(),
-        })?;
-    Ok(())
+    let added = network.add_chain(ChainDeclaration { name: name.clone(), aliases, genesis, fees });
+    match added {
+        Ok(chain) => Ok((chain.id, coin)),
+        Err(error) => Err(chain_error(&name, table, &error)),
+    }
 }
 
-fn read_genesis(network_id: u32, path: &Path) -> Result<Vec<u8>, String> {
-    let json = read_bounded(path, MAX_FILE_BYTES)?;
-    network_file::xvm_genesis_bytes(network_id, &json)
+/// That a table's chain can't be part of the network.
+pub(super) fn chain_error(name: &str, table: &ChainTable, error: &AddChainError) -> ConfigError {
+    ConfigError::Value {
+        origin: table.origin.clone(),
+        key: format!("chains.{name}"),
+        reason: error.to_string(),
+    }
+}
+
+fn declared_fees(
+    vm: Vm,
+    settings: &ChainSettings,
+    network: &Network,
+) -> Result<DeclaredFees, (&'static str, String)> {
+    if vm == Vm::Xvm {
+        let usual = network.x_fees();
+        return Ok(DeclaredFees::Xvm(Fees {
+            tx_fee: settings.tx_fee.unwrap_or(usual.tx_fee),
+            create_asset_tx_fee: settings.create_asset_tx_fee.unwrap_or(usual.create_asset_tx_fee),
+        }));
+    }
+    if settings.gas_limit.is_some_and(|limit| !GAS_LIMITS.contains(&limit)) {
+        let (least, most) = (GAS_LIMITS.start(), GAS_LIMITS.end());
+        return Err(("gas-limit", format!("expected a whole number from {least} to {most}")));
+    }
+    if settings.target_gas == Some(0) {
+        return Err(("target-gas", "expected at least 1".to_owned()));
+    }
+    let usual = network.c_parameters().fees;
+    Ok(DeclaredFees::Evm(FeeOverrides {
+        gas_limit: settings.gas_limit.or(usual.gas_limit),
+        target_gas: settings.target_gas.or(usual.target_gas),
+        min_base_fee: settings.min_base_fee.or(usual.min_base_fee),
+        block_gas_cost_step: settings.block_gas_cost_step.or(usual.block_gas_cost_step),
+    }))
 }

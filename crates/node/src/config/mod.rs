@@ -32,7 +32,7 @@ use self::file::FileLayer;
 use self::merge::Layers;
 use self::value::Switch;
 use crate::logging::{Levels, LogConfig, Rotation};
-use crate::networks::{self, Network, P_ALIASES, Preset};
+use crate::networks::{self, AddChainError, Network, NetworkError, P_ALIASES, Preset};
 
 /// The complete configuration of a node.
 #[derive(Clone, Debug)]
@@ -241,11 +241,23 @@ fn chains(
     network: &mut Network,
     mode: Mode,
 ) -> Result<BTreeMap<ChainId, ChainSettings>, ConfigError> {
+    let mut coins = Vec::new();
     for (name, table) in &file.chains {
         if table.values.contains_key("vm") {
-            merge::declare_chain(name, table, network, mode)?;
+            coins.push(merge::declare_chain(name, table, network, mode)?);
+        } else if let Some(key) =
+            merge::DECLARING.iter().find(|key| table.values.contains_key(**key))
+        {
+            let given = table.values.get(*key).map(|given| given.origin.clone());
+            return Err(ConfigError::Value {
+                origin: given.unwrap_or_else(|| table.origin.clone()),
+                key: format!("chains.{name}.{key}"),
+                reason: "only for a table that declares its chain (vm)".to_owned(),
+            });
         }
     }
+    let declared = network.set_coins(&coins).and_then(|()| network.check_evm_chain_ids());
+    declared.map_err(|error| chain_fault(file, error))?;
     let mut given = BTreeMap::new();
     for (name, table) in &file.chains {
         let Some(spec) = network.chain(name) else {
@@ -267,6 +279,15 @@ fn chains(
         given.entry(spec.id).or_insert_with(|| merge::default_chain_settings(mode));
     }
     Ok(given)
+}
+
+/// A chain that can't be as it is declared: by its table, where it has one.
+fn chain_fault(file: &FileLayer, error: AddChainError) -> ConfigError {
+    let table = error.chain().and_then(|chain| file.chains.get_key_value(chain));
+    match table {
+        Some((name, table)) => merge::chain_error(name, table, &error),
+        None => ConfigError::Network(NetworkError::Chain(error)),
+    }
 }
 
 #[cfg(test)]

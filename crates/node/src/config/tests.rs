@@ -24,6 +24,12 @@ fn load(given: &Given<'_>) -> Result<Config, String> {
     let path = dir.path().join("esker.toml");
     fs::write(&path, given.file).unwrap();
     fs::write(dir.path().join("second.json"), SECOND).unwrap();
+    for (file, chain_id) in [("third.json", 43_301), ("fourth.json", 43_302)] {
+        let genesis = format!(
+            r#"{{"config":{{"chainId":{chain_id}}},"gasLimit":"0x1","difficulty":"0x0","alloc":{{}}}}"#
+        );
+        fs::write(dir.path().join(file), genesis).unwrap();
+    }
     let mut flags: Flags = given.flags.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
     if !given.file.is_empty() {
         flags.insert("config", path.display().to_string());
@@ -248,7 +254,7 @@ fn tables_of_chains() {
     check_error(
         &Given { file: "[chains.Second]\nvm = 'wasm'\ngenesis = 'second.json'", ..NOTHING },
         expect![[
-            r#"esker.toml:2: chains.Second.vm: unknown virtual machine "wasm", expected xvm"#
+            r#"esker.toml:2: chains.Second.vm: unknown virtual machine "wasm", expected xvm or evm"#
         ]],
     );
     check_error(
@@ -258,6 +264,62 @@ fn tables_of_chains() {
         },
         expect![[
             r#"esker.toml:1: chains.Second: chain "Second": another chain is called "X" already"#
+        ]],
+    );
+}
+
+#[test]
+fn tables_of_evm_chains() {
+    let head = "[chains.Third]\nvm = 'evm'\ngenesis = 'third.json'\n";
+    let file = format!(
+        "{head}aliases = 'E'\nasset = 'X:AVAX'\npeers = 'X,Fourth'\ngas-limit = 9000000\nrpc-gas-cap = 7\n\
+         [chains.Fourth]\nvm = 'evm'\ngenesis = 'fourth.json'\nasset = 'X:AVAX'\n"
+    );
+    let config = load(&Given { mode: Mode::Dev, file: &file, ..NOTHING }).unwrap();
+    let (third, c) = (config.network.chain("E").unwrap(), config.network.c_parameters());
+    let parameters = third.parameters.evm().unwrap();
+    assert_eq!((parameters.chain_id, parameters.fees.gas_limit), (43_301, Some(9_000_000)));
+    assert_eq!(parameters.fees.min_base_fee, c.fees.min_base_fee);
+    assert_eq!(config.chain(&third.id).rpc_gas_cap, 7);
+    let fourth = config.network.chain("Fourth").unwrap();
+    assert_eq!(config.network.peers_of(fourth), [third.id]);
+    let refused = |rest: &str, expected| {
+        check_error(
+            &Given { mode: Mode::Dev, file: &format!("{head}{rest}"), ..NOTHING },
+            expected,
+        );
+    };
+    refused("tx-fee = 1", expect!["esker.toml:4: chains.Third.tx-fee: for chains of the asset VM"]);
+    refused(
+        "gas-limit = 1",
+        expect![
+            "esker.toml:4: chains.Third.gas-limit: expected a whole number from 21000 to 9223372036854775807"
+        ],
+    );
+    refused(
+        "target-gas = 0",
+        expect!["esker.toml:4: chains.Third.target-gas: expected at least 1"],
+    );
+    refused(
+        "peers = 'X'",
+        expect![[
+            r#"esker.toml:1: chains.Third: chain "Third": peers: the asset that is exchanged with them is missing"#
+        ]],
+    );
+    refused(
+        "[chains.Fourth]\nvm = 'evm'\ngenesis = 'third.json'",
+        expect![[
+            r#"esker.toml:1: chains.Third: chain "Third": EVM chain ID 43301 is that of chain "Fourth" already: a transaction that is signed for one would be valid on the other"#
+        ]],
+    );
+    refused(
+        "[chains.C]\ngas-limit = 9000000",
+        expect!["esker.toml:5: chains.C.gas-limit: only for a table that declares its chain (vm)"],
+    );
+    check_error(
+        &Given { flags: &[("chain-id", "43301")], mode: Mode::Dev, file: head, ..NOTHING },
+        expect![[
+            r#"esker.toml:1: chains.Third: chain "Third": EVM chain ID 43301 is that of chain "C-Chain" already: a transaction that is signed for one would be valid on the other"#
         ]],
     );
 }

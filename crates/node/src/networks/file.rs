@@ -13,9 +13,13 @@ use serde::de::IgnoredAny;
 use thiserror::Error;
 
 use super::assets::{self, GenesisData, hex_bytes, short_id};
+use super::coin::{Coin, CoinDeclaration};
 use super::parameters::EvmParameters;
 use super::presets::{Preset, primary_network};
-use super::spec::{AddChainError, ChainDeclaration, ExportedUtxo, Fees, GAS_LIMITS, Network, Vm};
+use super::spec::{
+    AddChainError, ChainDeclaration, DeclaredFees, ExportedUtxo, Fees, GAS_LIMITS, Network,
+    P_CHAIN_ID, Vm,
+};
 
 /// Why a network file is unusable.
 #[derive(Debug, Error)]
@@ -133,7 +137,13 @@ struct JsonChain {
     #[serde(default)]
     genesis_data: Option<GenesisData>,
     #[serde(default)]
-    fees: JsonFees,
+    fees: Option<JsonFees>,
+    #[serde(default)]
+    evm: Option<JsonEvm>,
+    #[serde(default)]
+    asset: Option<String>,
+    #[serde(default)]
+    peers: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -183,7 +193,9 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
     if let Some(preset) = Preset::with_c_chain(id, &c) {
         c_parameters = preset.c_parameters();
     }
-    c_parameters.fees = read_evm(&file.esker.evm)?;
+    c_parameters.fees = read_evm(&file.esker.evm, FeeOverrides::default())
+        .map_err(|(name, reason)| fault(format!("esker.evm.{name}"), reason))?;
+    let evm_fees = c_parameters.fees;
     let x = primary::x_chain_genesis(id, &allocations)
         .map_err(|error| fault("allocations", error.to_string()))?;
     let fees = file.esker.fees.over(Fees::of_network(id));
@@ -191,11 +203,15 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
     let mut network = primary_network(&network::name(id), id, x, c)
         .map_err(|reason| fault("allocations", reason))?;
     network.start_time_s = file.start_time;
-    for (index, chain) in file.esker.chains.into_iter().enumerate() {
-        let declared = read_chain(chain, id, fees)
+    let mut coins = Vec::new();
+    for (index, mut chain) in file.esker.chains.into_iter().enumerate() {
+        let coin =
+            CoinDeclaration { asset: chain.asset.take(), peers: std::mem::take(&mut chain.peers) };
+        let declared = read_chain(chain, id, (fees, evm_fees))
             .map_err(|reason| fault(format!("esker.chains[{index}]"), reason))?;
-        network.add_chain(declared)?;
+        coins.push((network.add_chain(declared)?.id, coin));
     }
+    network.set_coins(&coins)?;
     for (index, export) in file.esker.exported_from_p.iter().enumerate() {
         let member = format!("esker.exportedFromP[{index}]");
         let exported =
@@ -239,35 +255,58 @@ fn check_supply(allocations: &[Allocation]) -> Result<(), FileError> {
     }
 }
 
-fn read_evm(json: &JsonEvm) -> Result<FeeOverrides, FileError> {
-    let given = |value: Option<JsonU64>| value.map(|value| value.0);
+/// The constants that are given, in the place of `usual`; else the member and what is wrong.
+fn read_evm(json: &JsonEvm, usual: FeeOverrides) -> Result<FeeOverrides, (&'static str, String)> {
+    let given = |value: Option<JsonU64>, usual| value.map_or(usual, |value| Some(value.0));
     let overrides = FeeOverrides {
-        gas_limit: given(json.gas_limit),
-        target_gas: given(json.target_gas),
-        min_base_fee: given(json.min_base_fee),
-        block_gas_cost_step: given(json.block_gas_cost_step),
+        gas_limit: given(json.gas_limit, usual.gas_limit),
+        target_gas: given(json.target_gas, usual.target_gas),
+        min_base_fee: given(json.min_base_fee, usual.min_base_fee),
+        block_gas_cost_step: given(json.block_gas_cost_step, usual.block_gas_cost_step),
     };
     if overrides.gas_limit.is_some_and(|limit| !GAS_LIMITS.contains(&limit)) {
         let (least, most) = (GAS_LIMITS.start(), GAS_LIMITS.end());
-        return Err(fault("esker.evm.gasLimit", format!("expected {least} to {most}")));
+        return Err(("gasLimit", format!("expected {least} to {most}")));
     }
     // The change of the base fee is a fraction of the target.
     if overrides.target_gas == Some(0) {
-        return Err(fault("esker.evm.targetGas", "expected at least 1"));
+        return Err(("targetGas", "expected at least 1".to_owned()));
     }
     Ok(overrides)
 }
 
-fn read_chain(json: JsonChain, network_id: u32, fees: Fees) -> Result<ChainDeclaration, String> {
-    let genesis = match (json.genesis, json.genesis_data) {
-        (Some(hex), None) => hex_bytes(&hex).map_err(|reason| format!("genesis: {reason}"))?,
-        (None, Some(data)) => assets::genesis_bytes(network_id, data)
+fn read_chain(
+    json: JsonChain,
+    network_id: u32,
+    (fees, evm_fees): (Fees, FeeOverrides),
+) -> Result<ChainDeclaration, String> {
+    let JsonChain { name, vm, aliases, genesis, genesis_data, .. } = json;
+    let vm: Vm = vm.parse()?;
+    let genesis = match (vm, genesis, genesis_data) {
+        (Vm::Evm, Some(text), None) if text.starts_with("0x") => {
+            hex_bytes(&text).map_err(|reason| format!("genesis: {reason}"))?
+        }
+        (Vm::Evm, Some(json), None) => json.into_bytes(),
+        (Vm::Evm, ..) => {
+            return Err("a chain of the EVM needs genesis, its JSON as a string".to_owned());
+        }
+        (Vm::Xvm, Some(hex), None) => {
+            hex_bytes(&hex).map_err(|reason| format!("genesis: {reason}"))?
+        }
+        (Vm::Xvm, None, Some(data)) => assets::genesis_bytes(network_id, data)
             .map_err(|reason| format!("genesisData: {reason}"))?,
-        _ => return Err("exactly one of genesis and genesisData is needed".to_owned()),
+        (Vm::Xvm, ..) => return Err("exactly one of genesis and genesisData is needed".to_owned()),
     };
-    let vm: Vm = json.vm.parse()?;
-    let fees = json.fees.over(fees);
-    Ok(ChainDeclaration { name: json.name, vm, aliases: json.aliases, genesis, fees })
+    let fees = match (vm, json.fees, json.evm) {
+        (Vm::Xvm, given, None) => DeclaredFees::Xvm(given.unwrap_or_default().over(fees)),
+        (Vm::Evm, None, given) => DeclaredFees::Evm(
+            read_evm(&given.unwrap_or_default(), evm_fees)
+                .map_err(|(name, reason)| format!("evm.{name}: {reason}"))?,
+        ),
+        (Vm::Xvm, _, Some(_)) => return Err("evm: for chains of the EVM".to_owned()),
+        (Vm::Evm, Some(_), _) => return Err("fees: for chains of the asset VM".to_owned()),
+    };
+    Ok(ChainDeclaration { name, aliases, genesis, fees })
 }
 
 fn read_export(json: &JsonExport, index: usize, network: &Network) -> Result<ExportedUtxo, String> {
@@ -290,6 +329,17 @@ fn read_export(json: &JsonExport, index: usize, network: &Network) -> Result<Exp
         output_index: json.output_index.map_or(position, |index| index.0),
     };
     let asset_id = json.asset_id.unwrap_or(network.native_asset_id);
+    // One that the chain could never import is a mistake.
+    let chain = network.chains.iter().find(|chain| chain.id == destination);
+    let takes = chain.is_some_and(|chain| match chain.coin() {
+        None | Some(Coin::Native) => true,
+        Some(Coin::Own | Coin::Asset { .. }) => {
+            network.peers_of(chain).contains(&P_CHAIN_ID) && network.coin_of(chain) == asset_id
+        }
+    });
+    if !takes {
+        return Err(format!("to: chain \"{}\" can't import the asset from P", json.to));
+    }
     Ok(ExportedUtxo { destination, utxo: Utxo { utxo_id, asset_id, output } })
 }
 
@@ -478,7 +528,7 @@ mod tests {
                 json["esker"] =
                     json!({"chains": [{"name": "Second", "vm": "wasm", "genesis": "0x"}]});
             },
-            expect![[r#"esker.chains[0]: unknown virtual machine "wasm", expected xvm"#]],
+            expect![[r#"esker.chains[0]: unknown virtual machine "wasm", expected xvm or evm"#]],
         );
         check(
             |json| json["esker"] = json!({"chains": [second(), second()]}),
@@ -539,6 +589,17 @@ mod tests {
         assert_eq!(network.c_parameters().fees.gas_limit, Some(3_000_000_000));
         let genesis = esker_evm::genesis::Genesis::parse(&network.c_chain().genesis).unwrap();
         assert_eq!(genesis.config.chain_id, 1337);
+    }
+
+    #[test]
+    fn the_example_of_an_evm_chain() {
+        let page = include_str!("../../../../docs/networks.md");
+        let example = page.split("```json\n").nth(3).unwrap();
+        let (example, _) = example.split_once("```").unwrap();
+        let network = parse(example.as_bytes()).unwrap();
+        let (y, e) = (network.chain("Y").unwrap(), network.chain("E").unwrap());
+        assert_eq!(network.peers_of(e), [y.id]);
+        assert_eq!(e.parameters.evm().unwrap().chain_id, 43_201);
     }
 
     #[test]

@@ -6,18 +6,20 @@
 
 pub mod accounts;
 mod assets;
+mod coin;
 pub mod file;
 mod funding;
 mod parameters;
 mod presets;
 mod spec;
 
+pub use coin::{Coin, CoinDeclaration};
 pub use funding::dev_funding_tx;
 pub use parameters::{ChainParameters, EvmParameters};
 pub use presets::Preset;
 pub use spec::{
-    AddChainError, ChainDeclaration, ChainSpec, ExportedUtxo, Fees, GAS_LIMITS, MAX_CHAINS,
-    Network, P_ALIASES, P_CHAIN_ID, Vm,
+    AddChainError, ChainDeclaration, ChainSpec, DeclaredFees, EVM_CHAIN_IDS, ExportedUtxo, Fees,
+    GAS_LIMITS, MAX_CHAINS, Network, P_ALIASES, P_CHAIN_ID, Vm,
 };
 
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use esker_evm::genesis::{FORK_NAMES, GenesisConfig, GenesisError};
 use esker_evm::rules::{FeeOverrides, ForkSchedule};
 
-use super::{Fees, Vm};
+use super::{Coin, Fees, Vm};
 
 /// The parameters of a chain. Validity of blocks depends on them and on the genesis.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub enum ChainParameters {
     /// An asset-VM chain.
     Xvm(Fees),
     /// An EVM chain.
-    Evm(EvmParameters),
+    Evm(Box<EvmParameters>),
 }
 
 /// The parameters of an EVM chain.
@@ -23,17 +23,19 @@ pub struct EvmParameters {
     pub schedule: ForkSchedule,
     /// Overrides of fee constants.
     pub fees: FeeOverrides,
+    /// What its coin is to other chains.
+    pub coin: Coin,
 }
 
 impl EvmParameters {
-    /// The parameters of a JSON genesis, with the usual fees.
+    /// The parameters of a JSON genesis, with the usual fees and the native asset as coin.
     ///
     /// # Errors
     /// The JSON is not a genesis.
     pub fn of_genesis(json: &[u8]) -> Result<Self, GenesisError> {
         let config = GenesisConfig::parse(json)?;
         let (chain_id, schedule) = (config.chain_id, config.schedule()?);
-        Ok(Self { chain_id, schedule, fees: FeeOverrides::default() })
+        Ok(Self { chain_id, schedule, fees: FeeOverrides::default(), coin: Coin::Native })
     }
 
     fn values(&self) -> Vec<(&'static str, String)> {
@@ -51,6 +53,7 @@ impl EvmParameters {
         let ForkSchedule { history, phases } = self.schedule;
         let times = history.into_iter().chain(phases).map(|time| time.to_string());
         values.extend(FORK_NAMES.into_iter().zip(times));
+        values.extend(self.coin.values());
         values
     }
 }
@@ -102,8 +105,9 @@ mod tests {
             chain_id: 7,
             schedule: ForkSchedule::MAIN,
             fees: FeeOverrides { gas_limit: Some(8), ..FeeOverrides::default() },
+            coin: Coin::Native,
         };
-        let values = ChainParameters::Evm(evm).values();
+        let values = ChainParameters::Evm(Box::new(evm)).values();
         let names: std::collections::BTreeSet<_> = values.iter().map(|(name, _)| name).collect();
         assert_eq!((values.len(), names.len()), (18, 18));
         assert_eq!(values[0], ("chain-id", "7".to_owned()));

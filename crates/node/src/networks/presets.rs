@@ -6,6 +6,7 @@ use esker_evm::rules::{FeeOverrides, ForkSchedule};
 use esker_primitives::network::{self, LOCAL_ID, MAIN_ID, TEST_ID};
 use esker_xvm::genesis::{Genesis, primary};
 
+use super::coin::Coin;
 use super::parameters::{ChainParameters, EvmParameters};
 use super::spec::{ChainSpec, Fees, Network};
 
@@ -121,7 +122,7 @@ impl Preset {
             Self::Test => (43113, ForkSchedule::TEST),
             Self::Local | Self::Dev => (43112, ForkSchedule::LOCAL),
         };
-        EvmParameters { chain_id, schedule, fees: self.fee_overrides() }
+        EvmParameters { chain_id, schedule, fees: self.fee_overrides(), coin: Coin::Native }
     }
 
     /// On the development network the base fee is constant, and blocks in quick succession cost nothing extra.
@@ -162,7 +163,7 @@ pub(super) fn primary_network(
         native_asset_id: native.ok_or("the genesis has no asset")?,
         chains: vec![
             chain(x_id, "X-Chain", X_ALIASES, x, ChainParameters::Xvm(x_fees)),
-            chain(c_id, "C-Chain", C_ALIASES, c, ChainParameters::Evm(c_parameters)),
+            chain(c_id, "C-Chain", C_ALIASES, c, ChainParameters::Evm(Box::new(c_parameters))),
         ],
         exported: Vec::new(),
     })

@@ -5,12 +5,13 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use bytes::Bytes;
+use esker_evm::rules::FeeOverrides;
 use esker_primitives::{AssetId, ChainId, Id, network};
 use esker_utxo::Utxo;
 use esker_xvm::genesis::{Genesis, primary};
 use thiserror::Error;
 
-use super::{ChainParameters, EvmParameters};
+use super::{ChainParameters, Coin, EvmParameters};
 use crate::aliases::MAX_ALIAS_BYTES;
 
 /// The P-Chain: the zero ID. It is a peer in shared memory with a few read methods, not a running chain.
@@ -24,6 +25,9 @@ pub const MAX_CHAINS: usize = 1000;
 
 /// Valid gas limits of EVM blocks: at least a transfer, at most the greatest signed number, which clients use.
 pub const GAS_LIMITS: RangeInclusive<u64> = 21_000..=i64::MAX.cast_unsigned();
+
+/// EVM chain IDs for which the signature of an old transaction has room (EIP-2294).
+pub const EVM_CHAIN_IDS: RangeInclusive<u64> = 1..=u64::MAX / 2 - 36;
 
 /// A kind of virtual machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +70,7 @@ impl FromStr for Vm {
         match text {
             "xvm" | "avm" => Ok(Self::Xvm),
             "evm" => Ok(Self::Evm),
-            other => Err(format!("unknown virtual machine \"{other}\", expected xvm")),
+            other => Err(format!("unknown virtual machine \"{other}\", expected xvm or evm")),
         }
     }
 }
@@ -123,14 +127,21 @@ impl ChainSpec {
 pub struct ChainDeclaration {
     /// Its name; the ID depends on it and on the genesis.
     pub name: String,
-    /// Its virtual machine.
-    pub vm: Vm,
     /// Its aliases.
     pub aliases: Vec<String>,
-    /// Its genesis.
+    /// Its genesis: bytes of the asset VM, JSON of the EVM.
     pub genesis: Vec<u8>,
-    /// Its fees.
-    pub fees: Fees,
+    /// What runs it, and its fees.
+    pub fees: DeclaredFees,
+}
+
+/// Fees of a further chain, by its virtual machine.
+#[derive(Clone, Copy, Debug)]
+pub enum DeclaredFees {
+    /// Of a chain of the asset VM.
+    Xvm(Fees),
+    /// What takes the place of fee constants on a chain of the EVM.
+    Evm(FeeOverrides),
 }
 
 /// A UTXO that the P-Chain exported before the network's start.
@@ -193,9 +204,45 @@ pub enum AddChainError {
         /// The fault.
         reason: String,
     },
+    /// The coin of an EVM chain can't be.
+    #[error("chain \"{chain}\": {reason}")]
+    Coin {
+        /// The chain.
+        chain: String,
+        /// The fault.
+        reason: String,
+    },
+    /// Transactions of one chain would be valid on another.
+    #[error(
+        "chain \"{chain}\": EVM chain ID {chain_id} is that of chain \"{other}\" already: a transaction that is signed \
+         for one would be valid on the other"
+    )]
+    SameEvmChainId {
+        /// The later chain.
+        chain: String,
+        /// The earlier one.
+        other: String,
+        /// The chain ID of both.
+        chain_id: u64,
+    },
     /// The network has [`MAX_CHAINS`] chains.
     #[error("a network has at most {MAX_CHAINS} chains")]
     TooMany,
+}
+
+impl AddChainError {
+    /// Name of the chain that can't be added.
+    pub fn chain(&self) -> Option<&str> {
+        match self {
+            Self::Name(chain)
+            | Self::Taken { chain, .. }
+            | Self::Alias { chain, .. }
+            | Self::Genesis { chain, .. }
+            | Self::Coin { chain, .. }
+            | Self::SameEvmChainId { chain, .. } => Some(chain),
+            Self::TooMany => None,
+        }
+    }
 }
 
 impl Network {
@@ -232,19 +279,14 @@ impl Network {
         &self.chains[..2]
     }
 
-    /// IDs of all chains of the primary network, the P-Chain first.
-    pub fn primary_chains(&self) -> Vec<ChainId> {
-        std::iter::once(P_CHAIN_ID).chain(self.chains.iter().map(|chain| chain.id)).collect()
-    }
-
     /// The chain with this alias, name or ID.
     pub fn chain(&self, text: &str) -> Option<&ChainSpec> {
         self.chains.iter().find(|chain| chain.has_name(text))
     }
 
-    /// Adds a chain of the asset VM.
+    /// Adds a chain. One of the EVM has a coin of its own until [`Self::set_coins`] gives it another.
     pub fn add_chain(&mut self, declared: ChainDeclaration) -> Result<&ChainSpec, AddChainError> {
-        let ChainDeclaration { name, vm, aliases, genesis, fees } = declared;
+        let ChainDeclaration { name, aliases, genesis, fees } = declared;
         let fault = |reason: String| AddChainError::Genesis { chain: name.clone(), reason };
         if self.chains.len() >= MAX_CHAINS {
             return Err(AddChainError::TooMany);
@@ -252,13 +294,25 @@ impl Network {
         if name.is_empty() || name.len() > 128 || !name.bytes().all(|b| (0x20..0x7f).contains(&b)) {
             return Err(AddChainError::Name(name));
         }
-        let id = match vm {
-            Vm::Xvm => {
+        let (id, parameters) = match fees {
+            DeclaredFees::Xvm(fees) => {
                 Genesis::parse(&genesis).map_err(|error| fault(error.to_string()))?;
-                primary::xvm_chain_id(self.id, &name, &genesis)
+                let id = primary::xvm_chain_id(self.id, &name, &genesis);
+                (id, ChainParameters::Xvm(fees))
             }
-            Vm::Evm => {
-                return Err(fault("further chains of the EVM are not served yet".to_owned()));
+            DeclaredFees::Evm(fees) => {
+                let of_genesis = EvmParameters::of_genesis(&genesis);
+                let named = of_genesis.map_err(|error| fault(format!("genesis: {error}")))?;
+                if !EVM_CHAIN_IDS.contains(&named.chain_id) {
+                    let (least, most) = (EVM_CHAIN_IDS.start(), EVM_CHAIN_IDS.end());
+                    return Err(fault(format!(
+                        "genesis: chainId is {}, expected {least} to {most}",
+                        named.chain_id
+                    )));
+                }
+                let id = primary::evm_chain_id(self.id, &name, &genesis);
+                let parameters = EvmParameters { fees, coin: Coin::Own, ..named };
+                (id, ChainParameters::Evm(Box::new(parameters)))
             }
         };
         let valid = |alias: &str| {
@@ -276,7 +330,6 @@ impl Network {
                 return Err(AddChainError::Taken { chain: name, name: text });
             }
         }
-        let parameters = ChainParameters::Xvm(fees);
         self.chains.push(ChainSpec { id, name, aliases, genesis: genesis.into(), parameters });
         Ok(self.chains.last().expect("one was pushed"))
     }
@@ -303,10 +356,9 @@ mod tests {
     fn declaration(name: &str, aliases: &[&str]) -> ChainDeclaration {
         ChainDeclaration {
             name: name.to_owned(),
-            vm: Vm::Xvm,
             aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
             genesis: Preset::Local.network().x_chain().genesis.to_vec(),
-            fees: Fees::of_network(network::LOCAL_ID),
+            fees: DeclaredFees::Xvm(Fees::of_network(network::LOCAL_ID)),
         }
     }
 
@@ -344,7 +396,13 @@ mod tests {
                 ChainDeclaration { genesis: vec![0; 6], ..declaration("Y", &[]) },
                 "no asset to pay fees in",
             ),
-            (ChainDeclaration { vm: Vm::Evm, ..declaration("Y", &[]) }, "not served yet"),
+            (
+                ChainDeclaration {
+                    fees: DeclaredFees::Evm(FeeOverrides::default()),
+                    ..declaration("Y", &[])
+                },
+                "genesis: invalid character",
+            ),
         ] {
             let error = refused(declared);
             assert!(error.contains(text), "{error}");

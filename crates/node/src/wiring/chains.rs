@@ -133,7 +133,6 @@ impl Builder<'_> {
     /// The chains of the network that this version runs.
     fn build(&self) -> Result<Vec<(ChainSpec, Chain)>, StartError> {
         let network = &self.config.network;
-        let primary_chains = Arc::new(network.primary_chains());
         let mut chains = Vec::with_capacity(network.chains.len());
         for spec in &network.chains {
             let context = ChainContext {
@@ -141,12 +140,12 @@ impl Builder<'_> {
                 hrp: network.hrp.to_owned(),
                 chain_id: spec.id,
                 scope: meta::scope(self.store.kv.as_ref(), &spec.id)?,
-                native_asset_id: network.native_asset_id,
-                native_aliases: self.config.settings.native_aliases.0.clone(),
+                native_asset_id: network.coin_of(spec),
+                native_aliases: network.coin_aliases(spec, &self.config.settings.native_aliases.0),
                 aliases: Arc::clone(self.aliases) as Arc<dyn Aliases>,
                 clock: Arc::clone(&self.environment.clock),
                 store: self.store.clone(),
-                primary_chains: Arc::clone(&primary_chains),
+                peers: Arc::new(network.peers_of(spec)),
                 work: Arc::clone(self.work),
             };
             let is_known = !self.unrecorded.contains(spec);

@@ -1,5 +1,7 @@
 //! Compares the network's parameters with those of the data folder.
 
+use std::ops::ControlFlow;
+
 use esker_chain::GenesisBundle;
 use esker_chain::tables::CHAINS;
 use esker_primitives::Id;
@@ -12,7 +14,7 @@ use crate::networks::{ChainSpec, Network};
 
 /// Owner of the network's own parameters in the store.
 const NETWORK: &str = "network";
-/// The network's name, which is not compared.
+/// The name of the network or of a further chain, which is not compared.
 const NAME: &str = "name";
 
 /// The data folder was made with other parameters.
@@ -48,6 +50,15 @@ pub enum ParameterError {
         /// How to use the folder's value.
         hint: &'static str,
     },
+    /// A chain of the folder is not declared any more.
+    #[error(
+        "the data folder has chain {chain}, which this start does not declare: declare it as before, or choose another \
+         --data-dir"
+    )]
+    Missing {
+        /// Its name, if that is on record, and its ID.
+        chain: String,
+    },
 }
 
 /// Parameters by their owner's key in the store.
@@ -74,7 +85,8 @@ fn owner(chain: &ChainSpec) -> Vec<u8> {
 
 fn of_chain(chain: &ChainSpec) -> Parameters {
     let values = chain.parameters.values().into_iter();
-    values.map(|(name, value)| (name.to_owned(), value)).collect()
+    let name = (NAME.to_owned(), chain.name.clone());
+    std::iter::once(name).chain(values.map(|(name, value)| (name.to_owned(), value))).collect()
 }
 
 /// The first bundle of the network: the network's ID and the parameters of its genesis chains determine it.
@@ -128,7 +140,29 @@ pub(super) fn compare(
             return Err(refusal(network, &owner, name, &found, (value, wanted)).into());
         }
     }
+    if let Some(chain) = undeclared_chain(network, reader.as_ref())? {
+        return Err(ParameterError::Missing { chain }.into());
+    }
     Ok(UnrecordedParameters(unrecorded))
+}
+
+/// A chain that the store holds and the network does not have: its blocks could neither be made nor read. What has no
+/// record began with no start: `esker db verify` reports such a row.
+fn undeclared_chain(network: &Network, reader: &dyn KvRead) -> StorageResult<Option<String>> {
+    let mut undeclared = Vec::new();
+    CHAINS.scan(reader, Scope::NODE, &[], None, |key, _| {
+        let id = key.try_into().map(Id::new).ok();
+        undeclared.extend(id.filter(|id| network.chains.iter().all(|chain| chain.id != *id)));
+        ControlFlow::Continue(())
+    })?;
+    for id in undeclared {
+        let Some(recorded) = meta::parameters(reader, id.as_bytes())? else { continue };
+        let name = recorded.iter().find(|(name, _)| name == NAME);
+        return Ok(Some(
+            name.map_or_else(|| id.to_string(), |(_, name)| format!("\"{name}\" ({id})")),
+        ));
+    }
+    Ok(None)
 }
 
 /// A founder whose genesis is not in the store.
@@ -160,13 +194,21 @@ fn refusal(
             name: name.to_owned(),
         };
     };
+    let is_c = chain.id == network.c_chain().id;
     let hint = match name {
-        "chain-id" => " (--chain-id)",
-        "gas-limit" => " (--gas-limit)",
-        "target-gas" | "min-base-fee" | "block-gas-cost-step" => {
+        "chain-id" if is_c => " (--chain-id)",
+        "gas-limit" if is_c => " (--gas-limit)",
+        "target-gas" | "min-base-fee" | "block-gas-cost-step" if is_c => {
             " (--real-fees, or the network's file)"
         }
-        "tx-fee" | "create-asset-tx-fee" => " (the network's file, or the chain's table)",
+        "gas-limit"
+        | "target-gas"
+        | "min-base-fee"
+        | "block-gas-cost-step"
+        | "asset"
+        | "peers"
+        | "tx-fee"
+        | "create-asset-tx-fee" => " (the network's file, or the chain's table)",
         _ => " (the chain's genesis)",
     };
     ParameterError::Chain {

@@ -41,7 +41,7 @@ fn endpoints() -> (Service, Service) {
         aliases: Arc::new(FixedAliases(vec![("X", chain_id)])),
         clock: Arc::new(ManualClock::new(1_700_000_000_000)),
         store,
-        primary_chains: Arc::new(vec![ChainId::ZERO, chain_id]),
+        peers: Arc::new(vec![ChainId::ZERO, chain_id]),
         work: Arc::new(Notify::new()),
     };
     let block = fresh_genesis_block(chain_id);

@@ -53,7 +53,7 @@ pub(crate) struct VerifyContext<'a> {
     /// This chain.
     pub(crate) chain_id: &'a ChainId,
     /// The chains with which assets can be exchanged.
-    pub(crate) primary_chains: &'a [ChainId],
+    pub(crate) peers: &'a [ChainId],
     /// How many of the feature extensions it has.
     pub(crate) fx_count: u32,
 }
@@ -246,7 +246,7 @@ impl Semantic<'_, '_> {
     fn same_network(&self, peer: &ChainId) -> Result<(), VerifyError> {
         if peer == self.context.chain_id {
             Err(VerifyError::SameChain)
-        } else if self.context.primary_chains.contains(peer) {
+        } else if self.context.peers.contains(peer) {
             Ok(())
         } else {
             Err(VerifyError::UnknownChain(*peer))

@@ -57,7 +57,7 @@ impl Local {
             ])),
             clock: clock.clone(),
             store: store.clone(),
-            primary_chains: Arc::new(vec![ChainId::ZERO, chain_id, c_chain]),
+            peers: Arc::new(vec![ChainId::ZERO, chain_id, c_chain]),
             work: work.clone(),
         };
         let block = primary::x_genesis_block(LOCAL_ID, chain_id);

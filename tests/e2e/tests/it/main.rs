@@ -15,6 +15,7 @@ mod development;
 mod disk;
 mod docs;
 mod estimates;
+mod evm_chains;
 mod evm_methods;
 mod evm_pool;
 mod golden;

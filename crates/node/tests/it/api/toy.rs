@@ -48,7 +48,7 @@ impl ToyVm {
             aliases,
             clock,
             store,
-            primary_chains: Arc::new(vec![ChainId::ZERO, chain_id]),
+            peers: Arc::new(vec![ChainId::ZERO, chain_id]),
             work: Arc::new(Notify::new()),
         };
         Self { context, state: Mutex::new_named("toy", ToyState::default()) }

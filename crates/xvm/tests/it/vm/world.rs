@@ -119,7 +119,7 @@ impl World {
                 aliases: names.clone(),
                 clock: clock.clone(),
                 store: store.clone(),
-                primary_chains: Arc::new(vec![ChainId::ZERO, x_id, y_id]),
+                peers: Arc::new(vec![ChainId::ZERO, x_id, y_id]),
                 work: work.clone(),
             };
             Xvm::new(context, config.clone(), genesis, fresh_genesis_block(chain_id)).unwrap()
