@@ -1,5 +1,7 @@
 //! Key files and folders of them.
 
+#![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
+
 mod directory;
 mod files;
 mod format;

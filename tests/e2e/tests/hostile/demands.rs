@@ -93,7 +93,12 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_metadata"
         | "hardhat_getAutomine"
         | "hardhat_metadata"
-        | "debug_getBadBlocks" => vec![json!([])],
+        | "debug_getBadBlocks"
+        | "debug_memStats"
+        | "debug_freeOSMemory"
+        | "debug_gcStats"
+        | "debug_stopGoTrace"
+        | "debug_stopCPUProfile" => vec![json!([])],
         "evm_getBalance" | "evm_getAccount" | "evm_getAccountInfo" | "evm_getTransactionCount" => {
             vec![json!([account, "latest"]), json!([account, "0x1"])]
         }
@@ -234,11 +239,6 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "admin_exportChain" => vec![json!(["all"]), json!(["all.gz"])],
         "admin_importChain" => vec![json!(["all"])],
         "txpool_contentFrom" => vec![json!([stock.sender])],
-        "debug_memStats"
-        | "debug_freeOSMemory"
-        | "debug_gcStats"
-        | "debug_stopGoTrace"
-        | "debug_stopCPUProfile" => vec![json!([])],
         "debug_verbosity" | "debug_setGCPercent" | "debug_setBlockProfileRate" => vec![json!([3])],
         "debug_setMutexProfileFraction" => vec![json!([1])],
         "debug_vmodule" => vec![json!([format!("{}=3", "*/".repeat(300))])],
