@@ -8,7 +8,7 @@ use std::time::Duration;
 use esker_commands::cli::{self, Invocation};
 use esker_commands::screen::{self, Ready};
 use esker_commands::signals::{Request, Signals};
-use esker_commands::{replay, rewind, users, verify};
+use esker_commands::{replay, rewind, script_worker, users, verify};
 use esker_node::config::{Mode, show};
 use esker_node::wiring::exit_code;
 use esker_node::{Config, Environment, Node, RunningNode, StartError};
@@ -38,6 +38,10 @@ fn collect_memory() {
 }
 
 fn main() -> ExitCode {
+    // Before anything is read: such a process has nothing of a node's.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == script_worker::ARGUMENT) {
+        return script_worker::run();
+    }
     let invocation = match cli::parse(std::env::args_os()) {
         Ok(invocation) => invocation,
         Err(usage) => usage.exit(),

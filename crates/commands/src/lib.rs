@@ -16,4 +16,6 @@ pub mod signals;
 pub mod users;
 pub mod verify;
 
+/// The process that runs scripts of tracers for a node: no command of users, and no part of the command line.
+pub use esker_js_tracer::worker as script_worker;
 pub use offline::OfflineError;

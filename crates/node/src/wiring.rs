@@ -78,6 +78,7 @@ impl Node {
             data_folder: Some(folder.path()),
             diagnostics: &diagnostics,
             machine: &Arc::default(),
+            script_slots: &Arc::default(),
         };
         let opened = chains::open(&config, &store, parts, &environment, machine)?;
         let OpenChains { aliases, chains, machine } = opened;

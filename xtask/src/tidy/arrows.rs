@@ -25,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-key-directory", &["esker-evm", "esker-keystore"]),
     ("esker-evm-rpc", &["esker-evm"]),
     ("esker-profiling", &["esker-primitives"]),
+    ("esker-js-tracer", &["esker-evm"]),
     (
         "esker-node",
         &[
@@ -35,6 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "esker-key-directory",
             "esker-evm-rpc",
             "esker-profiling",
+            "esker-js-tracer",
         ],
     ),
     ("esker-client", &["esker-xvm", "esker-nat"]),

@@ -9,6 +9,7 @@ use esker_evm::accounts::{AccountManager, SenderLocks};
 use esker_evm::chain::Evm;
 use esker_evm::executor::ChainParams;
 use esker_evm::oracle::{FeeOracle, HistoryLimits, PriceOptionsConfig, SuggestedFees};
+use esker_evm::trace::Scripts;
 use esker_evm::view::ChainEvents;
 use esker_evm_state::types::Transaction;
 use esker_primitives::clock::Clock;
@@ -107,6 +108,8 @@ pub struct TransactApi {
     pub senders: Arc<SenderLocks>,
     /// Held while a call waits for a receipt.
     pub receipt_waits: ReceiptWaits,
+    /// Runs tracers that are scripts.
+    pub scripts: Arc<dyn Scripts>,
 }
 
 impl TransactApi {

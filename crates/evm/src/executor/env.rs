@@ -64,7 +64,17 @@ impl fmt::Debug for ChainEnv<'_> {
     }
 }
 
-impl ChainEnv<'_> {
+impl<'a> ChainEnv<'a> {
+    /// The chain.
+    pub(crate) fn chain(&self) -> &ChainParams {
+        &self.chain
+    }
+
+    /// Memory, and when to stop.
+    pub(crate) fn bounds(&self) -> Bounds<'a> {
+        self.bounds
+    }
+
     /// Counts a jump; true: stop.
     pub(super) fn tick(&mut self) -> bool {
         self.ticks = self.ticks.wrapping_add(1);

@@ -52,7 +52,7 @@ pub use code_cache::CodeCache;
 pub use env::{ChainEnv, EvmContext};
 pub use errors::{TxError, VmError};
 pub use message::{Message, Origin};
-pub use overlay::{Checkpoint, StateOverlay};
+pub use overlay::{Checkpoint, RemoteState, StateOverlay};
 pub use params::{ChainParams, is_prohibited};
 pub use precompiles::named_precompiles;
 pub use recover::{SenderError, recover_sender, recover_signer};

@@ -24,10 +24,73 @@ enum Undo {
     Whole(Address, Box<CachedAccount>),
 }
 
+/// A state that lies elsewhere: in the process that asked this one to run something.
+pub trait RemoteState {
+    /// An account; `None` where there is none.
+    fn account(&self, address: Address) -> Result<Option<AccountParts>, StateError>;
+
+    /// What lies in a slot.
+    fn slot(&self, address: Address, slot: U256) -> Result<U256, StateError>;
+
+    /// Code by its hash.
+    fn code(&self, hash: B256) -> Result<Bytes, StateError>;
+}
+
+/// What lies below the changes.
+#[derive(Clone, Copy)]
+enum Base<'a> {
+    View(StateView<'a>),
+    Remote(&'a dyn RemoteState),
+}
+
+impl std::fmt::Debug for Base<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::View(view) => view.fmt(f),
+            Self::Remote(_) => f.write_str("Remote"),
+        }
+    }
+}
+
+impl Base<'_> {
+    /// An account, and whether it has storage.
+    fn account(&self, address: Address) -> Result<(Option<AccountParts>, bool), StateError> {
+        let view = match self {
+            Self::View(view) => view,
+            Self::Remote(remote) => {
+                let account = remote.account(address)?;
+                return Ok((account, account.is_some()));
+            }
+        };
+        let account = view.account(&address)?;
+        let parts = account.map(|account| AccountParts {
+            nonce: account.nonce,
+            balance: account.balance,
+            code_hash: account.code_hash,
+            is_multi_coin: account.is_multi_coin,
+        });
+        Ok((parts, account.is_some_and(|a| a.storage_root != EMPTY_ROOT_HASH)))
+    }
+
+    fn slot(&self, address: Address, slot: U256) -> Result<U256, StateError> {
+        match self {
+            Self::View(view) => view.storage(&address, slot),
+            Self::Remote(remote) => remote.slot(address, slot),
+        }
+    }
+
+    fn code(&self, hash: B256) -> Result<Bytes, StateError> {
+        match self {
+            Self::View(view) => view.code(hash),
+            Self::Remote(remote) => remote.code(hash),
+        }
+    }
+}
+
 /// Changes over a view of the state. Slots are those that the rules map storage keys to
 /// ([`crate::rules::Rules::storage_slot`]).
 pub struct StateOverlay<'a> {
-    view: StateView<'a>,
+    base: Base<'a>,
     pub(super) hashes: &'a dyn BlockHashes,
     codes: Arc<CodeCache>,
     accounts: AddressMap<CachedAccount>,
@@ -41,7 +104,7 @@ pub struct StateOverlay<'a> {
 impl std::fmt::Debug for StateOverlay<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StateOverlay")
-            .field("view", &self.view)
+            .field("base", &self.base)
             .field("accounts", &self.accounts.len())
             .finish_non_exhaustive()
     }
@@ -50,8 +113,21 @@ impl std::fmt::Debug for StateOverlay<'_> {
 impl<'a> StateOverlay<'a> {
     /// No change yet.
     pub fn new(view: StateView<'a>, hashes: &'a dyn BlockHashes, codes: Arc<CodeCache>) -> Self {
+        Self::over(Base::View(view), hashes, codes)
+    }
+
+    /// No change yet, over a state that lies elsewhere.
+    pub fn remote(
+        state: &'a dyn RemoteState,
+        hashes: &'a dyn BlockHashes,
+        codes: Arc<CodeCache>,
+    ) -> Self {
+        Self::over(Base::Remote(state), hashes, codes)
+    }
+
+    fn over(base: Base<'a>, hashes: &'a dyn BlockHashes, codes: Arc<CodeCache>) -> Self {
         Self {
-            view,
+            base,
             hashes,
             codes,
             accounts: AddressMap::default(),
@@ -71,11 +147,6 @@ impl<'a> StateOverlay<'a> {
     /// Wei that went with contracts: they destroyed themselves and kept it, or got it afterwards.
     pub fn destroyed(&self) -> U256 {
         self.destroyed
-    }
-
-    /// What lies below the changes.
-    pub fn view(&self) -> StateView<'a> {
-        self.view
     }
 
     /// The changes so far.
@@ -106,14 +177,7 @@ impl<'a> StateOverlay<'a> {
         match self.accounts.entry(address) {
             Entry::Occupied(held) => Ok(held.into_mut()),
             Entry::Vacant(vacant) => {
-                let account = self.view.account(&address)?;
-                let before = account.map(|account| AccountParts {
-                    nonce: account.nonce,
-                    balance: account.balance,
-                    code_hash: account.code_hash,
-                    is_multi_coin: account.is_multi_coin,
-                });
-                let stored = account.is_some_and(|a| a.storage_root != EMPTY_ROOT_HASH);
+                let (before, stored) = self.base.account(address)?;
                 Ok(vacant.insert(CachedAccount {
                     before,
                     now: before,
@@ -141,7 +205,7 @@ impl<'a> StateOverlay<'a> {
 
     /// What lies in a slot.
     pub fn slot(&mut self, address: Address, slot: U256) -> Result<U256, StateError> {
-        let view = self.view;
+        let base = self.base;
         let held = self.held(address)?;
         if let Some(found) = held.slots.get(&slot) {
             return Ok(found.now);
@@ -149,7 +213,7 @@ impl<'a> StateOverlay<'a> {
         if !held.stored {
             return Ok(U256::ZERO);
         }
-        let before = view.storage(&address, slot)?;
+        let before = base.slot(address, slot)?;
         held.slots.insert(slot, CachedSlot { before, now: before });
         Ok(before)
     }
@@ -160,6 +224,16 @@ impl<'a> StateOverlay<'a> {
         Ok(self.code_of(hash)?.original_bytes())
     }
 
+    /// Code by its hash.
+    pub fn code_of_hash(&mut self, hash: B256) -> Result<Bytes, StateError> {
+        Ok(self.code_of(hash)?.original_bytes())
+    }
+
+    /// The hash of an ancestor of the block that runs; `None` where it is not known.
+    pub fn ancestor_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        self.hashes.block_hash(number)
+    }
+
     pub(super) fn code_of(&mut self, hash: B256) -> Result<Bytecode, StateError> {
         if hash == KECCAK_EMPTY || hash.is_zero() {
             return Ok(Bytecode::default());
@@ -167,7 +241,7 @@ impl<'a> StateOverlay<'a> {
         if let Some(code) = self.new_codes.get(&hash) {
             return Ok(code.clone());
         }
-        self.codes.get_or_load(hash, || self.view.code(hash))
+        self.codes.get_or_load(hash, || self.base.code(hash))
     }
 
     /// Sets what an account is, leaving its storage; creates it where there is none.

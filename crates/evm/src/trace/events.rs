@@ -222,3 +222,8 @@ impl<'s> Step<'s> {
         crate::executor::opcode_name(self.op)
     }
 }
+
+/// The name of an instruction, as geth writes it.
+pub fn op_name(op: u8) -> std::borrow::Cow<'static, str> {
+    crate::executor::opcode_name(op)
+}

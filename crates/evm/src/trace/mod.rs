@@ -5,6 +5,8 @@
 //!   texts of errors) are settled in one place, `observer`, before a hook is called.
 //! - [`tracers`] lists the tracers by name. One file is one tracer. [`StructLogger`] is the one without a name.
 //! - [`TraceOutput`] takes the JSON. Tracers write it straight into a byte buffer; no trace is ever a tree of values.
+//! - [`Scripts`] is the port for tracers that are scripts: they run in another process, which
+//!   `esker-js-tracer` fills; this crate knows no engine.
 //! - [`TraceContext`] is the state that a hook may read.
 //! - [`BlockReplay`] runs the transactions of a block again, with and without a tracer.
 //!
@@ -16,6 +18,7 @@ mod events;
 pub mod json;
 mod observer;
 mod output;
+mod remote;
 mod replay;
 mod run;
 mod step_filter;
@@ -24,9 +27,10 @@ pub mod tracers;
 
 pub use context::TraceContext;
 pub(crate) use context::{account, storage};
-pub use events::{FrameEnd, FrameKind, FrameStart, Step, TxPlace, TxStart};
+pub use events::{FrameEnd, FrameKind, FrameStart, Step, TxPlace, TxStart, op_name};
 pub use observer::Observer;
 pub use output::{BufferOutput, TraceError, TraceOutput, TraceStop};
+pub use remote::{NoScripts, RemoteTracer, RemoteTx, ScriptSession, Scripts};
 pub use replay::{BlockReplay, ReplayEnv, trace_call};
 pub use step_filter::StepFilter;
 pub use struct_logger::{StructLogConfig, StructLogger};
@@ -95,6 +99,11 @@ pub trait Tracer {
     fn end(&mut self, end: &ExecutionEnd, context: &mut TraceContext<'_, '_>) -> TraceResult {
         let (_, _) = (end, context);
         Ok(())
+    }
+
+    /// Does something else watch the transaction, where no hook is called? Asked first.
+    fn remote(&mut self) -> Option<&mut dyn RemoteTracer> {
+        None
     }
 
     /// Writes the result, one JSON value (`GetResult`).

@@ -1,6 +1,6 @@
 //! Running one transaction while a tracer watches.
 
-use super::{Observer, TraceError, Tracer, TxPlace, TxStart};
+use super::{Observer, RemoteTracer, RemoteTx, TraceError, Tracer, TxPlace, TxStart};
 use crate::executor::{BlockContext, ExecutionEnd, Message, Runner, TxError, intrinsic_gas};
 
 impl Runner<'_, Observer<'_>> {
@@ -11,8 +11,11 @@ impl Runner<'_, Observer<'_>> {
         block: &BlockContext,
         message: &Message,
         place: TxPlace,
-        tracer: Box<dyn Tracer>,
+        mut tracer: Box<dyn Tracer>,
     ) -> Result<ExecutionEnd, TraceError> {
+        if let Some(remote) = tracer.remote() {
+            return self.trace_remote(block, message, place, remote);
+        }
         let mut end = None;
         if tracer.needs_end_first() {
             end = Some(self.run(block, message)?);
@@ -45,6 +48,24 @@ impl Runner<'_, Observer<'_>> {
         }
         let ended = ended?;
         observer.end(&ended, evm)?;
+        Ok(ended)
+    }
+
+    /// Runs the message here, without a tracer, and lets it be watched elsewhere on the state before it.
+    fn trace_remote(
+        &mut self,
+        block: &BlockContext,
+        message: &Message,
+        place: TxPlace,
+        tracer: &mut dyn RemoteTracer,
+    ) -> Result<ExecutionEnd, TraceError> {
+        let ended = self.run(block, message)?;
+        let (evm, observer) = self.context_and_inspector();
+        let (chain, bounds) = (evm.chain.chain().clone(), evm.chain.bounds());
+        let tx = RemoteTx { chain: &chain, block, message, place, bounds };
+        // What the message did is in the journal still: the state below is that before it.
+        tracer.trace(&tx, &mut evm.journaled_state.database, observer.out())?;
+        observer.out().checkpoint()?;
         Ok(ended)
     }
 }

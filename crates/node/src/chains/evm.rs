@@ -24,6 +24,7 @@ use esker_evm_rpc::{
     development_methods, tracing_methods,
 };
 use esker_evm_state::blocks::History;
+use esker_js_tracer::{ScriptConfig, ScriptHost, ScriptSlots};
 use esker_key_directory::{KeyDirectory, KeyDirectoryConfig, ScryptCost};
 use esker_nat::service::NatService;
 use esker_nat::{AtomicExtension, Nat};
@@ -132,6 +133,11 @@ pub(super) fn build(
         config: transact_config(settings, config).map_err(|error| fault(&error))?,
         senders: Arc::clone(evm.senders()),
         receipt_waits: ReceiptWaits::default(),
+        scripts: Arc::new(ScriptHost::new(script_config(
+            settings,
+            config.mode,
+            parts.script_slots,
+        ))),
     });
     let mut service = reading_methods(&reads, &apis)
         .merge(&filter_methods(&filters, &apis))
@@ -244,6 +250,19 @@ fn is_archive(settings: &ChainSettings, mode: Mode) -> bool {
         Switch::On => false,
         Switch::Off => true,
     }
+}
+
+/// Scripts run in processes of this very program.
+fn script_config(settings: &ChainSettings, mode: Mode, slots: &Arc<ScriptSlots>) -> ScriptConfig {
+    // The link is good also when the file was replaced while the node runs.
+    let link = PathBuf::from("/proc/self/exe");
+    let program = if link.exists() { link } else { std::env::current_exe().unwrap_or(link) };
+    let runs_custom = match settings.tracer_scripts_enabled {
+        Switch::Auto => mode == Mode::Dev,
+        Switch::On => true,
+        Switch::Off => false,
+    };
+    ScriptConfig { program, slots: Arc::clone(slots), runs_custom }
 }
 
 fn pool_config(settings: &ChainSettings) -> PoolConfig {

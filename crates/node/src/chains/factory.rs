@@ -7,6 +7,7 @@ use std::sync::Arc;
 use esker_chain::audit::Audit;
 use esker_chain::{ChainContext, ChainError, ChainVm, Maintenance};
 use esker_evm::chain::Evm;
+use esker_js_tracer::ScriptSlots;
 use esker_keystore::Keystore;
 use esker_nat::txs::{ExtDataForm, decode_ext_data};
 use esker_primitives::Randomness;
@@ -85,6 +86,8 @@ pub struct NodeParts<'a> {
     pub diagnostics: &'a Diagnostics,
     /// The machine, once it is open.
     pub machine: &'a Arc<MachineSlot>,
+    /// Places for processes that run scripts.
+    pub script_slots: &'a Arc<ScriptSlots>,
 }
 
 /// Builds the chain of a specification. `is_known`: its stored rows were made with the same parameters.

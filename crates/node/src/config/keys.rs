@@ -310,6 +310,9 @@ settings! {
     /// Let clients of the service `debug-handler` name files outside the chain's folder of profiles. They can then
     /// replace every file that the node may write.
     debug_files_anywhere: bool = "debug-files-anywhere", "false";
+    /// Run tracers in JavaScript that clients send, each in a process of its own. Those with a name always run. `auto`:
+    /// under `esker dev`.
+    tracer_scripts_enabled: Switch = "tracer-scripts-enabled", "auto";
     /// Most blocks of a query of logs; 0: no limit.
     api_max_blocks_per_request: u64 = "api-max-blocks-per-request", "0";
     /// Folder in which `admin_exportChain` writes files, and from which `admin_importChain` reads them; a relative path

@@ -84,6 +84,7 @@ pub fn open_unchecked(
         data_folder: None,
         diagnostics: &Diagnostics::offline(config, folder.path()),
         machine: &Arc::default(),
+        script_slots: &Arc::default(),
     };
     let (_, chains, _) = build(config, &store, parts, environment, &unrecorded)?;
     Ok((store, chains))
@@ -103,6 +104,7 @@ pub fn open_offline(
         data_folder: None,
         diagnostics: &Diagnostics::offline(config, folder.path()),
         machine: &Arc::default(),
+        script_slots: &Arc::default(),
     };
     let chains = open(config, &store, parts, environment, machine)?;
     Ok((store, chains))

@@ -11,8 +11,7 @@ use esker_e2e::golden::{Failure, Names, Outcome, Scenario, matches_wholly, repla
 use crate::support::local;
 
 /// Files that cannot match yet, and what they need. One that starts to match must be taken off the list.
-const WAITING: &[(&str, &str)] =
-    &[("c/trace-chain", "debug"), ("c/tracers-1", "tracers in JavaScript")];
+const WAITING: &[(&str, &str)] = &[("c/trace-chain", "debug")];
 
 /// Files that match but for the methods named here, which are not served yet: their requests are left out. A file
 /// that matches with them must be taken off the list.

@@ -33,6 +33,7 @@ mod profile_reader;
 mod quoting;
 mod replay;
 mod rewind;
+mod scripts;
 mod start;
 mod support;
 mod traces;

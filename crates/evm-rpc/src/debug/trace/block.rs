@@ -128,9 +128,10 @@ fn replay(
     let block = &target.block;
     let header = &block.block.header;
     let parent = parent_of(transact, block)?;
+    let deadline = Deadline::new(transact, context);
+    let scripts = config.begin_scripts(&*transact.scripts, &deadline).map_err(output::refusal)?;
     let state = state_after(transact, &parent, config.reexec())?;
     let hashes = Hashes { transact, newest: parent.header.number };
-    let deadline = Deadline::new(transact, context);
     let stop = || deadline.stop();
     let memory = Some(transact.config.max_memory);
     let env = ReplayEnv {
@@ -158,7 +159,7 @@ fn replay(
                 Which::One(_) => {}
                 Which::All => write_member(at, tx.tx_hash(), replay.out()),
             }
-            let tracer = config.tracer()?;
+            let tracer = config.tracer(&*scripts)?;
             deadline.begin(config.timeout()?);
             replay.trace(tx, sender, block.hash, at, tracer)?;
             if which != Which::All {

@@ -38,9 +38,10 @@ pub(super) fn trace_call(
     let TraceCallConfig { trace: config, state, block } = config.unwrap_or_default();
     let (state_changes, block_changes) = (state_overrides(state), block_overrides(block));
     let request = request(&args);
+    let deadline = Deadline::new(transact, context);
+    let scripts = config.begin_scripts(&*transact.scripts, &deadline).map_err(output::refusal)?;
     let state = state_after(transact, &header, config.reexec())?;
     let hashes = Hashes { transact, newest: header.header.number };
-    let deadline = Deadline::new(transact, context);
     let stop = || deadline.stop();
     let env = CallEnv {
         chain: &transact.chain,
@@ -56,7 +57,7 @@ pub(super) fn trace_call(
         timeout: transact.config.max_duration,
     };
     output::write(writer, |out| {
-        let tracer = config.tracer()?;
+        let tracer = config.tracer(&*scripts)?;
         deadline.begin(config.timeout()?);
         let (state, block) = (&state_changes, &block_changes);
         trace::trace_call(&env, &request, state, block, &limits, tracer, out)?;

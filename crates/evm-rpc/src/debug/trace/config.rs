@@ -1,13 +1,18 @@
 //! How to trace: the last argument of every method.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 use std::time::Duration;
 
-use esker_evm::trace::{StructLogConfig, StructLogger, TraceError, Tracer, tracers};
+use esker_evm::trace::{
+    ScriptSession, Scripts, StructLogConfig, StructLogger, TraceError, Tracer, tracers,
+};
 use esker_go_json::Document;
 use esker_rpc::args::{Argument, ArgumentError, Slot, decode_struct};
 
 use super::duration::parse_duration;
+use super::output::Refusal;
+use super::run::Deadline;
 use crate::wire::call::{BlockOverrides, StateOverrides};
 
 /// Time of one transaction where none is given.
@@ -37,11 +42,36 @@ pub(super) struct TraceCallConfig {
 
 impl TraceConfig {
     /// A tracer for one transaction.
-    pub(super) fn tracer(&self) -> Result<Box<dyn Tracer>, TraceError> {
+    pub(super) fn tracer(
+        &self,
+        scripts: &dyn ScriptSession,
+    ) -> Result<Box<dyn Tracer>, TraceError> {
         match &self.tracer {
             None => Ok(Box::new(StructLogger::new(self.log))),
-            Some(name) => tracers::create(name, self.tracer_config.text()),
+            Some(name) => match tracers::by_name(name) {
+                Some(new) => new(self.tracer_config.text()),
+                None => scripts.tracer(name, self.tracer_config.text()),
+            },
         }
+    }
+
+    /// Is the tracer a script?
+    pub(super) fn is_script(&self) -> bool {
+        self.tracer.as_ref().is_some_and(|name| tracers::by_name(name).is_none())
+    }
+
+    /// Begins the scripts of a request, and waits for a place for them.
+    pub(super) fn begin_scripts(
+        &self,
+        scripts: &dyn Scripts,
+        deadline: &Deadline<'_>,
+    ) -> Result<Rc<dyn ScriptSession>, Refusal> {
+        let session = scripts.session();
+        if self.is_script() {
+            deadline.begin(self.timeout()?);
+            session.reserve(&|| deadline.stop())?;
+        }
+        Ok(session)
     }
 
     /// The time that one transaction may take.

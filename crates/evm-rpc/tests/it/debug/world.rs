@@ -81,6 +81,7 @@ impl World {
             clock: clock.clone(),
             config: TransactConfig::default(),
             senders: Arc::default(),
+            scripts: Arc::new(esker_evm::trace::NoScripts),
             receipt_waits: ReceiptWaits::default(),
         });
         let apis =

@@ -64,6 +64,7 @@ impl World {
             clock: clock.clone(),
             config,
             senders: Arc::default(),
+            scripts: Arc::new(esker_evm::trace::NoScripts),
             receipt_waits: ReceiptWaits::default(),
         });
         let apis = Apis::parse([

@@ -1,0 +1,345 @@
+//! Processes for scripts, from the node's side.
+
+use std::cell::RefCell;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker_evm::executor::{ChainParams, StateOverlay, Stop, StopCheck};
+use esker_evm::trace::{
+    RemoteTracer, RemoteTx, ScriptSession, Scripts, TraceError, TraceOutput, TraceResult, Tracer,
+};
+use esker_evm_state::state::StateError;
+
+use crate::slots::{ScriptSlots, Slot};
+use crate::wire::{Frame, Job, MOST_SAID, MOST_TOLD, Said};
+use crate::{scripts, worker};
+
+/// How long a read or write waits before it asks whether to go on.
+const PATIENCE: Duration = Duration::from_millis(10);
+/// Bytes of output between two looks at it.
+const CHUNK: usize = 64 << 10;
+/// Address space that the allocator of the process takes at once, KiB. By itself it takes more than the process may have.
+const ARENA_KIB: &str = "32768";
+
+/// How scripts run.
+#[derive(Clone, Debug)]
+pub struct ScriptConfig {
+    /// The program: this one.
+    pub program: PathBuf,
+    /// How many processes there may be at once. Chains of a node share it.
+    pub slots: Arc<ScriptSlots>,
+    /// Are scripts run that clients send? Those with a name always are.
+    pub runs_custom: bool,
+}
+
+/// Runs scripts, each request's in a process of its own.
+#[derive(Debug)]
+pub struct ScriptHost {
+    config: Arc<ScriptConfig>,
+}
+
+impl ScriptHost {
+    /// A host; it starts no process before a script comes.
+    pub fn new(config: ScriptConfig) -> Self {
+        Self { config: Arc::new(config) }
+    }
+}
+
+impl Scripts for ScriptHost {
+    fn session(&self) -> Rc<dyn ScriptSession> {
+        let config = Arc::clone(&self.config);
+        let slots = Arc::clone(&config.slots);
+        let starter = Starter { slots, slot: None, running: None };
+        Rc::new(Session { config, process: Rc::new(RefCell::new(starter)) })
+    }
+}
+
+struct Session {
+    config: Arc<ScriptConfig>,
+    process: Rc<RefCell<Starter>>,
+}
+
+impl ScriptSession for Session {
+    fn reserve(&self, stop: StopCheck<'_>) -> TraceResult {
+        self.process.borrow_mut().reserve(Some(stop))
+    }
+
+    fn tracer(&self, source: &str, config: &str) -> Result<Box<dyn Tracer>, TraceError> {
+        if scripts::by_name(source).is_none() && !self.config.runs_custom {
+            return Err(TraceError::Failed(switched_off(source)));
+        }
+        Ok(Box::new(Remote {
+            config: Arc::clone(&self.config),
+            process: Rc::clone(&self.process),
+            source: source.to_owned(),
+            tracer_config: config.to_owned(),
+        }))
+    }
+}
+
+/// What a script is answered where they are off. What looks like a name gets the reference's text.
+fn switched_off(source: &str) -> String {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    match source {
+        "" => "SyntaxError: SyntaxError: (anonymous): Line 1:2 Unexpected token )".to_owned(),
+        name if name.chars().all(is_name) && !name.starts_with(|c: char| c.is_ascii_digit()) => {
+            format!("ReferenceError: {name} is not defined at <eval>:1:2(0)")
+        }
+        _ => {
+            "tracers in JavaScript are off on this node: the setting tracer-scripts-enabled allows \
+              them"
+                .to_owned()
+        }
+    }
+}
+
+/// The process of a session, started when it is needed.
+struct Starter {
+    slots: Arc<ScriptSlots>,
+    // Before the place for it: that is free when the process has ended.
+    running: Option<Process>,
+    /// From when the session waited for one.
+    slot: Option<Slot>,
+}
+
+impl Starter {
+    fn reserve(&mut self, stop: Option<StopCheck<'_>>) -> TraceResult {
+        if self.slot.is_none() {
+            self.slot = Some(self.slots.take(stop).map_err(TraceError::Stopped)?);
+        }
+        Ok(())
+    }
+
+    /// The process, started if there is none.
+    fn process(
+        &mut self,
+        config: &ScriptConfig,
+        stop: Option<StopCheck<'_>>,
+    ) -> Result<&mut Process, TraceError> {
+        self.reserve(stop)?;
+        if self.running.is_none() {
+            let started = Process::start(config).map_err(|error| {
+                tracing::warn!(%error, "no process for a script");
+                TraceError::Failed("the process for the script did not start".to_owned())
+            });
+            self.running = Some(started?);
+        }
+        Ok(self.running.as_mut().expect("just started"))
+    }
+}
+
+struct Remote {
+    config: Arc<ScriptConfig>,
+    process: Rc<RefCell<Starter>>,
+    source: String,
+    tracer_config: String,
+}
+
+impl Tracer for Remote {
+    fn remote(&mut self) -> Option<&mut dyn RemoteTracer> {
+        Some(self)
+    }
+
+    fn write(&mut self, _: &mut dyn TraceOutput) -> TraceResult {
+        Err(TraceError::Failed("a script can't run within another tracer".to_owned()))
+    }
+}
+
+impl RemoteTracer for Remote {
+    fn trace(
+        &mut self,
+        tx: &RemoteTx<'_>,
+        state: &mut StateOverlay<'_>,
+        out: &mut dyn TraceOutput,
+    ) -> TraceResult {
+        let mut starter = self.process.borrow_mut();
+        let process = starter.process(&self.config, tx.bounds.stop)?;
+        let job = self.job(tx).frame().finish();
+        let ended = match job.len() > MOST_TOLD {
+            true => Err(Ended::Trace(TraceError::Failed("the script is too long".to_owned()))),
+            false => process.run(&job, state, out, tx.bounds.stop),
+        };
+        match ended {
+            Ok(()) => Ok(()),
+            // The process itself is fine, and may have the next transaction.
+            Err(Ended::Script(text)) => Err(TraceError::Failed(text)),
+            Err(Ended::Trace(error)) => {
+                starter.running = None;
+                Err(error)
+            }
+            Err(Ended::Process(error)) => {
+                let status = process.end();
+                starter.running = None;
+                tracing::warn!(%error, ?status, "the process of a script died");
+                Err(TraceError::Failed(
+                    "the script's process died: it may have used too much memory".to_owned(),
+                ))
+            }
+        }
+    }
+}
+
+impl Remote {
+    fn job(&self, tx: &RemoteTx<'_>) -> Job {
+        let ChainParams { rules, network_id, blockchain_id, .. } = tx.chain;
+        Job {
+            source: self.source.clone(),
+            config: self.tracer_config.clone(),
+            chain_id: rules.chain_id(),
+            schedule: *rules.schedule(),
+            network_id: *network_id,
+            blockchain_id: *blockchain_id.as_bytes(),
+            memory: tx.bounds.memory.unwrap_or(u64::MAX),
+            block: tx.block.clone(),
+            message: tx.message.clone(),
+            place: tx.place,
+        }
+    }
+}
+
+/// Why a job ended without a result.
+enum Ended {
+    /// The script failed, with this text.
+    Script(String),
+    /// The node wants no more of it.
+    Trace(TraceError),
+    /// The process does not do what it should.
+    Process(io::Error),
+}
+
+impl From<io::Error> for Ended {
+    fn from(error: io::Error) -> Self {
+        Self::Process(error)
+    }
+}
+
+impl From<StateError> for Ended {
+    fn from(error: StateError) -> Self {
+        Self::Trace(TraceError::Refused(esker_evm::executor::TxError::State(error)))
+    }
+}
+
+/// A running process. It is killed and waited for when this is dropped.
+struct Process {
+    child: Child,
+    stream: UnixStream,
+    /// Bytes that came and are not a whole frame yet.
+    pending: Vec<u8>,
+}
+
+impl Process {
+    fn start(config: &ScriptConfig) -> io::Result<Self> {
+        let (stream, theirs) = UnixStream::pair()?;
+        let child = Command::new(&config.program)
+            .arg(worker::ARGUMENT)
+            .env_clear()
+            .env("MIMALLOC_ARENA_RESERVE", ARENA_KIB)
+            .current_dir("/")
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(Self { child, stream, pending: Vec::new() })
+    }
+
+    /// Kills and reaps it.
+    fn end(&mut self) -> Option<std::process::ExitStatus> {
+        // One that has ended is only waited for: the status is its own.
+        if self.child.try_wait().ok().flatten().is_none() {
+            let _already_ended = self.child.kill();
+        }
+        self.child.wait().ok()
+    }
+
+    fn run(
+        &mut self,
+        job: &[u8],
+        state: &mut StateOverlay<'_>,
+        out: &mut dyn TraceOutput,
+        stop: Option<StopCheck<'_>>,
+    ) -> Result<(), Ended> {
+        self.send(job, stop)?;
+        loop {
+            let frame = self.receive(stop)?;
+            let said = Said::parse(&frame).map_err(io::Error::from)?;
+            let answer = match said {
+                Said::Account(address) => Frame::answer().account(state.account(address)?),
+                Said::Slot(address, slot) => Frame::answer().word(state.slot(address, slot)?),
+                Said::Code(hash) => Frame::answer().bytes(&state.code_of_hash(hash)?),
+                Said::Ancestor(number) => Frame::answer().maybe_hash(state.ancestor_hash(number)?),
+                Said::Output(bytes) => {
+                    out.buffer().extend_from_slice(&bytes);
+                    if out.buffer().len() >= CHUNK {
+                        out.checkpoint().map_err(|stop| Ended::Trace(stop.into()))?;
+                    }
+                    continue;
+                }
+                Said::Done => return Ok(()),
+                Said::Failed(text) => return Err(Ended::Script(text)),
+            };
+            self.send(&answer.finish(), stop)?;
+        }
+    }
+
+    fn send(&mut self, mut bytes: &[u8], stop: Option<StopCheck<'_>>) -> Result<(), Ended> {
+        while !bytes.is_empty() {
+            match self.stream.write(bytes) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
+                Ok(count) => bytes = &bytes[count..],
+                Err(error) => waited(error, stop)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The next frame, without its length.
+    fn receive(&mut self, stop: Option<StopCheck<'_>>) -> Result<Vec<u8>, Ended> {
+        loop {
+            if let Some((length, rest)) = self.pending.split_first_chunk::<4>() {
+                let length = u32::from_le_bytes(*length) as usize;
+                if length > MOST_SAID {
+                    return Err(io::Error::from(crate::wire::Malformed).into());
+                }
+                if rest.len() >= length {
+                    let frame = rest[..length].to_vec();
+                    self.pending.drain(..4 + length);
+                    return Ok(frame);
+                }
+            }
+            // A process that never stops talking is stopped here.
+            if let Some(stop) = stop.and_then(|stop| stop()) {
+                return Err(Ended::Trace(TraceError::Stopped(stop)));
+            }
+            let mut part = [0; 16 << 10];
+            match self.stream.read(&mut part) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Ok(count) => self.pending.extend_from_slice(&part[..count]),
+                Err(error) => waited(error, stop)?,
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Is an error of the socket only a wait that was long enough to ask whether to go on?
+fn waited(error: io::Error, stop: Option<StopCheck<'_>>) -> Result<(), Ended> {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    if !matches!(error.kind(), Interrupted | TimedOut | WouldBlock) {
+        return Err(error.into());
+    }
+    let stopped: Option<Stop> = stop.and_then(|stop| stop());
+    stopped.map_or(Ok(()), |stop| Err(Ended::Trace(TraceError::Stopped(stop))))
+}

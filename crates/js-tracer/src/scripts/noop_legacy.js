@@ -1,0 +1,6 @@
+// Sees nothing.
+{
+  step: function () {},
+  fault: function () {},
+  result: function () { return {}; },
+}

@@ -1,0 +1,515 @@
+//! What the node and a process for scripts say to each other.
+//!
+//! A frame is its length (four bytes, the least significant first), a byte that says what it is, and its fields. The
+//! node sends a [`Job`], answers what it is asked, and gets output until [`Said::Done`] or [`Said::Failed`]. What comes
+//! from the process is checked here: its lengths are bounded, and nothing but the questions below can be asked.
+
+use std::io::{self, Read, Write};
+
+use alloy_eips::eip2930::AccessListItem;
+use alloy_primitives::{Address, B256, Bytes, U256};
+use esker_evm::executor::{BlockContext, Message, Origin};
+use esker_evm::rules::{ForkSchedule, Instructions, NativeAsset, Phase, PhaseRules};
+use esker_evm::trace::TxPlace;
+use esker_evm_state::state::AccountParts;
+
+/// Longest frame from a process, bytes.
+pub(crate) const MOST_SAID: usize = 64 << 10;
+/// Longest frame to a process, bytes: a job with its script, or a contract's code.
+pub(crate) const MOST_TOLD: usize = 64 << 20;
+/// Most output in a frame, bytes.
+pub(crate) const OUTPUT_PART: usize = 32 << 10;
+
+/// What a process has to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Job {
+    pub(crate) source: String,
+    pub(crate) config: String,
+    pub(crate) chain_id: u64,
+    pub(crate) schedule: ForkSchedule,
+    pub(crate) network_id: u32,
+    pub(crate) blockchain_id: [u8; 32],
+    pub(crate) memory: u64,
+    pub(crate) block: BlockContext,
+    pub(crate) message: Message,
+    pub(crate) place: TxPlace,
+}
+
+/// What a process says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// What is this account?
+    Account(Address),
+    /// What lies in this slot?
+    Slot(Address, U256),
+    /// What is the code of this hash?
+    Code(B256),
+    /// What is the hash of the ancestor at this height?
+    Ancestor(u64),
+    /// More of the result.
+    Output(Vec<u8>),
+    /// The result is complete.
+    Done,
+    /// There is none; the reason is the reply's text.
+    Failed(String),
+}
+
+/// A frame that is not as it must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a malformed frame")]
+pub(crate) struct Malformed;
+
+impl From<Malformed> for io::Error {
+    fn from(malformed: Malformed) -> Self {
+        Self::new(io::ErrorKind::InvalidData, malformed)
+    }
+}
+
+/// A frame under construction.
+#[derive(Debug, Default)]
+pub(crate) struct Frame(Vec<u8>);
+
+impl Frame {
+    fn new(kind: u8) -> Self {
+        Self(vec![0, 0, 0, 0, kind])
+    }
+
+    /// One that answers a question: it has no kind.
+    pub(crate) fn answer() -> Self {
+        Self(vec![0, 0, 0, 0])
+    }
+
+    fn raw(mut self, bytes: &[u8]) -> Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    pub(crate) fn number(self, number: u64) -> Self {
+        self.raw(&number.to_le_bytes())
+    }
+
+    pub(crate) fn word(self, word: U256) -> Self {
+        self.raw(&word.to_be_bytes::<32>())
+    }
+
+    pub(crate) fn hash(self, hash: B256) -> Self {
+        self.raw(hash.as_slice())
+    }
+
+    pub(crate) fn flag(self, flag: bool) -> Self {
+        self.raw(&[flag.into()])
+    }
+
+    fn address(self, address: Address) -> Self {
+        self.raw(address.as_slice())
+    }
+
+    pub(crate) fn bytes(self, bytes: &[u8]) -> Self {
+        self.number(bytes.len() as u64).raw(bytes)
+    }
+
+    fn option<T>(self, value: Option<T>, write: impl FnOnce(Self, T) -> Self) -> Self {
+        let frame = self.flag(value.is_some());
+        match value {
+            Some(value) => write(frame, value),
+            None => frame,
+        }
+    }
+
+    pub(crate) fn account(self, account: Option<AccountParts>) -> Self {
+        self.option(account, |frame, account| {
+            let AccountParts { nonce, balance, code_hash, is_multi_coin } = account;
+            frame.number(nonce).word(balance).hash(code_hash).flag(is_multi_coin)
+        })
+    }
+
+    pub(crate) fn maybe_hash(self, hash: Option<B256>) -> Self {
+        self.option(hash, Self::hash)
+    }
+
+    /// The bytes to be sent.
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        let length = u32::try_from(self.0.len() - 4).unwrap_or(u32::MAX);
+        self.0[..4].copy_from_slice(&length.to_le_bytes());
+        self.0
+    }
+}
+
+/// Writes a frame.
+pub(crate) fn send(to: &mut impl Write, frame: Frame) -> io::Result<()> {
+    to.write_all(&frame.finish())
+}
+
+/// Reads a frame without its length.
+pub(crate) fn receive(from: &mut impl Read, most: usize) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > most {
+        return Err(Malformed.into());
+    }
+    let mut frame = vec![0; length];
+    from.read_exact(&mut frame)?;
+    Ok(frame)
+}
+
+/// Reads the fields of a frame.
+#[derive(Debug)]
+pub(crate) struct Fields<'f>(&'f [u8]);
+
+type Checked<T> = Result<T, Malformed>;
+
+impl<'f> Fields<'f> {
+    pub(crate) fn new(frame: &'f [u8]) -> Self {
+        Self(frame)
+    }
+
+    fn raw(&mut self, length: usize) -> Checked<&'f [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Checked<[u8; N]> {
+        self.raw(N)?.try_into().map_err(|_| Malformed)
+    }
+
+    pub(crate) fn number(&mut self) -> Checked<u64> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn word(&mut self) -> Checked<U256> {
+        Ok(U256::from_be_bytes::<32>(self.array()?))
+    }
+
+    fn hash(&mut self) -> Checked<B256> {
+        Ok(B256::new(self.array()?))
+    }
+
+    fn address(&mut self) -> Checked<Address> {
+        Ok(Address::new(self.array()?))
+    }
+
+    fn flag(&mut self) -> Checked<bool> {
+        match self.array()? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            _ => Err(Malformed),
+        }
+    }
+
+    pub(crate) fn bytes(&mut self) -> Checked<&'f [u8]> {
+        let length = usize::try_from(self.number()?).map_err(|_| Malformed)?;
+        self.raw(length)
+    }
+
+    fn text(&mut self) -> Checked<String> {
+        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| Malformed)
+    }
+
+    fn option<T>(&mut self, read: impl FnOnce(&mut Self) -> Checked<T>) -> Checked<Option<T>> {
+        if self.flag()? { read(self).map(Some) } else { Ok(None) }
+    }
+
+    pub(crate) fn account(&mut self) -> Checked<Option<AccountParts>> {
+        self.option(|fields| {
+            Ok(AccountParts {
+                nonce: fields.number()?,
+                balance: fields.word()?,
+                code_hash: fields.hash()?,
+                is_multi_coin: fields.flag()?,
+            })
+        })
+    }
+
+    pub(crate) fn maybe_hash(&mut self) -> Checked<Option<B256>> {
+        self.option(Self::hash)
+    }
+
+    /// To be called at the end: nothing may follow.
+    pub(crate) fn end(self) -> Checked<()> {
+        if self.0.is_empty() { Ok(()) } else { Err(Malformed) }
+    }
+}
+
+impl Said {
+    /// The frame that says it.
+    pub(crate) fn frame(&self) -> Frame {
+        match self {
+            Self::Account(address) => Frame::new(0).address(*address),
+            Self::Slot(address, slot) => Frame::new(1).address(*address).word(*slot),
+            Self::Code(hash) => Frame::new(2).hash(*hash),
+            Self::Ancestor(number) => Frame::new(3).number(*number),
+            Self::Output(bytes) => Frame::new(4).bytes(bytes),
+            Self::Done => Frame::new(5),
+            Self::Failed(text) => Frame::new(6).bytes(text.as_bytes()),
+        }
+    }
+
+    /// What a frame says.
+    pub(crate) fn parse(frame: &[u8]) -> Checked<Self> {
+        let mut fields = Fields::new(frame);
+        let said = match fields.array()? {
+            [0] => Self::Account(fields.address()?),
+            [1] => Self::Slot(fields.address()?, fields.word()?),
+            [2] => Self::Code(fields.hash()?),
+            [3] => Self::Ancestor(fields.number()?),
+            [4] => Self::Output(fields.bytes()?.to_vec()),
+            [5] => Self::Done,
+            [6] => Self::Failed(fields.text()?),
+            _ => return Err(Malformed),
+        };
+        fields.end()?;
+        Ok(said)
+    }
+}
+
+impl Job {
+    /// The frame that hands it over.
+    pub(crate) fn frame(&self) -> Frame {
+        let frame = Frame::answer()
+            .bytes(self.source.as_bytes())
+            .bytes(self.config.as_bytes())
+            .number(self.chain_id)
+            .number(self.network_id.into())
+            .raw(&self.blockchain_id)
+            .number(self.memory);
+        let times = self.schedule.history.iter().chain(&self.schedule.phases);
+        let frame = times.fold(frame, |frame, time| frame.number(*time));
+        let frame = put_message(put_block(frame, &self.block), &self.message);
+        frame
+            .maybe_hash(self.place.block_hash)
+            .option(self.place.tx_index, |frame, index| frame.number(index as u64))
+            .maybe_hash(self.place.tx_hash)
+    }
+
+    /// The job of a frame.
+    pub(crate) fn parse(frame: &[u8]) -> Checked<Self> {
+        let mut fields = Fields::new(frame);
+        let job = Self {
+            source: fields.text()?,
+            config: fields.text()?,
+            chain_id: fields.number()?,
+            network_id: u32::try_from(fields.number()?).map_err(|_| Malformed)?,
+            blockchain_id: fields.array()?,
+            memory: fields.number()?,
+            schedule: ForkSchedule { history: times(&mut fields)?, phases: times(&mut fields)? },
+            block: block(&mut fields)?,
+            message: message(&mut fields)?,
+            place: TxPlace {
+                block_hash: fields.maybe_hash()?,
+                tx_index: fields
+                    .option(|fields| usize::try_from(fields.number()?).map_err(|_| Malformed))?,
+                tx_hash: fields.maybe_hash()?,
+            },
+        };
+        fields.end()?;
+        Ok(job)
+    }
+}
+
+fn times<const N: usize>(fields: &mut Fields<'_>) -> Checked<[u64; N]> {
+    let mut times = [0; N];
+    for time in &mut times {
+        *time = fields.number()?;
+    }
+    Ok(times)
+}
+
+fn put_block(frame: Frame, block: &BlockContext) -> Frame {
+    let BlockContext { number, time, gas_limit, base_fee, coinbase, difficulty, .. } = block;
+    let rules = &block.phase;
+    frame
+        .word(*number)
+        .number(*time)
+        .number(*gas_limit)
+        .word(*base_fee)
+        .address(*coinbase)
+        .word(*difficulty)
+        .word(block.blob_base_fee)
+        .number(rules.phase as u64)
+        .number(rules.gas_limit)
+        .number(rules.target_gas)
+        .number(rules.base_fee_denominator)
+        .number(rules.min_base_fee)
+        .number(rules.block_gas_cost_step)
+        .number(rules.instructions as u64)
+        .number(rules.native_asset as u64)
+        .flag(rules.warp)
+}
+
+fn block(fields: &mut Fields<'_>) -> Checked<BlockContext> {
+    Ok(BlockContext {
+        number: fields.word()?,
+        time: fields.number()?,
+        gas_limit: fields.number()?,
+        base_fee: fields.word()?,
+        coinbase: fields.address()?,
+        difficulty: fields.word()?,
+        blob_base_fee: fields.word()?,
+        phase: PhaseRules {
+            phase: one_of(&Phase::ALL, fields)?,
+            gas_limit: fields.number()?,
+            target_gas: fields.number()?,
+            base_fee_denominator: fields.number()?,
+            min_base_fee: fields.number()?,
+            block_gas_cost_step: fields.number()?,
+            instructions: one_of(
+                &[Instructions::London, Instructions::Shanghai, Instructions::Cancun],
+                fields,
+            )?,
+            native_asset: one_of(
+                &[NativeAsset::On, NativeAsset::Reverts, NativeAsset::Absent],
+                fields,
+            )?,
+            warp: fields.flag()?,
+        },
+    })
+}
+
+fn one_of<T: Copy>(all: &[T], fields: &mut Fields<'_>) -> Checked<T> {
+    let place = usize::try_from(fields.number()?).map_err(|_| Malformed)?;
+    all.get(place).copied().ok_or(Malformed)
+}
+
+fn put_message(frame: Frame, message: &Message) -> Frame {
+    let frame = frame
+        .address(message.from)
+        .option(message.to, Frame::address)
+        .number(message.nonce)
+        .word(message.value)
+        .number(message.gas_limit)
+        .word(message.fee_cap)
+        .word(message.tip_cap)
+        .bytes(&message.input)
+        .word(message.blob_fee_cap)
+        .number(message.origin as u64)
+        .option(message.blob_hashes.as_ref(), |frame, hashes| {
+            let frame = frame.number(hashes.len() as u64);
+            hashes.iter().fold(frame, |frame, hash| frame.hash(*hash))
+        });
+    let items = &message.access_list.0;
+    items.iter().fold(frame.number(items.len() as u64), |frame, item| {
+        let frame = frame.address(item.address).number(item.storage_keys.len() as u64);
+        item.storage_keys.iter().fold(frame, |frame, key| frame.hash(*key))
+    })
+}
+
+fn message(fields: &mut Fields<'_>) -> Checked<Message> {
+    Ok(Message {
+        from: fields.address()?,
+        to: fields.option(Fields::address)?,
+        nonce: fields.number()?,
+        value: fields.word()?,
+        gas_limit: fields.number()?,
+        fee_cap: fields.word()?,
+        tip_cap: fields.word()?,
+        input: Bytes::copy_from_slice(fields.bytes()?),
+        blob_fee_cap: fields.word()?,
+        origin: one_of(&[Origin::Signed, Origin::Simulated, Origin::Call], fields)?,
+        blob_hashes: fields.option(|fields| list(fields, Fields::hash))?,
+        access_list: list(fields, |fields| {
+            let (address, storage_keys) = (fields.address()?, list(fields, Fields::hash)?);
+            Ok(AccessListItem { address, storage_keys })
+        })?
+        .into(),
+    })
+}
+
+fn list<'f, T>(
+    fields: &mut Fields<'f>,
+    read: impl Fn(&mut Fields<'f>) -> Checked<T>,
+) -> Checked<Vec<T>> {
+    let count = fields.number()?;
+    // Grows as items are there, whatever the count says.
+    (0..count).map(|_| read(fields)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::{address, b256};
+
+    use super::*;
+
+    fn body(frame: Frame) -> Vec<u8> {
+        frame.finish().split_off(4)
+    }
+
+    fn job() -> Job {
+        let hash = b256!("0x1212121212121212121212121212121212121212121212121212121212121212");
+        let item = AccessListItem { address: Address::ZERO, storage_keys: vec![hash, B256::ZERO] };
+        Job {
+            source: "{}".to_owned(),
+            config: "null".to_owned(),
+            chain_id: 43112,
+            schedule: ForkSchedule::MAIN,
+            network_id: 5,
+            blockchain_id: [9; 32],
+            memory: u64::MAX,
+            block: BlockContext {
+                number: U256::from(3),
+                time: 4,
+                gas_limit: 5,
+                base_fee: U256::MAX,
+                coinbase: address!("0x0100000000000000000000000000000000000000"),
+                difficulty: U256::from(1),
+                blob_base_fee: U256::from(1),
+                phase: Phase::Durango.rules(),
+            },
+            message: Message {
+                from: Address::ZERO,
+                to: None,
+                nonce: 1,
+                value: U256::from(2),
+                gas_limit: 3,
+                fee_cap: U256::from(4),
+                tip_cap: U256::from(5),
+                input: Bytes::from_static(&[1, 2, 3]),
+                access_list: vec![item].into(),
+                blob_hashes: Some(vec![hash]),
+                blob_fee_cap: U256::ZERO,
+                origin: Origin::Call,
+            },
+            place: TxPlace { block_hash: Some(hash), tx_index: Some(7), tx_hash: None },
+        }
+    }
+
+    #[test]
+    fn a_job_arrives_as_it_was_sent() {
+        let bytes = body(job().frame());
+        assert_eq!(Job::parse(&bytes), Ok(job()));
+        for length in 0..bytes.len() {
+            assert_eq!(Job::parse(&bytes[..length]), Err(Malformed), "{length}");
+        }
+        assert_eq!(Job::parse(&[&bytes[..], &[0]].concat()), Err(Malformed));
+        for phase in Phase::ALL {
+            let mut job = job();
+            job.block.phase = phase.rules();
+            assert_eq!(Job::parse(&body(job.frame())), Ok(job));
+        }
+    }
+
+    #[test]
+    fn what_a_process_says_is_checked() {
+        let all = [
+            Said::Account(Address::ZERO),
+            Said::Slot(Address::ZERO, U256::from(1)),
+            Said::Code(B256::ZERO),
+            Said::Ancestor(7),
+            Said::Output(vec![1, 2]),
+            Said::Done,
+            Said::Failed("why".to_owned()),
+        ];
+        for said in all {
+            let bytes = body(said.frame());
+            assert_eq!(Said::parse(&bytes), Ok(said));
+            assert_eq!(Said::parse(&bytes[..bytes.len() - 1]), Err(Malformed));
+            assert_eq!(Said::parse(&[&bytes[..], &[0]].concat()), Err(Malformed));
+        }
+        assert_eq!(Said::parse(&[]), Err(Malformed));
+        assert_eq!(Said::parse(&[9]), Err(Malformed));
+        assert_eq!(Said::parse(&body(Frame::new(6).bytes(&[0xff]))), Err(Malformed));
+        let long = (MOST_SAID as u32 + 1).to_le_bytes();
+        assert!(receive(&mut &long[..], MOST_SAID).is_err());
+    }
+}

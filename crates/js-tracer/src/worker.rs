@@ -1,0 +1,181 @@
+//! The process that runs scripts, from its first act to its end.
+//!
+//! It is the node's own program, started by [`crate::ScriptHost`] with [`ARGUMENT`]. It reads no configuration, opens
+//! nothing, and speaks through one socket, its standard input. Before it reads a job it bounds itself: memory, time, and
+//! no file beyond what is open.
+
+use std::cell::RefCell;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use esker_evm::executor::{
+    BlockHashes, Bounds, ChainParams, CodeCache, RemoteState, Runner, StateOverlay,
+};
+use esker_evm::rules::{CChainRules, FeeOverrides};
+use esker_evm::trace::{Observer, TraceError, TraceOutput, TraceStop};
+use esker_evm_state::state::{AccountParts, StateError};
+use rustix::process::{Resource, Rlimit, Signal, setrlimit};
+
+use crate::JsTracer;
+use crate::wire::{Fields, Job, MOST_TOLD, OUTPUT_PART, Said, receive, send};
+
+/// The argument with which the program becomes such a process.
+pub const ARGUMENT: &str = "run-scripts";
+
+/// Address space of a process, bytes: the script's heap, the EVM's memory, the program itself and its stack.
+const ADDRESS_SPACE: u64 = 512 << 20;
+/// Memory of the EVM in a process, bytes; several times what the gas cap of calls pays for.
+const EVM_MEMORY: u64 = 128 << 20;
+/// Processor time of a process, seconds. The node ends a process long before; this ends one whose node can't.
+const CPU_SECONDS: u64 = 300;
+
+/// Runs scripts until the node has no more of them.
+pub fn run() -> ExitCode {
+    let stream = match prepare() {
+        Ok(stream) => RefCell::new(stream),
+        Err(_) => return ExitCode::FAILURE,
+    };
+    loop {
+        let Ok(frame) = receive(&mut *stream.borrow_mut(), MOST_TOLD) else {
+            // The node is done, or gone.
+            return ExitCode::SUCCESS;
+        };
+        let Ok(job) = Job::parse(&frame) else { return ExitCode::FAILURE };
+        drop(frame);
+        let said = match work(&job, &stream) {
+            Ok(()) => Said::Done,
+            Err(error) => Said::Failed(error.to_string()),
+        };
+        if send(&mut *stream.borrow_mut(), said.frame()).is_err() {
+            return ExitCode::FAILURE;
+        }
+    }
+}
+
+/// Bounds this process, and finds its socket.
+fn prepare() -> io::Result<UnixStream> {
+    let limit = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
+    // Nothing stays of a node that dies.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    rustix::thread::set_no_new_privs(true)?;
+    let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    close_inherited(&stream);
+    setrlimit(Resource::As, limit(ADDRESS_SPACE))?;
+    setrlimit(Resource::Cpu, limit(CPU_SECONDS))?;
+    setrlimit(Resource::Core, limit(0))?;
+    setrlimit(Resource::Fsize, limit(0))?;
+    // No descriptor can be had beyond those that are there.
+    setrlimit(Resource::Nofile, limit(0))?;
+    Ok(stream)
+}
+
+/// Closes what the node had open and did not mark to be closed.
+fn close_inherited(keep: &UnixStream) {
+    use std::os::fd::AsRawFd;
+    let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return };
+    let open = open.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let open: Vec<i32> = open.filter(|fd| *fd > 2 && *fd != keep.as_raw_fd()).collect();
+    // The listing itself had one, which is closed by now.
+    let is_open = |fd: &i32| std::fs::symlink_metadata(format!("/proc/self/fd/{fd}")).is_ok();
+    for fd in open.into_iter().filter(is_open) {
+        #[expect(unsafe_code, reason = "a descriptor that nothing in this process owns")]
+        // SAFETY: this runs before anything else in the process opens a file; what is open beside the standard streams
+        // and `keep` was inherited, and no object owns it. It was open a moment ago, and there is no other thread.
+        unsafe {
+            rustix::io::close(fd);
+        }
+    }
+}
+
+fn work(job: &Job, stream: &RefCell<UnixStream>) -> Result<(), TraceError> {
+    let rules = CChainRules::new(job.chain_id, job.schedule, FeeOverrides::default());
+    let codes = Arc::new(CodeCache::default());
+    let chain = ChainParams {
+        rules: Arc::new(rules),
+        network_id: job.network_id,
+        blockchain_id: job.blockchain_id.into(),
+        codes: Arc::clone(&codes),
+    };
+    let node = NodeState { stream };
+    let state = StateOverlay::remote(&node, &node, codes);
+    let bounds = Bounds { memory: Some(job.memory.min(EVM_MEMORY)), ..Bounds::default() };
+    let tracer = JsTracer::new(&job.source, &job.config)?;
+    let mut out = StreamOutput { stream, buffer: Vec::new() };
+    let observer = Observer::new(&mut out);
+    let mut runner = Runner::with_inspector(&chain, state, &job.block, bounds, observer);
+    runner.trace(&job.block, &job.message, job.place, Box::new(tracer))?;
+    drop(runner);
+    out.flush().map_err(TraceError::Output)
+}
+
+/// The state, which the node has.
+struct NodeState<'s> {
+    stream: &'s RefCell<UnixStream>,
+}
+
+impl NodeState<'_> {
+    fn ask<T>(&self, question: &Said, read: impl FnOnce(&mut Fields<'_>) -> io::Result<T>) -> T {
+        let mut stream = self.stream.borrow_mut();
+        let answered = send(&mut *stream, question.frame()).and_then(|()| {
+            let frame = receive(&mut *stream, MOST_TOLD)?;
+            read(&mut Fields::new(&frame))
+        });
+        // Without the node there is nothing left to do here.
+        answered.unwrap_or_else(|_| std::process::exit(1))
+    }
+}
+
+impl RemoteState for NodeState<'_> {
+    fn account(&self, address: Address) -> Result<Option<AccountParts>, StateError> {
+        Ok(self.ask(&Said::Account(address), |fields| Ok(fields.account()?)))
+    }
+
+    fn slot(&self, address: Address, slot: U256) -> Result<U256, StateError> {
+        Ok(self.ask(&Said::Slot(address, slot), |fields| Ok(fields.word()?)))
+    }
+
+    fn code(&self, hash: B256) -> Result<Bytes, StateError> {
+        Ok(self.ask(&Said::Code(hash), |fields| Ok(Bytes::copy_from_slice(fields.bytes()?))))
+    }
+}
+
+impl BlockHashes for NodeState<'_> {
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        Ok(self.ask(&Said::Ancestor(number), |fields| Ok(fields.maybe_hash()?)))
+    }
+}
+
+/// Output that goes to the node, which bounds it.
+struct StreamOutput<'s> {
+    stream: &'s RefCell<UnixStream>,
+    buffer: Vec<u8>,
+}
+
+impl StreamOutput<'_> {
+    fn flush(&mut self) -> Result<(), TraceStop> {
+        for part in self.buffer.chunks(OUTPUT_PART) {
+            let said = Said::Output(part.to_vec());
+            send(&mut *self.stream.borrow_mut(), said.frame()).map_err(|_| TraceStop::Gone)?;
+        }
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+impl TraceOutput for StreamOutput<'_> {
+    fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    fn checkpoint(&mut self) -> Result<(), TraceStop> {
+        if self.buffer.len() >= OUTPUT_PART { self.flush() } else { Ok(()) }
+    }
+
+    fn hold(&mut self, _: usize) -> Result<(), TraceStop> {
+        Ok(())
+    }
+}
