@@ -43,7 +43,7 @@ pub mod work;
 pub use address::ClientAddress;
 pub use context::{CallContext, Caller};
 pub use error::RpcError;
-pub use off_thread::{WorkRefused, off_thread, off_thread_long};
+pub use off_thread::{WorkRefused, off_thread, off_thread_again, off_thread_long};
 pub use params::{NoArgs, Params, ParamsError};
 pub use result_writer::ResultWriter;
 pub use service::{CallError, Lookup, Method, MethodInfo, Service, UNTRUSTED_ORIGIN};

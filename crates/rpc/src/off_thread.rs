@@ -55,6 +55,42 @@ pub async fn off_thread_long<T: Send + 'static>(
     }
 }
 
+/// Runs work in the long lane, on account of a caller that is known. It checks whether to go on
+/// ([`CallContext::is_cancelled`]); one that returned for that reason may run again later. Dropping the future cancels it.
+///
+/// # Errors
+/// Too many calls wait.
+///
+/// # Panics
+/// If the work does.
+pub async fn off_thread_again<T: Send + 'static>(
+    caller: &Caller,
+    mut work: impl FnMut(&CallContext) -> T + Send + 'static,
+) -> Result<T, WorkRefused> {
+    let context = CallContext::of(caller);
+    let leaving = CancelOnDrop::new(&context);
+    let mut unless_ended = move |context: &CallContext| {
+        let done = work(context);
+        (!context.is_cancelled()).then_some(done)
+    };
+    let done = match &caller.client {
+        Some(client) => {
+            let kind = JobKind { lane: Lane::Long, can_restart: true, is_brief_first: false };
+            let done = client.work().run(client, kind, &context, unless_ended).await;
+            done.map_err(|_| WorkRefused::Busy)?
+        }
+        None => {
+            let context = context.clone();
+            match tokio::task::spawn_blocking(move || unless_ended(&context)).await {
+                Ok(done) => Ok(done.ok_or(WorkRefused::Busy)?),
+                Err(error) => Err(error.try_into_panic().map_err(|_| WorkRefused::ShuttingDown)?),
+            }
+        }
+    };
+    leaving.disarm();
+    done.map_err(|panic| std::panic::resume_unwind(panic))
+}
+
 impl Client {
     /// Runs work on a thread, on account of the client. Dropping the future cancels work that has not begun.
     ///

@@ -3,7 +3,9 @@
 use std::mem;
 use std::sync::Arc;
 
-use crate::work::{Client, MemoryError, ReplyReservation, Spool, SpoolError, SpoolFile};
+use crate::work::{
+    Client, MemoryError, ReplyBytes, ReplyReservation, Spool, SpoolError, SpoolFile,
+};
 use crate::{CallContext, RpcError};
 
 /// Bytes that a result may have in memory before they are counted or written to a file.
@@ -49,6 +51,22 @@ impl ResultWriter {
             false => None,
         };
         Self { buffer: start, limit: CHUNK, client, reserved: None, spool, file: None }
+    }
+
+    /// A writer whose result stays in memory: a notification. It takes no file.
+    #[must_use]
+    pub fn in_memory(context: &CallContext) -> Self {
+        Self { spool: None, ..Self::new(Vec::new(), context) }
+    }
+
+    /// The result of a writer that keeps it in memory, counted for the connection.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn into_reply(self) -> Result<ReplyBytes, RpcError> {
+        let Self { buffer, client, reserved, .. } = self;
+        drop(reserved);
+        Ok(ReplyBytes::counted(buffer, client.as_ref())?)
     }
 
     /// Where the result is appended.

@@ -1,25 +1,21 @@
 //! `exportChain`.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use alloy_primitives::B256;
 use esker_evm::view::ChainReader;
 use esker_rpc::RpcError;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::folder::{exists, open_error, system_text};
 use super::stream::{Output, is_compressed};
 use super::{ChainFiles, step};
 use crate::error::read_error;
+use crate::files::{Unfinished, exists, open_error, system_text};
 
 /// Blocks that are written in one step.
 const BLOCKS_OF_STEP: usize = 64;
-
-/// Numbers files that are not whole yet.
-static UNFINISHED: AtomicU64 = AtomicU64::new(0);
 
 /// Writes accepted blocks to a new file: all of them, those from a height on, or those of a range.
 pub(super) async fn export_chain(
@@ -62,7 +58,8 @@ impl Export {
     ) -> Result<Self, RpcError> {
         let path = files.folder.new_file(name)?;
         let (output, file) =
-            create(&path, is_compressed(name)).map_err(|error| open_error(name, &error))?;
+            Unfinished::create(&path, |path| Output::create(path, is_compressed(name)))
+                .map_err(|error| open_error(name, &error))?;
         if first > last {
             return Err(RpcError::new(format!(
                 "export failed: first ({first}) is greater than last ({last})"
@@ -112,48 +109,5 @@ impl Export {
             io::ErrorKind::AlreadyExists => exists(),
             _ => RpcError::new(format!("write {name}: {}", system_text(&error))),
         })
-    }
-}
-
-/// A new file beside `path`, under a name of its own.
-fn create(path: &Path, is_compressed: bool) -> io::Result<(Output, Unfinished)> {
-    loop {
-        let number = UNFINISHED.fetch_add(1, Ordering::Relaxed);
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{number}.partial"));
-        let name = PathBuf::from(name);
-        match Output::create(&name, is_compressed) {
-            Ok(output) => return Ok((output, Unfinished(name))),
-            // One that an earlier run left.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// A file that is not whole; it goes when this does.
-struct Unfinished(PathBuf);
-
-impl Unfinished {
-    /// Gives the file another name, which nothing has yet.
-    fn rename(self, path: &Path) -> io::Result<()> {
-        match std::fs::hard_link(&self.0, path) {
-            Err(error) if is_without_links(&error) => match path.symlink_metadata() {
-                Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-                Err(_) => std::fs::rename(&self.0, path),
-            },
-            linked => linked,
-        }
-    }
-}
-
-/// Some file systems have no second names.
-fn is_without_links(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied)
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        let _renamed = std::fs::remove_file(&self.0);
     }
 }

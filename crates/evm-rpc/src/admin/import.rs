@@ -9,10 +9,10 @@ use esker_evm::view::ChainReader;
 use esker_rpc::RpcError;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::folder::open_error;
 use super::stream::{Input, is_compressed};
 use super::{ChainFiles, ImportError, step};
 use crate::error::read_error;
+use crate::files::open_error;
 
 /// Most blocks that are made final in one call of the machine, which does nothing else meanwhile.
 const GROUP_LEN: usize = 16;

@@ -1,13 +1,11 @@
 //! `admin`: accepted blocks to a file and from one (docs/decisions.md, "Files of blocks"). Off unless the service
 //! `admin` is named.
 //!
-//! - `folder` says where files may be.
 //! - `export` writes one, `import` reads one; `stream` has the form of blocks in a file.
 //!
 //! Both work in steps, between which they stop when the client has left. One is under way at a time.
 
 mod export;
-mod folder;
 mod import;
 mod stream;
 
@@ -22,7 +20,7 @@ use esker_rpc::{MethodTable, RpcError, Service};
 use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use self::folder::Folder;
+use crate::files::Folder;
 
 /// Makes blocks final that somebody brings, as if another validator had made them.
 #[async_trait]

@@ -9,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use thiserror::Error;
 
-use super::folder::system_text;
+use crate::files::system_text;
 
 /// Most bytes of a block: a bundle has no more.
 const MAX_BLOCK_BYTES: usize = 64 << 20;

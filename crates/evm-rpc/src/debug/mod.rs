@@ -4,7 +4,7 @@
 //! - `state`: dumps, ranges of accounts and storage, what changed between blocks. The service `debug`.
 //! - `raw`: blocks, headers, receipts and transactions as bytes. The service `internal-debug`.
 //! - `runtime`: the process. The service `debug-handler`.
-//! - `trace`: code watched while it runs. The service `debug-tracer`.
+//! - `trace`: code watched while it runs. The services `debug-tracer` and `debug-file-tracer`.
 
 mod dump;
 pub(crate) mod raw;
@@ -18,4 +18,4 @@ mod walk;
 pub use runtime::{
     MAX_TIMED_PROFILE, MemoryFigures, RunningProfile, RuntimeControl, runtime_methods,
 };
-pub use trace::tracing_methods;
+pub use trace::{ChainTraces, TraceFiles, file_tracing_methods, tracing_methods};

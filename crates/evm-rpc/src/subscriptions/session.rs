@@ -10,7 +10,7 @@ use bytes::Bytes;
 use esker_evm::view::ChainPosition;
 use esker_primitives::sync::Mutex;
 use esker_rpc::positional::{Notification, Notifier, Overrun, RpcId, Session, Subscriber};
-use esker_rpc::{Params, RpcError};
+use esker_rpc::{Caller, Params, RpcError};
 
 use super::event::{Event, Item, SECTIONS};
 use super::hub::{Listener, Slot, Subscriptions};
@@ -261,6 +261,7 @@ impl Subscriber for Connected {
         namespace: &str,
         kind: &str,
         params: Params<'_>,
+        _: &Caller,
     ) -> Option<Result<String, RpcError>> {
         let kind = match Kind::read(namespace, kind, params)? {
             Ok(kind) => kind,

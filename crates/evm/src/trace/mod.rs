@@ -3,7 +3,8 @@
 //! - [`Tracer`] is what each tracer implements: geth's hooks, in geth's order and with geth's rules. The
 //!   differences between revm and geth (calls that are refused before they begin, what an instruction costs, the
 //!   texts of errors) are settled in one place, `observer`, before a hook is called.
-//! - [`tracers`] lists the tracers by name. One file is one tracer. [`StructLogger`] is the one without a name.
+//! - [`tracers`] lists the tracers by name. One file is one tracer. [`StructLogger`] is the one without a name,
+//!   [`JsonLogger`] the one that writes to files.
 //! - [`TraceOutput`] takes the JSON. Tracers write it straight into a byte buffer; no trace is ever a tree of values.
 //! - [`Scripts`] is the port for tracers that are scripts: they run in another process, which
 //!   `esker-js-tracer` fills; this crate knows no engine.
@@ -16,6 +17,7 @@
 mod context;
 mod events;
 pub mod json;
+mod json_logger;
 mod observer;
 mod output;
 mod remote;
@@ -28,6 +30,7 @@ pub mod tracers;
 pub use context::TraceContext;
 pub(crate) use context::{account, storage};
 pub use events::{FrameEnd, FrameKind, FrameStart, Step, TxPlace, TxStart, op_name};
+pub use json_logger::JsonLogger;
 pub use observer::Observer;
 pub use output::{BufferOutput, TraceError, TraceOutput, TraceStop};
 pub use remote::{NoScripts, RemoteTracer, RemoteTx, ScriptSession, Scripts};

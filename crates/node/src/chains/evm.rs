@@ -20,8 +20,8 @@ use esker_evm_rpc::evm::{
 };
 use esker_evm_rpc::subscriptions::Subscriptions;
 use esker_evm_rpc::{
-    Api, ChainFiles, DevelopmentNode, ProofWindow, ReadApi, ReadConfig, admin_methods,
-    development_methods, tracing_methods,
+    Api, ChainFiles, ChainTraces, DevelopmentNode, ProofWindow, ReadApi, ReadConfig, TraceFiles,
+    admin_methods, development_methods, file_tracing_methods, tracing_methods,
 };
 use esker_evm_state::blocks::History;
 use esker_js_tracer::{ScriptConfig, ScriptHost, ScriptSlots};
@@ -145,6 +145,11 @@ pub(super) fn build(
     if apis.has(Api::DebugTracer) {
         service = service.merge(&tracing_methods(&transact));
     }
+    if let Some(folder) = parts.data_folder.filter(|_| apis.has(Api::DebugFileTracer)) {
+        let folder = folder.join(&settings.chain_files_dir);
+        let files = TraceFiles::new(&transact, folder, Arc::clone(randomness));
+        service = service.merge(&file_tracing_methods(&Arc::new(files)));
+    }
     if let Some(folder) = parts.data_folder.filter(|_| apis.has(Api::Admin)) {
         let folder = folder.join(&settings.chain_files_dir);
         let files = ChainFiles::new(evm.clone(), Arc::new(importer), folder);
@@ -157,6 +162,8 @@ pub(super) fn build(
             folder: parts.diagnostics.chain_folder(settings, &spec.primary_alias()),
         })));
     }
+    let has_traces = apis.has(Api::DebugTracer);
+    let traces = has_traces.then(|| ChainTraces::new(&transact, Arc::clone(randomness)));
     if config.mode == Mode::Dev {
         service =
             service.merge(&development_methods(&Arc::new(development_node(transact, randomness))));
@@ -165,6 +172,9 @@ pub(super) fn build(
     if apis.has(Api::EthFilter) {
         let subscriptions = Subscriptions::new(evm.clone(), evm.clone(), Arc::clone(randomness));
         server = server.with_notifier(subscriptions);
+    }
+    if let Some(traces) = traces {
+        server = server.with_notifier(traces);
     }
     let mut routes = vec![Route::positional(RPC, server.clone()).with_socket(WS, Arc::new(server))];
     let nat = Nat::new(Arc::clone(&evm), atomic);

@@ -12,7 +12,7 @@ use super::keystore::{address, is_loopback};
 use super::{ChainSettings, Config, ConfigError, Mode, Settings};
 
 /// Services of `esker dev` unless the configuration names others.
-const DEV_APIS: [&str; 15] = [
+const DEV_APIS: [&str; 16] = [
     "eth",
     "eth-filter",
     "net",
@@ -25,6 +25,7 @@ const DEV_APIS: [&str; 15] = [
     "internal-personal",
     "debug-handler",
     "debug-tracer",
+    "debug-file-tracer",
     "debug",
     "internal-debug",
     "admin",

@@ -88,7 +88,8 @@ impl<'a> Calls<'a> {
         let mut out = reply::start_result(message.answer_id());
         let before = out.len();
         let mut out = if let Some(namespace) = message.method.strip_suffix("_subscribe") {
-            subscriptions::subscribe(self.subscriber, namespace, message, &mut out)?;
+            let caller = self.context.caller();
+            subscriptions::subscribe(self.subscriber, namespace, message, caller, &mut out)?;
             ReplyBytes::from(out)
         } else if message.method.ends_with("_unsubscribe") {
             subscriptions::unsubscribe(self.subscriber, message, &mut out)?;

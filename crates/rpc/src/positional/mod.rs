@@ -52,7 +52,7 @@ use self::{
     call::{Calls, Outcome},
     message::{Incoming, Message, MessageKind},
     part_queue::PartQueue,
-    session::{NoNotifications, SubscriptionRecorder},
+    session::{Joined, NoNotifications, SubscriptionRecorder},
 };
 pub use crate::socket::Overrun;
 use crate::work::ReplyBytes;
@@ -111,26 +111,32 @@ pub struct Answer {
 pub struct Server {
     service: Service,
     limits: Limits,
-    notifier: Option<Arc<dyn Notifier>>,
+    notifiers: Vec<Arc<dyn Notifier>>,
 }
 
 impl Server {
     /// A server of these methods, and of `rpc_modules`, which lists their namespaces.
     #[must_use]
     pub fn new(service: Service, limits: Limits) -> Self {
-        Self { service: modules::with_modules(service), limits, notifier: None }
+        Self { service: modules::with_modules(service), limits, notifiers: Vec::new() }
     }
 
-    /// The same with subscriptions, for connections that can be notified.
+    /// The same with more subscriptions, for connections that can be notified. Where two notifiers have the same kind of
+    /// subscription, the first one counts.
     #[must_use]
-    pub fn with_notifier(self, notifier: Arc<dyn Notifier>) -> Self {
-        Self { notifier: Some(notifier), ..self }
+    pub fn with_notifier(mut self, notifier: Arc<dyn Notifier>) -> Self {
+        self.notifiers.push(notifier);
+        self
     }
 
     /// A new session, to be kept for as long as the connection is open.
     #[must_use]
     pub fn connect(&self) -> Arc<dyn Session> {
-        self.notifier.as_ref().map_or_else(|| Arc::new(NoNotifications) as _, |n| n.connect())
+        match &*self.notifiers {
+            [] => Arc::new(NoNotifications),
+            [one] => one.connect(),
+            all => Arc::new(Joined(all.iter().map(|notifier| notifier.connect()).collect())),
+        }
     }
 
     /// The methods.

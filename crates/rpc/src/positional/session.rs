@@ -9,7 +9,7 @@ use esker_primitives::sync::Mutex;
 
 use super::Subscriber;
 use crate::socket::Overrun;
-use crate::{Params, RpcError};
+use crate::{Caller, Params, RpcError};
 
 /// Lets the connections of a server be notified.
 pub trait Notifier: fmt::Debug + Send + Sync + 'static {
@@ -73,7 +73,13 @@ impl Notification {
 pub(super) struct NoNotifications;
 
 impl Subscriber for NoNotifications {
-    fn subscribe(&self, _: &str, _: &str, _: Params<'_>) -> Option<Result<String, RpcError>> {
+    fn subscribe(
+        &self,
+        _: &str,
+        _: &str,
+        _: Params<'_>,
+        _: &Caller,
+    ) -> Option<Result<String, RpcError>> {
         None
     }
 
@@ -92,6 +98,53 @@ impl Session for NoNotifications {
         _: &mut dyn FnMut(Notification),
     ) -> Poll<Result<(), Overrun>> {
         Poll::Pending
+    }
+}
+
+/// The sessions of several notifiers as one: the first that has a kind of subscription keeps it.
+pub(super) struct Joined(pub(super) Vec<Arc<dyn Session>>);
+
+impl Subscriber for Joined {
+    fn subscribe(
+        &self,
+        namespace: &str,
+        kind: &str,
+        params: Params<'_>,
+        caller: &Caller,
+    ) -> Option<Result<String, RpcError>> {
+        self.0.iter().find_map(|session| session.subscribe(namespace, kind, params, caller))
+    }
+
+    fn unsubscribe(&self, id: &str) -> bool {
+        self.0.iter().any(|session| session.unsubscribe(id))
+    }
+}
+
+impl Session for Joined {
+    fn release(&self, id: &str) {
+        self.0.iter().for_each(|session| session.release(id));
+    }
+
+    fn poll_notifications(
+        &self,
+        cx: &mut Context<'_>,
+        room: usize,
+        out: &mut dyn FnMut(Notification),
+    ) -> Poll<Result<(), Overrun>> {
+        let (mut taken, mut is_ready) = (0, false);
+        for session in &self.0 {
+            let polled =
+                session.poll_notifications(cx, room.saturating_sub(taken), &mut |notification| {
+                    taken += notification.len();
+                    out(notification);
+                });
+            match polled {
+                Poll::Ready(Ok(())) => is_ready = true,
+                Poll::Ready(overrun) => return Poll::Ready(overrun),
+                Poll::Pending => {}
+            }
+        }
+        if is_ready { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 }
 
@@ -117,8 +170,9 @@ impl Subscriber for SubscriptionRecorder<'_> {
         namespace: &str,
         kind: &str,
         params: Params<'_>,
+        caller: &Caller,
     ) -> Option<Result<String, RpcError>> {
-        let outcome = self.session.subscribe(namespace, kind, params);
+        let outcome = self.session.subscribe(namespace, kind, params, caller);
         if let Some(Ok(id)) = &outcome {
             self.made.lock().push(id.clone());
         }

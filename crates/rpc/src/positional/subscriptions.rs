@@ -5,7 +5,7 @@ use super::{
     errors::{invalid_params, not_a_list},
     message::{Message, NotAList},
 };
-use crate::{Params, RpcError, args::FromParams};
+use crate::{Caller, Params, RpcError, args::FromParams};
 use esker_go_json::{Document, Kind};
 
 /// Keeps the subscriptions of a connection that can be notified.
@@ -15,12 +15,14 @@ pub trait Subscriber: Send + Sync {
     /// Begins a subscription and returns its ID; `None`: the namespace has no such kind.
     ///
     /// `namespace` is as the client wrote it: notifications go by the same name. `params` are all
-    /// arguments of the call, the kind's name first, so that positions in errors are the client's.
+    /// arguments of the call, the kind's name first, so that positions in errors are the client's. Work for the
+    /// subscription counts for the `caller`.
     fn subscribe(
         &self,
         namespace: &str,
         kind: &str,
         params: Params<'_>,
+        caller: &Caller,
     ) -> Option<Result<String, RpcError>>;
 
     /// Ends a subscription; false if there is none with this ID.
@@ -32,6 +34,7 @@ pub(super) fn subscribe(
     subscriber: Option<&dyn Subscriber>,
     namespace: &str,
     message: &Message<'_>,
+    caller: &Caller,
     out: &mut Vec<u8>,
 ) -> Result<(), RpcError> {
     let Some(subscriber) = subscriber else {
@@ -47,7 +50,7 @@ pub(super) fn subscribe(
     };
     // The namespace ends at the first separator, however many there are.
     let namespace = namespace.split('_').next().unwrap_or_default();
-    match subscriber.subscribe(namespace, &kind, Params::List(list)) {
+    match subscriber.subscribe(namespace, &kind, Params::List(list), caller) {
         Some(id) => esker_go_json::write_str(&id?, out),
         None => {
             let kind = esker_primitives::go::quote(&kind);

@@ -219,6 +219,26 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
             "domain": { "name": "n" },
             "message": { "c": vec![0; 250] },
         }])],
+        "debug_traceTransaction" => vec![
+            json!([long.tx, { "enableMemory": true, "timeout": "1h" }]),
+            json!([long.tx, { "tracer": "callTracer" }]),
+        ],
+        "debug_traceCall" => vec![
+            json!([to, "latest", { "stateOverrides": code(ENDLESS), "timeout": "1h" }]),
+            json!([to, "latest", { "stateOverrides": code(ENDLESS), "enableMemory": true }]),
+        ],
+        "debug_traceBlock" => vec![json!([text])],
+        "debug_traceBlockByNumber" => {
+            vec![json!([many.number]), json!([long.number, { "enableMemory": true }])]
+        }
+        "debug_traceBlockByHash" | "debug_intermediateRoots" => {
+            vec![json!([long.hash]), json!([many.hash])]
+        }
+        "debug_traceBadBlock" | "debug_standardTraceBadBlockToFile" => vec![json!([long.hash])],
+        "debug_traceBlockFromFile" => vec![json!(["all"])],
+        "debug_standardTraceBlockToFile" => {
+            vec![json!([many.hash]), json!([long.hash, { "enableMemory": true }])]
+        }
         "debug_dumpBlock" => vec![json!(["latest"])],
         "debug_accountRange" => vec![json!(["latest", "0x", 256, false, false, true])],
         // Many transactions run before the one that is named.

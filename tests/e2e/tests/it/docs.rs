@@ -19,7 +19,7 @@ use crate::support::local;
 static PAGES: Mutex<()> = Mutex::new(());
 
 /// Methods that can't succeed on a fresh development node, or on none, and what they need.
-const WITHOUT_RESULT: [(&str, &str); 16] = [
+const WITHOUT_RESULT: [(&str, &str); 17] = [
     ("platform.issueTx", "a P-Chain that takes transactions"),
     ("xvm.import", "exports from another chain"),
     ("personal_deriveAccount", "a hardware wallet"),
@@ -27,6 +27,7 @@ const WITHOUT_RESULT: [(&str, &str); 16] = [
     ("personal_unpair", "a hardware wallet"),
     ("evm_resend", "a transaction that waits for its block"),
     ("debug_traceBadBlock", "a block that was refused"),
+    ("debug_standardTraceBadBlockToFile", "a block that was refused"),
     ("debug_traceBlock", "the bytes of a block, which are a node's own"),
     ("debug_gcStats", "a Go runtime"),
     ("debug_setGCPercent", "a Go runtime"),

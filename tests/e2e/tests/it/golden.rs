@@ -11,12 +11,11 @@ use esker_e2e::golden::{Failure, Names, Outcome, Scenario, matches_wholly, repla
 use crate::support::local;
 
 /// Files that cannot match yet, and what they need. One that starts to match must be taken off the list.
-const WAITING: &[(&str, &str)] = &[("c/trace-chain", "debug")];
+const WAITING: &[(&str, &str)] = &[];
 
 /// Files that match but for the methods named here, which are not served yet: their requests are left out. A file
 /// that matches with them must be taken off the list.
-const BUT_FOR: &[(&str, &[&str])] =
-    &[("c/debug-runtime", &["debug_traceBlockFromFile", "debug_standardTrace"])];
+const BUT_FOR: &[(&str, &[&str])] = &[];
 
 /// Single exchanges of the other files that cannot match yet: what stands in the expected line, and what it needs.
 /// One that starts to match must be taken off the list.

@@ -1,10 +1,11 @@
 //! Traces of the transactions of blocks.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
 use esker_evm::executor::Bounds;
-use esker_evm::trace::{BlockReplay, ReplayEnv, TraceOutput, json};
+use esker_evm::trace::{BlockReplay, ReplayEnv, ScriptSession, TraceOutput, json};
 use esker_evm_state::types::SealedBlock;
 use esker_rpc::{CallContext, ResultWriter, RpcError};
 
@@ -27,19 +28,31 @@ enum Which {
 }
 
 /// A block that runs again, and its senders where they are known.
-struct Target {
-    block: Arc<SealedBlock>,
+pub(super) struct Target {
+    pub(super) block: Arc<SealedBlock>,
     senders: Vec<Address>,
 }
 
 impl Target {
     /// An accepted block: its receipts name the senders.
-    fn accepted(transact: &TransactApi, block: Arc<SealedBlock>) -> Result<Self, RpcError> {
+    pub(super) fn accepted(
+        transact: &TransactApi,
+        block: Arc<SealedBlock>,
+    ) -> Result<Self, RpcError> {
         let height = block.block.header.number;
         let receipts = transact.reads.chain.receipts_at(height).map_err(read_error)?;
         let is_whole = receipts.len() == block.block.transactions.len();
         let senders = receipts.iter().map(|receipt| receipt.from);
         Ok(Self { senders: if is_whole { senders.collect() } else { Vec::new() }, block })
+    }
+
+    /// A block that need not be accepted.
+    pub(super) fn of(block: Arc<SealedBlock>) -> Self {
+        Self { block, senders: Vec::new() }
+    }
+
+    pub(super) fn sender(&self, at: usize) -> Option<Address> {
+        self.senders.get(at).copied()
     }
 }
 
@@ -92,7 +105,7 @@ pub(super) fn trace_block(
 ) -> Result<(), RpcError> {
     let block = decode_block(transact, &bytes)
         .map_err(|error| RpcError::new(format!("could not decode block: {error}")))?;
-    let target = Target { block: Arc::new(block), senders: Vec::new() };
+    let target = Target::of(Arc::new(block));
     replay(transact, &target, Which::All, &config.unwrap_or_default(), context, writer)
 }
 
@@ -104,7 +117,7 @@ pub(super) fn trace_bad_block(
 ) -> Result<(), RpcError> {
     let bad = transact.reads.chain.bad_blocks().into_iter().find(|bad| bad.block.hash == hash);
     let bad = bad.ok_or_else(|| RpcError::new(format!("bad block {hash:#x} not found")))?;
-    let target = Target { block: bad.block, senders: Vec::new() };
+    let target = Target::of(bad.block);
     replay(transact, &target, Which::All, &config.unwrap_or_default(), context, writer)
 }
 
@@ -125,13 +138,61 @@ fn replay(
     context: &CallContext,
     writer: &mut ResultWriter,
 ) -> Result<(), RpcError> {
-    let block = &target.block;
-    let header = &block.block.header;
-    let parent = parent_of(transact, block)?;
+    let scripts = begin_scripts(transact, config, context)?;
+    output::write(writer, |out| {
+        again(transact, target, config.reexec(), context, out, |replay, deadline| {
+            if which == Which::All {
+                replay.out().buffer().push(b'[');
+            }
+            for (at, tx) in target.block.block.transactions.iter().enumerate() {
+                if context.is_cancelled() {
+                    return Err(Refusal::Rpc(RpcError::new("execution aborted")));
+                }
+                match which {
+                    Which::One(wanted) if at < wanted => {
+                        deadline.begin(super::config::MAX_TIMEOUT);
+                        replay.run(tx, target.sender(at))?;
+                    }
+                    Which::One(_) => {
+                        return trace_tx(replay, deadline, target, at, (config, &*scripts));
+                    }
+                    Which::All => {
+                        write_member(at, tx.tx_hash(), replay.out());
+                        trace_tx(replay, deadline, target, at, (config, &*scripts))?;
+                        end_member(replay.out())?;
+                    }
+                }
+            }
+            replay.out().buffer().push(b']');
+            Ok(())
+        })
+    })
+}
+
+/// Waits for a place for the scripts of a request, before any state is held.
+pub(super) fn begin_scripts(
+    transact: &TransactApi,
+    config: &TraceConfig,
+    context: &CallContext,
+) -> Result<Rc<dyn ScriptSession>, RpcError> {
     let deadline = Deadline::new(transact, context);
-    let scripts = config.begin_scripts(&*transact.scripts, &deadline).map_err(output::refusal)?;
-    let state = state_after(transact, &parent, config.reexec())?;
+    config.begin_scripts(&*transact.scripts, &deadline).map_err(output::refusal)
+}
+
+/// Lets `work` run the transactions of a block again, on the state after its parent.
+pub(super) fn again(
+    transact: &TransactApi,
+    target: &Target,
+    reexec: u64,
+    context: &CallContext,
+    out: &mut dyn TraceOutput,
+    work: impl FnOnce(&mut BlockReplay<'_, '_>, &Deadline<'_>) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    let block = &target.block;
+    let parent = parent_of(transact, block)?;
+    let state = state_after(transact, &parent, reexec)?;
     let hashes = Hashes { transact, newest: parent.header.number };
+    let deadline = Deadline::new(transact, context);
     let stop = || deadline.stop();
     let memory = Some(transact.config.max_memory);
     let env = ReplayEnv {
@@ -140,43 +201,35 @@ fn replay(
         hashes: &hashes,
         bounds: Bounds { memory, stop: Some(&stop), ..Bounds::default() },
     };
-    output::write(writer, |out| {
-        let mut replay = BlockReplay::new(&env, &parent.header, header, out)?;
-        if which == Which::All {
-            replay.out().buffer().push(b'[');
-        }
-        for (at, tx) in block.block.transactions.iter().enumerate() {
-            let sender = target.senders.get(at).copied();
-            if context.is_cancelled() {
-                return Err(Refusal::Rpc(RpcError::new("execution aborted")));
-            }
-            match which {
-                Which::One(wanted) if at < wanted => {
-                    deadline.begin(super::config::MAX_TIMEOUT);
-                    replay.run(tx, sender)?;
-                    continue;
-                }
-                Which::One(_) => {}
-                Which::All => write_member(at, tx.tx_hash(), replay.out()),
-            }
-            let tracer = config.tracer(&*scripts)?;
-            deadline.begin(config.timeout()?);
-            replay.trace(tx, sender, block.hash, at, tracer)?;
-            if which != Which::All {
-                return Ok(());
-            }
-            let out = replay.out();
-            out.buffer().push(b'}');
-            out.release();
-            out.checkpoint().map_err(esker_evm::trace::TraceError::from)?;
-        }
-        replay.out().buffer().push(b']');
-        Ok(())
-    })
+    let mut replay = BlockReplay::new(&env, &parent.header, &block.block.header, out)?;
+    work(&mut replay, &deadline)
+}
+
+/// Traces the next transaction.
+pub(super) fn trace_tx(
+    replay: &mut BlockReplay<'_, '_>,
+    deadline: &Deadline<'_>,
+    target: &Target,
+    at: usize,
+    (config, scripts): (&TraceConfig, &dyn ScriptSession),
+) -> Result<(), Refusal> {
+    let Some(tx) = target.block.block.transactions.get(at) else { return Ok(()) };
+    let tracer = config.tracer(scripts)?;
+    deadline.begin(config.timeout()?);
+    replay.trace(tx, target.sender(at), target.block.hash, at, tracer)?;
+    Ok(())
+}
+
+/// Ends a member of the list.
+pub(super) fn end_member(out: &mut dyn TraceOutput) -> Result<(), Refusal> {
+    out.buffer().push(b'}');
+    out.release();
+    out.checkpoint().map_err(esker_evm::trace::TraceError::from)?;
+    Ok(())
 }
 
 /// Begins a member of the list.
-fn write_member(at: usize, hash: &B256, out: &mut dyn TraceOutput) {
+pub(super) fn write_member(at: usize, hash: &B256, out: &mut dyn TraceOutput) {
     let out = out.buffer();
     if at > 0 {
         out.push(b',');

@@ -16,11 +16,11 @@ use super::run::Deadline;
 use crate::wire::call::{BlockOverrides, StateOverrides};
 
 /// Time of one transaction where none is given.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time of one transaction: while it runs, the store keeps what is deleted meanwhile.
 pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 /// What `reexec` is where it is not given.
-const DEFAULT_REEXEC: u64 = 128;
+pub(super) const DEFAULT_REEXEC: u64 = 128;
 
 /// Go's `tracers.TraceConfig`.
 #[derive(Clone, Debug, Default)]
@@ -145,7 +145,7 @@ impl Argument for TraceCallConfig {
 
 /// Go's `json.RawMessage`.
 #[derive(Clone, Debug, Default)]
-struct RawJson(Option<String>);
+pub(super) struct RawJson(Option<String>);
 
 impl RawJson {
     fn text(&self) -> &str {

@@ -5,19 +5,24 @@
 
 mod block;
 mod call;
+mod chain;
 mod config;
 mod duration;
+mod files;
 mod output;
 mod roots;
 mod run;
+mod subscription;
 
 use std::sync::Arc;
 
 use esker_rpc::{MethodTable, Service};
 
+pub use self::files::{TraceFiles, file_tracing_methods};
+pub use self::subscription::ChainTraces;
 use crate::evm::TransactApi;
 
-/// The methods of the service `debug-tracer`, subscriptions aside.
+/// The methods of the service `debug-tracer`. [`ChainTraces`] has its subscription.
 pub fn tracing_methods(transact: &Arc<TransactApi>) -> Service {
     MethodTable::new("debug")
         .on_list_written("traceTransaction", block::trace_transaction)

@@ -4,4 +4,7 @@ mod files;
 mod paging;
 mod parameters;
 mod pruned;
+mod trace_blocks;
+mod trace_chain;
+mod trace_files;
 mod world;

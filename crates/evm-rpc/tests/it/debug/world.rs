@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use alloy_consensus::{TxLegacy, TypedTransaction};
@@ -13,10 +14,13 @@ use esker_evm::chain::Evm;
 use esker_evm::extension::NoExtension;
 use esker_evm::oracle::{FeeOracle, OracleConfig};
 use esker_evm_rpc::evm::{self, ReceiptWaits, TransactApi, TransactConfig};
-use esker_evm_rpc::{Apis, BlockImporter, ChainFiles, ImportError, admin_methods};
+use esker_evm_rpc::{
+    Apis, BlockImporter, ChainFiles, ChainTraces, ImportError, TraceFiles, admin_methods,
+    file_tracing_methods, tracing_methods,
+};
 use esker_evm_state::blocks::History;
-use esker_primitives::Id;
 use esker_primitives::clock::ManualClock;
+use esker_primitives::{Id, Randomness};
 use esker_rpc::positional::{Limits, Server};
 use serde_json::{Value, json};
 
@@ -32,6 +36,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// JUMPDEST, DUP1, PUSH1 32, ADD, CALLDATALOAD, DUP2, CALLDATALOAD, SSTORE, PUSH1 64, ADD, CALLDATASIZE, DUP2, LT,
 /// PUSH1 2, JUMPI, STOP.
 const SETTER: &str = "0x6015600c60003960156000f360005b806020013581355560400136811060025700";
+
+/// Most bytes of the files of a trace.
+pub(super) const MAX_TRACED: u64 = 1 << 20;
+
+/// Counts, in the last bytes.
+fn counting() -> Randomness {
+    let next = AtomicU64::new(0);
+    Arc::new(move |bytes: &mut [u8]| {
+        let next = next.fetch_add(1, Ordering::Relaxed) + 1;
+        let start = bytes.len() - 8;
+        bytes[start..].copy_from_slice(&next.to_be_bytes());
+    })
+}
 
 /// Takes blocks as the node's own importer does.
 #[derive(Debug)]
@@ -88,11 +105,16 @@ impl World {
             Apis::parse(["debug", "internal-debug", "internal-blockchain", "internal-transaction"])
                 .unwrap();
         let importer = Importer(decides_alone.then(|| Arc::clone(&machine)));
+        let traced = TraceFiles::new(&transact, files.to_owned(), counting());
+        let traced = Arc::new(traced.with_max_bytes(MAX_TRACED));
         let files = ChainFiles::new(evm.clone(), Arc::new(importer), files.to_owned());
         let service = evm::reading_methods(&reads, &apis)
             .merge(&evm::transacting_methods(&transact, &apis))
-            .merge(&admin_methods(&Arc::new(files)));
-        let server = Server::new(service, Limits::default());
+            .merge(&admin_methods(&Arc::new(files)))
+            .merge(&tracing_methods(&transact))
+            .merge(&file_tracing_methods(&traced));
+        let server = Server::new(service, Limits::default())
+            .with_notifier(ChainTraces::new(&transact, counting()));
         let keys = KeyRing::new([WELL_KNOWN_KEY.as_slice()]).unwrap();
         Self { evm, machine, clock, server, keys }
     }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use esker_primitives::sync::Mutex;
 use esker_rpc::positional::{Notification, Notifier, Overrun, Session, Subscriber};
-use esker_rpc::{Params, RpcError};
+use esker_rpc::{Caller, Params, RpcError};
 
 /// Rings that a connection may have waiting.
 pub(super) const MOST: usize = 64;
@@ -66,6 +66,7 @@ impl Subscriber for BellSession {
         namespace: &str,
         kind: &str,
         _: Params<'_>,
+        _: &Caller,
     ) -> Option<Result<String, RpcError>> {
         let mut state = self.0.lock();
         (namespace == "eth" && kind == "bell").then(|| {

@@ -17,6 +17,7 @@ impl Subscriber for Toy {
         namespace: &str,
         kind: &str,
         params: Params<'_>,
+        _: &Caller,
     ) -> Option<Result<String, RpcError>> {
         if (namespace, kind) != ("eth", "logs") {
             return None;

@@ -1,16 +1,20 @@
-//! Where files of blocks may be.
+//! Where files of blocks and of traces may be, and files that are not whole yet.
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_rpc::RpcError;
 
+/// Numbers files that are not whole yet.
+static UNFINISHED: AtomicU64 = AtomicU64::new(0);
+
 /// The folder that files must be in, or below.
 #[derive(Clone, Debug)]
-pub(super) struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
@@ -18,7 +22,7 @@ impl Folder {
     ///
     /// Errors come in the reference's order, then that of the folder; what an error says of files outside is whether
     /// they are there.
-    pub(super) fn new_file(&self, name: &str) -> Result<PathBuf, RpcError> {
+    pub(crate) fn new_file(&self, name: &str) -> Result<PathBuf, RpcError> {
         let path = self.0.join(checked(name)?);
         if path.metadata().is_ok() {
             return Err(exists());
@@ -36,7 +40,7 @@ impl Folder {
     }
 
     /// The path of a file to be read, with links followed.
-    pub(super) fn existing_file(&self, name: &str) -> Result<PathBuf, RpcError> {
+    pub(crate) fn existing_file(&self, name: &str) -> Result<PathBuf, RpcError> {
         let path = self.0.join(checked(name)?);
         let path = path.canonicalize().map_err(|error| open_error(name, &error))?;
         self.must_hold(&path)?;
@@ -62,17 +66,17 @@ fn checked(name: &str) -> Result<&str, RpcError> {
     Ok(name)
 }
 
-pub(super) fn exists() -> RpcError {
+pub(crate) fn exists() -> RpcError {
     RpcError::new("location would overwrite an existing file")
 }
 
 /// The error of a file that can't be opened, in Go's words.
-pub(super) fn open_error(name: &str, error: &io::Error) -> RpcError {
+pub(crate) fn open_error(name: &str, error: &io::Error) -> RpcError {
     RpcError::new(format!("open {name}: {}", system_text(error)))
 }
 
 /// What the system says, as Go writes it: without the number, in small letters.
-pub(super) fn system_text(error: &io::Error) -> String {
+pub(crate) fn system_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file or directory".to_owned(),
         io::ErrorKind::IsADirectory => "is a directory".to_owned(),
@@ -84,5 +88,51 @@ pub(super) fn system_text(error: &io::Error) -> String {
                 .next()
                 .map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
         }
+    }
+}
+
+/// A file that is not whole; it goes when this does.
+pub(crate) struct Unfinished(PathBuf);
+
+impl Unfinished {
+    /// A new file beside `path`, under a name of its own. `create` makes it, and must not take one that is there.
+    pub(crate) fn create<T>(
+        path: &Path,
+        create: impl Fn(&Path) -> io::Result<T>,
+    ) -> io::Result<(T, Self)> {
+        loop {
+            let number = UNFINISHED.fetch_add(1, Ordering::Relaxed);
+            let mut name = path.as_os_str().to_owned();
+            name.push(format!(".{number}.partial"));
+            let name = PathBuf::from(name);
+            match create(&name) {
+                Ok(output) => return Ok((output, Self(name))),
+                // One that an earlier run left.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Gives the file another name, which nothing has yet.
+    pub(crate) fn rename(self, path: &Path) -> io::Result<()> {
+        match std::fs::hard_link(&self.0, path) {
+            Err(error) if is_without_links(&error) => match path.symlink_metadata() {
+                Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+                Err(_) => std::fs::rename(&self.0, path),
+            },
+            linked => linked,
+        }
+    }
+}
+
+/// Some file systems have no second names.
+fn is_without_links(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied)
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let _renamed = std::fs::remove_file(&self.0);
     }
 }
