@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use esker_primitives::excerpt;
 use esker_rpc::RpcError;
 
 /// Numbers files that are not whole yet.
@@ -72,7 +73,7 @@ pub(crate) fn exists() -> RpcError {
 
 /// The error of a file that can't be opened, in Go's words.
 pub(crate) fn open_error(name: &str, error: &io::Error) -> RpcError {
-    RpcError::new(format!("open {name}: {}", system_text(error)))
+    RpcError::new(format!("open {}: {}", excerpt(name), system_text(error)))
 }
 
 /// What the system says, as Go writes it: without the number, in small letters.

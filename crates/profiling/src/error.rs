@@ -2,6 +2,8 @@
 
 use std::io;
 
+use esker_primitives::excerpt;
+
 /// Why there is no profile.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
@@ -12,7 +14,7 @@ pub enum ProfileError {
     #[error("cpu profiler doesn't exist")]
     NotRunning,
     /// A file or folder can't be opened. The text is the reference's.
-    #[error("open {path}: {}", reason(source))]
+    #[error("open {}: {}", excerpt(path), reason(source))]
     Open {
         /// As it was named.
         path: String,
@@ -20,7 +22,7 @@ pub enum ProfileError {
         source: io::Error,
     },
     /// A file can't be written to its end.
-    #[error("write {path}: {}", reason(source))]
+    #[error("write {}: {}", excerpt(path), reason(source))]
     Write {
         /// As it was named.
         path: String,

@@ -107,7 +107,10 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "evm_getStorageAt" => vec![json!([stock.long_code, "0x0", "latest"])],
         "evm_getProof" => vec![json!([stock.long_code, keys, "latest"])],
         "evm_getHeaderByNumber" | "debug_getRawHeader" => vec![json!([long.number])],
-        "evm_getHeaderByHash" | "debug_preimage" => vec![json!([long.hash])],
+        "evm_getHeaderByHash"
+        | "debug_preimage"
+        | "debug_traceBadBlock"
+        | "debug_standardTraceBadBlockToFile" => vec![json!([long.hash])],
         "evm_getBlockByNumber" => {
             vec![json!([long.number, true]), json!([many.number, true]), json!([logs.number, true])]
         }
@@ -172,7 +175,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
             json!([{ "blockStateCalls": large_blocks }, "latest"]),
             json!([far, "earliest"]),
         ],
-        "evm_sendRawTransaction" | "web3_sha3" => vec![json!([text])],
+        "evm_sendRawTransaction" | "web3_sha3" | "debug_traceBlock" => vec![json!([text])],
         "evm_sendRawTransactionSync" => vec![json!([text, 1000])],
         "evm_sendTransaction" | "evm_fillTransaction" => vec![json!([tx]), json!([no_gas])],
         "evm_signTransaction" => {
@@ -227,15 +230,12 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
             json!([to, "latest", { "stateOverrides": code(ENDLESS), "timeout": "1h" }]),
             json!([to, "latest", { "stateOverrides": code(ENDLESS), "enableMemory": true }]),
         ],
-        "debug_traceBlock" => vec![json!([text])],
         "debug_traceBlockByNumber" => {
             vec![json!([many.number]), json!([long.number, { "enableMemory": true }])]
         }
         "debug_traceBlockByHash" | "debug_intermediateRoots" => {
             vec![json!([long.hash]), json!([many.hash])]
         }
-        "debug_traceBadBlock" | "debug_standardTraceBadBlockToFile" => vec![json!([long.hash])],
-        "debug_traceBlockFromFile" => vec![json!(["all"])],
         "debug_standardTraceBlockToFile" => {
             vec![json!([many.hash]), json!([long.hash, { "enableMemory": true }])]
         }
@@ -257,7 +257,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         }
         "debug_printBlock" => vec![json!([height(&long.number)]), json!([height(&many.number)])],
         "admin_exportChain" => vec![json!(["all"]), json!(["all.gz"])],
-        "admin_importChain" => vec![json!(["all"])],
+        "admin_importChain" | "debug_traceBlockFromFile" => vec![json!(["all"])],
         "txpool_contentFrom" => vec![json!([stock.sender])],
         "debug_verbosity" | "debug_setGCPercent" | "debug_setBlockProfileRate" => vec![json!([3])],
         "debug_setMutexProfileFraction" => vec![json!([1])],
