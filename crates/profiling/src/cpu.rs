@@ -1,7 +1,7 @@
 //! Which functions run: stacks taken some hundred times a second of processor time.
 //!
 //! The sampler is the crate `pprof`. Its signal handler walks the stack with tables that were read before, through
-//! checked reads, and allocates nothing. The tables are read at the first signal: [`load_tables`] sends it from a thread
+//! checked reads, and allocates nothing. The tables are read at the first signal: `load_tables` sends it from a thread
 //! that holds nothing.
 
 use std::io;

@@ -1,4 +1,4 @@
-//! An LMDB environment: the mapped file. The only file below `crates` with `unsafe`.
+//! An LMDB environment: the mapped file.
 
 use std::path::Path;
 use std::sync::Arc;

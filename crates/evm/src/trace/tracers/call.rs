@@ -27,6 +27,8 @@ pub struct CallTracer {
     /// Those that have not ended, by their place in `frames`.
     open: Vec<usize>,
     gas_limit: u64,
+    /// Gas of the whole transaction.
+    gas_used: u64,
 }
 
 #[derive(Debug)]
@@ -68,7 +70,7 @@ impl CallTracer {
             "native.callTracerConfig",
             &mut [("onlyTopCall", &mut config.only_top_call), ("withLog", &mut config.with_log)],
         )?;
-        Ok(Self { config, frames: Vec::new(), open: Vec::new(), gas_limit: 0 })
+        Ok(Self { config, frames: Vec::new(), open: Vec::new(), gas_limit: 0, gas_used: 0 })
     }
 
     /// Keeps a log of the innermost open frame. Where it fails, its frame fails, and shows no logs.
@@ -155,6 +157,7 @@ impl Tracer for CallTracer {
     }
 
     fn end(&mut self, end: &ExecutionEnd, _: &mut TraceContext<'_, '_>) -> TraceResult {
+        self.gas_used = end.gas_used;
         if let Some(outermost) = self.frames.first_mut() {
             outermost.gas_used = end.gas_used;
         }
@@ -163,6 +166,10 @@ impl Tracer for CallTracer {
 
     fn write(&mut self, out: &mut dyn TraceOutput) -> TraceResult {
         let mut frames = std::mem::take(&mut self.frames).into_iter().peekable();
+        if frames.peek().is_none() {
+            write_no_frame(self.gas_used, out.buffer());
+            return Ok(());
+        }
         // The frames whose calls are being written, and whether a frame around them failed.
         let mut open: Vec<(Frame, bool)> = Vec::new();
         while let Some(frame) = frames.next() {
@@ -197,6 +204,15 @@ impl Tracer for CallTracer {
         }
         Ok(())
     }
+}
+
+/// The outermost frame was refused. The reference has a frame without a kind then.
+fn write_no_frame(gas_used: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"from\":");
+    json::address(out, &Address::ZERO);
+    out.extend_from_slice(b",\"gas\":\"0x0\",\"gasUsed\":");
+    json::quantity(out, gas_used);
+    out.extend_from_slice(b",\"input\":\"0x\",\"type\":\"STOP\"}");
 }
 
 /// What stands before the calls of a frame.

@@ -59,6 +59,19 @@ fn refused_frames_are_not_shown() {
     assert_eq!((shown.get("calls"), shown.get("error")), (None, None), "{shown}");
 }
 
+/// An outermost frame that is refused is no frame. The reference then shows one without a kind.
+#[test]
+fn a_refused_creation_is_a_frame_without_a_kind() {
+    let taken = GenesisAccount { nonce: 1, ..Default::default() };
+    let lab = Lab::with(until(Phase::Etna), [(ALICE.create(0), taken)]);
+    let shown = calls(&lab, &CallRequest { to: None, ..request(CODE, &[]) });
+    let used = shown["gasUsed"].clone();
+    let want = json!({
+        "from": Address::ZERO, "gas": "0x0", "gasUsed": used, "input": "0x", "type": "STOP",
+    });
+    assert_eq!((shown, used), (want, json!("0xf4240")));
+}
+
 #[test]
 fn frames_have_the_texts_of_their_errors() {
     let check = |code: &str, error: &str| {
