@@ -30,5 +30,5 @@ pub mod run;
 pub mod scenario;
 
 pub use names::Names;
-pub use run::{Failure, Outcome, matches_wholly, replay};
+pub use run::{Failure, Outcome, replay};
 pub use scenario::Scenario;

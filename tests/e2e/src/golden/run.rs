@@ -15,8 +15,6 @@ use crate::Socket;
 
 /// How long a `>?` request is repeated.
 const POLL: Duration = Duration::from_secs(20);
-/// The same where a mismatch is what is expected.
-const BRIEF_POLL: Duration = Duration::from_secs(2);
 /// Pause between two attempts of a `>?` request.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -40,27 +38,10 @@ pub struct Failure {
 
 /// Replays a scenario on the node at `address`.
 pub fn replay(scenario: &Scenario, address: SocketAddr) -> Outcome {
-    replay_with(scenario, address, POLL, false)
-}
-
-/// Whether every exchange matches; gives up at the first that does not, and soon on one that polls.
-pub fn matches_wholly(scenario: &Scenario, address: SocketAddr) -> bool {
-    replay_with(scenario, address, BRIEF_POLL, true).failures.is_empty()
-}
-
-fn replay_with(
-    scenario: &Scenario,
-    address: SocketAddr,
-    poll: Duration,
-    stop_at_failure: bool,
-) -> Outcome {
     let path = "/".to_owned();
-    let mut session = Session { address, poll, path, bound: Bound::new(), socket: None };
+    let mut session = Session { address, path, bound: Bound::new(), socket: None };
     let mut outcome = Outcome::default();
     for step in &scenario.steps {
-        if stop_at_failure && !outcome.failures.is_empty() {
-            break;
-        }
         let (line, what, wrong) = match step {
             Step::Path(path) => {
                 session.path = fill(path, &session.bound);
@@ -107,7 +88,6 @@ fn replay_with(
 
 struct Session {
     address: SocketAddr,
-    poll: Duration,
     path: String,
     bound: Bound,
     socket: Option<Socket>,
@@ -116,7 +96,7 @@ struct Session {
 impl Session {
     /// One request, repeated where it polls; what was wrong at last.
     fn exchange(&mut self, request: &Request) -> Option<String> {
-        let deadline = Instant::now() + self.poll;
+        let deadline = Instant::now() + POLL;
         loop {
             let wrong = self.attempt(request);
             if wrong.is_none() || !request.poll || Instant::now() >= deadline {

@@ -1,6 +1,5 @@
 //! The lines of a scenario, grouped into requests with what is expected of each.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -139,34 +138,6 @@ impl Scenario {
     }
 }
 
-impl Scenario {
-    /// Lines of the requests of methods whose names begin with one of `prefixes`.
-    pub fn lines_of(&self, prefixes: &[&str]) -> BTreeSet<usize> {
-        let is_meant = |request: &&Request| {
-            let body: serde_json::Value = serde_json::from_str(&request.body).unwrap_or_default();
-            let method = body["method"].as_str().unwrap_or_default();
-            prefixes.iter().any(|prefix| method.starts_with(prefix))
-        };
-        let requests = self.steps.iter().filter_map(|step| match step {
-            Step::Request(request) => Some(request.as_ref()),
-            Step::Path(_) | Step::Sleep(_) | Step::Open(_) | Step::Send(_) | Step::Receive(_) => {
-                None
-            }
-        });
-        requests.filter(is_meant).map(|request| request.line).collect()
-    }
-
-    /// Leaves out the requests of these lines.
-    pub fn leave_out(&mut self, lines: &BTreeSet<usize>) {
-        self.steps.retain(|step| match step {
-            Step::Request(request) => !lines.contains(&request.line),
-            Step::Path(_) | Step::Sleep(_) | Step::Open(_) | Step::Send(_) | Step::Receive(_) => {
-                true
-            }
-        });
-    }
-}
-
 /// Directives before the next request.
 #[derive(Default)]
 struct Pending {
@@ -242,18 +213,6 @@ mod tests {
         assert!(second.poll && second.body.is_empty());
         assert_eq!(second.method, "POST");
         assert!(matches!(&second.expected, Some(Expected::Json(text)) if text.is_empty()));
-    }
-
-    #[test]
-    fn requests_are_left_out_by_their_methods() {
-        let text =
-            ">> {\"method\":\"debug_a\"}\n<<\n>> {\"method\":\"eth_b\"}\n<<\n>>\n<<\n:path /x\n";
-        let mut scenario = parse(text).unwrap();
-        let lines = scenario.lines_of(&["debug_", "eth_c"]);
-        assert_eq!(lines, BTreeSet::from([1]));
-        scenario.leave_out(&lines);
-        assert!(matches!(&scenario.steps[0], Step::Request(request) if request.line == 3));
-        assert_eq!(scenario.steps.len(), 3);
     }
 
     #[test]

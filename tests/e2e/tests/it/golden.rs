@@ -4,22 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use esker_e2e::Node;
 use esker_e2e::files::{profile, tests_path};
-use esker_e2e::golden::{Failure, Names, Outcome, Scenario, matches_wholly, replay};
+use esker_e2e::golden::{Failure, Names, Outcome, Scenario, replay};
 
 use crate::support::local;
-
-/// Files that cannot match yet, and what they need. One that starts to match must be taken off the list.
-const WAITING: &[(&str, &str)] = &[];
-
-/// Files that match but for the methods named here, which are not served yet: their requests are left out. A file
-/// that matches with them must be taken off the list.
-const BUT_FOR: &[(&str, &[&str])] = &[];
-
-/// Single exchanges of the other files that cannot match yet: what stands in the expected line, and what it needs.
-/// One that starts to match must be taken off the list.
-const WAITING_LINES: &[(&str, &str, &str)] = &[];
 
 /// Exchanges that show how many seconds lay between two blocks when they were recorded (fee window, block gas cost),
 /// which the clock decides and no rule: what stands in the expected lines.
@@ -55,23 +43,7 @@ fn c_by_the_specification_names() {
     check("c", Names::Specification);
 }
 
-#[test]
-fn the_list_of_waiting_files_is_true() {
-    let mut matching = Vec::new();
-    let waiting = WAITING.iter().map(|(name, needs)| (*name, (*needs).to_owned()));
-    let partly = BUT_FOR.iter().map(|(name, methods)| (*name, methods.join(", ")));
-    for (name, needs) in waiting.chain(partly) {
-        let file = tests_path("golden").join(format!("{name}.io"));
-        assert!(file.is_file(), "{name} is not there");
-        let (scenario, node) = start(&file, Names::Brand);
-        if matches_wholly(&scenario, node.address()) {
-            matching.push(format!("{name} ({needs})"));
-        }
-    }
-    assert!(matching.is_empty(), "these match, take them off the list: {}", matching.join(", "));
-}
-
-/// Every file of a folder that does not wait.
+/// Every file of a folder.
 fn check(folder: &str, names: Names) {
     let mut report = String::new();
     let mut matched = 0;
@@ -79,21 +51,14 @@ fn check(folder: &str, names: Names) {
         let outcome = run(&file, names);
         matched += outcome.matched;
         let name = name(&file);
-        let mut waiting = BTreeSet::new();
-        for (_, part, _) in WAITING_LINES.iter().filter(|(of, _, _)| *of == name) {
-            waiting.extend(lines_with(&file, part));
-        }
         let mut of_the_clock = BTreeSet::new();
         for (_, part) in LINES_OF_THE_CLOCK.iter().filter(|(of, _)| *of == name) {
             of_the_clock.extend(lines_with(&file, part));
         }
         for Failure { line, text } in outcome.failures {
-            if !waiting.remove(&line) && !of_the_clock.contains(&line) {
+            if !of_the_clock.contains(&line) {
                 let _ = writeln!(report, "{text}");
             }
-        }
-        for line in waiting {
-            let _ = writeln!(report, "{}:{line}: matches, take it off the list", file.display());
         }
     }
     assert!(report.is_empty(), "{names:?}, {matched} exchanges match, but:\n{report}");
@@ -117,7 +82,6 @@ fn files(folder: &str) -> Vec<PathBuf> {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|file| file.extension().is_some_and(|e| e == "io"))
-        .filter(|file| !WAITING.iter().any(|(waiting, _)| *waiting == name(file)))
         .collect();
     files.sort();
     files
@@ -129,19 +93,9 @@ fn name(file: &Path) -> String {
     format!("{}/{}", folder.to_string_lossy(), file.file_stem().unwrap().to_string_lossy())
 }
 
+/// Replays a file on a fresh node, as it was recorded.
 fn run(file: &Path, names: Names) -> Outcome {
-    let (mut scenario, node) = start(file, names);
-    if let Some((_, methods)) = BUT_FOR.iter().find(|(partly, _)| *partly == name(file)) {
-        // By their lines: the lists have the names as recorded.
-        let recorded = Scenario::read(file, Names::Brand).unwrap();
-        scenario.leave_out(&recorded.lines_of(methods));
-    }
-    replay(&scenario, node.address())
-}
-
-/// A fresh node for each file, as they were recorded.
-fn start(file: &Path, names: Names) -> (Scenario, Node) {
     let scenario = Scenario::read(file, names).unwrap();
     let node = local().config(profile(&scenario.profile)).start().unwrap();
-    (scenario, node)
+    replay(&scenario, node.address())
 }

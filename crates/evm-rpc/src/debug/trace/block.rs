@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256};
 use esker_evm::executor::Bounds;
 use esker_evm::trace::{BlockReplay, ReplayEnv, ScriptSession, TraceOutput, json};
-use esker_evm_state::types::SealedBlock;
+use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, ResultWriter, RpcError};
 
 use super::config::TraceConfig;
@@ -188,7 +188,21 @@ pub(super) fn again(
     out: &mut dyn TraceOutput,
     work: impl FnOnce(&mut BlockReplay<'_, '_>, &Deadline<'_>) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
-    let block = &target.block;
+    let header = &target.block.block.header;
+    after_parent(transact, &target.block, reexec, context, |env, parent, deadline| {
+        let mut replay = BlockReplay::new(env, &parent.header, header, out)?;
+        work(&mut replay, deadline)
+    })
+}
+
+/// Lets `work` run on the state after a block's parent.
+pub(super) fn after_parent<R>(
+    transact: &TransactApi,
+    block: &SealedBlock,
+    reexec: u64,
+    context: &CallContext,
+    work: impl FnOnce(&ReplayEnv<'_>, &SealedHeader, &Deadline<'_>) -> Result<R, Refusal>,
+) -> Result<R, Refusal> {
     let parent = parent_of(transact, block)?;
     let state = state_after(transact, &parent, reexec)?;
     let hashes = Hashes { transact, newest: parent.header.number };
@@ -201,8 +215,7 @@ pub(super) fn again(
         hashes: &hashes,
         bounds: Bounds { memory, stop: Some(&stop), ..Bounds::default() },
     };
-    let mut replay = BlockReplay::new(&env, &parent.header, &block.block.header, out)?;
-    work(&mut replay, &deadline)
+    work(&env, &parent, &deadline)
 }
 
 /// Traces the next transaction.

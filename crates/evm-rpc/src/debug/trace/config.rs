@@ -87,29 +87,42 @@ impl TraceConfig {
     }
 }
 
+/// What geth prints to its own console, and forks of the chain's configuration: both change no trace here.
+#[derive(Default)]
+pub(super) struct IgnoredSettings {
+    debug: bool,
+    overrides: RawJson,
+}
+
+/// The members of Go's `logger.Config`, which each configuration begins with.
+pub(super) fn log_slots<'c>(
+    log: &'c mut StructLogConfig,
+    ignored: &'c mut IgnoredSettings,
+) -> Vec<(&'static str, &'c mut dyn Slot)> {
+    vec![
+        ("enableMemory", &mut log.enable_memory),
+        ("disableStack", &mut log.disable_stack),
+        ("disableStorage", &mut log.disable_storage),
+        ("enableReturnData", &mut log.enable_return_data),
+        ("debug", &mut ignored.debug),
+        ("limit", &mut log.limit),
+        ("overrides", &mut ignored.overrides),
+    ]
+}
+
 /// Reads both types; only the second takes overrides.
 fn decode_config(
     value: Document<'_>,
     takes_overrides: bool,
 ) -> Result<TraceCallConfig, ArgumentError> {
     let TraceCallConfig { trace: mut config, mut state, mut block } = TraceCallConfig::default();
-    // What geth prints to its own console, and forks of the chain's configuration: both change no trace here.
-    let (mut debug, mut overrides) = (false, RawJson::default());
-    let log = &mut config.log;
-    let mut slots: Vec<(&'static str, &mut dyn Slot)> = vec![
-        ("enableMemory", &mut log.enable_memory),
-        ("disableStack", &mut log.disable_stack),
-        ("disableStorage", &mut log.disable_storage),
-        ("enableReturnData", &mut log.enable_return_data),
-        ("debug", &mut debug),
-        ("limit", &mut log.limit),
-        ("overrides", &mut overrides),
-        // The reference gives these fields no names for JSON, so texts show those of Go.
-        ("Tracer", &mut config.tracer),
-        ("Timeout", &mut config.timeout),
-        ("Reexec", &mut config.reexec),
-        ("TracerConfig", &mut config.tracer_config),
-    ];
+    let mut ignored = IgnoredSettings::default();
+    let mut slots = log_slots(&mut config.log, &mut ignored);
+    // The reference gives these fields no names for JSON, so texts show those of Go.
+    slots.push(("Tracer", &mut config.tracer));
+    slots.push(("Timeout", &mut config.timeout));
+    slots.push(("Reexec", &mut config.reexec));
+    slots.push(("TracerConfig", &mut config.tracer_config));
     let go_type = match takes_overrides {
         true => {
             slots.push(("StateOverrides", &mut state));

@@ -13,13 +13,15 @@ use std::sync::Arc;
 use alloy_primitives::{B256, hex};
 use esker_evm::trace::{JsonLogger, StructLogConfig, TraceOutput, TraceStop};
 use esker_go_json::Document;
-use esker_primitives::Randomness;
-use esker_rpc::args::{Argument, ArgumentError, Slot, decode_struct};
+use esker_primitives::{Randomness, excerpt};
+use esker_rpc::args::{Argument, ArgumentError, decode_struct};
 use esker_rpc::{CallContext, MethodTable, ResultWriter, RpcError, Service};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::block::{Target, again, trace_block};
-use super::config::{DEFAULT_REEXEC, DEFAULT_TIMEOUT, MAX_TIMEOUT, RawJson, TraceConfig};
+use super::config::{
+    DEFAULT_REEXEC, DEFAULT_TIMEOUT, IgnoredSettings, MAX_TIMEOUT, TraceConfig, log_slots,
+};
 use super::output::{MAX_HELD, Refusal, refusal};
 use crate::evm::TransactApi;
 use crate::files::{Folder, Unfinished, open_error, system_text};
@@ -107,7 +109,8 @@ fn trace_block_from_file(
 fn read(folder: &Folder, name: &str) -> Result<Vec<u8>, RpcError> {
     let path = folder.existing_file(name)?;
     let file = File::open(&path).map_err(|error| open_error(name, &error))?;
-    let failed = |error: &io::Error| RpcError::new(format!("read {name}: {}", system_text(error)));
+    let shown = excerpt(name);
+    let failed = |error: &io::Error| RpcError::new(format!("read {shown}: {}", system_text(error)));
     if !file.metadata().map_err(|error| failed(&error))?.is_file() {
         return Err(failed(&io::ErrorKind::IsADirectory.into()));
     }
@@ -115,7 +118,7 @@ fn read(folder: &Folder, name: &str) -> Result<Vec<u8>, RpcError> {
     file.take(MAX_BLOCK_BYTES + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
     if bytes.len() as u64 > MAX_BLOCK_BYTES {
         return Err(RpcError::new(format!(
-            "read {name}: the file has more than {MAX_BLOCK_BYTES} bytes"
+            "read {shown}: the file has more than {MAX_BLOCK_BYTES} bytes"
         )));
     }
     Ok(bytes)
@@ -299,20 +302,12 @@ impl Argument for FileConfig {
 
     fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
         let mut config = Self::default();
-        let (mut tx_hash, mut debug, mut overrides) = (Hash(B256::ZERO), false, RawJson::default());
-        let log = &mut config.log;
-        let mut slots: [(&'static str, &mut dyn Slot); 9] = [
-            ("enableMemory", &mut log.enable_memory),
-            ("disableStack", &mut log.disable_stack),
-            ("disableStorage", &mut log.disable_storage),
-            ("enableReturnData", &mut log.enable_return_data),
-            ("debug", &mut debug),
-            ("limit", &mut log.limit),
-            ("overrides", &mut overrides),
-            ("Reexec", &mut config.reexec),
-            ("TxHash", &mut tx_hash),
-        ];
+        let (mut tx_hash, mut ignored) = (Hash(B256::ZERO), IgnoredSettings::default());
+        let mut slots = log_slots(&mut config.log, &mut ignored);
+        slots.push(("Reexec", &mut config.reexec));
+        slots.push(("TxHash", &mut tx_hash));
         decode_struct(value, "tracers.StdTraceConfig", &mut slots)?;
+        drop(slots);
         config.tx_hash = tx_hash.0;
         Ok(config)
     }
