@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Credentials, Keystore, Password};
 
-/// The release of the reference that deprecated all but createUser.
+/// The release of the reference that deprecated the API; the specification names it for all methods but createUser.
 const DEPRECATED_SINCE: &str = "v1.9.12";
 
 /// Answers the `keystore` methods.
@@ -51,14 +51,15 @@ struct ExportUserReply {
 
 /// The methods, in the order of the specification.
 pub fn methods() -> MethodTable<KeystoreService> {
-    MethodTable::new("keystore").trusted_callers_only(|table| {
+    let table = MethodTable::new("keystore").trusted_callers_only(|table| {
         table
             .on_async("createUser", KeystoreService::create_user)
-            .deprecated_async_from("deleteUser", DEPRECATED_SINCE, KeystoreService::delete_user)
-            .deprecated_async_from("exportUser", DEPRECATED_SINCE, KeystoreService::export_user)
-            .deprecated_async_from("importUser", DEPRECATED_SINCE, KeystoreService::import_user)
-            .deprecated("listUsers", DEPRECATED_SINCE, KeystoreService::list_users)
-    })
+            .on_async_from("deleteUser", KeystoreService::delete_user)
+            .on_async_from("exportUser", KeystoreService::export_user)
+            .on_async_from("importUser", KeystoreService::import_user)
+            .on("listUsers", KeystoreService::list_users)
+    });
+    table.deprecate_all(DEPRECATED_SINCE)
 }
 
 impl KeystoreService {

@@ -90,30 +90,40 @@ fn every_specified_method_is_served() {
     }
 }
 
+/// Methods, and the release since which they are deprecated.
+const DEPRECATED: &[(&str, &str, &[&str], Option<&str>)] = &[
+    ("/ext/bc/X", "xvm", &["getAddressTxs", "getAllBalances", "getBalance"], Some("v1.9.12")),
+    ("/ext/bc/X", "xvm", &["getTxStatus"], Some("v1.10.0")),
+    ("/ext/bc/X", "xvm", &["createAddress", "send", "mint", "import", "export"], Some("v1.9.12")),
+    ("/ext/bc/X/wallet", "wallet", OF_WALLET, Some("v1.9.12")),
+    ("/ext/keystore", "keystore", OF_KEYSTORE, Some("v1.9.12")),
+    ("/ext/bc/C/nat", "nat", &["exportNative", "importNative"], Some("v1.9.12")),
+    ("/ext/bc/C/nat", "nat", &["export", "import", "getUTXOs"], None),
+    ("/ext/bc/X", "xvm", &["getHeight", "getUTXOs", "issueTx"], None),
+];
+
 #[test]
-fn deprecated_methods_say_so() {
+fn deprecated_methods_are_named_in_the_reply_and_once_in_the_log() {
     let node = local().start().unwrap();
-    for (path, method, deprecated) in [
-        ("/ext/bc/X", "xvm.getAddressTxs", true),
-        ("/ext/bc/X", "xvm.getAllBalances", true),
-        ("/ext/bc/X", "xvm.getBalance", true),
-        ("/ext/bc/X", "xvm.getTxStatus", true),
-        ("/ext/bc/X/wallet", "wallet.issueTx", true),
-        ("/ext/bc/X/wallet", "wallet.send", true),
-        ("/ext/bc/X", "xvm.send", true),
-        ("/ext/bc/X", "xvm.import", true),
-        ("/ext/keystore", "keystore.deleteUser", true),
-        ("/ext/keystore", "keystore.listUsers", true),
-        ("/ext/keystore", "keystore.createUser", false),
-        ("/ext/bc/C/nat", "nat.exportNative", true),
-        ("/ext/bc/C/nat", "nat.importNative", true),
-        ("/ext/bc/C/nat", "nat.export", false),
-        ("/ext/bc/X", "xvm.getHeight", false),
-        ("/ext/bc/X", "xvm.issueTx", false),
-    ] {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": {} }).to_string();
-        let reply = node.rpc().post(path, body.as_bytes()).unwrap();
-        assert_eq!(reply.header("Deprecation").is_some(), deprecated, "{method}");
+    let mut rows = Vec::new();
+    for (path, namespace, methods, since) in DEPRECATED {
+        rows.extend(methods.iter().map(|method| (*path, format!("{namespace}.{method}"), *since)));
+    }
+    for (path, name, since) in &rows {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": name, "params": {} }).to_string();
+        let expected = since.map(|since| format!("{name} since {since}"));
+        for _ in 0..2 {
+            let reply = node.rpc().post(path, body.as_bytes()).unwrap();
+            assert_eq!(reply.header("Deprecation"), expected, "{name}");
+        }
+    }
+    let log = std::fs::read_to_string(node.data_dir().join("logs/main.log")).unwrap();
+    for (_, name, since) in &rows {
+        let (namespace, method) = name.split_once('.').unwrap();
+        let warning =
+            format!("deprecated method called namespace={namespace} method={method} since=");
+        let said = log.lines().filter(|line| line.contains(&warning));
+        assert_eq!(said.count(), usize::from(since.is_some()), "{name}\n{log}");
     }
 }
 
