@@ -22,13 +22,14 @@ use super::wire::RPC;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A call of its own, over and over, by name.
-const CALLS: [&str; 8] = [
+const CALLS: [&str; 9] = [
     "sendTransaction",
     "sendTransaction without gas",
     "estimateGas",
     "call",
     "blockNumber",
     "getBlockByNumber",
+    "xvm.getHeight",
     "xvm.getBalance",
     "xvm.issueTx",
 ];
@@ -41,6 +42,11 @@ impl Latencies {
     /// The longest of all.
     pub fn longest(&self) -> Duration {
         self.0.values().flatten().max().copied().unwrap_or_default()
+    }
+
+    /// The longest of the calls with this name.
+    pub fn longest_of(&self, name: &str) -> Duration {
+        self.0.get(name).and_then(|times| times.iter().max()).copied().unwrap_or_default()
     }
 
     /// How often each call was made, at least.
@@ -153,6 +159,10 @@ impl Client {
                 "call" => self.evm(name, &json!([{ "to": to }, "latest"]))?,
                 "blockNumber" => self.evm(name, &json!([]))?,
                 "getBlockByNumber" => self.evm(name, &json!(["latest", true]))?,
+                "xvm.getHeight" => {
+                    self.x.get_height()?;
+                    begun.elapsed()
+                }
                 "xvm.getBalance" => {
                     self.x.get_balance(&owner, "NAT")?;
                     begun.elapsed()

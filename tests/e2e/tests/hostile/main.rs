@@ -13,4 +13,5 @@ mod methods;
 mod sockets;
 mod stock;
 mod support;
+mod tracing;
 mod unread;
