@@ -157,6 +157,18 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// The receipts of the block at a height, one for each transaction; none above the head.
     fn receipts_at(&self, height: u64) -> Result<Arc<[Receipt]>, ViewError>;
 
+    /// The receipts of an accepted block, which the caller has read before.
+    fn receipts_of(&self, height: u64, hash: B256) -> Result<Arc<[Receipt]>, ViewError> {
+        let receipts = self.receipts_at(height)?;
+        // They may be those of another block: this one was rewound since it was read.
+        let is_there = self.position().rewinds == 0
+            || self.header_at(height)?.is_some_and(|header| header.hash == hash);
+        match is_there {
+            true => Ok(receipts),
+            false => Err(ViewError::TakenBack(format!("block {hash:x}"))),
+        }
+    }
+
     /// Blocks between two heights, both included and none above the head, that may hold the logs that are looked for.
     /// Of a long range only the first part is looked through: quick, so that the caller may stop in between.
     fn blocks_with_logs(

@@ -41,7 +41,8 @@ fn get_raw_block(reads: &ReadApi, (at,): (BlockNumberOrHash,)) -> Result<Data, R
 /// Receipts as the receipts root is made of them; none of a block that is not known.
 fn get_raw_receipts(reads: &ReadApi, (at,): (BlockNumberOrHash,)) -> Result<Vec<Data>, RpcError> {
     let Ok(header) = header(reads, at)? else { return Ok(Vec::new()) };
-    let receipts = reads.chain.receipts_at(header.header.number).map_err(read_error)?;
+    let receipts =
+        reads.chain.receipts_of(header.header.number, header.hash).map_err(read_error)?;
     let raw = receipts.iter().map(|receipt| {
         let mut out = Vec::new();
         receipt.encode_consensus(&mut out);

@@ -121,7 +121,7 @@ fn change_before(
 ) -> Result<Option<AccountChange>, RpcError> {
     let reads = &*transact.reads;
     let header = &block.block.header;
-    let receipts = reads.chain.receipts_at(header.number).map_err(read_error)?;
+    let receipts = reads.chain.receipts_of(header.number, block.hash).map_err(read_error)?;
     let hashes = |number: u64| -> Result<Option<B256>, StateError> {
         match reads.chain.header_at(number) {
             Ok(found) => Ok(found.map(|header| header.hash)),

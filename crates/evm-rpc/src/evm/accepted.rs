@@ -17,7 +17,7 @@ pub(super) fn accepted(
     index: usize,
 ) -> Result<TransactionReply, RpcError> {
     let height = block.block.header.number;
-    let receipts = reads.chain.receipts_at(height).map_err(read_error)?;
+    let receipts = reads.chain.receipts_of(height, block.hash).map_err(read_error)?;
     let receipt =
         receipts.get(index).ok_or_else(|| read_error(no_receipt(reads, height, index)))?;
     Ok(TransactionReply::accepted(block, index, receipt.from))

@@ -76,7 +76,7 @@ pub(super) fn get_block_by_hash(
 fn reply(reads: &ReadApi, block: Arc<SealedBlock>, full: bool) -> Result<BlockReply, RpcError> {
     let transactions = if full {
         let height = block.block.header.number;
-        Transactions::Full(reads.chain.receipts_at(height).map_err(read_error)?)
+        Transactions::Full(reads.chain.receipts_of(height, block.hash).map_err(read_error)?)
     } else {
         Transactions::Hashes
     };
@@ -89,7 +89,8 @@ pub(super) fn get_block_receipts(
     (at,): (BlockNumberOrHash,),
 ) -> Result<Option<Vec<ReceiptReply>>, RpcError> {
     let Some(block) = reads.block(at)? else { return Ok(None) };
-    let receipts = reads.chain.receipts_at(block.block.header.number).map_err(read_error)?;
+    let height = block.block.header.number;
+    let receipts = reads.chain.receipts_of(height, block.hash).map_err(read_error)?;
     Ok(Some(receipts_of(&block, &receipts)))
 }
 

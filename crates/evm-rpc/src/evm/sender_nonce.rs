@@ -36,7 +36,7 @@ fn find(
         NonceUse::Pruned { oldest } => return Err(pruned(sender, nonce, oldest)),
     };
     let Some(block) = reads.chain.block_at(height).map_err(read_error)? else { return Ok(None) };
-    let receipts = reads.chain.receipts_at(height).map_err(read_error)?;
+    let receipts = reads.chain.receipts_of(height, block.hash).map_err(read_error)?;
     let mut sent = block.block.transactions.iter().zip(receipts.iter());
     // An atomic export takes a nonce too, and is no transaction of this kind.
     let place = sent.position(|(tx, receipt)| receipt.from == sender && tx.nonce() == nonce);

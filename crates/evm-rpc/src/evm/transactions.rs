@@ -178,7 +178,7 @@ pub(super) fn get_transaction_receipt(
 ) -> Result<Option<ReceiptReply>, RpcError> {
     let Some((block, index)) = find(reads, hash)? else { return Ok(None) };
     let height = block.block.header.number;
-    let receipts = reads.chain.receipts_at(height).map_err(read_error)?;
+    let receipts = reads.chain.receipts_of(height, block.hash).map_err(read_error)?;
     let reply = ReceiptReply::at(block, receipts, index);
     reply.map(Some).ok_or_else(|| read_error(no_receipt(reads, height, index)))
 }

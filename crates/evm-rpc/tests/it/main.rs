@@ -14,6 +14,7 @@ mod log_filter;
 mod pending;
 mod recorded;
 mod replay;
+mod rewound;
 mod sender_nonce;
 mod subscriptions;
 mod transact;

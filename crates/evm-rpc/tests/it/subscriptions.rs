@@ -115,7 +115,7 @@ fn live(world: &World) -> Server {
 
 /// The transactions of the recording of websockets, in the order in which they were sent: a contract, calls of it
 /// that log, transfers.
-fn recorded() -> Vec<Vec<u8>> {
+pub(crate) fn recorded() -> Vec<Vec<u8>> {
     let sent = golden::exchanges("golden/c/ws-1.io").into_iter().filter_map(|exchange| {
         let request: Value = serde_json::from_str(&exchange.body).ok()?;
         let sends = request["method"] == "eth_sendRawTransaction";

@@ -52,7 +52,7 @@ impl<T: ChainReader + ?Sized> HeaderSource for T {
 
     fn paid_fees(&self, height: u64) -> Result<Vec<PaidFee>, ViewError> {
         let Some(block) = self.block_at(height)? else { return Ok(Vec::new()) };
-        let receipts = self.receipts_at(height)?;
+        let receipts = self.receipts_of(height, block.hash)?;
         let paid = block.block.transactions.iter().zip(receipts.iter());
         Ok(paid.map(|(tx, receipt)| PaidFee::of(tx, receipt.gas_used)).collect())
     }

@@ -313,7 +313,11 @@ fn look(rpc: &mut RpcClient) {
     let again = read(rpc, "eth_getBlockByNumber", json!([number, true]));
     if let Some(again) = again.filter(|again| !again.is_null()) {
         assert_eq!(again["number"], number);
-        assert_eq!(again == head, again["hash"] == head["hash"], "one hash, one block");
+        assert_eq!(
+            again == head,
+            again["hash"] == head["hash"],
+            "one hash, one block: {head}\n{again}"
+        );
     }
     read(rpc, "eth_getBalance", json!([TO, "latest"]));
     read(rpc, "eth_getLogs", json!([{"fromBlock": "0x0"}]));

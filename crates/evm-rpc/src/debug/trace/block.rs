@@ -40,7 +40,7 @@ impl Target {
         block: Arc<SealedBlock>,
     ) -> Result<Self, RpcError> {
         let height = block.block.header.number;
-        let receipts = transact.reads.chain.receipts_at(height).map_err(read_error)?;
+        let receipts = transact.reads.chain.receipts_of(height, block.hash).map_err(read_error)?;
         let is_whole = receipts.len() == block.block.transactions.len();
         let senders = receipts.iter().map(|receipt| receipt.from);
         Ok(Self { senders: if is_whole { senders.collect() } else { Vec::new() }, block })

@@ -163,6 +163,7 @@ impl Filters {
                 let block = self.reads.chain.block_at(at).map_err(read_error)?;
                 let missing = || self.reads.chain.missing(format!("block {at}"));
                 let block = block.ok_or_else(|| read_error(missing()))?;
+                let receipts = self.reads.chain.receipts_of(at, block.hash).map_err(read_error)?;
                 logs.add(&block, &receipts, matcher);
             }
             next = part.next;
