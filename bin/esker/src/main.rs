@@ -134,7 +134,7 @@ fn announce(node: &RunningNode) -> Result<(), StartError> {
     ready.write_file(node.config())?;
     if node.config().settings.json {
         print(&screen::json_line(&ready));
-    } else if node.config().mode == Mode::Dev {
+    } else if node.config().mode == Mode::Dev && !node.config().settings.silent {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         print(&screen::render(&ready, std::io::stdout().is_terminal() && !plain));
     }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use esker_node::config::keys::{KEYS, Key};
 use esker_node::config::{Flags, Mode};
+use esker_primitives::excerpt;
 
 use crate::replay::{self, ReplayCommand};
 use crate::rewind::{self, RewindCommand};
@@ -49,11 +50,11 @@ pub fn parse(
 ) -> Result<Invocation, clap::Error> {
     let matches = command().try_get_matches_from(args)?;
     match matches.subcommand() {
-        Some(("dev", given)) => Ok(Invocation::Run(Mode::Dev, flags(given))),
+        Some(("dev", given)) => Ok(Invocation::Run(Mode::Dev, dev_flags(given)?)),
         Some(("node", given)) => Ok(Invocation::Run(Mode::Node, flags(given))),
         Some(("config", config)) => {
             let given = config.subcommand_matches("show").unwrap_or(config);
-            Ok(Invocation::ShowConfig(mode(given), flags(given)))
+            Ok(Invocation::ShowConfig(mode(given), dev_flags(given)?))
         }
         Some(("user", given)) => {
             let (command, given) = users::parse(given);
@@ -87,7 +88,7 @@ pub fn command() -> Command {
             "Start a development network in one process: a chain of its own with funded accounts, ready in \
              an instant. Without --data-dir everything is kept in a temporary folder and removed at the end.",
         )
-        .args(KEYS.iter().filter(|key| key.name != "network").map(argument));
+        .args(KEYS.iter().filter(|key| key.name != "network").flat_map(dev_arguments));
     let node = Command::new("node")
         .about("Run a node of a network")
         .long_about(
@@ -102,7 +103,7 @@ pub fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Show what `esker dev` would use, not `esker node`"),
         )
-        .args(KEYS.iter().map(argument));
+        .args(KEYS.iter().flat_map(dev_arguments));
     let config = Command::new("config")
         .about("Look at the configuration")
         .subcommand_required(true)
@@ -139,6 +140,20 @@ fn argument(key: &Key) -> Arg {
     }
 }
 
+/// The argument with its short form and its further names, which are arguments of their own: clap says of two names of
+/// one argument only that it was given twice.
+fn dev_arguments(key: &'static Key) -> Vec<Arg> {
+    let mut first = argument(key).short(key.dev_short());
+    let further: Vec<_> = key.dev_aliases().collect();
+    if !further.is_empty() {
+        first = first.help(format!("{} [also: --{}]", help(key), further.join(", --")));
+    }
+    let hidden = |name: &&'static str| argument(key).id(*name).long(*name).hide(true);
+    let mut arguments: Vec<_> = further.iter().map(hidden).collect();
+    arguments.insert(0, first);
+    arguments
+}
+
 fn value_name(key: &Key) -> &'static str {
     match key.kind {
         "path" => "PATH",
@@ -163,12 +178,37 @@ fn help(key: &Key) -> String {
 }
 
 fn flags(matches: &ArgMatches) -> Flags {
-    let given = |key: &Key| {
-        // `try_`: a command may lack a flag of the table.
-        let value = matches.try_get_one::<String>(key.name).ok()??;
-        Some((key.name, value.clone()))
-    };
-    KEYS.iter().filter_map(given).collect()
+    let value = |key: &Key| Some((key.name, text(matches, key.name)?.clone()));
+    KEYS.iter().filter_map(value).collect()
+}
+
+/// The text of a flag that was given. A command may lack a flag of the table.
+fn text<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a String> {
+    matches.try_get_one(name).ok().flatten()
+}
+
+/// The flags, some of them under further names.
+fn dev_flags(matches: &ArgMatches) -> Result<Flags, clap::Error> {
+    let mut flags = flags(matches);
+    for key in KEYS {
+        let mut known = text(matches, key.name).map(|text| (key.name, text));
+        for alias in key.dev_aliases() {
+            let Some(value) = text(matches, alias) else { continue };
+            match known {
+                Some((name, other)) if other != value => {
+                    let (other, value) = (excerpt(other), excerpt(value));
+                    let conflict = format!(
+                        "--{name} {other} and --{alias} {value} are the same setting: give one of them"
+                    );
+                    let kind = clap::error::ErrorKind::ArgumentConflict;
+                    return Err(command().error(kind, conflict));
+                }
+                _ => known = Some((alias, value)),
+            }
+            flags.insert(key.name, value.clone());
+        }
+    }
+    Ok(flags)
 }
 
 #[cfg(test)]
@@ -211,6 +251,45 @@ mod tests {
             ]
         );
         assert_eq!(run(&["config", "show", "--dev", "--json"]).unwrap().0, Mode::Dev);
+    }
+
+    #[test]
+    fn flags_as_other_development_nodes_have_them() {
+        let given = |args: &[&str]| run(&[&["dev"], args].concat()).map(|(_, flags)| flags);
+        let one = |name: &'static str, text: &str| Flags::from([(name, text.to_owned())]);
+        for (args, name, text) in [
+            (&["--port", "1"][..], "evm-port", "1"),
+            (&["-p", "1"], "evm-port", "1"),
+            (&["--evm-port", "1", "--port=1"], "evm-port", "1"),
+            (&["--host", "::1"], "http-host", "::1"),
+            (&["-a", "3"], "accounts", "3"),
+            (&["-m", "some words"], "mnemonic", "some words"),
+            (&["--block-base-fee-per-gas", "0"], "base-fee", "0"),
+            (&["--allow-origin", "*"], "http-allowed-origins", "*"),
+            (&["--quiet"], "silent", "true"),
+            (&["-q"], "silent", "true"),
+        ] {
+            assert_eq!(given(args), Ok(one(name, text)), "{args:?}");
+        }
+        for (args, texts) in [
+            (&["--port", "1", "--evm-port", "2"][..], ["--evm-port 2", "--port 1"]),
+            (&["-p", "1", "--port", "2"], ["--evm-port 1", "--port 2"]),
+            (&["--silent", "--quiet=false"], ["--silent true", "--quiet false"]),
+        ] {
+            let error = given(args).unwrap_err();
+            assert!(texts.iter().all(|text| error.contains(text)), "{error}");
+        }
+        let (mode, flags) = run(&["config", "show", "--dev", "--port", "1"]).unwrap();
+        assert_eq!((mode, flags), (Mode::Dev, one("evm-port", "1")));
+        // `esker node` has the settings by their own names alone.
+        for args in [["node", "--port", "1"], ["node", "-p", "1"], ["node", "-a", "1"]] {
+            assert_eq!(parse(["esker"].iter().chain(&args)).unwrap_err().exit_code(), 2);
+        }
+        for args in [["dev", "--port"], ["dev", "-a"]] {
+            assert_eq!(parse(["esker"].iter().chain(&args)).unwrap_err().exit_code(), 2);
+        }
+        let twice = ["esker", "dev", "--port", "1", "--evm-port", "2"];
+        assert_eq!(parse(twice).unwrap_err().exit_code(), 2);
     }
 
     #[test]

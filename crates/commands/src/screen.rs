@@ -5,10 +5,8 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 
 use esker_node::config::Config;
-use esker_node::networks::P_ALIASES;
-use esker_node::networks::accounts::{
-    Account, DEV_ACCOUNTS, DEV_BALANCE, DEV_MNEMONIC, DEV_PATH, WELL_KNOWN, WELL_KNOWN_KEY,
-};
+use esker_node::networks::accounts::{Account, WELL_KNOWN_KEY, well_known};
+use esker_node::networks::{DEV_MNEMONIC, DevAccounts, P_ALIASES};
 use esker_node::wiring::{RunningNode, StartError};
 use serde_json::json;
 
@@ -41,6 +39,8 @@ pub struct Ready {
     pub native_asset_id: String,
     /// Its aliases.
     pub native_aliases: Vec<String>,
+    /// The accounts of a development network.
+    pub dev_accounts: Option<DevAccounts>,
     /// The data folder; `None` if it is temporary.
     pub data_dir: Option<String>,
 }
@@ -73,6 +73,7 @@ impl Ready {
                 .collect(),
             native_asset_id: network.native_asset_id.to_string(),
             native_aliases: config.settings.native_aliases.0.clone(),
+            dev_accounts: network.dev_accounts.clone(),
             data_dir: config.data_dir.as_ref().map(|path| path.display().to_string()),
         }
     }
@@ -137,7 +138,7 @@ const PLAIN: Style = Style { bold: "", dim: "", link: "", warn: "", off: "" };
 const COLOURS: Style =
     Style { bold: "\x1b[1m", dim: "\x1b[2m", link: "\x1b[36m", warn: "\x1b[33m", off: "\x1b[0m" };
 
-/// The screen of `esker dev`, under 40 lines of text.
+/// The screen of `esker dev`, under 40 lines of text unless more accounts are wanted.
 pub fn render(ready: &Ready, colours: bool) -> String {
     let s = if colours { COLOURS } else { PLAIN };
     let mut out = String::new();
@@ -147,7 +148,7 @@ pub fn render(ready: &Ready, colours: bool) -> String {
 }
 
 fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result {
-    let Style { bold, dim, link, warn, off } = s;
+    let Style { bold, dim, link, off, .. } = s;
     let kept = match &ready.data_dir {
         Some(path) => format!("data in {path}"),
         None => "data removed at exit".to_owned(),
@@ -170,17 +171,9 @@ fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result 
     }
     let aliases = ready.native_aliases.join(" or ");
     writeln!(out, "  {:<12} {}  {dim}{aliases}{off}\n", "Native asset", ready.native_asset_id)?;
-    writeln!(out, "{bold}Accounts{off}, {} each: {DEV_MNEMONIC}", group_digits(DEV_BALANCE))?;
-    writeln!(out, "  {dim}{DEV_PATH}/N: on X, on C, private key{off}")?;
-    for (index, account) in DEV_ACCOUNTS.iter().enumerate() {
-        writeln!(out, "  {index}  {}", account_line(account))?;
+    if let Some(funded) = &ready.dev_accounts {
+        write_accounts(out, funded, s)?;
     }
-    writeln!(out, "{bold}Well-known key{off}: {WELL_KNOWN_KEY}")?;
-    writeln!(out, "     {}", account_line(&WELL_KNOWN))?;
-    writeln!(
-        out,
-        "{warn}These keys are public: anyone can take what they own on other networks.{off}\n"
-    )?;
     writeln!(
         out,
         "{bold}Try{off}: curl -H 'Content-Type: application/json' {}/ext/bc/X \\",
@@ -199,9 +192,29 @@ fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result 
     )
 }
 
+fn write_accounts(out: &mut String, funded: &DevAccounts, s: &Style) -> std::fmt::Result {
+    let Style { bold, dim, warn, off, .. } = s;
+    let DevAccounts { mnemonic, path, balance, accounts } = funded;
+    writeln!(out, "{bold}Accounts{off}, {} each: {mnemonic}", group_digits(*balance))?;
+    writeln!(out, "  {dim}{path}/N: on X, on C, private key{off}")?;
+    let width = accounts.len().saturating_sub(1).to_string().len();
+    for (index, account) in accounts.iter().enumerate() {
+        writeln!(out, "  {index:<width$}  {}", account_line(account))?;
+    }
+    writeln!(out, "{bold}Well-known key{off}: {WELL_KNOWN_KEY}")?;
+    writeln!(out, "  {:<width$}  {}", "", account_line(&well_known()))?;
+    let warning = if mnemonic == DEV_MNEMONIC {
+        "These keys are public: anyone can take what they own on other networks."
+    } else {
+        "These keys are for development: whoever sees them can take what they own on other networks."
+    };
+    writeln!(out, "{warn}{warning}{off}\n")
+}
+
 /// The account's addresses and key, on one line.
 fn account_line(account: &Account) -> String {
-    format!("X-{}  {}  0x{}", account.local_address, account.c_address, account.key_hex)
+    let (x, c, key) = (account.local_address(), account.c_address(), account.key_hex());
+    format!("X-{x}  {c}  0x{key}")
 }
 
 /// Groups digits by thousands: `10,000`.
@@ -303,8 +316,29 @@ mod tests {
             ],
             native_asset_id: "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe".to_owned(),
             native_aliases: vec!["NAT".to_owned(), "AVAX".to_owned()],
+            dev_accounts: Some(DevAccounts::usual().clone()),
             data_dir: None,
         }
+    }
+
+    #[test]
+    fn accounts_of_another_mnemonic() {
+        let mut ready = ready();
+        let mut accounts = DevAccounts::usual().accounts.clone();
+        accounts.push(well_known());
+        let (mnemonic, path) = ("some words".to_owned(), "m/7".to_owned());
+        ready.dev_accounts = Some(DevAccounts { mnemonic, path, balance: 1_234, accounts });
+        let screen = render(&ready, false);
+        let begin = screen.find("Accounts").unwrap();
+        let lines: Vec<_> =
+            screen[begin..].lines().map(|line| &line[..line.len().min(24)]).collect();
+        assert_eq!(lines[0], "Accounts, 1,234 each: so");
+        assert_eq!(lines[1], "  m/7/N: on X, on C, pri");
+        assert_eq!(lines[2], "  0   X-local15428vq2uzw");
+        assert_eq!(lines[12], "  10  X-local18jma8ppw3n");
+        assert_eq!(lines[14], "      X-local18jma8ppw3n");
+        assert!(screen.contains("These keys are for development: "), "{screen}");
+        assert!(!screen.contains("These keys are public"), "{screen}");
     }
 
     #[test]

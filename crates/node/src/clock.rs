@@ -1,5 +1,6 @@
 //! The wall clock and its text form. Only this file reads the system's clock.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use esker_primitives::clock::{Clock, Sleep};
@@ -26,6 +27,39 @@ impl Clock for SystemClock {
     }
 }
 
+/// A clock that goes on from a time of its own, as fast as another one.
+#[derive(Debug)]
+pub(crate) struct ShiftedClock {
+    clock: Arc<dyn Clock>,
+    /// What the other clock showed when this one began, Unix ms.
+    origin_ms: u64,
+    /// Where this one began, Unix ms.
+    start_ms: u64,
+}
+
+impl ShiftedClock {
+    /// Shows `start_ms` (Unix ms) now.
+    pub(crate) fn starting_at(start_ms: u64, clock: Arc<dyn Clock>) -> Self {
+        Self { origin_ms: clock.now_ms(), start_ms, clock }
+    }
+
+    /// A time moved by the distance from one start to the other.
+    fn moved(unix_ms: u64, from: u64, to: u64) -> u64 {
+        let moved = i128::from(unix_ms) - i128::from(from) + i128::from(to);
+        u64::try_from(moved.max(0)).unwrap_or(u64::MAX)
+    }
+}
+
+impl Clock for ShiftedClock {
+    fn now_ms(&self) -> u64 {
+        Self::moved(self.clock.now_ms(), self.origin_ms, self.start_ms)
+    }
+
+    fn sleep_until(&self, unix_ms: u64) -> Sleep {
+        self.clock.sleep_until(Self::moved(unix_ms, self.start_ms, self.origin_ms))
+    }
+}
+
 /// Time since 1970, UTC; zero if the clock is set before.
 #[expect(clippy::disallowed_methods, reason = "this is the clock that everything else is given")]
 pub fn now() -> Duration {
@@ -45,7 +79,33 @@ pub(crate) fn timestamp(since_epoch: Duration) -> jiff::Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use esker_primitives::clock::ManualClock;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_shifted_clock_goes_on_from_its_start() {
+        for start_ms in [500, 5_000_000] {
+            let clock = ManualClock::new(1_000);
+            let shifted = ShiftedClock::starting_at(start_ms, Arc::new(clock.clone()));
+            assert_eq!(shifted.now_ms(), start_ms);
+            let sleep = shifted.sleep_until(start_ms + 250);
+            clock.advance(249);
+            assert_eq!(shifted.now_ms(), start_ms + 249);
+            clock.advance(1);
+            assert_eq!(shifted.now_ms(), start_ms + 250);
+            sleep.await;
+            // At once, as it is over.
+            shifted.sleep_until(0).await;
+        }
+        // The other clock may be set back.
+        let clock = ManualClock::new(1_000);
+        let shifted = ShiftedClock::starting_at(10, Arc::new(clock.clone()));
+        clock.set(0);
+        assert_eq!(shifted.now_ms(), 0);
+        clock.set(u64::MAX);
+        assert_eq!(shifted.now_ms(), u64::MAX - 990);
+    }
 
     #[test]
     fn dates() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use esker_primitives::{Clock, Randomness};
 
-use crate::clock::SystemClock;
+use crate::clock::{ShiftedClock, SystemClock};
 
 /// The clock and the randomness of a node. Tests use a manual clock and fixed bytes.
 #[derive(Clone)]
@@ -21,6 +21,12 @@ impl Environment {
     /// The clock and the randomness of the operating system.
     pub fn system() -> Self {
         Self { clock: Arc::new(SystemClock), randomness: system_randomness() }
+    }
+
+    /// With a clock that shows `start_ms` (Unix ms) now and goes on from there.
+    pub(crate) fn starting_at(self, start_ms: u64) -> Self {
+        let clock = Arc::new(ShiftedClock::starting_at(start_ms, self.clock));
+        Self { clock, randomness: self.randomness }
     }
 }
 

@@ -39,7 +39,7 @@ use crate::environment::Environment;
 use crate::journal;
 use crate::logging;
 use crate::metrics::Metrics;
-use crate::networks::{ChainSpec, Preset};
+use crate::networks::ChainSpec;
 
 /// Starts nodes.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +65,7 @@ impl Node {
         // The store, locked by this process and bound to this network.
         let folder = DataFolder::of(&config)?;
         let store = folder.open_store(&config, &metrics)?;
+        let environment = first_start::with_clock(environment, &config, &store)?;
         logging::check_files(&config.log())
             .map_err(|(path, error)| StartError::Logs { path, error })?;
         let identity = Arc::new(folder.identity(&environment.randomness)?);
@@ -81,7 +82,7 @@ impl Node {
             script_slots: &Arc::default(),
         };
         let opened = chains::open(&config, &store, parts, &environment, machine)?;
-        let OpenChains { aliases, chains, machine } = opened;
+        let OpenChains { aliases, chains, machine, clock: _ } = opened;
         let mut maintenance = Vec::new();
         for (_, chain) in &chains {
             maintenance.push(chain.start_maintenance().map_err(StartError::Thread)?);
@@ -95,7 +96,7 @@ impl Node {
         // The engine, which orders blocks on a separate thread.
         let engine: Arc<dyn Engine> = Arc::new(Solo::new());
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
-        if config.network.name == Preset::Dev.name() {
+        if config.network.dev_accounts.is_some() {
             fund_dev_accounts(&config, &chains, &machine, &mut engine_thread).await?;
         }
 
@@ -201,7 +202,7 @@ fn log_warnings(config: &Config) {
     }
 }
 
-/// Funds the ten accounts of the development network, unless the engine fails meanwhile.
+/// Funds the accounts of the development network, unless the engine fails meanwhile.
 async fn fund_dev_accounts(
     config: &Config,
     chains: &[(ChainSpec, Chain)],

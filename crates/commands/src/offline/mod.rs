@@ -24,7 +24,6 @@ pub(crate) use stop::StopSignal;
 #[derive(Debug)]
 pub(crate) struct Offline {
     store: Store,
-    clock: Arc<dyn Clock>,
     chains: OpenChains,
 }
 
@@ -37,8 +36,8 @@ impl Offline {
         let environment = Environment::system();
         // The undo rows stay as the node left them.
         let machine = MachineConfig { decides_alone: true, ..MachineConfig::default() };
-        let (store, chains) = open_offline(config, &Keystore::disabled(), &environment, machine)?;
-        Ok(Self { store, clock: environment.clock, chains })
+        let (store, chains) = open_offline(config, &Keystore::disabled(), environment, machine)?;
+        Ok(Self { store, chains })
     }
 
     /// Opens a folder that has data.
@@ -52,7 +51,7 @@ impl Offline {
     }
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
-        &self.clock
+        &self.chains.clock
     }
 
     pub(crate) fn machine(&self) -> &Machine {

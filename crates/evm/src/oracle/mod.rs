@@ -16,7 +16,7 @@ use alloy_primitives::{B256, U256};
 use esker_evm_state::types::{Header, SealedHeader};
 use esker_primitives::sync::Mutex;
 
-use crate::rules::{Rules, window::INITIAL_BASE_FEE};
+use crate::rules::Rules;
 use crate::view::{ChainReader, ViewError};
 
 pub use history::{
@@ -126,7 +126,7 @@ pub struct FeeOracle {
 impl FeeOracle {
     /// An oracle for a chain of these rules.
     pub fn new(config: OracleConfig, rules: Arc<dyn Rules>) -> Self {
-        let last = Last { head: None, tip: config.min_tip, base_fee: U256::from(INITIAL_BASE_FEE) };
+        let last = Last { head: None, tip: config.min_tip, base_fee: rules.initial_base_fee() };
         Self { config, rules, last: Mutex::new_named("evm.oracle", last) }
     }
 

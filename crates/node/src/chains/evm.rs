@@ -39,7 +39,8 @@ use crate::api::admin::runtime::ChainRuntime;
 use crate::api::admin::vm_config::{self, Effective};
 use crate::config::value::Switch;
 use crate::config::{ChainSettings, Config, Mode, personal};
-use crate::networks::{ChainSpec, EvmParameters};
+use crate::networks::accounts::well_known;
+use crate::networks::{ChainSpec, EvmParameters, Network};
 
 /// Path of the methods, below the chain's name.
 pub(crate) const RPC: &str = "/rpc";
@@ -119,13 +120,7 @@ pub(super) fn build(
     let transact = Arc::new(TransactApi {
         reads: Arc::clone(&reads),
         chain: params,
-        oracle: FeeOracle::new(
-            OracleConfig {
-                min_tip: U256::from(settings.tx_pool_price_limit),
-                ..OracleConfig::default()
-            },
-            rules,
-        ),
+        oracle: FeeOracle::new(oracle_config(spec, settings, config), rules),
         submitter: evm.clone(),
         events: evm.clone(),
         accounts,
@@ -207,7 +202,7 @@ fn accounts(
 ) -> Arc<dyn AccountManager> {
     let mut managers: Vec<Arc<dyn AccountManager>> = Vec::new();
     if config.mode == Mode::Dev {
-        managers.push(Arc::new(KeyRing::dev()));
+        managers.push(Arc::new(dev_accounts(&config.network)));
     }
     managers.push(match key_folder {
         Some(folder) => {
@@ -219,6 +214,14 @@ fn accounts(
         None => Arc::new(NoAccounts),
     });
     Arc::new(AccountManagers::new(managers))
+}
+
+/// The accounts of the development network in their order, then the well-known one.
+fn dev_accounts(network: &Network) -> KeyRing {
+    let funded = network.dev_accounts.iter().flat_map(|funded| &funded.accounts);
+    let well_known = well_known();
+    let keys = funded.chain([&well_known]).map(|account| account.key().as_bytes().as_slice());
+    KeyRing::new(keys).expect("the keys are good ones")
 }
 
 fn build_mode(block_time: Duration) -> BuildMode {
@@ -285,6 +288,16 @@ fn pool_config(settings: &ChainSettings) -> PoolConfig {
         lifetime_ms: u64::try_from(settings.tx_pool_lifetime.as_millis()).unwrap_or(u64::MAX),
         ..PoolConfig::default()
     }
+}
+
+/// The least tip, and the highest if it is below: on the C-Chain of a development network such that the suggested price is
+/// that of `gas-price`.
+fn oracle_config(spec: &ChainSpec, settings: &ChainSettings, config: &Config) -> OracleConfig {
+    let is_c = spec.id == config.network.c_chain().id;
+    let of_price = config.min_suggested_tip().filter(|_| is_c);
+    let min_tip = U256::from(of_price.unwrap_or(settings.tx_pool_price_limit));
+    let usual = OracleConfig::default();
+    OracleConfig { min_tip, max_tip: usual.max_tip.max(min_tip), ..usual }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "whole coins: far below 2^53")]

@@ -78,7 +78,11 @@ fn table(page: &mut String, keys: &'static [Key], section: &str, with_flag: bool
             (node, dev) if node == dev => format!("`{node}`"),
             (node, dev) => format!("`{node}`; dev: `{dev}`"),
         };
-        let _ok = writeln!(page, "| {name} | {} | {default} | {} |", key.kind, key.text());
+        let also = match key.dev_flags().as_slice() {
+            [] => String::new(),
+            flags => format!(" Under `esker dev` also `{}`.", flags.join("`, `")),
+        };
+        let _ok = writeln!(page, "| {name} | {} | {default} | {}{also} |", key.kind, key.text());
     }
 }
 

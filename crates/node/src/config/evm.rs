@@ -3,7 +3,7 @@
 use esker_evm::rules::FeeOverrides;
 use esker_primitives::network::{MAIN_ID, TEST_ID};
 
-use super::{Config, Mode, Origin, Settings};
+use super::{Config, Mode, Origin, Settings, dev};
 use crate::networks::{EVM_CHAIN_IDS, GAS_LIMITS, Network, Preset};
 
 /// Longest text of `web3_clientVersion`, in bytes.
@@ -46,6 +46,7 @@ pub(super) fn apply(settings: &Settings, network: &mut Network) {
         parameters.fees = FeeOverrides::default();
     }
     parameters.chain_id = settings.chain_id.unwrap_or(parameters.chain_id);
+    parameters.fees = dev::fees(settings, parameters.fees);
     parameters.fees.gas_limit = settings.gas_limit.or(parameters.fees.gas_limit);
 }
 

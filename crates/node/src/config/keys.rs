@@ -15,6 +15,9 @@ use crate::logging::{LogFormat, LogLevel};
 pub struct Key {
     /// Name of the flag and of the key in the file: `http-port`.
     pub name: &'static str,
+    /// Further names of the flag under `esker dev`, as other development nodes have them; one of a single character is
+    /// its short form.
+    pub dev_names: &'static [&'static str],
     /// Heading in the documentation.
     pub section: &'static str,
     /// Help text; lines as in the source.
@@ -39,6 +42,22 @@ impl Key {
         self.doc.lines().map(str::trim).collect::<Vec<_>>().join(" ")
     }
 
+    /// The short form of the flag under `esker dev`.
+    pub fn dev_short(&self) -> Option<char> {
+        self.dev_names.iter().find(|name| name.len() == 1)?.chars().next()
+    }
+
+    /// Further long names of the flag under `esker dev`.
+    pub fn dev_aliases(&self) -> impl Iterator<Item = &'static str> {
+        self.dev_names.iter().copied().filter(|name| name.len() > 1)
+    }
+
+    /// The further names as flags: `--port`, `-p`.
+    pub fn dev_flags(&self) -> Vec<String> {
+        let dashes = |name: &str| if name.len() == 1 { "-" } else { "--" };
+        self.dev_names.iter().map(|name| format!("{}{name}", dashes(name))).collect()
+    }
+
     /// The environment variable: `ESKER_HTTP_PORT`.
     pub fn env(&self) -> String {
         format!("{ENV_PREFIX}{}", self.name.to_ascii_uppercase().replace('-', "_"))
@@ -57,7 +76,8 @@ macro_rules! settings {
         struct $struct:ident, table $(#[doc = $table_doc:literal])+ $table:ident;
         $( [$section:literal]
             $( $(#[doc = $doc:literal])+
-               $field:ident: $ty:ty = $name:literal, $default:literal $(, dev $dev:literal)?; )+
+               $field:ident: $ty:ty = $name:literal, $default:literal $(, dev $dev:literal)?
+                   $(, also [$($dev_name:literal),+])?; )+
         )+
     ) => {
         $(#[doc = $struct_doc])+
@@ -70,6 +90,7 @@ macro_rules! settings {
         pub const $table: &[Key] = &[
             $($( Key {
                 name: $name,
+                dev_names: &[$($($dev_name),+)?],
                 section: $section,
                 doc: concat!($($doc, "\n"),+),
                 kind: <$ty as Value>::KIND,
@@ -123,17 +144,17 @@ settings! {
 
     ["HTTP"]
     /// Address or host name to listen on. Empty: all addresses of the machine.
-    http_host: String = "http-host", "127.0.0.1";
+    http_host: String = "http-host", "127.0.0.1", also ["host"];
     /// Port to listen on; 0 picks a free one.
     http_port: u16 = "http-port", "9650";
     /// A second port to listen on, where `/` is the C-Chain's JSON-RPC; 0 picks a free one. If its default port is in
     /// use, `esker dev` logs that and starts without it. Empty: none.
-    evm_port: Option<u16> = "evm-port", "", dev "8545";
+    evm_port: Option<u16> = "evm-port", "", dev "8545", also ["port", "p"];
     /// Host names that a request's `Host` may have, besides IP addresses; `*` allows all names.
     http_allowed_hosts: CommaList = "http-allowed-hosts", "localhost";
     /// Origins that browsers may call and open websockets from; each may contain one `*`. Origins in this list (not
     /// only matched by `*`) and origins of this machine may also call methods that take passwords, and the admin API.
-    http_allowed_origins: SpaceList = "http-allowed-origins", "*";
+    http_allowed_origins: SpaceList = "http-allowed-origins", "*", also ["allow-origin"];
     /// Most bytes of a request's body; a larger one gets status 413.
     http_body_limit: Positive = "http-body-limit", "5242880";
     /// Most bytes of a request's head, at least 8192; a larger one gets status 431, as does one of more than 100
@@ -211,6 +232,33 @@ settings! {
     /// Gas limit of blocks. Default: the network's. Not on networks 1 and 5. A kept data folder requires
     /// the same value at each start.
     gas_limit: Option<u64> = "gas-limit", "";
+
+    ["Accounts and start of the development network"]
+    /// How many accounts get a balance on X and on C, from 1 to 1000. Default: 10. A kept data folder requires the same
+    /// value at each start, as it does of the next three settings.
+    accounts: Option<u64> = "accounts", "", dev "10", also ["a"];
+    /// Balance of each account, on X and on C, in whole units of the native asset. Default: 10000. All of them together
+    /// get at most 299999999 on each chain.
+    balance: Option<u64> = "balance", "", dev "10000";
+    /// Mnemonic of the accounts: 12 to 24 words of BIP-39. It and the keys are shown on the screen: not for one that
+    /// owns anything elsewhere. Default: `test test test test test test test test test test test junk`.
+    mnemonic: String = "mnemonic", "", dev "test test test test test test test test test test test junk",
+        also ["m"];
+    /// BIP-32 path of the accounts, to which the account's number from 0 is added; with or without a slash at its end.
+    /// Default: `m/44'/60'/0'/0`.
+    derivation_path: String = "derivation-path", "", dev "m/44'/60'/0'/0";
+    /// Base fee in wei of the C-Chain's first block and of all others. Default: 1000000000. Not with `real-fees`. A kept data
+    /// folder requires the same value at each start.
+    base_fee: Option<u64> = "base-fee", "", also ["block-base-fee-per-gas"];
+    /// Gas price in wei that the C-Chain suggests at least (`evm_gasPrice`), not less than the base fee. Cheaper
+    /// transactions are mined too, if they pay the base fee. Not with `real-fees`.
+    gas_price: Option<u64> = "gas-price", "";
+    /// Unix seconds of the C-Chain's genesis, from 1607144400. The node's clock begins there, at a later start of a kept
+    /// data folder at the time of the last block, and goes on from there. A kept data folder requires the same value at each
+    /// start. Default: the genesis at 1607144400, and the time of the machine.
+    timestamp: Option<u64> = "timestamp", "";
+    /// Print nothing when the node is ready. Errors and log lines still go to standard error. Not with `json`.
+    silent: bool = "silent", "false", also ["quiet", "q"];
 
     ["Logging"]
     /// Level of the log files.
@@ -418,6 +466,14 @@ mod tests {
                 }
             }
         }
+        let names = KEYS.iter().flat_map(|key| key.dev_names.iter().chain([&key.name]));
+        let distinct: BTreeSet<_> = names.clone().collect();
+        assert_eq!(names.count(), distinct.len(), "a further name is there twice");
+        let evm_port = find(KEYS, "evm-port").unwrap();
+        assert_eq!(
+            (evm_port.dev_short(), evm_port.dev_flags().join(" ")),
+            (Some('p'), "--port -p".to_owned())
+        );
         assert_eq!(find(KEYS, "http-port").map(Key::env).as_deref(), Some("ESKER_HTTP_PORT"));
     }
 }

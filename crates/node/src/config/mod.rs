@@ -3,6 +3,7 @@
 //! [`keys`] is the table of settings. [`Config::load`] merges the layers, loads the network, and refuses conflicting
 //! settings; [`Config::values`] has the origin of each value.
 
+mod dev;
 pub mod docs;
 mod error;
 mod evm;
@@ -74,8 +75,10 @@ impl Config {
 
     fn of_layers(mode: Mode, layers: Layers, home: Option<&Path>) -> Result<Self, ConfigError> {
         let settings = layers.settings()?;
-        let mut network = networks::load(&settings.network)?;
+        let network = networks::load(&settings.network)?;
         check_network(mode, &settings, &network)?;
+        let mut network = dev::network(&settings, mode, network)
+            .map_err(|(name, reason)| layers.value_error(name, reason))?;
         if settings.http_head_limit.0 < MIN_HEAD_LIMIT {
             let reason = format!("expected at least {MIN_HEAD_LIMIT}");
             return Err(layers.value_error("http-head-limit", reason));

@@ -7,14 +7,21 @@
 pub mod accounts;
 mod assets;
 mod coin;
+mod dev;
 pub mod file;
 mod funding;
+mod mnemonic;
 mod parameters;
 mod presets;
 mod spec;
 
 pub use coin::{Coin, CoinDeclaration};
-pub use funding::dev_funding_tx;
+pub use dev::{
+    DEV_COUNTS, DEV_MNEMONIC, DEV_PATH, DEV_START_TIMES, DevAccounts, DevError, DevOptions,
+    dev_network,
+};
+pub use funding::dev_funding_txs;
+pub use mnemonic::{MnemonicError, PathError};
 pub use parameters::{ChainParameters, EvmParameters};
 pub use presets::Preset;
 pub use spec::{

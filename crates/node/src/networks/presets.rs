@@ -7,6 +7,7 @@ use esker_primitives::network::{self, LOCAL_ID, MAIN_ID, TEST_ID};
 use esker_xvm::genesis::{Genesis, primary};
 
 use super::coin::Coin;
+use super::dev::{DEV_TIME_S, DevAccounts};
 use super::parameters::{ChainParameters, EvmParameters};
 use super::spec::{ChainSpec, Fees, Network};
 
@@ -73,10 +74,13 @@ impl Preset {
         match self {
             // 2020-09-10T00:00:00Z.
             Self::Main | Self::Test => 1_599_696_000,
-            // The time of the C-Chain's genesis, 2020-12-05T05:00:00Z.
-            Self::Local | Self::Dev => 1_607_144_400,
+            // The time of the C-Chain's genesis.
+            Self::Local | Self::Dev => DEV_TIME_S,
         }
     }
+
+    /// C-Chain genesis of [`Preset::Dev`].
+    pub(super) const DEV_C_GENESIS: &str = include_str!("../../genesis/dev-c.json");
 
     /// X-Chain and C-Chain genesis.
     const fn genesis(self) -> (&'static [u8], &'static [u8]) {
@@ -93,21 +97,24 @@ impl Preset {
                 include_bytes!("../../genesis/local-x.bin"),
                 include_bytes!("../../genesis/local-c.json"),
             ),
-            Self::Dev => (
-                include_bytes!("../../genesis/local-x.bin"),
-                include_bytes!("../../genesis/dev-c.json"),
-            ),
+            Self::Dev => {
+                (include_bytes!("../../genesis/local-x.bin"), Self::DEV_C_GENESIS.as_bytes())
+            }
         }
     }
 
     /// The network.
     pub fn network(self) -> Network {
-        let (x, c) = self.genesis();
-        let x = (Bytes::from_static(x), Fees::of_network(self.id()));
-        let c = (Bytes::from_static(c), self.c_parameters());
-        let network = primary_network(self.name(), self.id(), x, c)
+        self.with_c_genesis(Bytes::from_static(self.genesis().1))
+    }
+
+    /// The network with another C-Chain genesis.
+    pub(super) fn with_c_genesis(self, c: Bytes) -> Network {
+        let x = (Bytes::from_static(self.genesis().0), Fees::of_network(self.id()));
+        let network = primary_network(self.name(), self.id(), x, (c, self.c_parameters()))
             .expect("the embedded genesis bytes are valid");
-        Network { start_time_s: self.start_time_s(), ..network }
+        let dev_accounts = (self == Self::Dev).then(|| DevAccounts::usual().clone());
+        Network { start_time_s: self.start_time_s(), dev_accounts, ..network }
     }
 
     /// The preset with this ID and this C-Chain genesis.
@@ -166,12 +173,13 @@ pub(super) fn primary_network(
             chain(c_id, "C-Chain", C_ALIASES, c, ChainParameters::Evm(Box::new(c_parameters))),
         ],
         exported: Vec::new(),
+        dev_accounts: None,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::accounts::{DEV_ACCOUNTS, DEV_BALANCE, WELL_KNOWN};
+    use super::super::accounts::well_known;
     use super::*;
 
     /// docs/protocol/x-chain-genesis.md, "Known networks": X-Chain, native asset, C-Chain, genesis block; bytes and
@@ -255,10 +263,10 @@ mod tests {
         let (mut dev, mut local) = (json(&dev), json(&local));
         let mut alloc = dev["alloc"].take();
         assert_eq!(dev["config"]["chainId"], 43_112);
-        let wei = u128::from(DEV_BALANCE) * 10_u128.pow(18);
-        for account in DEV_ACCOUNTS {
-            let entry = alloc.as_object_mut().unwrap().remove(&account.c_address[2..]).unwrap();
-            assert_eq!(entry, serde_json::json!({"balance": format!("{wei:#x}")}));
+        for account in &DevAccounts::usual().accounts {
+            let address = account.c_address().to_string();
+            let entry = alloc.as_object_mut().unwrap().remove(&address[2..]).unwrap();
+            assert_eq!(entry, serde_json::json!({"balance": "0x21e19e0c9bab2400000"}));
         }
         for (address, nonce, code_hash) in DEV_CONTRACTS {
             let entry = alloc.as_object_mut().unwrap().remove(&address[2..]).unwrap();
@@ -266,8 +274,8 @@ mod tests {
             assert_eq!(alloy_primitives::keccak256(code).to_string(), code_hash, "{address}");
             assert_eq!((&entry["balance"], &entry["nonce"]), (&"0x0".into(), &nonce.into()));
         }
-        let well_known = alloc.get(&WELL_KNOWN.c_address[2..]);
-        assert!(well_known.is_some());
+        let well_known = well_known().c_address().to_string();
+        assert!(alloc.get(&well_known[2..]).is_some());
         assert_eq!(local["alloc"].take(), alloc);
         assert_eq!(dev, local);
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use esker_chain::{Aliases, ChainContext, Machine, MachineConfig};
 use esker_keystore::Keystore;
+use esker_primitives::Clock;
 use esker_storage::{Store, meta};
 use tokio::sync::Notify;
 
@@ -26,6 +27,8 @@ pub struct OpenChains {
     pub chains: Vec<(ChainSpec, Chain)>,
     /// The machine, which commits their blocks.
     pub machine: Arc<Machine>,
+    /// The clock of all of them.
+    pub clock: Arc<dyn Clock>,
 }
 
 /// Opens the chains of a network. New chains start from their genesis.
@@ -50,7 +53,7 @@ pub(super) fn open(
         parts.machine.set(&machine);
     }
     unrecorded.record(store)?;
-    Ok(OpenChains { aliases, chains, machine })
+    Ok(OpenChains { aliases, chains, machine, clock: Arc::clone(&environment.clock) })
 }
 
 /// Aliases, chains, and the notifier for new work.
@@ -94,11 +97,12 @@ pub fn open_unchecked(
 pub fn open_offline(
     config: &Config,
     keystore: &Arc<Keystore>,
-    environment: &Environment,
+    environment: Environment,
     machine: MachineConfig,
 ) -> Result<(Store, OpenChains), StartError> {
     let folder = DataFolder::of(config)?;
     let store = folder.open_offline_store(config)?;
+    let environment = first_start::with_clock(environment, config, &store)?;
     let parts = NodeParts {
         keystore,
         data_folder: None,
@@ -106,7 +110,7 @@ pub fn open_offline(
         machine: &Arc::default(),
         script_slots: &Arc::default(),
     };
-    let chains = open(config, &store, parts, environment, machine)?;
+    let chains = open(config, &store, parts, &environment, machine)?;
     Ok((store, chains))
 }
 

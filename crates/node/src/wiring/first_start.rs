@@ -4,16 +4,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esker_chain::tables::CHAINS;
+use esker_chain::tables::{CHAINS, POSITION};
 use esker_chain::{ChainError, Machine};
 use esker_primitives::ChainId;
 use esker_shared_memory::{Requests, apply};
-use esker_storage::{KvStore, MemoryStore, PendingWrites, Scope, Store};
+use esker_storage::{KvStore, MemoryStore, PendingWrites, Scope, StorageResult, Store};
+use esker_xvm::txs::Tx;
 use esker_xvm::{TxStatus, Xvm, exported_element};
 use tokio::sync::broadcast::error::RecvError;
 
 use super::StartError;
-use crate::networks::{Network, P_CHAIN_ID, dev_funding_tx};
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::networks::{Network, P_CHAIN_ID, dev_funding_txs};
 
 /// Adds the P-Chain's exports of the network file to shared memory, for chains that are not in the store. It runs
 /// before their genesis is written, so a crash between the two makes it run again.
@@ -51,15 +54,34 @@ pub fn exported(
     requests
 }
 
-/// Funds the development accounts on the X-Chain and returns once that is accepted. Does nothing if the genesis UTXO
-/// that pays for it is spent, which is the case at every start but the first.
+/// With the clock of the configuration: one that is set to a time (`timestamp`) begins there at the first start, and at
+/// a later one where the chain has come to.
+pub(super) fn with_clock(
+    environment: Environment,
+    config: &Config,
+    store: &Store,
+) -> StorageResult<Environment> {
+    let Some(start_s) = config.settings.timestamp else { return Ok(environment) };
+    let position = POSITION.get(store.snapshot()?.as_ref(), Scope::NODE, &())?;
+    let last_ms = position.map_or(0, |position| position.timestamp_ms);
+    Ok(environment.starting_at(last_ms.max(start_s.saturating_mul(1000))))
+}
+
+/// Funds the development accounts on the X-Chain and returns once that is accepted. Does nothing if the UTXOs that pay for
+/// it are spent, which is the case at every start but the first.
 pub(super) async fn fund_dev_accounts(
     network: &Network,
     xvm: &Xvm,
     machine: &Arc<Machine>,
 ) -> Result<(), StartError> {
+    for tx in dev_funding_txs(network) {
+        fund(&tx, xvm, machine).await?;
+    }
+    Ok(())
+}
+
+async fn fund(tx: &Tx, xvm: &Xvm, machine: &Arc<Machine>) -> Result<(), StartError> {
     let fault = |error: &dyn std::fmt::Display| StartError::Funding(error.to_string());
-    let tx = dev_funding_tx(network);
     let input = tx.unsigned().base().inputs.first().map(|input| input.utxo_id);
     let source = input.ok_or_else(|| fault(&"no input"))?;
     let is_funded = |xvm: &Xvm| xvm.view().and_then(|view| view.utxo(&source)).map(|u| u.is_none());

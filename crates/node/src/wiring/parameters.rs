@@ -33,6 +33,15 @@ pub enum ParameterError {
         /// The parameter that differs.
         name: String,
     },
+    /// The folder has a development network that began otherwise.
+    #[error(
+        "the data folder was made with other --accounts, --balance, --mnemonic, --derivation-path or --timestamp \
+         (it differs in {name}): start with the same, or choose another --data-dir"
+    )]
+    DevNetwork {
+        /// The parameter that differs.
+        name: String,
+    },
     /// The folder's chain has other parameters.
     #[error(
         "{name} of chain {chain}: the data folder was made with {found}, this start has {wanted}: start with \
@@ -188,6 +197,9 @@ fn refusal(
     let chain = network.chains.iter().find(|chain| chain.id.as_bytes() == owner);
     let Some(chain) = chain else {
         let found = found.iter().find(|(name, _)| name == NAME).map(|(_, name)| name.as_str());
+        if network.dev_accounts.is_some() && found == Some(network.name.as_str()) {
+            return ParameterError::DevNetwork { name: name.to_owned() };
+        }
         return ParameterError::Network {
             found: found.unwrap_or("unknown").to_owned(),
             wanted: network.name.clone(),
@@ -198,6 +210,7 @@ fn refusal(
     let hint = match name {
         "chain-id" if is_c => " (--chain-id)",
         "gas-limit" if is_c => " (--gas-limit)",
+        "min-base-fee" if is_c && network.dev_accounts.is_some() => " (--base-fee, --real-fees)",
         "target-gas" | "min-base-fee" | "block-gas-cost-step" if is_c => {
             " (--real-fees, or the network's file)"
         }

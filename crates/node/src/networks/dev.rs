@@ -1,0 +1,277 @@
+//! What `esker dev` makes its network of (docs/decisions.md, "Development network").
+
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
+use thiserror::Error;
+
+use super::Preset;
+use super::accounts::Account;
+use super::funding::MOST_FUNDS;
+use super::mnemonic::{self, MnemonicError, PathError};
+use super::spec::Network;
+
+/// The mnemonic that development tools share.
+pub const DEV_MNEMONIC: &str = "test test test test test test test test test test test junk";
+
+/// Derivation path of its accounts, without the account's number from 0.
+pub const DEV_PATH: &str = "m/44'/60'/0'/0";
+
+/// How many accounts a development network has, unless it is told.
+const DEV_COUNT: u32 = 10;
+
+/// Balance of each account on each of X and C, in whole units of the native asset, unless it is told.
+const DEV_BALANCE: u64 = 10_000;
+
+/// Numbers of accounts that a development network can have.
+pub const DEV_COUNTS: RangeInclusive<u64> = 1..=1000;
+
+/// Times at which a development network can begin, Unix seconds: not before the X-Chain's genesis, and a year before
+/// the last time of a bundle.
+pub const DEV_START_TIMES: RangeInclusive<u64> = DEV_TIME_S..=253_370_764_800;
+
+/// Start of the local network, 2020-12-05T05:00:00Z.
+pub(super) const DEV_TIME_S: u64 = 1_607_144_400;
+
+/// Why a development network can't be as somebody wants it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DevError {
+    /// The mnemonic.
+    #[error(transparent)]
+    Mnemonic(#[from] MnemonicError),
+    /// The derivation path.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// The number of accounts.
+    #[error("expected a whole number from {} to {}", DEV_COUNTS.start(), DEV_COUNTS.end())]
+    Count,
+    /// The balances are more than the X-Chain has to give.
+    #[error(
+        "{count} accounts can get at most {most} units each: the X-Chain's genesis has {MOST_FUNDS} for all of them"
+    )]
+    Balance {
+        /// How many accounts.
+        count: u64,
+        /// Most units of each.
+        most: u64,
+    },
+    /// The start.
+    #[error("expected Unix seconds from {} to {}", DEV_START_TIMES.start(), DEV_START_TIMES.end())]
+    StartTime,
+}
+
+/// The accounts of a development network, all with the same balance on X and on C.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DevAccounts {
+    /// The mnemonic, with single spaces.
+    pub mnemonic: String,
+    /// The derivation path, without the account's number.
+    pub path: String,
+    /// Balance of each account on each of X and C, in whole units of the native asset.
+    pub balance: u64,
+    /// The accounts, in the order of their numbers.
+    pub accounts: Vec<Account>,
+}
+
+/// What somebody wants otherwise on a development network; `None`: as usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DevOptions<'a> {
+    /// How many accounts.
+    pub count: Option<u64>,
+    /// Balance of each, in whole units of the native asset.
+    pub balance: Option<u64>,
+    /// Mnemonic of the accounts.
+    pub mnemonic: Option<&'a str>,
+    /// Derivation path, without the account's number.
+    pub path: Option<&'a str>,
+    /// Start of the C-Chain, Unix seconds.
+    pub start_time_s: Option<u64>,
+}
+
+impl DevAccounts {
+    /// The ten accounts of [`DEV_MNEMONIC`].
+    pub fn usual() -> &'static Self {
+        static USUAL: LazyLock<DevAccounts> = LazyLock::new(|| {
+            let words = mnemonic::words(DEV_MNEMONIC).expect("the constant is a mnemonic");
+            let path = mnemonic::path(DEV_PATH).expect("the constant is a path");
+            DevAccounts {
+                mnemonic: DEV_MNEMONIC.to_owned(),
+                path: DEV_PATH.to_owned(),
+                balance: DEV_BALANCE,
+                accounts: mnemonic::accounts(&words, &path, DEV_COUNT),
+            }
+        });
+        &USUAL
+    }
+
+    fn of(options: &DevOptions<'_>) -> Result<Self, DevError> {
+        let count = options.count.unwrap_or(DEV_COUNT.into());
+        let balance = options.balance.unwrap_or(DEV_BALANCE);
+        if !DEV_COUNTS.contains(&count) {
+            return Err(DevError::Count);
+        }
+        let most = MOST_FUNDS / count;
+        if balance > most {
+            return Err(DevError::Balance { count, most });
+        }
+        let words = mnemonic::words(options.mnemonic.unwrap_or(DEV_MNEMONIC))?;
+        let path = mnemonic::path(options.path.unwrap_or(DEV_PATH))?;
+        let usual = Self::usual();
+        let (mnemonic, path_text) = (words.to_string(), path.to_string());
+        if (&mnemonic, &path_text, count) == (&usual.mnemonic, &usual.path, DEV_COUNT.into()) {
+            return Ok(Self { balance, ..usual.clone() });
+        }
+        let count = u32::try_from(count).map_err(|_| DevError::Count)?;
+        let accounts = mnemonic::accounts(&words, &path, count);
+        Ok(Self { mnemonic, path: path_text, balance, accounts })
+    }
+
+    /// The members of the accounts in the C-Chain's genesis, as its file has them.
+    fn allocations(&self) -> String {
+        let wei = u128::from(self.balance) * 10_u128.pow(18);
+        let member = |account: &Account| {
+            let address = account.c_address().to_string();
+            format!(r#""{}":{{"balance":"{wei:#x}"}}"#, address.trim_start_matches("0x"))
+        };
+        self.accounts.iter().map(member).collect::<Vec<_>>().join(",")
+    }
+}
+
+/// The development network with these options. Without any it is [`Preset::Dev`].
+///
+/// # Errors
+/// An option can't be had.
+pub fn dev_network(options: &DevOptions<'_>) -> Result<Network, DevError> {
+    let accounts = DevAccounts::of(options)?;
+    let start_time_s = options.start_time_s.unwrap_or(DEV_TIME_S);
+    if !DEV_START_TIMES.contains(&start_time_s) {
+        return Err(DevError::StartTime);
+    }
+    let time = |seconds: u64| format!(r#""timestamp":"0x{seconds:X}""#);
+    // The file's text with other values in their places: the same options always give the same bytes.
+    let genesis = Preset::DEV_C_GENESIS
+        .replacen(&DevAccounts::usual().allocations(), &accounts.allocations(), 1)
+        .replacen(&time(DEV_TIME_S), &time(start_time_s), 1);
+    let network = Preset::Dev.with_c_genesis(genesis.into());
+    Ok(Network { start_time_s, dev_accounts: Some(accounts), ..network })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::networks::accounts::well_known;
+
+    fn alloc(network: &Network) -> serde_json::Map<String, Value> {
+        let genesis: Value = serde_json::from_slice(&network.c_chain().genesis).unwrap();
+        genesis["alloc"].as_object().unwrap().clone()
+    }
+
+    /// Number, key, address on C, address on X: as every development tool has them.
+    const KNOWN: [(usize, &str, &str, &str); 3] = [
+        (
+            0,
+            "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
+            "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+            "local15428vq2uzwhm3taey9sr9x5vm6tk78ew499s5v",
+        ),
+        (
+            1,
+            "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
+            "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+            "local1cjzphr67dug28rw9ueewrqllmxlqe5f0unaxss",
+        ),
+        (
+            9,
+            "2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6",
+            "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720",
+            "local14flvw0x8fstzly79tacgsulxvkpv858q9nskex",
+        ),
+    ];
+
+    #[test]
+    fn the_usual_accounts_are_those_of_every_development_tool() {
+        let usual = DevAccounts::usual();
+        assert_eq!((usual.accounts.len(), usual.balance), (10, 10_000));
+        for (number, key, c_address, local_address) in KNOWN {
+            let account = &usual.accounts[number];
+            assert_eq!(account.key_hex(), key);
+            assert_eq!(account.c_address().to_string(), c_address);
+            assert_eq!(account.local_address(), local_address);
+        }
+    }
+
+    #[test]
+    fn without_options_it_is_the_preset() {
+        let (usual, preset) = (dev_network(&DevOptions::default()).unwrap(), Preset::Dev.network());
+        assert_eq!(usual.chains, preset.chains);
+        assert_eq!(usual.start_time_s, preset.start_time_s);
+        assert_eq!(usual.dev_accounts.as_ref(), Some(DevAccounts::usual()));
+        assert_eq!(preset.dev_accounts, usual.dev_accounts);
+        // As options it is the same.
+        let options = DevOptions {
+            count: Some(10),
+            balance: Some(10_000),
+            mnemonic: Some(DEV_MNEMONIC),
+            path: Some("m/44'/60'/0'/0/"),
+            start_time_s: Some(DEV_TIME_S),
+        };
+        assert_eq!(dev_network(&options).unwrap().chains, preset.chains);
+    }
+
+    #[test]
+    fn options_change_the_genesis() {
+        let options = DevOptions {
+            count: Some(12),
+            balance: Some(7),
+            start_time_s: Some(1_900_000_000),
+            ..DevOptions::default()
+        };
+        let (network, preset) = (dev_network(&options).unwrap(), Preset::Dev.network());
+        assert_eq!(network.x_chain(), preset.x_chain());
+        assert_ne!(network.c_chain().id, preset.c_chain().id);
+        assert_eq!(network.start_time_s, 1_900_000_000);
+        let genesis: Value = serde_json::from_slice(&network.c_chain().genesis).unwrap();
+        assert_eq!(genesis["timestamp"], "0x713FB300");
+        let accounts = network.dev_accounts.as_ref().unwrap();
+        assert_eq!(accounts.accounts.len(), 12);
+        assert_eq!(accounts.accounts[..10], DevAccounts::usual().accounts);
+        let (mut given, mut rest) = (alloc(&network), alloc(&preset));
+        for account in &accounts.accounts {
+            let member = given.remove(&account.c_address().to_string()[2..]);
+            assert_eq!(member, Some(json!({"balance": "0x6124fee993bc0000"})));
+        }
+        for account in &DevAccounts::usual().accounts {
+            rest.remove(&account.c_address().to_string()[2..]).unwrap();
+        }
+        assert!(given.contains_key(&well_known().c_address().to_string()[2..]));
+        assert_eq!(given, rest);
+    }
+
+    #[test]
+    fn each_option_has_bounds() {
+        let fault = |options: DevOptions<'_>| dev_network(&options).unwrap_err().to_string();
+        let usual = DevOptions::default();
+        for count in [0, 1001, u64::MAX] {
+            let text = fault(DevOptions { count: Some(count), ..usual });
+            assert_eq!(text, "expected a whole number from 1 to 1000");
+        }
+        let largest = dev_network(&DevOptions { count: Some(1000), ..usual }).unwrap();
+        assert_eq!(largest.dev_accounts.unwrap().accounts.len(), 1000);
+        assert!(dev_network(&DevOptions { balance: Some(29_999_999), ..usual }).is_ok());
+        for balance in [30_000_000, u64::MAX] {
+            assert_eq!(
+                fault(DevOptions { balance: Some(balance), ..usual }),
+                "10 accounts can get at most 29999999 units each: the X-Chain's genesis has 299999999 for all of them"
+            );
+        }
+        for start_time_s in [0, 1_607_144_399, 253_370_764_801] {
+            let text = fault(DevOptions { start_time_s: Some(start_time_s), ..usual });
+            assert_eq!(text, "expected Unix seconds from 1607144400 to 253370764800");
+        }
+        let text = fault(DevOptions { mnemonic: Some("test junk"), ..usual });
+        assert_eq!(text, "expected 12, 15, 18, 21 or 24 words, found 2");
+        assert!(fault(DevOptions { path: Some("44"), ..usual }).contains("m/44'/60'/0'/0"));
+    }
+}
