@@ -88,9 +88,6 @@ pub enum VerifyError {
     /// Found after the transactions.
     #[error("engine finalization check failed: {0}")]
     Finalize(Box<Self>),
-    /// There is no base fee to measure with.
-    #[error("invalid base fee ({0}) in apricot phase 4")]
-    ZeroBaseFee(U256),
     /// The tips do not pay for making the block so soon.
     #[error(
         "insufficient gas ({gas}) to cover the block cost ({cost}) at base fee ({base_fee}) \

@@ -99,3 +99,138 @@ impl Config {
         Some(price.saturating_sub(base_fee(&self.settings, &self.network)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Flags;
+    use super::*;
+
+    fn load(mode: Mode, flags: &[(&'static str, &str)]) -> Result<Config, String> {
+        let flags: Flags = flags.iter().map(|(name, text)| (*name, (*text).to_owned())).collect();
+        let env = [("HOME".to_owned(), "/home/me".to_owned())];
+        Config::load(mode, flags, env).map_err(|error| error.to_string())
+    }
+
+    fn dev(flags: &[(&'static str, &str)]) -> Result<Config, String> {
+        load(Mode::Dev, flags)
+    }
+
+    fn fault(flags: &[(&'static str, &str)]) -> String {
+        dev(flags).unwrap_err()
+    }
+
+    #[test]
+    fn the_defaults_are_the_preset() {
+        let (usual, preset) = (dev(&[]).unwrap(), Preset::Dev.network());
+        assert_eq!(usual.network.chains, preset.chains);
+        assert_eq!(usual.network.dev_accounts, preset.dev_accounts);
+        assert_eq!(usual.min_suggested_tip(), None);
+        // `esker node` may run the network too.
+        let node = load(Mode::Node, &[("network", "dev")]).unwrap();
+        assert_eq!(node.network.chains, preset.chains);
+        // An empty value in the file or the environment is none.
+        let empty = dev(&[("accounts", ""), ("mnemonic", ""), ("derivation-path", "")]).unwrap();
+        assert_eq!(empty.network.chains, preset.chains);
+    }
+
+    #[test]
+    fn accounts_and_start_of_the_settings() {
+        let given = [
+            ("accounts", "3"),
+            ("balance", "5"),
+            (
+                "mnemonic",
+                "legal winner thank year wave sausage worth useful legal winner thank yellow",
+            ),
+            ("derivation-path", "m/44'/60'/1'/0/"),
+            ("timestamp", "1700000000"),
+        ];
+        for mode in [Mode::Dev, Mode::Node] {
+            let network = [("network", "dev")];
+            let flags: Vec<_> = given.iter().chain(&network).copied().collect();
+            let network = load(mode, &flags).unwrap().network;
+            let funded = network.dev_accounts.as_ref().unwrap();
+            assert_eq!((funded.accounts.len(), funded.balance), (3, 5));
+            assert!(funded.mnemonic.starts_with("legal winner"));
+            assert_eq!(funded.path, "m/44'/60'/1'/0");
+            assert_eq!(network.start_time_s, 1_700_000_000);
+            assert_ne!(network.c_chain().id, Preset::Dev.network().c_chain().id);
+        }
+    }
+
+    #[test]
+    fn a_fault_names_its_setting() {
+        for (name, text, reason) in [
+            ("accounts", "0", "expected a whole number from 1 to 1000"),
+            ("balance", "30000000", "10 accounts can get at most 29999999 units each"),
+            ("mnemonic", "test", "expected 12, 15, 18, 21 or 24 words, found 1"),
+            ("derivation-path", "44'", "expected a path such as m/44'/60'/0'/0"),
+            ("timestamp", "1607144399", "expected Unix seconds from 1607144400"),
+        ] {
+            let fault = fault(&[(name, text)]);
+            assert!(fault.starts_with(&format!("--{name}: {name}: {reason}")), "{fault}");
+        }
+        for (name, text) in [("accounts", "ten"), ("balance", "-1"), ("base-fee", "1gwei")] {
+            let fault = fault(&[(name, text)]);
+            assert!(
+                fault.starts_with(&format!("--{name}: {name}: \"{text}\": expected")),
+                "{fault}"
+            );
+        }
+    }
+
+    #[test]
+    fn base_fee_and_gas_price() {
+        let fees = |flags: &[(&'static str, &str)]| {
+            let config = dev(flags).unwrap();
+            (config.network.c_parameters().fees.min_base_fee, config.min_suggested_tip())
+        };
+        assert_eq!(fees(&[]), (Some(1_000_000_000), None));
+        assert_eq!(fees(&[("base-fee", "0")]), (Some(0), None));
+        assert_eq!(fees(&[("gas-price", "1000000005")]), (Some(1_000_000_000), Some(5)));
+        assert_eq!(fees(&[("gas-price", "0"), ("base-fee", "0")]), (Some(0), Some(0)));
+        assert_eq!(
+            fault(&[("gas-price", "999999999")]),
+            "--gas-price: gas-price: expected at least the base fee, 1000000000: set base-fee too"
+        );
+        for name in ["base-fee", "gas-price"] {
+            assert_eq!(
+                fault(&[(name, "2000000000"), ("real-fees", "true")]),
+                format!(
+                    "--{name}: {name}: not with real-fees, where the base fee follows from the blocks"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn other_networks_have_none_of_it() {
+        for (name, text) in [
+            ("accounts", "10"),
+            ("balance", "10000"),
+            ("mnemonic", "test"),
+            ("derivation-path", "m/44'/60'/0'/0"),
+            ("base-fee", "1"),
+            ("gas-price", "1"),
+            ("timestamp", "1700000000"),
+        ] {
+            assert_eq!(
+                load(Mode::Node, &[(name, text)]).unwrap_err(),
+                format!("--{name}: {name}: only for the development network: use esker dev")
+            );
+        }
+    }
+
+    #[test]
+    fn a_silent_node_shows_nothing() {
+        assert!(dev(&[("silent", "true")]).unwrap().settings.silent);
+        assert_eq!(
+            fault(&[("silent", "true"), ("json", "true")]),
+            "--silent: silent: not with json, which prints a line"
+        );
+        assert_eq!(
+            load(Mode::Node, &[("network", "dev"), ("silent", "true")]).unwrap_err(),
+            "--silent: silent: only for esker dev: other commands show no screen"
+        );
+    }
+}

@@ -234,18 +234,17 @@ settings! {
     gas_limit: Option<u64> = "gas-limit", "";
 
     ["Accounts and start of the development network"]
-    /// How many accounts get a balance on X and on C, from 1 to 1000. Default: 10. A kept data folder requires the same
-    /// value at each start, as it does of the next three settings.
+    /// How many accounts get a balance on X and on C, from 1 to 1000. A kept data folder requires the same value at each
+    /// start, as it does of the next three settings.
     accounts: Option<u64> = "accounts", "", dev "10", also ["a"];
-    /// Balance of each account, on X and on C, in whole units of the native asset. Default: 10000. All of them together
-    /// get at most 299999999 on each chain.
+    /// Balance of each account, on X and on C, in whole units of the native asset. All of them together get at most
+    /// 299999999 on each chain.
     balance: Option<u64> = "balance", "", dev "10000";
     /// Mnemonic of the accounts: 12 to 24 words of BIP-39. It and the keys are shown on the screen: not for one that
-    /// owns anything elsewhere. Default: `test test test test test test test test test test test junk`.
+    /// owns anything elsewhere.
     mnemonic: String = "mnemonic", "", dev "test test test test test test test test test test test junk",
         also ["m"];
     /// BIP-32 path of the accounts, to which the account's number from 0 is added; with or without a slash at its end.
-    /// Default: `m/44'/60'/0'/0`.
     derivation_path: String = "derivation-path", "", dev "m/44'/60'/0'/0";
     /// Base fee in wei of the C-Chain's first block and of all others. Default: 1000000000. Not with `real-fees`. A kept data
     /// folder requires the same value at each start.

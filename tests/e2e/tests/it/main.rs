@@ -11,6 +11,7 @@ mod corpus;
 mod crash;
 mod crash_atomic;
 mod crash_evm;
+mod dev_settings;
 mod development;
 mod disk;
 mod docs;
