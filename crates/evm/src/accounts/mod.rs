@@ -1,7 +1,7 @@
 //! Accounts whose keys the node holds.
 //!
-//! [`AccountManager`] is the port through which services sign. Two things stand behind it: [`KeyRing::dev`], the
-//! well-known keys of `esker dev`, and the directory of encrypted keys (`crates/key-directory`), whose accounts are
+//! [`AccountManager`] is the port through which services sign. Two things stand behind it: [`KeyRing`], for the
+//! public keys of `esker dev`, and the directory of encrypted keys (`crates/key-directory`), whose accounts are
 //! locked until a password opens them. [`AccountManagers`] joins both.
 //!
 //! [`text_hash`] and [`TypedData`] make what is signed of a text (EIP-191) and of structured data (EIP-712),
@@ -24,7 +24,7 @@ use esker_rpc::ClientAddress;
 use thiserror::Error;
 
 pub use account_key::{AccountKey, recover_signer};
-pub use key_ring::{DEV_KEYS, KeyRing, WELL_KNOWN_KEY, address_of_key};
+pub use key_ring::{KeyRing, WELL_KNOWN_KEY, address_of_key};
 pub use managers::AccountManagers;
 pub use sender_locks::SenderLocks;
 pub use typed_data::{TypedData, TypedDataError};

@@ -168,22 +168,54 @@ mod tests {
         genesis["alloc"].as_object().unwrap().clone()
     }
 
-    /// Number, key, address on C, address on X: as every development tool has them.
-    const KNOWN: [(usize, &str, &str, &str); 3] = [
+    /// Key, address on C, address on X: as every development tool has them.
+    const KNOWN: [(&str, &str, &str); 10] = [
         (
-            0,
             "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
             "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
             "local15428vq2uzwhm3taey9sr9x5vm6tk78ew499s5v",
         ),
         (
-            1,
             "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
             "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
             "local1cjzphr67dug28rw9ueewrqllmxlqe5f0unaxss",
         ),
         (
-            9,
+            "5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a",
+            "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
+            "local1sj3m3zudqkw4plsvm7p08h9q89lsy4wput6fxp",
+        ),
+        (
+            "7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6",
+            "0x90F79bf6EB2c4f870365E785982E1f101E93b906",
+            "local1y3fgntsaf2cmylsnu3880g7wp6aj73zu2kkjd4",
+        ),
+        (
+            "47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a",
+            "0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65",
+            "local1jft4f7x5cajyw6w8vfj9708mx9jfswq0a739vp",
+        ),
+        (
+            "8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba",
+            "0x9965507D1a55bcC2695C58ba16FB37d819B0A4dc",
+            "local1syp9y2mlfrrjwdaj5ytezh9wuerwuhncjwye9m",
+        ),
+        (
+            "92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e",
+            "0x976EA74026E726554dB657fA54763abd0C3a0aa9",
+            "local1zyf8ga3p89xmjaxje2ckvtvhjzv7g24s30j6rq",
+        ),
+        (
+            "4bbbf85ce3377467afe5d46f804f221813b2bb87f24d81f60f1fcdbf7cbf4356",
+            "0x14dC79964da2C08b23698B3D3cc7Ca32193d9955",
+            "local1mer4xr0wqlq7v8m678vvx4zeyep20v8rhw76tp",
+        ),
+        (
+            "dbda1821b80551c9d65939329250298aa3472ba22feea921c0cf5d620ea67b97",
+            "0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f",
+            "local1l5rrv44ufqq97psu2jqx909mdnjapwv0sapt8w",
+        ),
+        (
             "2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6",
             "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720",
             "local14flvw0x8fstzly79tacgsulxvkpv858q9nskex",
@@ -194,8 +226,7 @@ mod tests {
     fn the_usual_accounts_are_those_of_every_development_tool() {
         let usual = DevAccounts::usual();
         assert_eq!((usual.accounts.len(), usual.balance), (10, 10_000));
-        for (number, key, c_address, local_address) in KNOWN {
-            let account = &usual.accounts[number];
+        for (account, (key, c_address, local_address)) in usual.accounts.iter().zip(KNOWN) {
             assert_eq!(account.key_hex(), key);
             assert_eq!(account.c_address().to_string(), c_address);
             assert_eq!(account.local_address(), local_address);

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use esker_client::RpcClient;
 use esker_e2e::{Node, NodeBuilder, until};
@@ -283,8 +283,9 @@ fn a_silent_node_prints_nothing() {
             .args(["dev", "--http-port", "0", "--port", "0", silent, "--ready-file"])
             .arg(&ready);
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let node = command.spawn().unwrap();
-        until("the node is ready", || ready.exists().then_some(()));
+        let mut node = command.spawn().unwrap();
+        let has_ended = |node: &mut Child| !matches!(node.try_wait(), Ok(None));
+        until("the node is ready", || (ready.exists() || has_ended(&mut node)).then_some(()));
         // What it has to print comes before it hears signals.
         let sent = Command::new("kill").args(["-TERM", &node.id().to_string()]).status().unwrap();
         assert!(sent.success());
