@@ -359,23 +359,32 @@ fn kept(folder: &Path, args: &[&str]) -> NodeBuilder {
 #[test]
 fn a_folder_wants_the_settings_that_it_was_made_with() {
     let folder = tempfile::tempdir().unwrap();
-    let own = ["--accounts", "3", "--balance", "5", "--base-fee", "9"];
+    let own = ["--accounts", "501", "--balance", "5", "--base-fee", "9"];
     let node = kept(folder.path(), &own).start().unwrap();
     send(&node, json!({"from": FIRST, "to": FIRST, "value": "0x1"}));
     assert!(node.stop().unwrap().success());
     let other = "the data folder was made with other --accounts, --balance, --mnemonic, --derivation-path or \
                  --timestamp (it differs in genesis of C-Chain): start with the same, or choose another --data-dir";
     for (args, text) in [
-        (&["--accounts", "4", "--balance", "5", "--base-fee", "9"][..], other),
-        (&["--accounts", "3", "--balance", "6", "--base-fee", "9"], other),
-        (&["--accounts", "3", "--balance", "5", "--base-fee", "9", "-m", ABANDON], other),
+        (&["--accounts", "502", "--balance", "5", "--base-fee", "9"][..], other),
+        (&["--accounts", "501", "--balance", "6", "--base-fee", "9"], other),
+        (&["--accounts", "501", "--balance", "5", "--base-fee", "9", "-m", ABANDON], other),
         (
-            &["--accounts", "3", "--balance", "5", "--base-fee", "9", "--timestamp", "1700000000"],
+            &[
+                "--accounts",
+                "501",
+                "--balance",
+                "5",
+                "--base-fee",
+                "9",
+                "--timestamp",
+                "1700000000",
+            ],
             other,
         ),
         (&[], other),
         (
-            &["--accounts", "3", "--balance", "5"],
+            &["--accounts", "501", "--balance", "5"],
             "min-base-fee of chain C: the data folder was made with 9, this start has 1000000000: start with 9 \
              (--base-fee, --real-fees), or choose another --data-dir",
         ),
@@ -386,8 +395,12 @@ fn a_folder_wants_the_settings_that_it_was_made_with() {
     // The suggested price is no parameter.
     let again = [&own[..], &["--gas-price", "20"]].concat();
     let node = kept(folder.path(), &again).start().unwrap();
-    assert_eq!(accounts(&node).len(), 4);
-    assert_eq!(x_balance(&node, &shown(&node, 2).0), "5000000000");
+    assert_eq!(accounts(&node).len(), 502);
+    // Funded once, by both transactions.
+    for number in [0, 499, 500] {
+        assert_eq!(x_balance(&node, &shown(&node, number).0), "5000000000", "{number}");
+    }
+    assert_eq!(node.x().get_height().unwrap(), 2);
     assert!(node.stop().unwrap().success());
     let data = folder.path().to_str().unwrap();
     let verified = esker(&[&["db", "verify", "--dev", "--data-dir", data], &own[..]].concat());
