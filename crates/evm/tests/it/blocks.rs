@@ -130,6 +130,23 @@ fn a_block_in_the_same_second_must_pay_for_it() {
 }
 
 #[test]
+fn where_the_base_fee_is_0_a_block_in_the_same_second_has_nothing_to_pay() {
+    let mut chain = ledger(ForkSchedule::LOCAL);
+    let none = esker_evm::rules::FeeOverrides { min_base_fee: Some(0), ..Default::default() };
+    let rules = esker_evm::rules::CChainRules::new(43112, ForkSchedule::LOCAL, none);
+    chain.params.rules = std::sync::Arc::new(rules);
+    let time = 1_700_000_000;
+    let (first, _, out) = make(&chain, time, vec![transfer(0, PRICE)]).unwrap();
+    chain.accept(&first, &out);
+    let next = chain.params.rules.child_terms(&chain.tip, time).unwrap();
+    assert_eq!((next.block_gas_cost, next.base_fee), (400_000, U256::ZERO));
+    let (block, _, out) = make(&chain, time, vec![transfer(1, 0)]).unwrap();
+    chain.verify(&block, &NoExtension).unwrap();
+    chain.accept(&block, &out);
+    assert_eq!(chain.tip.base_fee, Some(U256::ZERO));
+}
+
+#[test]
 fn what_no_recording_has_is_refused_too() {
     let mut chain = ledger(ForkSchedule::LOCAL);
     let time = 1_700_000_000;

@@ -212,6 +212,22 @@ fn a_quiet_chain_suggests_the_least_tip_and_the_lower_base_fee() {
 }
 
 #[test]
+fn before_the_first_block_the_base_fee_is_that_of_the_rules() {
+    for base_fee in [0, 7, 300 * GWEI] {
+        let fees = FeeOverrides {
+            target_gas: Some(u64::MAX),
+            min_base_fee: Some(base_fee),
+            ..FeeOverrides::default()
+        };
+        let rules = CChainRules::new(43112, ForkSchedule::LOCAL, fees);
+        let oracle = FeeOracle::new(OracleConfig::default(), Arc::new(rules));
+        let base_fee = U256::from(base_fee);
+        let genesis = Headers::new(vec![Header { base_fee: Some(base_fee), ..header(0, 0) }]);
+        assert_eq!(oracle.suggest(&genesis, NOW).unwrap().base_fee, Some(base_fee));
+    }
+}
+
+#[test]
 fn busy_blocks_raise_the_tip_up_to_the_highest() {
     let busy = |number: u64, cost: u64| Header {
         gas_used: 7_000_000,
