@@ -8,6 +8,7 @@ mod links;
 mod pages;
 mod places;
 mod sizes;
+mod specification;
 mod todos;
 
 use anyhow::{Result, bail};
@@ -16,13 +17,14 @@ use anyhow::{Result, bail};
 pub type Rule = (&'static str, fn() -> Result<Vec<String>>);
 
 /// Every rule.
-pub const RULES: [Rule; 8] = [
+pub const RULES: [Rule; 9] = [
     ("crates depend on each other only along the arrows", arrows::breaches),
     ("source files are short", sizes::breaches),
     ("paths named in documents exist", documents::breaches),
     ("links of documents lead to a heading", links::breaches),
     ("citations name a page and a heading that exist", citations::breaches),
     ("every specified X-Chain method has goldens of success and failure", goldens::breaches),
+    ("every rule of the specification names its tests", specification::breaches),
     ("a mark of unfinished work names its issue", todos::breaches),
     ("nothing names a place outside the repository", places::breaches),
 ];

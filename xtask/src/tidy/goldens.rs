@@ -44,17 +44,32 @@ pub(super) fn breaches() -> Result<Vec<String>> {
 
 /// What no exchange of a method shows: a result, an error.
 fn missing(text: &str, method: &str) -> Vec<String> {
-    // Recordings are written with a space after the colon, and without.
-    let calls = ["", " "].map(|space| format!("\"method\":{space}\"{method}\""));
-    let lines: Vec<&str> = text.lines().collect();
-    let replies: Vec<&str> = lines
-        .windows(2)
-        .filter(|pair| pair[0].starts_with(">") && calls.iter().any(|call| pair[0].contains(call)))
-        .map(|pair| pair[1])
-        .collect();
-    [("\"result\"", "success"), ("\"error\"", "failure")]
+    [(shows_result(text, method), "success"), (shows_refusal(text, method), "failure")]
         .into_iter()
-        .filter(|(member, _)| !replies.iter().any(|reply| reply.contains(member)))
+        .filter(|(is_shown, _)| !is_shown)
         .map(|(_, what)| format!("{method}: no {what}"))
         .collect()
+}
+
+/// Whether recorded exchanges hold a result of a method, named as recorded.
+pub(super) fn shows_result(text: &str, method: &str) -> bool {
+    replies(text, method).any(|reply| reply.contains("\"result\""))
+}
+
+/// Whether recorded exchanges hold an error of a method, named as recorded, or a request with it that HTTP refuses.
+pub(super) fn shows_refusal(text: &str, method: &str) -> bool {
+    let is_refusal = |reply: &str| reply.starts_with("<!") && !reply.starts_with("<! 200");
+    replies(text, method).any(|reply| reply.contains("\"error\"") || is_refusal(reply))
+}
+
+/// The replies to requests with a method.
+fn replies<'a>(text: &'a str, method: &str) -> impl Iterator<Item = &'a str> {
+    // Recordings are written with a space after the colon, and without.
+    let calls = ["", " "].map(|space| format!("\"method\":{space}\"{method}\""));
+    text.lines()
+        .zip(text.lines().skip(1))
+        .filter(move |(request, _)| {
+            request.starts_with('>') && calls.iter().any(|call| request.contains(call))
+        })
+        .map(|(_, reply)| reply)
 }

@@ -113,6 +113,27 @@ fn every_method_is_documented() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Namespaces that the specification names without their methods, and the keystore's.
+const SPECIFIED: [&str; 7] = ["web3", "net", "evm", "personal", "txpool", "debug", "keystore"];
+
+#[test]
+fn every_specified_method_has_a_row() {
+    let page = std::fs::read_to_string(tests_path("../docs/specification.md")).unwrap();
+    let rows: BTreeSet<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split(['`', ':', ' ']).next())
+        .collect();
+    let mut found = 0;
+    for (path, service) in tables().unwrap() {
+        for info in service.methods().filter(|info| SPECIFIED.contains(&info.namespace)) {
+            let method = full_name(&path, info);
+            assert!(rows.contains(method.as_str()), "docs/specification.md has no row of {method}");
+            found += 1;
+        }
+    }
+    assert!(found > 100, "{found}");
+}
+
 /// What is wrong with the section of a method.
 fn faults(
     page: &Page,

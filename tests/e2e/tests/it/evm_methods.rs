@@ -1,4 +1,4 @@
-//! Every method of `web3`, `net`, `evm`, `personal`, `debug`, `admin` and what development nodes have: a success and a failure of each, by
+//! Every method of `web3`, `net`, `evm`, `txpool`, `personal`, `debug`, `admin` and what development nodes have: a success and a failure of each, by
 //! both names, walked along the tables.
 
 use std::collections::BTreeMap;
@@ -11,10 +11,8 @@ use crate::support::local;
 
 const RPC: &str = "/ext/bc/C/rpc";
 const WS: &str = "/ext/bc/C/ws";
-const NAMESPACES: [&str; 8] =
-    ["evm", "net", "web3", "personal", "debug", "admin", "anvil", "hardhat"];
-/// What succeeds on no fresh node: docs.rs lists why.
-const NO_SUCCESS: [&str; 2] = ["debug_traceBadBlock", "debug_traceBlock"];
+const NAMESPACES: [&str; 9] =
+    ["evm", "net", "web3", "txpool", "personal", "debug", "admin", "anvil", "hardhat"];
 /// What the methods that only a Go runtime can carry out answer, whatever is asked.
 const OF_GO: &str = "only a Go runtime has this";
 /// An account of `esker dev`.
@@ -62,9 +60,6 @@ fn walk(ask: &mut dyn FnMut(&str) -> String, account: &str) -> BTreeMap<String, 
             service.methods().filter(|info| path == RPC && NAMESPACES.contains(&info.namespace))
         {
             let name = format!("{}_{}", info.namespace, info.name);
-            if NO_SUCCESS.contains(&name.as_str()) {
-                continue;
-            }
             let Some(case) = cases.get(name.as_str()) else { panic!("{name} has no case") };
             let aliases =
                 info.namespace_aliases.iter().map(|alias| format!("{alias}_{}", info.name));
@@ -281,6 +276,11 @@ fn cases() -> BTreeMap<&'static str, Case> {
         ("anvil_metadata", none()),
         ("hardhat_getAutomine", none()),
         ("hardhat_metadata", none()),
+        ("txpool_content", none()),
+        ("txpool_contentFrom", case(json!([HELD]), json!(["0x12"]))),
+        ("txpool_inspect", none()),
+        ("txpool_status", none()),
+        ("txpool_dropReason", hash("$HASH")),
         ("evm_getAccount", case(json!([HELD]), json!([HELD, "0xffff"]))),
         ("evm_getAccountInfo", case(json!([HELD, null]), json!([HELD, "0xffff"]))),
         ("evm_getTransactionBySenderAndNonce", case(json!([HELD, 0]), json!([HELD, -1]))),

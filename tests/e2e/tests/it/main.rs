@@ -35,6 +35,7 @@ mod quoting;
 mod replay;
 mod rewind;
 mod scripts;
+mod specification;
 mod start;
 mod support;
 mod traces;

@@ -195,3 +195,20 @@ async fn a_price_of_the_last_block_is_not_refused() {
     let text = reply["error"]["message"].as_str().unwrap();
     assert!(text.contains("max fee per gas less than block base fee"), "{reply}");
 }
+
+#[tokio::test]
+async fn the_base_fee_is_that_of_the_next_block() {
+    let world = world();
+    for _ in 0..2 {
+        send(&world, json!({"from": HELD, "to": HELD, "value": "0x1"})).await;
+    }
+    for seconds in [2, 7, 30] {
+        world.clock.advance(seconds * 1000);
+        let base_fee = world.call("eth_baseFee", "[]").await["result"].clone();
+        let last = world.call("eth_getBlockByNumber", "[\"latest\",false]").await;
+        assert_ne!(last["result"]["baseFeePerGas"], base_fee, "after {seconds} s");
+        send(&world, json!({"from": HELD, "to": HELD, "value": "0x1"})).await;
+        let next = world.call("eth_getBlockByNumber", "[\"latest\",false]").await;
+        assert_eq!(next["result"]["baseFeePerGas"], base_fee, "after {seconds} s");
+    }
+}
