@@ -21,8 +21,11 @@ const contracts = new URL('../golden/c/contracts/', import.meta.url);
 
 /** Source of the test contracts. */
 export const SOURCE = new URL('Store.sol', contracts);
+const bytecode = JSON.parse(readFileSync(new URL('bytecode.json', contracts), 'utf8'));
 /** Creation code of `Store`. */
-export const STORE_CODE = JSON.parse(readFileSync(new URL('bytecode.json', contracts), 'utf8')).Store.creation;
+export const STORE_CODE = bytecode.Store.creation;
+/** Creation code of `Link`; the address of the next one follows. */
+export const LINK_CODE = bytecode.Link.creation;
 
 /** Interface of `Store`. */
 export const STORE = [

@@ -1,51 +1,10 @@
 // cast and forge against the C-Chain of a development node: `node foundry.mjs URL`.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { steps } from './check.mjs';
-import { CHAIN_ID, FIRST, FIRST_KEY, GWEI, NOBODY, SOURCE, STORE_CODE, TRANSFER_GAS, UNIT, rpcOf } from './evm.mjs';
-
-const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const url = rpcOf(process.argv[2]);
-const project = mkdtempSync(join(tmpdir(), 'esker-forge-'));
-process.on('exit', () => rmSync(project, { recursive: true, force: true }));
-
-// Settings of the user have no place here; the compiler's wrapper finds this very Node.js.
-const env = {
-  HOME: project,
-  PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
-  NO_COLOR: '1',
-};
-
-/** Runs one of the tools; what it prints. The package of this one machine: the one in front hides exit statuses. */
-function run(tool, args) {
-  const program = here(`node_modules/@foundry-rs/${tool}-linux-amd64/bin/${tool}`);
-  return execFileSync(program, args, { cwd: project, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
-}
-const offline = (...args) => run('cast', args);
-const cast = (command, ...args) => run('cast', [command, '--rpc-url', url, ...args]);
-const json = (...args) => JSON.parse(cast(...args, '--json'));
-/** Sends from the first account and waits; the receipt. */
-const send = (...args) => json('send', '--private-key', FIRST_KEY, ...args);
-/** What a tool writes to its error output where it fails. */
-function refusal(...args) {
-  try {
-    cast(...args);
-  } catch (error) {
-    assert.equal(error.status, 1, String(error));
-    return error.stderr;
-  }
-  assert.fail(`${args[0]} went through`);
-}
-
-/** Options of forge: the compiler of npm, nothing from elsewhere. */
-const build = [
-  '--root', project, '--use', here('solc.mjs'), '--offline',
-  '--optimize', '--optimizer-runs', '200', '--evm-version', 'cancun',
-];
+import { CHAIN_ID, FIRST, FIRST_KEY, GWEI, NOBODY, SOURCE, STORE_CODE, TRANSFER_GAS, UNIT } from './evm.mjs';
+import { build, cast, json, offline, project, refusal, run, send, url } from './foundry-tools.mjs';
 
 /** Where a contract is made with this salt: through a deployer that is at one address on every chain. */
 const DEPLOYER = '0x4e59b44847b379578588920cA78FbF26c0B4956C';

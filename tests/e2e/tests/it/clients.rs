@@ -58,6 +58,11 @@ fn viem_2() {
 }
 
 #[test]
+fn traces_with_viem_2_and_ethers_6() {
+    run_on_dev("tracing.mjs");
+}
+
+#[test]
 fn hardhat_ignition_of_both_versions() {
     run_on_dev("ignition.mjs");
 }
@@ -67,6 +72,13 @@ fn hardhat_ignition_of_both_versions() {
 #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no cast, no forge")]
 fn cast_and_forge() {
     run_on_dev("foundry.mjs");
+}
+
+/// As above.
+#[test]
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no cast, no forge")]
+fn replays_of_cast_and_forks_of_forge() {
+    run_on_dev("foundry-traces.mjs");
 }
 
 #[test]
