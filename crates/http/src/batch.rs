@@ -36,7 +36,7 @@ pub(super) struct BatchBody {
 }
 
 /// Answers a batch. A small reply is completed; a large one is returned as a stream once it is known to be large.
-/// Also returns whether it failed, if this is known already.
+/// Also returns what is known of it already, without its bytes.
 pub(super) async fn answer(
     server: &positional::Server,
     caller: &Caller,
@@ -44,18 +44,22 @@ pub(super) async fn answer(
     connection: &Arc<Connection>,
     metrics: &Arc<dyn HttpMetrics>,
     in_flight: InFlight,
-) -> (BatchReply, Option<bool>) {
+) -> (BatchReply, positional::Answer) {
     let mut answer = BatchAnswer::new(server, caller, body, MAX_PENDING_BYTES);
     poll_fn(|cx| answer.poll_buffered(cx)).await;
     // The rest runs only while the client reads, and is limited by what it reads.
     drop(in_flight);
-    let failed = answer.failed();
+    let known = positional::Answer {
+        failed: answer.failed() == Some(true),
+        retry_after_s: answer.retry_after_s(),
+        ..positional::Answer::default()
+    };
     if let Some(whole) = answer.take_whole() {
-        return (BatchReply::Whole(whole), failed);
+        return (BatchReply::Whole(whole), known);
     }
     let (connection, metrics) = (Arc::clone(connection), Arc::clone(metrics));
     let body = BatchBody { answer, connection, metrics, compressor: None };
-    (BatchReply::Parts(Box::new(body)), failed)
+    (BatchReply::Parts(Box::new(body)), known)
 }
 
 impl BatchBody {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use esker_rpc::work::SpoolConfig;
+use esker_rpc::work::{RateLimitConfig, SpoolConfig};
+
+use super::client_address::ClientAddressHeader;
 
 /// Largest request body, in bytes.
 pub const DEFAULT_BODY_LIMIT: usize = 5 * 1024 * 1024;
@@ -44,6 +46,10 @@ pub struct HttpConfig {
     pub allowed_hosts: Vec<String>,
     /// Origins whose pages may read replies. `*` alone allows all; one `*` within an entry matches any text.
     pub allowed_origins: Vec<String>,
+    /// Where proxies name the addresses of their clients; `None`: a client's address is that of its connection.
+    pub client_address: Option<ClientAddressHeader>,
+    /// What an address may ask for; above it requests get 429. `None`: no limit.
+    pub rate_limit: Option<RateLimitConfig>,
     /// Largest request body, in bytes; a larger one gets 413.
     pub body_limit: usize,
     /// Largest request head, in bytes; a larger one gets 431, and so do more than [`MAX_HEADERS`] headers.
@@ -94,6 +100,8 @@ impl Default for HttpConfig {
         Self {
             allowed_hosts: vec!["localhost".to_owned()],
             allowed_origins: vec!["*".to_owned()],
+            client_address: None,
+            rate_limit: None,
             body_limit: DEFAULT_BODY_LIMIT,
             head_limit: DEFAULT_HEAD_LIMIT,
             header_timeout: DEFAULT_HEADER_TIMEOUT,

@@ -21,13 +21,15 @@ use super::body::BodyMemory;
 use super::config::HttpConfig;
 use super::connections::{Connection, Connections, Phase};
 use super::cors::{Access, Cors};
+use super::endpoints::rate_exceeded;
 use super::gzip;
 use super::hosts::Hosts;
 use super::in_flight::Handlers;
 use super::metrics::{EndpointMetrics, HttpMetrics, MethodName, Outcome};
 use super::path::{self, ResolvedPath};
 use super::reply::ReplyBody;
-use super::routes::{Routes, Target};
+use super::routes::{Endpoint, Routes, Target};
+use super::socket;
 use super::unread;
 
 const NODE_ID: HeaderName = HeaderName::from_static("node-id");
@@ -103,6 +105,7 @@ impl HttpState {
             reply_memory: config.reply_memory,
             connection_reply_memory: config.connection_reply_memory,
             spool: config.spool.clone(),
+            rate_limit: config.rate_limit,
             ..WorkConfig::default()
         });
         metrics.watch_work(&work);
@@ -228,6 +231,12 @@ impl HttpState {
             ResolvedPath::Path(path) => self.routes.find(path),
             ResolvedPath::NotFound | ResolvedPath::Redirect(_) | ResolvedPath::Malformed => None,
         };
+        if !is_call(&parts, target.as_deref())
+            && let Err(exceeded) = self.charge(connection, &parts)
+        {
+            self.cors.actual(&parts.method, &parts.headers, Access::Open, headers);
+            return rate_exceeded(exceeded, headers);
+        }
         let is_trusted_only = target.as_ref().is_some_and(|target| target.trusted_callers_only);
         let access = if is_trusted_only { Access::Trusted } else { Access::Open };
         if Cors::is_preflight(&parts.method, &parts.headers) {
@@ -297,6 +306,17 @@ impl fmt::Debug for HttpState {
             .field("routes", &self.routes)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether the request goes to a handler that takes units for the method that it calls.
+fn is_call(parts: &Parts, target: Option<&Target>) -> bool {
+    !Cors::is_preflight(&parts.method, &parts.headers)
+        && match target.map(|target| &target.endpoint) {
+            Some(Endpoint::Object(_) | Endpoint::Positional(_)) => true,
+            Some(Endpoint::PositionalBoth(_)) => !socket::is_requested(parts),
+            Some(Endpoint::Page(page)) => parts.method == Method::POST && page.service().is_some(),
+            Some(Endpoint::Socket(_) | Endpoint::Axum(_)) | None => false,
+        }
 }
 
 /// The reply to a page that may not call this path.

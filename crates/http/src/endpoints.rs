@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use esker_rpc::socket::SocketDialect;
-use esker_rpc::work::{MemoryError, ReplyBytes};
-use esker_rpc::{Caller, Service, object, positional};
-use http::header::{CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
+use esker_rpc::work::{Client, MemoryError, RateExceeded, ReplyBytes};
+use esker_rpc::{Caller, Service, cost, object, positional};
+use http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body as _, Incoming};
@@ -84,7 +84,7 @@ impl HttpState {
         let read = if parts.method == Method::POST && content_type.as_deref().is_some_and(is_json) {
             match self.read(body, self.config().body_limit, OversizePolicy::Refuse).await {
                 Ok(read) => Some(read),
-                Err(error) => return self.body_refused(&error, headers),
+                Err(error) => return self.body_refused(&error, connection, parts, headers),
             }
         } else {
             None
@@ -99,6 +99,9 @@ impl HttpState {
             object::handle(service, parts.method.as_str(), content_type.as_deref(), bytes, &caller)
                 .await;
         let method = if read.is_some() { object::called(service, bytes) } else { None };
+        if let Some(seconds) = reply.retry_after_s {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
         if let Some(kind) = reply.content_type {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         }
@@ -116,7 +119,8 @@ impl HttpState {
             Ok(body) => body,
             Err(error) => return no_memory(error, headers),
         };
-        Answer { method, outcome: failed.then_some(Outcome::Error), ..Answer::new(status, body) }
+        let outcome = (failed && status.is_success()).then_some(Outcome::Error);
+        Answer { method, outcome, ..Answer::new(status, body) }
     }
 
     async fn positional(
@@ -136,13 +140,18 @@ impl HttpState {
             has_query: parts.uri.query().is_some_and(|query| !query.is_empty()),
         };
         let (reply, body) = match positional::http::admit(server, &head) {
-            Some(reply) => (reply, None),
+            Some(reply) => {
+                if let Err(exceeded) = self.charge(connection, parts) {
+                    return rate_exceeded(exceeded, headers);
+                }
+                (reply, None)
+            }
             None => {
                 // A longer body without Content-Length is cut, and is then most likely invalid JSON.
                 let limit = server.limits().body_bytes;
                 let read = match self.read(body, limit, OversizePolicy::Cut).await {
                     Ok(read) => read,
-                    Err(error) => return self.body_refused(&error, headers),
+                    Err(error) => return self.body_refused(&error, connection, parts, headers),
                 };
                 let Some(in_flight) = self.handlers.try_start() else {
                     return busy(headers);
@@ -151,10 +160,8 @@ impl HttpState {
                 let caller = self.caller(connection, parts);
                 if positional::is_batch(&read.bytes) {
                     let metrics = &self.metrics;
-                    let (body, failed) =
+                    let (body, answer) =
                         batch::answer(server, &caller, read, connection, metrics, in_flight).await;
-                    let failed = failed == Some(true);
-                    let answer = positional::Answer { failed, ..positional::Answer::default() };
                     (positional::http::Reply::of(answer), Some(body.into()))
                 } else {
                     let caller = Caller { takes_files: true, ..caller };
@@ -168,6 +175,9 @@ impl HttpState {
                 }
             }
         };
+        if let Some(seconds) = reply.answer.retry_after_s {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
         if let Some(kind) = reply.content_type {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         }
@@ -181,15 +191,36 @@ impl HttpState {
         };
         Answer {
             method: reply.answer.method,
-            outcome: reply.answer.failed.then_some(Outcome::Error),
+            outcome: (reply.answer.failed && status.is_success()).then_some(Outcome::Error),
             ..Answer::new(status, body)
         }
     }
 
     /// The caller and the connection of a request.
     fn caller(&self, connection: &Connection, parts: &Parts) -> Caller {
-        let client = Some(connection.client().clone());
-        Caller { client, ..self.cors.caller(&parts.headers) }
+        Caller { client: Some(self.client(connection, parts)), ..self.cors.caller(&parts.headers) }
+    }
+
+    /// Takes the units of a request without a call.
+    pub(super) fn charge(
+        &self,
+        connection: &Connection,
+        parts: &Parts,
+    ) -> Result<(), RateExceeded> {
+        match self.config().rate_limit {
+            Some(_) => self.client(connection, parts).charge(cost::READ),
+            None => Ok(()),
+        }
+    }
+
+    /// The client of a request: that of the connection, or the one that a trusted proxy names.
+    fn client(&self, connection: &Connection, parts: &Parts) -> Client {
+        let client = connection.client();
+        let header = self.config().client_address.as_ref();
+        match header.and_then(|header| header.client_of(client.peer(), &parts.headers)) {
+            Some(address) => client.behind_proxy(address),
+            None => client.clone(),
+        }
     }
 
     async fn axum(
@@ -224,7 +255,16 @@ impl HttpState {
         Ok(read)
     }
 
-    fn body_refused(&self, error: &BodyError, headers: &mut HeaderMap) -> Answer {
+    fn body_refused(
+        &self,
+        error: &BodyError,
+        connection: &Connection,
+        parts: &Parts,
+        headers: &mut HeaderMap,
+    ) -> Answer {
+        if let Err(exceeded) = self.charge(connection, parts) {
+            return rate_exceeded(exceeded, headers);
+        }
         match error {
             BodyError::TooLarge(bytes) => {
                 let text =
@@ -280,6 +320,12 @@ impl HttpState {
 /// A counted reply, with the bytes that a dialect has put around its result.
 fn counted_body(reply: ReplyBytes, connection: &Connection) -> Result<ReplyBody, MemoryError> {
     Ok(reply.recount(connection.client())?.into())
+}
+
+/// The answer to a request without a call if its address has used its units.
+pub(super) fn rate_exceeded(exceeded: RateExceeded, headers: &mut HeaderMap) -> Answer {
+    headers.insert(RETRY_AFTER, exceeded.retry_after_s().into());
+    Answer::error(StatusCode::TOO_MANY_REQUESTS, format!("{exceeded}\n"), headers)
 }
 
 /// The answer if the reply memory is used up.

@@ -13,6 +13,7 @@
 
 mod batch;
 mod body;
+mod client_address;
 mod config;
 mod connections;
 mod cors;
@@ -33,6 +34,7 @@ mod socket;
 mod spooled;
 mod unread;
 
+pub use client_address::ClientAddressHeader;
 pub use config::{
     DEFAULT_BODY_LIMIT, DEFAULT_BODY_MEMORY, DEFAULT_BODY_TIMEOUT, DEFAULT_CONNECTION_REPLY_MEMORY,
     DEFAULT_GZIP_MIN, DEFAULT_HEAD_LIMIT, DEFAULT_HEADER_TIMEOUT, DEFAULT_IDLE_TIMEOUT,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_rpc::wire::Encoding;
-use esker_rpc::{ClientAddress, MethodTable, NoArgs, RpcError};
+use esker_rpc::{ClientAddress, MethodTable, NoArgs, RpcError, cost};
 use serde::{Deserialize, Serialize};
 
 use crate::{Credentials, Keystore, Password};
@@ -54,9 +54,13 @@ pub fn methods() -> MethodTable<KeystoreService> {
     let table = MethodTable::new("keystore").trusted_callers_only(|table| {
         table
             .on_async("createUser", KeystoreService::create_user)
+            .cost(cost::HEAVY)
             .on_async_from("deleteUser", KeystoreService::delete_user)
+            .cost(cost::HEAVY)
             .on_async_from("exportUser", KeystoreService::export_user)
+            .cost(cost::HEAVY)
             .on_async_from("importUser", KeystoreService::import_user)
+            .cost(cost::HEAVY)
             .on("listUsers", KeystoreService::list_users)
     });
     table.deprecate_all(DEPRECATED_SINCE)

@@ -103,11 +103,17 @@ impl Node {
         // The paths: chains under all their aliases, and the node's own APIs.
         let routes = Arc::new(Routes::new(metrics.clone()));
         let ready = Readiness::ready();
+        let key_methods = config.settings.api_key_methods_enabled;
         for (_, chain) in &chains {
             let vm = chain.vm();
             let id = vm.context().chain_id;
             tracing::info!(chain = vm.name(), %id, height = vm.stats().height, "chain opened");
-            routes.chain(&id, &aliases.aliases(&id), endpoints(vm.routes()), &ready)?;
+            routes.chain(
+                &id,
+                &aliases.aliases(&id),
+                endpoints(vm.routes(), key_methods),
+                &ready,
+            )?;
         }
         add_static_endpoints(&routes)?;
         keystore::add_endpoint(&config, keystore, &routes)?;

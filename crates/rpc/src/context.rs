@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use crate::ClientAddress;
-use crate::work::{Client, RunState};
+use crate::work::{Client, RateExceeded, RunState};
 
 /// Who sent a request, as far as the server knows. The default is a program, which may call every method.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +18,16 @@ pub struct Caller {
     pub client: Option<Client>,
     /// Whether a reply may come in a file ([`crate::work::ReplyBytes::take_file`]).
     pub takes_files: bool,
+}
+
+impl Caller {
+    /// Takes units of the caller's address. A program in the process is not limited.
+    ///
+    /// # Errors
+    /// The address has used its units.
+    pub fn charge(&self, cost: u32) -> Result<(), RateExceeded> {
+        self.client.as_ref().map_or(Ok(()), |client| client.charge(cost))
+    }
 }
 
 /// What a handler can query about its call besides the arguments.

@@ -28,6 +28,7 @@
 mod address;
 pub mod args;
 mod context;
+pub mod cost;
 mod error;
 pub mod object;
 mod off_thread;

@@ -79,6 +79,8 @@ pub struct MethodInfo {
     pub deprecated_since: Option<&'static str>,
     /// Whether web pages of untrusted origins are refused ([`crate::MethodTable::trusted_callers_only`]).
     pub trusted_callers_only: bool,
+    /// Units that a call takes of what its address may use ([`crate::work::RateLimitConfig`]).
+    pub cost: u32,
 }
 
 /// Why a call has no result.
@@ -251,6 +253,14 @@ impl Service {
     pub fn merge(mut self, other: &Self) -> Self {
         self.add(other.listing.iter().cloned());
         self
+    }
+
+    /// The methods that fit.
+    #[must_use]
+    pub fn only(&self, fits: impl Fn(&MethodInfo) -> bool) -> Self {
+        let mut service = Self::default();
+        service.add(self.listing.iter().filter(|method| fits(method.info())).cloned());
+        service
     }
 
     /// Finds a method by any of its names. Names are case-sensitive.

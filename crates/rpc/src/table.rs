@@ -7,6 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     CallContext, ClientAddress, Params, ParamsError, ResultWriter, RpcError, Service,
     args::FromParams,
+    cost,
     result_writer::WrittenResult,
     service::{Blocking, ErasedHandler, LanePolicy, Method, MethodInfo, Outcome, Step},
 };
@@ -59,6 +60,7 @@ struct Row<S> {
     deprecated_since: Option<&'static str>,
     trusted_callers_only: bool,
     lane_policy: LanePolicy,
+    cost: u32,
     bind: Box<dyn FnOnce(Arc<S>) -> ErasedHandler>,
 }
 
@@ -391,6 +393,28 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self
     }
 
+    /// How many units a call of the method registered last takes of what its address may use: one of [`cost`], which is
+    /// [`cost::READ`] unless this says otherwise.
+    ///
+    /// # Panics
+    ///
+    /// If there is none yet.
+    #[must_use]
+    pub fn cost(mut self, units: u32) -> Self {
+        let row = self.rows.last_mut().expect("a method is registered before it gets a cost");
+        row.cost = units;
+        self
+    }
+
+    /// [`MethodTable::cost`] of each method that `add` registers.
+    #[must_use]
+    pub fn costing(self, units: u32, add: impl FnOnce(Self) -> Self) -> Self {
+        let before = self.rows.len();
+        let mut table = add(self);
+        table.rows.iter_mut().skip(before).for_each(|row| row.cost = units);
+        table
+    }
+
     /// The methods over this service, ready to be called.
     ///
     /// # Panics
@@ -407,6 +431,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                 aliases: row.aliases,
                 deprecated_since: row.deprecated_since,
                 trusted_callers_only: row.trusted_callers_only,
+                cost: row.cost,
             };
             Method::new(info, row.lane_policy, (row.bind)(Arc::clone(&service)))
         };
@@ -515,6 +540,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
             deprecated_since: None,
             trusted_callers_only: false,
             lane_policy: LanePolicy::default(),
+            cost: cost::READ,
             bind,
         });
         self

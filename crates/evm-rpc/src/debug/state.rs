@@ -7,7 +7,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256};
 use esker_evm::view::ViewError;
 use esker_evm_state::types::{Account, SealedHeader};
-use esker_rpc::{CallContext, MethodTable, RpcError};
+use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 
 use super::dump::{DumpOptions, DumpReply, MAX_ACCOUNTS, dump};
 use super::storage::{StorageRange, StorageRangeReply, storage_range};
@@ -21,15 +21,21 @@ use crate::wire::{Addr, BlockNumber, BlockNumberOrHash, Data, Hash};
 pub(crate) fn methods() -> MethodTable<TransactApi> {
     MethodTable::new("debug")
         .on_list_blocking_with("dumpBlock", dump_block)
+        .cost(cost::HEAVY)
         .on_list_blocking_with("accountRange", account_range)
+        .cost(cost::HEAVY)
         .on_list("preimage", preimage)
         .on_list_blocking_with("storageRangeAt", storage_range_at)
+        .cost(cost::HEAVY)
         .on_list_blocking_with("getModifiedAccountsByNumber", modified_by_number)
+        .cost(cost::HEAVY)
         .on_list_blocking_with("getModifiedAccountsByHash", modified_by_hash)
+        .cost(cost::HEAVY)
         .on_list("getAccessibleState", get_accessible_state)
         .on_list_blocking("getBadBlocks", |transact: &TransactApi, ()| {
             get_bad_blocks(&transact.reads, ())
         })
+        .cost(cost::LARGE_READ)
 }
 
 fn dump_block(

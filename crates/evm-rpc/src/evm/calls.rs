@@ -2,7 +2,7 @@
 
 use alloy_eips::eip2930::AccessListItem;
 use esker_evm::call::{self, CallOutcome};
-use esker_rpc::{CallContext, MethodTable, RpcError};
+use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 use serde::{Serialize, Serializer};
 
 use super::defaults::{GasDefault, request};
@@ -15,9 +15,13 @@ use crate::wire::{AccessTuple, BlockNumberOrHash, Data, Uint64};
 pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
         .on_list_try_first("call", try_call, call)
+        .cost(cost::CALL)
         .on_list_blocking_with("callDetailed", call_detailed)
+        .cost(cost::CALL)
         .on_list_try_first("estimateGas", try_estimate_gas, estimate_gas)
+        .cost(cost::SEARCH)
         .on_list_blocking_with("createAccessList", create_access_list)
+        .cost(cost::SEARCH)
 }
 
 type CallArgs = (

@@ -4,7 +4,7 @@ use alloy_primitives::U256;
 use esker_evm::oracle::{
     FeeHistory, HistoryError, NewestBlock, PriceOption, PriceOptions, fee_history, price_options,
 };
-use esker_rpc::{MethodTable, RpcError};
+use esker_rpc::{MethodTable, RpcError, cost};
 use serde::Serialize;
 
 use super::table::table;
@@ -19,6 +19,7 @@ pub(super) fn methods() -> MethodTable<TransactApi> {
         .on_list("maxPriorityFeePerGas", max_priority_fee_per_gas)
         .on_list("suggestPriceOptions", suggest_price_options)
         .on_list_blocking("feeHistory", get_fee_history)
+        .cost(cost::CALL)
         // Blocks are executed as they come, so there is never anything to catch up with.
         .on_list("syncing", |_: &TransactApi, ()| Ok(false))
 }

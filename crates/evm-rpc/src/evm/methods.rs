@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_rpc::{MethodTable, Service};
+use esker_rpc::{MethodTable, Service, cost};
 
 use super::table::table;
 use super::transact::TransactApi;
@@ -44,6 +44,7 @@ fn blockchain(reads: &Arc<ReadApi>) -> Service {
         .on_list("getAccount", state::get_account)
         .on_list("getAccountInfo", state::get_account_info)
         .on_list_blocking_with("getProof", proof::get_proof)
+        .cost(cost::CALL)
         .on_list("getHeaderByNumber", blocks::get_header_by_number)
         .on_list("getHeaderByHash", blocks::get_header_by_hash)
         .on_list_try_first(
@@ -51,13 +52,17 @@ fn blockchain(reads: &Arc<ReadApi>) -> Service {
             blocks::try_block_by_number,
             blocks::get_block_by_number,
         )
+        .cost(cost::LARGE_READ)
         .on_list_try_first("getBlockByHash", blocks::try_block_by_hash, blocks::get_block_by_hash)
+        .cost(cost::LARGE_READ)
         .on_list_blocking("getBlockReceipts", blocks::get_block_receipts)
+        .cost(cost::CALL)
         .on_list("getUncleByBlockNumberAndIndex", blocks::get_uncle_by_number)
         .on_list("getUncleByBlockHashAndIndex", blocks::get_uncle_by_hash)
         .on_list("getUncleCountByBlockNumber", blocks::get_uncle_count_by_number)
         .on_list("getUncleCountByBlockHash", blocks::get_uncle_count_by_hash)
         .on_list_blocking("getBadBlocks", blocks::get_bad_blocks)
+        .cost(cost::LARGE_READ)
         .bind(Arc::clone(reads))
 }
 

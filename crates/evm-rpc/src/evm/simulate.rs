@@ -5,7 +5,7 @@ use esker_evm::simulate::{
     BlockRequest, HeaderOverrides, SimulateError, SimulatedState, SimulationEnv, SimulationOptions,
     simulate,
 };
-use esker_rpc::{CallContext, MethodTable, RpcError};
+use esker_rpc::{CallContext, MethodTable, RpcError, cost};
 
 use super::defaults::request;
 use super::running::{LATEST, refusal, state_overrides};
@@ -15,7 +15,7 @@ use crate::wire::call::{HeaderArgs, SimulateArgs, SimulatedBlockArgs};
 use crate::wire::{Addr, Big, BlockNumberOrHash, Hash, SimulatedBlockReply, Uint64};
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
-    table().on_list_blocking_with("simulateV1", simulate_v1)
+    table().on_list_blocking_with("simulateV1", simulate_v1).cost(cost::HEAVY)
 }
 
 fn simulate_v1(

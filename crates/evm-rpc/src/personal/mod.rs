@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use alloy_primitives::Address;
 use esker_evm::accounts::{recover_signer, text_hash};
-use esker_rpc::{ClientAddress, MethodTable, RpcError, off_thread};
+use esker_rpc::{ClientAddress, MethodTable, RpcError, cost, off_thread};
 
 use self::password_arg::{GivenPassword, PasswordArg};
 use crate::evm::{RawReply, TransactApi, send_by_password, sign_by_password};
@@ -43,12 +43,18 @@ pub(crate) fn methods() -> MethodTable<TransactApi> {
             .on_list_blocking("deriveAccount", wallets::derive_account)
             .short()
             .on_list_async("newAccount", new_account)
+            .cost(cost::HEAVY)
             .on_list_async("importRawKey", import_raw_key)
+            .cost(cost::HEAVY)
             .on_list_async_from("unlockAccount", unlock_account)
+            .cost(cost::HEAVY)
             .on_list("lockAccount", lock_account)
             .on_list_async_from("sendTransaction", send_transaction)
+            .cost(cost::HEAVY)
             .on_list_async_from("signTransaction", sign_transaction)
+            .cost(cost::HEAVY)
             .on_list_async_from("sign", sign)
+            .cost(cost::HEAVY)
             .on_list_blocking("ecRecover", ec_recover)
             .short()
             .on_list_blocking("initializeWallet", wallets::initialize_wallet)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use alloy_consensus::Transaction as _;
 use alloy_primitives::Address;
 use esker_evm::pool::{AccountContent, Content, Dropped, PooledTx};
-use esker_rpc::{MethodTable, RpcError, Service};
+use esker_rpc::{MethodTable, RpcError, Service, cost};
 use serde::{Serialize, Serializer};
 
 use crate::ReadApi;
@@ -25,8 +25,11 @@ const SHOWN_LINE: usize = 128;
 pub fn service(reads: &Arc<ReadApi>) -> Service {
     MethodTable::new("txpool")
         .on_list_blocking("content", content)
+        .cost(cost::HEAVY)
         .on_list_blocking("contentFrom", content_from)
+        .cost(cost::HEAVY)
         .on_list_blocking("inspect", inspect)
+        .cost(cost::HEAVY)
         .on_list("status", status)
         // Not one of the reference's: what became of a hash that is neither waiting nor mined.
         .on_list("dropReason", drop_reason)

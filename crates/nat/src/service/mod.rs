@@ -19,7 +19,7 @@ use esker_evm::oracle::{FeeOracle, OracleConfig};
 use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::address;
 use esker_primitives::ids::ShortId;
-use esker_rpc::{MethodTable, NoArgs, RpcError};
+use esker_rpc::{MethodTable, NoArgs, RpcError, cost};
 use serde::Serialize;
 
 use self::error::ServiceError;
@@ -91,22 +91,30 @@ pub fn methods() -> MethodTable<NatService> {
         .trusted_callers_only(|table| {
             table
                 .on_async_from("export", transfers::export)
+                .cost(cost::HEAVY)
                 .deprecated_async_from("exportNative", DEPRECATED_SINCE, transfers::export_native)
                 .also_named("exportAVAX")
+                .cost(cost::HEAVY)
                 .on_async_from("exportKey", keys::export_key)
+                .cost(cost::HEAVY)
         })
         .on_blocking("getAtomicTx", served(txs::get_atomic_tx))
         .on_blocking("getAtomicTxStatus", served(txs::get_atomic_tx_status))
         .on_blocking("getUTXOs", served(utxos::get_utxos))
+        .cost(cost::CALL)
         .trusted_callers_only(|table| {
             table
                 .on_async_from("import", transfers::import)
+                .cost(cost::HEAVY)
                 .deprecated_async_from("importNative", DEPRECATED_SINCE, transfers::import)
                 .also_named("importAVAX")
+                .cost(cost::HEAVY)
                 .on_async_from("importKey", keys::import_key)
+                .cost(cost::HEAVY)
         })
         .on_blocking("issueTx", served(txs::issue_tx))
         .short()
+        .cost(cost::SEND)
         .on("version", NatService::version)
 }
 

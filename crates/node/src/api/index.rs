@@ -10,7 +10,7 @@ use bytes::Bytes;
 use esker_http::{Endpoint, RouteError, Routes};
 use esker_primitives::Id;
 use esker_rpc::wire::{Encoding, JsonU64};
-use esker_rpc::{MethodTable, RpcError, Service};
+use esker_rpc::{MethodTable, RpcError, Service, cost};
 use serde::{Deserialize, Serialize};
 
 use super::time::Timestamp;
@@ -90,6 +90,7 @@ pub(crate) fn methods() -> MethodTable<IndexApi> {
         .on("getContainerByIndex", IndexApi::get_container_by_index)
         .on("getContainerByID", IndexApi::get_container_by_id)
         .on_blocking("getContainerRange", IndexApi::get_container_range)
+        .cost(cost::SEARCH)
         .on("getIndex", IndexApi::get_index)
         .on("isAccepted", IndexApi::is_accepted)
 }

@@ -2,10 +2,17 @@
 
 use esker_chain::{Dialect, Route};
 use esker_http::Endpoint;
+use esker_rpc::MethodInfo;
 
-/// The endpoints of a chain's routes, by suffix.
-pub fn endpoints(routes: Vec<Route>) -> Vec<(&'static str, Endpoint)> {
+/// Namespaces whose methods for trusted callers are those that take a user's password.
+const WITH_USERS: [&str; 3] = ["xvm", "wallet", "nat"];
+
+/// The endpoints of a chain's routes, by suffix; those methods that take a user's password only if `has_key_methods`.
+pub fn endpoints(routes: Vec<Route>, has_key_methods: bool) -> Vec<(&'static str, Endpoint)> {
     let endpoint = |dialect| match dialect {
+        Dialect::Object(service) if !has_key_methods => {
+            Endpoint::Object(service.only(|method| !is_key_method(method)))
+        }
         Dialect::Object(service) => Endpoint::Object(service),
         Dialect::Positional(server) => Endpoint::Positional(server),
     };
@@ -15,4 +22,8 @@ pub fn endpoints(routes: Vec<Route>) -> Vec<(&'static str, Endpoint)> {
         endpoints.extend(socket.map(|(suffix, dialect)| (suffix, Endpoint::Socket(dialect))));
     }
     endpoints
+}
+
+fn is_key_method(method: &MethodInfo) -> bool {
+    method.trusted_callers_only && WITH_USERS.contains(&method.namespace)
 }

@@ -331,5 +331,11 @@ fn limits(settings: &ChainSettings) -> Limits {
         none if none.is_zero() => default.call_timeout,
         most => default.call_timeout.min(most),
     };
-    Limits { body_bytes, call_timeout, ..default }
+    Limits {
+        batch_items: usize::try_from(settings.batch_request_limit).unwrap_or(usize::MAX),
+        methods_on_sockets: settings.ws_http_methods_enabled,
+        body_bytes,
+        call_timeout,
+        ..default
+    }
 }

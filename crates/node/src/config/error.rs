@@ -12,6 +12,8 @@ use crate::networks::NetworkError;
 pub enum Origin {
     /// The default.
     Default,
+    /// The profile of a public node.
+    Public,
     /// The configuration file.
     File {
         /// The file.
@@ -29,6 +31,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
+            Self::Public => f.write_str("public"),
             Self::File { path, line } => write!(f, "{}:{line}", path.display()),
             Self::Env(name) => f.write_str(name),
             Self::Flag(name) => write!(f, "--{name}"),

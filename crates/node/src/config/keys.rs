@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::value::{CommaList, Positive, Seconds, SpaceList, Switch, Value};
+use super::value::{CommaList, IpRanges, Positive, Seconds, SpaceList, Switch, Value};
 use crate::logging::{LogFormat, LogLevel};
 
 /// One setting of the table.
@@ -186,7 +186,20 @@ settings! {
     http_max_in_flight: Positive = "http-max-in-flight", "1024";
     /// How long running requests may continue when the node stops.
     http_shutdown_timeout: Duration = "http-shutdown-timeout", "500ms";
-    /// The node serves the public: the keystore stays off unless `api-keystore-enabled` is true.
+    /// Units of work that an address may use each second: a request has a cost of at least one (docs/public.md). Above it
+    /// requests get status 429. 0: no limit.
+    http_rate_limit: u32 = "http-rate-limit", "0";
+    /// Most units that an address may use at once, after it has used none for a while. Without `http-rate-limit` it has
+    /// no effect.
+    http_rate_burst: Positive = "http-rate-burst", "2000";
+    /// Addresses of the proxies in front of the node, and ranges such as `10.0.0.0/8`. Their requests count for the address
+    /// that `http-client-address-header` names.
+    http_trusted_proxies: IpRanges = "http-trusted-proxies", "";
+    /// Header in which those proxies name the client's address: `X-Forwarded-For`, `X-Real-IP` or one of that form. From
+    /// others it is ignored. Empty: none.
+    http_client_address_header: String = "http-client-address-header", "";
+    /// The node serves the public: sets what docs/public.md lists, as far as the configuration does not set it. Refused
+    /// together with settings that serve what a public node withholds, and by `esker dev`.
     public: bool = "public", "false";
 
     ["APIs and indexes"]
@@ -197,13 +210,15 @@ settings! {
     profile_dir: Option<PathBuf> = "profile-dir", "";
     /// Serve the keystore API. It keeps users' private keys on the node, and the node signs with them. The
     /// operator of the node can read its users' passwords. `auto`: on for `local`, `dev` and custom networks,
-    /// unless the node is `public` or listens on an address that others can reach.
+    /// unless the node listens on an address that others can reach.
     api_keystore_enabled: Switch = "api-keystore-enabled", "auto";
-    /// Serve the keystore on networks `main` and `test`, or with `public`, although others can reach the address
-    /// that the node listens on. They can then try passwords, and passwords travel in the clear. With
+    /// Serve the keystore on networks `main` and `test` although others can reach the address that the node listens
+    /// on. They can then try passwords, and passwords travel in the clear. With
     /// `api-keystore-enabled` and without this setting, such a node does not start. The same goes for `internal-personal`
     /// in `eth-apis`, on every network.
     allow_keystore_on_public_address: bool = "allow-keystore-on-public-address", "false";
+    /// Serve the methods of `xvm`, `wallet` and `nat` that take a user's password.
+    api_key_methods_enabled: bool = "api-key-methods-enabled", "true";
     /// Most passwords that the keystore checks at a time; each takes 64 MiB and a core for some 60 ms.
     keystore_hashes_at_once: Positive = "keystore-hashes-at-once", "2";
     /// Most calls that wait for a password check; further ones are refused at once.
@@ -321,6 +336,10 @@ settings! {
     api_max_duration: Duration = "api-max-duration", "0s";
     /// Most bytes of a request's body; 0: 5 MiB.
     evm_http_body_limit: u64 = "http-body-limit", "0";
+    /// Most requests of a batch; 0: no limit.
+    batch_request_limit: u64 = "batch-request-limit", "1000";
+    /// Serve the methods of the endpoint `/rpc` on the websocket too. Otherwise it serves subscriptions alone.
+    ws_http_methods_enabled: bool = "ws-http-methods-enabled", "true";
     /// Treat a block above the last one as unknown, not as not final.
     allow_unfinalized_queries: bool = "allow-unfinalized-queries", "false";
     /// Accept transactions without a chain ID (EIP-155). `auto`: under `esker dev`.

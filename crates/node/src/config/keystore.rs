@@ -21,11 +21,10 @@ impl Config {
         let settings = &self.settings;
         match settings.api_keystore_enabled {
             Switch::On => None,
+            _ if settings.public => Some("the node is public".to_owned()),
             Switch::Off => Some("api-keystore-enabled is false".to_owned()),
             Switch::Auto => {
-                let reason = if settings.public {
-                    "the node is public".to_owned()
-                } else if is_shared(&self.network) {
+                let reason = if is_shared(&self.network) {
                     format!("users' keys do not belong on a node of network {}", self.network.name)
                 } else if !is_loopback(&settings.http_host) {
                     format!("others can reach {}", address(settings))
@@ -55,7 +54,7 @@ pub(super) fn check(settings: &Settings, network: &Network) -> Result<Option<Str
         return Ok(None);
     }
     let place = address(settings);
-    if (settings.public || is_shared(network)) && !settings.allow_keystore_on_public_address {
+    if is_shared(network) && !settings.allow_keystore_on_public_address {
         return Err(ConfigError::Conflict(format!(
             "api-keystore-enabled: the keystore holds users' private keys, and others can reach {place}: leave it \
              off, or listen on 127.0.0.1 (http-host), or set allow-keystore-on-public-address if this is what you want"

@@ -10,12 +10,14 @@ use super::file::{self, ChainTable, ConfiguredValue, FileLayer, Values};
 use super::flags::{Flags, Mode};
 use super::keys::{CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, KEYS, Key, Settings};
 use super::nearest;
+use super::profile::{self, Scope};
 use crate::networks::{
     AddChainError, ChainDeclaration, CoinDeclaration, DeclaredFees, Fees, GAS_LIMITS,
     MAX_FILE_BYTES, Network, Preset, Vm, file as network_file, read_bounded,
 };
 
 const NETWORK: &str = "network";
+const PUBLIC: &str = "public";
 const NETWORK_ID: &str = "network-id";
 
 /// A setting with its effective value.
@@ -27,6 +29,33 @@ pub struct ResolvedSetting {
     pub text: String,
     /// Its origin.
     pub origin: Origin,
+}
+
+/// What holds where the user has set nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Defaults {
+    pub(super) mode: Mode,
+    pub(super) is_public: bool,
+}
+
+impl Defaults {
+    fn of_node(self, key: &Key) -> ConfiguredValue {
+        self.of(key, Scope::Node)
+    }
+
+    fn of_chain(self, key: &Key) -> ConfiguredValue {
+        self.of(key, Scope::EvmChains)
+    }
+
+    fn of(self, key: &Key, scope: Scope) -> ConfiguredValue {
+        let row = profile::row(scope, key.name).filter(|_| self.is_public);
+        let (text, origin) = match (row, self.mode) {
+            (Some(row), _) => (row.value, Origin::Public),
+            (None, Mode::Dev) => (key.dev_default, Origin::Default),
+            (None, Mode::Node) => (key.default, Origin::Default),
+        };
+        ConfiguredValue { text: text.to_owned(), origin }
+    }
 }
 
 /// The user's values, by layer.
@@ -90,19 +119,63 @@ impl Layers {
         Ok(())
     }
 
+    /// The user's value.
+    fn find(&self, name: &str) -> Option<&ConfiguredValue> {
+        let layers = [&self.flags, &self.env, &self.file.values];
+        layers.into_iter().find_map(|layer| layer.get(name))
+    }
+
     /// The effective value.
     fn given(&self, key: &Key) -> ConfiguredValue {
-        let layers = [&self.flags, &self.env, &self.file.values];
-        let default = default_of(key, self.mode);
-        let find = |name| layers.into_iter().find_map(|layer| layer.get(name)).cloned();
         let by_number = || match (key.name, self.mode) {
-            (NETWORK, Mode::Node) => network_of_id(find(NETWORK_ID)?),
+            (NETWORK, Mode::Node) => network_of_id(self.find(NETWORK_ID)?.clone()),
             _ => None,
         };
-        find(key.name).or_else(by_number).unwrap_or_else(|| ConfiguredValue {
-            text: default.to_owned(),
-            origin: Origin::Default,
-        })
+        let found = self.find(key.name).cloned();
+        found.or_else(by_number).unwrap_or_else(|| self.defaults().of_node(key))
+    }
+
+    /// What holds where the user has set nothing.
+    pub(super) fn defaults(&self) -> Defaults {
+        let is_public = self.find(PUBLIC).is_some_and(|given| given.text == "true");
+        Defaults { mode: self.mode, is_public }
+    }
+
+    /// Refuses values that serve what a public node withholds.
+    pub(super) fn check_public(&self) -> Result<(), ConfigError> {
+        let Some(public) = self.find(PUBLIC).filter(|_| self.defaults().is_public) else {
+            return Ok(());
+        };
+        if self.mode == Mode::Dev {
+            return Err(ConfigError::Conflict(format!(
+                "{}: esker dev can't be public: it signs for everybody and serves all APIs; use esker node --public",
+                public.origin
+            )));
+        }
+        for row in profile::PUBLIC {
+            let Some(is_withheld) = row.is_withheld else { continue };
+            let mut values: Vec<(String, &ConfiguredValue)> = Vec::new();
+            match row.scope {
+                Scope::Node => {
+                    values.extend(self.find(row.key).map(|given| (row.key.to_owned(), given)));
+                }
+                Scope::EvmChains => {
+                    values.extend(self.file.chains.iter().filter_map(|(name, table)| {
+                        Some((format!("chains.{name}.{}", row.key), table.values.get(row.key)?))
+                    }))
+                }
+            }
+            if let Some((key, given)) =
+                values.into_iter().find(|(_, given)| is_withheld(&given.text))
+            {
+                let reason = format!(
+                    "a public node ({}) does not serve that: leave out {} or public",
+                    public.origin, row.key
+                );
+                return Err(ConfigError::Value { origin: given.origin.clone(), key, reason });
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn settings(&self) -> Result<Settings, ConfigError> {
@@ -120,8 +193,9 @@ impl Layers {
         ConfigError::Value { origin, key: name.to_owned(), reason }
     }
 
-    /// All settings in the order of the documentation, then those of chains in the file.
-    pub(super) fn values(&self) -> Vec<ResolvedSetting> {
+    /// All settings in the order of the documentation, then those of chains in the file, then those that the profile sets
+    /// for chains.
+    pub(super) fn values(&self, network: &Network) -> Vec<ResolvedSetting> {
         let node = KEYS.iter().map(|key| {
             let ConfiguredValue { text, origin } = self.given(key);
             ResolvedSetting { name: key.name.to_owned(), text, origin }
@@ -132,7 +206,27 @@ impl Layers {
                 Some(ResolvedSetting { name: format!("chains.{chain}.{}", key.name), text, origin })
             })
         });
-        node.chain(chains).collect()
+        node.chain(chains).chain(self.profile_values(network)).collect()
+    }
+
+    fn profile_values(&self, network: &Network) -> Vec<ResolvedSetting> {
+        let defaults = self.defaults();
+        let rows = || profile::PUBLIC.iter().filter(|row| row.scope == Scope::EvmChains);
+        let mut values = Vec::new();
+        let evm_chains = network.chains.iter().filter(|spec| spec.parameters.evm().is_some());
+        for spec in evm_chains.filter(|_| defaults.is_public) {
+            let mut tables = self.file.chains.iter();
+            let table = tables
+                .find(|(name, _)| network.chain(name).is_some_and(|named| named.id == spec.id));
+            let chain = table.map_or_else(|| spec.primary_alias(), |(name, _)| name.clone());
+            let is_set = |key| table.is_some_and(|(_, table)| table.values.contains_key(key));
+            values.extend(rows().filter(|row| !is_set(row.key)).map(|row| ResolvedSetting {
+                name: format!("chains.{chain}.{}", row.key),
+                text: row.value.to_owned(),
+                origin: Origin::Public,
+            }));
+        }
+        values
     }
 }
 
@@ -154,32 +248,31 @@ fn checked(key: &Key, text: &str, origin: Origin) -> Result<ConfiguredValue, Con
 }
 
 /// Settings of a chain that the file does not mention.
-pub(super) fn default_chain_settings(mode: Mode) -> ChainSettings {
-    chain_settings_of(&Values::new(), mode).expect("the defaults are values")
+pub(super) fn default_chain_settings(defaults: Defaults) -> ChainSettings {
+    chain_settings_of(&Values::new(), defaults).expect("the defaults are values")
 }
 
 /// Settings of a chain's table.
-pub(super) fn chain_settings(table: &ChainTable, mode: Mode) -> Result<ChainSettings, ConfigError> {
-    chain_settings_of(&table.values, mode).map_err(|(name, reason)| {
+pub(super) fn chain_settings(
+    table: &ChainTable,
+    defaults: Defaults,
+) -> Result<ChainSettings, ConfigError> {
+    chain_settings_of(&table.values, defaults).map_err(|(name, reason)| {
         let given = table.values.get(name);
         let origin = given.map_or_else(|| table.origin.clone(), |given| given.origin.clone());
         ConfigError::Value { origin, key: name.to_owned(), reason }
     })
 }
 
-fn default_of(key: &Key, mode: Mode) -> &'static str {
-    match mode {
-        Mode::Dev => key.dev_default,
-        Mode::Node => key.default,
-    }
-}
-
-fn chain_settings_of(values: &Values, mode: Mode) -> Result<ChainSettings, (&'static str, String)> {
+fn chain_settings_of(
+    values: &Values,
+    defaults: Defaults,
+) -> Result<ChainSettings, (&'static str, String)> {
     ChainSettings::from_texts(|name| match values.get(name) {
         Some(given) => given.text.clone(),
         None => {
             let key = CHAIN_KEYS.iter().find(|key| key.name == name);
-            key.map(|key| default_of(key, mode).to_owned()).unwrap_or_default()
+            key.map(|key| defaults.of_chain(key).text).unwrap_or_default()
         }
     })
 }
@@ -209,9 +302,9 @@ pub(super) fn declare_chain(
     name: &str,
     table: &ChainTable,
     network: &mut Network,
-    mode: Mode,
+    defaults: Defaults,
 ) -> Result<(ChainId, CoinDeclaration), ConfigError> {
-    let settings = chain_settings(table, mode)?;
+    let settings = chain_settings(table, defaults)?;
     let fault = |key: &str, reason: String| {
         let given = table.values.get(key);
         let origin = given.map_or_else(|| table.origin.clone(), |given| given.origin.clone());

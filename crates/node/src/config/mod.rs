@@ -3,6 +3,7 @@
 //! [`keys`] is the table of settings. [`Config::load`] merges the layers, loads the network, and refuses conflicting
 //! settings; [`Config::values`] has the origin of each value.
 
+mod client_address;
 mod dev;
 pub mod docs;
 mod error;
@@ -14,6 +15,7 @@ mod keystore;
 mod merge;
 mod nearest;
 pub(crate) mod personal;
+pub mod profile;
 pub mod show;
 pub mod value;
 
@@ -23,14 +25,15 @@ pub use keys::{ChainSettings, Settings};
 pub use merge::ResolvedSetting;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use esker_http::HttpConfig;
 use esker_primitives::{ChainId, network};
-use esker_rpc::work::SpoolConfig;
+use esker_rpc::work::{RateLimitConfig, SpoolConfig};
 
 use self::file::FileLayer;
-use self::merge::Layers;
+use self::merge::{Defaults, Layers};
 use self::value::Switch;
 use crate::logging::{Levels, LogConfig, Rotation};
 use crate::networks::{self, AddChainError, Network, NetworkError, P_ALIASES, Preset};
@@ -74,7 +77,10 @@ impl Config {
     }
 
     fn of_layers(mode: Mode, layers: Layers, home: Option<&Path>) -> Result<Self, ConfigError> {
+        layers.check_public()?;
         let settings = layers.settings()?;
+        client_address::check(&settings)
+            .map_err(|(name, reason)| layers.value_error(name, reason))?;
         let network = networks::load(&settings.network)?;
         check_network(mode, &settings, &network)?;
         let mut network = dev::network(&settings, mode, network)
@@ -86,9 +92,9 @@ impl Config {
         evm::check(&settings, &network)
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
         evm::apply(&settings, &mut network);
-        let chains = chains(&layers.file, &mut network, mode)?;
+        let chains = chains(&layers.file, &mut network, layers.defaults())?;
         let data_dir = data_dir(mode, &settings, &network, home)?;
-        let (values, mut warnings) = (layers.values(), layers.warnings.clone());
+        let (values, mut warnings) = (layers.values(&network), layers.warnings.clone());
         warnings.extend(keystore::check(&settings, &network)?);
         warnings.extend(personal::check(&settings, &chains, mode)?);
         warnings.extend(ignored_settings(&layers.file));
@@ -122,6 +128,12 @@ impl Config {
         HttpConfig {
             allowed_hosts: s.http_allowed_hosts.0.clone(),
             allowed_origins: s.http_allowed_origins.0.clone(),
+            client_address: client_address::header(s).expect("checked by Config::load"),
+            rate_limit: NonZeroU32::new(s.http_rate_limit).map(|units_per_second| {
+                let burst = u32::try_from(s.http_rate_burst.0).unwrap_or(u32::MAX);
+                let burst = NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN);
+                RateLimitConfig { units_per_second, burst }
+            }),
             body_limit: s.http_body_limit.count(),
             head_limit: s.http_head_limit.count(),
             header_timeout: s.http_read_header_timeout,
@@ -176,7 +188,7 @@ impl Config {
         let settings = layers.settings()?;
         let mut network = self.network.clone();
         network.chains.truncate(networks::load(&self.settings.network)?.chains.len());
-        let chains = chains(&layers.file, &mut network, self.mode)?;
+        let chains = chains(&layers.file, &mut network, layers.defaults())?;
         Ok(Self { settings, network, chains, ..self.clone() }.log())
     }
 }
@@ -242,12 +254,12 @@ fn ignored_settings(file: &FileLayer) -> Option<String> {
 fn chains(
     file: &FileLayer,
     network: &mut Network,
-    mode: Mode,
+    defaults: Defaults,
 ) -> Result<BTreeMap<ChainId, ChainSettings>, ConfigError> {
     let mut coins = Vec::new();
     for (name, table) in &file.chains {
         if table.values.contains_key("vm") {
-            coins.push(merge::declare_chain(name, table, network, mode)?);
+            coins.push(merge::declare_chain(name, table, network, defaults)?);
         } else if let Some(key) =
             merge::DECLARING.iter().find(|key| table.values.contains_key(**key))
         {
@@ -272,14 +284,14 @@ fn chains(
                 hint: nearest::hint(name, known.map(String::as_str)),
             });
         };
-        if given.insert(spec.id, merge::chain_settings(table, mode)?).is_some() {
+        if given.insert(spec.id, merge::chain_settings(table, defaults)?).is_some() {
             let reason = "the chain has another table already".to_owned();
             let (origin, key) = (table.origin.clone(), format!("chains.{name}"));
             return Err(ConfigError::Value { origin, key, reason });
         }
     }
     for spec in &network.chains {
-        given.entry(spec.id).or_insert_with(|| merge::default_chain_settings(mode));
+        given.entry(spec.id).or_insert_with(|| merge::default_chain_settings(defaults));
     }
     Ok(given)
 }

@@ -102,7 +102,7 @@ fn keystore_is_on_by_default_only_on_private_loopback_nodes() {
     assert!(!enabled("local", &[("http-host", "")]));
     assert!(enabled("local", &[("http-host", "[::1]")]));
     assert!(!enabled("local", &[("public", "true")]));
-    assert!(enabled("local", &[("public", "true"), ("api-keystore-enabled", "true")]));
+    assert!(!enabled("local", &[("public", "true"), ("api-keystore-enabled", "auto")]));
     assert!(enabled("main", &[("api-keystore-enabled", "true")]));
     assert!(!enabled("local", &[("api-keystore-enabled", "false")]));
     let dev = load(&Given { mode: Mode::Dev, ..NOTHING }).unwrap();
@@ -116,8 +116,7 @@ fn why_the_keystore_is_off() {
     };
     assert_eq!(off(&[]), "");
     expect!["api-keystore-enabled is false"].assert_eq(&off(&[("api-keystore-enabled", "false")]));
-    expect!["the node is public; set api-keystore-enabled to serve it all the same"]
-        .assert_eq(&off(&[("public", "true")]));
+    expect!["the node is public"].assert_eq(&off(&[("public", "true")]));
     expect![
         "users' keys do not belong on a node of network main; set api-keystore-enabled to serve it all the same"
     ]
@@ -130,7 +129,7 @@ fn why_the_keystore_is_off() {
 fn public_nodes_of_real_networks_refuse_the_keystore() {
     let on = ("api-keystore-enabled", "true");
     let (anywhere, allowed) = (("http-host", ""), ("allow-keystore-on-public-address", "true"));
-    for place in [("network", "main"), ("network", "test"), ("public", "true")] {
+    for place in [("network", "main"), ("network", "test")] {
         let refused = load(&Given { flags: &[on, anywhere, place], ..NOTHING }).unwrap_err();
         assert!(refused.contains("others can reach every address of this machine"), "{refused}");
         assert!(refused.contains("set allow-keystore-on-public-address"), "{refused}");
@@ -143,6 +142,153 @@ fn public_nodes_of_real_networks_refuse_the_keystore() {
     // On a custom network it is a warning.
     let config = load(&Given { flags: &[on, anywhere], ..NOTHING }).unwrap();
     assert!(config.keystore_enabled() && config.warnings.len() == 1, "{:?}", config.warnings);
+}
+
+const PUBLIC: (&str, &str) = ("public", "true");
+
+/// The value and the origin of each setting of the profile, as `config show` has them.
+fn profile_values(config: &Config, names: impl Fn(&str) -> String) -> Vec<(String, String)> {
+    profile::PUBLIC.iter().map(|row| value(config, &names(row.key))).collect()
+}
+
+#[test]
+fn a_public_node_has_the_settings_of_the_profile() {
+    let config = load(&Given { flags: &[PUBLIC], ..NOTHING }).unwrap();
+    let name = |key: &str| match profile::row(profile::Scope::Node, key) {
+        Some(_) => key.to_owned(),
+        None => format!("chains.C.{key}"),
+    };
+    for (shown, row) in profile_values(&config, name).into_iter().zip(profile::PUBLIC) {
+        assert_eq!(shown, (row.value.to_owned(), "public".to_owned()), "{}", row.key);
+    }
+    let limit = config.http().rate_limit.unwrap();
+    assert_eq!((limit.units_per_second.get(), limit.burst.get()), (200, 2000));
+    let chain = config.chain(&config.network.c_chain().id);
+    assert_eq!((chain.batch_request_limit, chain.api_max_blocks_per_request), (40, 2048));
+    assert!(!chain.ws_http_methods_enabled && !config.settings.api_key_methods_enabled);
+    let shown = show::render(&config);
+    let line = ["chains.C.batch-request-limit", "40", "public"];
+    assert!(shown.lines().any(|shown| shown.split_whitespace().eq(line)), "{shown}");
+
+    let usual = load(&NOTHING).unwrap();
+    assert_eq!(usual.http().rate_limit, None);
+    let chain = usual.chain(&usual.network.c_chain().id);
+    assert_eq!((chain.batch_request_limit, chain.api_max_blocks_per_request), (1000, 0));
+    assert!(chain.ws_http_methods_enabled && usual.settings.api_key_methods_enabled);
+    assert!(!show::render(&usual).contains("batch-request-limit"));
+}
+
+#[test]
+fn what_the_user_sets_wins_over_the_profile() {
+    let file = "public = true\nhttp-rate-limit = 7\n[chains.C]\nbatch-request-limit = 3\n\
+        eth-apis = ['eth', 'web3']\n[chains.Third]\nvm = 'evm'\ngenesis = 'third.json'\n";
+    let config =
+        load(&Given { file, env: &[("ESKER_HTTP_RATE_BURST", "9"), ("HOME", "/")], ..NOTHING });
+    let config = config.unwrap();
+    let limit = config.http().rate_limit.unwrap();
+    assert_eq!((limit.units_per_second.get(), limit.burst.get()), (7, 9));
+    for (name, text, origin) in [
+        ("http-rate-limit", "7", "esker.toml:2"),
+        ("chains.C.batch-request-limit", "3", "esker.toml:4"),
+        ("chains.C.eth-apis", "eth,web3", "esker.toml:5"),
+        ("chains.C.api-max-blocks-per-request", "2048", "public"),
+        ("chains.Third.batch-request-limit", "40", "public"),
+    ] {
+        assert_eq!(value(&config, name), (text.to_owned(), origin.to_owned()), "{name}");
+    }
+    let third = config.chain(&config.network.chain("Third").unwrap().id);
+    assert_eq!(third.batch_request_limit, 40);
+    // Without the profile each setting can be set alone.
+    let file = "[chains.C]\nbatch-request-limit = 40\nws-http-methods-enabled = false\n";
+    let config = load(&Given { file, flags: &[("api-key-methods-enabled", "false")], ..NOTHING });
+    let config = config.unwrap();
+    let chain = config.chain(&config.network.c_chain().id);
+    assert_eq!((chain.batch_request_limit, chain.ws_http_methods_enabled), (40, false));
+    assert!(!config.settings.api_key_methods_enabled);
+}
+
+#[test]
+fn a_public_node_refuses_what_it_withholds() {
+    for key in ["api-admin-enabled", "api-keystore-enabled", "api-key-methods-enabled"] {
+        let refused = load(&Given { flags: &[PUBLIC, (key, "true")], ..NOTHING }).unwrap_err();
+        let expected = format!(
+            "--{key}: {key}: a public node (--public) does not serve that: leave out {key} or public"
+        );
+        assert_eq!(refused, expected);
+        load(&Given { flags: &[PUBLIC, (key, "false")], ..NOTHING }).unwrap();
+        load(&Given { flags: &[("public", "false"), (key, "true")], ..NOTHING }).unwrap();
+    }
+    let env = [("ESKER_PUBLIC", "true"), ("HOME", "/")];
+    for line in [
+        "admin-api-enabled = true",
+        "coreth-admin-api-enabled = true",
+        "eth-apis = 'eth,debug-tracer'",
+        "eth-apis = ['internal-personal']",
+        "eth-apis = 'internal-tx-pool'",
+        "eth-apis = 'private-admin'",
+        "eth-apis = 'debug-handler'",
+        "eth-apis = 'debug'",
+        "eth-apis = 'internal-debug'",
+        "eth-apis = 'debug-file-tracer'",
+    ] {
+        let refused = load(&Given { env: &env, file: &format!("[chains.C]\n{line}"), ..NOTHING });
+        let key = if line.contains("eth-apis") { "eth-apis" } else { "admin-api-enabled" };
+        let expected = format!(
+            "esker.toml:2: chains.C.{key}: a public node (ESKER_PUBLIC) does not serve that: leave out {key} or public"
+        );
+        assert_eq!(refused.unwrap_err(), expected, "{line}");
+    }
+    check_error(
+        &Given { mode: Mode::Dev, flags: &[PUBLIC], ..NOTHING },
+        expect![
+            "--public: esker dev can't be public: it signs for everybody and serves all APIs; use esker node --public"
+        ],
+    );
+    load(&Given { mode: Mode::Dev, flags: &[("public", "false")], ..NOTHING }).unwrap();
+}
+
+#[test]
+fn proxies_and_their_header_are_set_together() {
+    let load = |flags: &[(&'static str, &str)]| load(&Given { flags, ..NOTHING });
+    let (header, proxies) = ("http-client-address-header", "http-trusted-proxies");
+    let set = load(&[(header, "x-real-ip"), (proxies, "127.0.0.1, ::1,10.0.0.0/8")]).unwrap();
+    let set = set.http().client_address.unwrap();
+    assert_eq!((set.name.as_str(), set.proxies.len()), ("x-real-ip", 3));
+    assert_eq!(load(&[]).unwrap().http().client_address, None);
+    for (flags, expected) in [
+        (
+            &[(header, "X-Real-IP")][..],
+            expect![
+                "--http-client-address-header: http-client-address-header: only proxies that http-trusted-proxies names are believed: set it too"
+            ],
+        ),
+        (
+            &[(proxies, "10.0.0.1")],
+            expect![
+                "--http-trusted-proxies: http-trusted-proxies: http-client-address-header has to name the header that they send, such as X-Forwarded-For"
+            ],
+        ),
+        (
+            &[(header, "Forwarded"), (proxies, "10.0.0.1")],
+            expect![
+                "--http-client-address-header: http-client-address-header: Forwarded is not read: let the proxy send X-Forwarded-For or X-Real-IP"
+            ],
+        ),
+        (
+            &[(header, "not a name"), (proxies, "10.0.0.1")],
+            expect![
+                "--http-client-address-header: http-client-address-header: expected the name of a header, such as X-Forwarded-For"
+            ],
+        ),
+        (
+            &[(proxies, "proxy.example")],
+            expect![[
+                r#"--http-trusted-proxies: http-trusted-proxies: "proxy.example": expected IP addresses or ranges such as 10.0.0.0/8, not "proxy.example""#
+            ]],
+        ),
+    ] {
+        expected.assert_eq(&load(flags).unwrap_err());
+    }
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! Types of setting values. Each has one text form (flags, environment, `config show`) and one TOML form.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use esker_primitives::excerpt;
+use ipnet::IpNet;
 use toml::de::DeValue;
 
 use crate::logging::{LogFormat, LogLevel};
@@ -265,6 +268,39 @@ impl Value for CommaList {
     }
 }
 
+/// IP addresses and ranges of them, separated by commas; in TOML also an array of strings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IpRanges(pub Vec<IpNet>);
+
+impl Value for IpRanges {
+    const KIND: &'static str = "IP addresses or ranges, separated by commas";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let ranges = CommaList::parse(text)?.0.into_iter().map(|range| {
+            let address =
+                range.parse::<IpAddr>().map(|address| IpNet::from(address.to_canonical()));
+            address.ok().or_else(|| range.parse().ok()).ok_or_else(|| {
+                let range = excerpt(&range);
+                format!("expected IP addresses or ranges such as 10.0.0.0/8, not \"{range}\"")
+            })
+        });
+        ranges.collect::<Result<_, _>>().map(Self)
+    }
+
+    fn text(&self) -> String {
+        let ranges =
+            self.0.iter().map(|range| match range.prefix_len() == range.max_prefix_len() {
+                true => range.addr().to_string(),
+                false => range.to_string(),
+            });
+        ranges.collect::<Vec<_>>().join(",")
+    }
+
+    fn text_of_toml(value: &DeValue<'_>) -> Result<String, String> {
+        list_text(value, ',')
+    }
+}
+
 impl Value for SpaceList {
     const KIND: &'static str = "words separated by spaces";
 
@@ -434,6 +470,13 @@ mod tests {
         assert!(u16::parse("-1").is_err());
         assert!(Positive::parse("0").is_err());
         assert!(bool::parse("yes").is_err());
+        round_trip(
+            "::1, 10.0.0.0/8",
+            &IpRanges(vec!["::1/128".parse().unwrap(), "10.0.0.0/8".parse().unwrap()]),
+        );
+        for bad in ["10.0.0.0/33", "10.0.0", "proxy.example", "10.0.0.1:80"] {
+            assert!(IpRanges::parse(bad).is_err(), "{bad}");
+        }
         assert!(LogLevel::parse("loud").is_err());
     }
 

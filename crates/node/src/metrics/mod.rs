@@ -36,6 +36,7 @@ pub struct Metrics {
     reply_memory: IntGauge,
     reply_spool: IntGauge,
     replies_refused: IntCounter,
+    rate_limited: IntCounter,
     work_waiting: IntGauge,
     work_running: IntGauge,
     work_refused: IntCounter,
@@ -104,6 +105,7 @@ impl Metrics {
             reply_memory: f::REPLY_MEMORY.int_gauge(&registry),
             reply_spool: f::REPLY_SPOOL.int_gauge(&registry),
             replies_refused: f::REPLIES_REFUSED.int_counter(&registry),
+            rate_limited: f::RATE_LIMITED.int_counter(&registry),
             work_waiting: f::WORK_WAITING.int_gauge(&registry),
             work_running: f::WORK_RUNNING.int_gauge(&registry),
             work_refused: f::WORK_REFUSED.int_counter(&registry),
@@ -196,6 +198,7 @@ impl Metrics {
             |counter: &IntCounter, now: u64| counter.inc_by(now.saturating_sub(counter.get()));
         count(&self.work_refused, stats.refused);
         count(&self.replies_refused, stats.replies_refused);
+        count(&self.rate_limited, stats.rate_limited);
     }
 
     fn collect_chain(&self, chain: &mut WatchedChain) {

@@ -31,7 +31,7 @@ use esker_primitives::excerpt;
 use self::envelope::Envelope;
 pub use self::reply::{DeprecationNote, ObjectReply};
 pub use self::socket::{ObjectSocket, called, is_error};
-use crate::{CallContext, CallError, Caller, Method, Params, ParamsError, RpcError, Service};
+use crate::{CallContext, CallError, Caller, Method, Params, ParamsError, RpcError, Service, cost};
 
 /// The text for arguments that do not fit, whatever is wrong with them.
 pub const INVALID_ARGUMENT: &str = "couldn't unmarshal an argument. Ensure arguments are valid and \
@@ -48,20 +48,28 @@ pub async fn handle(
     body: &[u8],
     caller: &Caller,
 ) -> ObjectReply {
+    let refused = |reply| match caller.charge(cost::READ) {
+        Ok(()) => reply,
+        Err(exceeded) => reply::rate_exceeded(exceeded, None),
+    };
     if http_method != "POST" {
         let text = format!("rpc: POST method required, received {}", excerpt(http_method));
-        return ObjectReply::text(405, text);
+        return refused(ObjectReply::text(405, text));
     }
     let content_type = content_type.unwrap_or_default();
     // Parameters do not matter, white space before them does.
     let media_type = content_type.split(';').next().unwrap_or_default();
     if !media_type.eq_ignore_ascii_case("application/json") {
         let media_type = excerpt(media_type);
-        return ObjectReply::text(415, format!("rpc: unrecognized Content-Type: {media_type}"));
+        let text = format!("rpc: unrecognized Content-Type: {media_type}");
+        return refused(ObjectReply::text(415, text));
     }
     match accept(service, body) {
-        Ok((method, envelope)) => call(method, &envelope, caller).await,
-        Err(refused) => refused,
+        Ok((method, envelope)) => match caller.charge(method.info().cost) {
+            Ok(()) => call(method, &envelope, caller).await,
+            Err(exceeded) => reply::rate_exceeded(exceeded, envelope.id),
+        },
+        Err(reply) => refused(reply),
     }
 }
 

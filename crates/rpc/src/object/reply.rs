@@ -1,7 +1,8 @@
 //! Answers as the HTTP layer sends them.
 
 use super::envelope::write_or_null;
-use crate::{RpcError, work::ReplyBytes};
+use crate::RpcError;
+use crate::work::{RateExceeded, ReplyBytes};
 use esker_go_json::Document;
 
 const JSON: &str = "application/json; charset=utf-8";
@@ -10,8 +11,10 @@ const TEXT: &str = "text/plain; charset=utf-8";
 /// What the HTTP layer sends back.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ObjectReply {
-    /// HTTP status: 200, 405 or 415.
+    /// HTTP status: 200, 405, 415 or 429.
     pub status: u16,
+    /// With status 429: the seconds of the `Retry-After` header.
+    pub retry_after_s: Option<u64>,
     /// The `Content-Type` header; none with an empty answer.
     pub content_type: Option<&'static str>,
     /// Whether `X-Content-Type-Options: nosniff` is set: a method was invoked.
@@ -66,7 +69,7 @@ impl ObjectReply {
     }
 
     fn new(status: u16, content_type: Option<&'static str>, body: ReplyBytes) -> Self {
-        Self { status, content_type, nosniff: false, deprecation: None, body }
+        Self { status, retry_after_s: None, content_type, nosniff: false, deprecation: None, body }
     }
 }
 
@@ -87,6 +90,12 @@ pub(super) fn result(mut out: ReplyBytes, id: Document<'_>) -> ObjectReply {
 pub(super) fn rpc_error(error: &RpcError, id: Option<Document<'_>>) -> ObjectReply {
     let data = error.data.as_ref().and_then(|data| esker_go_json::to_go_vec(data).ok());
     self::error(error.code, &error.message, data.as_deref(), id)
+}
+
+/// The error of an address that has used its units. It is not silent for notifications: the client has to know.
+pub(super) fn rate_exceeded(exceeded: RateExceeded, id: Option<Document<'_>>) -> ObjectReply {
+    let retry_after_s = Some(exceeded.retry_after_s());
+    ObjectReply { status: 429, retry_after_s, ..rpc_error(&exceeded.into(), id) }
 }
 
 /// An error with its data as JSON.

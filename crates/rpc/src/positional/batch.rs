@@ -18,7 +18,7 @@ use super::{
     reply,
 };
 use crate::{
-    Caller, RpcError,
+    Caller, RpcError, cost,
     work::{Client, ReplyBytes},
 };
 
@@ -65,6 +65,19 @@ impl Replies<'_> {
         }
     }
 
+    /// Answers with the same error, and in any case with one.
+    async fn fail_all<'a>(
+        mut self,
+        error: &RpcError,
+        all: impl Iterator<Item = Message<'a>> + Send,
+    ) {
+        self.fail_rest(error, all).await;
+        if self.is_empty {
+            self.push_error(error, &Message::default());
+        }
+        self.finish(false);
+    }
+
     /// The array's end, if there is any answer. One that was cut short has no newline.
     fn finish(self, cut: bool) {
         if !self.is_empty {
@@ -81,6 +94,7 @@ pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, parts: &PartQu
     let mut replies = Replies { parts, client: calls.client(), is_empty: true };
     if list.first_element().is_none() {
         let error = RpcError::with_code(RpcError::INVALID_REQUEST, "empty batch");
+        let error = refusal(calls, parts, error);
         parts.write(None, |out| reply::error(&error, None, out));
         return true;
     }
@@ -89,17 +103,15 @@ pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, parts: &PartQu
         let first =
             messages.find(|message| message.kind() == MessageKind::Call).unwrap_or_default();
         let error = RpcError::with_code(RpcError::INVALID_REQUEST, "batch too large");
+        let error = refusal(calls, parts, error);
         replies.push_error(&error, &first);
         replies.finish(true);
         return true;
     }
-    let mut total_bytes = 0;
+    let (mut total_bytes, mut is_first) = (0, true);
     let mut stretch_began = Instant::now();
     while let Some(message) = messages.next() {
         let kind = message.kind();
-        if kind == MessageKind::Response {
-            continue;
-        }
         // The next call starts only when the client has taken enough of the earlier replies.
         parts.room().await;
         match calls.run(&message).await.0 {
@@ -109,13 +121,22 @@ pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, parts: &PartQu
                 replies.finish(true);
                 return true;
             }
-            _ if kind == MessageKind::Notification => {}
+            Outcome::RateExceeded(exceeded) if is_first => {
+                parts.set_retry_after_s(exceeded.retry_after_s());
+                let rest = std::iter::once(message).chain(messages);
+                replies.fail_all(&exceeded.into(), rest).await;
+                return true;
+            }
+            _ if matches!(kind, MessageKind::Notification | MessageKind::Response) => {}
+            Outcome::RateExceeded(exceeded) => replies.push_error(&exceeded.into(), &message),
             Outcome::Error(error) => replies.push_error(&error, &message),
+            Outcome::Nothing => {}
             Outcome::Result { reply, result_bytes } => {
                 total_bytes += result_bytes;
                 replies.push(reply);
             }
         }
+        is_first = false;
         let is_over = limits.batch_reply_bytes != 0 && total_bytes > limits.batch_reply_bytes;
         if is_over || parts.is_full() {
             replies.fail_rest(&too_large(), messages).await;
@@ -129,6 +150,17 @@ pub(super) async fn answer(calls: &Calls<'_>, list: Document<'_>, parts: &PartQu
     }
     replies.finish(false);
     false
+}
+
+/// The error of a batch of which nothing runs; it costs as much as a small read.
+fn refusal(calls: &Calls<'_>, parts: &PartQueue, error: RpcError) -> RpcError {
+    match calls.charge(cost::READ) {
+        Ok(()) => error,
+        Err(exceeded) => {
+            parts.set_retry_after_s(exceeded.retry_after_s());
+            exceeded.into()
+        }
+    }
 }
 
 /// Whether the body is a batch, provided that it is valid.
@@ -178,6 +210,13 @@ impl BatchAnswer {
     #[must_use]
     pub fn failed(&self) -> Option<bool> {
         self.failed
+    }
+
+    /// Nothing of the batch ran, because the client's address has used its units: seconds after which it may try again.
+    /// Known as soon as the first bytes are.
+    #[must_use]
+    pub fn retry_after_s(&self) -> Option<u64> {
+        self.parts.retry_after_s()
     }
 
     /// The whole answer, if it is complete and in one part.

@@ -4,12 +4,12 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     Server, Subscriber,
-    errors::{not_a_list, not_found, to_rpc_error},
+    errors::{not_a_list, not_found, not_on_sockets, to_rpc_error},
     message::{Message, MessageKind},
     reply, subscriptions,
 };
-use crate::work::{Client, ReplyBytes};
-use crate::{CallContext, Caller, Lookup, Method, RpcError};
+use crate::work::{Client, RateExceeded, ReplyBytes};
+use crate::{CallContext, Caller, Lookup, Method, RpcError, cost};
 
 /// What the calls of one message or batch share.
 pub(super) struct Calls<'a> {
@@ -17,6 +17,18 @@ pub(super) struct Calls<'a> {
     subscriber: Option<&'a dyn Subscriber>,
     context: CallContext,
     deadline: Option<Instant>,
+}
+
+/// Units of a message.
+fn units_of(message: &Message<'_>, method: Option<&Method>) -> u32 {
+    match message.kind() {
+        MessageKind::Call | MessageKind::Notification => match method {
+            _ if message.method.ends_with("_subscribe") => cost::CALL,
+            Some(method) => method.info().cost,
+            None => cost::READ,
+        },
+        MessageKind::Response | MessageKind::Invalid => cost::READ,
+    }
 }
 
 /// How a call ended.
@@ -32,6 +44,10 @@ pub(super) enum Outcome {
     Error(RpcError),
     /// It did not end in time and has been cancelled.
     TimedOut,
+    /// It did not run, because the client's address has used its units.
+    RateExceeded(RateExceeded),
+    /// The message is a response, to which there is nothing to say.
+    Nothing,
 }
 
 /// A method's namespace and name, both canonical.
@@ -52,13 +68,20 @@ impl<'a> Calls<'a> {
         self.context.client()
     }
 
-    /// Runs a message that is no response. Also returns the method, if the message names one.
+    /// Runs a message. Also returns the method, if the message names one.
     pub(super) async fn run(&self, message: &Message<'_>) -> (Outcome, Option<MethodName>) {
-        if message.kind() == MessageKind::Invalid {
-            let error = RpcError::with_code(RpcError::INVALID_REQUEST, "invalid request");
-            return (Outcome::Error(error), None);
-        }
         let method = self.find(&message.method);
+        if let Err(exceeded) = self.charge(units_of(message, method)) {
+            return (Outcome::RateExceeded(exceeded), None);
+        }
+        match message.kind() {
+            MessageKind::Invalid => {
+                let error = RpcError::with_code(RpcError::INVALID_REQUEST, "invalid request");
+                return (Outcome::Error(error), None);
+            }
+            MessageKind::Response => return (Outcome::Nothing, None),
+            MessageKind::Call | MessageKind::Notification => {}
+        }
         let invoke = self.invoke(message, method);
         let result = match self.deadline {
             None => Ok(invoke.await),
@@ -70,6 +93,11 @@ impl<'a> Calls<'a> {
             Err(_) => Outcome::TimedOut,
         };
         (outcome, method.map(|method| (method.info().namespace, method.info().name)))
+    }
+
+    /// Takes units of the client's address.
+    pub(super) fn charge(&self, units: u32) -> Result<(), RateExceeded> {
+        self.context.caller().charge(units)
     }
 
     fn find(&self, name: &str) -> Option<&'a Method> {
@@ -96,6 +124,9 @@ impl<'a> Calls<'a> {
             ReplyBytes::from(out)
         } else {
             let method = method.ok_or_else(|| not_found(&message.method))?;
+            if self.subscriber.is_some() && !self.server.limits.methods_on_sockets {
+                return Err(not_on_sockets(&message.method));
+            }
             let params = message.params().map_err(not_a_list)?;
             method.call(params, &self.context, out).await.map_err(to_rpc_error)?
         };

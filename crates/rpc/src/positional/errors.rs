@@ -12,6 +12,14 @@ pub(super) fn not_found(name: &str) -> RpcError {
     RpcError::with_code(RpcError::METHOD_NOT_FOUND, text)
 }
 
+/// The error for a method of HTTP on a websocket that serves subscriptions alone.
+pub(super) fn not_on_sockets(name: &str) -> RpcError {
+    let name = excerpt(name);
+    let text =
+        format!("the method {name} is not served over websockets by this node: call it over HTTP");
+    RpcError::with_code(RpcError::METHOD_NOT_FOUND, text)
+}
+
 /// The error for a call that did not end in time.
 pub(super) fn timed_out() -> RpcError {
     RpcError::with_code(RpcError::TIMEOUT, "request timed out")

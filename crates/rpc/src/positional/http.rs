@@ -26,7 +26,7 @@ pub struct RequestHead<'a> {
 /// What the HTTP layer sends back.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// HTTP status: 200, 405, 413 or 415.
+    /// HTTP status: 200, 405, 413, 415 or 429.
     pub status: u16,
     /// The `Content-Type` header; none for the empty probe.
     pub content_type: Option<&'static str>,
@@ -40,7 +40,8 @@ impl Reply {
     /// The reply to a body with this answer.
     #[must_use]
     pub fn of(answer: Answer) -> Self {
-        Self { status: 200, content_type: Some(JSON), nosniff: false, answer }
+        let status = if answer.retry_after_s.is_some() { 429 } else { 200 };
+        Self { status, content_type: Some(JSON), nosniff: false, answer }
     }
 
     fn text(status: u16, text: String) -> Self {

@@ -55,8 +55,8 @@ use self::{
     session::{Joined, NoNotifications, SubscriptionRecorder},
 };
 pub use crate::socket::Overrun;
-use crate::work::ReplyBytes;
-use crate::{Caller, RpcError, Service};
+use crate::work::{RateExceeded, ReplyBytes};
+use crate::{Caller, RpcError, Service, cost};
 
 /// Messages in one batch, unless configured otherwise.
 pub const DEFAULT_BATCH_ITEMS: usize = 1000;
@@ -73,6 +73,8 @@ pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_millis(29_900);
 pub struct Limits {
     /// Messages in one batch; 0 means any number.
     pub batch_items: usize,
+    /// Whether websockets serve the methods of HTTP too, not only subscriptions.
+    pub methods_on_sockets: bool,
     /// Bytes of results in one batch, after which the calls left are answered with an error; the result
     /// that crosses the limit is still there. 0 means any number.
     pub batch_reply_bytes: usize,
@@ -86,6 +88,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             batch_items: DEFAULT_BATCH_ITEMS,
+            methods_on_sockets: true,
             batch_reply_bytes: DEFAULT_BATCH_REPLY_BYTES,
             body_bytes: DEFAULT_BODY_BYTES,
             call_timeout: DEFAULT_CALL_TIMEOUT,
@@ -104,6 +107,8 @@ pub struct Answer {
     pub method: Option<(&'static str, &'static str)>,
     /// Whether it is the error to a single call, or to a batch as a whole.
     pub failed: bool,
+    /// Nothing of the message ran, because the client's address has used its units: seconds after which it may try again.
+    pub retry_after_s: Option<u64>,
 }
 
 /// The methods of one endpoint in this dialect. Cheap to clone.
@@ -163,15 +168,21 @@ impl Server {
     ) -> Answer {
         let calls = Calls::new(self, subscriber, caller);
         match message::read(body) {
-            Incoming::Nothing => Answer::default(),
-            Incoming::Broken => Answer::refusal(RpcError::PARSE, "parse error"),
+            Incoming::Nothing => match caller.charge(cost::READ) {
+                Ok(()) => Answer::default(),
+                Err(exceeded) => Answer::rate_exceeded(exceeded),
+            },
+            Incoming::Broken => match caller.charge(cost::READ) {
+                Ok(()) => Answer::refusal(&RpcError::with_code(RpcError::PARSE, "parse error")),
+                Err(exceeded) => Answer::rate_exceeded(exceeded),
+            },
             Incoming::Single(message) => single(&calls, &message).await,
             Incoming::Batch(list) => {
                 let parts = PartQueue::new(usize::MAX);
                 let failed = batch::answer(&calls, list, &parts).await;
                 let body = parts.take(true).unwrap_or_default();
                 let rest = std::iter::from_fn(|| parts.take(true)).collect();
-                Answer { body, rest, method: None, failed }
+                Answer { body, rest, method: None, failed, retry_after_s: parts.retry_after_s() }
             }
         }
     }
@@ -199,6 +210,9 @@ impl Server {
             // Not a complete batch, so the answer is small.
             Incoming::Nothing | Incoming::Broken | Incoming::Single(_) => {
                 let answer = self.answer(body, None, caller).await;
+                if let Some(seconds) = answer.retry_after_s {
+                    parts.set_retry_after_s(seconds);
+                }
                 parts.write(None, |out| out.extend_from_slice(&answer.body));
                 answer.failed
             }
@@ -216,21 +230,31 @@ impl Answer {
     }
 
     /// The error for a body that is no message; it has no closing newline.
-    fn refusal(code: i64, text: &str) -> Self {
+    fn refusal(error: &RpcError) -> Self {
         let mut body = Vec::new();
-        reply::error(&RpcError::with_code(code, text), None, &mut body);
+        reply::error(error, None, &mut body);
         Self { body: body.into(), failed: true, ..Self::default() }
+    }
+
+    /// The error for a message without an ID.
+    fn rate_exceeded(exceeded: RateExceeded) -> Self {
+        let retry_after_s = Some(exceeded.retry_after_s());
+        Self { retry_after_s, ..Self::refusal(&exceeded.into()) }
     }
 }
 
 async fn single(calls: &Calls<'_>, message: &Message<'_>) -> Answer {
     let kind = message.kind();
-    if kind == MessageKind::Response {
-        return Answer::default();
-    }
     let (outcome, method) = calls.run(message).await;
     let mut answer = Answer { method, ..Answer::default() };
     match outcome {
+        Outcome::RateExceeded(exceeded) => {
+            reply::error(&exceeded.into(), message.answer_id(), answer.body.tail());
+            answer.body.tail().push(b'\n');
+            answer.failed = true;
+            answer.retry_after_s = Some(exceeded.retry_after_s());
+        }
+        Outcome::Nothing => {}
         _ if kind == MessageKind::Notification => {}
         Outcome::Result { reply, .. } => {
             answer.body = reply;

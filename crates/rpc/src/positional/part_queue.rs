@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::sync::OnceLock;
 use std::task::Poll;
 
 use esker_primitives::sync::Mutex;
@@ -24,6 +25,8 @@ pub(super) struct PartQueue {
     state: Mutex<State>,
     /// The work pauses while this many bytes wait.
     limit: usize,
+    /// See [`super::Answer::retry_after_s`].
+    retry_after_s: OnceLock<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +41,17 @@ struct State {
 
 impl PartQueue {
     pub(super) fn new(limit: usize) -> Self {
-        Self { state: Mutex::default(), limit }
+        Self { state: Mutex::default(), limit, retry_after_s: OnceLock::new() }
+    }
+
+    /// See [`super::Answer::retry_after_s`].
+    pub(super) fn retry_after_s(&self) -> Option<u64> {
+        self.retry_after_s.get().copied()
+    }
+
+    /// Set before the first bytes are written; only the first call counts.
+    pub(super) fn set_retry_after_s(&self, seconds: u64) {
+        let _ = self.retry_after_s.set(seconds);
     }
 
     /// Waits until there is room.

@@ -31,7 +31,7 @@ impl SocketSession for Connected {
         async move {
             let (answer, made) =
                 self.server.answer_with_session(&*self.session, message, caller).await;
-            let Answer { body, rest, method, failed } = answer;
+            let Answer { body, rest, method, failed, retry_after_s: _ } = answer;
             let parts = std::iter::once(body).chain(rest).filter(|part| !part.is_empty());
             SocketAnswer { parts: parts.collect(), method, failed, made }
         }

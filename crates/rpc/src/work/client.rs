@@ -2,17 +2,19 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::num::NonZeroUsize;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use esker_primitives::sync::Mutex;
+use lru::LruCache;
 use tokio::sync::Notify;
 
 use super::memory::{ConnectionReplies, MAX_UNREAD, MemoryError, ReplyReservation};
 use super::usage::{Usage, micros};
-use super::{Lane, Work};
+use super::{Lane, RateExceeded, Work};
 use crate::ClientAddress;
 
 /// A job is put off by this multiple of its expected time.
@@ -25,44 +27,90 @@ const ADDRESS_PART: u32 = 4;
 const MAX_RANK_DELAY: Duration = Duration::from_secs(4);
 /// Unused addresses are dropped when this many are known.
 const FORGET_FROM: usize = 1024;
+/// Addresses behind proxies whose use is remembered between their requests.
+const MAX_PROXIED: NonZeroUsize = NonZeroUsize::new(4096).expect("not zero");
 
-/// One connection of a server, as far as shares of its threads and memory go. Cheap to clone; two clones are the
-/// same connection.
+/// One client of a server, as far as shares of its threads and memory go: a connection, or one of those whose requests
+/// a proxy sends over a connection. Cheap to clone; two are equal if they are of the same connection.
 #[derive(Clone, Debug)]
-pub struct Client(Arc<Account>);
+pub struct Client {
+    account: Arc<Account>,
+    share: Arc<Share>,
+    address: Arc<Address>,
+}
 
+/// What a connection has.
 #[derive(Debug)]
 pub(super) struct Account {
     pub(super) work: Work,
-    address: Arc<Address>,
+    peer: Option<IpAddr>,
+    pub(super) held: ConnectionReplies,
+    /// Notified when a counted reply has been written.
+    pub(super) written: Notify,
+}
+
+/// What is counted of a client's jobs: for each connection, or for an address behind proxies.
+#[derive(Debug)]
+pub(super) struct Share {
     used: [Usage; 2],
     /// Expected time of the client's next job, from the earlier ones; microseconds.
     expected_us: [AtomicU64; 2],
     /// Jobs of the client that run.
     pub(super) running: AtomicUsize,
     level: AtomicUsize,
-    pub(super) held: ConnectionReplies,
-    /// Notified when a counted reply has been written.
-    pub(super) written: Notify,
 }
 
-/// Where connections come from.
+impl Default for Share {
+    fn default() -> Self {
+        Self {
+            used: Default::default(),
+            expected_us: [(); 2].map(|()| AtomicU64::new(micros(FIRST_EXPECTED))),
+            running: AtomicUsize::new(0),
+            level: AtomicUsize::new(0),
+        }
+    }
+}
+
+/// Where requests come from.
 #[derive(Debug, Default)]
 pub(super) struct Address {
     address: ClientAddress,
     used: [Usage; 2],
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Addresses(Mutex<HashMap<ClientAddress, Weak<Address>>>);
+/// An address behind proxies, with its share.
+type Proxied = (Arc<Address>, Arc<Share>);
+
+#[derive(Debug)]
+pub(super) struct Addresses {
+    known: Mutex<HashMap<ClientAddress, Weak<Address>>>,
+    proxied: Mutex<LruCache<ClientAddress, Proxied>>,
+}
+
+impl Default for Addresses {
+    fn default() -> Self {
+        // It grows with its entries.
+        let mut proxied = LruCache::unbounded();
+        proxied.resize(MAX_PROXIED);
+        Self { known: Mutex::default(), proxied: Mutex::new_named("rpc.proxied", proxied) }
+    }
+}
 
 impl Addresses {
+    /// An address behind proxies. It is forgotten when many others were used after it.
+    fn proxied(&self, address: IpAddr) -> Proxied {
+        let key = ClientAddress::of_peer(Some(address));
+        let mut proxied = self.proxied.lock();
+        let new = || (self.get(Some(address)), Arc::default());
+        proxied.get_or_insert(key, new).clone()
+    }
+
     pub(super) fn get(&self, address: Option<IpAddr>) -> Arc<Address> {
         let address = ClientAddress::of_peer(address);
         if address == ClientAddress::IN_PROCESS {
             return Arc::default();
         }
-        let mut known = self.0.lock();
+        let mut known = self.known.lock();
         if let Some(shared) = known.get(&address).and_then(Weak::upgrade) {
             return shared;
         }
@@ -76,69 +124,96 @@ impl Addresses {
 }
 
 impl Client {
-    pub(super) fn new(work: &Work, address: Arc<Address>) -> Self {
-        Self(Arc::new(Account {
+    pub(super) fn new(work: &Work, peer: Option<IpAddr>, address: Arc<Address>) -> Self {
+        let account = Account {
             work: work.clone(),
-            address,
-            used: Default::default(),
-            expected_us: [(); 2].map(|()| AtomicU64::new(micros(FIRST_EXPECTED))),
-            running: AtomicUsize::new(0),
-            level: AtomicUsize::new(0),
+            peer,
             held: ConnectionReplies::default(),
             written: Notify::new(),
-        }))
+        };
+        Self { account: Arc::new(account), share: Arc::default(), address }
+    }
+
+    /// The client at this address for which a proxy sends requests over the connection. All limits of addresses count for
+    /// it, and so does the work; the replies count for the connection.
+    #[must_use]
+    pub fn behind_proxy(&self, address: IpAddr) -> Self {
+        let (address, share) = self.work().addresses().proxied(address);
+        Self { account: Arc::clone(&self.account), share, address }
+    }
+
+    /// The address of the connection's other end, if it has one.
+    #[must_use]
+    pub fn peer(&self) -> Option<IpAddr> {
+        self.account.peer
+    }
+
+    /// Takes units of the address; see [`super::RateLimitConfig`].
+    ///
+    /// # Errors
+    /// The address has used its units.
+    pub fn charge(&self, cost: u32) -> Result<(), RateExceeded> {
+        match self.work().rate_limit() {
+            None => Ok(()),
+            Some(limit) => limit.charge(self.address(), cost),
+        }
     }
 
     /// The server's threads and memory.
     #[must_use]
     pub fn work(&self) -> &Work {
-        &self.0.work
+        &self.account.work
     }
 
-    /// Where the connection comes from.
+    /// Where the requests come from.
     #[must_use]
     pub fn address(&self) -> ClientAddress {
-        self.0.address.address
+        self.address.address
     }
 
     pub(super) fn account(&self) -> &Account {
-        &self.0
+        &self.account
+    }
+
+    pub(super) fn share(&self) -> &Share {
+        &self.share
     }
 
     /// How far a job is put off behind others that arrive at the same time: by the recent use of its client and of its
     /// address, and by its expected time. Each has a limit, so that every job runs at last, however many arrive later.
     pub(super) fn rank_delay(&self, lane: Lane, period: u64) -> Duration {
         let lane = lane as usize;
-        let of_client = self.0.used[lane].recent(period) + EXPECTED_FACTOR * self.0.expected(lane);
-        let of_address = self.0.address.used[lane].recent(period) / ADDRESS_PART;
+        let of_client =
+            self.share.used[lane].recent(period) + EXPECTED_FACTOR * self.share.expected(lane);
+        let of_address = self.address.used[lane].recent(period) / ADDRESS_PART;
         of_client.min(MAX_RANK_DELAY) + of_address.min(MAX_RANK_DELAY)
     }
 
     /// Counts the time that a job took.
-    pub(super) fn charge(&self, lane: Lane, took: Duration, period: u64) {
+    pub(super) fn add_time(&self, lane: Lane, took: Duration, period: u64) {
         let at = lane as usize;
-        self.0.address.used[at].add(took, period);
-        self.0.used[at].add(took, period);
-        self.0.update_expected(at, took);
+        self.address.used[at].add(took, period);
+        self.share.used[at].add(took, period);
+        self.share.update_expected(at, took);
     }
 
     /// Bytes of replies that are on their way to the client.
     #[must_use]
     pub fn unread_bytes(&self) -> usize {
-        self.0.held.unread()
+        self.account.held.unread()
     }
 
     /// Whether the server has closed the connection because it left too much unread.
     #[must_use]
     pub fn is_evicted(&self) -> bool {
-        self.0.held.is_evicted()
+        self.account.held.is_evicted()
     }
 
     /// Time since the client last finished reading a part of a reply, in ms; `None` if nothing is being sent.
     #[must_use]
     pub fn unread_for_ms(&self) -> Option<u64> {
-        let since = self.0.held.unread_since_ms()?;
-        Some(self.0.work.memory().clock_ms().saturating_sub(since))
+        let since = self.account.held.unread_since_ms()?;
+        Some(self.account.work.memory().clock_ms().saturating_sub(since))
     }
 
     /// Counts bytes as held for the connection until the reservation is dropped.
@@ -146,13 +221,13 @@ impl Client {
     /// # Errors
     /// There is no room.
     pub fn reserve(&self, bytes: usize) -> Result<ReplyReservation, MemoryError> {
-        self.0.work.memory().reserve(self, bytes)
+        self.account.work.memory().reserve(self, bytes)
     }
 
     /// Waits until every reply that is on its way to the client has been written.
     pub async fn written(&self) {
         while self.unread_bytes() > 0 {
-            let mut written = pin!(self.0.written.notified());
+            let mut written = pin!(self.account.written.notified());
             // Registered before the second look, so that nothing is missed in between.
             written.as_mut().enable();
             if self.unread_bytes() > 0 {
@@ -165,7 +240,7 @@ impl Client {
 /// The same connection.
 impl PartialEq for Client {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.account, &other.account)
     }
 }
 
@@ -176,7 +251,9 @@ impl Account {
     pub(super) fn is_blocked(&self) -> bool {
         self.held.unread() > MAX_UNREAD
     }
+}
 
+impl Share {
     fn expected(&self, lane: usize) -> Duration {
         Duration::from_micros(self.expected_us[lane].load(Ordering::Relaxed))
     }
@@ -223,6 +300,28 @@ mod tests {
     }
 
     #[test]
+    fn clients_behind_a_proxy_have_their_own_addresses_and_shares() {
+        let work = Work::new(WorkConfig::default());
+        let at = |text: &str| text.parse::<IpAddr>().unwrap();
+        let proxies = [(); 2].map(|()| work.client(Some(at("10.0.0.1"))));
+        let [a, b] = ["192.0.2.1", "192.0.2.2"].map(|text| proxies[0].behind_proxy(at(text)));
+        assert_eq!(a.address(), ClientAddress::of_peer(Some(at("192.0.2.1"))));
+        assert_eq!((a.peer(), &a), (Some(at("10.0.0.1")), &proxies[0]), "the same connection");
+        a.add_time(Lane::Long, Duration::from_secs(3), 0);
+        let rank = |client: &Client| client.rank_delay(Lane::Long, 0);
+        assert!(rank(&a) > Duration::from_secs(3));
+        assert_eq!(rank(&b), EXPECTED_FACTOR * FIRST_EXPECTED);
+        drop(a);
+        let again = proxies[1].behind_proxy(at("192.0.2.1"));
+        assert!(rank(&again) > Duration::from_secs(3), "over any connection");
+        for n in 0..u32::try_from(2 * MAX_PROXIED.get()).unwrap() {
+            let _ = proxies[0].behind_proxy(IpAddr::from(n.to_be_bytes()));
+        }
+        let known = &work.addresses().proxied;
+        assert_eq!(known.lock().len(), MAX_PROXIED.get(), "of many addresses some are known");
+    }
+
+    #[test]
     fn heavy_clients_are_put_off_up_to_a_limit() {
         let ms = Duration::from_millis;
         let addresses = ["127.0.0.1", "127.0.0.2"].map(|text| text.parse::<IpAddr>().unwrap());
@@ -231,8 +330,8 @@ mod tests {
         let other = work.client(Some(addresses[1]));
         let rank_delay = |client: &Client, period| client.rank_delay(Lane::Long, period);
         assert_eq!(rank_delay(&new, 0), ms(400), "nothing is known of it");
-        (0..20).for_each(|_| light.charge(Lane::Long, ms(1), 0));
-        (0..20).for_each(|_| heavy.charge(Lane::Long, ms(200), 0));
+        (0..20).for_each(|_| light.add_time(Lane::Long, ms(1), 0));
+        (0..20).for_each(|_| heavy.add_time(Lane::Long, ms(200), 0));
         let in_order = [&light, &new, &heavy].map(|client| rank_delay(client, 0));
         assert!(in_order.is_sorted(), "{in_order:?}");
         assert_eq!(rank_delay(&heavy, 0), MAX_RANK_DELAY + ms(4020) / ADDRESS_PART);
@@ -250,7 +349,7 @@ mod tests {
             let [a, b] = n.to_be_bytes();
             let _ = addresses.get(Some([10, 0, a, b].into()));
         }
-        assert!(addresses.0.lock().len() <= FORGET_FROM);
+        assert!(addresses.known.lock().len() <= FORGET_FROM);
         assert!(Arc::ptr_eq(&kept, &addresses.get(Some([127, 1, 0, 0].into()))));
     }
 }

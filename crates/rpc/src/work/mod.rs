@@ -9,6 +9,7 @@
 //! - Jobs of a level run in the order of arrival, except that a job is put off for a while by the recent use of its
 //!   connection and of its address, and by its expected time. Many connections with long calls do not delay one with
 //!   short calls.
+//! - A call costs units, of which an address may have a limit ([`RateLimitConfig`]).
 //! - The reply of a call counts for its connection and for the server from the end of its work until its bytes are
 //!   written ([`ReplyBytes`]). No work begins for a connection that leaves too much unread.
 //!
@@ -18,6 +19,7 @@
 mod client;
 mod memory;
 mod queue;
+mod rate_limit;
 mod run_state;
 mod spool;
 mod usage;
@@ -30,6 +32,8 @@ use self::client::Addresses;
 pub use self::client::Client;
 use self::memory::ReplyMemory;
 pub use self::memory::{MemoryError, MemoryRelief, ReplyBytes, ReplyReservation, SMALL_REPLY};
+use self::rate_limit::RateLimit;
+pub use self::rate_limit::{RateExceeded, RateLimitConfig};
 pub(crate) use self::run_state::RunState;
 pub(crate) use self::spool::Spool;
 pub use self::spool::{SpoolConfig, SpoolError, SpoolFile};
@@ -78,6 +82,8 @@ pub struct WorkConfig {
     pub connection_reply_memory: usize,
     /// Where results go that are too large for memory; `None`: they are errors.
     pub spool: Option<SpoolConfig>,
+    /// What an address may ask for; `None`: any number of calls.
+    pub rate_limit: Option<RateLimitConfig>,
 }
 
 impl Default for WorkConfig {
@@ -88,6 +94,7 @@ impl Default for WorkConfig {
             reply_memory: DEFAULT_REPLY_MEMORY,
             connection_reply_memory: DEFAULT_CONNECTION_REPLY_MEMORY,
             spool: None,
+            rate_limit: None,
         }
     }
 }
@@ -102,6 +109,7 @@ struct Parts {
     memory: ReplyMemory,
     spool: Option<Arc<Spool>>,
     addresses: Addresses,
+    rate_limit: Option<RateLimit>,
 }
 
 /// How much work there is.
@@ -119,6 +127,8 @@ pub struct WorkStats {
     pub replies_refused: u64,
     /// Bytes of replies in files.
     pub spooled_bytes: u64,
+    /// Calls and requests that were refused since the start, because their address had used its units.
+    pub rate_limited: u64,
 }
 
 impl Work {
@@ -130,13 +140,14 @@ impl Work {
             memory: ReplyMemory::new(config.reply_memory, config.connection_reply_memory),
             spool: config.spool.map(Spool::new),
             addresses: Addresses::default(),
+            rate_limit: config.rate_limit.map(RateLimit::new),
         }))
     }
 
     /// A new connection from an address; `None` if the address is unknown.
     #[must_use]
     pub fn client(&self, address: Option<IpAddr>) -> Client {
-        Client::new(self, self.0.addresses.get(address))
+        Client::new(self, address, self.addresses().get(address))
     }
 
     /// Sets what frees memory when too many bytes of replies are held. Only the first call counts.
@@ -150,7 +161,16 @@ impl Work {
         let (waiting, running, refused) = self.0.workers.counts();
         let (reply_bytes, replies_refused) = self.0.memory.counts();
         let spooled_bytes = self.0.spool.as_ref().map_or(0, |spool| spool.used());
-        WorkStats { waiting, running, refused, reply_bytes, replies_refused, spooled_bytes }
+        let rate_limited = self.rate_limit().map_or(0, RateLimit::refused);
+        WorkStats {
+            waiting,
+            running,
+            refused,
+            reply_bytes,
+            replies_refused,
+            spooled_bytes,
+            rate_limited,
+        }
     }
 
     /// Runs work on a thread when its turn comes; see [`Workers::run`].
@@ -167,6 +187,14 @@ impl Work {
     /// Drops jobs whose client has left.
     pub(crate) fn drop_cancelled(&self) {
         self.workers().drop_cancelled();
+    }
+
+    fn addresses(&self) -> &Addresses {
+        &self.0.addresses
+    }
+
+    fn rate_limit(&self) -> Option<&RateLimit> {
+        self.0.rate_limit.as_ref()
     }
 
     fn workers(&self) -> &Workers {

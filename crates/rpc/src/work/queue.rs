@@ -29,8 +29,7 @@ pub(super) struct Queue(Vec<Job>);
 
 impl Job {
     fn can_run(&self) -> bool {
-        let account = self.client.account();
-        account.jobs_running() < MAX_RUNNING && !account.is_blocked()
+        self.client.share().jobs_running() < MAX_RUNNING && !self.client.account().is_blocked()
     }
 
     fn is_cancelled(&self) -> bool {
@@ -120,7 +119,7 @@ mod tests {
     fn some_jobs_do_not_run() {
         let work = Work::new(WorkConfig::default());
         let [busy, left, deaf, fine] = [(); 4].map(|()| work.client(None));
-        busy.account().running.store(MAX_RUNNING, Ordering::Relaxed);
+        busy.share().running.store(MAX_RUNNING, Ordering::Relaxed);
         let mut reply = ReplyBytes::counted(vec![0; MAX_UNREAD + 1], Some(&deaf)).unwrap();
         reply.mark_sent();
         let mut queue = Queue::default();
@@ -136,7 +135,7 @@ mod tests {
         assert!(!queue.has_next());
         assert_eq!(queue.len(), 2, "the job of the client that left is gone");
         drop(reply);
-        busy.account().running.store(MAX_RUNNING - 1, Ordering::Relaxed);
+        busy.share().running.store(MAX_RUNNING - 1, Ordering::Relaxed);
         assert_eq!(order(&mut queue), [0, 2]);
     }
 }

@@ -225,7 +225,7 @@ impl Shared {
     fn submit(self: &Arc<Self>, mut job: Job) {
         let level = match job.lane {
             Lane::Short => SHORT,
-            Lane::Long => job.client.account().level().max(FIRST),
+            Lane::Long => job.client.share().level().max(FIRST),
         };
         let mut state = self.state.lock();
         self.start_manager(&mut state);
@@ -275,7 +275,7 @@ impl Shared {
         let mut needs_thread = false;
         while !at.waiting.is_empty() && at.places_taken() < self.sizes[level] {
             let Some(job) = at.waiting.next() else { break };
-            job.client.account().running.fetch_add(1, Ordering::Relaxed);
+            job.client.share().running.fetch_add(1, Ordering::Relaxed);
             at.chosen.push(job);
             let for_others = at.chosen.len() - usize::from(takes_one);
             if for_others > at.idle {
@@ -304,22 +304,22 @@ impl Shared {
     fn ended(self: &Arc<Self>, run: Run, progress: Progress) -> usize {
         let Run { mut job, run_state } = run;
         let took = run_state.time_worked();
-        let account = job.client.account();
+        let share = job.client.share();
         let mut state = self.state.lock();
         let level = run_state.level();
         state.levels[level].running.retain(|other| !Arc::ptr_eq(other, &run_state));
-        account.running.fetch_sub(1, Ordering::Relaxed);
-        job.client.charge(job.lane, took, self.period());
+        share.running.fetch_sub(1, Ordering::Relaxed);
+        job.client.add_time(job.lane, took, self.period());
         let mut refused = None;
         if progress == Progress::Longer {
             job.lane = Lane::Long;
             job.rank_us = self.rank_us(&job);
-            let level = job.client.account().level().max(FIRST);
+            let level = job.client.share().level().max(FIRST);
             state.levels[level].waiting.push(job);
             refused = self.refuse(&mut state, level);
         } else if job.lane == Lane::Long {
             let fits = |level: &usize| BUDGETS[*level].is_some_and(|budget| took < budget);
-            account.set_level((FIRST..LOWEST_START).find(fits).unwrap_or(LOWEST_START));
+            share.set_level((FIRST..LOWEST_START).find(fits).unwrap_or(LOWEST_START));
             if progress == Progress::Again {
                 job.rank_us = self.rank_us(&job);
                 state.levels[(level + 1).min(LEVELS - 1)].waiting.push(job);
@@ -413,7 +413,7 @@ impl Shared {
                     at.starting -= 1;
                     // No thread takes the job: dropping it reports an error to its caller.
                     if let Some(job) = at.chosen.pop() {
-                        job.client.account().running.fetch_sub(1, Ordering::Relaxed);
+                        job.client.share().running.fetch_sub(1, Ordering::Relaxed);
                     }
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_primitives::ShortId;
 use esker_primitives::bech32::{self, Bech32Error};
 use esker_rpc::wire::{Encoding, EncodingError, JsonU8, JsonU32};
-use esker_rpc::{MethodTable, RpcError, Service};
+use esker_rpc::{MethodTable, RpcError, Service, cost};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -23,9 +23,11 @@ pub struct Static;
 
 /// The methods of the static endpoint, `/ext/vm/<name or ID of the VM>`.
 pub fn methods() -> MethodTable<Static> {
-    MethodTable::new("xvm").alias("avm").on_blocking("buildGenesis", |service, args| {
-        Ok::<_, RpcError>(build_genesis(service, args)?)
-    })
+    let table =
+        MethodTable::new("xvm").alias("avm").on_blocking("buildGenesis", |service, args| {
+            Ok::<_, RpcError>(build_genesis(service, args)?)
+        });
+    table.cost(cost::CALL)
 }
 
 /// The static endpoint, ready to be called.

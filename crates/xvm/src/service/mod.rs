@@ -24,7 +24,7 @@ use std::sync::Arc;
 use esker_chain::Route;
 use esker_chain::address::{ServiceAddressError, parse_service_address};
 use esker_primitives::{AssetId, ShortId, address};
-use esker_rpc::{MethodTable, RpcError};
+use esker_rpc::{MethodTable, RpcError, cost};
 
 use crate::vm::Xvm;
 pub(crate) use error::ServiceError;
@@ -45,22 +45,30 @@ pub fn methods() -> MethodTable<Xvm> {
     let table = MethodTable::new("xvm")
         .alias("avm")
         .on_blocking("buildGenesis", on_chain(genesis::build_genesis))
+        .cost(cost::CALL)
         .deprecated_blocking("getAddressTxs", "v1.9.12", served(address_txs::get_address_txs))
+        .cost(cost::CALL)
         .deprecated_blocking("getAllBalances", "v1.9.12", served(balances::get_all_balances))
+        .cost(cost::SEARCH)
         .on("getAssetDescription", served(assets::get_asset_description))
         .deprecated_blocking_with("getBalance", "v1.9.12", |vm, args, context| {
             Ok(balances::get_balance(vm, args, context)?)
         })
         .short_first()
+        .cost(cost::SEARCH)
         .on_blocking("getBlock", served(blocks::get_block))
+        .cost(cost::LARGE_READ)
         .on_blocking("getBlockByHeight", served(blocks::get_block_by_height))
+        .cost(cost::LARGE_READ)
         .on("getHeight", served(blocks::get_height))
         .on("getTx", served(txs::get_tx))
         .on("getTxFee", served(assets::get_tx_fee))
         .deprecated("getTxStatus", "v1.10.0", served(txs::get_tx_status))
         .on_blocking("getUTXOs", served(utxos::get_utxos))
-        .on_async("issueTx", txs::issue_tx);
-    table.trusted_callers_only(keys::methods)
+        .cost(cost::CALL)
+        .on_async("issueTx", txs::issue_tx)
+        .cost(cost::SEND);
+    table.trusted_callers_only(|table| table.costing(cost::HEAVY, keys::methods))
 }
 
 /// A handler as the method table takes it.

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use esker_rpc::{MethodTable, RpcError};
+use esker_rpc::{MethodTable, RpcError, cost};
 
 use super::txs::{IssueArgs, TxIdReply, by_size};
 use crate::vm::Xvm;
 
 /// The `wallet` namespace; its endpoint as a whole is deprecated.
 pub fn methods() -> MethodTable<Xvm> {
-    let table = MethodTable::new("wallet").on_async("issueTx", issue_tx);
-    table.trusted_callers_only(super::keys::wallet_methods).deprecate_all("v1.9.12")
+    let table = MethodTable::new("wallet").on_async("issueTx", issue_tx).cost(cost::SEND);
+    let table =
+        table.trusted_callers_only(|table| table.costing(cost::HEAVY, super::keys::wallet_methods));
+    table.deprecate_all("v1.9.12")
 }
 
 /// Takes a transaction as one that will be accepted, without verifying it against the state.

@@ -15,7 +15,7 @@ use esker_evm::trace::{JsonLogger, StructLogConfig, TraceOutput, TraceStop};
 use esker_go_json::Document;
 use esker_primitives::{Randomness, excerpt};
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};
-use esker_rpc::{CallContext, MethodTable, ResultWriter, RpcError, Service};
+use esker_rpc::{CallContext, MethodTable, ResultWriter, RpcError, Service, cost};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::block::{Target, again, trace_block};
@@ -89,8 +89,11 @@ pub fn file_tracing_methods(files: &Arc<TraceFiles>) -> Service {
         .trusted_callers_only(|table| {
             table
                 .on_list_written("traceBlockFromFile", trace_block_from_file)
+                .cost(cost::HEAVY)
                 .on_list_blocking_with("standardTraceBlockToFile", block_to_file)
+                .cost(cost::HEAVY)
                 .on_list_blocking_with("standardTraceBadBlockToFile", bad_block_to_file)
+                .cost(cost::HEAVY)
         })
         .bind(Arc::clone(files))
 }

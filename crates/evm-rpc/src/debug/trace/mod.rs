@@ -16,7 +16,7 @@ mod subscription;
 
 use std::sync::Arc;
 
-use esker_rpc::{MethodTable, Service};
+use esker_rpc::{MethodTable, Service, cost};
 
 pub use self::files::{TraceFiles, file_tracing_methods};
 pub use self::subscription::ChainTraces;
@@ -26,11 +26,18 @@ use crate::evm::TransactApi;
 pub fn tracing_methods(transact: &Arc<TransactApi>) -> Service {
     MethodTable::new("debug")
         .on_list_written("traceTransaction", block::trace_transaction)
+        .cost(cost::HEAVY)
         .on_list_written("traceCall", call::trace_call)
+        .cost(cost::HEAVY)
         .on_list_written("traceBlock", block::trace_block)
+        .cost(cost::HEAVY)
         .on_list_written("traceBlockByNumber", block::trace_block_by_number)
+        .cost(cost::HEAVY)
         .on_list_written("traceBlockByHash", block::trace_block_by_hash)
+        .cost(cost::HEAVY)
         .on_list_written("traceBadBlock", block::trace_bad_block)
+        .cost(cost::HEAVY)
         .on_list_blocking_with("intermediateRoots", roots::intermediate_roots)
+        .cost(cost::HEAVY)
         .bind(Arc::clone(transact))
 }

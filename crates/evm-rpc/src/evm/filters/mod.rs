@@ -19,7 +19,7 @@ use esker_evm::view::{ChainEvents, ChainPosition};
 use esker_primitives::Randomness;
 use esker_primitives::clock::Clock;
 use esker_rpc::positional::RpcId;
-use esker_rpc::{CallContext, RpcError, Service};
+use esker_rpc::{CallContext, RpcError, Service, cost};
 
 use self::changes::Changes;
 use self::found::FoundLogs;
@@ -124,12 +124,18 @@ pub fn filter_methods(filters: &Arc<Filters>, apis: &Apis) -> Service {
     }
     table::<Filters>()
         .on_list("newPendingTransactionFilter", new_pending_transaction_filter)
+        .cost(cost::LARGE_READ)
         .on_list("newBlockFilter", new_block_filter)
+        .cost(cost::LARGE_READ)
         .on_list("newFilter", new_filter)
+        .cost(cost::LARGE_READ)
         .on_list("uninstallFilter", uninstall_filter)
         .on_list_try_first("getFilterChanges", try_filter_changes, get_filter_changes)
+        .cost(cost::CALL)
         .on_list_try_first("getFilterLogs", try_filter_logs, get_filter_logs)
+        .cost(cost::SEARCH)
         .on_list_try_first("getLogs", try_logs, get_logs)
+        .cost(cost::SEARCH)
         .bind(Arc::clone(filters))
 }
 

@@ -20,7 +20,7 @@ use esker_evm::accounts::{
     AccountError, AccountKey, sign_transaction, sign_transaction_with, text_hash,
 };
 use esker_evm_state::types::Transaction;
-use esker_rpc::{CallContext, MethodTable, RpcError, UNTRUSTED_ORIGIN};
+use esker_rpc::{CallContext, MethodTable, RpcError, UNTRUSTED_ORIGIN, cost};
 
 use self::fee_cap::check_fee;
 use self::refused::refused;
@@ -43,22 +43,31 @@ pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
         .on_list_blocking("sendRawTransaction", send_raw_transaction)
         .short()
+        .cost(cost::SEND)
         .on_list_async("sendRawTransactionSync", sync::send_raw_transaction_sync)
+        .cost(cost::SEND)
         .on_list_blocking_with("sendTransaction", send_transaction)
         .short_first()
+        .cost(cost::SEARCH)
         .on_list_blocking_with("fillTransaction", fill_transaction)
         .short_first()
+        .cost(cost::SEARCH)
         .on_list_blocking_with("signTransaction", sign_transaction_method)
         .short()
+        .cost(cost::SEND)
         .on_list_blocking_with("sign", sign)
         .short()
+        .cost(cost::SEND)
         .on_list_blocking_with("signTypedData_v4", sign_typed_data)
         .short()
+        .cost(cost::SEND)
         // As EIP-712 itself calls it.
         .also_named("signTypedData")
         .on_list_blocking("pendingTransactions", pending_transactions)
+        .cost(cost::HEAVY)
         .on_list_blocking_with("resend", resend)
         .short_first()
+        .cost(cost::SEARCH)
 }
 
 fn send_raw_transaction(transact: &TransactApi, (Data(bytes),): (Data,)) -> Result<Hash, RpcError> {

@@ -14,7 +14,7 @@ use esker_http::{Endpoint, Readiness, RouteError, Routes};
 use esker_primitives::clock::Clock;
 use esker_primitives::{AssetId, ChainId, Id, SubnetId, TxId, go};
 use esker_rpc::wire::{JsonU32, JsonU64};
-use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
+use esker_rpc::{MethodTable, NoArgs, RpcError, Service, cost};
 use esker_storage::Store;
 use serde::{Deserialize, Serialize};
 
@@ -109,10 +109,14 @@ pub(crate) fn methods() -> MethodTable<PlatformApi> {
         .on("getTxStatus", PlatformApi::get_tx_status)
         .on("getCurrentValidators", PlatformApi::get_current_validators)
         .on_blocking("getCurrentSupply", PlatformApi::get_current_supply)
+        .cost(cost::SEARCH)
         .on("getValidatorsAt", PlatformApi::get_validators_at)
         .on_blocking("issueTx", PlatformApi::issue_tx)
+        .cost(cost::SEND)
         .on("getBalance", PlatformApi::get_balance)
+        .cost(cost::SEARCH)
         .on_blocking("getUTXOs", PlatformApi::get_utxos)
+        .cost(cost::CALL)
 }
 
 #[derive(Debug, Default, Deserialize)]

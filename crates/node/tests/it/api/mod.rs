@@ -153,7 +153,7 @@ impl Node {
             }),
         };
         let routes = Arc::new(Routes::new(metrics.clone()));
-        routes.chain(&x, &["X", "avm"], endpoints(vm.routes()), &ready).unwrap();
+        routes.chain(&x, &["X", "avm"], endpoints(vm.routes(), true), &ready).unwrap();
         let health = api::install(deps, &routes).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
