@@ -9,6 +9,7 @@ mod figures;
 mod layers;
 mod limits;
 mod origins;
+mod rates;
 mod shutdown;
 mod sockets;
 mod spooled;

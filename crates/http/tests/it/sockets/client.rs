@@ -11,7 +11,7 @@ use tungstenite::{Message, WebSocket};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A websocket. It answers pings whenever it reads.
-pub(super) struct Socket(pub(super) WebSocket<TcpStream>);
+pub(crate) struct Socket(pub(super) WebSocket<TcpStream>);
 
 pub(super) fn tcp(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
@@ -21,7 +21,7 @@ pub(super) fn tcp(address: SocketAddr) -> TcpStream {
 }
 
 impl Socket {
-    pub(super) fn open(address: SocketAddr, path: &str) -> Self {
+    pub(crate) fn open(address: SocketAddr, path: &str) -> Self {
         let request = format!("ws://{address}{path}").into_client_request().unwrap();
         Self(tungstenite::client(request, tcp(address)).unwrap().0)
     }
@@ -44,7 +44,7 @@ impl Socket {
         }
     }
 
-    pub(super) fn ask(&mut self, text: &str) -> String {
+    pub(crate) fn ask(&mut self, text: &str) -> String {
         self.send(text);
         self.read()
     }
