@@ -81,6 +81,11 @@ impl NodeBuilder {
         self
     }
 
+    /// Further arguments.
+    pub fn args(self, args: &[&str]) -> Self {
+        args.iter().fold(self, |node, arg| node.arg(arg))
+    }
+
     /// A limit of open files for the process, which it can't raise.
     pub fn open_files(mut self, limit: u32) -> Self {
         self.open_files = Some(limit);

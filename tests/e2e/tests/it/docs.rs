@@ -218,12 +218,13 @@ fn list(tables: &[(String, Service)], pages: &[Page]) -> String {
         if !aliases.is_empty() {
             let _ = write!(out, "Also with the prefix {}.\n\n", aliases.join(", "));
         }
-        out.push_str("| Method | At | Deprecated since |\n|---|---|---|\n");
+        out.push_str("| Method | At | Cost | Deprecated since |\n|---|---|---|---|\n");
         for (method, info) in methods {
             let since = info.deprecated_since.unwrap_or_default();
             let other: String = info.aliases.iter().map(|alias| format!(", `{alias}`")).collect();
             let (link, paths) = places(&method, pages);
-            let _ = writeln!(out, "| [{method}]({link}){other} | {paths} | {since} |");
+            let _ =
+                writeln!(out, "| [{method}]({link}){other} | {paths} | {} | {since} |", info.cost);
         }
     }
     out.push('\n');

@@ -31,6 +31,7 @@ mod personal;
 #[path = "../../../../crates/profiling/tests/it/read.rs"]
 #[expect(dead_code, reason = "the profiles' own tests use all of it")]
 mod profile_reader;
+mod public;
 mod quoting;
 mod replay;
 mod rewind;

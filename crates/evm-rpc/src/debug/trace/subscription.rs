@@ -12,7 +12,7 @@ use esker_primitives::Randomness;
 use esker_primitives::sync::Mutex;
 use esker_rpc::args::FromParams;
 use esker_rpc::positional::{Notification, Notifier, Overrun, RpcId, Session, Subscriber};
-use esker_rpc::{Caller, Params, RpcError, off_thread_again};
+use esker_rpc::{Caller, Params, RpcError, cost, off_thread_again};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -146,6 +146,8 @@ impl Connected {
     ) -> Result<String, RpcError> {
         let gone = || RpcError::new("the node is shutting down");
         let traces = self.traces.as_ref().ok_or_else(gone)?;
+        // More than any other subscription.
+        caller.charge(cost::HEAVY)?;
         let blocks = traces.blocks(params)?;
         let place = traces.place()?;
         let mut state = self.state.lock();
