@@ -5,7 +5,9 @@ use std::sync::Arc;
 use esker_rpc::socket::SocketDialect;
 use esker_rpc::work::{Client, MemoryError, RateExceeded, ReplyBytes};
 use esker_rpc::{Caller, Service, cost, object, positional};
-use http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
+use http::header::{
+    ACCESS_CONTROL_EXPOSE_HEADERS, CONTENT_TYPE, HeaderName, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body as _, Incoming};
@@ -100,7 +102,7 @@ impl HttpState {
                 .await;
         let method = if read.is_some() { object::called(service, bytes) } else { None };
         if let Some(seconds) = reply.retry_after_s {
-            headers.insert(RETRY_AFTER, seconds.into());
+            set_retry_after(seconds, headers);
         }
         if let Some(kind) = reply.content_type {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -176,7 +178,7 @@ impl HttpState {
             }
         };
         if let Some(seconds) = reply.answer.retry_after_s {
-            headers.insert(RETRY_AFTER, seconds.into());
+            set_retry_after(seconds, headers);
         }
         if let Some(kind) = reply.content_type {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -322,9 +324,15 @@ fn counted_body(reply: ReplyBytes, connection: &Connection) -> Result<ReplyBody,
     Ok(reply.recount(connection.client())?.into())
 }
 
+/// Says when to try again; pages may read it too.
+fn set_retry_after(seconds: u64, headers: &mut HeaderMap) {
+    headers.insert(RETRY_AFTER, seconds.into());
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Retry-After"));
+}
+
 /// The answer to a request without a call if its address has used its units.
 pub(super) fn rate_exceeded(exceeded: RateExceeded, headers: &mut HeaderMap) -> Answer {
-    headers.insert(RETRY_AFTER, exceeded.retry_after_s().into());
+    set_retry_after(exceeded.retry_after_s(), headers);
     Answer::error(StatusCode::TOO_MANY_REQUESTS, format!("{exceeded}\n"), headers)
 }
 

@@ -1,9 +1,9 @@
 //! The HTTP server: limits, outer layers and the table of paths.
 //!
-//! A request passes these layers in order (docs/protocol/http.md, "Layers"): node-id header, gzip, CORS with
-//! preflights, allowed hosts, the table of paths with redirects to clean paths, origins where the path is for trusted
-//! pages, 503 while a chain is not ready, the handler. The handlers of the object dialect run on the connection's
-//! task. No layer takes a lock or boxes a future.
+//! A request passes these layers in order (docs/protocol/http.md, "Layers"): node-id header, gzip, units of the client's
+//! address, CORS with preflights, allowed hosts, the table of paths with redirects to clean paths, origins where the
+//! path is for trusted pages, 503 while a chain is not ready, the handler. The handlers of the object dialect run on
+//! the connection's task. No layer boxes a future, and only a limit of rates takes a lock.
 //!
 //! Where to start: [`serve`] accepts connections, `dispatch.rs` passes a request through the layers, `endpoints.rs`
 //! calls the handler, [`Routes`] is the table of paths.

@@ -69,6 +69,7 @@ async fn list(server: &Server, method: &str) -> Reply {
 fn refused(reply: &Reply, error: &Value) -> u64 {
     assert_eq!(reply.status, 429, "{}", reply.text());
     let seconds: u64 = reply.header("retry-after").unwrap().parse().unwrap();
+    assert_eq!(reply.header("access-control-expose-headers"), Some("Retry-After"));
     assert_eq!(error["code"], -32005);
     assert_eq!(error["message"], format!("{TEXT}{seconds} s"));
     seconds

@@ -88,6 +88,22 @@ fn table(page: &mut String, keys: &'static [Key], section: &str, with_flag: bool
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use super::super::profile;
+
+    #[test]
+    fn the_page_of_public_nodes_has_the_profile() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/public.md");
+        let page = std::fs::read_to_string(&file).unwrap();
+        let (begin, end) =
+            ("<!-- profile: written by `cargo xtask docs` -->\n", "<!-- end of profile -->\n");
+        let (before, rest) = page.split_once(begin).unwrap();
+        let (_, after) = rest.split_once(end).unwrap();
+        let current = format!("{before}{begin}\n{}\n{end}{after}", profile::markdown());
+        expect_test::expect_file![file].assert_eq(&current);
+    }
+
     #[test]
     fn the_page_is_up_to_date() {
         expect_test::expect_file!["../../../../docs/configuration.md"]
