@@ -142,6 +142,7 @@ fn announce(node: &RunningNode) -> Result<(), StartError> {
 }
 
 fn reload(node: &RunningNode) {
+    node.reload_certificate();
     if let Err(error) = node.reload_log_levels() {
         say(&format!("log levels stay as they are: {error}"));
     }

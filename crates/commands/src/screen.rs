@@ -19,7 +19,7 @@ pub struct Ready {
     pub network: String,
     /// ID of the network.
     pub network_id: u32,
-    /// `http://127.0.0.1:9650`.
+    /// `http://127.0.0.1:9650`; `https` with TLS.
     pub url: String,
     /// The bound address.
     pub http_addr: String,
@@ -54,14 +54,15 @@ impl Ready {
         let aliases: Vec<_> = network.chains.iter().map(|spec| spec.primary_alias()).collect();
         let mut shown = aliases.clone();
         shown.push(P_ALIASES[0].to_owned());
+        let url = |bound| format!("{}://{}", node.http_scheme(), reachable_address(bound));
         Self {
             version: env!("CARGO_PKG_VERSION"),
             network: network.name.clone(),
             network_id: network.id,
-            url: format!("http://{}", reachable_address(node.http_addr())),
+            url: url(node.http_addr()),
             http_addr: node.http_addr().to_string(),
             evm_addr: node.evm_addr().map(|bound| bound.to_string()),
-            evm_url: node.evm_addr().map(|bound| format!("http://{}", reachable_address(bound))),
+            evm_url: node.evm_addr().map(url),
             node_id: node.node_id().to_string(),
             ready_ms: node.ready_after().as_millis(),
             endpoints: endpoints(&node.routes().paths(), &shown),

@@ -57,6 +57,8 @@ impl AsRef<[u8]> for ReadBody {
 pub(super) struct MemoryShare {
     memory: Arc<BodyMemory>,
     bytes: usize,
+    /// Up to so many bytes are not counted.
+    uncounted: usize,
 }
 
 impl BodyMemory {
@@ -78,11 +80,13 @@ impl BodyMemory {
         self.used.fetch_add(change, Ordering::Relaxed).saturating_add(change)
     }
 
-    /// Reads a body of at most `limit` bytes. Memory is counted as bytes arrive, never by the declared length.
+    /// Reads a body of at most `limit` bytes. Memory is counted as bytes arrive, never by the declared length; bodies
+    /// of up to `uncounted` bytes are not.
     pub(super) async fn read(
         self: &Arc<Self>,
         body: &mut Incoming,
         limit: usize,
+        uncounted: usize,
         excess: OversizePolicy,
     ) -> Result<ReadBody, BodyError> {
         if let Some(declared) = body.size_hint().exact()
@@ -91,11 +95,11 @@ impl BodyMemory {
             return Err(BodyError::TooLarge(declared));
         }
         let Some(first) = next_data(body).await? else { return Ok(ReadBody::small(Bytes::new())) };
-        if body.is_end_stream() && first.len() <= limit.min(SMALL_BODY) {
+        if body.is_end_stream() && first.len() <= limit.min(uncounted) {
             return Ok(ReadBody::small(first));
         }
         let mut whole = BytesMut::from(first);
-        let mut share = MemoryShare::new(self);
+        let mut share = MemoryShare::above(self, uncounted);
         loop {
             if whole.len() > limit {
                 match excess {
@@ -125,12 +129,17 @@ impl ReadBody {
 impl MemoryShare {
     /// An empty share.
     pub(super) fn new(memory: &Arc<BodyMemory>) -> Self {
-        Self { memory: Arc::clone(memory), bytes: 0 }
+        Self::above(memory, SMALL_BODY)
+    }
+
+    /// An empty share that counts nothing up to `uncounted` bytes.
+    pub(super) fn above(memory: &Arc<BodyMemory>, uncounted: usize) -> Self {
+        Self { memory: Arc::clone(memory), bytes: 0, uncounted }
     }
 
     /// Counts this many bytes if they exceed the uncounted size.
     pub(super) fn grow_to(&mut self, bytes: usize) -> Result<(), BodyError> {
-        if bytes <= SMALL_BODY || bytes <= self.bytes {
+        if bytes <= self.uncounted || bytes <= self.bytes {
             return Ok(());
         }
         let memory = &self.memory;

@@ -1,27 +1,27 @@
 //! The open connections: the phase of each and its start, so that slow ones are closed.
 //!
 //! A connection stores its phase in one atomic word. One task checks all connections a few times a second. A request
-//! thus costs a few nanoseconds; separate timers would cost it a lock each.
+//! thus costs a few nanoseconds; separate timers would cost it a lock each. Each stream of a connection of HTTP/2 has
+//! a phase of its own (`streams.rs`).
 
 use std::collections::HashMap;
 use std::io;
-use std::pin::Pin;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::{Context, Poll, Waker, ready};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use esker_primitives::sync::Mutex;
 use esker_rpc::work::{Client, MemoryRelief, Work};
 use futures_util::task::AtomicWaker;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
-use super::config::HttpConfig;
+use super::config::{HttpConfig, SMALL_BODY};
 use super::descriptors;
 use super::metrics::{CloseReason, HttpMetrics};
+use super::streams::Streams;
 
 /// How long a closing connection still reads from its client, so that the client gets the reply and not a reset.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ const PHASES: u64 = 0xff;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Phase {
-    /// Receives a request's head, or is new.
+    /// Receives a request's head, or is new: the handshake of TLS belongs to it.
     Head,
     /// Receives a request's body.
     Body,
@@ -77,9 +77,20 @@ impl Phase {
         Self::Idle,
         Self::Drain,
     ];
+
+    /// How long a connection in this phase is kept, in ms, when there is no room for a new one; `None`: it stays.
+    fn grace_ms(self) -> Option<u64> {
+        match self {
+            Self::Handling | Self::Stream => None,
+            Self::Head | Self::Idle => Some(0),
+            Self::Body | Self::Reply | Self::Part | Self::StreamBlocked | Self::Drain => {
+                Some(BUSY_GRACE_MS)
+            }
+        }
+    }
 }
 
-/// One open connection.
+/// One open connection, or one stream of a connection of HTTP/2.
 #[derive(Debug)]
 pub(super) struct Connection {
     /// Start of the phase in milliseconds of [`Connections::now`]; the phase in the lowest byte.
@@ -94,9 +105,67 @@ pub(super) struct Connection {
     all: Arc<Connections>,
     number: u64,
     client: Client,
+    /// The streams of a connection of HTTP/2.
+    streams: OnceLock<Streams>,
+    is_stream: bool,
 }
 
 impl Connection {
+    fn new(all: &Arc<Connections>, number: u64, client: Client, is_stream: bool) -> Arc<Self> {
+        let connection = Self {
+            phase_and_start: AtomicU64::new(0),
+            unread: AtomicBool::new(false),
+            task: OnceLock::new(),
+            upgraded: OnceLock::new(),
+            at_stop: AtomicWaker::new(),
+            all: Arc::clone(all),
+            number,
+            client,
+            streams: OnceLock::new(),
+            is_stream,
+        };
+        connection.enter(Phase::Head);
+        Arc::new(connection)
+    }
+
+    /// A stream of this connection, which shares what its client may have.
+    pub(super) fn new_stream(&self) -> Arc<Self> {
+        Self::new(&self.all, self.number, self.client.clone(), true)
+    }
+
+    /// Whether it is a stream of HTTP/2.
+    pub(super) fn is_stream(&self) -> bool {
+        self.is_stream
+    }
+
+    /// Makes it a connection of HTTP/2.
+    pub(super) fn multiplex(&self) {
+        // Set once, after the handshake.
+        let _ = self.streams.set(Streams::new());
+    }
+
+    /// Its streams, if it is a connection of HTTP/2.
+    pub(super) fn streams(&self) -> Option<&Streams> {
+        self.streams.get()
+    }
+
+    /// Waits until the client has read the replies before: a pipelined request does. Streams have their own limit.
+    pub(super) async fn wait_for_turn(&self) {
+        if !self.is_stream {
+            self.client.written().await;
+        }
+    }
+
+    /// Bodies up to this size, in bytes, are not counted: a connection may have many streams.
+    pub(super) fn uncounted_body(&self) -> usize {
+        if self.is_stream { 0 } else { SMALL_BODY }
+    }
+
+    /// Milliseconds of the server's clock, as of the last check.
+    pub(super) fn now(&self) -> u64 {
+        self.all.now()
+    }
+
     /// Its share of the threads and of the reply memory.
     pub(super) fn client(&self) -> &Client {
         &self.client
@@ -108,6 +177,11 @@ impl Connection {
     }
 
     /// Whether a part of the request's body may be unread.
+    pub(super) fn has_unread(&self) -> bool {
+        self.unread.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether it may be.
     pub(super) fn set_unread(&self, unread: bool) {
         self.unread.store(unread, Ordering::Relaxed);
     }
@@ -137,19 +211,75 @@ impl Connection {
         self.all.is_stopping()
     }
 
-    fn phase_and_start(&self) -> (Phase, u64) {
+    pub(super) fn phase_and_start(&self) -> (Phase, u64) {
         let word = self.phase_and_start.load(Ordering::Relaxed);
         (Phase::ALL[(word & PHASES) as usize], word >> 8)
     }
 
-    fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> Phase {
         self.phase_and_start().0
+    }
+
+    /// Calls `see` with every phase it is in, and the start of each: one phase, or those of its streams.
+    fn for_each_phase(&self, mut see: impl FnMut(Phase, u64)) {
+        let own = self.phase_and_start();
+        match self.streams() {
+            None => see(own.0, own.1),
+            Some(streams) => streams.for_each_phase(own, see),
+        }
+    }
+
+    /// The oldest time since which it waits for its client; `None` if the server works for it, or waits for a
+    /// shorter time than the grace of each phase.
+    fn waiting_since(&self, now: u64) -> Option<u64> {
+        let (mut oldest, mut is_served) = (None::<u64>, false);
+        self.for_each_phase(|phase, since| match phase.grace_ms() {
+            None => is_served = true,
+            Some(grace) if now.saturating_sub(since) >= grace => {
+                oldest = Some(oldest.map_or(since, |oldest| oldest.min(since)));
+            }
+            Some(_) => {}
+        });
+        oldest.filter(|_| !is_served)
+    }
+
+    /// Whether it may be closed without a loss: no request is running, and no reply is on its way.
+    fn is_closable(&self) -> bool {
+        let mut is_closable = true;
+        self.for_each_phase(|phase, _| {
+            is_closable &= matches!(phase, Phase::Head | Phase::Idle | Phase::Drain);
+        });
+        is_closable
     }
 
     fn abort(&self) {
         for task in [&self.task, &self.upgraded].into_iter().filter_map(OnceLock::get) {
             task.abort();
         }
+    }
+}
+
+/// A connection's place in the table, until this is dropped.
+#[derive(Debug)]
+pub(super) struct OpenConnection(Arc<Connection>);
+
+impl OpenConnection {
+    pub(super) fn connection(&self) -> &Arc<Connection> {
+        &self.0
+    }
+
+    /// Most bytes that are read and dropped when it closes.
+    pub(super) fn drain_limit(&self) -> u64 {
+        self.0.all.drain_limit
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        let all = &self.0.all;
+        all.open.lock().remove(&self.0.number);
+        all.metrics.connection_ended();
+        all.closed.notify_waiters();
     }
 }
 
@@ -253,24 +383,15 @@ impl Connections {
     }
 
     /// Adds a new connection.
-    pub(super) fn open(self: &Arc<Self>, stream: TcpStream) -> (Io, Arc<Connection>) {
+    pub(super) fn open(self: &Arc<Self>, peer: Option<SocketAddr>) -> OpenConnection {
         self.update_now();
-        let connection = Arc::new(Connection {
-            phase_and_start: AtomicU64::new(0),
-            unread: AtomicBool::new(false),
-            task: OnceLock::new(),
-            upgraded: OnceLock::new(),
-            at_stop: AtomicWaker::new(),
-            all: Arc::clone(self),
-            number: self.numbers.fetch_add(1, Ordering::Relaxed),
-            client: self.work.client(stream.peer_addr().ok().map(|peer| peer.ip())),
-        });
-        connection.enter(Phase::Head);
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let client = self.work.client(peer.map(|peer| peer.ip()));
+        let connection = Connection::new(self, number, client, false);
         self.open.lock().insert(connection.number, Arc::clone(&connection));
         self.metrics.connection_opened();
         self.opened.notify_one();
-        let io = Io { stream, connection: Arc::clone(&connection), drained: 0, shut: false };
-        (io, connection)
+        OpenConnection(connection)
     }
 
     /// Waits until another connection may be opened; closes the one that has waited longest for its client.
@@ -317,15 +438,7 @@ impl Connections {
         let now = self.update_now();
         let open = self.open.lock();
         let waiting = open.values().filter_map(|connection| {
-            let (phase, since) = connection.phase_and_start();
-            let grace = match phase {
-                Phase::Handling | Phase::Stream => return None,
-                Phase::Head | Phase::Idle => 0,
-                Phase::Body | Phase::Reply | Phase::Part | Phase::StreamBlocked | Phase::Drain => {
-                    BUSY_GRACE_MS
-                }
-            };
-            (now.saturating_sub(since) >= grace).then_some((since, connection))
+            connection.waiting_since(now).map(|since| (since, connection))
         });
         if let Some((_, connection)) = waiting.min_by_key(|(since, c)| (*since, c.number)) {
             connection.abort();
@@ -363,12 +476,17 @@ impl Connections {
     fn close_slow(&self) {
         let now = self.update_now();
         for connection in self.open.lock().values() {
-            let (phase, since) = connection.phase_and_start();
-            if let Some((timeout, why)) = &self.timeouts[phase as usize]
-                && u128::from(now.saturating_sub(since)) > timeout.as_millis()
-            {
+            let mut late = None;
+            connection.for_each_phase(|phase, since| {
+                if let Some((timeout, why)) = &self.timeouts[phase as usize]
+                    && u128::from(now.saturating_sub(since)) > timeout.as_millis()
+                {
+                    late = Some(*why);
+                }
+            });
+            if let Some(why) = late {
                 connection.abort();
-                self.metrics.connection_closed(*why);
+                self.metrics.connection_closed(why);
             }
         }
     }
@@ -382,22 +500,19 @@ impl Connections {
     pub(super) async fn stop(&self, grace: Duration) {
         self.stopping.store(true, Ordering::SeqCst);
         self.open.lock().values().for_each(|connection| connection.at_stop.wake());
+        let mut is_first = true;
         let all_closed = async {
             loop {
                 let closed = self.closed.notified();
                 let mut open = 0;
                 for connection in self.open.lock().values() {
-                    match connection.phase() {
-                        Phase::Head | Phase::Idle | Phase::Drain => connection.abort(),
-                        Phase::Body
-                        | Phase::Handling
-                        | Phase::Reply
-                        | Phase::Part
-                        | Phase::Stream
-                        | Phase::StreamBlocked => {}
+                    // A connection of HTTP/2 that was busy says goodbye and closes by itself.
+                    if connection.is_closable() && (is_first || connection.streams().is_none()) {
+                        connection.abort();
                     }
                     open += 1;
                 }
+                is_first = false;
                 if open == 0 {
                     return;
                 }
@@ -410,115 +525,5 @@ impl Connections {
             tracing::debug!(connections = open.len(), "cut off running requests at the stop");
             open.values().for_each(|connection| connection.abort());
         }
-    }
-}
-
-/// A connection's socket. The connection stays in the table until this is dropped, also after an upgrade.
-#[derive(Debug)]
-pub(super) struct Io {
-    stream: TcpStream,
-    connection: Arc<Connection>,
-    drained: u64,
-    shut: bool,
-}
-
-impl Drop for Io {
-    fn drop(&mut self) {
-        let all = &self.connection.all;
-        all.open.lock().remove(&self.connection.number);
-        all.metrics.connection_ended();
-        all.closed.notify_waiters();
-    }
-}
-
-impl Io {
-    fn note_write<T>(&self, written: &Poll<io::Result<T>>) {
-        match (self.connection.phase(), written) {
-            // No request was dispatched: the HTTP library refuses a malformed one itself, and closes.
-            (Phase::Head | Phase::Idle, _) => {
-                self.connection.set_unread(true);
-                self.connection.enter(Phase::Reply);
-            }
-            (Phase::Stream, Poll::Pending) => self.connection.enter(Phase::StreamBlocked),
-            (Phase::StreamBlocked, Poll::Ready(_)) => self.connection.enter(Phase::Stream),
-            _ => {}
-        }
-    }
-
-    /// Reads and drops further bytes of the client.
-    fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut space = [0; 16 * 1024];
-        while self.drained < self.connection.all.drain_limit {
-            let mut buffer = ReadBuf::new(&mut space);
-            let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer));
-            if read.is_err() || buffer.filled().is_empty() {
-                break;
-            }
-            self.drained += buffer.filled().len() as u64;
-        }
-        Poll::Ready(())
-    }
-}
-
-impl AsyncRead for Io {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if buffer.filled().len() > before && self.connection.phase() == Phase::Idle {
-            self.connection.enter(Phase::Head);
-        }
-        read
-    }
-}
-
-impl AsyncWrite for Io {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.note_write(&written);
-        written
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
-        self.note_write(&written);
-        written
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    /// Called when all output has been written.
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.connection.phase() == Phase::Reply {
-            self.connection.enter(Phase::Idle);
-        }
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.shut {
-            ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
-            self.shut = true;
-            if self.connection.unread.load(Ordering::Relaxed) {
-                self.connection.enter(Phase::Drain);
-            }
-        }
-        if self.connection.phase() == Phase::Drain && !self.connection.all.is_stopping() {
-            ready!(self.poll_drain(cx));
-        }
-        Poll::Ready(Ok(()))
     }
 }

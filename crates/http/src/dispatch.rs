@@ -164,8 +164,7 @@ impl HttpState {
         connection: &Arc<Connection>,
         request: Request<Incoming>,
     ) -> Response<ReplyBody> {
-        // A pipelined request waits until the client has read the previous reply.
-        connection.client().written().await;
+        connection.wait_for_turn().await;
         let start = Instant::now();
         connection.enter(Phase::Body);
         let (parts, body) = request.into_parts();

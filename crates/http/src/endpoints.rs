@@ -84,7 +84,10 @@ impl HttpState {
         let content_type = content_type.map(String::from_utf8_lossy);
         // The method and the content type are checked before the body is read.
         let read = if parts.method == Method::POST && content_type.as_deref().is_some_and(is_json) {
-            match self.read(body, self.config().body_limit, OversizePolicy::Refuse).await {
+            match self
+                .read(connection, body, self.config().body_limit, OversizePolicy::Refuse)
+                .await
+            {
                 Ok(read) => Some(read),
                 Err(error) => return self.body_refused(&error, connection, parts, headers),
             }
@@ -151,7 +154,7 @@ impl HttpState {
             None => {
                 // A longer body without Content-Length is cut, and is then most likely invalid JSON.
                 let limit = server.limits().body_bytes;
-                let read = match self.read(body, limit, OversizePolicy::Cut).await {
+                let read = match self.read(connection, body, limit, OversizePolicy::Cut).await {
                     Ok(read) => read,
                     Err(error) => return self.body_refused(&error, connection, parts, headers),
                 };
@@ -247,12 +250,13 @@ impl HttpState {
 
     async fn read(
         &self,
+        connection: &Connection,
         body: &mut Option<Incoming>,
         limit: usize,
         excess: OversizePolicy,
     ) -> Result<ReadBody, BodyError> {
         let body = body.as_mut().ok_or(BodyError::Broken)?;
-        let read = self.bodies.read(body, limit, excess).await?;
+        let read = self.bodies.read(body, limit, connection.uncounted_body(), excess).await?;
         self.metrics.received(read.bytes.len());
         Ok(read)
     }

@@ -9,7 +9,8 @@
 //! calls the handler, [`Routes`] is the table of paths.
 //! This crate has no chains, methods, configuration files or metrics library. Its user fills [`HttpConfig`] and
 //! implements [`HttpMetrics`] and [`Page`] (endpoints other than JSON-RPC). `socket` serves connections that were
-//! upgraded to websockets.
+//! upgraded to websockets, `tls` has the certificate and the handshake, `http2.rs` serves connections that chose HTTP/2
+//! in it.
 
 mod batch;
 mod body;
@@ -22,7 +23,9 @@ mod dispatch;
 mod endpoints;
 mod gzip;
 mod hosts;
+mod http2;
 mod in_flight;
+mod io;
 mod metrics;
 mod origin;
 mod page;
@@ -32,6 +35,8 @@ mod routes;
 mod server;
 mod socket;
 mod spooled;
+mod streams;
+mod tls;
 mod unread;
 
 pub use client_address::ClientAddressHeader;
@@ -47,3 +52,4 @@ pub use metrics::{CloseReason, EndpointMetrics, HttpMetrics, MethodName, NoMetri
 pub use page::{Page, PageReply};
 pub use routes::{Endpoint, MAX_PATHS, Readiness, RouteError, Routes};
 pub use server::serve;
+pub use tls::{CertificateError, CertificateFiles, Tls};

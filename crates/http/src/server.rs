@@ -8,9 +8,15 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use thiserror::Error;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 
+use super::connections::OpenConnection;
 use super::dispatch::HttpState;
+use super::http2;
+use super::io::{Io, Transport};
+use super::tls::{Handshake, Tls, handshake};
 
 /// Bytes of a connection that the system buffers before sending.
 const MAX_UNSENT: u32 = 128 * 1024;
@@ -18,16 +24,29 @@ const MAX_UNSENT: u32 = 128 * 1024;
 const MIN_BUFFER: usize = 8192;
 /// Pause after the system failed to accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// The reply to a request without TLS where it is required.
+const PLAIN_REFUSED: &[u8] =
+    b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 
-/// Serves these listeners until `stop` resolves, then closes listeners and idle connections at once, and running
+/// Why a connection ended early.
+#[derive(Debug, Error)]
+enum ServeError {
+    #[error(transparent)]
+    Http(#[from] hyper::Error),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// Serves these listeners, with TLS if a certificate is given, until `stop` resolves. Then closes listeners and idle connections at once, and running
 /// requests after their reply or the configured grace. When it returns, only upgraded connections may still run.
 pub async fn serve(
     listeners: Vec<TcpListener>,
+    tls: Option<Tls>,
     state: Arc<HttpState>,
     stop: impl Future<Output = ()>,
 ) {
     let accepting = async {
-        let accepts = listeners.iter().map(|listener| accept(listener, &state));
+        let accepts = listeners.iter().map(|listener| accept(listener, tls.as_ref(), &state));
         futures_util::future::join_all(accepts).await;
         pending::<()>().await;
     };
@@ -41,12 +60,12 @@ pub async fn serve(
     connections.stop(state.config().shutdown_grace).await;
 }
 
-async fn accept(listener: &TcpListener, state: &Arc<HttpState>) {
+async fn accept(listener: &TcpListener, tls: Option<&Tls>, state: &Arc<HttpState>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 state.connections().make_room().await;
-                spawn(stream, state);
+                spawn(stream, tls, state);
             }
             // The client has disconnected already.
             Err(error) if is_client_error(&error) => {}
@@ -73,11 +92,46 @@ fn limit_unsent(stream: &TcpStream) {
     let _ = stream;
 }
 
-fn spawn(stream: TcpStream, state: &Arc<HttpState>) {
+fn spawn(stream: TcpStream, tls: Option<&Tls>, state: &Arc<HttpState>) {
     // Replies are written whole, so delaying them has no benefit. The socket works without the option.
     let _ = stream.set_nodelay(true);
     limit_unsent(&stream);
-    let (io, connection) = state.connections().open(stream);
+    let place = state.connections().open(stream.peer_addr().ok());
+    let connection = Arc::clone(place.connection());
+    let (tls, state) = (tls.cloned(), Arc::clone(state));
+    let task = tokio::spawn(async move {
+        let served = match tls {
+            None => serve_http1(Io::new(Transport::Plain(stream), place), &state).await,
+            Some(tls) => Box::pin(serve_tls(stream, place, &tls, &state)).await,
+        };
+        if let Err(error) = served {
+            // Clients may disconnect at any time.
+            tracing::debug!(%error, "connection ended");
+        }
+    });
+    connection.set_task(task.abort_handle());
+}
+
+async fn serve_tls(
+    stream: TcpStream,
+    place: OpenConnection,
+    tls: &Tls,
+    state: &Arc<HttpState>,
+) -> Result<(), ServeError> {
+    match handshake(tls, stream).await? {
+        Handshake::Http1(stream) => {
+            serve_http1(Io::new(Transport::Tls(stream), place), state).await
+        }
+        Handshake::Http2(stream) => {
+            Ok(http2::serve(Io::new(Transport::Tls(stream), place), state).await?)
+        }
+        Handshake::Plain(stream) => {
+            Ok(refuse_plain(Io::new(Transport::Plain(stream), place)).await?)
+        }
+    }
+}
+
+async fn serve_http1(io: Io, state: &Arc<HttpState>) -> Result<(), ServeError> {
     let config = state.config();
     let mut http = http1::Builder::new();
     // The table of connections has the timeouts.
@@ -87,18 +141,19 @@ fn spawn(stream: TcpStream, state: &Arc<HttpState>) {
         .max_header_size(config.head_limit)
         .max_buf_size(config.head_limit.max(MIN_BUFFER));
     let service = {
-        let (state, connection) = (Arc::clone(state), Arc::clone(&connection));
+        let (state, connection) = (Arc::clone(state), Arc::clone(io.connection()));
         service_fn(move |request| {
             let (state, connection) = (Arc::clone(&state), Arc::clone(&connection));
             async move { Ok::<_, Infallible>(state.answer(&connection, request).await) }
         })
     };
-    let serving = http.serve_connection(TokioIo::new(io), service).with_upgrades();
-    let task = tokio::spawn(async move {
-        if let Err(error) = serving.await {
-            // Clients may disconnect at any time.
-            tracing::debug!(%error, "connection ended");
-        }
-    });
-    connection.set_task(task.abort_handle());
+    Ok(http.serve_connection(TokioIo::new(io), service).with_upgrades().await?)
+}
+
+/// Answers a request that came without TLS, as Go does.
+async fn refuse_plain(mut io: Io) -> std::io::Result<()> {
+    // The client may not have sent all of it yet.
+    io.connection().set_unread(true);
+    io.write_all(PLAIN_REFUSED).await?;
+    io.shutdown().await
 }

@@ -24,6 +24,10 @@ pub(super) async fn finish(
 ) -> bool {
     // A handler that took the body is responsible for it.
     let Some(body) = body else { return true };
+    // The rest of a stream is refused without closing its connection.
+    if connection.is_stream() {
+        return true;
+    }
     if body.is_end_stream() {
         connection.set_unread(false);
         return true;

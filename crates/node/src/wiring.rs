@@ -60,6 +60,7 @@ impl Node {
         let begun = Instant::now();
         let logs = logging::install(&config.log());
         log_warnings(&config);
+        let tls = listen::tls(&config)?;
         let metrics = Arc::new(Metrics::new());
 
         // The store, locked by this process and bound to this network.
@@ -153,6 +154,7 @@ impl Node {
             let state = Arc::new(state.with_routes(Arc::new(evm.routes)));
             tasks.push(tokio::spawn(serve(
                 vec![evm.listener],
+                tls.clone(),
                 state,
                 wait_for_shutdown(stopped.clone()),
             )));
@@ -160,7 +162,11 @@ impl Node {
             evm.addr
         });
         let state = Arc::new(state);
-        tasks.push(tokio::spawn(serve(vec![listener], state, wait_for_shutdown(stopped.clone()))));
+        let stop_serving = wait_for_shutdown(stopped.clone());
+        tasks.push(tokio::spawn(serve(vec![listener], tls.clone(), state, stop_serving)));
+        if let Some(tls) = &tls {
+            tasks.push(tokio::spawn(listen::follow_certificate(tls.clone(), stopped.clone())));
+        }
         tasks.push(tokio::spawn(health.run(stopped)));
         let ready_after = begun.elapsed();
         tracing::info!(
@@ -173,6 +179,7 @@ impl Node {
         Ok(RunningNode {
             http_addr,
             evm_addr,
+            tls,
             node_id,
             ready_after,
             logs,

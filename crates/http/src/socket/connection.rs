@@ -23,7 +23,8 @@ use tungstenite::protocol::frame::coding::{CloseCode, Data};
 use super::SocketContext;
 use super::frames::{Decoder, Fault, Message, Received};
 use super::outgoing::Outgoing;
-use crate::connections::{Connection, Io, Phase};
+use crate::connections::{Connection, Phase};
+use crate::io::Io;
 use crate::metrics::{CloseReason, Outcome};
 
 /// Most concurrent calls of one connection; further ones wait unread.

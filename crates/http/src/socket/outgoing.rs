@@ -89,7 +89,7 @@ impl Outgoing {
         }
     }
 
-    /// Writes all waiting frames.
+    /// Writes and flushes all waiting frames.
     pub(super) fn poll_write(
         &mut self,
         io: &mut (impl AsyncWrite + Unpin),
@@ -115,6 +115,8 @@ impl Outgoing {
                 }
             }
         }
+        // TLS may hold what the system does not take yet.
+        ready!(Pin::new(&mut *io).poll_flush(cx))?;
         self.written = 0;
         self.tail.clear();
         self.tail.shrink_to(KEPT_CAPACITY);

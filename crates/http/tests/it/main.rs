@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use esker_http::{Endpoint, HttpConfig, HttpState, Readiness, Routes, serve};
+use esker_http::{Endpoint, HttpConfig, HttpState, Readiness, Routes, Tls, serve};
 use esker_primitives::{ChainId, NodeId, ShortId};
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
 use serde::{Deserialize, Serialize};
@@ -117,6 +117,14 @@ impl Server {
     }
 
     pub(crate) async fn with_endpoints(config: HttpConfig, further: &[(&str, Endpoint)]) -> Self {
+        Self::with_tls(config, further, None).await
+    }
+
+    pub(crate) async fn with_tls(
+        config: HttpConfig,
+        further: &[(&str, Endpoint)],
+        tls: Option<Tls>,
+    ) -> Self {
         let toy = Arc::new(Toy {
             waiting: Semaphore::new(0),
             go: Semaphore::new(0),
@@ -142,7 +150,7 @@ impl Server {
             HttpState::new(config, Arc::clone(&routes), &node_id, Arc::new(figures.clone()));
         let state = Arc::new(state);
         let stop = watch::Sender::new(false);
-        let serving = tokio::spawn(serve(vec![listener], Arc::clone(&state), stopped(&stop)));
+        let serving = tokio::spawn(serve(vec![listener], tls, Arc::clone(&state), stopped(&stop)));
         Self { address, routes, figures, toy, ready, state, stop, serving }
     }
 
@@ -151,7 +159,7 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new(self.state.with_routes(Arc::new(routes)));
-        tokio::spawn(serve(vec![listener], state, stopped(&self.stop)));
+        tokio::spawn(serve(vec![listener], None, state, stopped(&self.stop)));
         address
     }
 

@@ -150,6 +150,14 @@ settings! {
     /// A second port to listen on, where `/` is the C-Chain's JSON-RPC; 0 picks a free one. If its default port is in
     /// use, `esker dev` logs that and starts without it. Empty: none.
     evm_port: Option<u16> = "evm-port", "", dev "8545", also ["port", "p"];
+    /// Serve HTTPS and secure websockets only, on every port. `auto`: if `http-tls-cert-file` and `http-tls-key-file`
+    /// are set. `false`: plain HTTP, whatever they are.
+    http_tls_enabled: Switch = "http-tls-enabled", "auto";
+    /// Certificate of the HTTP server in PEM, followed by those of its issuers. A changed file is used for new
+    /// connections within seconds.
+    http_tls_cert_file: Option<PathBuf> = "http-tls-cert-file", "";
+    /// Private key of that certificate in PEM, not encrypted: ECDSA (P-256, P-384), Ed25519 or RSA.
+    http_tls_key_file: Option<PathBuf> = "http-tls-key-file", "";
     /// Host names that a request's `Host` may have, besides IP addresses; `*` allows all names.
     http_allowed_hosts: CommaList = "http-allowed-hosts", "localhost";
     /// Origins that browsers may call and open websockets from; each may contain one `*`. Origins in this list (not

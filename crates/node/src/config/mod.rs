@@ -17,6 +17,7 @@ mod nearest;
 pub(crate) mod personal;
 pub mod profile;
 pub mod show;
+mod tls;
 pub mod value;
 
 pub use error::{ConfigError, Origin};
@@ -89,6 +90,7 @@ impl Config {
             let reason = format!("expected at least {MIN_HEAD_LIMIT}");
             return Err(layers.value_error("http-head-limit", reason));
         }
+        tls::check(&settings)?;
         evm::check(&settings, &network)
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
         evm::apply(&settings, &mut network);

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use esker_chain::{ChainError, EngineError, FinalizeError, ProposeError};
-use esker_http::RouteError;
+use esker_http::{CertificateError, RouteError};
 use esker_storage::StorageError;
 use thiserror::Error;
 
@@ -65,6 +65,9 @@ pub enum StartError {
         /// The system's error.
         error: io::Error,
     },
+    /// The certificate of the HTTP server can't be used.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
     /// A file can't be written.
     #[error("can't write {}: {error}", path.display())]
     Write {
@@ -106,6 +109,7 @@ impl StartError {
             | Self::Alias(_)
             | Self::Route(_)
             | Self::Listen { .. }
+            | Self::Certificate(_)
             | Self::Logs { .. } => exit_code::CONFIG,
             Self::Chain(error)
             | Self::Engine(

@@ -2,13 +2,31 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use esker_http::Routes;
+use esker_chain::Shutdown;
+use esker_http::{Routes, Tls};
 use tokio::net::TcpListener;
 
 use super::StartError;
 use crate::chains::EVM_RPC;
 use crate::config::Config;
+
+/// Time between two checks of the certificate's files.
+const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The certificate of the listeners, if they have TLS.
+pub(super) fn tls(config: &Config) -> Result<Option<Tls>, StartError> {
+    Ok(config.tls_files().map(Tls::open).transpose()?)
+}
+
+/// Replaces the certificate when its files change, until the node stops.
+pub(super) async fn follow_certificate(tls: Tls, mut stop: Shutdown) {
+    tokio::select! {
+        () = tls.follow_files(CERTIFICATE_INTERVAL) => {}
+        _ = stop.wait() => {}
+    }
+}
 
 /// The listener for all paths, and its bound address.
 pub(super) async fn http(config: &Config) -> Result<(TcpListener, SocketAddr), StartError> {

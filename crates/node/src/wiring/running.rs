@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use esker_chain::{ChainError, EngineError, FinalizeError, Machine, Maintenance, ShutdownTrigger};
-use esker_http::Routes;
+use esker_http::{Routes, Tls};
 use esker_primitives::NodeId;
 use esker_storage::{StorageError, Store};
 use tokio::task::JoinHandle;
@@ -24,6 +24,7 @@ use crate::logging::LogLevels;
 pub struct RunningNode {
     pub(super) http_addr: SocketAddr,
     pub(super) evm_addr: Option<SocketAddr>,
+    pub(super) tls: Option<Tls>,
     pub(super) node_id: NodeId,
     pub(super) ready_after: Duration,
     pub(super) logs: LogLevels,
@@ -49,6 +50,11 @@ impl RunningNode {
     /// The bound address of the listener with the C-Chain's JSON-RPC at `/`, if there is one.
     pub fn evm_addr(&self) -> Option<SocketAddr> {
         self.evm_addr
+    }
+
+    /// The scheme of its addresses: `http`, or `https` with TLS.
+    pub fn http_scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
     }
 
     /// Its configuration.
@@ -99,6 +105,13 @@ impl RunningNode {
             self.logs.set(&name, Some(levels.file), Some(levels.display));
         }
         Ok(())
+    }
+
+    /// Reads the certificate of the HTTP server again, if it has one; the log says whether it was replaced.
+    pub fn reload_certificate(&self) {
+        if let Some(tls) = &self.tls {
+            tls.reload();
+        }
     }
 
     /// Resolves when the engine has ended by itself, so the node can't continue. [`Self::stop`] then returns the

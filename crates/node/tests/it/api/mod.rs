@@ -164,7 +164,12 @@ impl Node {
             metrics.clone(),
         );
         let (trigger, mut stop) = Shutdown::new();
-        tokio::spawn(serve(vec![listener], Arc::new(state), async move { stop.wait().await }));
+        tokio::spawn(serve(
+            vec![listener],
+            None,
+            Arc::new(state),
+            async move { stop.wait().await },
+        ));
         Self {
             network,
             address,

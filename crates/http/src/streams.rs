@@ -1,0 +1,179 @@
+//! The streams of a connection of HTTP/2. Each has a phase, like a connection of HTTP/1.1, and the same time limits; a
+//! stream that exceeds one closes its connection.
+//!
+//! A few streams of a connection are served at a time. Further ones wait, their bodies unread, as requests on one
+//! connection of HTTP/1.1 do. A stream keeps its place until its reply was handed to the system or to TLS, so a client
+//! that does not read gets no more served.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use esker_primitives::sync::Mutex;
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::connections::{Connection, Phase};
+use super::reply::ReplyBody;
+
+/// Most streams of a connection that are served at a time: as many as calls of a websocket.
+pub(super) const MAX_SERVED: usize = 16;
+/// Output is not blocked.
+const NEVER: u64 = u64::MAX;
+
+/// The streams of a connection that are being served.
+#[derive(Debug)]
+pub(super) struct Streams {
+    open: Mutex<Vec<Arc<Connection>>>,
+    places: Arc<Semaphore>,
+    /// Since when the client has read nothing of what is written; milliseconds of the connection's clock.
+    blocked_since: AtomicU64,
+}
+
+impl Streams {
+    pub(super) fn new() -> Self {
+        Self {
+            open: Mutex::new_named("http.streams", Vec::new()),
+            places: Arc::new(Semaphore::new(MAX_SERVED)),
+            blocked_since: AtomicU64::new(NEVER),
+        }
+    }
+
+    /// Notes whether output waits for the client.
+    pub(super) fn note_write(&self, is_blocked: bool, now: u64) {
+        if !is_blocked {
+            self.blocked_since.store(NEVER, Ordering::Relaxed);
+        } else if self.blocked_since.load(Ordering::Relaxed) == NEVER {
+            self.blocked_since.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Calls `see` with the phase of each stream and its start. Without streams it is `own`, the connection's.
+    pub(super) fn for_each_phase(&self, own: (Phase, u64), mut see: impl FnMut(Phase, u64)) {
+        {
+            let open = self.open.lock();
+            let of_streams = open.iter().map(|stream| stream.phase_and_start());
+            let own = open.is_empty().then_some(own);
+            of_streams.chain(own).for_each(|(phase, since)| see(phase, since));
+        }
+        let blocked_since = self.blocked_since.load(Ordering::Relaxed);
+        if blocked_since != NEVER {
+            see(Phase::StreamBlocked, blocked_since);
+        }
+    }
+
+    fn remove(&self, stream: &Arc<Connection>) -> bool {
+        let mut open = self.open.lock();
+        open.retain(|other| !Arc::ptr_eq(other, stream));
+        open.is_empty()
+    }
+}
+
+/// A stream that is being served. It ends when its reply has been written, or when the client gave it up.
+#[derive(Debug)]
+pub(super) struct OpenStream {
+    parent: Arc<Connection>,
+    stream: Arc<Connection>,
+    /// Parts of the reply that are not written yet.
+    parts: AtomicUsize,
+    _place: OwnedSemaphorePermit,
+}
+
+impl OpenStream {
+    /// Waits for a place. `None` for a connection without streams.
+    pub(super) async fn open(parent: &Arc<Connection>) -> Option<Arc<Self>> {
+        let streams = parent.streams()?;
+        let place = Arc::clone(&streams.places).acquire_owned().await.ok()?;
+        let stream = parent.new_stream();
+        streams.open.lock().push(Arc::clone(&stream));
+        let parent = Arc::clone(parent);
+        Some(Arc::new(Self { parent, stream, parts: AtomicUsize::new(0), _place: place }))
+    }
+
+    /// What the layers see of it.
+    pub(super) fn connection(&self) -> &Arc<Connection> {
+        &self.stream
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        let is_last = self.parent.streams().is_some_and(|streams| streams.remove(&self.stream));
+        if is_last {
+            // Idle when all output has been written.
+            self.parent.enter(Phase::Reply);
+        }
+    }
+}
+
+/// The body of a reply on a stream.
+#[derive(Debug)]
+pub(super) struct StreamBody {
+    body: ReplyBody,
+    stream: Arc<OpenStream>,
+}
+
+impl StreamBody {
+    pub(super) fn new(body: ReplyBody, stream: Arc<OpenStream>) -> Self {
+        Self { body, stream }
+    }
+}
+
+impl Body for StreamBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = self.get_mut();
+        let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
+        Poll::Ready(frame.map(|frame| {
+            frame.map(|frame| {
+                frame.map_data(|bytes| Bytes::from_owner(Part::new(bytes, &this.stream)))
+            })
+        }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A part of a reply, until it has been written.
+struct Part {
+    bytes: Bytes,
+    stream: Arc<OpenStream>,
+}
+
+impl Part {
+    fn new(bytes: Bytes, stream: &Arc<OpenStream>) -> Self {
+        stream.parts.fetch_add(1, Ordering::Relaxed);
+        if stream.stream.phase() == Phase::Stream {
+            stream.stream.enter(Phase::StreamBlocked);
+        }
+        Self { bytes, stream: Arc::clone(stream) }
+    }
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let is_last = self.stream.parts.fetch_sub(1, Ordering::Relaxed) == 1;
+        if is_last && self.stream.stream.phase() == Phase::StreamBlocked {
+            self.stream.stream.enter(Phase::Stream);
+        }
+    }
+}
