@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// What no test waits longer for.
@@ -41,15 +41,15 @@ impl Reply {
 }
 
 /// One connection.
-pub(crate) struct Client {
-    pub(crate) stream: TcpStream,
+pub(crate) struct Client<S = TcpStream> {
+    pub(crate) stream: S,
     /// Bytes received and not yet used.
     rest: Vec<u8>,
 }
 
 impl Client {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
-        Self { stream: TcpStream::connect(address).await.unwrap(), rest: Vec::new() }
+        Self::over(TcpStream::connect(address).await.unwrap())
     }
 
     /// A POST of JSON.
@@ -58,6 +58,12 @@ impl Client {
             "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         )
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
+    pub(crate) fn over(stream: S) -> Self {
+        Self { stream, rest: Vec::new() }
     }
 
     pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {
@@ -76,7 +82,7 @@ impl Client {
 
     pub(crate) async fn call(&mut self, path: &str, method: &str) -> Reply {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
-        self.send(&Self::post(path, &body)).await
+        self.send(&Client::post(path, &body)).await
     }
 
     pub(crate) async fn read(&mut self) -> Reply {

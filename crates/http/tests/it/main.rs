@@ -14,6 +14,7 @@ mod shutdown;
 mod sockets;
 mod spooled;
 mod streams;
+mod tls;
 mod unread;
 
 use std::net::SocketAddr;
