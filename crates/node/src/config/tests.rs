@@ -2,6 +2,7 @@ use std::fs;
 use std::time::Duration;
 
 use esker_evm::rules::FeeOverrides;
+use esker_http::CertificateFiles;
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -603,4 +604,35 @@ fn client_version_of_a_development_node() {
         &Given { flags: &[("client-version", &long)], ..NOTHING },
         expect!["--client-version: client-version: expected at most 256 bytes"],
     );
+}
+
+#[test]
+fn tls_needs_both_files() {
+    let (cert, key) = (("http-tls-cert-file", "c.pem"), ("http-tls-key-file", "k.pem"));
+    let (on, off) = (("http-tls-enabled", "true"), ("http-tls-enabled", "false"));
+    let files = |flags| load(&Given { flags, ..NOTHING }).unwrap().tls_files();
+    let both = CertificateFiles { certificate: "c.pem".into(), key: "k.pem".into() };
+    assert_eq!(files(&[cert, key]), Some(both.clone()));
+    assert_eq!(files(&[cert, key, on]), Some(both));
+    for plain in [&[][..], &[off], &[cert, key, off], &[cert, off]] {
+        assert_eq!(files(plain), None, "{plain:?}");
+    }
+    for (flags, expected) in [
+        (
+            &[cert][..],
+            "http-tls-key-file is missing: set both http-tls-cert-file and http-tls-key-file, or neither",
+        ),
+        (
+            &[key],
+            "http-tls-cert-file is missing: set both http-tls-cert-file and http-tls-key-file, or neither",
+        ),
+        (&[cert, on], "http-tls-enabled is true, and http-tls-key-file is missing"),
+        (&[key, on], "http-tls-enabled is true, and http-tls-cert-file is missing"),
+        (
+            &[on],
+            "http-tls-enabled is true, and http-tls-cert-file and http-tls-key-file are missing",
+        ),
+    ] {
+        assert_eq!(load(&Given { flags, ..NOTHING }).unwrap_err(), expected);
+    }
 }

@@ -33,7 +33,8 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
         }
         (Switch::Auto, _) => return Ok(()),
         (Switch::On, missing) => {
-            format!("http-tls-enabled is true, and {} is missing", missing.join(" and "))
+            let verb = if missing.len() == 1 { "is" } else { "are" };
+            format!("http-tls-enabled is true, and {} {verb} missing", missing.join(" and "))
         }
     };
     Err(ConfigError::Conflict(text))

@@ -39,6 +39,7 @@ mod scripts;
 mod specification;
 mod start;
 mod support;
+mod tls;
 mod traces;
 mod two_chains;
 mod user_payments;
