@@ -15,7 +15,7 @@ const WRITERS: [&[&str]; 3] = [
     &["-p", "esker-node", "--lib", "config::docs"],
     // docs/metrics.md
     &["-p", "esker-node", "--test", "it", "the_documentation_is_current"],
-    // Answers on all pages, the list of methods in docs/api/README.md.
+    // Answers and tables of parameters on all pages, the list of methods in docs/api/README.md.
     &["-p", "esker-e2e", "--test", "it", "--", "docs::every_answer", "docs::the_list"],
 ];
 

@@ -5,6 +5,7 @@ use esker_primitives::ids::IdError;
 use esker_primitives::{ChainId, Id, ShortId, excerpt, go};
 use esker_rpc::RpcError;
 use esker_rpc::wire::{Encoding, EncodingError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -40,7 +41,7 @@ impl From<ListingError> for RpcError {
 }
 
 /// A position in a list of UTXOs, in arguments and replies.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct UtxoIndex {
     /// An address, formatted by the chain.

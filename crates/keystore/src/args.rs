@@ -2,6 +2,7 @@
 
 use esker_primitives::hexfmt;
 use esker_primitives::keys::PrivateKey;
+use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use zeroize::Zeroizing;
 use crate::Password;
 
 /// A user alone.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Credentials {
     /// Its name.
@@ -22,6 +23,14 @@ pub struct Credentials {
 /// A private key as an argument: `PrivateKey-..`.
 #[derive(Debug)]
 pub struct KeyArgument(pub PrivateKey);
+
+esker_rpc::text_schema!(
+    KeyArgument,
+    "PrivateKey",
+    "private key",
+    "^PrivateKey-[1-9A-HJ-NP-Za-km-z]+$",
+    "A private key in cb58."
+);
 
 impl<'de> Deserialize<'de> for KeyArgument {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -61,6 +70,14 @@ impl KeyText {
         Self(Zeroizing::new(hexfmt::encode_plain(key.as_bytes())))
     }
 }
+
+esker_rpc::text_schema!(
+    KeyText,
+    "PrivateKeyText",
+    "private key",
+    "^(PrivateKey-[1-9A-HJ-NP-Za-km-z]+|0x[0-9a-f]{64})$",
+    "A private key in cb58, or in hex."
+);
 
 impl std::fmt::Debug for KeyText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

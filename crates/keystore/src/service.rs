@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use esker_rpc::wire::Encoding;
 use esker_rpc::{ClientAddress, MethodTable, NoArgs, RpcError, cost};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Credentials, Keystore, Password};
@@ -17,7 +18,7 @@ pub struct KeystoreService {
     keystore: Arc<Keystore>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct ExportArgs {
     username: String,
@@ -25,7 +26,7 @@ struct ExportArgs {
     encoding: Encoding,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct ImportArgs {
     username: String,
@@ -35,15 +36,15 @@ struct ImportArgs {
 }
 
 /// A reply without members.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Empty {}
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ListUsersReply {
     users: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ExportUserReply {
     user: String,
     encoding: Encoding,

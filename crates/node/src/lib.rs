@@ -13,6 +13,7 @@ pub mod chains;
 pub mod clock;
 pub mod config;
 mod diagnostics;
+mod discovery;
 mod environment;
 pub mod identity;
 pub mod journal;

@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use esker_chain::{Aliases, Engine, Machine, MachineConfig, Shutdown, Undo, UndoLimits};
 use esker_engine::Solo;
-use esker_http::{Endpoint, HttpConfig, HttpState, Readiness, Routes, serve};
+use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
 
 pub use chains::{OpenChains, open_offline, open_unchecked};
@@ -35,6 +35,7 @@ use crate::api::{self, AdminDeps, ApiDeps, NetworkFacts, RunningChain};
 use crate::chains::{Chain, NodeParts, endpoints};
 use crate::config::Config;
 use crate::diagnostics::Diagnostics;
+use crate::discovery::node_endpoint;
 use crate::environment::Environment;
 use crate::journal;
 use crate::logging;
@@ -109,12 +110,9 @@ impl Node {
             let vm = chain.vm();
             let id = vm.context().chain_id;
             tracing::info!(chain = vm.name(), %id, height = vm.stats().height, "chain opened");
-            routes.chain(
-                &id,
-                &aliases.aliases(&id),
-                endpoints(vm.routes(), key_methods),
-                &ready,
-            )?;
+            let names = aliases.aliases(&id);
+            let endpoints = endpoints(&vm.name(), vm.routes(), key_methods);
+            routes.chain(&id, &names, endpoints, &ready)?;
         }
         add_static_endpoints(&routes)?;
         keystore::add_endpoint(&config, keystore, &routes)?;
@@ -244,7 +242,8 @@ async fn wait_for_shutdown(mut stop: Shutdown) {
 /// Adds `/ext/vm/xvm` and the reference's aliases of it.
 fn add_static_endpoints(routes: &Routes) -> Result<(), StartError> {
     use esker_xvm::genesis::primary::XVM_ID;
-    routes.node("vm/xvm", Endpoint::Object(esker_xvm::service::genesis::service()))?;
+    let service = esker_xvm::service::genesis::service();
+    routes.node("vm/xvm", node_endpoint("vm/xvm", service))?;
     routes.alias("vm/xvm", "vm/avm")?;
     routes.alias("vm/xvm", &format!("vm/{XVM_ID}"))?;
     Ok(())

@@ -1,8 +1,10 @@
 //! Identifiers: 32 bytes for what is hashed, 20 bytes for addresses and nodes. Their text form is cb58.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
@@ -106,6 +108,27 @@ macro_rules! identifier {
         }
 
         text_serde!($name);
+        text_schema!($name, "ID", "^[1-9A-HJ-NP-Za-km-z]+$", "An ID in cb58.");
+    };
+}
+
+/// The form on the wire, for documents.
+macro_rules! text_schema {
+    ($name:ident, $title:literal, $pattern:literal, $description:literal) => {
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                Cow::Borrowed(stringify!($name))
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({
+                    "title": $title,
+                    "description": $description,
+                    "type": "string",
+                    "pattern": $pattern,
+                })
+            }
+        }
     };
 }
 
@@ -224,3 +247,4 @@ impl FromStr for NodeId {
 }
 
 text_serde!(NodeId);
+text_schema!(NodeId, "node ID", "^NodeID-[1-9A-HJ-NP-Za-km-z]+$", "ID of a node.");

@@ -1,7 +1,9 @@
 //! Passwords in memory.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
@@ -9,6 +11,16 @@ use zeroize::Zeroizing;
 #[derive(Clone, Default, Deserialize)]
 #[serde(from = "String")]
 pub struct Password(Zeroizing<String>);
+
+impl JsonSchema for Password {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("Password")
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "title": "text", "description": "A password.", "type": "string" })
+    }
+}
 
 impl Password {
     /// Its text.

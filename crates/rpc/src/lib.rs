@@ -14,6 +14,8 @@
 //! - [`positional`] is the positional dialect (`namespace_method`, a list of arguments that [`args`] decodes,
 //!   batches, notifications, subscriptions where the connection has any).
 //!
+//! [`discover`] describes an endpoint's methods to programs (OpenRPC).
+//!
 //! [`socket`] is the port over which either dialect is served on websockets.
 //!
 //! What this crate never does: open a socket, read a header other than those that a dialect's errors are
@@ -29,17 +31,22 @@ mod address;
 pub mod args;
 mod context;
 pub mod cost;
+pub mod discover;
 mod error;
 pub mod object;
 mod off_thread;
 mod params;
 pub mod positional;
 mod result_writer;
+mod schema;
 mod service;
 pub mod socket;
 mod table;
 pub mod wire;
 pub mod work;
+
+/// How types describe their JSON, for [`schema!`] and its like.
+pub use schemars;
 
 pub use address::ClientAddress;
 pub use context::{CallContext, Caller};

@@ -63,6 +63,8 @@ impl Params<'_> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NoArgs;
 
+crate::schema!(NoArgs, "NoArguments", { "type": "object" });
+
 impl<'de> Deserialize<'de> for NoArgs {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Ignore;

@@ -16,6 +16,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use crate::{
     CallContext, Params, ParamsError, RpcError,
     context::CancelOnDrop,
+    discover::Signature,
     off_thread::CALLER,
     result_writer::WrittenResult,
     work::{JobKind, Lane, MemoryError, ReplyBytes, panic_text},
@@ -59,6 +60,7 @@ pub(crate) enum LanePolicy {
 /// One method of an endpoint.
 pub struct Method {
     info: MethodInfo,
+    signature: Signature,
     lane_policy: LanePolicy,
     run: ErasedHandler,
     deprecation_logged: AtomicBool,
@@ -108,14 +110,24 @@ pub const UNTRUSTED_ORIGIN: &str = "origin not allowed: this method answers web 
     from origins that http-allowed-origins names";
 
 impl Method {
-    pub(crate) fn new(info: MethodInfo, lane_policy: LanePolicy, run: ErasedHandler) -> Self {
-        Self { info, lane_policy, run, deprecation_logged: AtomicBool::new(false) }
+    pub(crate) fn new(
+        info: MethodInfo,
+        signature: Signature,
+        lane_policy: LanePolicy,
+        run: ErasedHandler,
+    ) -> Self {
+        Self { info, signature, lane_policy, run, deprecation_logged: AtomicBool::new(false) }
     }
 
     /// What is known about the method.
     #[must_use]
     pub fn info(&self) -> &MethodInfo {
         &self.info
+    }
+
+    /// What the method takes and returns.
+    pub(crate) fn signature(&self) -> &Signature {
+        &self.signature
     }
 
     /// Calls the method and appends its serialised result to `out`.
@@ -273,6 +285,11 @@ impl Service {
     /// Every method in the order of registration, for documentation and tests.
     pub fn methods(&self) -> impl Iterator<Item = &MethodInfo> {
         self.listing.iter().map(|method| method.info())
+    }
+
+    /// Every method in the order of registration.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Method> {
+        self.listing.iter().map(|method| &**method)
     }
 
     /// Whether there are methods, and all of them are for trusted callers.

@@ -2,12 +2,14 @@
 
 use std::{fmt, future::Future, sync::Arc};
 
+use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     CallContext, ClientAddress, Params, ParamsError, ResultWriter, RpcError, Service,
     args::FromParams,
     cost,
+    discover::{Arguments, Schemas, Signature},
     result_writer::WrittenResult,
     service::{Blocking, ErasedHandler, LanePolicy, Method, MethodInfo, Outcome, Step},
 };
@@ -23,7 +25,7 @@ const LARGE_REPLY: usize = 64 * 1024;
 ///
 /// struct Chain { height: u64 }
 ///
-/// #[derive(serde::Serialize)]
+/// #[derive(serde::Serialize, schemars::JsonSchema)]
 /// struct HeightReply { height: esker_rpc::wire::JsonU64 }
 ///
 /// impl Chain {
@@ -54,8 +56,16 @@ type Read<P> = fn(Params<'_>) -> Result<P, ParamsError>;
 /// Appends a reply as a dialect writes it.
 type Write<R> = fn(&R, Vec<u8>) -> Outcome;
 
+/// How a dialect carries a method's arguments and its reply, and how they look.
+struct Form<P, R> {
+    read: Read<P>,
+    write: Write<R>,
+    signature: Signature,
+}
+
 struct Row<S> {
     name: &'static str,
+    signature: Signature,
     aliases: Vec<&'static str>,
     deprecated_since: Option<&'static str>,
     trusted_callers_only: bool,
@@ -82,51 +92,46 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     #[must_use]
     pub fn on<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
-        P: DeserializeOwned + 'static,
-        R: Serialize + 'static,
+        P: DeserializeOwned + JsonSchema + 'static,
+        R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.quick(name, |params| params.named(), write, handler)
+        self.quick(name, named(), handler)
     }
 
     /// A method that waits.
     #[must_use]
     pub fn on_async<P, R, F, Fut>(self, name: &'static str, handler: F) -> Self
     where
-        P: DeserializeOwned + 'static,
-        R: Serialize + 'static,
+        P: DeserializeOwned + JsonSchema + 'static,
+        R: Serialize + JsonSchema + 'static,
         F: Fn(Arc<S>, P) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
-        self.waiting(
-            name,
-            |params| params.named(),
-            write,
-            move |service, arguments, _| handler(service, arguments),
-        )
+        self.waiting(name, named(), move |service, arguments, _| handler(service, arguments))
     }
 
     /// As [`MethodTable::on_async`], for handlers that need the client's address.
     #[must_use]
     pub fn on_async_from<P, R, F, Fut>(self, name: &'static str, handler: F) -> Self
     where
-        P: DeserializeOwned + 'static,
-        R: Serialize + 'static,
+        P: DeserializeOwned + JsonSchema + 'static,
+        R: Serialize + JsonSchema + 'static,
         F: Fn(Arc<S>, P, ClientAddress) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
-        self.waiting(name, |params| params.named(), write, handler)
+        self.waiting(name, named(), handler)
     }
 
     /// A method that computes, or reads the disk, for long: it runs on a thread for such work.
     #[must_use]
     pub fn on_blocking<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
-        P: DeserializeOwned + Send + 'static,
-        R: Serialize + 'static,
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.once(name, |params| params.named(), write, handler)
+        self.once(name, named(), handler)
     }
 
     /// As [`MethodTable::on_blocking`], for handlers that check whether to go on ([`CallContext::is_cancelled`]). A
@@ -134,11 +139,11 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     #[must_use]
     pub fn on_blocking_with<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
-        P: DeserializeOwned + Clone + Send + 'static,
-        R: Serialize + 'static,
+        P: DeserializeOwned + JsonSchema + Clone + Send + 'static,
+        R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.again(name, |params| params.named(), write, |_, _| None, handler)
+        self.again(name, named(), |_, _| None, handler)
     }
 
     /// A quick method that takes its arguments by position: `P` is `()` or a tuple of
@@ -147,10 +152,10 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     pub fn on_list<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
         P: FromParams + 'static,
-        R: Serialize + 'static,
+        R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.quick(name, P::from_params, write_list, handler)
+        self.quick(name, listed(), handler)
     }
 
     /// [`MethodTable::on_list`] of a method that finds its reply at once, but whose reply may be large: `bytes` returns
@@ -159,11 +164,11 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     pub fn on_list_sized<P, R, B, F>(self, name: &'static str, bytes: B, handler: F) -> Self
     where
         P: FromParams + 'static,
-        R: Serialize + Send + 'static,
+        R: Serialize + JsonSchema + Send + 'static,
         B: Fn(&R) -> usize + Send + Sync + 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.row(name, move |service| {
+        self.row(name, Signature::listed::<P, R>(), move |service| {
             Box::new(move |params, _, out| {
                 let found = handler(&service, P::from_params(params)?);
                 let reply = match found {
@@ -188,13 +193,11 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     pub fn on_list_async<P, R, F, Fut>(self, name: &'static str, handler: F) -> Self
     where
         P: FromParams + 'static,
-        R: Serialize + 'static,
+        R: Serialize + JsonSchema + 'static,
         F: Fn(Arc<S>, P) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
-        self.waiting(name, P::from_params, write_list, move |service, arguments, _| {
-            handler(service, arguments)
-        })
+        self.waiting(name, listed(), move |service, arguments, _| handler(service, arguments))
     }
 
     /// As [`MethodTable::on_list_async`], for handlers that need the client's address.
@@ -202,11 +205,11 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     pub fn on_list_async_from<P, R, F, Fut>(self, name: &'static str, handler: F) -> Self
     where
         P: FromParams + 'static,
-        R: Serialize + 'static,
+        R: Serialize + JsonSchema + 'static,
         F: Fn(Arc<S>, P, ClientAddress) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
-        self.waiting(name, P::from_params, write_list, handler)
+        self.waiting(name, listed(), handler)
     }
 
     /// [`MethodTable::on_list`] of a method that computes, or reads the disk, for long: it runs on a thread for
@@ -215,10 +218,10 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     pub fn on_list_blocking<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
         P: FromParams + Send + 'static,
-        R: Serialize + 'static,
+        R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.once(name, P::from_params, write_list, handler)
+        self.once(name, listed(), handler)
     }
 
     /// As [`MethodTable::on_list_blocking`], for handlers that check whether to go on; see
@@ -227,14 +230,14 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     pub fn on_list_blocking_with<P, R, F>(self, name: &'static str, handler: F) -> Self
     where
         P: FromParams + Clone + Send + 'static,
-        R: Serialize + 'static,
+        R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.again(name, P::from_params, write_list, |_, _| None, handler)
+        self.again(name, listed(), |_, _| None, handler)
     }
 
     /// As [`MethodTable::on_list_blocking_with`], for results that may be large: the handler writes the JSON text itself,
-    /// piece by piece. After an error what it has written is discarded.
+    /// piece by piece. After an error what it has written is discarded. [`MethodTable::returns`] describes the result.
     #[must_use]
     pub fn on_list_written<P, F>(self, name: &'static str, handler: F) -> Self
     where
@@ -244,7 +247,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
             + Sync
             + 'static,
     {
-        self.row(name, move |service| {
+        self.row(name, Signature::listed::<P, serde_json::Value>(), move |service| {
             let handler = Arc::new(handler);
             Box::new(move |params, _, out| {
                 let arguments = P::from_params(params)?;
@@ -266,19 +269,19 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     pub fn on_list_try_first<P, R, T, F>(self, name: &'static str, try_first: T, handler: F) -> Self
     where
         P: FromParams + Clone + Send + 'static,
-        R: Serialize + 'static,
+        R: Serialize + JsonSchema + 'static,
         T: Fn(&S, &P) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.again(name, P::from_params, write_list, try_first, handler)
+        self.again(name, listed(), try_first, handler)
     }
 
     /// A quick method that is deprecated since that release. It is served, with a `Deprecation` header.
     #[must_use]
     pub fn deprecated<P, R, F>(self, name: &'static str, since: &'static str, handler: F) -> Self
     where
-        P: DeserializeOwned + 'static,
-        R: Serialize + 'static,
+        P: DeserializeOwned + JsonSchema + 'static,
+        R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
         self.on(name, handler).since(since)
@@ -293,8 +296,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         handler: F,
     ) -> Self
     where
-        P: DeserializeOwned + 'static,
-        R: Serialize + 'static,
+        P: DeserializeOwned + JsonSchema + 'static,
+        R: Serialize + JsonSchema + 'static,
         F: Fn(Arc<S>, P, ClientAddress) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
@@ -310,8 +313,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         handler: F,
     ) -> Self
     where
-        P: DeserializeOwned + Send + 'static,
-        R: Serialize + 'static,
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
         self.on_blocking(name, handler).since(since)
@@ -326,8 +329,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         handler: F,
     ) -> Self
     where
-        P: DeserializeOwned + Clone + Send + 'static,
-        R: Serialize + 'static,
+        P: DeserializeOwned + JsonSchema + Clone + Send + 'static,
+        R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
         self.on_blocking_with(name, handler).since(since)
@@ -352,6 +355,35 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
             row.trusted_callers_only = true;
         }
         table
+    }
+
+    /// Names of the arguments of the method registered last, which takes them by position: for documents.
+    ///
+    /// # Panics
+    ///
+    /// If there is none yet, or it takes its arguments by name.
+    #[must_use]
+    pub fn params(mut self, parameters: &'static [&'static str]) -> Self {
+        let row =
+            self.rows.last_mut().expect("a method is registered before its arguments are named");
+        match &mut row.signature.arguments {
+            Arguments::Listed { names, .. } => *names = parameters,
+            Arguments::Named(_) => panic!("{} takes its arguments by name", row.name),
+        }
+        self
+    }
+
+    /// What the method registered last returns, where its handler does not show it: it has the JSON of `R`.
+    ///
+    /// # Panics
+    ///
+    /// If there is none yet.
+    #[must_use]
+    pub fn returns<R: JsonSchema>(mut self) -> Self {
+        let row =
+            self.rows.last_mut().expect("a method is registered before its result is described");
+        row.signature.result = Schemas::result::<R>;
+        self
     }
 
     /// Another name of the method registered last.
@@ -419,7 +451,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     ///
     /// # Panics
     ///
-    /// If a name is registered for two methods.
+    /// If a name is registered for two methods, or arguments by position have no names.
     #[must_use]
     pub fn bind(self, service: Arc<S>) -> Service {
         let namespace_aliases: Arc<[&'static str]> = self.aliases.into();
@@ -433,18 +465,28 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                 trusted_callers_only: row.trusted_callers_only,
                 cost: row.cost,
             };
-            Method::new(info, row.lane_policy, (row.bind)(Arc::clone(&service)))
+            if let Arguments::Listed { count, names, .. } = row.signature.arguments {
+                let has = names.len();
+                assert!(
+                    has == count,
+                    "{0}_{1} names {has} of {count} arguments",
+                    self.namespace,
+                    row.name
+                );
+            }
+            Method::new(info, row.signature, row.lane_policy, (row.bind)(Arc::clone(&service)))
         };
         Service::new(self.rows.into_iter().map(method).collect())
     }
 
-    fn quick<P, R, F>(self, name: &'static str, read: Read<P>, write: Write<R>, handler: F) -> Self
+    fn quick<P, R, F>(self, name: &'static str, form: Form<P, R>, handler: F) -> Self
     where
         P: 'static,
         R: 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.row(name, move |service| {
+        let Form { read, write, signature } = form;
+        self.row(name, signature, move |service| {
             Box::new(move |params, _, out| {
                 let arguments = read(params)?;
                 Ok(Step::Done(handler(&service, arguments).and_then(|reply| write(&reply, out))))
@@ -452,20 +494,15 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         })
     }
 
-    fn waiting<P, R, F, Fut>(
-        self,
-        name: &'static str,
-        read: Read<P>,
-        write: Write<R>,
-        handler: F,
-    ) -> Self
+    fn waiting<P, R, F, Fut>(self, name: &'static str, form: Form<P, R>, handler: F) -> Self
     where
         P: 'static,
         R: 'static,
         F: Fn(Arc<S>, P, ClientAddress) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, RpcError>> + Send + 'static,
     {
-        self.row(name, move |service| {
+        let Form { read, write, signature } = form;
+        self.row(name, signature, move |service| {
             Box::new(move |params, context, out| {
                 let answer = handler(Arc::clone(&service), read(params)?, context.address());
                 Ok(Step::Later(Box::pin(async move { write(&answer.await?, out) })))
@@ -474,13 +511,14 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     }
 
     /// Work that runs once.
-    fn once<P, R, F>(self, name: &'static str, read: Read<P>, write: Write<R>, handler: F) -> Self
+    fn once<P, R, F>(self, name: &'static str, form: Form<P, R>, handler: F) -> Self
     where
         P: Send + 'static,
         R: 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.row(name, move |service| {
+        let Form { read, write, signature } = form;
+        self.row(name, signature, move |service| {
             let handler = Arc::new(handler);
             Box::new(move |params, _, out| {
                 let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
@@ -500,8 +538,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     fn again<P, R, T, F>(
         self,
         name: &'static str,
-        read: Read<P>,
-        write: Write<R>,
+        form: Form<P, R>,
         try_first: T,
         handler: F,
     ) -> Self
@@ -511,7 +548,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         T: Fn(&S, &P) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.row(name, move |service| {
+        let Form { read, write, signature } = form;
+        self.row(name, signature, move |service| {
             let handler = Arc::new(handler);
             Box::new(move |params, _, out| {
                 let arguments = read(params)?;
@@ -531,11 +569,13 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     fn row(
         mut self,
         name: &'static str,
+        signature: Signature,
         bind: impl FnOnce(Arc<S>) -> ErasedHandler + 'static,
     ) -> Self {
         let bind = Box::new(bind);
         self.rows.push(Row {
             name,
+            signature,
             aliases: Vec::new(),
             deprecated_since: None,
             trusted_callers_only: false,
@@ -567,6 +607,16 @@ impl<S> fmt::Debug for MethodTable<S> {
 
 fn ran_twice() -> RpcError {
     RpcError::with_code(RpcError::INTERNAL, "the method ran already")
+}
+
+/// Arguments by name.
+fn named<P: DeserializeOwned + JsonSchema, R: Serialize + JsonSchema>() -> Form<P, R> {
+    Form { read: |params| params.named(), write, signature: Signature::named::<P, R>() }
+}
+
+/// Arguments by position.
+fn listed<P: FromParams, R: Serialize + JsonSchema>() -> Form<P, R> {
+    Form { read: P::from_params, write: write_list, signature: Signature::listed::<P, R>() }
 }
 
 fn write<R: Serialize>(reply: &R, mut out: Vec<u8>) -> Outcome {

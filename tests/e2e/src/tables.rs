@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use esker_commands::cli::{self, Invocation};
 use esker_node::{Config, Environment, Node};
-use esker_rpc::{MethodInfo, Service};
+use esker_rpc::{CallContext, Lookup, MethodInfo, Params, Service};
+use serde_json::Value;
 
 use crate::files::tests_path;
 
@@ -35,6 +36,15 @@ pub fn tables() -> Result<Vec<(String, Service)>> {
         node.stop().await.context("the node does not stop")?;
         Ok(services)
     })
+}
+
+/// The description of an endpoint, which its methods give.
+pub fn describe(service: &Service) -> Result<Value> {
+    let Lookup::Found(method) = service.find("rpc", "discover") else { bail!("no rpc.discover") };
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let context = CallContext::new();
+    let answer = runtime.block_on(method.call(Params::Absent, &context, Vec::new()))?;
+    Ok(serde_json::from_slice(&answer)?)
 }
 
 /// The configuration of a development node on a folder, on ports that are free.

@@ -76,7 +76,9 @@ pub fn admin_methods(files: &Arc<ChainFiles>) -> Service {
         .trusted_callers_only(|table| {
             table
                 .on_list_async("exportChain", export::export_chain)
+                .params(&["file", "first", "last"])
                 .on_list_async("importChain", import::import_chain)
+                .params(&["file"])
         })
         .bind(Arc::clone(files))
 }

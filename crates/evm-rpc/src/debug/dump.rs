@@ -7,6 +7,7 @@ use base64::Engine as _;
 use esker_evm::view::ViewError;
 use esker_evm_state::types::Account;
 use esker_rpc::RpcError;
+use schemars::JsonSchema;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -36,8 +37,8 @@ pub(super) struct DumpOptions {
     pub(super) with_incomplete: bool,
 }
 
-/// The members stand in the reference's order.
-#[derive(Debug, Serialize)]
+/// Accounts by their addresses. The members stand in the reference's order.
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct DumpReply {
     /// Without prefix.
     root: String,
@@ -47,7 +48,7 @@ pub(super) struct DumpReply {
     next: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct DumpedAccount {
     /// In decimal digits.
@@ -79,6 +80,8 @@ impl DumpedStorage {
         self.0.is_empty()
     }
 }
+
+esker_rpc::schema_as!(DumpedStorage, "DumpedStorage", BTreeMap<Hash, String>);
 
 /// Values without prefix and leading zeros, as they lie in the trie.
 impl Serialize for DumpedStorage {

@@ -16,14 +16,19 @@ use crate::wire::{BlockNumberOrHash, Data};
 pub(crate) fn service(reads: &Arc<ReadApi>) -> Service {
     MethodTable::new("debug")
         .on_list_blocking("getRawHeader", get_raw_header)
+        .params(&["block"])
         .on_list_blocking("getRawBlock", get_raw_block)
+        .params(&["block"])
         .on_list_blocking("getRawReceipts", get_raw_receipts)
+        .params(&["block"])
         .on_list_sized(
             "getRawTransaction",
             |reply: &Data| 2 * reply.0.len(),
             get_raw_transaction_by_hash,
         )
+        .params(&["hash"])
         .on_list_blocking("printBlock", print_block)
+        .params(&["number"])
         .bind(Arc::clone(reads))
 }
 

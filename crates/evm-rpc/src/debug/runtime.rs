@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use esker_primitives::sync::Mutex;
 use esker_rpc::{MethodTable, RpcError, Service, off_thread};
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
@@ -61,7 +62,7 @@ pub trait RuntimeControl: fmt::Debug + Send + Sync {
 }
 
 /// Memory of the process, bytes. The names are Go's where Go has the figure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "PascalCase")]
 pub struct MemoryFigures {
     /// In use, estimated from samples.
@@ -121,25 +122,40 @@ pub fn runtime_methods(control: Arc<dyn RuntimeControl>) -> Service {
     let table = MethodTable::new("debug").trusted_callers_only(|table| {
         table
             .on_list("verbosity", verbosity)
+            .params(&["level"])
             .on_list("vmodule", vmodule)
+            .params(&["rules"])
             .on_list_blocking("memStats", mem_stats)
             .on_list_async("cpuProfile", cpu_profile)
+            .params(&["file", "seconds"])
             .on_list_blocking("startCPUProfile", start_cpu_profile)
+            .params(&["file"])
             .on_list_blocking("stopCPUProfile", stop_cpu_profile)
             .on_list_async("mutexProfile", mutex_profile)
+            .params(&["file", "seconds"])
             .on_list_blocking("writeMutexProfile", write_mutex_profile)
+            .params(&["file"])
             .on_list("setMutexProfileFraction", set_mutex_profile_fraction)
+            .params(&["fraction"])
             .on_list_blocking("writeMemProfile", write_mem_profile)
+            .params(&["file"])
             .on_list_blocking("stacks", stacks)
+            .params(&["filter"])
             .on_list_blocking("freeOSMemory", free_os_memory)
             .on_list("gcStats", |_: &Runtime, (): ()| of_go())
             .on_list("setGCPercent", |_: &Runtime, (_,): (i64,)| of_go())
+            .params(&["percent"])
             .on_list("goTrace", |_: &Runtime, (_, _): (String, usize)| of_go())
+            .params(&["file", "seconds"])
             .on_list("startGoTrace", |_: &Runtime, (_,): (String,)| of_go())
+            .params(&["file"])
             .on_list("stopGoTrace", |_: &Runtime, (): ()| of_go())
             .on_list("blockProfile", |_: &Runtime, (_, _): (String, usize)| of_go())
+            .params(&["file", "seconds"])
             .on_list("setBlockProfileRate", |_: &Runtime, (_,): (i64,)| of_go())
+            .params(&["rate"])
             .on_list("writeBlockProfile", |_: &Runtime, (_,): (String,)| of_go())
+            .params(&["file"])
     });
     table.bind(Arc::new(runtime))
 }

@@ -11,6 +11,7 @@ use esker_evm::view::ViewError;
 use esker_evm_state::state::{AccountChange, StateError};
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, RpcError};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::walk::{STEPS, Walk, must_go_on};
@@ -22,7 +23,7 @@ use crate::wire::{BlockNumberOrHash, Hash};
 /// Most slots of a reply. The reference has no limit; what is left is found with `nextKey`, as ever.
 const MAX_SLOTS: usize = 65_536;
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StorageRangeReply {
     /// By the hash of the slot; `null`: the account has no storage.
@@ -30,7 +31,7 @@ pub(super) struct StorageRangeReply {
     next_key: Option<Hash>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct StorageEntry {
     /// The slot, where it is known.
     key: Option<Hash>,

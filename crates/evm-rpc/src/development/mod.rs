@@ -9,6 +9,7 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use esker_evm::rules::Instructions;
 use esker_rpc::{MethodTable, RpcError, Service};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::evm::TransactApi;
@@ -45,7 +46,7 @@ fn get_automine(node: &DevelopmentNode, (): ()) -> Result<bool, RpcError> {
     Ok(node.automine)
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct NodeInfoReply {
     current_block_number: Uint64,
@@ -58,7 +59,7 @@ struct NodeInfoReply {
     fork_config: ForkConfig,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Environment {
     base_fee: Big,
@@ -68,7 +69,7 @@ struct Environment {
 }
 
 /// Of which chain this is a copy: of none.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ForkConfig {
     fork_url: Option<()>,
@@ -109,7 +110,7 @@ fn refused(error: impl std::fmt::Display) -> RpcError {
 }
 
 /// As Hardhat has it: without a forked chain there is no member about it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct HardhatMetadata {
     client_version: String,
@@ -132,7 +133,7 @@ fn hardhat_metadata(node: &DevelopmentNode, (): ()) -> Result<HardhatMetadata, R
 }
 
 /// As anvil has it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct AnvilMetadata {
     client_version: String,

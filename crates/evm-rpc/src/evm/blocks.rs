@@ -8,6 +8,7 @@ use esker_evm::rules::Rules;
 use esker_evm::view::BadBlock;
 use esker_evm_state::types::{SealedBlock, SealedHeader};
 use esker_rpc::{CallContext, RpcError};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::chain::config_of;
@@ -123,7 +124,7 @@ pub(super) fn get_uncle_count_by_hash(
 }
 
 /// A block that was refused.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BadBlockReply {
     hash: Hash,
     block: BlockReply,
@@ -131,7 +132,7 @@ pub(crate) struct BadBlockReply {
     reason: BadBlockReason,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct BadBlockReason {
     chain_config: ChainConfig,

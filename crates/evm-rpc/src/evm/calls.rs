@@ -3,6 +3,7 @@
 use alloy_eips::eip2930::AccessListItem;
 use esker_evm::call::{self, CallOutcome};
 use esker_rpc::{CallContext, MethodTable, RpcError, cost};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::defaults::{GasDefault, request};
@@ -15,12 +16,16 @@ use crate::wire::{AccessTuple, BlockNumberOrHash, Data, Uint64};
 pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
         .on_list_try_first("call", try_call, call)
+        .params(&["transaction", "block", "stateOverrides", "blockOverrides"])
         .cost(cost::CALL)
         .on_list_blocking_with("callDetailed", call_detailed)
+        .params(&["transaction", "block", "stateOverrides"])
         .cost(cost::CALL)
         .on_list_try_first("estimateGas", try_estimate_gas, estimate_gas)
+        .params(&["transaction", "block", "stateOverrides"])
         .cost(cost::SEARCH)
         .on_list_blocking_with("createAccessList", create_access_list)
+        .params(&["transaction", "block"])
         .cost(cost::SEARCH)
 }
 
@@ -56,7 +61,7 @@ fn returned(outcome: CallOutcome) -> Result<Data, RpcError> {
 }
 
 /// What a call came to, whether it failed or not.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct DetailedReply {
     gas: u64,
@@ -102,7 +107,7 @@ fn estimate_gas(
 }
 
 /// An access list, and what the transaction does with it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct AccessListReply {
     access_list: Items,
@@ -112,6 +117,8 @@ struct AccessListReply {
 }
 
 struct Items(Vec<AccessListItem>);
+
+esker_rpc::schema_as!(Items, "AccessList", Vec<AccessTuple<'static>>);
 
 impl Serialize for Items {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -8,6 +8,7 @@ use esker_evm::executor::named_precompiles;
 use esker_evm::rules::Rules;
 use esker_evm_state::types::SealedHeader;
 use esker_rpc::RpcError;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ReadApi;
@@ -15,14 +16,14 @@ use crate::error::read_error;
 use crate::wire::{Addr, Big};
 
 /// The forks that hold now, come next, and come last.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ConfigReply {
     current: ForkReply,
     next: Option<ForkReply>,
     last: Option<ForkReply>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ForkReply {
     /// Unix s; 0 for what holds from genesis on.
@@ -35,7 +36,7 @@ struct ForkReply {
 }
 
 /// There are no blobs on this chain; the fraction is that of Cancun, so that their base fee stays 1.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct BlobSchedule {
     target: u64,

@@ -5,6 +5,7 @@ use esker_evm::oracle::{
     FeeHistory, HistoryError, NewestBlock, PriceOption, PriceOptions, fee_history, price_options,
 };
 use esker_rpc::{MethodTable, RpcError, cost};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::table::table;
@@ -19,6 +20,7 @@ pub(super) fn methods() -> MethodTable<TransactApi> {
         .on_list("maxPriorityFeePerGas", max_priority_fee_per_gas)
         .on_list("suggestPriceOptions", suggest_price_options)
         .on_list_blocking("feeHistory", get_fee_history)
+        .params(&["blockCount", "newestBlock", "percentiles"])
         .cost(cost::CALL)
         // Blocks are executed as they come, so there is never anything to catch up with.
         .on_list("syncing", |_: &TransactApi, ()| Ok(false))
@@ -37,7 +39,7 @@ fn max_priority_fee_per_gas(transact: &TransactApi, (): ()) -> Result<Big, RpcEr
 }
 
 /// One offer.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct OptionReply {
     max_priority_fee_per_gas: Big,
@@ -51,7 +53,7 @@ impl From<PriceOption> for OptionReply {
 }
 
 /// Three offers.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OptionsReply {
     slow: OptionReply,
     normal: OptionReply,
@@ -67,7 +69,7 @@ fn suggest_price_options(transact: &TransactApi, (): ()) -> Result<Option<Option
 }
 
 /// A fee history. Lists without entries are left out.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct HistoryReply {
     oldest_block: Uint64,

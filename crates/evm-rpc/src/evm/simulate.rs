@@ -15,7 +15,10 @@ use crate::wire::call::{HeaderArgs, SimulateArgs, SimulatedBlockArgs};
 use crate::wire::{Addr, Big, BlockNumberOrHash, Hash, SimulatedBlockReply, Uint64};
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
-    table().on_list_blocking_with("simulateV1", simulate_v1).cost(cost::HEAVY)
+    table()
+        .on_list_blocking_with("simulateV1", simulate_v1)
+        .params(&["simulation", "block"])
+        .cost(cost::HEAVY)
 }
 
 fn simulate_v1(

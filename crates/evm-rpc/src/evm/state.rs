@@ -2,6 +2,7 @@
 
 use alloy_primitives::{B256, U256};
 use esker_rpc::RpcError;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ReadApi;
@@ -53,7 +54,7 @@ pub(super) fn get_storage_at(
 }
 
 /// An account as the state trie holds it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AccountReply {
     nonce: Uint64,
@@ -63,7 +64,7 @@ pub(super) struct AccountReply {
 }
 
 /// An account with its code.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AccountInfoReply {
     balance: Big,
     nonce: Uint64,

@@ -20,20 +20,31 @@ use crate::wire::{
 pub(super) fn service(reads: &Arc<ReadApi>) -> Service {
     table::<ReadApi>()
         .on_list("getBlockTransactionCountByNumber", count_by_number)
+        .params(&["block"])
         .on_list("getBlockTransactionCountByHash", count_by_hash)
+        .params(&["hash"])
         .on_list_sized("getTransactionByBlockNumberAndIndex", size_of, by_number_and_index)
+        .params(&["block", "index"])
         .on_list_sized("getTransactionByBlockHashAndIndex", size_of, by_hash_and_index)
+        .params(&["hash", "index"])
         .on_list_sized(
             "getRawTransactionByBlockNumberAndIndex",
             size_of_data,
             raw_by_number_and_index,
         )
+        .params(&["block", "index"])
         .on_list_sized("getRawTransactionByBlockHashAndIndex", size_of_data, raw_by_hash_and_index)
+        .params(&["hash", "index"])
         .on_list("getTransactionCount", get_transaction_count)
+        .params(&["address", "block"])
         .on_list_sized("getTransactionByHash", size_of, get_transaction_by_hash)
+        .params(&["hash"])
         .on_list_sized("getTransactionBySenderAndNonce", size_of, by_sender_and_nonce)
+        .params(&["address", "nonce"])
         .on_list_sized("getRawTransactionByHash", size_of_data, get_raw_transaction_by_hash)
+        .params(&["hash"])
         .on_list_sized("getTransactionReceipt", size_of_receipt, get_transaction_receipt)
+        .params(&["hash"])
         .bind(Arc::clone(reads))
 }
 

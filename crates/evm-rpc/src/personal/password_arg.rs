@@ -14,6 +14,9 @@ pub(super) struct PasswordArg(pub(super) Password);
 #[derive(Clone, Debug)]
 pub(super) struct GivenPassword(pub(super) Option<Password>);
 
+esker_rpc::schema_as!(PasswordArg, "Password", Password);
+esker_rpc::schema_as!(GivenPassword, "Password", Password);
+
 impl Argument for PasswordArg {
     fn go_type() -> Cow<'static, str> {
         String::go_type()

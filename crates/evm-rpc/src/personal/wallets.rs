@@ -2,6 +2,7 @@
 
 use esker_evm::accounts::Wallet;
 use esker_rpc::RpcError;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::derivation_path;
@@ -10,14 +11,15 @@ use crate::evm::TransactApi;
 use crate::wire::Addr;
 
 /// A place with its only account.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WalletReply {
     url: String,
     status: &'static str,
     accounts: [AccountReply; 1],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WalletAccount")]
 struct AccountReply {
     address: Addr,
     url: String,

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use alloy_primitives::B256;
 use esker_rpc::args::FromParams;
+use esker_rpc::discover::{SubscriptionKind, SubscriptionMethods};
 use esker_rpc::{Params, RpcError};
 
-use crate::wire::{LogFilter, ReceiptQuery};
+use crate::wire::{HashOrTransaction, LogFilter, LogReply, NewHead, ReceiptQuery, ReceiptReply};
 
 /// The namespaces that have subscriptions; the canonical one, and the one of wallets and libraries.
 const NAMESPACES: [&str; 2] = ["evm", "eth"];
@@ -49,6 +50,24 @@ pub(super) enum Source {
 }
 
 impl Kind {
+    /// All kinds, for documents.
+    pub(super) fn methods() -> SubscriptionMethods {
+        type Full = (String, Option<bool>);
+        let (namespace, namespace_aliases) = ("evm", &["eth"]);
+        let kinds = vec![
+            SubscriptionKind::new::<(String,), NewHead>("newHeads"),
+            SubscriptionKind::new::<(String, LogFilter), LogReply<'_>>("logs"),
+            SubscriptionKind::new::<Full, HashOrTransaction>("newPendingTransactions"),
+            SubscriptionKind::new::<Full, HashOrTransaction>("droppedPendingTransactions"),
+            SubscriptionKind::new::<Full, HashOrTransaction>("newAcceptedTransactions"),
+            SubscriptionKind::new::<(String, Option<ReceiptQuery>), Vec<ReceiptReply>>(
+                "transactionReceipts",
+            ),
+            SubscriptionKind::new::<(String,), bool>("syncing"),
+        ];
+        SubscriptionMethods { namespace, namespace_aliases, arguments: &["options"], kinds }
+    }
+
     /// The kind of this name with these arguments, the name first; `None`: there is none.
     pub(super) fn read(
         namespace: &str,

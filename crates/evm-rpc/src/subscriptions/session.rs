@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use esker_evm::view::ChainPosition;
 use esker_primitives::sync::Mutex;
+use esker_rpc::discover::SubscriptionMethods;
 use esker_rpc::positional::{Notification, Notifier, Overrun, RpcId, Session, Subscriber};
 use esker_rpc::{Caller, Params, RpcError};
 
@@ -96,6 +97,10 @@ enum DeliveryStep {
 }
 
 impl Notifier for Subscriptions {
+    fn subscriptions(&self) -> SubscriptionMethods {
+        Kind::methods()
+    }
+
     fn connect(&self) -> Arc<dyn Session> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         Connected::new(self.me.upgrade(), number)

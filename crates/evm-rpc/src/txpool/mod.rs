@@ -8,6 +8,7 @@ use alloy_consensus::Transaction as _;
 use alloy_primitives::Address;
 use esker_evm::pool::{AccountContent, Content, Dropped, PooledTx};
 use esker_rpc::{MethodTable, RpcError, Service, cost};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::ReadApi;
@@ -27,17 +28,20 @@ pub fn service(reads: &Arc<ReadApi>) -> Service {
         .on_list_blocking("content", content)
         .cost(cost::HEAVY)
         .on_list_blocking("contentFrom", content_from)
+        .params(&["address"])
         .cost(cost::HEAVY)
         .on_list_blocking("inspect", inspect)
         .cost(cost::HEAVY)
         .on_list("status", status)
         // Not one of the reference's: what became of a hash that is neither waiting nor mined.
         .on_list("dropReason", drop_reason)
+        .params(&["hash"])
         .bind(Arc::clone(reads))
 }
 
 /// What waits, by whether it can run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Pool_{T}")]
 struct Views<T> {
     pending: T,
     queued: T,
@@ -79,7 +83,7 @@ fn status(reads: &ReadApi, (): ()) -> Result<Views<Uint>, RpcError> {
 }
 
 /// Why a transaction left the pool without being mined.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct DropReply {
     reason: String,
     /// Unix s.
@@ -109,6 +113,14 @@ fn by_nonce<T>(transactions: BTreeMap<u64, PooledTx>, show: &impl Fn(PooledTx) -
 /// A transaction in a line. Written out where it is shown, so that the lines of a full pool are in memory once.
 #[derive(Debug)]
 struct Line(PooledTx);
+
+esker_rpc::text_schema!(
+    Line,
+    "TransactionLine",
+    "text",
+    "^.+: [0-9]+ wei \\+ [0-9]+ gas × [0-9]+ wei$",
+    "A transaction in a line."
+);
 
 impl Serialize for Line {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -13,5 +13,6 @@ pub fn service(reads: &Arc<ReadApi>) -> Service {
     MethodTable::new("web3")
         .on_list("clientVersion", |reads: &ReadApi, ()| Ok(reads.config.client_version.clone()))
         .on_list("sha3", |_: &ReadApi, (Data(bytes),): (Data,)| Ok(Hash(keccak256(&bytes))))
+        .params(&["data"])
         .bind(Arc::clone(reads))
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
 use esker_evm_state::types::{Header, Receipt, SealedBlock, SealedHeader};
+use esker_rpc::schema_as;
+use schemars::JsonSchema;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -34,6 +36,72 @@ pub enum Transactions {
     Full(Arc<[Receipt]>),
     /// Whole, with these senders.
     Sent(Vec<Address>),
+}
+
+schema_as!(HeaderReply, "Header", HeaderSchema);
+schema_as!(BlockReply, "Block", BlockSchema);
+
+/// A header.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "the members are written by hand, in the order of their names")]
+pub(super) struct HeaderSchema {
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    base_fee_per_gas: Option<Big>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    blob_gas_used: Option<Uint64>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    block_gas_cost: Option<Big>,
+    difficulty: Big,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    excess_blob_gas: Option<Uint64>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    ext_data_gas_used: Option<Big>,
+    ext_data_hash: Hash,
+    extra_data: HexRef<'static>,
+    gas_limit: Uint64,
+    gas_used: Uint64,
+    hash: Hash,
+    logs_bloom: HexRef<'static>,
+    miner: Addr,
+    mix_hash: Hash,
+    nonce: HexRef<'static>,
+    number: Uint64,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    parent_beacon_block_root: Option<Hash>,
+    parent_hash: Hash,
+    receipts_root: Hash,
+    sha3_uncles: Hash,
+    state_root: Hash,
+    timestamp: Uint64,
+    total_difficulty: Uint64,
+    transactions_root: Hash,
+}
+
+/// A block.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "the members are written by hand, in the order of their names")]
+pub(super) struct BlockSchema {
+    #[schemars(flatten)]
+    header: HeaderSchema,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    atomic_transactions: Option<Vec<serde_json::Value>>,
+    block_extra_data: HexRef<'static>,
+    size: Uint64,
+    transactions: Vec<HashOrTransaction>,
+    uncles: Vec<Hash>,
+}
+
+/// A transaction as a block shows it.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "for documents")]
+pub(crate) enum HashOrTransaction {
+    /// Its hash.
+    Hash(Hash),
+    /// All of it.
+    Full(Box<TransactionReply>),
 }
 
 impl Serialize for HeaderReply {

@@ -79,6 +79,35 @@ impl From<BlockNumber> for BlockNumberOrHash {
     }
 }
 
+esker_rpc::text_schema!(
+    BlockNumber,
+    "BlockNumber",
+    "block",
+    "^(earliest|latest|pending|accepted|finalized|safe|0x(0|[1-9a-fA-F][0-9a-fA-F]{0,15}))$",
+    "A block by its number, or by a name."
+);
+esker_rpc::schema!(BlockNumberOrHash, "BlockNumberOrHash", |generator| {
+    "title": "block or hash",
+    "description": "A block by its number, a name or its hash.",
+    "anyOf": [
+        generator.subschema_for::<BlockNumber>(),
+        generator.subschema_for::<Hash>(),
+        {
+            "type": "object",
+            "properties": { "blockNumber": generator.subschema_for::<BlockNumber>() },
+            "required": ["blockNumber"],
+        },
+        {
+            "type": "object",
+            "properties": {
+                "blockHash": generator.subschema_for::<Hash>(),
+                "requireCanonical": { "type": "boolean" },
+            },
+            "required": ["blockHash"],
+        },
+    ],
+});
+
 impl Argument for BlockNumber {
     fn go_type() -> Cow<'static, str> {
         Cow::Borrowed("rpc.BlockNumber")

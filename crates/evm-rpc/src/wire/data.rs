@@ -6,6 +6,7 @@ use alloy_primitives::{Address, B256, Bytes, hex};
 use esker_go_json::{Document, Kind};
 use esker_primitives::Id;
 use esker_rpc::args::{Argument, ArgumentError};
+use esker_rpc::text_schema;
 use serde::{Serialize, Serializer};
 
 use super::hexutil::{self, FixedBytesError};
@@ -54,6 +55,12 @@ pub(in crate::wire) fn fixed_text<const N: usize>(
         length @ FixedBytesError::Length { .. } => ArgumentError::text(length.to_string()),
     })
 }
+
+text_schema!(Data, "Data", "data", "^0x([0-9a-fA-F]{2})*$", "Bytes in hex.");
+text_schema!(HexRef<'_>, "Data", "data", "^0x([0-9a-fA-F]{2})*$", "Bytes in hex.");
+text_schema!(Hash, "Hash", "hash", "^0x[0-9a-fA-F]{64}$", "32 bytes in hex.");
+text_schema!(Addr, "Address", "address", "^0x[0-9a-fA-F]{40}$", "20 bytes in hex.");
+text_schema!(AssetId, "AssetId", "asset ID", "^[1-9A-HJ-NP-Za-km-z]+$", "ID of an asset in cb58.");
 
 impl Argument for Data {
     fn go_type() -> Cow<'static, str> {

@@ -23,6 +23,15 @@ impl HexOrDecimal {
     }
 }
 
+esker_rpc::schema!(HexOrDecimal, "HexOrDecimal", {
+    "title": "number",
+    "description": "A number, or a text of decimal digits or of `0x` and hex digits.",
+    "anyOf": [
+        { "type": "integer", "minimum": 0 },
+        { "type": "string", "pattern": "^([0-9]+|0x[0-9a-fA-F]+)$" },
+    ],
+});
+
 impl Argument for HexOrDecimal {
     fn go_type() -> Cow<'static, str> {
         Cow::Borrowed("math.HexOrDecimal64")

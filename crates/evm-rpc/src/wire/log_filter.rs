@@ -8,7 +8,7 @@ use esker_rpc::RpcError;
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};
 
 use super::hexutil;
-use super::{BlockNumber, Hash};
+use super::{Addr, BlockNumber, Hash};
 
 /// Topics of a log, at most.
 pub const MAX_TOPICS: usize = 4;
@@ -170,6 +170,39 @@ struct Later<T>(Result<T, ArgumentError>);
 type Addresses = Later<OneOf<Address>>;
 /// `topics`: for each place null, a text, or a list of texts. A null in such a list takes any topic.
 type Topics = Later<Vec<OneOf<B256>>>;
+
+esker_rpc::schema!(Addresses, "OneOrManyAddresses", |generator| {
+    "title": "address or list of addresses",
+    "anyOf": [
+        generator.subschema_for::<Addr>(),
+        { "type": "array", "items": generator.subschema_for::<Addr>() },
+        { "type": "null" },
+    ],
+});
+esker_rpc::schema!(Topics, "Topics", |generator| {
+    "title": "topics",
+    "description": "For each place one topic, a list of which one must be there, or null for any.",
+    "type": ["array", "null"],
+    "items": {
+        "anyOf": [
+            generator.subschema_for::<Hash>(),
+            { "type": "array", "items": generator.subschema_for::<Option<Hash>>() },
+            { "type": "null" },
+        ],
+    },
+});
+esker_rpc::schema!(LogFilter, "LogFilter", |generator| {
+    "title": "filter",
+    "description": "Logs of one block, or from one to another, both included; `latest` where none is given.",
+    "type": "object",
+    "properties": {
+        "blockHash": generator.subschema_for::<Option<Hash>>(),
+        "fromBlock": generator.subschema_for::<Option<BlockNumber>>(),
+        "toBlock": generator.subschema_for::<Option<BlockNumber>>(),
+        "address": generator.subschema_for::<Addresses>(),
+        "topics": generator.subschema_for::<Topics>(),
+    },
+});
 
 impl Argument for Addresses {
     fn go_type() -> Cow<'static, str> {

@@ -21,6 +21,7 @@ mod simulated;
 mod storage_key;
 mod transaction;
 
+pub(crate) use block::HashOrTransaction;
 pub use block::{BlockReply, HeaderReply, Transactions};
 pub use block_id::{BlockNumber, BlockNumberOrHash};
 pub use data::{Addr, AssetId, Data, Hash, HexRef};

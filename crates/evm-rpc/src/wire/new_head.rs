@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use esker_evm_state::types::SealedHeader;
+use esker_rpc::schema_as;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::{Addr, Big, Hash, HexRef, Uint64};
@@ -11,7 +13,9 @@ use super::{Addr, Big, Hash, HexRef, Uint64};
 #[derive(Clone, Debug)]
 pub struct NewHead(pub Arc<SealedHeader>);
 
-#[derive(Serialize)]
+schema_as!(NewHead, "NewHead", Members<'_>);
+
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Members<'a> {
     parent_hash: Hash,

@@ -1,12 +1,13 @@
 //! Proofs of state (docs/protocol/c-chain-rpc.md, "Proofs").
 
 use alloy_primitives::Bytes;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Addr, Big, Data, Hash, StorageKey, Uint64};
 
 /// An account with its proof.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProofReply {
     /// The account.
@@ -26,7 +27,7 @@ pub struct ProofReply {
 }
 
 /// A slot with its proof.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StorageProofReply {
     /// The key.
     pub key: StorageKey,

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use alloy_primitives::U256;
 use esker_go_json::Document;
 use esker_rpc::args::{Argument, ArgumentError};
+use esker_rpc::{schema_as, text_schema};
 use serde::{Serialize, Serializer};
 
 use super::data::between_quotes;
@@ -69,6 +70,22 @@ macro_rules! small {
         }
     };
 }
+
+text_schema!(
+    Uint64,
+    "Uint64",
+    "quantity",
+    "^0x(0|[1-9a-fA-F][0-9a-fA-F]{0,15})$",
+    "A number of 64 bits in hex without leading zeros."
+);
+schema_as!(Uint, "Uint64", Uint64);
+text_schema!(
+    Big,
+    "Uint256",
+    "quantity",
+    "^0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})$",
+    "A number of 256 bits in hex without leading zeros."
+);
 
 small!(Uint64, "hexutil.Uint64");
 small!(Uint, "hexutil.Uint");

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{B256, Log};
 use esker_evm_state::types::{Block, Receipt, SealedBlock};
+use esker_rpc::schema_as;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::transaction::effective_price;
@@ -94,22 +96,27 @@ impl Serialize for Topics<'_> {
     }
 }
 
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct LogMembers<'a> {
+    address: Addr,
+    topics: Topics<'a>,
+    data: HexRef<'a>,
+    block_number: Uint64,
+    transaction_hash: Hash,
+    transaction_index: Uint64,
+    block_hash: Hash,
+    log_index: Uint64,
+    removed: bool,
+}
+
+schema_as!(Topics<'_>, "LogTopics", Vec<Hash>);
+schema_as!(LogReply<'_>, "Log", LogMembers<'_>);
+schema_as!(ReceiptReply, "Receipt", Members<'_>);
+
 impl Serialize for LogReply<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Members<'a> {
-            address: Addr,
-            topics: Topics<'a>,
-            data: HexRef<'a>,
-            block_number: Uint64,
-            transaction_hash: Hash,
-            transaction_index: Uint64,
-            block_hash: Hash,
-            log_index: Uint64,
-            removed: bool,
-        }
-        Members {
+        LogMembers {
             address: Addr(self.log.address),
             topics: Topics(self.log.topics()),
             data: HexRef(&self.log.data.data),
@@ -124,7 +131,7 @@ impl Serialize for LogReply<'_> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Members<'a> {
     block_hash: Hash,

@@ -34,6 +34,18 @@ impl ReceiptQuery {
     }
 }
 
+esker_rpc::schema!(ReceiptQuery, "ReceiptQuery", |generator| {
+    "title": "receipt query",
+    "type": "object",
+    "properties": {
+        "transactionHashes": {
+            "type": ["array", "null"],
+            "items": generator.subschema_for::<Hash>(),
+            "maxItems": MAX_RECEIPT_HASHES,
+        },
+    },
+});
+
 impl Argument for ReceiptQuery {
     fn go_type() -> Cow<'static, str> {
         Cow::Borrowed("filters.TransactionReceiptsQuery")

@@ -3,9 +3,11 @@
 use alloy_primitives::Bytes;
 use esker_evm::call::CallOutcome;
 use esker_evm::simulate::SimulatedBlock;
+use esker_rpc::schema_as;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::block::{BlockReply, Transactions, serialize_with_calls};
+use super::block::{BlockReply, BlockSchema, Transactions, serialize_with_calls};
 use super::{Data, LogReply, Uint64};
 
 /// JSON-RPC code of a revert.
@@ -29,7 +31,18 @@ impl SimulatedBlockReply {
     }
 }
 
-#[derive(Serialize)]
+/// A simulated block, with what its calls came to.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the members are written by hand, with those of a block")]
+struct SimulatedBlockSchema {
+    #[schemars(flatten)]
+    block: BlockSchema,
+    calls: Vec<CallReply<'static>>,
+}
+
+schema_as!(SimulatedBlockReply, "SimulatedBlock", SimulatedBlockSchema);
+
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct CallReply<'a> {
     return_data: Data,
@@ -42,7 +55,7 @@ struct CallReply<'a> {
     error: Option<CallFailure>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct CallFailure {
     message: String,
     code: i64,
@@ -50,7 +63,7 @@ struct CallFailure {
     data: Option<Data>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct SimulatedLog<'a> {
     #[serde(flatten)]

@@ -43,6 +43,14 @@ impl StorageKey {
     }
 }
 
+esker_rpc::text_schema!(
+    StorageKey,
+    "StorageKey",
+    "storage key",
+    "^0x[0-9a-f]{1,64}$",
+    "A slot: all 32 bytes where all were given, else a number."
+);
+
 impl Serialize for StorageKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.is_whole {

@@ -7,6 +7,8 @@ use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, U256};
 use esker_evm::pool::PooledTx;
 use esker_evm_state::types::{SealedBlock, Transaction};
+use esker_rpc::schema_as;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::{Addr, Big, Hash, HexRef, Uint64};
@@ -59,16 +61,21 @@ pub fn size_of_transaction(tx: &Transaction) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub struct AccessTuple<'a>(pub &'a AccessListItem);
 
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct TupleMembers {
+    address: Addr,
+    storage_keys: Vec<Hash>,
+}
+
+schema_as!(AccessTuple<'_>, "AccessListEntry", TupleMembers);
+schema_as!(Tuples<'_>, "AccessList", Vec<AccessTuple<'static>>);
+schema_as!(TransactionReply, "Transaction", Members<'_>);
+
 impl Serialize for AccessTuple<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Members {
-            address: Addr,
-            storage_keys: Vec<Hash>,
-        }
         let storage_keys = self.0.storage_keys.iter().copied().map(Hash).collect();
-        Members { address: Addr(self.0.address), storage_keys }.serialize(serializer)
+        TupleMembers { address: Addr(self.0.address), storage_keys }.serialize(serializer)
     }
 }
 
@@ -80,7 +87,7 @@ impl Serialize for Tuples<'_> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Members<'a> {
     block_hash: Option<Hash>,

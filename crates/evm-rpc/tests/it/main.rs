@@ -15,6 +15,7 @@ mod pending;
 mod recorded;
 mod replay;
 mod rewound;
+mod schemas;
 mod sender_nonce;
 mod subscriptions;
 mod transact;

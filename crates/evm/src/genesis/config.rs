@@ -2,20 +2,23 @@
 //! (docs/protocol/c-chain-rpc.md, "Chain configuration").
 
 use alloy_primitives::{B256, b256};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::GenesisError;
 use crate::rules::{ForkSchedule, Phase, UNSCHEDULED};
 
 /// The whole configuration, in the order in which it is shown: every field that any release had.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(description = "When each fork begins, and the chain's ID.")]
 pub struct ChainConfig {
     chain_id: u64,
     homestead_block: u64,
     dao_fork_block: u64,
     dao_fork_support: bool,
     eip150_block: u64,
+    #[schemars(with = "String")]
     eip150_hash: B256,
     eip155_block: u64,
     eip158_block: u64,

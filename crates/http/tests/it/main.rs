@@ -25,6 +25,7 @@ use std::time::Duration;
 use esker_http::{Endpoint, HttpConfig, HttpState, Readiness, Routes, Tls, serve};
 use esker_primitives::{ChainId, NodeId, ShortId};
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -46,13 +47,13 @@ pub(crate) struct Toy {
     pub(crate) secrets: AtomicUsize,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct SizeArgs {
     size: usize,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Said {
     said: String,
 }
@@ -94,6 +95,7 @@ fn positional<S: Send + Sync + 'static>() -> MethodTable<S> {
         .on_list("fails", |_: &S, ()| Err::<(), _>(RpcError::new("no luck")))
         .trusted_callers_only(|table| table.on_list("secret", |_: &S, ()| Ok("secret")))
         .on_list("long", |_: &S, (size,): (u64,)| Ok("x".repeat(usize::try_from(size).unwrap())))
+        .params(&["size"])
 }
 
 /// A running server.

@@ -39,6 +39,8 @@ async fn server(folder: &Path, limit: usize) -> Server {
         .alias("eth")
         .on_list("chainId", |(): &(), ()| Ok("0xa868"))
         .on_list_written("text", text)
+        .params(&["kib", "fails"])
+        .returns::<String>()
         .bind(Arc::new(()));
     let endpoint = Endpoint::PositionalBoth(positional::Server::new(service, Limits::default()));
     let (limit, folder) = (limit as u64, folder.to_owned());

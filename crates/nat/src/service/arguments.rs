@@ -9,6 +9,11 @@ use serde::{Deserialize, Serialize, Serializer};
 #[derive(Debug, Default)]
 pub(super) struct Addresses(pub(super) Vec<String>);
 
+esker_rpc::schema!(Addresses, "OneOrManyAddresses", {
+    "title": "address or list of addresses",
+    "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
+});
+
 impl<'de> Deserialize<'de> for Addresses {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct OneOrMany;
@@ -46,6 +51,15 @@ impl<'de> Deserialize<'de> for Addresses {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BaseFee(pub(super) U256);
 
+esker_rpc::schema!(BaseFee, "BaseFee", {
+    "title": "number or text",
+    "description": "Wei a gas: a number, or a text of decimal digits or of `0x` and hex digits.",
+    "anyOf": [
+        { "type": "integer", "minimum": 0 },
+        { "type": "string", "pattern": "^([0-9]+|0[xX](0|[1-9a-fA-F][0-9a-fA-F]{0,63}))?$" },
+    ],
+});
+
 impl RawText for BaseFee {
     const WANTED: &'static str = "a base fee";
 
@@ -78,6 +92,14 @@ impl<'de> Deserialize<'de> for BaseFee {
 /// An account: `0x` and 40 hex digits in any case as an argument, with its checksum (EIP-55) in a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Account(pub(super) Address);
+
+esker_rpc::text_schema!(
+    Account,
+    "Account",
+    "account",
+    "^0[xX][0-9a-fA-F]{40}$",
+    "An account of the C-Chain; in results with its checksum (EIP-55)."
+);
 
 impl<'de> Deserialize<'de> for Account {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -2,6 +2,7 @@
 
 use esker_chain::ChainContext;
 use esker_rpc::wire::{Encoding, EncodingError};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -9,7 +10,7 @@ use crate::json;
 use crate::txs::AtomicTx;
 
 /// What a reply shows of a transaction.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum EncodedTx {
     /// Its bytes in one of the hex encodings.

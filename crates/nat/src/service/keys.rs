@@ -7,12 +7,13 @@ use esker_keystore::{Credentials, KeyArgument, KeyText, Keyring, Password, User}
 use esker_primitives::ids::{ChainId, ShortId};
 use esker_primitives::keys::PrivateKey;
 use esker_rpc::{ClientAddress, RpcError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{Account, parse_account};
 use super::{NatService, Reply, ServiceError};
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ImportKeyArgs {
     username: String,
@@ -20,12 +21,12 @@ pub(super) struct ImportKeyArgs {
     private_key: Option<KeyArgument>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AddressReply {
     address: Account,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct ExportKeyArgs {
     username: String,
@@ -33,7 +34,7 @@ pub(super) struct ExportKeyArgs {
     address: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct KeyReply {
     private_key: KeyText,

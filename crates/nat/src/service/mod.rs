@@ -20,6 +20,7 @@ use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::address;
 use esker_primitives::ids::ShortId;
 use esker_rpc::{MethodTable, NoArgs, RpcError, cost};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::error::ServiceError;
@@ -43,7 +44,7 @@ pub struct NatService {
     version: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct VersionReply {
     version: String,
 }

@@ -15,6 +15,7 @@ use esker_rpc::wire::JsonU64;
 use esker_rpc::{ClientAddress, RpcError, off_thread};
 use esker_shared_memory::PageStart;
 use esker_utxo::{Keychain, Utxo};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::arguments::{Account, BaseFee, parse_account};
@@ -28,7 +29,7 @@ use crate::chain::BuiltError;
 use crate::txs::AtomicTx;
 use crate::wallet::{self, Import, Payer, Terms};
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ImportArgs {
     username: String,
@@ -38,7 +39,7 @@ pub(super) struct ImportArgs {
     base_fee: Option<BaseFee>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ExportArgs {
     username: String,

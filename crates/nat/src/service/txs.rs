@@ -2,6 +2,7 @@
 
 use esker_primitives::ids::TxId;
 use esker_rpc::wire::{Encoding, JsonU64};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::encoded_tx::EncodedTx;
@@ -9,20 +10,20 @@ use super::{NatService, Reply, ServiceError};
 use crate::AtomicStatus;
 use crate::txs::AtomicTx;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct IssueArgs {
     tx: String,
     encoding: Encoding,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct TxIdReply {
     #[serde(rename = "txID")]
     pub(super) tx_id: TxId,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct TxArgs {
     #[serde(rename = "txID")]
@@ -30,7 +31,7 @@ pub(super) struct TxArgs {
     encoding: Encoding,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TxReply {
     tx: EncodedTx,
@@ -40,7 +41,7 @@ pub(super) struct TxReply {
     block_height: Option<JsonU64>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct StatusArgs {
     #[serde(rename = "txID")]
@@ -48,7 +49,7 @@ pub(super) struct StatusArgs {
     include_reason: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StatusReply {
     status: &'static str,

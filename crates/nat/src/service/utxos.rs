@@ -8,13 +8,14 @@ use esker_primitives::ids::{ChainId, Id, ShortId};
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU64};
 use esker_shared_memory::{PageEnd, PageStart, visit_page};
 use esker_storage::StorageResult;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::Addresses;
 use super::error::LocalAddressError;
 use super::{NatService, Reply, ServiceError};
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct UtxosArgs {
     addresses: Addresses,
@@ -24,7 +25,7 @@ pub(super) struct UtxosArgs {
     encoding: Encoding,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct UtxosReply {
     num_fetched: JsonU64,

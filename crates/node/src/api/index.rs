@@ -7,13 +7,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use esker_http::{Endpoint, RouteError, Routes};
+use esker_http::{RouteError, Routes};
 use esker_primitives::Id;
 use esker_rpc::wire::{Encoding, JsonU64};
 use esker_rpc::{MethodTable, RpcError, Service, cost};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::time::Timestamp;
+use crate::discovery::node_endpoint;
 
 /// Most containers of one reply.
 pub const MAX_RANGE: u64 = 1024;
@@ -71,7 +73,8 @@ pub(super) fn install(
     }
     for (name, listed) in indexes {
         let service = IndexApi { listed, range_bytes: MAX_RANGE_BYTES }.service();
-        routes.node(&format!("index/{chain}/{name}"), Endpoint::Object(service))?;
+        let path = format!("index/{chain}/{name}");
+        routes.node(&path, node_endpoint(&path, service))?;
     }
     Ok(())
 }
@@ -95,27 +98,27 @@ pub(crate) fn methods() -> MethodTable<IndexApi> {
         .on("isAccepted", IndexApi::is_accepted)
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct EncodingArgs {
     encoding: Encoding,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct IndexArgs {
     index: JsonU64,
     encoding: Encoding,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct IdArgs {
     id: Id,
     encoding: Encoding,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 struct RangeArgs {
     start_index: JsonU64,
@@ -123,7 +126,7 @@ struct RangeArgs {
     encoding: Encoding,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ContainerReply {
     id: Id,
     bytes: String,
@@ -132,17 +135,17 @@ struct ContainerReply {
     index: JsonU64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct RangeReply {
     containers: Vec<ContainerReply>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct IndexReply {
     index: JsonU64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct IsAcceptedReply {
     is_accepted: bool,

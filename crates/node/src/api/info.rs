@@ -5,16 +5,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use esker_chain::{Aliases, Engine};
-use esker_http::{Endpoint, Readiness, RouteError, Routes};
+use esker_http::{Readiness, RouteError, Routes};
 use esker_primitives::{ChainId, Id, NodeId, SubnetId, excerpt};
 use esker_rpc::wire::{JsonU32, JsonU64};
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
+use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::time::Timestamp;
 use super::{ApiDeps, RunningChain};
 use crate::aliases::AliasTable;
+use crate::discovery::node_endpoint;
 use crate::identity::Identity;
 
 /// Versions of the software.
@@ -88,7 +90,7 @@ pub struct UpgradeTimes {
     pub etna: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct UpgradesReply {
     apricot_phase1_time: Timestamp,
@@ -164,7 +166,7 @@ pub(super) fn install(deps: ApiDeps, routes: &Routes) -> Result<(), RouteError> 
         aliases: deps.aliases,
         engine: deps.engine,
     };
-    routes.node("info", Endpoint::Object(api.service()))
+    routes.node("info", node_endpoint("info", api.service()))
 }
 
 /// The `info` namespace.
@@ -185,26 +187,26 @@ pub(crate) fn methods() -> MethodTable<InfoApi> {
         .on("acps", InfoApi::acps)
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct AliasArgs {
     alias: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct ChainArgs {
     chain: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct PeersArgs {
     #[serde(rename = "nodeIDs")]
     node_ids: Option<Vec<NodeIdArg>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct UptimeArgs {
     #[serde(rename = "subnetID")]
@@ -217,31 +219,33 @@ struct NodeIdArg(
     #[expect(dead_code, reason = "peers are not named yet: a node alone has none")] NodeId,
 );
 
+esker_rpc::schema_as!(NodeIdArg, "NodeId", NodeId);
+
 impl<'de> Deserialize<'de> for NodeIdArg {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map(Self).map_err(D::Error::custom)
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct NetworkIdReply {
     #[serde(rename = "networkID")]
     network_id: JsonU32,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct NetworkNameReply {
     #[serde(rename = "networkName")]
     network_name: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct BlockchainIdReply {
     #[serde(rename = "blockchainID")]
     blockchain_id: ChainId,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct NodeVersionReply {
     version: String,
@@ -251,7 +255,7 @@ struct NodeVersionReply {
     vm_versions: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct NodeIdReply {
     #[serde(rename = "nodeID")]
     node_id: String,
@@ -259,25 +263,25 @@ struct NodeIdReply {
     node_pop: Possession,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Possession {
     public_key: String,
     proof_of_possession: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct NodeIpReply {
     ip: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct IsBootstrappedReply {
     is_bootstrapped: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct PeersReply {
     num_peers: JsonU64,
@@ -285,23 +289,23 @@ struct PeersReply {
 }
 
 /// A peer. A node that decides alone has none.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 enum Peer {}
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct UptimeReply {
     rewarding_stake_percentage: &'static str,
     weighted_average_percentage: &'static str,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct VmsReply {
     vms: BTreeMap<String, Vec<String>>,
     fxs: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct TxFeeReply {
     tx_fee: JsonU64,
@@ -315,13 +319,13 @@ struct TxFeeReply {
     add_subnet_delegator_fee: JsonU64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct AcpsReply {
     acps: BTreeMap<u32, Acp>,
 }
 
 /// The votes on an ACP. A node without peers has none.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 enum Acp {}
 
 impl InfoApi {

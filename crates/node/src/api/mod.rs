@@ -32,6 +32,7 @@ pub use info::{TxFees, UpgradeTimes, Versions};
 pub use platform::{FeeConfig, MinStake};
 
 use crate::aliases::AliasTable;
+use crate::discovery::node_endpoint;
 use crate::identity::Identity;
 use crate::metrics::Metrics;
 
@@ -110,7 +111,7 @@ pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, Route
     }
     if let Some(admin) = deps.admin.clone() {
         let admin = AdminApi::new(Arc::clone(&deps.aliases), routes, admin, deps.store.clone());
-        routes.node("admin", Endpoint::Object(admin.service()))?;
+        routes.node("admin", node_endpoint("admin", admin.service()))?;
     }
     platform::install(&deps, routes)?;
     info::install(deps, routes)?;

@@ -12,6 +12,14 @@ pub(crate) struct Timestamp {
     unix_ms: u64,
 }
 
+esker_rpc::text_schema!(
+    Timestamp,
+    "Timestamp",
+    "time",
+    r"^\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$",
+    "A time in UTC (RFC 3339)."
+);
+
 impl Timestamp {
     pub(crate) const fn from_ms(unix_ms: u64) -> Self {
         Self { unix_ms }

@@ -39,6 +39,7 @@ use crate::api::admin::runtime::ChainRuntime;
 use crate::api::admin::vm_config::{self, Effective};
 use crate::config::value::Switch;
 use crate::config::{ChainSettings, Config, Mode, personal};
+use crate::discovery::chain_info;
 use crate::networks::accounts::well_known;
 use crate::networks::{ChainSpec, EvmParameters, Network};
 
@@ -171,6 +172,7 @@ pub(super) fn build(
     if let Some(traces) = traces {
         server = server.with_notifier(traces);
     }
+    let server = server.with_discovery(&chain_info(&spec.primary_alias(), RPC, Some(WS)));
     let mut routes = vec![Route::positional(RPC, server.clone()).with_socket(WS, Arc::new(server))];
     let nat = Nat::new(Arc::clone(&evm), atomic);
     routes.extend(NatService::new(nat, Arc::clone(parts.keystore), VERSION.to_owned()).routes());

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use esker_http::{Endpoint, RouteError, Routes};
+use esker_http::{RouteError, Routes};
 use esker_keystore::{Keystore, KeystoreService, methods};
 use esker_storage::Store;
 
 use crate::config::Config;
+use crate::discovery::node_endpoint;
 use crate::environment::Environment;
 
 /// The keystore of this node; a disabled one has no users.
@@ -30,7 +31,7 @@ pub(super) fn add_endpoint(
         Some(reason) => routes.switched_off("keystore", reason),
         None => {
             let service = methods().bind(KeystoreService::new(keystore));
-            routes.node("keystore", Endpoint::Object(service))?;
+            routes.node("keystore", node_endpoint("keystore", service))?;
         }
     }
     Ok(())

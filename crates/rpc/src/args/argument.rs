@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use esker_primitives::excerpt;
+use schemars::JsonSchema;
 
 use super::ArgumentError;
 use esker_go_json::{Document, Kind};
 
 /// A type that an argument decodes into.
-pub trait Argument: Sized {
+pub trait Argument: JsonSchema + Sized {
     /// Go's name of the type, as texts show it.
     fn go_type() -> Cow<'static, str>;
 

@@ -3,10 +3,17 @@
 use super::Argument;
 use esker_go_json::Document;
 
+use crate::discover::{Positional, Schemas};
 use crate::{Params, ParamsError};
 
 /// All arguments of a method: `()` for none, otherwise a tuple of [`Argument`]s.
 pub trait FromParams: Sized {
+    /// Number of arguments.
+    const COUNT: usize;
+
+    /// Describes each argument.
+    fn describe(schemas: &mut Schemas) -> Vec<Positional>;
+
     /// Decodes arguments by position, with the error of the first one that is wrong.
     fn from_params(params: Params<'_>) -> Result<Self, ParamsError>;
 }
@@ -44,7 +51,17 @@ impl<'a, I: Iterator<Item = Document<'a>>> Arguments<I> {
     }
 }
 
+fn positional<T: Argument>(schemas: &mut Schemas) -> Positional {
+    Positional { schema: schemas.argument::<T>(), is_required: T::absent().is_none() }
+}
+
 impl FromParams for () {
+    const COUNT: usize = 0;
+
+    fn describe(_: &mut Schemas) -> Vec<Positional> {
+        Vec::new()
+    }
+
     fn from_params(params: Params<'_>) -> Result<Self, ParamsError> {
         arguments(params)?.end()
     }
@@ -53,6 +70,12 @@ impl FromParams for () {
 macro_rules! tuples {
     ($($($of:ident)+;)*) => {$(
         impl<$($of: Argument),+> FromParams for ($($of,)+) {
+            const COUNT: usize = [$(stringify!($of)),+].len();
+
+            fn describe(schemas: &mut Schemas) -> Vec<Positional> {
+                vec![$(positional::<$of>(schemas)),+]
+            }
+
             fn from_params(params: Params<'_>) -> Result<Self, ParamsError> {
                 let mut arguments = arguments(params)?;
                 let taken = ($(arguments.next::<$of>()?,)+);

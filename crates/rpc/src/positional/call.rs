@@ -8,6 +8,7 @@ use super::{
     message::{Message, MessageKind},
     reply, subscriptions,
 };
+use crate::discover::DISCOVER;
 use crate::work::{Client, RateExceeded, ReplyBytes};
 use crate::{CallContext, Caller, Lookup, Method, RpcError, cost};
 
@@ -101,7 +102,9 @@ impl<'a> Calls<'a> {
     }
 
     fn find(&self, name: &str) -> Option<&'a Method> {
-        let (namespace, name) = name.split_once('_')?;
+        // OpenRPC has one name for it in all dialects.
+        let separator = if name == DISCOVER { '.' } else { '_' };
+        let (namespace, name) = name.split_once(separator)?;
         match self.server.service.find(namespace, name) {
             Lookup::Found(method) => Some(method),
             Lookup::NoNamespace | Lookup::NoMethod => None,

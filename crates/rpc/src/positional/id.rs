@@ -12,6 +12,14 @@ use esker_go_json::{Document, Kind};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct RpcId(pub String);
 
+crate::text_schema!(
+    RpcId,
+    "SubscriptionOrFilterId",
+    "id",
+    "^0x[0-9a-f]+$",
+    "ID of a subscription or of a filter."
+);
+
 impl RpcId {
     /// A new one: 16 random bytes in hex, without zeros in front.
     #[must_use]

@@ -54,6 +54,7 @@ use self::{
     part_queue::PartQueue,
     session::{Joined, NoNotifications, SubscriptionRecorder},
 };
+use crate::discover::EndpointInfo;
 pub use crate::socket::Overrun;
 use crate::work::{RateExceeded, ReplyBytes};
 use crate::{Caller, RpcError, Service, cost};
@@ -131,6 +132,19 @@ impl Server {
     #[must_use]
     pub fn with_notifier(mut self, notifier: Arc<dyn Notifier>) -> Self {
         self.notifiers.push(notifier);
+        self
+    }
+
+    /// The same with `rpc.discover`, which describes its methods and the subscriptions added so far.
+    ///
+    /// # Panics
+    ///
+    /// If it has the method already.
+    #[must_use]
+    pub fn with_discovery(mut self, info: &EndpointInfo) -> Self {
+        let subscriptions: Vec<_> =
+            self.notifiers.iter().map(|notifier| notifier.subscriptions()).collect();
+        self.service = self.service.with_positional_discovery(info, &subscriptions);
         self
     }
 

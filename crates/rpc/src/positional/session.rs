@@ -8,6 +8,7 @@ use bytes::Bytes;
 use esker_primitives::sync::Mutex;
 
 use super::Subscriber;
+use crate::discover::SubscriptionMethods;
 use crate::socket::Overrun;
 use crate::{Caller, Params, RpcError};
 
@@ -15,6 +16,9 @@ use crate::{Caller, Params, RpcError};
 pub trait Notifier: fmt::Debug + Send + Sync + 'static {
     /// A new connection without subscriptions. Dropping it ends its subscriptions.
     fn connect(&self) -> Arc<dyn Session>;
+
+    /// Its subscriptions, for documents.
+    fn subscriptions(&self) -> SubscriptionMethods;
 }
 
 /// The subscriptions of one connection.

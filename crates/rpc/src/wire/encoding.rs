@@ -20,6 +20,14 @@ pub enum Encoding {
     Json,
 }
 
+crate::text_schema!(
+    Encoding,
+    "Encoding",
+    "encoding",
+    "^([hH][eE][xX]([nN]?[cC])?|[jJ][sS][oO][nN])$",
+    "`hex`: hex digits with a checksum, `hexnc`: without, `hexc`: as `hex`, `json`: objects. Any letter case."
+);
+
 /// Why a text does not decode to bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodingError {

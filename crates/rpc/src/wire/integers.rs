@@ -1,5 +1,8 @@
 //! Integers that travel as decimal strings.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use esker_go_json::{RawText, deserialize_raw};
@@ -7,7 +10,7 @@ use esker_go_json::{RawText, deserialize_raw};
 /// Defines an integer of services: written as a decimal string, read as a JSON integer, a decimal
 /// string or a `0x` hex string; `null` is zero.
 macro_rules! json_integer {
-    ($(#[$doc:meta])* $name:ident, $of:ty, $wanted:literal) => {
+    ($(#[$doc:meta])* $name:ident, $schema_name:literal, $of:ty, $wanted:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub $of);
@@ -29,6 +32,16 @@ macro_rules! json_integer {
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(&self.0)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                Cow::Borrowed($schema_name)
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                number_schema(generator, $wanted, <$of>::MAX.into())
             }
         }
 
@@ -56,15 +69,15 @@ json_integer! {
     /// }
     /// assert_eq!(esker_go_json::to_go_vec(&JsonU64(12)).unwrap(), b"\"12\"");
     /// ```
-    JsonU64, u64, "an unsigned 64-bit integer"
+    JsonU64, "Uint64", u64, "an unsigned 64-bit integer"
 }
 json_integer! {
     /// A `u32` of the service layer, in the forms of [`JsonU64`].
-    JsonU32, u32, "an unsigned 32-bit integer"
+    JsonU32, "Uint32", u32, "an unsigned 32-bit integer"
 }
 json_integer! {
     /// A `u8` of the service layer, in the forms of [`JsonU64`].
-    JsonU8, u8, "an unsigned 8-bit integer"
+    JsonU8, "Uint8", u8, "an unsigned 8-bit integer"
 }
 
 /// A page size: an integer in the forms of [`JsonU64`] that is lowered, not refused, when it is
@@ -107,6 +120,42 @@ impl Serialize for CappedLimit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
+}
+
+impl JsonSchema for CappedLimit {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("Limit")
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = number_schema(
+            generator,
+            "a page size, where 0 or more than is allowed means the largest page",
+            u64::MAX,
+        );
+        schema.insert("title".to_owned(), "number or text".into());
+        schema
+    }
+}
+
+/// A number of services as it is read, or as it is written.
+fn number_schema(generator: &SchemaGenerator, description: &str, most: u64) -> Schema {
+    if generator.contract().is_serialize() {
+        return json_schema!({
+            "title": "number as text",
+            "description": format!("Decimal digits: {description}."),
+            "type": "string",
+            "pattern": "^[0-9]+$",
+        });
+    }
+    json_schema!({
+        "title": "number or text",
+        "description": format!("A number, or a text of decimal digits or of `0x` and hex digits: {description}."),
+        "anyOf": [
+            { "type": "integer", "minimum": 0, "maximum": most },
+            { "type": "string", "pattern": "^([0-9]+|0x[0-9a-fA-F]+)$" },
+        ],
+    })
 }
 
 enum Number {

@@ -18,6 +18,7 @@ use esker_rpc::{
     object::{self, DeprecationNote, INVALID_ARGUMENT},
     work::{Work, WorkConfig},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 const JSON: Option<&str> = Some("application/json");
@@ -269,7 +270,7 @@ fn every_kind_of_handler_answers() {
 
 #[test]
 fn errors_may_have_a_code_and_data() {
-    #[derive(Serialize)]
+    #[derive(Serialize, JsonSchema)]
     struct Data {
         text: &'static str,
     }
@@ -293,6 +294,7 @@ fn the_core_is_called_without_a_dialect() {
     let service = MethodTable::new("toy")
         .on("named", |(): &(), arguments: std::collections::BTreeMap<String, u8>| Ok(arguments))
         .on_list("sum", |(): &(), (numbers,): (Vec<u64>,)| Ok(numbers.iter().sum::<u64>()))
+        .params(&["numbers"])
         .bind(Arc::new(()));
     let run = |name: &str, params: Params<'_>| {
         let Lookup::Found(method) = service.find("toy", name) else { panic!("no {name}") };

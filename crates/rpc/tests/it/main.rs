@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
 
 mod calls;
+mod discover;
 mod positional;
 mod properties;
 mod recorded;

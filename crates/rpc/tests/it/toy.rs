@@ -8,17 +8,18 @@ use esker_rpc::{
     object::{self, ObjectReply},
     wire::JsonU64,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug)]
 pub(crate) struct Toy;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct HeightReply {
     height: JsonU64,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 struct TextArguments {
     #[serde(rename = "assetID")]

@@ -326,6 +326,8 @@ fn a_large_reply_is_written_in_the_long_lane() {
         }
     }
 
+    esker_rpc::schema!(Place, "Place", { "type": "string" });
+
     let service = MethodTable::new("toy")
         .on_list_sized(
             "found",
@@ -334,6 +336,7 @@ fn a_large_reply_is_written_in_the_long_lane() {
                 if bytes == 0 { Err(RpcError::new("none")) } else { Ok(Place(bytes as usize)) }
             },
         )
+        .params(&["bytes"])
         .bind(Arc::new(()));
     let server = positional::Server::new(service, Limits::default());
     let work = work();

@@ -142,7 +142,8 @@ fn check(store: &dyn KvStore, case: &Case) {
     assert_eq!(writes, case.pending);
     let mut merged = WriteSet::new();
     case.layers.iter().chain([&writes]).for_each(|set| merged.merge(set));
-    let bytes = merged.iter().map(|(key, value)| key.len() + value.map_or(0, <[u8]>::len)).sum();
+    let bytes: usize =
+        merged.iter().map(|(key, value)| key.len() + value.map_or(0, <[u8]>::len)).sum();
     assert_eq!(merged.size_bytes(), bytes);
     store.write(&merged).unwrap();
     check_reads(&*store.snapshot().unwrap(), &model, case);

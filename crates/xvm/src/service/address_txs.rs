@@ -2,13 +2,14 @@
 
 use esker_primitives::TxId;
 use esker_rpc::wire::JsonU64;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, ServiceError, parse_address};
 use crate::state::MAX_ADDRESS_TXS_PAGE;
 use crate::vm::Xvm;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct AddressTxsArgs {
     address: String,
@@ -18,7 +19,7 @@ pub(super) struct AddressTxsArgs {
     page_size: JsonU64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AddressTxsReply {
     #[serde(rename = "txIDs")]
     tx_ids: Vec<TxId>,

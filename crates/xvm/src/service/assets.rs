@@ -3,19 +3,20 @@
 use esker_primitives::AssetId;
 use esker_rpc::NoArgs;
 use esker_rpc::wire::{JsonU8, JsonU64};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, ServiceError, lookup_asset};
 use crate::vm::Xvm;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct AssetArgs {
     #[serde(rename = "assetID")]
     asset_id: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AssetReply {
     #[serde(rename = "assetID")]
     asset_id: AssetId,
@@ -24,7 +25,7 @@ pub(super) struct AssetReply {
     denomination: JsonU8,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TxFeeReply {
     tx_fee: JsonU64,

@@ -4,6 +4,7 @@ use esker_primitives::TxId;
 use esker_rpc::CallContext;
 use esker_rpc::wire::JsonU64;
 use esker_utxo::UtxoId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, lookup_asset, now_s, parse_balance_address};
@@ -12,7 +13,7 @@ use crate::vm::Xvm;
 /// UTXOs of an address that are added up among short work, at most.
 const MAX_BRIEF: usize = 512;
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct BalanceArgs {
     address: String,
@@ -21,7 +22,7 @@ pub(super) struct BalanceArgs {
     include_partial: bool,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct BalanceReply {
     balance: JsonU64,
     #[serde(rename = "utxoIDs")]
@@ -29,7 +30,7 @@ pub(super) struct BalanceReply {
 }
 
 /// Names a UTXO by the transaction that produced it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct UtxoRef {
     #[serde(rename = "txID")]
     tx_id: TxId,
@@ -37,19 +38,19 @@ pub(super) struct UtxoRef {
     output_index: u32,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct AllBalancesArgs {
     address: String,
     include_partial: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AllBalancesReply {
     balances: Vec<AssetBalance>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AssetBalance {
     asset: String,
     balance: JsonU64,

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use esker_primitives::BlockId;
 use esker_rpc::NoArgs;
 use esker_rpc::wire::{Encoding, JsonU64};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::encoded_reply::EncodedReply;
@@ -11,12 +12,12 @@ use super::{Reply, ServiceError};
 use crate::block::Block;
 use crate::vm::Xvm;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct HeightReply {
     height: JsonU64,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct BlockArgs {
     #[serde(rename = "blockID")]
@@ -24,14 +25,14 @@ pub(super) struct BlockArgs {
     encoding: Encoding,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct HeightArgs {
     height: JsonU64,
     encoding: Encoding,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct BlockReply {
     block: EncodedReply<Block>,
     encoding: Encoding,

@@ -1,6 +1,9 @@
 //! A transaction or a block in the encoding that the client asked for.
 
+use std::borrow::Cow;
+
 use esker_rpc::wire::{Encoding, EncodingError};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 use crate::json::{AddressFormat, Json};
@@ -13,6 +16,20 @@ pub(super) enum EncodedReply<T> {
     Text(String),
     /// The value, with what its addresses need.
     Object { value: T, alias: String, hrp: String },
+}
+
+impl<T> JsonSchema for EncodedReply<T> {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("EncodedReply")
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "title": "text or object",
+            "description": "Bytes in one of the hex encodings; an object for `json`.",
+            "anyOf": [{ "type": "string", "pattern": "^0x[0-9a-f]*$" }, { "type": "object" }],
+        })
+    }
 }
 
 impl<T> EncodedReply<T> {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use esker_primitives::ShortId;
 use esker_primitives::bech32::{self, Bech32Error};
-use esker_rpc::wire::{Encoding, EncodingError, JsonU8, JsonU32};
+use esker_rpc::wire::{Encoding, EncodingError, JsonU8, JsonU32, JsonU64};
 use esker_rpc::{MethodTable, RpcError, Service, cost};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -65,7 +66,7 @@ pub(crate) enum GenesisAddressError {
     Length(usize),
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct GenesisArgs {
     #[serde(rename = "networkID")]
@@ -75,18 +76,53 @@ pub(crate) struct GenesisArgs {
     encoding: Encoding,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 struct Asset {
     name: String,
     symbol: String,
     denomination: JsonU8,
+    #[schemars(with = "InitialState")]
     initial_state: BTreeMap<String, Option<Vec<Value>>>,
     /// Bytes in the encoding of the call.
     memo: String,
 }
 
-#[derive(Debug, Serialize)]
+esker_rpc::schema!(InitialState, "InitialState", |generator| {
+    "title": "initial state",
+    "description": "What exists from the beginning, by its kind.",
+    "type": "object",
+    "properties": {
+        "fixedCap": generator.subschema_for::<Vec<HolderEntry>>(),
+        "variableCap": generator.subschema_for::<Vec<OwnersEntry>>(),
+        "nonFungible": generator.subschema_for::<Vec<OwnersEntry>>(),
+        "limitedTransfer": generator.subschema_for::<Vec<OwnersEntry>>(),
+    },
+    "additionalProperties": false,
+});
+
+/// The initial state of an asset, for documents: entries are read one by one.
+struct InitialState;
+
+/// Units that an address owns.
+#[derive(Default, JsonSchema)]
+#[schemars(rename = "GenesisHolder", default)]
+struct HolderEntry {
+    amount: JsonU64,
+    address: String,
+}
+
+/// Who may mint together.
+#[derive(JsonSchema)]
+#[schemars(rename = "GenesisMinters")]
+#[expect(dead_code, reason = "for documents: entries are read one by one")]
+struct OwnersEntry {
+    /// 1 where it is not given.
+    threshold: Option<JsonU32>,
+    minters: Option<Vec<String>>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct GenesisReply {
     bytes: String,
     encoding: Encoding,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use esker_primitives::TxId;
 use esker_rpc::RpcError;
 use esker_rpc::wire::Encoding;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::encoded_reply::EncodedReply;
@@ -16,7 +17,7 @@ use crate::vm::Xvm;
 /// Longest transaction text that is verified in place: some inputs, so some signatures of 50 us each.
 const MAX_INLINE_TX_TEXT: usize = 4096;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct TxArgs {
     #[serde(rename = "txID")]
@@ -24,13 +25,13 @@ pub(super) struct TxArgs {
     encoding: Encoding,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct TxReply {
     tx: EncodedReply<Tx>,
     encoding: Encoding,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct StatusArgs {
     #[serde(rename = "txID")]
@@ -40,7 +41,7 @@ pub(super) struct StatusArgs {
     include_reason: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct StatusReply {
     status: &'static str,
     /// Of a rejected transaction, where the client asks for it.
@@ -48,14 +49,14 @@ pub(super) struct StatusReply {
     reason: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct IssueArgs {
     tx: String,
     encoding: Encoding,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct TxIdReply {
     #[serde(rename = "txID")]
     pub(super) tx_id: TxId,

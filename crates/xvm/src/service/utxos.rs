@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use esker_chain::listing::{PageTexts, UtxoIndex, check_number, source_chain};
 use esker_primitives::{ChainId, Id, ShortId};
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU64};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Reply, ServiceError, format_address, parse_address};
 use crate::state::{MAX_UTXO_PAGE, PageEnd, PageStart};
 use crate::vm::Xvm;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct UtxosArgs {
     addresses: Vec<String>,
@@ -21,7 +22,7 @@ pub(super) struct UtxosArgs {
     encoding: Encoding,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct UtxosReply {
     num_fetched: JsonU64,

@@ -22,9 +22,11 @@ static SERVER: LazyLock<(Server, Runtime)> = LazyLock::new(|| {
         .on_list("getBalance", |(), (Addr(address), _): (Addr, BlockNumberOrHash)| {
             Ok(Data(address.to_vec().into()))
         })
+        .params(&["address", "block"])
         .on_list("call", |(), (args, _): (TransactionArgs, Option<StateOverrides>)| {
             Err::<(), _>(RpcError::new(format!("{args:?}")))
         })
+        .params(&["transaction", "stateOverrides"])
         .bind(Arc::new(()));
     let runtime = Builder::new_current_thread().enable_time().build();
     (Server::new(service, Limits::default()), runtime.expect("a runtime without threads"))

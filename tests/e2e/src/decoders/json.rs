@@ -6,6 +6,7 @@ use esker_go_json::{Document, GoValue, Name};
 use esker_primitives::Id;
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU8, JsonU32, JsonU64};
 use esker_rpc::{Caller, MethodTable, NoArgs, RpcError, Service, object};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -43,7 +44,7 @@ fn compact(document: Document<'_>) -> Vec<u8> {
 }
 
 /// One argument of every kind that methods take.
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 struct Everything {
     number: JsonU64,

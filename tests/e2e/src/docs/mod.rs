@@ -19,10 +19,12 @@ mod answer;
 mod curl;
 mod layout;
 mod page;
+mod parameters;
 mod session;
 
 pub use answer::{Bindings, Varying};
 pub use curl::Request;
 pub use layout::layout;
 pub use page::{Exchange, Page, Section};
+pub use parameters::{parameter_table, type_words};
 pub use session::{Attempt, Session};

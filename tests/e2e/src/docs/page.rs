@@ -92,7 +92,7 @@ impl Page {
         Some(self.lines[exchange.answer.clone()?].join("\n"))
     }
 
-    /// The lines with other answers in their place, each given with the lines that it replaces, in order.
+    /// The lines with other answers in their place, or with other lines, each given with the lines that it replaces, in order.
     pub fn with_answers(&self, answers: &[(Range<usize>, String)]) -> String {
         let mut lines = self.lines.clone();
         for (range, answer) in answers.iter().rev() {

@@ -84,6 +84,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "net_peerCount"
         | "net_version"
         | "rpc_modules"
+        | "rpc_discover"
         | "txpool_content"
         | "txpool_inspect"
         | "txpool_status"
@@ -362,7 +363,8 @@ fn of_x(method: &str, stock: &Stock) -> Option<Vec<Value>> {
 fn of_node(method: &str, stock: &Stock) -> Option<Vec<Value>> {
     let p_owner = stock.owner.replace("X-", "P-");
     let rows = match method {
-        "admin.getLoggerLevel"
+        "rpc.discover"
+        | "admin.getLoggerLevel"
         | "admin.getConfig"
         | "admin.getVMConfig"
         | "admin.loadVMs"

@@ -158,6 +158,17 @@ fn run_against(script: &str, node: NodeBuilder) {
     run_to_success(script, program.arg(script).arg(node.url()).current_dir(folder));
 }
 
+/// Runs a script on a file, without a node.
+pub(crate) fn run_with_file(script: &str, file: &Path) {
+    let folder = tests_path("clients");
+    if let Some(why) = missing(&folder) {
+        skip(&why);
+        return;
+    }
+    let mut program = Command::new(node_program());
+    run_to_success(script, program.arg(script).arg(file).current_dir(folder));
+}
+
 /// What keeps the scripts from running.
 fn missing(folder: &Path) -> Option<String> {
     let how = "`cargo xtask test` installs it";

@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use esker_e2e::docs::{Page, Session, layout};
+use esker_e2e::docs::{Page, Session, layout, parameter_table};
 use esker_e2e::files::tests_path;
-use esker_e2e::tables::{SWITCHES, every_chain_api, full_name, separator, tables};
+use esker_e2e::tables::{SWITCHES, describe, every_chain_api, full_name, separator, tables};
 use esker_primitives::sync::Mutex;
 use esker_rpc::{MethodInfo, Service};
 
@@ -192,6 +192,44 @@ fn the_list_of_methods_is_current() {
     } else {
         assert_eq!(page, current, "`cargo xtask docs` writes the list anew");
     }
+}
+
+/// Each method's section has the parameters that its endpoint describes.
+#[test]
+fn the_list_of_parameters_is_current() {
+    let _alone = PAGES.lock();
+    let described: Vec<_> = tables()
+        .unwrap()
+        .into_iter()
+        .map(|(path, service)| (describe(&service).unwrap(), path, service))
+        .collect();
+    let (mut wrong, mut tables) = (Vec::new(), 0);
+    for page in api_pages() {
+        let mut anew = Vec::new();
+        for section in &page.sections {
+            let found = described.iter().find_map(|(document, path, service)| {
+                let is_it = |info: &MethodInfo| full_name(path, info) == section.title;
+                service.methods().any(is_it).then_some(())?;
+                let methods = document["methods"].as_array()?;
+                let method = methods.iter().find(|method| method["name"] == *section.title)?;
+                Some((document, method))
+            });
+            let Some((document, method)) = found else { continue };
+            let table = parameter_table(&page, section, document, method);
+            let Some((lines, table)) = table else { continue };
+            tables += 1;
+            if page.lines[lines.clone()] != table {
+                wrong.push(format!("{}:{}: {}", name(&page.file), section.line, section.title));
+                anew.push((lines, table.join("\n") + "\n"));
+            }
+        }
+        if updates() && !anew.is_empty() {
+            std::fs::write(&page.file, page.with_answers(&anew)).unwrap();
+        }
+    }
+    assert!(tables > 100, "{tables} tables");
+    let wrong = if updates() { Vec::new() } else { wrong };
+    assert!(wrong.is_empty(), "`cargo xtask docs` writes tables anew.\n{}", wrong.join("\n"));
 }
 
 /// The methods, by namespace, in the order of their tables.

@@ -13,6 +13,7 @@ mod crash_atomic;
 mod crash_evm;
 mod dev_settings;
 mod development;
+mod discover;
 mod disk;
 mod docs;
 mod estimates;

@@ -9,11 +9,13 @@ use esker_evm::trace::{
 };
 use esker_go_json::Document;
 use esker_rpc::args::{Argument, ArgumentError, Slot, decode_struct};
+use esker_rpc::{schema, schema_as};
 
 use super::duration::parse_duration;
 use super::output::Refusal;
 use super::run::Deadline;
 use crate::wire::call::{BlockOverrides, StateOverrides};
+use schemars::JsonSchema;
 
 /// Time of one transaction where none is given.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -135,6 +137,60 @@ fn decode_config(
     drop(slots);
     Ok(TraceCallConfig { trace: config, state, block })
 }
+
+/// Properties of the struct logger's settings, with which each configuration begins.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase", default)]
+#[derive(Default)]
+pub(super) struct LogSettings {
+    /// Show memory.
+    enable_memory: bool,
+    /// Leave out the stack.
+    disable_stack: bool,
+    /// Leave out storage.
+    disable_storage: bool,
+    /// Show what the last call returned.
+    enable_return_data: bool,
+    /// Changes nothing.
+    debug: bool,
+    /// Most instructions shown; 0: no limit, below: none.
+    limit: i64,
+    /// Changes nothing.
+    overrides: RawJson,
+}
+
+/// Settings of a trace.
+#[derive(JsonSchema)]
+#[schemars(title = "trace settings", rename_all = "camelCase")]
+#[expect(dead_code, reason = "for documents: the members are read into slots")]
+struct TraceSettings {
+    #[schemars(flatten)]
+    log: LogSettings,
+    /// A tracer by its name, or a script; without one each instruction is shown.
+    tracer: Option<String>,
+    /// Time of one transaction, such as `5s`.
+    timeout: Option<String>,
+    /// Changes nothing.
+    reexec: Option<u64>,
+    /// Settings of the tracer.
+    #[schemars(default)]
+    tracer_config: RawJson,
+}
+
+/// Settings of the trace of a call.
+#[derive(JsonSchema)]
+#[schemars(title = "trace settings", rename_all = "camelCase")]
+#[expect(dead_code, reason = "for documents: the members are read into slots")]
+struct TraceCallSettings {
+    #[schemars(flatten)]
+    trace: TraceSettings,
+    state_overrides: Option<StateOverrides>,
+    block_overrides: Option<BlockOverrides>,
+}
+
+schema_as!(TraceConfig, "TraceConfig", TraceSettings);
+schema_as!(TraceCallConfig, "TraceCallConfig", TraceCallSettings);
+schema!(RawJson, "AnyJson", {});
 
 impl Argument for TraceConfig {
     fn go_type() -> Cow<'static, str> {

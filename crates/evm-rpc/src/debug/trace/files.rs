@@ -16,13 +16,16 @@ use esker_go_json::Document;
 use esker_primitives::{Randomness, excerpt};
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};
 use esker_rpc::{CallContext, MethodTable, ResultWriter, RpcError, Service, cost};
+use schemars::JsonSchema;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::block::{Target, again, trace_block};
 use super::config::{
-    DEFAULT_REEXEC, DEFAULT_TIMEOUT, IgnoredSettings, MAX_TIMEOUT, TraceConfig, log_slots,
+    DEFAULT_REEXEC, DEFAULT_TIMEOUT, IgnoredSettings, LogSettings, MAX_TIMEOUT, TraceConfig,
+    log_slots,
 };
 use super::output::{MAX_HELD, Refusal, refusal};
+use super::schema::TxTrace;
 use crate::evm::TransactApi;
 use crate::files::{Folder, Unfinished, open_error, system_text};
 use crate::wire::{Data, Hash};
@@ -89,10 +92,14 @@ pub fn file_tracing_methods(files: &Arc<TraceFiles>) -> Service {
         .trusted_callers_only(|table| {
             table
                 .on_list_written("traceBlockFromFile", trace_block_from_file)
+                .params(&["file", "config"])
+                .returns::<Vec<TxTrace>>()
                 .cost(cost::HEAVY)
                 .on_list_blocking_with("standardTraceBlockToFile", block_to_file)
+                .params(&["hash", "config"])
                 .cost(cost::HEAVY)
                 .on_list_blocking_with("standardTraceBadBlockToFile", bad_block_to_file)
+                .params(&["hash", "config"])
                 .cost(cost::HEAVY)
         })
         .bind(Arc::clone(files))
@@ -297,6 +304,21 @@ struct FileConfig {
     reexec: Option<u64>,
     tx_hash: B256,
 }
+
+/// Settings of traces in files.
+#[derive(JsonSchema)]
+#[schemars(title = "trace settings", rename_all = "camelCase")]
+#[expect(dead_code, reason = "for documents: the members are read into slots")]
+struct FileSettings {
+    #[schemars(flatten)]
+    log: LogSettings,
+    /// Changes nothing.
+    reexec: Option<u64>,
+    /// The only transaction that is wanted.
+    tx_hash: Option<Hash>,
+}
+
+esker_rpc::schema_as!(FileConfig, "FileTraceConfig", FileSettings);
 
 impl Argument for FileConfig {
     fn go_type() -> Cow<'static, str> {

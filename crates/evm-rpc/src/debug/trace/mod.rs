@@ -12,6 +12,7 @@ mod files;
 mod output;
 mod roots;
 mod run;
+mod schema;
 mod subscription;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use esker_rpc::{MethodTable, Service, cost};
 
 pub use self::files::{TraceFiles, file_tracing_methods};
+use self::schema::{Trace, TxTrace};
 pub use self::subscription::ChainTraces;
 use crate::evm::TransactApi;
 
@@ -26,18 +28,31 @@ use crate::evm::TransactApi;
 pub fn tracing_methods(transact: &Arc<TransactApi>) -> Service {
     MethodTable::new("debug")
         .on_list_written("traceTransaction", block::trace_transaction)
+        .params(&["hash", "config"])
+        .returns::<Trace>()
         .cost(cost::HEAVY)
         .on_list_written("traceCall", call::trace_call)
+        .params(&["transaction", "block", "config"])
+        .returns::<Trace>()
         .cost(cost::HEAVY)
         .on_list_written("traceBlock", block::trace_block)
+        .params(&["data", "config"])
+        .returns::<Vec<TxTrace>>()
         .cost(cost::HEAVY)
         .on_list_written("traceBlockByNumber", block::trace_block_by_number)
+        .params(&["block", "config"])
+        .returns::<Vec<TxTrace>>()
         .cost(cost::HEAVY)
         .on_list_written("traceBlockByHash", block::trace_block_by_hash)
+        .params(&["hash", "config"])
+        .returns::<Vec<TxTrace>>()
         .cost(cost::HEAVY)
         .on_list_written("traceBadBlock", block::trace_bad_block)
+        .params(&["hash", "config"])
+        .returns::<Vec<TxTrace>>()
         .cost(cost::HEAVY)
         .on_list_blocking_with("intermediateRoots", roots::intermediate_roots)
+        .params(&["hash", "config"])
         .cost(cost::HEAVY)
         .bind(Arc::clone(transact))
 }

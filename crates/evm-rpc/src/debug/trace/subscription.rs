@@ -11,6 +11,7 @@ use bytes::Bytes;
 use esker_primitives::Randomness;
 use esker_primitives::sync::Mutex;
 use esker_rpc::args::FromParams;
+use esker_rpc::discover::{SubscriptionKind, SubscriptionMethods};
 use esker_rpc::positional::{Notification, Notifier, Overrun, RpcId, Session, Subscriber};
 use esker_rpc::{Caller, Params, RpcError, cost, off_thread_again};
 use tokio::sync::Notify;
@@ -19,6 +20,7 @@ use tokio::task::JoinHandle;
 use super::chain::{self, Blocks};
 use super::config::TraceConfig;
 use super::run::above_head;
+use super::schema::BlockTrace;
 use crate::evm::TransactApi;
 use crate::wire::BlockNumber;
 
@@ -127,6 +129,16 @@ impl Drop for Subscription {
 }
 
 impl Notifier for ChainTraces {
+    fn subscriptions(&self) -> SubscriptionMethods {
+        type Arguments = (String, BlockNumber, BlockNumber, Option<TraceConfig>);
+        SubscriptionMethods {
+            namespace: "debug",
+            namespace_aliases: &[],
+            arguments: &["start", "end", "config"],
+            kinds: vec![SubscriptionKind::new::<Arguments, BlockTrace>("traceChain")],
+        }
+    }
+
     fn connect(&self) -> Arc<dyn Session> {
         let traces = self.me.upgrade();
         Arc::new_cyclic(|me| Connected {

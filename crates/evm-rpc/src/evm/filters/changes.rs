@@ -5,6 +5,7 @@ use std::sync::Arc;
 use esker_evm::view::ChainPosition;
 use esker_rpc::positional::RpcId;
 use esker_rpc::{CallContext, RpcError};
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::broadcast::error::TryRecvError;
 
@@ -27,7 +28,7 @@ const FEW_TRANSACTIONS: usize = 256;
 const MAX_TRANSACTION_BYTES: usize = 4_000_000;
 
 /// What happened.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum Changes {
     Hashes(Vec<Hash>),

@@ -76,6 +76,8 @@ impl FoundLogs {
     }
 }
 
+esker_rpc::schema_as!(FoundLogs, "Logs", Vec<LogReply<'static>>);
+
 impl Serialize for FoundLogs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|found| LogReply {

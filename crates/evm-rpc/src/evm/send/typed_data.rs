@@ -11,6 +11,24 @@ use esker_rpc::args::{Argument, ArgumentError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TypedDataArg(Vec<u8>);
 
+esker_rpc::schema!(TypedDataArg, "TypedData", {
+    "title": "typed data",
+    "description": "Structured data (EIP-712): an object, or the text of one.",
+    "anyOf": [
+        {
+            "type": "object",
+            "properties": {
+                "types": { "type": "object" },
+                "primaryType": { "type": "string" },
+                "domain": { "type": "object" },
+                "message": { "type": "object" },
+            },
+            "required": ["types", "primaryType", "domain", "message"],
+        },
+        { "type": "string" },
+    ],
+});
+
 impl Argument for TypedDataArg {
     fn go_type() -> Cow<'static, str> {
         Cow::Borrowed("apitypes.TypedData")

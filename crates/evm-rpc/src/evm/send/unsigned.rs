@@ -6,6 +6,7 @@ use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{B256, Bytes, TxKind, U256, keccak256};
 use alloy_rlp::{Encodable, Header};
 use esker_evm_state::types::Transaction;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::raw::RawTxError;
@@ -123,7 +124,8 @@ pub(super) fn unsigned_hash(args: &TransactionArgs) -> B256 {
 }
 
 /// Go's JSON of a transaction by itself.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "BareTransaction", description = "A transaction without its place in a block.")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TxReply {
     #[serde(rename = "type")]
@@ -151,6 +153,8 @@ pub(super) struct TxReply {
 #[derive(Clone, Debug)]
 struct ListReply(AccessList);
 
+esker_rpc::schema_as!(ListReply, "AccessList", Vec<AccessTuple<'static>>);
+
 impl Serialize for ListReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.0.iter().map(AccessTuple))
@@ -158,7 +162,7 @@ impl Serialize for ListReply {
 }
 
 /// A transaction and its encoding.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct RawReply {
     raw: Data,
     tx: TxReply,

@@ -5,14 +5,18 @@ use std::borrow::Cow;
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use esker_go_json::Document;
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};
+use esker_rpc::schema_as;
 
-use crate::wire::{Addr, Hash};
+use crate::wire::{AccessTuple, Addr, Hash};
 
 /// Go's `types.AccessList`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessListArg(pub AccessList);
 
 struct Tuple(AccessListItem);
+
+schema_as!(AccessListArg, "AccessList", Vec<Tuple>);
+schema_as!(Tuple, "AccessListEntry", AccessTuple<'_>);
 
 impl Argument for AccessListArg {
     fn go_type() -> Cow<'static, str> {

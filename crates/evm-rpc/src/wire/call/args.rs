@@ -8,13 +8,20 @@ use esker_rpc::args::{Argument, ArgumentError, decode_struct};
 
 use super::AccessListArg;
 use crate::wire::{Addr, Big, Data, Hash, Uint64};
+use schemars::JsonSchema;
 
 /// Go's `ethapi.TransactionArgs`, as it was given: which members go together is for the methods to say.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(
+    rename = "TransactionArguments",
+    title = "transaction",
+    description = "A transaction as an argument: which members go together depends on the method.",
+    rename_all = "camelCase"
+)]
 pub struct TransactionArgs {
     /// Who sends it.
     pub from: Option<Addr>,
-    /// The recipient; `None` creates a contract.
+    /// The recipient; without one a contract is created.
     pub to: Option<Addr>,
     /// Gas that may be used.
     pub gas: Option<Uint64>,
@@ -41,10 +48,13 @@ pub struct TransactionArgs {
     /// Hashes of blobs.
     pub blob_versioned_hashes: Option<Vec<Hash>>,
     /// Blobs; no method takes any, so only their number matters.
+    #[schemars(with = "Option<Vec<Data>>")]
     pub blobs: Vec<Data>,
     /// Commitments of blobs.
+    #[schemars(with = "Option<Vec<Data>>")]
     pub commitments: Vec<Data>,
     /// Proofs of blobs.
+    #[schemars(with = "Option<Vec<Data>>")]
     pub proofs: Vec<Data>,
 }
 

@@ -6,12 +6,19 @@ use std::collections::BTreeMap;
 use alloy_primitives::{Address, B256};
 use esker_go_json::{Document, Kind, Name};
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};
+use esker_rpc::schema;
 
 use crate::wire::data::fixed_text;
 use crate::wire::{Addr, Big, Data, Hash, Uint64};
+use schemars::JsonSchema;
 
 /// Go's `ethapi.OverrideAccount`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(
+    title = "account override",
+    description = "What is different in an account.",
+    rename_all = "camelCase"
+)]
 pub struct AccountOverride {
     /// Another nonce.
     pub nonce: Option<Uint64>,
@@ -20,8 +27,10 @@ pub struct AccountOverride {
     /// Another balance, wei.
     pub balance: Option<Big>,
     /// The whole storage.
+    #[schemars(with = "Option<Slots>")]
     pub state: Option<BTreeMap<B256, B256>>,
     /// Some slots of the storage.
+    #[schemars(with = "Option<Slots>")]
     pub state_diff: Option<BTreeMap<B256, B256>>,
 }
 
@@ -30,7 +39,12 @@ pub struct AccountOverride {
 pub struct StateOverrides(pub BTreeMap<Address, AccountOverride>);
 
 /// Go's `ethapi.BlockOverrides`: what is different in the block.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(
+    title = "block overrides",
+    description = "What is different in the block.",
+    rename_all = "camelCase"
+)]
 pub struct BlockOverrides {
     /// Its number.
     pub number: Option<Big>,
@@ -93,6 +107,19 @@ pub(super) fn decode_map<const N: usize, V: Argument>(
 /// Slots by their keys.
 #[derive(Default)]
 struct Slots(BTreeMap<B256, B256>);
+
+schema!(Slots, "Slots", |generator| {
+    "title": "slots",
+    "description": "Values by their slots.",
+    "type": "object",
+    "additionalProperties": generator.subschema_for::<Hash>(),
+});
+schema!(StateOverrides, "StateOverrides", |generator| {
+    "title": "state overrides",
+    "description": "What is different in accounts, by their addresses.",
+    "type": "object",
+    "additionalProperties": generator.subschema_for::<AccountOverride>(),
+});
 
 impl Argument for Slots {
     fn go_type() -> Cow<'static, str> {

@@ -6,13 +6,16 @@ use std::collections::BTreeMap;
 use alloy_primitives::Address;
 use esker_go_json::Document;
 use esker_rpc::args::{Argument, ArgumentError, decode_struct};
+use esker_rpc::schema;
 
 use super::overrides::decode_map;
 use super::{AccountOverride, StateOverrides, TransactionArgs};
 use crate::wire::{Addr, Big, Hash, Uint64};
+use schemars::JsonSchema;
 
-/// The argument of `simulateV1`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Blocks to be simulated, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(rename = "Simulation", title = "simulation", rename_all = "camelCase", default)]
 pub struct SimulateArgs {
     /// The blocks.
     pub block_state_calls: Vec<SimulatedBlockArgs>,
@@ -25,20 +28,30 @@ pub struct SimulateArgs {
 }
 
 /// One block.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(rename = "BlockToSimulate", title = "block", default)]
 pub struct SimulatedBlockArgs {
     /// What is different in its header.
+    #[schemars(rename = "blockOverrides")]
     pub header: HeaderArgs,
     /// What is different in accounts.
+    #[schemars(rename = "stateOverrides", with = "Accounts")]
     pub accounts: StateOverrides,
     /// Precompiled contracts that are elsewhere.
+    #[schemars(skip)]
     pub moves: BTreeMap<Address, Address>,
     /// What is called.
     pub calls: Vec<TransactionArgs>,
 }
 
 /// What is different in a header.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(
+    rename = "HeaderOverrides",
+    title = "header overrides",
+    rename_all = "camelCase",
+    default
+)]
 pub struct HeaderArgs {
     /// Its number.
     pub number: Option<Big>,
@@ -59,6 +72,7 @@ pub struct HeaderArgs {
     /// The parent's beacon root.
     pub beacon_root: Option<Hash>,
     /// Withdrawals; this chain has none, so only their number matters.
+    #[schemars(with = "Vec<Anything>")]
     pub withdrawals: usize,
 }
 
@@ -112,6 +126,8 @@ impl Argument for SimulatedBlockArgs {
 /// Something that is not looked into.
 struct Anything;
 
+schema!(Anything, "Withdrawal", { "type": "object" });
+
 impl Argument for Anything {
     fn go_type() -> Cow<'static, str> {
         Cow::Borrowed("types.Withdrawal")
@@ -152,9 +168,12 @@ impl Argument for HeaderArgs {
 }
 
 /// An account override with the fields that only simulations have.
-#[derive(Default)]
+#[derive(Default, JsonSchema)]
+#[schemars(rename = "SimulatedAccountOverride", title = "account override")]
 struct Account {
+    #[schemars(flatten)]
     changes: AccountOverride,
+    #[schemars(rename = "movePrecompileToAddress")]
     moved_to: Option<Addr>,
 }
 
@@ -177,6 +196,12 @@ impl Argument for Account {
 
 #[derive(Default)]
 struct Accounts(BTreeMap<Address, Account>);
+
+schema!(Accounts, "SimulatedStateOverrides", |generator| {
+    "title": "state overrides",
+    "type": "object",
+    "additionalProperties": generator.subschema_for::<Account>(),
+});
 
 impl Argument for Accounts {
     fn go_type() -> Cow<'static, str> {

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use esker_primitives::sync::Mutex;
+use esker_rpc::discover::{SubscriptionKind, SubscriptionMethods};
 use esker_rpc::positional::{Notification, Notifier, Overrun, Session, Subscriber};
 use esker_rpc::{Caller, Params, RpcError};
 
@@ -53,6 +54,11 @@ impl Bell {
 }
 
 impl Notifier for Bell {
+    fn subscriptions(&self) -> SubscriptionMethods {
+        let kinds = vec![SubscriptionKind::new::<(String,), String>("rings")];
+        SubscriptionMethods { namespace: "evm", namespace_aliases: &[], arguments: &[], kinds }
+    }
+
     fn connect(&self) -> Arc<dyn Session> {
         let listener = Arc::new(BellSession::default());
         self.listeners.lock().push(Arc::downgrade(&listener));

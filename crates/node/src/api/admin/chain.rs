@@ -5,6 +5,7 @@ use std::sync::Arc;
 use esker_primitives::excerpt;
 use esker_profiling::Folder;
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::EmptyReply;
@@ -39,13 +40,13 @@ pub(super) fn done(result: Result<(), RpcError>) -> Result<EmptyReply, RpcError>
     result.map(|()| EmptyReply {})
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct LevelArgs {
     level: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct VmConfigReply {
     config: Flags,
 }

@@ -17,6 +17,7 @@ use esker_primitives::{ChainId, excerpt, hexfmt};
 use esker_profiling::Folder;
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
 use esker_storage::{MAX_KEY_LEN, Store};
+use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -65,6 +66,7 @@ pub(crate) fn methods() -> MethodTable<AdminApi> {
             .on("getLoggerLevel", AdminApi::get_logger_level)
             .on("setLoggerLevel", AdminApi::set_logger_level)
             .on("getConfig", |api, _: NoArgs| Ok(api.config.clone()))
+            .returns::<BTreeMap<String, Value>>()
             .on("loadVMs", |_, _: NoArgs| Ok(LoadVmsReply::default()))
             .on_blocking("dbGet", AdminApi::db_get)
             .on_blocking("stacktrace", |api, _: NoArgs| done(api.profiles.write_stacks()))
@@ -75,33 +77,33 @@ pub(crate) fn methods() -> MethodTable<AdminApi> {
     })
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct AliasArgs {
     endpoint: String,
     alias: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct AliasChainArgs {
     chain: String,
     alias: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct ChainArgs {
     chain: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 struct GetLevelArgs {
     logger_name: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 struct SetLevelArgs {
     logger_name: String,
@@ -113,29 +115,37 @@ struct SetLevelArgs {
 #[derive(Clone, Copy, Debug)]
 struct LevelArg(LogLevel);
 
+esker_rpc::text_schema!(
+    LevelArg,
+    "LogLevel",
+    "level",
+    "^[a-zA-Z]+$",
+    "A log level by name, in any letter case."
+);
+
 impl<'de> Deserialize<'de> for LevelArg {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map(Self).map_err(D::Error::custom)
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct KeyArgs {
     key: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct EmptyReply {}
 
 /// Virtual machines found since the start, of which there are none: all are part of the node.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 struct LoadVmsReply {
     #[serde(rename = "newVMs")]
     new_vms: BTreeMap<String, Vec<String>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct DbGetReply {
     /// Hex; empty if there is no such key.
@@ -143,19 +153,19 @@ struct DbGetReply {
     error_code: u32,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ChainAliasesReply {
     /// `null` for an unknown chain.
     aliases: Option<Vec<String>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct LevelsReply {
     logger_levels: BTreeMap<String, ShownLevels>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ShownLevels {
     log_level: &'static str,

@@ -44,6 +44,12 @@ pub(crate) struct Effective<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Flags(Vec<(&'static str, Value)>);
 
+esker_rpc::schema!(Flags, "VmConfig", {
+    "title": "settings",
+    "description": "The chain's settings by their names.",
+    "type": "object",
+});
+
 impl Serialize for Flags {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))

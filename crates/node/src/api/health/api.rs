@@ -7,9 +7,11 @@ use esker_rpc::{MethodTable, RpcError, Service};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::{Method, StatusCode};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Health, HealthReport};
+use crate::discovery::node_info;
 
 /// Name of the check that determines readiness.
 const BOOTSTRAPPED: &str = "bootstrapped";
@@ -36,7 +38,7 @@ struct HealthEndpoint {
     service: Option<Service>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct Tags {
     tags: Option<Vec<String>>,
@@ -47,7 +49,9 @@ pub(in crate::api) fn install(health: &Arc<Health>, routes: &Routes) -> Result<(
     let endpoint = |report, service| {
         Endpoint::Page(Arc::new(HealthEndpoint { health: Arc::clone(health), report, service }))
     };
-    routes.node("health", endpoint(Report::Health, Some(methods().bind(Arc::clone(health)))))?;
+    let service = methods().bind(Arc::clone(health));
+    let service = service.with_discovery(&node_info("health"));
+    routes.node("health", endpoint(Report::Health, Some(service)))?;
     routes.node("health/health", endpoint(Report::Health, None))?;
     routes.node("health/readiness", endpoint(Report::Readiness, None))?;
     routes.node("health/liveness", endpoint(Report::Liveness, None))

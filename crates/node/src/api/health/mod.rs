@@ -16,6 +16,7 @@ use esker_chain::Shutdown;
 use esker_primitives::clock::Clock;
 use esker_primitives::sync::Mutex;
 use futures_util::future::{BoxFuture, join_all};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -63,7 +64,7 @@ struct Check {
 }
 
 /// The last result of one check, as reported.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct CheckResult {
     #[serde(skip_serializing_if = "Value::is_null")]
@@ -85,7 +86,7 @@ fn is_zero(n: &u64) -> bool {
 }
 
 /// The health report.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct HealthReport {
     checks: BTreeMap<String, CheckResult>,
     healthy: bool,

@@ -10,18 +10,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_chain::Aliases;
-use esker_http::{Endpoint, Readiness, RouteError, Routes};
+use esker_http::{Readiness, RouteError, Routes};
 use esker_primitives::clock::Clock;
 use esker_primitives::{AssetId, ChainId, Id, SubnetId, TxId, go};
 use esker_rpc::wire::{JsonU32, JsonU64};
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service, cost};
 use esker_storage::Store;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::utxos::LocalUtxos;
 use super::time::Timestamp;
 use super::{ApiDeps, Blockchain, NetworkFacts};
 use crate::aliases::AliasTable;
+use crate::discovery::chain_endpoint;
 
 /// The P-Chain's ID.
 const P_CHAIN: ChainId = ChainId::ZERO;
@@ -29,7 +31,7 @@ const P_CHAIN: ChainId = ChainId::ZERO;
 const PRIMARY: SubnetId = SubnetId::ZERO;
 
 /// Fee rules of the P-Chain since Etna.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FeeConfig {
     /// Weights of bandwidth, reads, writes and computation.
@@ -88,7 +90,7 @@ pub(super) fn install(deps: &ApiDeps, routes: &Routes) -> Result<(), RouteError>
         store: deps.store.clone(),
         clock: Arc::clone(&deps.clock),
     };
-    let endpoint = ("", Endpoint::Object(api.service()));
+    let endpoint = ("", chain_endpoint(super::P_CHAIN, "", api.service()));
     routes.chain(&P_CHAIN, &deps.aliases.aliases(&P_CHAIN), vec![endpoint], &Readiness::ready())
 }
 
@@ -119,51 +121,51 @@ pub(crate) fn methods() -> MethodTable<PlatformApi> {
         .cost(cost::CALL)
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct SubnetArgs {
     #[serde(rename = "subnetID")]
     subnet_id: SubnetId,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct SubnetsArgs {
     ids: Option<Vec<SubnetId>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct BlockchainArgs {
     #[serde(rename = "blockchainID")]
     blockchain_id: ChainId,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct BlockchainTextArgs {
     #[serde(rename = "blockchainID")]
     blockchain_id: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct TxArgs {
     #[serde(rename = "txID")]
     tx_id: TxId,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct HeightReply {
     height: JsonU64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct TimestampReply {
     timestamp: Timestamp,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct FeeStateReply {
     capacity: u64,
     excess: u64,
@@ -171,25 +173,25 @@ struct FeeStateReply {
     timestamp: Timestamp,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct MinStakeReply {
     min_validator_stake: JsonU64,
     min_delegator_stake: JsonU64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct StakingAssetReply {
     #[serde(rename = "assetID")]
     asset_id: AssetId,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct BlockchainsReply {
     blockchains: Vec<ShownBlockchain>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ShownBlockchain {
     id: ChainId,
     name: String,
@@ -199,30 +201,30 @@ struct ShownBlockchain {
     vm_id: Id,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct StatusReply {
     status: &'static str,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ValidatedByReply {
     #[serde(rename = "subnetID")]
     subnet_id: SubnetId,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ValidatesReply {
     #[serde(rename = "blockchainIDs")]
     blockchain_ids: Vec<ChainId>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct SubnetsReply {
     /// `null` if none of the requested subnets is known.
     subnets: Option<Vec<ShownSubnet>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ShownSubnet {
     id: SubnetId,

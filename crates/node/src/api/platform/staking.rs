@@ -6,6 +6,7 @@ use esker_go_json::{RawText, deserialize_raw};
 use esker_primitives::{NodeId, SubnetId};
 use esker_rpc::RpcError;
 use esker_rpc::wire::{Encoding, JsonU64};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{PRIMARY, PlatformApi, SubnetArgs};
@@ -16,7 +17,7 @@ const HEIGHT: u64 = 0;
 const NO_TRANSACTIONS: &str =
     "couldn't issue tx: the P-Chain is only a peer of this node and takes no transactions";
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct ValidatorsArgs {
     #[serde(rename = "subnetID")]
@@ -25,18 +26,18 @@ pub(super) struct ValidatorsArgs {
     node_ids: Option<Vec<NodeId>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ValidatorsReply {
     validators: [(); 0],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct SupplyReply {
     supply: JsonU64,
     height: JsonU64,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct ValidatorsAtArgs {
     height: Height,
@@ -47,6 +48,12 @@ pub(super) struct ValidatorsAtArgs {
 /// A height: a number in any accepted form, or `proposed` for the last height.
 #[derive(Debug, Default)]
 struct Height(Option<u64>);
+
+esker_rpc::schema!(Height, "Height", |generator| {
+    "title": "number or text",
+    "description": "A height, or `proposed` for the last one.",
+    "anyOf": [generator.subschema_for::<JsonU64>(), { "const": "proposed" }],
+});
 
 impl RawText for Height {
     const WANTED: &'static str = "a height";
@@ -67,7 +74,7 @@ impl<'de> Deserialize<'de> for Height {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct IssueArgs {
     tx: String,

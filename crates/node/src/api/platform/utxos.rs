@@ -12,6 +12,7 @@ use esker_rpc::RpcError;
 use esker_rpc::wire::{CappedLimit, Encoding, JsonU64};
 use esker_shared_memory::{PageEnd, PageStart, visit_page};
 use esker_utxo::Utxo;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{P_CHAIN, PlatformApi};
@@ -22,7 +23,7 @@ pub(super) struct LocalUtxos {
     by_owner: BTreeMap<(ShortId, Id), Utxo>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct UtxosArgs {
     addresses: Option<Vec<String>>,
@@ -32,7 +33,7 @@ pub(super) struct UtxosArgs {
     encoding: Encoding,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct UtxosReply {
     num_fetched: JsonU64,
@@ -41,7 +42,7 @@ pub(super) struct UtxosReply {
     encoding: Encoding,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct BalanceArgs {
     addresses: Option<Vec<String>>,
@@ -50,7 +51,7 @@ pub(super) struct BalanceArgs {
 /// Sums by asset.
 type Sums = BTreeMap<String, JsonU64>;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct BalanceReply {
     balance: JsonU64,
@@ -66,7 +67,7 @@ pub(super) struct BalanceReply {
     utxo_ids: Option<Vec<ShownUtxoId>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ShownUtxoId {
     #[serde(rename = "txID")]

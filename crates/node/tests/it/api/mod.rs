@@ -153,7 +153,8 @@ impl Node {
             }),
         };
         let routes = Arc::new(Routes::new(metrics.clone()));
-        routes.chain(&x, &["X", "avm"], endpoints(vm.routes(), true), &ready).unwrap();
+        let endpoints = endpoints("X", vm.routes(), true);
+        routes.chain(&x, &["X", "avm"], endpoints, &ready).unwrap();
         let health = api::install(deps, &routes).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

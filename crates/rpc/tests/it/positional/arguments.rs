@@ -76,6 +76,8 @@ fn plain_types_decode_as_in_go() {
 #[derive(Debug, Default, PartialEq)]
 struct Even(u64);
 
+esker_rpc::schema!(Even, "Even", { "type": "integer" });
+
 impl Argument for Even {
     fn go_type() -> std::borrow::Cow<'static, str> {
         "toy.Even".into()
@@ -98,6 +100,8 @@ struct Config {
     list: Vec<Even>,
     more: Vec<bool>,
 }
+
+esker_rpc::schema!(Config, "Config", { "type": "object" });
 
 impl Argument for Config {
     fn go_type() -> std::borrow::Cow<'static, str> {

@@ -58,6 +58,7 @@ fn a_long_batch_yields_to_other_tasks() {
         spin(Duration::from_micros(micros));
         Ok(micros)
     });
+    let methods = methods.params(&["micros"]);
     let server = Server::new(methods.bind(Arc::new(())), Limits::default());
     let pauses = |micros: u64| {
         let body = batch(&[("evm_spins", format!("[{micros}]").as_str()); CALLS]);

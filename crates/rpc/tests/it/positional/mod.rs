@@ -22,9 +22,11 @@ pub(crate) fn server_with(limits: Limits) -> Server {
         .on_list("chainId", |(), ()| Ok("0xa868"))
         .on_list("blockNumber", |(), ()| Ok("0x0"))
         .on_list("getBalance", |(), _: (String, String)| Ok("0x1"))
+        .params(&["address", "block"])
         .on_list("echo", |(), (text, times): (String, Option<u64>)| {
             Ok(text.repeat(usize::try_from(times.unwrap_or(1)).unwrap()))
         })
+        .params(&["text", "times"])
         .on_list("nothing", |(), ()| Ok(None::<u8>))
         .on_list("fails", |(), ()| Err::<(), _>(RpcError::new("no <luck>")))
         .on_list("reverts", |(), ()| {
@@ -38,6 +40,7 @@ pub(crate) fn server_with(limits: Limits) -> Server {
         })
         .on_list_async("hangs", |_, ()| std::future::pending::<Result<(), RpcError>>())
         .on_list_blocking("works", |(), (text,): (String,)| Ok(text))
+        .params(&["text"])
         .on_list_try_first(
             "tries",
             |(), (n,): &(u64,)| match n {
@@ -47,6 +50,7 @@ pub(crate) fn server_with(limits: Limits) -> Server {
             },
             |(), (_,): (u64,), _| Ok("on the pool"),
         )
+        .params(&["number"])
         .bind(Arc::new(()));
     let net = MethodTable::new("net").on_list("version", |(), ()| Ok("43112")).bind(Arc::new(()));
     Server::new(evm.merge(&net), limits)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use esker_keystore::{Credentials, KeyArgument, KeyText, Keyring, Password};
 use esker_rpc::{ClientAddress, RpcError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Reply, format_address, off_thread, parse_address};
@@ -11,7 +12,7 @@ use super::KeysError;
 use super::session::unlock;
 use crate::vm::Xvm;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ImportKeyArgs {
     username: String,
@@ -19,7 +20,7 @@ pub(super) struct ImportKeyArgs {
     private_key: Option<KeyArgument>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct ExportKeyArgs {
     username: String,
@@ -27,17 +28,17 @@ pub(super) struct ExportKeyArgs {
     address: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AddressReply {
     address: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AddressesReply {
     addresses: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct KeyReply {
     private_key: KeyText,

@@ -4,6 +4,7 @@ use esker_chain::address::ServiceAddressError;
 use esker_keystore::Credentials;
 use esker_primitives::{ShortId, TxId};
 use esker_rpc::ClientAddress;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::{Reply, parse_address};
@@ -27,7 +28,7 @@ pub(super) struct Header {
 macro_rules! spending_arguments {
     ($(#[$doc:meta])* struct $name:ident { $($(#[$rename:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$doc])*
-        #[derive(Debug, Default, serde::Deserialize)]
+        #[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
         #[serde(default, rename_all = "camelCase")]
         pub(in super::super) struct $name {
             username: String,
@@ -71,7 +72,7 @@ pub(super) fn parse_to(vm: &Xvm, text: &str) -> Reply<ShortId> {
 }
 
 /// A transaction, and where its change went.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in super::super) struct ChangeReply {
     #[serde(rename = "txID")]

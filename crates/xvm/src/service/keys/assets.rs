@@ -7,6 +7,7 @@ use esker_primitives::{AssetId, ShortId};
 use esker_rpc::wire::{JsonU32, JsonU64};
 use esker_rpc::{ClientAddress, RpcError};
 use esker_utxo::{FxKind, NftMintOutput, Output, OutputOwners, TransferOutput};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Reply, parse_address};
@@ -38,7 +39,7 @@ spending_arguments! {
 }
 
 /// Units that exist from the beginning.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct Holder {
     amount: JsonU64,
@@ -46,15 +47,16 @@ struct Holder {
 }
 
 /// Who may mint together.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct Minters {
     threshold: JsonU32,
     minters: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "CreatedAsset")]
 pub(super) struct AssetReply {
     #[serde(rename = "assetID")]
     asset_id: AssetId,

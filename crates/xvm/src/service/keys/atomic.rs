@@ -8,6 +8,7 @@ use esker_primitives::{ChainId, ShortId};
 use esker_rpc::wire::JsonU64;
 use esker_rpc::{ClientAddress, RpcError};
 use esker_utxo::{FxKind, Keychain};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::super::txs::TxIdReply;
@@ -33,7 +34,7 @@ spending_arguments! {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ImportArgs {
     username: String,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use esker_primitives::{AssetId, ShortId};
 use esker_rpc::wire::JsonU64;
 use esker_rpc::{ClientAddress, RpcError};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::super::Reply;
@@ -35,7 +36,7 @@ spending_arguments! {
 }
 
 /// Units of an asset for an address.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct SendOutput {
     amount: JsonU64,

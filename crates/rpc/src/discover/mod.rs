@@ -1,0 +1,114 @@
+//! `rpc.discover`: an OpenRPC document of an endpoint, made of its method tables.
+//!
+//! Types of arguments and results describe themselves ([`schemars::JsonSchema`]); what writes its JSON by hand has a
+//! schema beside it ([`crate::schema!`]). A table names the arguments that are taken by position
+//! ([`crate::MethodTable::params`]). The document is made once, when the endpoint is.
+
+mod document;
+mod schemas;
+mod signature;
+mod subscriptions;
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+pub use self::schemas::Schemas;
+pub use self::signature::Positional;
+pub(crate) use self::signature::{Arguments, Signature};
+pub use self::subscriptions::{SubscriptionKind, SubscriptionMethods};
+use crate::{MethodTable, NoArgs, Service};
+
+/// The namespace of methods about methods.
+pub(crate) const NAMESPACE: &str = "rpc";
+/// The method's name as OpenRPC has it, in every dialect.
+pub(crate) const DISCOVER: &str = "rpc.discover";
+/// The schema of every OpenRPC document.
+const META_SCHEMA: &str =
+    "https://raw.githubusercontent.com/open-rpc/meta-schema/master/schema.json";
+
+/// What a document says of its endpoint beside the methods.
+#[derive(Clone, Debug)]
+pub struct EndpointInfo {
+    /// The name of what is served.
+    pub title: String,
+    /// Version of the node.
+    pub version: &'static str,
+    /// Paths at which it is served.
+    pub paths: Vec<String>,
+    /// Paths of its websockets.
+    pub socket_paths: Vec<String>,
+}
+
+/// An OpenRPC document as text.
+#[derive(Clone, Debug, Default)]
+struct Document(Arc<OnceLock<Box<RawValue>>>);
+
+impl Serialize for Document {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.get().serialize(serializer)
+    }
+}
+
+impl JsonSchema for Document {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("OpenrpcDocument")
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "$ref": META_SCHEMA })
+    }
+}
+
+impl Service {
+    /// The same with `rpc.discover`, for the object dialect.
+    ///
+    /// # Panics
+    ///
+    /// If it has the method already.
+    #[must_use]
+    pub fn with_discovery(self, info: &EndpointInfo) -> Self {
+        let table = MethodTable::new(NAMESPACE)
+            .on("discover", |document: &Document, _: NoArgs| Ok(document.clone()));
+        self.discoverable(table, info, &[])
+    }
+
+    /// The same with `rpc.discover`, for the positional dialect.
+    pub(crate) fn with_positional_discovery(
+        self,
+        info: &EndpointInfo,
+        subscriptions: &[SubscriptionMethods],
+    ) -> Self {
+        let table = MethodTable::new(NAMESPACE)
+            .on_list("discover", |document: &Document, ()| Ok(document.clone()));
+        self.discoverable(table, info, subscriptions)
+    }
+
+    fn discoverable(
+        self,
+        table: MethodTable<Document>,
+        info: &EndpointInfo,
+        subscriptions: &[SubscriptionMethods],
+    ) -> Self {
+        // Where nothing else is for pages of other origins, neither is this.
+        let table = if self.is_for_trusted_callers() {
+            MethodTable::trusted_callers_only(MethodTable::new(NAMESPACE), |_| table)
+        } else {
+            table
+        };
+        let text = Document::default();
+        let service = self.merge(&table.bind(Arc::new(text.clone())));
+        let document = document::of(&service, info, subscriptions);
+        let document = serde_json::value::to_raw_value(&document).expect("a value is valid JSON");
+        // Made here for the first time.
+        let _ = text.0.set(document);
+        service
+    }
+}
