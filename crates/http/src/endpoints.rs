@@ -329,7 +329,7 @@ fn counted_body(reply: ReplyBytes, connection: &Connection) -> Result<ReplyBody,
 }
 
 /// Says when to try again; pages may read it too.
-fn set_retry_after(seconds: u64, headers: &mut HeaderMap) {
+fn set_retry_after(seconds: u32, headers: &mut HeaderMap) {
     headers.insert(RETRY_AFTER, seconds.into());
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Retry-After"));
 }

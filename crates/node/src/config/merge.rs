@@ -10,7 +10,7 @@ use super::file::{self, ChainTable, ConfiguredValue, FileLayer, Values};
 use super::flags::{Flags, Mode};
 use super::keys::{CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, KEYS, Key, Settings};
 use super::nearest;
-use super::profile::{self, Scope};
+use super::profile::{self, ProfileRow, Scope};
 use crate::networks::{
     AddChainError, ChainDeclaration, CoinDeclaration, DeclaredFees, Fees, GAS_LIMITS,
     MAX_FILE_BYTES, Network, Preset, Vm, file as network_file, read_bounded,
@@ -154,20 +154,8 @@ impl Layers {
         }
         for row in profile::PUBLIC {
             let Some(is_withheld) = row.is_withheld else { continue };
-            let mut values: Vec<(String, &ConfiguredValue)> = Vec::new();
-            match row.scope {
-                Scope::Node => {
-                    values.extend(self.find(row.key).map(|given| (row.key.to_owned(), given)));
-                }
-                Scope::EvmChains => {
-                    values.extend(self.file.chains.iter().filter_map(|(name, table)| {
-                        Some((format!("chains.{name}.{}", row.key), table.values.get(row.key)?))
-                    }))
-                }
-            }
-            if let Some((key, given)) =
-                values.into_iter().find(|(_, given)| is_withheld(&given.text))
-            {
+            let mut values = self.values_of(row).into_iter();
+            if let Some((key, given)) = values.find(|(_, given)| is_withheld(&given.text)) {
                 let reason = format!(
                     "a public node ({}) does not serve that: leave out {} or public",
                     public.origin, row.key
@@ -176,6 +164,22 @@ impl Layers {
             }
         }
         Ok(())
+    }
+
+    /// The user's values of a row's setting, with the full name of each.
+    fn values_of(&self, row: &ProfileRow) -> Vec<(String, &ConfiguredValue)> {
+        match row.scope {
+            Scope::Node => {
+                self.find(row.key).map(|given| (row.key.to_owned(), given)).into_iter().collect()
+            }
+            Scope::EvmChains => {
+                let tables = self.file.chains.iter();
+                let given = tables.filter_map(|(name, table)| {
+                    Some((format!("chains.{name}.{}", row.key), table.values.get(row.key)?))
+                });
+                given.collect()
+            }
+        }
     }
 
     pub(super) fn settings(&self) -> Result<Settings, ConfigError> {

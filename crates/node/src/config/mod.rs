@@ -99,6 +99,7 @@ impl Config {
         let (values, mut warnings) = (layers.values(&network), layers.warnings.clone());
         warnings.extend(keystore::check(&settings, &network)?);
         warnings.extend(personal::check(&settings, &chains, mode)?);
+        warnings.extend(profile::warnings(&settings));
         warnings.extend(ignored_settings(&layers.file));
         Ok(Self { mode, settings, network, data_dir, chains, values, warnings, layers })
     }

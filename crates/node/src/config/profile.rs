@@ -4,6 +4,9 @@ use std::fmt::Write as _;
 
 use esker_evm_rpc::{Api, Apis};
 
+use super::Settings;
+use super::keystore::is_loopback;
+
 /// Whose setting a row sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -134,6 +137,28 @@ fn names_withheld_api(names: &str) -> bool {
 /// The row of a setting.
 pub(super) fn row(scope: Scope, key: &str) -> Option<&'static ProfileRow> {
     PUBLIC.iter().find(|row| row.scope == scope && row.key == key)
+}
+
+/// What a public node most likely lacks.
+pub(super) fn warnings(settings: &Settings) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !settings.public {
+        return warnings;
+    }
+    if settings.http_allowed_hosts.0 == ["localhost"] {
+        warnings.push(
+            "public: requests that call the node by a name get status 403: list its names in http-allowed-hosts"
+                .to_owned(),
+        );
+    }
+    if is_loopback(&settings.http_host) && settings.http_trusted_proxies.0.is_empty() {
+        warnings.push(
+            "public: clients behind a proxy share one limit of rates: set http-trusted-proxies and \
+             http-client-address-header"
+                .to_owned(),
+        );
+    }
+    warnings
 }
 
 /// The table of the settings, for docs/public.md.

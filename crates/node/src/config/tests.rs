@@ -180,6 +180,28 @@ fn a_public_node_has_the_settings_of_the_profile() {
 }
 
 #[test]
+fn a_public_node_without_names_and_proxies_is_warned() {
+    let warnings = |flags: &[(&'static str, &str)]| {
+        let flags: Vec<_> = [PUBLIC].iter().chain(flags).copied().collect();
+        load(&Given { flags: &flags, ..NOTHING }).unwrap().warnings.join("; ")
+    };
+    let (hosts, anywhere) = (("http-allowed-hosts", "api.example"), ("http-host", "0.0.0.0"));
+    let (proxies, header) =
+        (("http-trusted-proxies", "127.0.0.1"), ("http-client-address-header", "X-Real-IP"));
+    let (of_hosts, of_proxies) = (
+        "public: requests that call the node by a name get status 403: list its names in http-allowed-hosts",
+        "public: clients behind a proxy share one limit of rates: set http-trusted-proxies and \
+         http-client-address-header",
+    );
+    assert_eq!(warnings(&[]), format!("{of_hosts}; {of_proxies}"));
+    assert_eq!(warnings(&[hosts]), of_proxies);
+    assert_eq!(warnings(&[proxies, header]), of_hosts);
+    assert_eq!(warnings(&[anywhere]), of_hosts);
+    assert_eq!(warnings(&[hosts, anywhere]), "");
+    assert!(load(&NOTHING).unwrap().warnings.is_empty());
+}
+
+#[test]
 fn what_the_user_sets_wins_over_the_profile() {
     let file = "public = true\nhttp-rate-limit = 7\n[chains.C]\nbatch-request-limit = 3\n\
         eth-apis = ['eth', 'web3']\n[chains.Third]\nvm = 'evm'\ngenesis = 'third.json'\n";

@@ -14,7 +14,7 @@ pub struct ObjectReply {
     /// HTTP status: 200, 405, 415 or 429.
     pub status: u16,
     /// With status 429: the seconds of the `Retry-After` header.
-    pub retry_after_s: Option<u64>,
+    pub retry_after_s: Option<u32>,
     /// The `Content-Type` header; none with an empty answer.
     pub content_type: Option<&'static str>,
     /// Whether `X-Content-Type-Options: nosniff` is set: a method was invoked.

@@ -215,7 +215,7 @@ impl BatchAnswer {
     /// Nothing of the batch ran, because the client's address has used its units: seconds after which it may try again.
     /// Known as soon as the first bytes are.
     #[must_use]
-    pub fn retry_after_s(&self) -> Option<u64> {
+    pub fn retry_after_s(&self) -> Option<u32> {
         self.parts.retry_after_s()
     }
 

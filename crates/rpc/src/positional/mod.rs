@@ -109,7 +109,7 @@ pub struct Answer {
     /// Whether it is the error to a single call, or to a batch as a whole.
     pub failed: bool,
     /// Nothing of the message ran, because the client's address has used its units: seconds after which it may try again.
-    pub retry_after_s: Option<u64>,
+    pub retry_after_s: Option<u32>,
 }
 
 /// The methods of one endpoint in this dialect. Cheap to clone.

@@ -26,7 +26,7 @@ pub(super) struct PartQueue {
     /// The work pauses while this many bytes wait.
     limit: usize,
     /// See [`super::Answer::retry_after_s`].
-    retry_after_s: OnceLock<u64>,
+    retry_after_s: OnceLock<u32>,
 }
 
 #[derive(Debug, Default)]
@@ -45,12 +45,12 @@ impl PartQueue {
     }
 
     /// See [`super::Answer::retry_after_s`].
-    pub(super) fn retry_after_s(&self) -> Option<u64> {
+    pub(super) fn retry_after_s(&self) -> Option<u32> {
         self.retry_after_s.get().copied()
     }
 
     /// Set before the first bytes are written; only the first call counts.
-    pub(super) fn set_retry_after_s(&self, seconds: u64) {
+    pub(super) fn set_retry_after_s(&self, seconds: u32) {
         let _ = self.retry_after_s.set(seconds);
     }
 

@@ -33,7 +33,10 @@ const MAX_PROXIED: NonZeroUsize = NonZeroUsize::new(4096).expect("not zero");
 /// One client of a server, as far as shares of its threads and memory go: a connection, or one of those whose requests
 /// a proxy sends over a connection. Cheap to clone; two are equal if they are of the same connection.
 #[derive(Clone, Debug)]
-pub struct Client {
+pub struct Client(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
     account: Arc<Account>,
     share: Arc<Share>,
     address: Arc<Address>,
@@ -101,7 +104,7 @@ impl Addresses {
     fn proxied(&self, address: IpAddr) -> Proxied {
         let key = ClientAddress::of_peer(Some(address));
         let mut proxied = self.proxied.lock();
-        let new = || (self.get(Some(address)), Arc::default());
+        let new = || (Arc::new(Address { address: key, ..Address::default() }), Arc::default());
         proxied.get_or_insert(key, new).clone()
     }
 
@@ -131,7 +134,7 @@ impl Client {
             held: ConnectionReplies::default(),
             written: Notify::new(),
         };
-        Self { account: Arc::new(account), share: Arc::default(), address }
+        Self(Arc::new(Parts { account: Arc::new(account), share: Arc::default(), address }))
     }
 
     /// The client at this address for which a proxy sends requests over the connection. All limits of addresses count for
@@ -139,13 +142,13 @@ impl Client {
     #[must_use]
     pub fn behind_proxy(&self, address: IpAddr) -> Self {
         let (address, share) = self.work().addresses().proxied(address);
-        Self { account: Arc::clone(&self.account), share, address }
+        Self(Arc::new(Parts { account: Arc::clone(&self.0.account), share, address }))
     }
 
     /// The address of the connection's other end, if it has one.
     #[must_use]
     pub fn peer(&self) -> Option<IpAddr> {
-        self.account.peer
+        self.0.account.peer
     }
 
     /// Takes units of the address; see [`super::RateLimitConfig`].
@@ -162,21 +165,21 @@ impl Client {
     /// The server's threads and memory.
     #[must_use]
     pub fn work(&self) -> &Work {
-        &self.account.work
+        &self.0.account.work
     }
 
     /// Where the requests come from.
     #[must_use]
     pub fn address(&self) -> ClientAddress {
-        self.address.address
+        self.0.address.address
     }
 
     pub(super) fn account(&self) -> &Account {
-        &self.account
+        &self.0.account
     }
 
     pub(super) fn share(&self) -> &Share {
-        &self.share
+        &self.0.share
     }
 
     /// How far a job is put off behind others that arrive at the same time: by the recent use of its client and of its
@@ -184,36 +187,36 @@ impl Client {
     pub(super) fn rank_delay(&self, lane: Lane, period: u64) -> Duration {
         let lane = lane as usize;
         let of_client =
-            self.share.used[lane].recent(period) + EXPECTED_FACTOR * self.share.expected(lane);
-        let of_address = self.address.used[lane].recent(period) / ADDRESS_PART;
+            self.0.share.used[lane].recent(period) + EXPECTED_FACTOR * self.0.share.expected(lane);
+        let of_address = self.0.address.used[lane].recent(period) / ADDRESS_PART;
         of_client.min(MAX_RANK_DELAY) + of_address.min(MAX_RANK_DELAY)
     }
 
     /// Counts the time that a job took.
     pub(super) fn add_time(&self, lane: Lane, took: Duration, period: u64) {
         let at = lane as usize;
-        self.address.used[at].add(took, period);
-        self.share.used[at].add(took, period);
-        self.share.update_expected(at, took);
+        self.0.address.used[at].add(took, period);
+        self.0.share.used[at].add(took, period);
+        self.0.share.update_expected(at, took);
     }
 
     /// Bytes of replies that are on their way to the client.
     #[must_use]
     pub fn unread_bytes(&self) -> usize {
-        self.account.held.unread()
+        self.0.account.held.unread()
     }
 
     /// Whether the server has closed the connection because it left too much unread.
     #[must_use]
     pub fn is_evicted(&self) -> bool {
-        self.account.held.is_evicted()
+        self.0.account.held.is_evicted()
     }
 
     /// Time since the client last finished reading a part of a reply, in ms; `None` if nothing is being sent.
     #[must_use]
     pub fn unread_for_ms(&self) -> Option<u64> {
-        let since = self.account.held.unread_since_ms()?;
-        Some(self.account.work.memory().clock_ms().saturating_sub(since))
+        let since = self.0.account.held.unread_since_ms()?;
+        Some(self.0.account.work.memory().clock_ms().saturating_sub(since))
     }
 
     /// Counts bytes as held for the connection until the reservation is dropped.
@@ -221,13 +224,13 @@ impl Client {
     /// # Errors
     /// There is no room.
     pub fn reserve(&self, bytes: usize) -> Result<ReplyReservation, MemoryError> {
-        self.account.work.memory().reserve(self, bytes)
+        self.0.account.work.memory().reserve(self, bytes)
     }
 
     /// Waits until every reply that is on its way to the client has been written.
     pub async fn written(&self) {
         while self.unread_bytes() > 0 {
-            let mut written = pin!(self.account.written.notified());
+            let mut written = pin!(self.0.account.written.notified());
             // Registered before the second look, so that nothing is missed in between.
             written.as_mut().enable();
             if self.unread_bytes() > 0 {
@@ -240,7 +243,7 @@ impl Client {
 /// The same connection.
 impl PartialEq for Client {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.account, &other.account)
+        Arc::ptr_eq(&self.0.account, &other.0.account)
     }
 }
 

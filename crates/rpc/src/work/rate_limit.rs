@@ -42,8 +42,9 @@ pub struct RateExceeded {
 impl RateExceeded {
     /// Whole seconds after which the same call passes if nothing else is sent; at least one.
     #[must_use]
-    pub fn retry_after_s(&self) -> u64 {
-        self.wait.as_secs() + u64::from(self.wait.subsec_nanos() > 0 || self.wait.is_zero())
+    pub fn retry_after_s(&self) -> u32 {
+        let begun = u64::from(self.wait.subsec_nanos() > 0 || self.wait.is_zero());
+        u32::try_from(self.wait.as_secs() + begun).unwrap_or(u32::MAX)
     }
 }
 

@@ -1,11 +1,13 @@
 //! Every metric is moved by what it counts; when the server counts is in its own tests.
 
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
 use esker_chain::{ChainStats, PoolFigures};
 use esker_http::{CloseReason, HttpMetrics as _, Outcome};
 use esker_node::metrics::{MeteredStore, Metrics, families};
+use esker_rpc::work::{RateLimitConfig, Work, WorkConfig};
 use esker_storage::{FailPoint, KvRead, KvStore, StorageError, StorageResult, WriteSet};
 use serde_json::json;
 
@@ -178,6 +180,13 @@ fn what_the_server_counts() {
     check(&|| figures.in_flight(-1), "esker_http_requests_in_flight 1");
     check(&|| figures.body_memory(300), "esker_http_body_memory_bytes 300");
     check(&|| figures.body_memory(-300), "esker_http_body_memory_bytes 0");
+    let units = NonZeroU32::MIN;
+    let rate_limit = Some(RateLimitConfig { units_per_second: units, burst: units });
+    let work = Work::new(WorkConfig { rate_limit, ..WorkConfig::default() });
+    figures.watch_work(&work);
+    let client = work.client(Some([192, 0, 2, 1].into()));
+    let refuse = || while client.charge(1).is_ok() {};
+    check(&refuse, "esker_http_rate_limited_total 1");
     let endpoint = figures.endpoint("X", None);
     for (outcome, label) in [
         (Outcome::Ok, "ok"),
