@@ -55,6 +55,7 @@ fn parse(entry: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -112,6 +113,46 @@ mod tests {
         }
         assert_eq!(client("192.0.2.9", &["192.0.2.1"]), None, "not a trusted proxy");
         assert_eq!(client("2001:db9::1", &["192.0.2.1"]), None, "not a trusted proxy");
+    }
+
+    proptest! {
+        #[test]
+        fn the_nearest_address_that_is_not_trusted_counts(
+            chain in prop::collection::vec((any::<bool>(), any::<u8>()), 1..6),
+            invented in "[ -~]{0,40}",
+            lines in 1_usize..4,
+        ) {
+            let address = |(is_proxy, n): &(bool, u8)| match is_proxy {
+                true => format!("10.0.0.{n}"),
+                false => format!("192.0.2.{n}"),
+            };
+            let addresses: Vec<_> = chain.iter().map(address).collect();
+            let client_at = chain.iter().rposition(|(is_proxy, _)| !is_proxy);
+            let expected = addresses[client_at.unwrap_or(0)].clone();
+            // Cut into header lines anywhere.
+            let mut cut: Vec<_> =
+                addresses.chunks(addresses.len().div_ceil(lines)).map(|part| part.join(",")).collect();
+            if client_at.is_some() {
+                cut.insert(0, invented);
+            }
+            let lines: Vec<_> = cut.iter().map(String::as_str).collect();
+            prop_assert_eq!(client("127.0.0.1", &lines), Some(expected));
+        }
+
+        #[test]
+        fn any_header_is_read(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let name = HeaderName::from_static("x-real-ip");
+            let header = ClientAddressHeader {
+                name: name.clone(),
+                proxies: vec!["127.0.0.1/32".parse().unwrap()],
+            };
+            if let Ok(value) = HeaderValue::from_bytes(&bytes) {
+                let headers = HeaderMap::from_iter([(name, value)]);
+                let peer = "127.0.0.1".parse().ok();
+                let found = header.client_of(peer, &headers);
+                prop_assert!(found.is_none_or(|found| found.to_canonical() == found));
+            }
+        }
     }
 
     #[test]

@@ -26,6 +26,10 @@ pub(super) fn header(
     if proxies.is_empty() {
         return fault("only proxies that http-trusted-proxies names are believed: set it too");
     }
+    if proxies.iter().any(|range| range.prefix_len() == 0) {
+        let reason = "a range of all addresses would let every client invent its own";
+        return Err(("http-trusted-proxies", reason.to_owned()));
+    }
     if name.eq_ignore_ascii_case(FORWARDED) {
         return fault("Forwarded is not read: let the proxy send X-Forwarded-For or X-Real-IP");
     }

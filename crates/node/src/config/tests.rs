@@ -304,6 +304,12 @@ fn proxies_and_their_header_are_set_together() {
             ],
         ),
         (
+            &[(header, "X-Real-IP"), (proxies, "10.0.0.1,::/0")],
+            expect![
+                "--http-trusted-proxies: http-trusted-proxies: a range of all addresses would let every client invent its own"
+            ],
+        ),
+        (
             &[(proxies, "proxy.example")],
             expect![[
                 r#"--http-trusted-proxies: http-trusted-proxies: "proxy.example": expected IP addresses or ranges such as 10.0.0.0/8, not "proxy.example""#
