@@ -184,6 +184,9 @@ fn websockets_serve_subscriptions_alone() {
         let replies: Value = serde_json::from_str(&socket.read().unwrap()).unwrap();
         assert_eq!(replies[0]["error"]["code"], -32601);
         assert!(replies[1]["result"].is_string());
+        let calls: Vec<_> = (0..41).map(|id| request(id, "eth_chainId", &json!([]))).collect();
+        socket.send(&Value::Array(calls).to_string()).unwrap();
+        assert!(socket.read().unwrap().contains("batch too large"));
     }
     let usual = local().start().unwrap();
     let mut socket = Socket::open(usual.address(), WS).unwrap();
@@ -386,4 +389,56 @@ fn guesses_of_passwords_count_for_the_client_behind_a_proxy() {
     let refused = refused.filter(|text| text.contains("too many wrong passwords")).count();
     assert!(refused > 0, "one client has guessed too often");
     assert_eq!(guess("192.0.2.2", PASSWORD), "", "and another one does not wait");
+}
+
+#[test]
+fn each_method_costs_what_its_work_is() {
+    const BURST: u64 = 100;
+    let node = local().config(tests_path("golden/profiles/default.toml"));
+    let node = node.args(&["--http-rate-limit=1", "--http-rate-burst=100"]);
+    let node =
+        node.args(&["--http-client-address-header=X-Real-IP", "--http-trusted-proxies=127.0.0.1"]);
+    let node = node.start().unwrap();
+    let methods = [
+        (RPC, "eth_call", 10),
+        (RPC, "eth_getProof", 10),
+        (RPC, "eth_getBlockReceipts", 10),
+        (RPC, "eth_feeHistory", 10),
+        (RPC, "eth_getFilterChanges", 10),
+        (RPC, "eth_estimateGas", 20),
+        (RPC, "eth_createAccessList", 20),
+        (RPC, "eth_getLogs", 20),
+        (RPC, "eth_getFilterLogs", 20),
+        (RPC, "evm_simulateV1", 50),
+        (RPC, "debug_traceTransaction", 50),
+        (RPC, "txpool_content", 50),
+        (RPC, "personal_sign", 50),
+        (X, "xvm.getUTXOs", 10),
+        (X, "avm.getAddressTxs", 10),
+        (X, "xvm.getAllBalances", 20),
+        (X, "xvm.getBalance", 20),
+        (X, "xvm.send", 50),
+        ("/ext/bc/X/wallet", "wallet.send", 50),
+        ("/ext/bc/C/nat", "nat.getUTXOs", 10),
+        ("/ext/bc/C/nat", "nat.exportNative", 50),
+        ("/ext/bc/P", "platform.getUTXOs", 10),
+        ("/ext/index/X/block", "index.getContainerRange", 20),
+        ("/ext/vm/xvm", "xvm.buildGenesis", 10),
+        (KEYSTORE, "keystore.deleteUser", 50),
+    ];
+    // Each method by a client of its own; what is called without its arguments costs the same.
+    for (client, (path, method, cost)) in (1..).zip(methods) {
+        let params = if path == RPC { json!([]) } else { json!({}) };
+        let body = request(1, method, &params);
+        let address = format!("192.0.2.{client}");
+        let header = [("X-Real-IP", address.as_str())];
+        let served = (0..).take_while(|_| post(&node, path, &header, &body).status == 200).count();
+        // A unit comes back each second, so that a slow machine may serve one more.
+        let expected = usize::try_from(BURST / cost).unwrap();
+        assert!((expected..=expected + 1).contains(&served), "{method}: {served}");
+    }
+    let mut socket = Socket::open(node.address(), WS).unwrap();
+    let mut trace = || ask(&mut socket, "debug_subscribe", &json!(["traceChain", "0x0", "0x1"]));
+    assert_ne!(trace()["error"]["code"], -32005, "60 units");
+    assert_eq!(trace()["error"]["code"], -32005);
 }
