@@ -1,6 +1,7 @@
 //! Nodes for the public: what the profile withholds and bounds, and how much a client may ask for.
 
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use esker_client::HttpReply;
 use esker_e2e::files::tests_path;
@@ -441,4 +442,24 @@ fn each_method_costs_what_its_work_is() {
     let mut trace = || ask(&mut socket, "debug_subscribe", &json!(["traceChain", "0x0", "0x1"]));
     assert_ne!(trace()["error"]["code"], -32005, "60 units");
     assert_eq!(trace()["error"]["code"], -32005);
+}
+
+#[test]
+fn a_call_takes_ten_seconds_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("esker.toml");
+    // Gas without end, so that time is the limit.
+    std::fs::write(&file, "[chains.C]\nrpc-gas-cap = 0\n").unwrap();
+    let public = local().config(&file).arg("--public").start().unwrap();
+    let to = "0x00000000000000000000000000000000000000aa";
+    let code = json!({ to: { "code": esker_e2e::hostile::requests::ENDLESS } });
+    let begun = Instant::now();
+    let refused = error(&public, RPC, "eth_call", &json!([{ "to": to }, "latest", code]));
+    let took = begun.elapsed();
+    assert!(
+        matches!(refused.as_str(), "execution aborted (timeout = 10s)" | "request timed out"),
+        "{refused}"
+    );
+    // The usual limit is 29.9 s.
+    assert!((Duration::from_secs(9)..Duration::from_secs(25)).contains(&took), "{took:?}");
 }
