@@ -37,7 +37,6 @@ const HEADER_OVERHEAD: usize = 32;
 /// Serves a connection until either side ends it.
 pub(super) async fn serve(io: Io, state: &Arc<HttpState>) -> hyper::Result<()> {
     let connection = Arc::clone(io.connection());
-    connection.multiplex();
     let service = {
         let (state, connection) = (Arc::clone(state), Arc::clone(&connection));
         service_fn(move |request| {

@@ -10,6 +10,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use super::connections::{Connection, OpenConnection, Phase};
+use super::small_frames::SmallFrames;
+use super::streams::Streams;
 
 /// The bytes of HTTP.
 #[derive(Debug)]
@@ -25,11 +27,19 @@ pub(super) struct Io {
     place: OpenConnection,
     drained: u64,
     shut: bool,
+    /// Of a connection of HTTP/2.
+    frames: Option<SmallFrames>,
 }
 
 impl Io {
     pub(super) fn new(transport: Transport, place: OpenConnection) -> Self {
-        Self { transport, place, drained: 0, shut: false }
+        Self { transport, place, drained: 0, shut: false, frames: None }
+    }
+
+    /// The socket of a connection of HTTP/2.
+    pub(super) fn multiplexed(transport: Transport, place: OpenConnection) -> Self {
+        place.connection().multiplex();
+        Self { frames: Some(SmallFrames::new()), ..Self::new(transport, place) }
     }
 
     pub(super) fn connection(&self) -> &Arc<Connection> {
@@ -67,6 +77,19 @@ impl Io {
         }
     }
 
+    /// Follows the frames of HTTP/2. An error ends the connection.
+    fn follow_frames(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(frames) = &mut self.frames else { return Ok(()) };
+        // Without a request there is no body.
+        if self.place.connection().streams().is_none_or(Streams::is_empty) {
+            frames.reset();
+        }
+        if frames.follow(bytes) {
+            return Ok(());
+        }
+        Err(io::Error::other("too many small frames"))
+    }
+
     /// Reads and drops further bytes of the client.
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut space = [0; 16 * 1024];
@@ -98,6 +121,7 @@ impl AsyncRead for Io {
         {
             connection.enter(Phase::Head);
         }
+        self.follow_frames(&buffer.filled()[before..])?;
         read
     }
 }

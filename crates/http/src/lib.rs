@@ -33,6 +33,7 @@ mod path;
 mod reply;
 mod routes;
 mod server;
+mod small_frames;
 mod socket;
 mod spooled;
 mod streams;

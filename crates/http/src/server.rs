@@ -123,7 +123,7 @@ async fn serve_tls(
             serve_http1(Io::new(Transport::Tls(stream), place), state).await
         }
         Handshake::Http2(stream) => {
-            Ok(http2::serve(Io::new(Transport::Tls(stream), place), state).await?)
+            Ok(http2::serve(Io::multiplexed(Transport::Tls(stream), place), state).await?)
         }
         Handshake::Plain(stream) => {
             Ok(refuse_plain(Io::new(Transport::Plain(stream), place)).await?)

@@ -64,6 +64,11 @@ impl Streams {
         }
     }
 
+    /// Whether none is served, and so none waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.lock().is_empty()
+    }
+
     fn remove(&self, stream: &Arc<Connection>) -> bool {
         let mut open = self.open.lock();
         open.retain(|other| !Arc::ptr_eq(other, stream));

@@ -221,7 +221,7 @@ settings! {
     /// unless the node listens on an address that others can reach.
     api_keystore_enabled: Switch = "api-keystore-enabled", "auto";
     /// Serve the keystore on networks `main` and `test` although others can reach the address that the node listens
-    /// on. They can then try passwords, and passwords travel in the clear. With
+    /// on. They can then try passwords, which travel in the clear without TLS. With
     /// `api-keystore-enabled` and without this setting, such a node does not start. The same goes for `internal-personal`
     /// in `eth-apis`, on every network.
     allow_keystore_on_public_address: bool = "allow-keystore-on-public-address", "false";

@@ -7,7 +7,7 @@ use esker_keystore::HashLimits;
 use esker_primitives::network;
 
 use super::value::Switch;
-use super::{Config, ConfigError, Settings};
+use super::{Config, ConfigError, Settings, tls};
 use crate::networks::Network;
 
 impl Config {
@@ -60,8 +60,10 @@ pub(super) fn check(settings: &Settings, network: &Network) -> Result<Option<Str
              off, or listen on 127.0.0.1 (http-host), or set allow-keystore-on-public-address if this is what you want"
         )));
     }
+    let clear =
+        if tls::files(settings).is_none() { " are sent there in the clear, and" } else { "" };
     Ok(Some(format!(
-        "the keystore is served at {place}: passwords are sent there in the clear, and anyone who reaches it can guess them"
+        "the keystore is served at {place}: passwords{clear} can be guessed by anyone who reaches it"
     )))
 }
 

@@ -9,7 +9,7 @@ use esker_keystore::HashLimits;
 use esker_primitives::ChainId;
 
 use super::keystore::{address, is_loopback};
-use super::{ChainSettings, Config, ConfigError, Mode, Settings};
+use super::{ChainSettings, Config, ConfigError, Mode, Settings, tls};
 
 /// Services of `esker dev` unless the configuration names others.
 const DEV_APIS: [&str; 16] = [
@@ -94,7 +94,8 @@ pub(super) fn check(
              what you want"
         )));
     }
+    let clear = if tls::files(settings).is_none() { " travel there in the clear, and" } else { "" };
     Ok(Some(format!(
-        "personal_ is served at {place}: passwords travel there in the clear, and whoever reaches it can try them"
+        "personal_ is served at {place}: passwords{clear} can be tried by whoever reaches it"
     )))
 }

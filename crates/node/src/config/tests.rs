@@ -636,10 +636,11 @@ fn client_version_of_a_development_node() {
 
 #[test]
 fn tls_needs_both_files() {
+    fn files(flags: &[(&'static str, &str)]) -> Option<CertificateFiles> {
+        load(&Given { flags, ..NOTHING }).unwrap().tls_files()
+    }
     let (cert, key) = (("http-tls-cert-file", "c.pem"), ("http-tls-key-file", "k.pem"));
     let (on, off) = (("http-tls-enabled", "true"), ("http-tls-enabled", "false"));
-    let files =
-        |flags: &[(&'static str, &str)]| load(&Given { flags, ..NOTHING }).unwrap().tls_files();
     let both = CertificateFiles { certificate: "c.pem".into(), key: "k.pem".into() };
     assert_eq!(files(&[cert, key]), Some(both.clone()));
     assert_eq!(files(&[cert, key, on]), Some(both));

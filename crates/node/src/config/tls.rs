@@ -11,13 +11,17 @@ const KEY_FILE: &str = "http-tls-key-file";
 impl Config {
     /// The files of the HTTP server's certificate; `None`: it has no TLS.
     pub fn tls_files(&self) -> Option<CertificateFiles> {
-        let s = &self.settings;
-        let files = CertificateFiles {
-            certificate: s.http_tls_cert_file.clone()?,
-            key: s.http_tls_key_file.clone()?,
-        };
-        (s.http_tls_enabled != Switch::Off).then_some(files)
+        files(&self.settings)
     }
+}
+
+/// The files of the certificate; `None` without TLS.
+pub(super) fn files(settings: &Settings) -> Option<CertificateFiles> {
+    let files = CertificateFiles {
+        certificate: settings.http_tls_cert_file.clone()?,
+        key: settings.http_tls_key_file.clone()?,
+    };
+    (settings.http_tls_enabled != Switch::Off).then_some(files)
 }
 
 /// Refuses TLS without one of the files.

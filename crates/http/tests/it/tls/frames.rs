@@ -8,6 +8,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::client::{HTTP2, SecureServer};
 
+pub(super) const DATA: u8 = 0;
 pub(super) const HEADERS: u8 = 1;
 pub(super) const RST_STREAM: u8 = 3;
 pub(super) const PING: u8 = 6;

@@ -8,7 +8,7 @@ use esker_http::{Endpoint, HttpConfig};
 use http::Request;
 
 use super::client::{SecureServer, call, post, read};
-use super::frames::{Frames, GOAWAY, PING, RST_STREAM};
+use super::frames::{DATA, Frames, GOAWAY, PING, RST_STREAM};
 use super::{SHORT, closed};
 use crate::Client;
 
@@ -182,6 +182,21 @@ async fn a_client_that_never_reads_is_closed_however_small_the_replies_are() {
     while frames.write(PING, 0, 0, &[0; 8]).await.is_ok() {}
     server.until_metric(&closed("write"), 1.0).await;
     server.until_metric("esker_http_connections", 0.0).await;
+}
+
+#[tokio::test]
+async fn a_body_of_tiny_frames_is_cut_off() {
+    let server = SecureServer::start().await;
+    let mut frames = Frames::connect(&server).await;
+    frames.begin_call(1).await.unwrap();
+    for sent in 0.. {
+        assert!(sent < 60_000, "all were taken");
+        if frames.write(DATA, 0, 1, b" ").await.is_err() {
+            break;
+        }
+    }
+    server.until_metric("esker_http_connections", 0.0).await;
+    server.until_metric("esker_http_body_memory_bytes", 0.0).await;
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use esker_e2e::{Node, until};
+use h2::client::{ResponseFuture, SendRequest};
 use serde_json::{Value, json};
 use tokio_rustls::TlsConnector;
 use tungstenite::client::IntoClientRequest as _;
@@ -177,7 +178,7 @@ fn tls_can_be_switched_off_with_its_files_in_place() {
     let node = certificate.give(local().dev()).arg("--http-tls-enabled=false").start().unwrap();
     assert_eq!(ready(&node)["url"], node.url());
     assert!(certificate.connect(node.address()).is_err());
-    node.rpc();
+    node.x().get_height().unwrap();
 }
 
 /// Whether a client that trusts this certificate is served.
@@ -191,7 +192,6 @@ fn a_changed_certificate_is_used_and_a_wrong_one_is_not() {
     let node = dev(&certificate);
     let mut open = certificate.connect(node.address()).unwrap();
     certificate.replace();
-    assert!(!is_served(&certificate, &node), "it is noticed after some time");
     until("the new certificate is used", || is_served(&certificate, &node).then_some(()));
     let request = "GET /ext/health/liveness HTTP/1.1\r\nHost: localhost\r\n\r\n";
     open.write_all(request.as_bytes()).unwrap();
@@ -245,4 +245,74 @@ fn stalled_handshakes_do_not_keep_others_out() {
         assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     }
     drop(stalled);
+}
+
+/// Connects as a client of HTTP/2 that reads no more of a reply than a window.
+async fn http2(certificate: &Certificate, address: SocketAddr) -> SendRequest<Bytes> {
+    let connector = TlsConnector::from(certificate.client(&[HTTP2]));
+    let tcp = tokio::net::TcpStream::connect(address).await.unwrap();
+    let tls = connector.connect(name(), tcp).await.unwrap();
+    let (sender, connection) = h2::client::handshake(tls).await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+fn begin(sender: &mut SendRequest<Bytes>, body: &str) -> Result<ResponseFuture, h2::Error> {
+    let request = http::Request::post(format!("https://localhost{RPC}"));
+    let request = request.header("content-type", "application/json").body(()).unwrap();
+    let (response, mut stream) = sender.send_request(request, false)?;
+    stream.send_data(Bytes::from(body.to_owned()), true)?;
+    Ok(response)
+}
+
+/// Fills one connection with requests whose replies are never read.
+async fn never_read(certificate: &Certificate, address: SocketAddr) -> Vec<ResponseFuture> {
+    let mut sender = http2(certificate, address).await;
+    let batch = vec![call("evm_getBlockByNumber", &json!(["0x0", true])); 500].join(",");
+    let mut unread = Vec::new();
+    for _ in 0..100 {
+        sender = sender.ready().await.unwrap();
+        unread.push(begin(&mut sender, &format!("[{batch}]")).unwrap());
+    }
+    unread
+}
+
+/// Takes each request back at once, until the node cuts it off.
+async fn reset_all(certificate: &Certificate, address: SocketAddr) {
+    let mut sender = http2(certificate, address).await;
+    let body = call("evm_blockNumber", &json!([]));
+    for _ in 0..20_000 {
+        sender = match sender.ready().await {
+            Ok(sender) => sender,
+            Err(_) => return,
+        };
+        if begin(&mut sender, &body).is_err() {
+            return;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_clients_of_http2_do_not_keep_others_waiting() {
+    let certificate = Certificate::new();
+    let node = dev(&certificate);
+    let address = node.address();
+    let mut unread = Vec::new();
+    for _ in 0..20 {
+        unread.push(never_read(&certificate, address).await);
+    }
+    let honest = || {
+        let start = Instant::now();
+        let reply = certificate.call(address, RPC, "evm_blockNumber").unwrap();
+        assert_eq!(reply["result"], "0x0");
+        start.elapsed()
+    };
+    let mut longest = tokio::task::block_in_place(honest);
+    for _ in 0..5 {
+        reset_all(&certificate, address).await;
+        longest = longest.max(tokio::task::block_in_place(honest));
+    }
+    // An optimized build takes milliseconds.
+    assert!(longest < Duration::from_secs(10), "{longest:?}");
+    drop(unread);
 }
