@@ -31,14 +31,15 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
     let missing: Vec<_> =
         files.iter().filter(|(_, file)| file.is_none()).map(|(name, _)| *name).collect();
     let text = match (settings.http_tls_enabled, &*missing) {
-        (Switch::Off, _) | (_, []) => return Ok(()),
+        (Switch::Off, _) | (_, []) | (Switch::Auto, [_, _, ..]) => return Ok(()),
         (Switch::Auto, [missing]) => {
             format!("{missing} is missing: set both {CERT_FILE} and {KEY_FILE}, or neither")
         }
-        (Switch::Auto, _) => return Ok(()),
+        (Switch::On, [missing]) => {
+            format!("http-tls-enabled is true, and {missing} is missing")
+        }
         (Switch::On, missing) => {
-            let verb = if missing.len() == 1 { "is" } else { "are" };
-            format!("http-tls-enabled is true, and {} {verb} missing", missing.join(" and "))
+            format!("http-tls-enabled is true, and {} are missing", missing.join(" and "))
         }
     };
     Err(ConfigError::Conflict(text))
