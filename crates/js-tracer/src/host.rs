@@ -13,6 +13,7 @@ use std::time::Duration;
 use esker_evm::executor::{ChainParams, StateOverlay, Stop, StopCheck};
 use esker_evm::trace::{
     RemoteTracer, RemoteTx, ScriptSession, Scripts, TraceError, TraceOutput, TraceResult, Tracer,
+    tracers,
 };
 use esker_evm_state::state::StateError;
 
@@ -24,6 +25,9 @@ use crate::{scripts, worker};
 const PATIENCE: Duration = Duration::from_millis(10);
 /// Bytes of output between two looks at it.
 const CHUNK: usize = 64 << 10;
+/// What is answered to a script where they are off.
+const SWITCHED_OFF: &str =
+    "tracers in JavaScript are off on this node: the setting tracer-scripts-enabled allows them";
 /// Address space that the allocator of the process takes at once, KiB. By itself it takes more than the process may have.
 const ARENA_KIB: &str = "32768";
 
@@ -72,7 +76,7 @@ impl ScriptSession for Session {
 
     fn tracer(&self, source: &str, config: &str) -> Result<Box<dyn Tracer>, TraceError> {
         if scripts::by_name(source).is_none() && !self.config.runs_custom {
-            return Err(TraceError::Failed(switched_off(source)));
+            return Err(TraceError::Failed(tracers::not_run(source, SWITCHED_OFF)));
         }
         Ok(Box::new(Remote {
             config: Arc::clone(&self.config),
@@ -80,22 +84,6 @@ impl ScriptSession for Session {
             source: source.to_owned(),
             tracer_config: config.to_owned(),
         }))
-    }
-}
-
-/// What a script is answered where they are off. What looks like a name gets the reference's text.
-fn switched_off(source: &str) -> String {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
-    match source {
-        "" => "SyntaxError: SyntaxError: (anonymous): Line 1:2 Unexpected token )".to_owned(),
-        name if name.chars().all(is_name) && !name.starts_with(|c: char| c.is_ascii_digit()) => {
-            format!("ReferenceError: {name} is not defined at <eval>:1:2(0)")
-        }
-        _ => {
-            "tracers in JavaScript are off on this node: the setting tracer-scripts-enabled allows \
-              them"
-                .to_owned()
-        }
     }
 }
 

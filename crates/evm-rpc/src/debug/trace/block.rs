@@ -124,7 +124,9 @@ pub(super) fn trace_bad_block(
 fn decode_block(transact: &TransactApi, bytes: &[u8]) -> Result<SealedBlock, String> {
     rlp::check_list(bytes, "types.extblock").map_err(|error| error.to_string())?;
     let rules = &transact.chain.rules;
-    let block = rules.decode_block(bytes).map_err(|error| format!("rlp: {error}"))?;
+    // Go's decoder says what is wrong with the block before it says that something follows.
+    let block = rules.decode_block(rlp::front(bytes)).map_err(|error| format!("rlp: {error}"))?;
+    rlp::alone(bytes).map_err(|error| error.to_string())?;
     let hash = rules.block_hash(&block.header);
     Ok(SealedBlock { block, hash, size: bytes.len() })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use esker_evm::trace::{
     ScriptSession, Scripts, StructLogConfig, StructLogger, TraceError, Tracer, tracers,
 };
-use esker_go_json::Document;
+use esker_go_json::{Document, Kind};
 use esker_rpc::args::{Argument, ArgumentError, Slot, decode_struct};
 use esker_rpc::{schema, schema_as};
 
@@ -93,7 +93,23 @@ impl TraceConfig {
 #[derive(Default)]
 pub(super) struct IgnoredSettings {
     debug: bool,
-    overrides: RawJson,
+    overrides: Option<ChainConfig>,
+}
+
+/// Go's `params.ChainConfig`: an object, of which nothing is taken.
+struct ChainConfig;
+
+impl Argument for ChainConfig {
+    fn go_type() -> Cow<'static, str> {
+        Cow::Borrowed("params.ChainConfig")
+    }
+
+    fn decode(value: Document<'_>) -> Result<Self, ArgumentError> {
+        match value.kind() {
+            Kind::Object => Ok(Self),
+            found => Err(ArgumentError::kind(found, Self::go_type())),
+        }
+    }
 }
 
 /// The members of Go's `logger.Config`, which each configuration begins with.

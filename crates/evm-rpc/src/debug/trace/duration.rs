@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use esker_primitives::excerpt;
+
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -67,6 +69,7 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
             return Err(format!("time: missing unit in duration {}", shown()));
         }
         let Some((_, nanos)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+            let unit = excerpt(unit);
             return Err(format!("time: unknown unit \"{unit}\" in duration {}", shown()));
         };
         let value: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| invalid())? };
@@ -125,5 +128,7 @@ mod tests {
         ] {
             assert_eq!(parse_duration(text), Err(error.to_owned()), "{text}");
         }
+        let long = parse_duration(&format!("5{}", "q".repeat(3000))).unwrap_err();
+        assert!(long.len() < 300, "{long}");
     }
 }

@@ -133,8 +133,15 @@ fn split(input: &[u8]) -> Result<Split<'_>, RlpError> {
     Ok(if is_list { Split::List(content) } else { Split::String })
 }
 
+/// The value at the front of the input, without what follows it.
+pub(crate) fn front(input: &[u8]) -> &[u8] {
+    let mut rest = input;
+    let is_value = next(&mut rest, TOO_SHORT).is_ok();
+    if is_value { &input[..input.len() - rest.len()] } else { input }
+}
+
 /// Nothing may follow the value at the front of the input.
-pub(super) fn alone(input: &[u8]) -> Result<(), RlpError> {
+pub(crate) fn alone(input: &[u8]) -> Result<(), RlpError> {
     let mut rest = input;
     match next(&mut rest, TOO_SHORT) {
         Ok(_) if !rest.is_empty() => Err(RlpError::Plain(TOO_MANY_VALUES)),

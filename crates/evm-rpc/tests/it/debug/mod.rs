@@ -7,4 +7,5 @@ mod pruned;
 mod trace_blocks;
 mod trace_chain;
 mod trace_files;
+mod trace_parameters;
 mod world;

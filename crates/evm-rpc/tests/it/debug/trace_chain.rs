@@ -166,6 +166,42 @@ async fn arguments_are_checked_as_the_reference_does() {
 }
 
 #[tokio::test]
+async fn ranges_are_named_in_every_way() {
+    let world = with_blocks(2).await;
+    let client = Client::of(&world, &Work::new(WorkConfig::default()));
+    for (start, end) in [
+        ("0x0", "0x2"),
+        ("earliest", "latest"),
+        ("earliest", "safe"),
+        ("0x0", "finalized"),
+        ("0x0", "accepted"),
+        ("0x0", "pending"),
+    ] {
+        client.subscribe(json!(["traceChain", start, end])).await;
+        for height in 1..=2 {
+            let (_, result) = client.next().await;
+            assert_eq!(result["block"], format!("{height:#x}"), "{start} {end}");
+            assert_eq!(result["traces"][0]["result"]["gas"], 21000, "{start} {end}");
+        }
+    }
+    assert!(client.is_silent());
+}
+
+#[tokio::test]
+async fn settings_that_no_trace_can_have_are_errors_of_transactions() {
+    let world = with_blocks(1).await;
+    let client = Client::of(&world, &Work::new(WorkConfig::default()));
+    for (config, text) in [
+        (json!({"timeout": "5"}), "time: missing unit in duration \"5\""),
+        (json!({"tracer": "nope"}), "ReferenceError: nope is not defined at <eval>:1:2(0)"),
+    ] {
+        client.subscribe(json!(["traceChain", "0x0", "0x1", config])).await;
+        let (_, result) = client.next().await;
+        assert_eq!(result["traces"][0]["error"], text, "{result}");
+    }
+}
+
+#[tokio::test]
 async fn blocks_without_transactions_are_left_out_but_the_last() {
     let world = with_blocks(1).await;
     let client = Client::of(&world, &Work::new(WorkConfig::default()));

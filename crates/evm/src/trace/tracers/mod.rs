@@ -8,6 +8,7 @@ mod noop;
 mod prestate;
 
 use esker_go_json::Document;
+use esker_primitives::excerpt;
 use esker_rpc::args::{Slot, decode_struct};
 
 use super::{TraceError, TraceOutput, TraceResult, Tracer};
@@ -40,17 +41,22 @@ pub fn by_name(name: &str) -> Option<NewTracer> {
 pub fn create(name: &str, config: &str) -> Result<Box<dyn Tracer>, TraceError> {
     match by_name(name) {
         Some(new) => new(config),
-        None => Err(unknown(name)),
+        None => Err(TraceError::Failed(not_run(name, "this node runs no tracers in JavaScript"))),
     }
 }
 
-/// The reference takes an unknown name for JavaScript.
-fn unknown(name: &str) -> TraceError {
-    let text = match name {
+/// What is answered to source text that does not run. The reference takes an unknown name for JavaScript, so what could be
+/// a name gets the text that the reference has for it; anything else gets `why`.
+pub fn not_run(source: &str, why: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let is_name = source.chars().all(is_part) && !source.starts_with(|c: char| c.is_ascii_digit());
+    match source {
         "" => "SyntaxError: SyntaxError: (anonymous): Line 1:2 Unexpected token )".to_owned(),
-        name => format!("ReferenceError: {name} is not defined at <eval>:1:2(0)"),
-    };
-    TraceError::Failed(text)
+        name if is_name => {
+            format!("ReferenceError: {} is not defined at <eval>:1:2(0)", excerpt(name))
+        }
+        _ => why.to_owned(),
+    }
 }
 
 /// Reads a `tracerConfig` into its members; `go_type` is the reference's name of it, for texts.

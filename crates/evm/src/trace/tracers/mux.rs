@@ -17,6 +17,9 @@ const NAME: &str = "muxTracer";
 /// Most tracers of one request, those of tracers within tracers included (docs/decisions.md, "Number of tracers").
 const MAX_TRACERS: usize = 64;
 
+/// What is answered to the source of a script, which runs in a process of its own.
+const NO_SCRIPTS: &str = "muxTracer takes no tracers in JavaScript, trace with them alone";
+
 /// Tracers in the order of their names, which is that of the result.
 struct MuxTracer(Vec<Part>);
 
@@ -70,7 +73,15 @@ impl Part {
             .ok_or_else(|| TraceError::Failed(format!("more than {MAX_TRACERS} tracers")))?;
         let tracer = match name.as_str() {
             NAME => Box::new(MuxTracer::new(config.as_bytes(), left)?),
-            name => super::create(name, &String::from_utf8_lossy(config.as_bytes()))?,
+            name => match super::by_name(name) {
+                Some(new) => new(&String::from_utf8_lossy(config.as_bytes()))?,
+                None => {
+                    let text = super::not_run(name, NO_SCRIPTS);
+                    let is_explained = text == NO_SCRIPTS;
+                    let text = if is_explained { text } else { format!("{text}: {NO_SCRIPTS}") };
+                    return Err(TraceError::Failed(text));
+                }
+            },
         };
         let filter = tracer.steps();
         Ok(Self { name, tracer, filter, written: Vec::new(), held: 0 })

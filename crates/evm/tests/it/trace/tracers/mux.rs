@@ -68,7 +68,15 @@ fn what_is_wrong_with_one_is_wrong_with_all() {
         refused(r#"{"callTracer":{},"prestateTracer":{"diffMode":[]}}"#),
         "json: cannot unmarshal array into Go struct field prestateTracerConfig.diffMode of type bool",
     );
-    assert!(refused(r#"{"nope":{}}"#).starts_with("ReferenceError: nope is not defined"));
+    let none = "muxTracer takes no tracers in JavaScript, trace with them alone";
+    let unknown =
+        |name: &str| format!("ReferenceError: {name} is not defined at <eval>:1:2(0): {none}");
+    assert_eq!(refused(r#"{"nope":{}}"#), unknown("nope"));
+    let long = "q".repeat(3000);
+    assert_eq!(refused(&format!(r#"{{"{long}":{{}}}}"#)), unknown(&format!("{}...", &long[..100])));
+    let script = "{fault:function(){},result:function(){return 1}}";
+    assert_eq!(refused(&format!(r#"{{"{script}":{{}}}}"#)), none);
+    assert!(refused(r#"{"":{}}"#).starts_with("SyntaxError"));
     // A tracer that has no result leaves none to the others.
     let taken = esker_evm::genesis::GenesisAccount { nonce: 1, ..Default::default() };
     let created = crate::machine::ALICE.create(0);
