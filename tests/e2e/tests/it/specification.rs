@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use esker_client::{RpcClient, Wallet};
+use esker_e2e::files::{profile, tests_path};
 use esker_e2e::funds::{FUNDED, funded, key};
 use esker_e2e::{Node, until};
 use esker_primitives::address;
@@ -157,6 +158,45 @@ fn the_native_asset_crosses_by_the_older_names() {
     let there = json!({ "addresses": [to], "sourceChain": "C" });
     let there = call(&mut rpc, X, "xvm.getUTXOs", there).unwrap();
     assert_eq!((&there["numFetched"], &there["sourceChain"]), (&json!("1"), &json!("C")));
+}
+
+#[test]
+fn what_p_exported_to_c_is_imported_and_goes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = folder.path().join("network.json");
+    let text = std::fs::read_to_string(tests_path("networks/two-chains.json")).unwrap();
+    let mut declared: Value = serde_json::from_str(&text).unwrap();
+    let owner = address::format("P", "local", &funded().address());
+    let exported = json!({ "to": "C", "amount": 5_000_000_000_u64, "addresses": [owner] });
+    declared["esker"]["exportedFromP"].as_array_mut().unwrap().push(exported);
+    std::fs::write(&network, declared.to_string()).unwrap();
+    let node = local().network(network).config(profile("default")).start().unwrap();
+    let mut rpc = node.rpc();
+    let alice = user("alice", PASSWORD);
+    call(&mut rpc, KEYSTORE, "keystore.createUser", alice.clone()).unwrap();
+    let key = with(alice.clone(), "privateKey", &json!(FUNDED));
+    let account = call(&mut rpc, NAT, "nat.importKey", key).unwrap()["address"].clone();
+    let of = json!({ "addresses": address::format("C", "local", &funded().address()) });
+    let of = with(of, "sourceChain", &json!("P"));
+    let waiting = |rpc: &mut RpcClient| call(rpc, NAT, "nat.getUTXOs", of.clone()).unwrap();
+    assert_eq!(waiting(&mut rpc)["numFetched"], "1");
+
+    let import = with(with(alice.clone(), "to", &account), "sourceChain", &json!("P"));
+    let imported = call(&mut rpc, NAT, "nat.import", import.clone()).unwrap();
+    wait_atomic(&mut rpc, &imported["txID"]);
+    assert_eq!(waiting(&mut rpc)["numFetched"], "0");
+    let refused = call(&mut rpc, NAT, "nat.import", import).unwrap_err();
+    assert_eq!(refused, "insufficient AVAX funds to pay transaction fee");
+
+    let export = with(with(alice, "to", &json!(owner)), "assetID", &json!("NAT"));
+    let too_much = with(export.clone(), "amount", &json!(u64::MAX));
+    assert!(call(&mut rpc, NAT, "nat.export", too_much).is_err());
+    let back = with(export, "amount", &json!(1_000_000_000));
+    let back = call(&mut rpc, NAT, "nat.export", back).unwrap();
+    wait_atomic(&mut rpc, &back["txID"]);
+    let there = json!({ "addresses": [owner], "sourceChain": "C" });
+    let there = call(&mut rpc, "/ext/bc/P", "platform.getUTXOs", there).unwrap();
+    assert_eq!(there["numFetched"], "1");
 }
 
 /// Waits until an atomic transaction is accepted.
