@@ -25,7 +25,7 @@ struct Page {
 #[derive(Serialize, JsonSchema)]
 struct Found {
     count: JsonU64,
-    next: Option<Box<Found>>,
+    next: Option<Box<Self>>,
 }
 
 fn table() -> MethodTable<()> {

@@ -172,7 +172,7 @@ pub(super) struct LogSettings {
     /// Most instructions shown; 0: no limit, below: none.
     limit: i64,
     /// Changes nothing.
-    overrides: RawJson,
+    overrides: Option<ChainConfig>,
 }
 
 /// Settings of a trace.
@@ -207,6 +207,7 @@ struct TraceCallSettings {
 schema_as!(TraceConfig, "TraceConfig", TraceSettings);
 schema_as!(TraceCallConfig, "TraceCallConfig", TraceCallSettings);
 schema!(RawJson, "AnyJson", {});
+schema!(ChainConfig, "ChainConfig", { "type": "object" });
 
 impl Argument for TraceConfig {
     fn go_type() -> Cow<'static, str> {
