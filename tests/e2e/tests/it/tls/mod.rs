@@ -312,7 +312,8 @@ async fn hostile_clients_of_http2_do_not_keep_others_waiting() {
         reset_all(&certificate, address).await;
         longest = longest.max(tokio::task::block_in_place(honest));
     }
-    // An optimized build takes milliseconds.
+    println!("20 clients that read nothing, 5 that reset all: an honest one waited {longest:?}");
+    // The build is not optimized, and the machine may be under load.
     assert!(longest < Duration::from_secs(10), "{longest:?}");
     drop(unread);
 }
