@@ -139,7 +139,8 @@ mod tests {
     use super::*;
 
     const SOURCE: &str = "#[test]\nfn one() {}\n\n/// Words.\n#[tokio::test(start_paused = true)]\n\
-        async fn two() {}\n\nfn helper() {}\n\n#[test]\n#[ignore = \"long\"]\nfn three() {}\n";
+        async fn two() {}\n\nfn helper() {}\n\n#[test]\n#[ignore = \"long\"]\nfn three() {}\n\nproptest! {\n    \
+        #[test]\n    fn four(n in 0..9) {}\n}\n";
     const RECORDING: &str = ">> {\"method\": \"avm.getTx\"}\n<< {\"result\": 1}\n\
         >> {\"method\":\"avm.issueTx\"}\n<< {\"error\": 1}\n\
         >> {\"method\":\"avm.getHeight\"}\n<! 415 not json\n";
@@ -164,6 +165,7 @@ mod tests {
     fn rows_with_tests_pass() {
         for row in [
             "| a | `tests/a.rs::one` | `tests/a.rs::two` |",
+            "| a | `tests/a.rs::four` | `tests/a.rs::one` |",
             "| a | `tests/a.rs::one`, `tests/a.rs::two` | - it takes no arguments |",
             "| a | `tests/golden/a.io::avm.getTx` | `tests/golden/a.io::avm.issueTx` |",
             "| a | `tests/a.rs::one` | `tests/golden/a.io::avm.getHeight` |",
