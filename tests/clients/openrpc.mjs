@@ -112,6 +112,15 @@ await steps([
     });
     report(faults.filter((wrong) => wrong));
   }],
+  ['no result but a trace may be anything', () => {
+    const faults = Object.entries(documents).flatMap(([path, { methods }]) =>
+      methods
+        .filter(({ result }) => !fault(path, result.schema, 5.5))
+        .map(({ name }) => name)
+        .filter((name) => !['debug_traceTransaction', 'debug_traceCall'].includes(name)),
+    );
+    report(faults);
+  }],
   ['wrong arguments do not fit', () => {
     const faults = misfits
       .filter(({ path, method, params }) => !argumentFault(path, find(path, method), params))

@@ -4,9 +4,11 @@
 
 use alloy_primitives::Address;
 use esker_chain::ChainContext;
-use esker_primitives::hexfmt;
+use esker_primitives::{Id, hexfmt};
 use esker_utxo::FxKind;
+use esker_utxo::json::schema::{InputSchema, OutputSchema, SignedSchema};
 use esker_utxo::json::{AddressFormat, Render};
+use schemars::JsonSchema;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -24,6 +26,45 @@ pub fn tx_json(tx: &AtomicTx, context: &ChainContext) -> Box<RawValue> {
     let format = AddressFormat { alias: &alias, hrp: &context.hrp };
     serde_json::value::to_raw_value(&format.json(tx.signed()))
         .expect("texts and numbers can be written")
+}
+
+/// How a transaction looks, for documents.
+pub type TxSchema = SignedSchema<UnsignedSchema>;
+
+/// What is signed of an atomic transaction: the first members, then those of an import or of an export.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "UnsignedAtomicTx", rename_all = "camelCase")]
+#[expect(dead_code, reason = "for documents")]
+pub struct UnsignedSchema {
+    #[schemars(rename = "networkID")]
+    network_id: u32,
+    #[schemars(rename = "blockchainID")]
+    blockchain_id: Id,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    source_chain: Option<Id>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    imported_inputs: Option<Vec<InputSchema>>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    outputs: Option<Vec<AmountSchema>>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    destination_chain: Option<Id>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    inputs: Option<Vec<AmountSchema>>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    exported_outputs: Option<Vec<OutputSchema>>,
+}
+
+/// An amount that an account gets, or gives with its nonce.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "AccountAmount", rename_all = "camelCase")]
+#[expect(dead_code, reason = "for documents")]
+struct AmountSchema {
+    address: String,
+    amount: u64,
+    #[schemars(rename = "assetID")]
+    asset_id: Id,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    nonce: Option<u64>,
 }
 
 impl Render for UnsignedAtomicTx {

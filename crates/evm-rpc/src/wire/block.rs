@@ -86,7 +86,7 @@ pub(super) struct BlockSchema {
     #[schemars(flatten)]
     header: HeaderSchema,
     #[schemars(skip_serializing_if = "Option::is_none")]
-    atomic_transactions: Option<Vec<serde_json::Value>>,
+    atomic_transactions: Option<Vec<serde_json::Map<String, serde_json::Value>>>,
     block_extra_data: HexRef<'static>,
     size: Uint64,
     transactions: Vec<HashOrTransaction>,

@@ -16,6 +16,7 @@ pub(super) enum EncodedTx {
     /// Its bytes in one of the hex encodings.
     Text(String),
     /// The transaction itself.
+    #[schemars(with = "json::TxSchema")]
     Object(Box<RawValue>),
 }
 

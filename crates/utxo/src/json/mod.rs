@@ -13,6 +13,7 @@ use crate::{SignedTx, Unsigned};
 
 mod operation;
 mod output;
+pub mod schema;
 
 /// How addresses are shown: those of a chain, on a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use serde::ser::SerializeMap;
 
 use crate::block::Block;
 
+pub(crate) mod schema;
 mod tx;
 
 impl Render for Block {

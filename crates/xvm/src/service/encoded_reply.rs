@@ -6,7 +6,10 @@ use esker_rpc::wire::{Encoding, EncodingError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
+use crate::block::Block;
+use crate::json::schema::{BlockSchema, TxSchema};
 use crate::json::{AddressFormat, Json};
+use crate::txs::Tx;
 use crate::vm::Xvm;
 
 /// What a reply shows of a `T`: a text, or the value itself for `json`.
@@ -18,18 +21,35 @@ pub(super) enum EncodedReply<T> {
     Object { value: T, alias: String, hrp: String },
 }
 
-impl<T> JsonSchema for EncodedReply<T> {
+impl JsonSchema for EncodedReply<Tx> {
     fn schema_name() -> Cow<'static, str> {
-        Cow::Borrowed("EncodedReply")
+        Cow::Borrowed("EncodedTx")
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "title": "text or object",
-            "description": "Bytes in one of the hex encodings; an object for `json`.",
-            "anyOf": [{ "type": "string", "pattern": "^0x[0-9a-f]*$" }, { "type": "object" }],
-        })
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        text_or::<TxSchema>(generator)
     }
+}
+
+impl JsonSchema for EncodedReply<Block> {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("EncodedBlock")
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        text_or::<BlockSchema>(generator)
+    }
+}
+
+fn text_or<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "title": "text or object",
+        "description": "Bytes in one of the hex encodings; an object for `json`.",
+        "anyOf": [
+            { "type": "string", "pattern": "^0x[0-9a-f]*$" },
+            generator.subschema_for::<T>(),
+        ],
+    })
 }
 
 impl<T> EncodedReply<T> {
