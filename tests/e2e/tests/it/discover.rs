@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use esker_client::HttpClient;
 use esker_e2e::Node;
 use esker_e2e::docs::{Exchange, Page};
 use esker_e2e::socket::Socket;
@@ -100,6 +101,23 @@ fn both_names_in_both_dialects() {
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"rpc.discover","params":[1]}"#;
     let reply = node.rpc().post(C_CHAIN, body.as_bytes()).unwrap();
     assert!(reply.text().contains("too many arguments, want at most 0"), "{}", reply.text());
+}
+
+#[test]
+fn pages_of_other_origins_read_what_they_may_call() {
+    let node = node();
+    let headers = [("Content-Type", "application/json"), ("Origin", "https://example.com")];
+    let body = br#"{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}"#;
+    for (path, is_answered) in [
+        (C_CHAIN, true),
+        (X_CHAIN, true),
+        ("/ext/info", true),
+        ("/ext/keystore", false),
+        ("/ext/admin", false),
+    ] {
+        let reply = HttpClient::new(node.address()).request("POST", path, &headers, body).unwrap();
+        assert_eq!(reply.text().contains("\"openrpc\":\"1.3.2\""), is_answered, "{path}");
+    }
 }
 
 #[test]
