@@ -75,9 +75,10 @@ impl Service {
     /// If it has the method already.
     #[must_use]
     pub fn with_discovery(self, info: &EndpointInfo) -> Self {
-        let table = MethodTable::new(NAMESPACE)
-            .on("discover", |document: &Document, _: NoArgs| Ok(document.clone()));
-        self.discoverable(table, info, &[])
+        let add = |table: MethodTable<Document>| {
+            table.on("discover", |document, _: NoArgs| Ok(document.clone()))
+        };
+        self.discoverable(add, info, &[])
     }
 
     /// The same with `rpc.discover`, for the positional dialect.
@@ -86,22 +87,23 @@ impl Service {
         info: &EndpointInfo,
         subscriptions: &[SubscriptionMethods],
     ) -> Self {
-        let table = MethodTable::new(NAMESPACE)
-            .on_list("discover", |document: &Document, ()| Ok(document.clone()));
-        self.discoverable(table, info, subscriptions)
+        let add = |table: MethodTable<Document>| {
+            table.on_list("discover", |document, ()| Ok(document.clone()))
+        };
+        self.discoverable(add, info, subscriptions)
     }
 
     fn discoverable(
         self,
-        table: MethodTable<Document>,
+        add: impl FnOnce(MethodTable<Document>) -> MethodTable<Document>,
         info: &EndpointInfo,
         subscriptions: &[SubscriptionMethods],
     ) -> Self {
         // Where nothing else is for pages of other origins, neither is this.
-        let table = if self.is_for_trusted_callers() {
-            MethodTable::trusted_callers_only(MethodTable::new(NAMESPACE), |_| table)
-        } else {
-            table
+        let table = MethodTable::new(NAMESPACE);
+        let table = match self.is_for_trusted_callers() {
+            true => table.trusted_callers_only(add),
+            false => add(table),
         };
         let text = Document::default();
         let service = self.merge(&table.bind(Arc::new(text.clone())));

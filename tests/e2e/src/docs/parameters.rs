@@ -66,13 +66,24 @@ pub fn parameter_table(
     }
     match found {
         Some(lines) => Some((lines, table)),
-        // Before the first request, with an empty line after it.
+        // Before the first request and the words that lead to it, with an empty line after it.
         None => {
-            let first = section.exchanges.first()?.line.saturating_sub(1);
+            let at = before_introduction(page, section, section.exchanges.first()?.line - 1);
             table.push(String::new());
-            Some((first..first, table))
+            Some((at..at, table))
         }
     }
+}
+
+/// The line at which a request's introduction begins: a paragraph of its own that ends with a colon.
+fn before_introduction(page: &Page, section: &Section, request: usize) -> usize {
+    let text = &page.lines[section.line..request.saturating_sub(1)];
+    if !text.last().is_some_and(|line| line.ends_with(':')) {
+        return request;
+    }
+    let blank = text.iter().rposition(String::is_empty).unwrap_or_default();
+    // The section's only paragraph is more than an introduction.
+    if blank == 0 { request } else { section.line + blank + 1 }
 }
 
 /// Lines of the section's table of parameters, if it has one.
@@ -175,5 +186,14 @@ mod tests {
             parameter_table(&page, &page.sections[1], &json!({}), &method).unwrap();
         assert_eq!((lines, &*table[2], &*table[3]), (2..2, "| `n` | number | none | |", ""));
         assert_eq!(parameter_table(&page, &page.sections[1], &json!({}), &json!({})), None);
+        for (text, at) in [
+            ("## a.b\n\ntext.\n\nFor example:\n\n```sh\ncurl x\n```\n", 4),
+            ("## a.b\n\ntext:\n\n```sh\ncurl x\n```\n", 4),
+            ("## a.b\n\ntext.\n\nmore.\n\n```sh\ncurl x\n```\n", 6),
+        ] {
+            let page = Page::parse(Path::new("p.md"), text).unwrap();
+            let table = parameter_table(&page, &page.sections[1], &json!({}), &method);
+            assert_eq!(table.unwrap().0, at..at, "{text}");
+        }
     }
 }
