@@ -272,8 +272,9 @@ async fn four_clients_and_users_who_share_a_key() {
                     // A sender whom the node signs for.
                     let from = account(&well_known());
                     world.evm().senders().with_lock(from, || {
-                        let state = world.nonce(from);
-                        let nonce = world.evm().next_nonce(from).unwrap_or(state).max(state);
+                        // The pool first: what leaves it meanwhile is in the state then.
+                        let pooled = world.evm().next_nonce(from);
+                        let nonce = pooled.unwrap_or_default().max(world.nonce(from));
                         let tx = evm_transfer(&well_known(), nonce, Address::repeat_byte(7));
                         world.evm().submit(tx).unwrap();
                     });
