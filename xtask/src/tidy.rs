@@ -2,6 +2,7 @@
 
 mod arrows;
 mod citations;
+mod dashboards;
 mod documents;
 mod goldens;
 mod links;
@@ -17,12 +18,13 @@ use anyhow::{Result, bail};
 pub type Rule = (&'static str, fn() -> Result<Vec<String>>);
 
 /// Every rule.
-pub const RULES: [Rule; 9] = [
+pub const RULES: [Rule; 10] = [
     ("crates depend on each other only along the arrows", arrows::breaches),
     ("source files are short", sizes::breaches),
     ("paths named in documents exist", documents::breaches),
     ("links of documents lead to a heading", links::breaches),
     ("citations name a page and a heading that exist", citations::breaches),
+    ("alerts and dashboards name metrics that exist", dashboards::breaches),
     ("every specified X-Chain method has goldens of success and failure", goldens::breaches),
     ("every rule of the specification names its tests", specification::breaches),
     ("a mark of unfinished work names its issue", todos::breaches),
