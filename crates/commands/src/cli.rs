@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use esker_node::config::keys::{KEYS, Key};
 use esker_node::config::{Flags, Mode};
 use esker_primitives::excerpt;
@@ -136,7 +136,8 @@ fn argument(key: &Key) -> Arg {
         // `--flag`, `--flag=false`; never `--flag false`, which would consume the next argument.
         arg.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("BOOL")
     } else {
-        arg.value_name(value_name(key))
+        let hint = if key.kind == "path" { ValueHint::AnyPath } else { ValueHint::Unknown };
+        arg.value_name(value_name(key)).value_hint(hint)
     }
 }
 
