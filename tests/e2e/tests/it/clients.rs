@@ -82,6 +82,36 @@ fn replays_of_cast_and_forks_of_forge() {
 }
 
 #[test]
+fn example_of_a_deployment() {
+    run_example("deploy.mjs", &["deployed at 0x", "count is 3", "refused: nothing to add"]);
+}
+
+#[test]
+fn example_of_a_transfer_between_chains() {
+    run_example("transfer.mjs", &["exported from X by ", "imported to C by "]);
+}
+
+#[test]
+fn example_of_a_subscription() {
+    run_example("subscribe.mjs", &["block 1", "block 2", "block 3"]);
+}
+
+/// The examples install what the tests run them with.
+#[test]
+fn examples_pin_the_tested_libraries() {
+    let package = |folder: &str| -> Value {
+        let text = std::fs::read(tests_path(folder).join("package.json")).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    };
+    let (examples, tested) = (package("../examples"), package("clients"));
+    let pinned = examples["dependencies"].as_object().unwrap();
+    assert!(!pinned.is_empty());
+    for (library, version) in pinned {
+        assert_eq!(version, &tested["dependencies"][library], "{library}");
+    }
+}
+
+#[test]
 fn web3py_own_tests_over_http() {
     run_web3py("test_http.py");
 }
@@ -122,8 +152,32 @@ fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// Runs a program to its end, which run_to_success be a success.
-fn run_to_success(name: &str, command: &mut Command) {
+/// Runs an example against a fresh `esker dev`, with the libraries of the tests. Its output has these texts, in this order.
+fn run_example(script: &str, expected: &[&str]) {
+    let clients = tests_path("clients");
+    if let Some(why) = missing(&clients) {
+        skip(&why);
+        return;
+    }
+    // Libraries are looked for beside the script.
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(tests_path("../examples").join(script), folder.path().join(script)).unwrap();
+    let libraries = std::fs::canonicalize(clients.join("node_modules")).unwrap();
+    std::os::unix::fs::symlink(libraries, folder.path().join("node_modules")).unwrap();
+    let node = local().dev().start().unwrap();
+    let mut program = Command::new(node_program());
+    let output = run_to_success(script, program.arg(script).arg(node.url()).current_dir(&folder));
+    let mut rest = output.as_str();
+    for text in expected {
+        let Some((_, after)) = rest.split_once(text) else {
+            panic!("{script}: no {text:?} in its place:\n{output}")
+        };
+        rest = after;
+    }
+}
+
+/// Runs a program to its end, which must be a success; returns its standard output.
+fn run_to_success(name: &str, command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert!(
         output.status.success(),
@@ -132,6 +186,7 @@ fn run_to_success(name: &str, command: &mut Command) {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
     );
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Runs a script of the X-Chain's libraries.
