@@ -11,6 +11,7 @@ mod places;
 mod sizes;
 mod specification;
 mod todos;
+mod toolchain;
 
 use anyhow::{Result, bail};
 
@@ -18,7 +19,7 @@ use anyhow::{Result, bail};
 pub type Rule = (&'static str, fn() -> Result<Vec<String>>);
 
 /// Every rule.
-pub const RULES: [Rule; 10] = [
+pub const RULES: [Rule; 11] = [
     ("crates depend on each other only along the arrows", arrows::breaches),
     ("source files are short", sizes::breaches),
     ("paths named in documents exist", documents::breaches),
@@ -28,6 +29,7 @@ pub const RULES: [Rule; 10] = [
     ("every specified X-Chain method has goldens of success and failure", goldens::breaches),
     ("every rule of the specification names its tests", specification::breaches),
     ("a mark of unfinished work names its issue", todos::breaches),
+    ("the container image is built with the repository's compiler", toolchain::breaches),
     ("nothing names a place outside the repository", places::breaches),
 ];
 
