@@ -10,6 +10,7 @@ use esker_commands::screen::{self, Ready};
 use esker_commands::signals::{Request, Signals};
 use esker_commands::{replay, rewind, script_worker, users, verify};
 use esker_node::config::{Mode, show};
+use esker_node::logging::log_fatal;
 use esker_node::wiring::exit_code;
 use esker_node::{Config, Environment, Node, RunningNode, StartError};
 use esker_profiling::heap::SamplingAllocator;
@@ -125,7 +126,7 @@ fn run(config: Config) -> Result<(), StartError> {
     });
     // A handler that is still reading something long must not hold the process.
     runtime.shutdown_background();
-    ended
+    ended.inspect_err(|error| log_fatal(error))
 }
 
 /// Announces that the node answers: the ready file, then the line or the screen.
@@ -143,9 +144,8 @@ fn announce(node: &RunningNode) -> Result<(), StartError> {
 
 fn reload(node: &RunningNode) {
     node.reload_certificate();
-    if let Err(error) = node.reload_log_levels() {
-        say(&format!("log levels stay as they are: {error}"));
-    }
+    // An error is in the log.
+    let _unchanged = node.reload_log_levels();
 }
 
 fn fail(error: &dyn std::fmt::Display, code: u8) -> ExitCode {

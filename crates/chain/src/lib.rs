@@ -25,6 +25,7 @@ mod machine;
 mod maintenance;
 mod stored;
 pub mod tables;
+mod transfer_log;
 mod vm;
 
 pub use bundle::{
@@ -41,7 +42,8 @@ pub use machine::{
     AcceptedEvent, GenesisBundle, Machine, MachineConfig, MachineEvent, Rewound, Undo, UndoLimits,
 };
 pub use maintenance::{Maintenance, Wakeup};
+pub use transfer_log::{Transfer, TransferKind};
 pub use vm::{
-    AfterRewind, Backfill, BuildContext, Built, ChainStats, ChainVm, Dialect, ExecutedBlock,
-    PoolFigures, Rewinding, Route,
+    AfterRewind, Backfill, BlockFigures, BuildContext, Built, ChainStats, ChainVm, Dialect,
+    ExecutedBlock, PoolFigures, Rewinding, Route,
 };

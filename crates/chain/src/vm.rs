@@ -138,6 +138,21 @@ pub struct ChainStats {
     pub accepted_txs: u64,
 }
 
+/// Figures of an accepted block, for logs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockFigures {
+    /// The block's hash, as clients of the chain see it.
+    pub hash: String,
+    /// Whether the block has no transaction of any kind.
+    pub is_empty: bool,
+    /// Transactions in the block; those that move assets between chains are counted on the X-Chain only.
+    pub txs: u64,
+    /// Gas that its transactions used, if the chain has gas.
+    pub gas: Option<u64>,
+    /// Its base fee, wei a gas, if the chain has gas. A larger one is shown as the largest number.
+    pub base_fee: Option<u64>,
+}
+
 /// Counts of a chain's pool since the start of the process, by reason, for metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolFigures {
@@ -240,6 +255,11 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
 
     /// The message of the health report, or the fault.
     fn health(&self) -> Result<String, String>;
+
+    /// Figures of one of the chain's accepted blocks, for logs. The call is cheap.
+    fn block_figures(&self, block: &ExecutedBlock) -> BlockFigures {
+        BlockFigures { hash: block.id.to_string(), ..BlockFigures::default() }
+    }
 
     /// Figures for metrics. The call is cheap.
     fn stats(&self) -> ChainStats;

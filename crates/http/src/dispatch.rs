@@ -15,7 +15,7 @@ use http::header::{
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 
 use super::body::BodyMemory;
 use super::config::HttpConfig;
@@ -28,6 +28,7 @@ use super::in_flight::Handlers;
 use super::metrics::{EndpointMetrics, HttpMetrics, MethodName, Outcome};
 use super::path::{self, ResolvedPath};
 use super::reply::ReplyBody;
+use super::request_log::RequestLog;
 use super::routes::{Endpoint, Routes, Target};
 use super::socket;
 use super::unread;
@@ -83,7 +84,7 @@ impl Answer {
         Self::new(status, ReplyBody::full(text))
     }
 
-    fn outcome(&self) -> Outcome {
+    pub(super) fn outcome(&self) -> Outcome {
         self.outcome.unwrap_or(match self.status.as_u16() {
             ..300 => Outcome::Ok,
             300..500 => Outcome::Refused,
@@ -168,6 +169,9 @@ impl HttpState {
         let start = Instant::now();
         connection.enter(Phase::Body);
         let (parts, body) = request.into_parts();
+        let log = RequestLog::new(&parts, body.size_hint().exact(), || {
+            self.client_address(connection, &parts)
+        });
         let mut body = Some(body);
         let expects_continue = parts.headers.contains_key(EXPECT);
         let mut headers = HeaderMap::with_capacity(HEADERS);
@@ -202,7 +206,11 @@ impl HttpState {
         }
         let metrics =
             target.as_ref().map_or(&self.unrouted, |target: &Arc<Target>| &target.metrics);
-        metrics.record(answer.method, answer.outcome(), start.elapsed().as_secs_f64());
+        let seconds = start.elapsed().as_secs_f64();
+        metrics.record(answer.method, answer.outcome(), seconds);
+        if let Some(log) = log {
+            log.answered(target.as_deref(), &answer, seconds);
+        }
 
         let mut response = Response::new(answer.body.sent());
         *response.status_mut() = answer.status;

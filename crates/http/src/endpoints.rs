@@ -1,5 +1,6 @@
 //! The handlers behind the layers, one for each kind of endpoint.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use esker_rpc::socket::SocketDialect;
@@ -221,11 +222,21 @@ impl HttpState {
     /// The client of a request: that of the connection, or the one that a trusted proxy names.
     fn client(&self, connection: &Connection, parts: &Parts) -> Client {
         let client = connection.client();
-        let header = self.config().client_address.as_ref();
-        match header.and_then(|header| header.client_of(client.peer(), &parts.headers)) {
+        match self.proxied_address(connection, parts) {
             Some(address) => client.behind_proxy(address),
             None => client.clone(),
         }
+    }
+
+    /// The address of the client of a request.
+    pub(super) fn client_address(&self, connection: &Connection, parts: &Parts) -> Option<IpAddr> {
+        self.proxied_address(connection, parts).or_else(|| connection.client().peer())
+    }
+
+    /// The address of the client that a trusted proxy names.
+    fn proxied_address(&self, connection: &Connection, parts: &Parts) -> Option<IpAddr> {
+        let header = self.config().client_address.as_ref()?;
+        header.client_of(connection.client().peer(), &parts.headers)
     }
 
     async fn axum(
@@ -299,7 +310,7 @@ impl HttpState {
         if socket::is_requested(parts) && !self.cors.may_upgrade(&parts.headers) {
             return origin_refused(headers);
         }
-        let context = self.context(dialect, target, self.caller(connection, parts));
+        let context = self.context(dialect, target, connection, parts);
         socket::open(connection, context, parts, headers)
     }
 
@@ -308,11 +319,13 @@ impl HttpState {
         &self,
         dialect: Arc<dyn SocketDialect>,
         target: &Arc<Target>,
-        caller: Caller,
+        connection: &Connection,
+        parts: &Parts,
     ) -> SocketContext {
         SocketContext {
             dialect,
-            caller,
+            caller: self.caller(connection, parts),
+            client_address: self.client_address(connection, parts),
             target: Arc::clone(target),
             metrics: Arc::clone(&self.metrics),
             handlers: self.handlers.clone(),

@@ -31,6 +31,7 @@ mod origin;
 mod page;
 mod path;
 mod reply;
+mod request_log;
 mod routes;
 mod server;
 mod small_frames;

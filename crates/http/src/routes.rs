@@ -74,6 +74,8 @@ pub(crate) struct Target {
     pub(crate) trusted_callers_only: bool,
     /// `None` if the path does not belong to a chain.
     pub(crate) ready: Option<Readiness>,
+    /// The chain's first alias, which is the name of its log; `None` if the path does not belong to a chain.
+    pub(crate) chain: Option<Arc<str>>,
     pub(crate) metrics: Arc<dyn EndpointMetrics>,
 }
 
@@ -122,7 +124,7 @@ impl Routes {
 
     /// Adds an endpoint of the node itself: `info` answers at `/ext/info`. The path is its name in the metrics.
     pub fn node(&self, path: &str, endpoint: Endpoint) -> Result<(), RouteError> {
-        let target = self.target(path, endpoint, None);
+        let target = Arc::new(self.target(path, endpoint));
         self.add(format!("{ROOT}{path}"), vec![(String::new(), target)], &[])
     }
 
@@ -154,7 +156,12 @@ impl Routes {
             .into_iter()
             .map(|(suffix, endpoint)| {
                 let label = format!("{name}{suffix}");
-                (suffix.to_owned(), self.target(&label, endpoint, Some(ready.clone())))
+                let target = Target {
+                    ready: Some(ready.clone()),
+                    chain: Some(name.into()),
+                    ..self.target(&label, endpoint)
+                };
+                (suffix.to_owned(), Arc::new(target))
             })
             .collect();
         let mut others = Vec::new();
@@ -192,9 +199,9 @@ impl Routes {
         if let Endpoint::Positional(server) = &target.endpoint {
             let (endpoint, ready) =
                 (Endpoint::PositionalBoth(server.clone()), target.ready.clone());
-            let metrics = Arc::clone(&target.metrics);
+            let (metrics, chain) = (Arc::clone(&target.metrics), target.chain.clone());
             let trusted_callers_only = target.trusted_callers_only;
-            target = Arc::new(Target { endpoint, trusted_callers_only, ready, metrics });
+            target = Arc::new(Target { endpoint, trusted_callers_only, ready, chain, metrics });
         }
         let rooted = Self::new(Arc::clone(&self.metrics));
         let only = vec![(String::new(), target)];
@@ -231,10 +238,11 @@ impl Routes {
         self.table.load().get(path).cloned()
     }
 
-    fn target(&self, label: &str, endpoint: Endpoint, ready: Option<Readiness>) -> Arc<Target> {
+    /// A path that belongs to no chain.
+    fn target(&self, label: &str, endpoint: Endpoint) -> Target {
         let metrics = self.metrics.endpoint(label, endpoint.service());
         let trusted_callers_only = endpoint.is_for_trusted_callers();
-        Arc::new(Target { endpoint, trusted_callers_only, ready, metrics })
+        Target { endpoint, trusted_callers_only, ready: None, chain: None, metrics }
     }
 
     fn add(

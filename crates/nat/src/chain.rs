@@ -134,6 +134,13 @@ impl Nat {
     /// threads.
     pub fn submit(&self, tx: AtomicTx) -> Result<TxId, SubmitError> {
         let id = tx.id();
+        self.admit(tx).inspect_err(|error| {
+            tracing::debug!(chain = self.context().primary_alias(), txID = %id, %error, "transaction refused");
+        })
+    }
+
+    fn admit(&self, tx: AtomicTx) -> Result<TxId, SubmitError> {
+        let id = tx.id();
         for _ in 0..MAX_CHECKS {
             if self.pool().contains(&id) {
                 self.context().work.notify_one();

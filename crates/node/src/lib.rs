@@ -9,6 +9,7 @@
 
 pub mod aliases;
 pub mod api;
+mod block_log;
 pub mod chains;
 pub mod clock;
 pub mod config;

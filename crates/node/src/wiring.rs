@@ -32,6 +32,7 @@ use self::data::DataFolder;
 use self::engine::EngineThread;
 use crate::api::admin::settings::shown as shown_settings;
 use crate::api::{self, AdminDeps, ApiDeps, NetworkFacts, RunningChain};
+use crate::block_log::BlockLogTask;
 use crate::chains::{Chain, NodeParts, endpoints};
 use crate::config::Config;
 use crate::diagnostics::Diagnostics;
@@ -70,6 +71,12 @@ impl Node {
         let environment = first_start::with_clock(environment, &config, &store)?;
         logging::check_files(&config.log())
             .map_err(|(path, error)| StartError::Logs { path, error })?;
+        tracing::info!(
+            version = env!("CARGO_PKG_VERSION"),
+            network = config.network.name,
+            process = std::process::id(),
+            "starting"
+        );
         let identity = Arc::new(folder.identity(&environment.randomness)?);
         let keystore = keystore::open(&config, &store, &environment);
 
@@ -94,6 +101,9 @@ impl Node {
             let vms: Vec<_> = chains.iter().map(|(_, chain)| chain.vm()).collect();
             journal::restore(path, &vms);
         }
+
+        let block_log =
+            BlockLogTask::spawn(machine.subscribe(), machine.chains(), environment.clock.clone());
 
         // The engine, which orders blocks on a separate thread.
         let engine: Arc<dyn Engine> = Arc::new(Solo::new());
@@ -187,6 +197,7 @@ impl Node {
             stop,
             tasks,
             engine: engine_thread,
+            block_log,
             maintenance,
             store,
             folder,

@@ -46,11 +46,27 @@ impl Xvm {
     /// Issues a transaction, with its version prefix: decode, duplicate, remembered refusal, syntactic rules, semantic
     /// rules, pool. Returns once it waits for a block. May be called from many threads; nothing is verified under a lock.
     pub fn issue(&self, bytes: &[u8]) -> Result<TxId, IssueError> {
-        self.issue_tx(Tx::parse(bytes)?)
+        self.issue_tx(self.parse(bytes)?)
     }
 
     /// As [`Self::issue`], of a transaction that is decoded.
     pub fn issue_tx(&self, tx: Tx) -> Result<TxId, IssueError> {
+        let id = tx.id();
+        self.admit(tx).inspect_err(|error| self.log_refused(&id, error))
+    }
+
+    fn parse(&self, bytes: &[u8]) -> Result<Tx, IssueError> {
+        let parsed = Tx::parse(bytes).map_err(IssueError::from);
+        parsed.inspect_err(|error| {
+            tracing::debug!(chain = self.context().primary_alias(), bytes = bytes.len(), %error, "transaction refused");
+        })
+    }
+
+    fn log_refused(&self, id: &TxId, error: &IssueError) {
+        tracing::debug!(chain = self.context().primary_alias(), %id, %error, "transaction refused");
+    }
+
+    fn admit(&self, tx: Tx) -> Result<TxId, IssueError> {
         let id = tx.id();
         let waits = self.mempool.contains(&id);
         if (waits || self.undecided.has_tx(&id)) && !self.is_accepted(&id)? {
@@ -105,7 +121,7 @@ impl Xvm {
     /// Issues a transaction of the wallet: only the pool's limits are checked. It waits while earlier ones of the wallet
     /// are pending.
     pub fn issue_unverified(&self, bytes: &[u8]) -> Result<TxId, IssueError> {
-        self.issue_unverified_tx(Tx::parse(bytes)?)
+        self.issue_unverified_tx(self.parse(bytes)?)
     }
 
     /// As [`Self::issue_unverified`], of a transaction that is decoded.

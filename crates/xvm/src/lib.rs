@@ -37,6 +37,7 @@ mod execute;
 mod index;
 mod issue;
 mod journal;
+mod log;
 mod maintenance;
 mod mempool;
 mod rewind;

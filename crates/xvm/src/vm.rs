@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use esker_chain::{
-    AfterRewind, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
-    DropLog, ExecutedBlock, Rewinding, Route, Wakeup,
+    AfterRewind, BlockError, BlockFigures, BuildContext, Built, ChainContext, ChainError,
+    ChainStats, ChainVm, DropLog, ExecutedBlock, Rewinding, Route, Wakeup,
 };
 use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::{Id, TxId};
@@ -27,7 +27,7 @@ use crate::status::Undecided;
 use crate::txs::Tx;
 use crate::verify::syntactic::Params;
 use crate::wallet::WalletQueue;
-use crate::{builder, rewind, service};
+use crate::{builder, log, rewind, service};
 
 /// Settings of one chain.
 #[derive(Clone, Debug)]
@@ -323,6 +323,9 @@ impl ChainVm for Xvm {
     fn on_accepted(&self, block: &Arc<ExecutedBlock>, accepted_ms: u64) {
         self.set_accepted_height(block.height);
         let Some(payload) = BlockPayload::of(block) else { return };
+        for tx in &payload.txs {
+            log::accepted(tx, block.height, &self.context);
+        }
         let ids: Vec<TxId> = payload.txs.iter().map(Tx::id).collect();
         let count = ids.len() as u64;
         self.accepted_txs.fetch_add(count, Ordering::Relaxed);
@@ -397,6 +400,16 @@ impl ChainVm for Xvm {
 
     fn restore_txs(&self, txs: Vec<Bytes>) -> usize {
         txs.iter().filter(|entry| self.restore(entry)).count()
+    }
+
+    fn block_figures(&self, block: &ExecutedBlock) -> BlockFigures {
+        let txs = BlockPayload::of(block).map_or(0, |payload| payload.txs.len() as u64);
+        BlockFigures {
+            hash: block.id.to_string(),
+            is_empty: txs == 0,
+            txs,
+            ..BlockFigures::default()
+        }
     }
 
     fn stats(&self) -> ChainStats {

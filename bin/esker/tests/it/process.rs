@@ -83,6 +83,71 @@ fn log_levels_are_read_again_at_sighup() {
     }
 }
 
+/// The lines of `main.log` with this message.
+fn logged(data: &std::path::Path, message: &str) -> Vec<Value> {
+    let text = fs::read_to_string(data.join("logs/main.log")).unwrap_or_default();
+    let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    let lines = lines.map(|line| serde_json::from_str(line).unwrap());
+    lines.filter(|line: &Value| line["message"] == message).collect()
+}
+
+#[test]
+fn reloads_and_those_that_fail_are_logged() {
+    let dir = tempfile::tempdir().unwrap();
+    let (config, data) = (dir.path().join("esker.toml"), dir.path().join("data"));
+    fs::write(&config, "log-format = 'json'").unwrap();
+    let args = ["--config", config.to_str().unwrap(), "--data-dir", data.to_str().unwrap()];
+    let node = Esker::start(&[&["node"][..], &args].concat());
+    // The signal arrives when it arrives; the test's time limit is that of the test run.
+    let wait_for = |message: &str| loop {
+        if let [line, ..] = &logged(&data, message)[..] {
+            return line.clone();
+        }
+        std::thread::yield_now();
+    };
+    fs::write(&config, "log-format = 'json'\nlog-level = 'loud'").unwrap();
+    node.signal("HUP");
+    let failed = wait_for("the log levels can't be read again; they stay as they are");
+    assert_eq!((&failed["level"], &failed["logger"]), (&json!("ERROR"), &json!("main")));
+    assert!(failed["error"].as_str().unwrap().contains("log-level: expected off"), "{failed}");
+    assert!(logged(&data, "the log levels were read again").is_empty());
+    fs::write(&config, "log-format = 'json'\nlog-level = 'debug'").unwrap();
+    node.signal("HUP");
+    assert_eq!(wait_for("the log levels were read again")["level"], "INFO");
+    node.stop("TERM");
+    assert_eq!(logged(&data, "starting")[0]["version"], env!("CARGO_PKG_VERSION"));
+    for message in ["stopping", "stopped"] {
+        assert_eq!(logged(&data, message).len(), 1, "{message}");
+    }
+}
+
+#[test]
+fn what_ends_a_start_is_in_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let ended = run_command(command(
+        &[
+            "node",
+            "--http-port",
+            &address.port().to_string(),
+            "--data-dir",
+            data.to_str().unwrap(),
+            "--log-format",
+            "json",
+        ],
+        dir.path(),
+    ));
+    assert_eq!(ended.code(), Some(4), "{}", ended.stderr);
+    let lines = logged(&data, "the node ends because of an error");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!((&lines[0]["level"], &lines[0]["logger"]), (&json!("ERROR"), &json!("main")));
+    let error = lines[0]["error"].as_str().unwrap();
+    assert!(error.contains(&format!("port in use: {address}")), "{error}");
+    assert_eq!(ended.stderr.matches("port in use").count(), 1, "once on the terminal");
+}
+
 #[test]
 fn config_show_tells_origins() {
     let temp = tempfile::tempdir().unwrap();

@@ -98,7 +98,9 @@ impl Core {
         let Some(parent) = self.state_after(id)? else {
             return Err(ProposeError::Parent { id: *id, verdict: Verdict::ParentMissing });
         };
+        let begun_ms = self.clock.now_ms();
         let (executed, later_ms) = self.build_blocks(&parent)?;
+        let execute_ms = self.clock.now_ms().saturating_sub(begun_ms);
         if executed.is_empty() {
             return Ok(later_ms.map_or(Attempt::Nothing, Attempt::Later));
         }
@@ -113,7 +115,7 @@ impl Core {
             blocks: executed.iter().map(block).collect(),
         };
         drop(parent);
-        let node = Arc::new(Node::new(bundle.id(), bundle.clone(), executed));
+        let node = Arc::new(Node::new(bundle.id(), bundle.clone(), executed, execute_ms));
         self.ensure_room(node.bytes)?;
         let is_new = self.keep(node);
         Ok(Attempt::Bundle(bundle, is_new))
@@ -230,6 +232,7 @@ impl Core {
         if !is_decided {
             self.ensure_room(bundle.encoded_len())?;
         }
+        let begun_ms = self.clock.now_ms();
         let mut executed = Vec::with_capacity(order.len());
         for (index, (_, bytes)) in order.into_iter().zip(&bundle.blocks) {
             match self.chains[index].verify(&parent.state, bytes, &parent.context(index)) {
@@ -241,7 +244,8 @@ impl Core {
                 Err(BlockError::Chain(error)) => return Err(error),
             }
         }
-        let node = Arc::new(Node::new(id, bundle.clone(), executed));
+        let execute_ms = self.clock.now_ms().saturating_sub(begun_ms);
+        let node = Arc::new(Node::new(id, bundle.clone(), executed, execute_ms));
         if !is_decided {
             self.ensure_room(node.bytes)?;
         }
@@ -433,6 +437,7 @@ impl Core {
 
     /// Updates memory, chains and subscribers after the commit.
     fn notify_chains(&mut self, group: &[DecidedBundle], accepted_ms: u64) {
+        let commit_ms = self.clock.now_ms().saturating_sub(accepted_ms);
         let mut abandoned = Vec::new();
         for (node, _) in group {
             abandoned.extend(self.tree.advance(node));
@@ -450,6 +455,8 @@ impl Core {
                 bundle_id: node.id,
                 height: node.bundle.height,
                 accepted_ms,
+                commit_ms,
+                execute_ms: node.execute_ms,
                 blocks: node.executed.iter().map(block).collect(),
             }));
         }

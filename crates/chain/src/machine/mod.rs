@@ -117,6 +117,10 @@ pub struct AcceptedEvent {
     pub height: u64,
     /// Acceptance time at this node, Unix ms.
     pub accepted_ms: u64,
+    /// Time that the commit took, ms. Several bundles may share a commit.
+    pub commit_ms: u64,
+    /// Time that building or verifying its blocks took at this node, ms.
+    pub execute_ms: u64,
     /// Its blocks.
     pub blocks: Vec<(ChainId, Arc<ExecutedBlock>)>,
 }

@@ -18,6 +18,8 @@ pub(super) struct Node {
     pub(super) executed: Vec<(usize, Arc<ExecutedBlock>)>,
     /// Bytes of its blocks and their write sets.
     pub(super) bytes: usize,
+    /// Time that building or verifying its blocks took, ms.
+    pub(super) execute_ms: u64,
 }
 
 impl Node {
@@ -25,10 +27,11 @@ impl Node {
         id: BundleId,
         bundle: Bundle,
         executed: Vec<(usize, Arc<ExecutedBlock>)>,
+        execute_ms: u64,
     ) -> Self {
         let written = executed.iter().map(|(_, block)| block.writes.size_bytes());
         let bytes = written.fold(bundle.encoded_len(), usize::saturating_add);
-        Self { id, bundle, executed, bytes }
+        Self { id, bundle, executed, bytes, execute_ms }
     }
 
     /// This bundle's block of a chain.

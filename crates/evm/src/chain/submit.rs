@@ -36,7 +36,11 @@ impl Evm {
 
     /// Submits a transaction to the pool. Recovers its signature, so call it off the async threads.
     pub fn submit(&self, tx: Transaction) -> Result<B256, SubmitError> {
+        let hash = *tx.tx_hash();
         let submitted = self.submit_uncounted(tx);
+        if let Err(error) = &submitted {
+            tracing::debug!(chain = self.context.primary_alias(), %hash, %error, "transaction refused");
+        }
         if let Err(SubmitError::Pool(error)) = &submitted {
             self.pool.count_refused(error);
         }

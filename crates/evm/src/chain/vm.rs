@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use alloy_primitives::B256;
 use bytes::Bytes;
 use esker_chain::{
-    AfterRewind, Backfill, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats,
-    ChainVm, DropLog, ExecutedBlock, PoolFigures, Rewinding, Route,
+    AfterRewind, Backfill, BlockError, BlockFigures, BuildContext, Built, ChainContext, ChainError,
+    ChainStats, ChainVm, DropLog, ExecutedBlock, PoolFigures, Rewinding, Route,
 };
 use esker_evm_state::blocks::{History, write_block};
 use esker_evm_state::logs::LogIndex;
@@ -397,6 +397,19 @@ impl ChainVm for Evm {
     fn health(&self) -> Result<String, String> {
         let head = self.head();
         Ok(format!("block {} {}", head.header.number, head.hash))
+    }
+
+    fn block_figures(&self, block: &ExecutedBlock) -> BlockFigures {
+        let Some(AcceptedBlock { block, hash, receipts, .. }) = AcceptedBlock::of(block) else {
+            return BlockFigures::default();
+        };
+        BlockFigures {
+            hash: hash.to_string(),
+            is_empty: receipts.is_empty() && block.ext_data.is_empty(),
+            txs: receipts.len() as u64,
+            gas: Some(block.header.gas_used),
+            base_fee: block.header.base_fee.map(|fee| fee.saturating_to()),
+        }
     }
 
     fn stats(&self) -> ChainStats {

@@ -26,6 +26,7 @@ use super::outgoing::Outgoing;
 use crate::connections::{Connection, Phase};
 use crate::io::Io;
 use crate::metrics::{CloseReason, Outcome};
+use crate::request_log::SocketCall;
 
 /// Most concurrent calls of one connection; further ones wait unread.
 const MAX_CALLS: usize = 16;
@@ -37,6 +38,8 @@ struct FinishedCall {
     answer: SocketAnswer,
     /// Whether the request was a text.
     is_text: bool,
+    /// Bytes of the request.
+    received: usize,
     seconds: f64,
 }
 
@@ -160,7 +163,8 @@ impl Socket {
             let _in_flight = context.handlers.start().await;
             let answer = session.answer(&message.bytes, &context.caller).await;
             let seconds = start.elapsed().as_secs_f64();
-            FinishedCall { answer, is_text: message.is_text, seconds }
+            let received = message.bytes.len();
+            FinishedCall { answer, is_text: message.is_text, received, seconds }
         }
         .boxed();
         match (&mut call).now_or_never() {
@@ -170,10 +174,13 @@ impl Socket {
     }
 
     fn reply(&mut self, done: FinishedCall) {
-        let FinishedCall { answer: SocketAnswer { parts, method, failed, made }, is_text, seconds } =
-            done;
+        let FinishedCall { answer, is_text, received, seconds } = done;
+        let SocketAnswer { parts, method, failed, made } = answer;
         let outcome = if failed { Outcome::Error } else { Outcome::Ok };
         self.context.target.metrics.record(method, outcome, seconds);
+        let sent = parts.iter().map(|part| part.len()).sum();
+        let call = SocketCall { method, outcome, seconds, received, sent };
+        call.log(&self.context.target, || self.context.client_address);
         if !parts.is_empty() && !self.answer(parts, is_text) {
             self.close(Some(CloseCode::Again), "too many large replies at once");
         }

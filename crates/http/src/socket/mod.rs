@@ -13,6 +13,7 @@ mod frames;
 mod handshake;
 mod outgoing;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ pub(super) struct SocketContext {
     pub(super) dialect: Arc<dyn SocketDialect>,
     /// The caller that opened it.
     pub(super) caller: Caller,
+    /// That caller's address, for the log.
+    pub(super) client_address: Option<IpAddr>,
     pub(super) target: Arc<Target>,
     pub(super) metrics: Arc<dyn HttpMetrics>,
     pub(super) handlers: Handlers,

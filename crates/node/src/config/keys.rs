@@ -296,6 +296,8 @@ settings! {
     log_rotater_max_size: Positive = "log-rotater-max-size", "8";
     /// Rotated files kept of each log.
     log_rotater_max_files: u32 = "log-rotater-max-files", "7";
+    /// Days after which a rotated log file is removed; 0: only `log-rotater-max-files` counts.
+    log_rotater_max_age: u32 = "log-rotater-max-age", "0";
 
     ["Start"]
     /// Configuration file (TOML). It may contain every key except this one.

@@ -28,6 +28,7 @@ pub use merge::ResolvedSetting;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use esker_http::HttpConfig;
 use esker_primitives::{ChainId, network};
@@ -167,6 +168,10 @@ impl Config {
             rotation: Rotation {
                 max_bytes: s.log_rotater_max_size.0.saturating_mul(1024 * 1024),
                 max_files: s.log_rotater_max_files,
+                max_age: match s.log_rotater_max_age {
+                    0 => None,
+                    days => Some(Duration::from_secs(u64::from(days) * 24 * 3600)),
+                },
             },
         }
     }

@@ -500,6 +500,25 @@ fn tables_of_evm_chains() {
 }
 
 #[test]
+fn rotation_of_logs() {
+    let rotation = |flags: &[(&'static str, &str)]| {
+        let flags = flags.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        Config::load(Mode::Dev, Flags::from_iter(flags), []).unwrap().log().rotation
+    };
+    let default = Rotation { max_bytes: 8 << 20, max_files: 7, max_age: None };
+    assert_eq!(rotation(&[]), default);
+    let age = Some(Duration::from_secs(30 * 24 * 3600));
+    assert_eq!(
+        rotation(&[
+            ("log-rotater-max-size", "1"),
+            ("log-rotater-max-files", "2"),
+            ("log-rotater-max-age", "30"),
+        ]),
+        Rotation { max_bytes: 1 << 20, max_files: 2, max_age: age }
+    );
+}
+
+#[test]
 fn log_levels_are_read_again() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("esker.toml");

@@ -1,9 +1,10 @@
-//! Log files, rotated by size.
+//! Log files, rotated by size; old ones are removed by number and by age.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use esker_primitives::sync::Mutex;
 
@@ -14,7 +15,12 @@ pub struct Rotation {
     pub max_bytes: u64,
     /// Number of rotated files per logger: `X.log.1` is the newest.
     pub max_files: u32,
+    /// A rotated file is removed once its last line is older; `None`: whatever its age.
+    pub max_age: Option<Duration>,
 }
+
+/// Time between two looks for rotated files that are too old or too many.
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Creates the folder if needed, and opens each logger's file for writing; creates the file of the first.
 ///
@@ -55,15 +61,17 @@ impl LogFiles {
     }
 
     /// Appends one line, including its end. A line that can't be written is lost: a full disk must not stop the node.
-    /// Later lines are written once there is room.
-    pub(super) fn write(&self, logger: &str, line: &[u8]) {
+    /// Later lines are written once there is room. `now` is Unix time.
+    pub(super) fn write(&self, logger: &str, line: &[u8], now: Duration) {
         let mut open = self.open.lock();
         if let Some(file) = open.get_mut(logger) {
             let _lost = file.append(line, self.rotation);
+            file.clean_up(self.rotation, now);
             return;
         }
         if let Ok(mut file) = LogFile::open(&self.folder, logger) {
             let _lost = file.append(line, self.rotation);
+            file.clean_up(self.rotation, now);
             open.insert(logger.to_owned(), file);
         }
     }
@@ -76,6 +84,8 @@ struct LogFile {
     bytes: u64,
     /// A full disk cut its last line short.
     is_torn: bool,
+    /// When rotated files were last looked at, Unix time.
+    cleaned_up: Option<Duration>,
 }
 
 impl LogFile {
@@ -87,7 +97,7 @@ impl LogFile {
     fn open_path(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(&path)?;
         let bytes = file.metadata()?.len();
-        Ok(Self { path, file, bytes, is_torn: false })
+        Ok(Self { path, file, bytes, is_torn: false, cleaned_up: None })
     }
 
     fn append(&mut self, line: &[u8], rotation: Rotation) -> io::Result<()> {
@@ -117,6 +127,27 @@ impl LogFile {
         }
         self.bytes += size;
         Ok(())
+    }
+
+    /// Removes rotated files that are too old or too many, at the first line and then once an hour.
+    fn clean_up(&mut self, rotation: Rotation, now: Duration) {
+        let is_recent = |last: Duration| now.saturating_sub(last) < CLEANUP_INTERVAL;
+        if self.cleaned_up.is_some_and(is_recent) {
+            return;
+        }
+        self.cleaned_up = Some(now);
+        for n in 1.. {
+            let path = numbered(&self.path, n);
+            let Ok(metadata) = path.metadata() else { return };
+            let written =
+                metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            let age = written.map(|at| now.saturating_sub(at));
+            let is_old = age.zip(rotation.max_age).is_some_and(|(age, max)| age > max);
+            if n > rotation.max_files || is_old {
+                // One that can't be removed is tried again.
+                let _kept = fs::remove_file(&path);
+            }
+        }
     }
 
     fn rotate(&mut self, keep: u32) -> io::Result<()> {
@@ -164,15 +195,46 @@ fn numbered(path: &Path, n: u32) -> PathBuf {
 mod tests {
     use super::*;
 
+    const NOW: Duration = Duration::from_secs(1_000_000);
+
+    fn rotation(max_bytes: u64, max_files: u32) -> Rotation {
+        Rotation { max_bytes, max_files, max_age: None }
+    }
+
+    #[test]
+    fn rotated_files_are_removed_by_age_and_number() {
+        const DAY: Duration = Duration::from_secs(24 * 3600);
+        let dir = tempfile::tempdir().unwrap();
+        let path = |n: u32| dir.path().join(format!("X.log.{n}"));
+        let exist = || (1..=5).filter(|n| path(*n).exists()).collect::<Vec<_>>();
+        for (n, days) in [(1, 9), (2, 8), (3, 6), (4, 5), (5, 1)] {
+            let file = File::create(path(n)).unwrap();
+            file.set_modified(UNIX_EPOCH + DAY * days).unwrap();
+        }
+        let rotation = Rotation { max_age: Some(DAY * 3), ..rotation(100, 4) };
+        let files = LogFiles::new(dir.path().into(), rotation);
+        files.write("X", b"line\n", DAY * 9);
+        assert_eq!(exist(), [1, 2, 3], "the fifth is one too many, the fourth four days old");
+        let later = DAY * 9 + CLEANUP_INTERVAL;
+        files.write("X", b"line\n", later - Duration::from_secs(1));
+        assert_eq!(exist(), [1, 2, 3], "once an hour");
+        files.write("X", b"line\n", later);
+        assert_eq!(exist(), [1, 2], "the third is three days and an hour old");
+        // Without a limit of age.
+        let files = LogFiles::new(dir.path().into(), Rotation { max_age: None, ..rotation });
+        files.write("X", b"line\n", DAY * 1000);
+        assert_eq!(exist(), [1, 2]);
+    }
+
     #[test]
     fn one_file_a_logger_rotated_by_size() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("logs");
-        let files = LogFiles::new(folder.clone(), Rotation { max_bytes: 10, max_files: 2 });
+        let files = LogFiles::new(folder.clone(), rotation(10, 2));
         for line in ["aaaa\n", "bbbb\n", "cccc\n", "dddd\n", "eeee\n", "ffff\n", "gggg\n"] {
-            files.write("X", line.as_bytes());
+            files.write("X", line.as_bytes(), NOW);
         }
-        files.write("../main", b"m\n");
+        files.write("../main", b"m\n", NOW);
         let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
         assert_eq!(read("X.log").as_deref(), Some("gggg\n"));
         assert_eq!(read("X.log.1").as_deref(), Some("eeee\nffff\n"));
@@ -184,11 +246,11 @@ mod tests {
     #[test]
     fn an_existing_file_is_continued() {
         let dir = tempfile::tempdir().unwrap();
-        let rotation = Rotation { max_bytes: 8, max_files: 1 };
-        LogFiles::new(dir.path().into(), rotation).write("X", b"one\n");
+        let rotation = rotation(8, 1);
+        LogFiles::new(dir.path().into(), rotation).write("X", b"one\n", NOW);
         let files = LogFiles::new(dir.path().into(), rotation);
-        files.write("X", b"two\n");
-        files.write("X", b"three\n");
+        files.write("X", b"two\n", NOW);
+        files.write("X", b"three\n", NOW);
         let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
         assert_eq!(read("X.log.1"), "one\ntwo\n");
         assert_eq!(read("X.log"), "three\n");
@@ -211,12 +273,12 @@ mod tests {
     #[test]
     fn a_file_that_can_not_be_rotated_goes_on_and_is_rotated_later() {
         let dir = tempfile::tempdir().unwrap();
-        let files = LogFiles::new(dir.path().into(), Rotation { max_bytes: 10, max_files: 2 });
+        let files = LogFiles::new(dir.path().into(), rotation(10, 2));
         // At the place of the next file.
         let obstacle = dir.path().join("X.log.new");
         fs::create_dir(&obstacle).unwrap();
         for line in ["aaaa\n", "bbbb\n", "cccc\n", "dddd\n"] {
-            files.write("X", line.as_bytes());
+            files.write("X", line.as_bytes(), NOW);
         }
         let read = |name: &str| fs::read_to_string(dir.path().join(name)).ok();
         assert_eq!(read("X.log").as_deref(), Some("aaaa\nbbbb\ncccc\ndddd\n"));
@@ -224,8 +286,8 @@ mod tests {
         fs::remove_dir(&obstacle).unwrap();
         // Another process removed the file.
         fs::remove_file(dir.path().join("X.log")).unwrap();
-        files.write("X", b"eeee\n");
-        files.write("X", b"ffff\n");
+        files.write("X", b"eeee\n", NOW);
+        files.write("X", b"ffff\n", NOW);
         assert_eq!(read("X.log").as_deref(), Some("eeee\nffff\n"));
         assert_eq!(read("X.log.1"), None);
     }
@@ -234,7 +296,7 @@ mod tests {
     fn a_line_that_was_cut_short_ends_before_the_next() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("X.log");
-        let rotation = Rotation { max_bytes: 100, max_files: 1 };
+        let rotation = rotation(100, 1);
         let mut file = LogFile::open_path(path.clone()).unwrap();
         file.append(b"whole\n", rotation).unwrap();
         file.append(b"cut sh", rotation).unwrap();
@@ -249,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_can_not_be_written_loses_lines_only() {
-        let files = LogFiles::new("/dev/null/logs".into(), Rotation { max_bytes: 8, max_files: 1 });
-        files.write("X", b"lost\n");
+        let files = LogFiles::new("/dev/null/logs".into(), rotation(8, 1));
+        files.write("X", b"lost\n", NOW);
     }
 }

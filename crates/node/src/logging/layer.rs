@@ -18,6 +18,9 @@ use crate::clock;
 /// Field with the primary alias of the event's chain.
 const CHAIN: &str = "chain";
 
+/// Set on events that the terminal gets in another form.
+const FILE_ONLY: &str = "file_only";
+
 /// Prefix of the node's crates. Other crates only log warnings and errors.
 const OURS: &str = "esker";
 
@@ -63,9 +66,9 @@ impl LogLayer {
         if let Some(files) = &self.files
             && (by_module || levels.file.includes(&level))
         {
-            files.write(logger, render(false).as_bytes());
+            files.write(logger, render(false).as_bytes(), at);
         }
-        if by_module || levels.display.includes(&level) {
+        if !line.is_file_only && (by_module || levels.display.includes(&level)) {
             // A closed terminal can't show the error either.
             let _lost = std::io::stderr().lock().write_all(render(self.colours).as_bytes());
         }
@@ -104,6 +107,7 @@ impl<S: Subscriber> Layer<S> for LogLayer {
 struct Line {
     message: String,
     chain: Option<String>,
+    is_file_only: bool,
     fields: Vec<(&'static str, Value)>,
 }
 
@@ -112,6 +116,7 @@ impl Line {
         match (field.name(), value) {
             ("message", Value::String(text)) => self.message = text,
             (CHAIN, Value::String(name)) => self.chain = Some(name),
+            (FILE_ONLY, Value::Bool(is_file_only)) => self.is_file_only = is_file_only,
             (name, value) => self.fields.push((name, value)),
         }
     }
@@ -241,7 +246,7 @@ mod tests {
     fn run(json: bool, events: impl FnOnce(&LogLevels)) -> (String, String) {
         SECOND.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
         let dir = tempfile::tempdir().unwrap();
-        let rotation = Rotation { max_bytes: 1 << 20, max_files: 1 };
+        let rotation = Rotation { max_bytes: 1 << 20, max_files: 1, max_age: None };
         let levels = LogLevels::new(QUIET, [("X".to_owned(), QUIET)]);
         let files = LogFiles::new(dir.path().into(), rotation);
         let layer = LogLayer::new(levels.clone(), json, false, Some(files));
@@ -264,6 +269,17 @@ mod tests {
         tracing::info!(chain = "X", height = 7, id = %"2oYM", "accepted");
         tracing::warn!(chain = "unknown", text = "a \"b\"", "odd\nline");
         tracing::debug!(chain = "X", "not shown");
+    }
+
+    #[test]
+    fn what_ends_the_node_is_in_the_main_file() {
+        let error = std::io::Error::other("no room");
+        let (main, x) = run(true, |_| super::super::log_fatal(&error));
+        expect![[r#"
+            {"time":"TIME","level":"ERROR","logger":"main","message":"the node ends because of an error","error":"no room"}
+        "#]]
+        .assert_eq(&main);
+        assert_eq!(x, "");
     }
 
     #[test]

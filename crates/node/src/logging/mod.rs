@@ -78,6 +78,12 @@ pub fn install(config: &LogConfig) -> LogLevels {
     levels
 }
 
+/// Logs an error that ends the node, before the process exits; only in the file, because the process itself says so on
+/// the terminal. Without effect before [`install`].
+pub fn log_fatal(error: &dyn std::error::Error) {
+    tracing::error!(file_only = true, %error, "the node ends because of an error");
+}
+
 /// Logs panics with their location: the standard error of an unattended node is not read.
 fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {

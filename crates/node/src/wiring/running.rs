@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use super::StartError;
 use super::data::DataFolder;
 use super::engine::EngineThread;
+use crate::block_log::BlockLogTask;
 use crate::chains::Chain;
 use crate::config::{Config, ConfigError};
 use crate::journal;
@@ -34,6 +35,7 @@ pub struct RunningNode {
     pub(super) stop: ShutdownTrigger,
     pub(super) tasks: Vec<JoinHandle<()>>,
     pub(super) engine: EngineThread,
+    pub(super) block_log: BlockLogTask,
     pub(super) maintenance: Vec<Maintenance>,
     pub(super) store: Store,
     /// Last: a temporary folder is removed when all else is gone.
@@ -97,13 +99,16 @@ impl RunningNode {
         self.ready_after
     }
 
-    /// Reads the log levels from the configuration file again and sets them.
+    /// Reads the log levels from the configuration file again and sets them. The log says whether they were.
     pub fn reload_log_levels(&self) -> Result<(), ConfigError> {
-        let log = self.config.reload_log()?;
+        let log = self.config.reload_log().inspect_err(|error| {
+            tracing::error!(%error, "the log levels can't be read again; they stay as they are");
+        })?;
         let main = (crate::logging::MAIN.to_owned(), log.main);
         for (name, levels) in log.chains.into_iter().chain([main]) {
             self.logs.set(&name, Some(levels.file), Some(levels.display));
         }
+        tracing::info!("the log levels were read again");
         Ok(())
     }
 
@@ -129,7 +134,9 @@ impl RunningNode {
     /// The engine has failed, or the last writes have.
     pub async fn stop(self) -> Result<(), StartError> {
         let begun = Instant::now();
-        let Self { stop, tasks, mut engine, maintenance, chains, store, folder, config, .. } = self;
+        tracing::info!("stopping");
+        let Self { stop, tasks, mut engine, block_log, maintenance, .. } = self;
+        let Self { chains, store, folder, config, .. } = self;
         if let Some(path) = &config.settings.ready_file {
             // The file may not exist.
             let _gone = std::fs::remove_file(path);
@@ -142,6 +149,7 @@ impl RunningNode {
         }
         store.writer.stop_waiting().await;
         let engine = without_refusal(engine.stop().await);
+        block_log.stop().await;
         if let Some(path) = folder.persistent_path() {
             let vms: Vec<_> = chains.iter().map(Chain::vm).collect();
             if let Err(error) = journal::write(path, &vms) {

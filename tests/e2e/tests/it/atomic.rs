@@ -5,7 +5,7 @@ use esker_e2e::funds::FUNDED;
 use esker_e2e::until;
 use serde_json::{Value, json};
 
-use crate::support::local;
+use crate::support::{json_lines as lines, local};
 
 const X: &str = "/ext/bc/X";
 const NAT: &str = "/ext/bc/C/nat";
@@ -28,7 +28,8 @@ fn atomic_transactions_can_be_seen() {
     let config = dir.path().join("config.toml");
     std::fs::write(&config, "[chains.C]\natomic-transactions = true\n").unwrap();
     let folder = dir.path().join("data");
-    let node = local().config(config).data_dir(&folder).start().unwrap();
+    let node =
+        local().config(config).data_dir(&folder).arg("--log-format").arg("json").start().unwrap();
     let rpc = &mut node.rpc();
     call(rpc, "/ext/keystore", "keystore.createUser", with_user(json!({})));
     let key = with_user(json!({ "privateKey": FUNDED }));
@@ -59,15 +60,24 @@ fn atomic_transactions_can_be_seen() {
     assert_eq!(genesis["atomicTransactions"], json!([]));
 
     assert!(node.stop().unwrap().success());
-    let mut lines = Vec::new();
-    for file in std::fs::read_dir(folder.join("logs")).unwrap() {
-        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
-        let moved = text.lines().filter(|line| line.contains("atomic transaction accepted"));
-        lines.extend(moved.map(str::to_owned));
-    }
-    let line = lines.first().unwrap_or_else(|| panic!("no line"));
-    let asset = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe";
-    for part in [id.as_str().unwrap(), "X", "C", asset, "5000000000"] {
-        assert!(line.contains(part), "{part}: {line}");
+    let exported = exported["txID"].as_str().unwrap();
+    let imported = id.as_str().unwrap();
+    for chain in ["X", "C"] {
+        let lines = lines(&folder.join(format!("logs/{chain}.log")));
+        let moved = lines.iter().filter(|line| line["message"] == "atomic transaction accepted");
+        let moved: Vec<&Value> = moved.collect();
+        assert_eq!(moved.len(), 2, "{chain}: {lines:?}");
+        for (line, kind, id) in [(moved[0], "export", exported), (moved[1], "import", imported)] {
+            assert_eq!(
+                (&line["level"], &line["logger"]),
+                (&json!("INFO"), &json!(chain)),
+                "{line}"
+            );
+            assert_eq!((&line["kind"], &line["txID"]), (&json!(kind), &json!(id)), "{line}");
+            assert_eq!((&line["from"], &line["to"]), (&json!("X"), &json!("C")), "{line}");
+            assert_eq!(line["asset"], "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe");
+            assert_eq!(line["amount"], 5_000_000_000u64, "{line}");
+        }
+        assert_eq!(moved[1]["height"], height);
     }
 }

@@ -23,6 +23,7 @@ mod evm_pool;
 mod golden;
 mod index;
 mod keystore;
+mod logs;
 mod methods;
 mod nat;
 mod origins;

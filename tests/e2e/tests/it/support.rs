@@ -1,6 +1,7 @@
 //! What several tests need.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use esker_client::{ChainParams, Wallet, XvmClient};
@@ -16,6 +17,12 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_esker-e2e-node");
 /// A node of the local network.
 pub(crate) fn local() -> NodeBuilder {
     NodeBuilder::new(PROGRAM)
+}
+
+/// The lines of a log file of the format `json`.
+pub(crate) fn json_lines(file: &Path) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(file).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Unix seconds, for wallets.
