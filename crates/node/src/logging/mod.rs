@@ -1,9 +1,9 @@
 //! Logging: one logger per chain and `main`, each with its file and its levels.
 //!
 //! An event with the field `chain` goes to that chain's logger, every other event to `main`. Files are `<data
-//! folder>/logs/<logger>.log`, rotated by size. The terminal is standard error, because standard output has the
-//! screen or the output of `--json`. Levels can be changed while the node runs ([`LogLevels`]), for each logger, and
-//! separately for file and terminal.
+//! folder>/logs/<logger>.log`, rotated by size; old ones are removed. The terminal is standard error, because standard
+//! output has the screen or the output of `--json`. Levels can be changed while the node runs ([`LogLevels`]), for each
+//! logger, and separately for file and terminal.
 
 mod files;
 mod layer;
