@@ -61,7 +61,7 @@ fn main() -> ExitCode {
             print(&show::render(&config));
             ExitCode::from(exit_code::OK)
         }
-        Invocation::User(command, _) => match users::run(&command, &config) {
+        Invocation::User(_, command, _) => match users::run(&command, &config) {
             Ok(output) => {
                 print(&output);
                 ExitCode::from(exit_code::OK)

@@ -20,7 +20,7 @@ pub enum Invocation {
     /// Print the configuration that such a node would have.
     ShowConfig(Mode, Flags),
     /// Manage the keystore users of a stopped node.
-    User(UserCommand, Flags),
+    User(Mode, UserCommand, Flags),
     /// Import or export the blocks of a stopped node.
     Replay(Mode, ReplayCommand, Flags),
     /// Verify all data of a stopped node.
@@ -37,8 +37,8 @@ impl Invocation {
             | Self::ShowConfig(mode, flags)
             | Self::Replay(mode, _, flags)
             | Self::Rewind(mode, _, flags)
+            | Self::User(mode, _, flags)
             | Self::Verify(mode, flags) => (*mode, flags),
-            Self::User(_, flags) => (Mode::Node, flags),
         }
     }
 }
@@ -58,7 +58,7 @@ pub fn parse(
         }
         Some(("user", given)) => {
             let (command, given) = users::parse(given);
-            Ok(Invocation::User(command, flags(given)))
+            Ok(Invocation::User(mode(given), command, flags(given)))
         }
         Some((name @ ("import" | "export"), given)) => {
             Ok(Invocation::Replay(mode(given), replay::parse(name, given), flags(given)))
@@ -291,6 +291,22 @@ mod tests {
         }
         let twice = ["esker", "dev", "--port", "1", "--evm-port", "2"];
         assert_eq!(parse(twice).unwrap_err().exit_code(), 2);
+    }
+
+    #[test]
+    fn commands_on_a_folder_take_dev() {
+        for command in [
+            &["user", "list"][..],
+            &["import", "f"],
+            &["export", "f"],
+            &["db", "verify"],
+            &["db", "rewind"],
+        ] {
+            assert_eq!(run(command).unwrap().0, Mode::Node, "{command:?}");
+            assert_eq!(run(&[command, &["--dev"]].concat()).unwrap().0, Mode::Dev, "{command:?}");
+        }
+        assert_eq!(run(&["user", "--dev", "list"]).unwrap().0, Mode::Dev);
+        assert!(run(&["user", "list", "--dev=no"]).is_err());
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod keystore;
 mod listen;
 mod parameters;
 mod running;
+mod unserved;
 mod versions;
 
 use std::net::SocketAddr;
@@ -126,6 +127,7 @@ impl Node {
         }
         add_static_endpoints(&routes)?;
         keystore::add_endpoint(&config, keystore, &routes)?;
+        unserved::note(&config, &chains, &aliases, &routes);
         let (listener, http_addr) = listen::http(&config).await?;
         let evm = listen::evm(&config, &routes).await?;
         let health = api::install(

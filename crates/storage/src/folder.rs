@@ -10,7 +10,9 @@ use crate::{StorageError, StorageResult};
 /// The database file in a data folder. LMDB keeps its reader table beside it, in `esker.mdb-lock`.
 pub(crate) const DATABASE_FILE: &str = "esker.mdb";
 /// Locked while a process uses the folder; contains the process ID.
-const LOCK_FILE: &str = "esker.lock";
+pub(crate) const LOCK_FILE: &str = "esker.lock";
+/// Temporary folders are called `esker-PID-NUMBER`.
+pub(crate) const TEMP_PREFIX: &str = "esker-";
 /// Most names that are tried for a temporary folder.
 const TEMP_NAMES: u32 = 10_000;
 
@@ -65,9 +67,13 @@ pub struct TempFolder(PathBuf);
 impl TempFolder {
     /// Creates a new folder that only this user can enter.
     pub fn create() -> StorageResult<Self> {
-        let parent = std::env::temp_dir();
+        Self::create_in(&std::env::temp_dir())
+    }
+
+    /// Creates it in that folder.
+    pub(crate) fn create_in(parent: &Path) -> StorageResult<Self> {
         for number in 0..TEMP_NAMES {
-            let path = parent.join(format!("esker-{}-{number}", process::id()));
+            let path = parent.join(format!("{TEMP_PREFIX}{}-{number}", process::id()));
             match private_dir_builder().create(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -75,7 +81,7 @@ impl TempFolder {
             }
         }
         let error = io::Error::from(io::ErrorKind::AlreadyExists);
-        Err(action_error("create a temporary folder in", &parent, error))
+        Err(action_error("create a temporary folder in", parent, error))
     }
 
     /// Its path.

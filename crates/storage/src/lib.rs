@@ -12,6 +12,7 @@
 //!
 //! It never blocks a reader for a writer, never holds a snapshot by itself, and does not interpret values.
 
+mod abandoned;
 pub mod audit;
 mod check;
 mod codec;

@@ -63,9 +63,16 @@ impl Esker {
     /// Starts the binary on a free port and returns once it answers.
     pub(crate) fn start(args: &[&str]) -> Self {
         let temp = tempfile::tempdir().unwrap();
+        let mut node = Self::start_in(args, temp.path());
+        node.temp = temp;
+        node
+    }
+
+    /// The same with its temporary folders in a folder of the test's.
+    pub(crate) fn start_in(args: &[&str], temp: &Path) -> Self {
         let mut all = args.to_vec();
         all.extend(["--http-port", "0", "--json"]);
-        let mut command = command(&all, temp.path());
+        let mut command = command(&all, temp);
         // The standard error of a test that fails is worth seeing.
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -73,7 +80,7 @@ impl Esker {
         stdout.read_line(&mut line).unwrap();
         let ready = serde_json::from_str(&line)
             .unwrap_or_else(|error| panic!("no line of JSON but {line:?}: {error}"));
-        Self { child, stdout, ready, temp }
+        Self { child, stdout, ready, temp: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn signal(&self, name: &str) {

@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -14,6 +15,25 @@ fn signals_that_stop_end_with_0_and_remove_the_temporary_folder() {
         assert_eq!(rest, "", "one line is all that is printed");
         assert!(names(temp.path()).is_empty(), "{:?}", names(temp.path()));
     }
+}
+
+#[test]
+fn the_folder_of_a_killed_node_is_removed_by_the_next_one_and_that_of_a_running_one_is_not() {
+    let running = Esker::start(&["dev"]);
+    let temp = running.temp.path();
+    let running_name = names(temp);
+    let killed = Esker::start_in(&["dev"], temp);
+    assert_eq!(names(temp).len(), 2);
+    // Ended as by SIGKILL.
+    drop(killed);
+    assert_eq!(names(temp).len(), 2, "a killed node can't remove its folder");
+    let next = Esker::start_in(&["dev"], temp);
+    let folders = names(temp);
+    assert_eq!(folders.len(), 2, "{folders:?}");
+    assert!(folders.contains(&running_name[0]), "{folders:?}");
+    assert_ne!(running.height(), "", "it still answers");
+    next.stop("TERM");
+    assert_eq!(names(temp), running_name);
 }
 
 #[test]
@@ -62,6 +82,60 @@ fn data_and_one_log_a_chain_are_kept() {
     let again =
         Esker::start(&["node", "--data-dir", data.to_str().unwrap(), "--log-display-level", "off"]);
     assert_eq!(again.ready["nodeID"], id, "the identity is kept");
+}
+
+#[test]
+fn an_endpoint_that_is_switched_off_says_why_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().to_str().unwrap();
+    let log = |flags: &[&str]| {
+        let arguments =
+            [&["node", "--data-dir", data, "--log-display-level", "off"], flags].concat();
+        let node = Esker::start(&arguments);
+        let c = node.ready["chains"]["C"].as_str().unwrap().to_owned();
+        let by_id = format!("/ext/bc/{c}/admin");
+        let paths =
+            ["/ext/admin", "/ext/bc/C/admin", &by_id, "/ext/index/X/block", "/ext/index/P/block"];
+        let mut statuses = Vec::new();
+        for path in paths.into_iter().chain(["/ext/nothing"]) {
+            for _ in 0..2 {
+                let (status, body) = node.http("POST", path, "{}");
+                assert_eq!(status == 404, body == "404 page not found\n", "{path}: {body}");
+                statuses.push(status);
+            }
+        }
+        node.stop("TERM");
+        let file = Path::new(data).join("logs/main.log");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::remove_file(file).unwrap();
+        let lines = text.lines().filter_map(|line| line.split_once("switched off: "));
+        let reasons: Vec<_> = lines.map(|(_, reason)| reason.replace(&c, "ID")).collect();
+        (statuses, reasons)
+    };
+    let (statuses, reasons) = log(&[]);
+    assert_eq!(statuses, [404; 12]);
+    assert_eq!(
+        reasons,
+        [
+            "api-admin-enabled is false path=/ext/admin",
+            "chains.C.admin-api-enabled is false path=/ext/bc/C/admin",
+            "chains.C.admin-api-enabled is false path=/ext/bc/ID/admin",
+            "index-enabled is false path=/ext/index/X/block",
+            "index-enabled is false path=/ext/index/P/block",
+        ]
+    );
+    let config = dir.path().join("esker.toml");
+    let settings =
+        "api-admin-enabled = true\nindex-enabled = true\n[chains.C]\nadmin-api-enabled = true\n";
+    fs::write(&config, settings).unwrap();
+    let (statuses, reasons) = log(&["--config", config.to_str().unwrap()]);
+    assert!(statuses[..10].iter().all(|status| *status == 200), "{statuses:?}");
+    assert_eq!(reasons, [""; 0]);
+    let (_, reasons) = log(&["--public"]);
+    assert_eq!(
+        reasons[..2],
+        ["the node is public path=/ext/admin", "the node is public path=/ext/bc/C/admin"]
+    );
 }
 
 #[test]

@@ -108,6 +108,22 @@ fn users_of_a_folder_while_no_node_runs() {
 }
 
 #[test]
+fn users_of_a_development_network() {
+    let place = Place { dir: tempfile::tempdir().unwrap() };
+    place.write("password", PASSWORD);
+    Esker::start(&["dev", "--data-dir", &place.path("data")]).stop("TERM");
+    let created = place.with_password(&["create", "alice", "--dev"], "password");
+    is_done(&created, "user alice created\n");
+    is_done(&place.user(&["--dev", "list"]), "alice\n");
+    is_refused(&run(&["user", "--dev", "list"]), 2, "name that folder");
+    is_refused(
+        &place.user(&["list", "--dev", "--network", "local"]),
+        2,
+        "for network \"local\" use esker node",
+    );
+}
+
+#[test]
 fn the_command_line_and_the_api_share_users() {
     let place = Place::new();
     is_done(&place.with_password(&["create", "alice"], "password"), "user alice created\n");

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::{Login, UserCommand};
+use crate::replay::dev_switch;
 
 /// Settings of the node that determine its data folder.
 pub(crate) const FLAGS: &[&str] = &["network", "network-id", "data-dir", "config"];
@@ -32,6 +33,7 @@ pub(crate) fn command(flags: impl Iterator<Item = Arg>) -> Command {
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .arg(dev_switch().global(true))
         .args(flags.map(|flag| flag.global(true)))
         .subcommand(of_user(
             "create",

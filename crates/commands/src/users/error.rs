@@ -8,12 +8,14 @@ use esker_node::wiring::{exit_code, storage_exit_code};
 use esker_storage::StorageError;
 use thiserror::Error;
 
+use crate::OfflineError;
+
 /// Why a command on users failed.
 #[derive(Debug, Error)]
 pub enum UserError {
-    /// The folder has no node's data.
-    #[error("there is no node's data in {}: start the node once, or choose another --data-dir", .0.display())]
-    NoData(PathBuf),
+    /// There is no folder with a node's data.
+    #[error(transparent)]
+    Folder(#[from] OfflineError),
     /// A running node uses the data.
     #[error("{0}: use the API of the running node at /ext/keystore, or stop the node")]
     Running(StorageError),
@@ -60,7 +62,7 @@ impl UserError {
     /// The exit code of the process.
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::NoData(_) => exit_code::CONFIG,
+            Self::Folder(error) => error.exit_code(),
             Self::Storage(error) | Self::Keystore(KeystoreError::Storage(error)) => {
                 storage_exit_code(error)
             }

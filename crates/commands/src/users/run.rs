@@ -16,6 +16,7 @@ use esker_storage::{Store, meta};
 use zeroize::Zeroizing;
 
 use super::{UserCommand, UserError, password};
+use crate::offline::existing_folder;
 
 /// Most bytes of an exported user: enough for several hundred chains with the maximum number of keys.
 const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -39,10 +40,7 @@ pub fn run(command: &UserCommand, config: &Config) -> Result<String, UserError> 
 
 /// The store of a stopped node.
 fn open(config: &Config) -> Result<Store, UserError> {
-    let path = config.data_dir.as_deref().unwrap_or(Path::new(""));
-    if !meta::is_store(path) {
-        return Err(UserError::NoData(path.to_owned()));
-    }
+    let path = existing_folder(config)?;
     let map_size = config.settings.store_map_size.0;
     // These writes are small, and deleting a user may free space.
     let options = meta::OpenOptions { map_size, durable: true, disk_reserve: 0 };

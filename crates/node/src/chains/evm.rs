@@ -49,7 +49,7 @@ pub(crate) const RPC: &str = "/rpc";
 const WS: &str = "/ws";
 
 /// Where the chain's admin API is, if it is switched on.
-const ADMIN: &str = "/admin";
+pub(crate) const ADMIN: &str = "/admin";
 
 /// The reply of `nat.version`.
 const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));

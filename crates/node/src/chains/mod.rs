@@ -6,6 +6,6 @@ pub mod factory;
 mod import;
 
 pub use endpoints::endpoints;
-pub(crate) use evm::RPC as EVM_RPC;
+pub(crate) use evm::{ADMIN as EVM_ADMIN, RPC as EVM_RPC};
 pub use factory::{Chain, NodeParts};
 pub use import::MachineSlot;

@@ -70,6 +70,10 @@ pub const ENV_PREFIX: &str = "ESKER_";
 /// The only setting that the configuration file can't have.
 pub(super) const CONFIG: &str = "config";
 
+/// Headings of the settings that only chains of the one virtual machine have.
+pub(super) const XVM_SECTION: &str = "Chains of the asset VM";
+pub(super) const EVM_SECTION: &str = "Chains of the EVM";
+
 macro_rules! settings {
     (
         $(#[doc = $struct_doc:literal])+
@@ -168,9 +172,9 @@ settings! {
     /// Most bytes of a request's head, at least 8192; a larger one gets status 431, as does one of more than 100
     /// headers.
     http_head_limit: Positive = "http-head-limit", "65536";
-    /// Most bytes of request bodies in memory, without small ones. Above it, requests get status 503.
+    /// Most bytes of request bodies in memory at once, excluding small ones. Above it, requests get status 503.
     http_body_memory: Positive = "http-body-memory", "268435456";
-    /// Most bytes of answers in memory that clients have not read yet, without small ones. Above it, the node closes
+    /// Most bytes of answers in memory that clients have not read yet, excluding small ones. Above it, the node closes
     /// the connection with the longest unread answer, if that is unread for at least a second. Otherwise the call
     /// gets an error.
     http_reply_memory: Positive = "http-reply-memory", "201326592";
@@ -188,7 +192,7 @@ settings! {
     http_write_timeout: Duration = "http-write-timeout", "30s";
     /// How long a connection may stay open without a request.
     http_idle_timeout: Duration = "http-idle-timeout", "2m";
-    /// Most connections. A further one replaces the connection that has waited longest for its client.
+    /// Most connections. A further one replaces the longest-idle connection.
     http_max_connections: Positive = "http-max-connections", "4096";
     /// Most requests in progress. Above it, requests get status 503.
     http_max_in_flight: Positive = "http-max-in-flight", "1024";
@@ -484,6 +488,9 @@ mod tests {
 
     #[test]
     fn every_default_is_a_value_and_every_name_is_there_once() {
+        for section in [XVM_SECTION, EVM_SECTION] {
+            assert!(CHAIN_KEYS.iter().any(|key| key.section == section), "{section}");
+        }
         for table in [KEYS, CHAIN_KEYS] {
             let mut names = BTreeSet::new();
             for key in table {

@@ -8,7 +8,10 @@ use esker_primitives::{ChainId, network};
 use super::error::{ConfigError, Origin};
 use super::file::{self, ChainTable, ConfiguredValue, FileLayer, Values};
 use super::flags::{Flags, Mode};
-use super::keys::{CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, KEYS, Key, Settings};
+use super::keys::{
+    self, CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, EVM_SECTION, KEYS, Key, Settings,
+    XVM_SECTION,
+};
 use super::nearest;
 use super::profile::{self, ProfileRow, Scope};
 use crate::networks::{
@@ -100,7 +103,7 @@ impl Layers {
                     let hint = nearest::hint(name, known.iter().map(String::as_str));
                     layers
                         .warnings
-                        .push(format!("environment variable {name} is no setting{hint}"));
+                        .push(format!("environment variable {name}: unknown setting{hint}"));
                 }
             }
         }
@@ -148,7 +151,7 @@ impl Layers {
         };
         if self.mode == Mode::Dev {
             return Err(ConfigError::Conflict(format!(
-                "{}: esker dev can't be public: it signs for everybody and serves all APIs; use esker node --public",
+                "{}: esker dev can't be public: it signs for anyone and serves all APIs; use esker node --public",
                 public.origin
             )));
         }
@@ -295,10 +298,42 @@ pub(super) const DECLARING: [&str; 10] = [
     "block-gas-cost-step",
 ];
 
-/// Settings that only a chain of the one virtual machine has.
-const XVM_ONLY: [&str; 2] = ["tx-fee", "create-asset-tx-fee"];
-const EVM_ONLY: [&str; 6] =
-    ["asset", "peers", "gas-limit", "target-gas", "min-base-fee", "block-gas-cost-step"];
+/// The virtual machine whose chains alone have this setting; `None`: every chain.
+fn vm_of(key: &Key) -> Option<Vm> {
+    match (key.section, key.name) {
+        (XVM_SECTION, _) | (_, "tx-fee" | "create-asset-tx-fee") => Some(Vm::Xvm),
+        (EVM_SECTION, _)
+        | (
+            _,
+            "asset" | "peers" | "gas-limit" | "target-gas" | "min-base-fee" | "block-gas-cost-step",
+        ) => Some(Vm::Evm),
+        _ => None,
+    }
+}
+
+/// What a user calls a virtual machine.
+const fn spoken(vm: Vm) -> &'static str {
+    match vm {
+        Vm::Xvm => "asset VM",
+        Vm::Evm => "EVM",
+    }
+}
+
+/// Refuses settings that have no effect on a chain of this virtual machine.
+pub(super) fn check_vm(name: &str, table: &ChainTable, vm: Vm) -> Result<(), ConfigError> {
+    for (key, given) in &table.values {
+        let other = keys::find(CHAIN_KEYS, key).and_then(vm_of).filter(|needed| *needed != vm);
+        if let Some(other) = other {
+            let (other, vm) = (spoken(other), spoken(vm));
+            return Err(ConfigError::Value {
+                origin: given.origin.clone(),
+                key: format!("chains.{name}.{key}"),
+                reason: format!("for chains of the {other}; this is a chain of the {vm}"),
+            });
+        }
+    }
+    Ok(())
+}
 
 /// Adds the chain that a table declares to the network. Gives its ID, and its coin, which may be exchanged with chains
 /// that other tables declare.
@@ -315,13 +350,7 @@ pub(super) fn declare_chain(
         ConfigError::Value { origin, key: format!("chains.{name}.{key}"), reason }
     };
     let vm: Vm = settings.vm.parse().map_err(|reason| fault("vm", reason))?;
-    let (foreign, other): (&[&str], _) = match vm {
-        Vm::Xvm => (&EVM_ONLY, "EVM"),
-        Vm::Evm => (&XVM_ONLY, "asset VM"),
-    };
-    if let Some(key) = foreign.iter().find(|key| table.values.contains_key(**key)) {
-        return Err(fault(key, format!("for chains of the {other}")));
-    }
+    check_vm(name, table, vm)?;
     let path = settings
         .genesis
         .as_ref()

@@ -38,7 +38,7 @@ use self::file::FileLayer;
 use self::merge::{Defaults, Layers};
 use self::value::Switch;
 use crate::logging::{Levels, LogConfig, Rotation};
-use crate::networks::{self, AddChainError, Network, NetworkError, P_ALIASES, Preset};
+use crate::networks::{self, AddChainError, Network, NetworkError, P_ALIASES, Preset, Vm};
 
 /// The complete configuration of a node.
 #[derive(Clone, Debug)]
@@ -292,6 +292,8 @@ fn chains(
                 hint: nearest::hint(name, known.map(String::as_str)),
             });
         };
+        let vm = if spec.parameters.evm().is_some() { Vm::Evm } else { Vm::Xvm };
+        merge::check_vm(name, table, vm)?;
         if given.insert(spec.id, merge::chain_settings(table, defaults)?).is_some() {
             let reason = "the chain has another table already".to_owned();
             let (origin, key) = (table.origin.clone(), format!("chains.{name}"));

@@ -73,7 +73,7 @@ impl Config {
     }
 }
 
-/// Refuses accounts with passwords that strangers could reach, unless a setting says so.
+/// Refuses accounts with passwords that other machines could reach, unless a setting says so.
 pub(super) fn check(
     settings: &Settings,
     chains: &BTreeMap<ChainId, ChainSettings>,

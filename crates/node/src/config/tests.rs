@@ -264,7 +264,7 @@ fn a_public_node_refuses_what_it_withholds() {
     check_error(
         &Given { mode: Mode::Dev, flags: &[PUBLIC], ..NOTHING },
         expect![
-            "--public: esker dev can't be public: it signs for everybody and serves all APIs; use esker node --public"
+            "--public: esker dev can't be public: it signs for anyone and serves all APIs; use esker node --public"
         ],
     );
     load(&Given { mode: Mode::Dev, flags: &[("public", "false")], ..NOTHING }).unwrap();
@@ -400,7 +400,9 @@ fn an_unknown_variable_is_a_warning() {
     let config = load(&Given { env: &env, ..NOTHING }).unwrap();
     assert_eq!(
         config.warnings,
-        ["environment variable ESKER_HTPP_PORT is no setting, did you mean \"ESKER_HTTP_PORT\"?"]
+        [
+            "environment variable ESKER_HTPP_PORT: unknown setting, did you mean \"ESKER_HTTP_PORT\"?"
+        ]
     );
 }
 
@@ -464,7 +466,12 @@ fn tables_of_evm_chains() {
             expected,
         );
     };
-    refused("tx-fee = 1", expect!["esker.toml:4: chains.Third.tx-fee: for chains of the asset VM"]);
+    refused(
+        "tx-fee = 1",
+        expect![
+            "esker.toml:4: chains.Third.tx-fee: for chains of the asset VM; this is a chain of the EVM"
+        ],
+    );
     refused(
         "gas-limit = 1",
         expect![
@@ -515,6 +522,42 @@ fn rotation_of_logs() {
             ("log-rotater-max-age", "30"),
         ]),
         Rotation { max_bytes: 1 << 20, max_files: 2, max_age: age }
+    );
+}
+
+#[test]
+fn a_chain_takes_the_settings_of_its_virtual_machine_only() {
+    let asset_vm = "index-transactions = true";
+    let evm = "rpc-gas-cap = 7\n";
+    let second = "[chains.Second]\nvm = 'xvm'\ngenesis = 'second.json'\n";
+    let third = "[chains.Third]\nvm = 'evm'\ngenesis = 'third.json'\n";
+    for (head, setting, is_taken) in [
+        ("[chains.X]\n", asset_vm, true),
+        ("[chains.X]\n", evm, false),
+        ("[chains.C]\n", evm, true),
+        ("[chains.C]\n", asset_vm, false),
+        (second, asset_vm, true),
+        (second, evm, false),
+        (second, "peers = 'X'", false),
+        (third, evm, true),
+        (third, asset_vm, false),
+        ("[chains.X]\n", "log-level = 'info'", true),
+        ("[chains.C]\n", "log-level = 'info'", true),
+    ] {
+        let loaded = load(&Given { file: &format!("{head}{setting}"), ..NOTHING });
+        assert_eq!(loaded.is_ok(), is_taken, "{head}{setting}: {:?}", loaded.err());
+    }
+    check_error(
+        &Given { file: "[chains.X]\nlog-level = 'info'\nrpc-gas-cap = 7", ..NOTHING },
+        expect![
+            "esker.toml:3: chains.X.rpc-gas-cap: for chains of the EVM; this is a chain of the asset VM"
+        ],
+    );
+    check_error(
+        &Given { file: "[chains.C]\nindex-transactions = true", ..NOTHING },
+        expect![
+            "esker.toml:2: chains.C.index-transactions: for chains of the asset VM; this is a chain of the EVM"
+        ],
     );
 }
 

@@ -15,6 +15,15 @@ use crate::metrics::{MeteredStore, Metrics};
 /// Address space of a temporary store.
 const TEMPORARY_MAP_SIZE: u64 = 64 << 30;
 
+/// A new temporary folder; those of nodes that were killed are removed.
+fn temporary() -> StorageResult<TempFolder> {
+    let folder = TempFolder::create()?;
+    for path in folder.remove_abandoned() {
+        tracing::info!(folder = %path.display(), "removed the folder of a node that was killed");
+    }
+    Ok(folder)
+}
+
 /// The node's data folder. A temporary one is removed on drop.
 #[derive(Debug)]
 pub(super) enum DataFolder {
@@ -26,7 +35,7 @@ impl DataFolder {
     pub(super) fn of(config: &Config) -> StorageResult<Self> {
         Ok(match &config.data_dir {
             Some(path) => Self::Persistent(path.clone()),
-            None => Self::Temporary(TempFolder::create()?),
+            None => Self::Temporary(temporary()?),
         })
     }
 
