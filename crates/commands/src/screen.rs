@@ -35,6 +35,8 @@ pub struct Ready {
     pub endpoints: Vec<(String, String)>,
     /// Primary alias and ID of each chain of the network, and whether this node runs it.
     pub chains: Vec<(String, String, bool)>,
+    /// EVM chain ID of the C-Chain.
+    pub evm_chain_id: u64,
     /// ID of the native asset.
     pub native_asset_id: String,
     /// Its aliases.
@@ -72,6 +74,7 @@ impl Ready {
                 .zip(aliases)
                 .map(|(spec, alias)| (alias, spec.id.to_string(), runs(spec.id)))
                 .collect(),
+            evm_chain_id: network.c_parameters().chain_id,
             native_asset_id: network.native_asset_id.to_string(),
             native_aliases: config.settings.native_aliases.0.clone(),
             dev_accounts: network.dev_accounts.clone(),
@@ -149,7 +152,7 @@ pub fn render(ready: &Ready, colours: bool) -> String {
 }
 
 fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result {
-    let Style { bold, dim, link, off, .. } = s;
+    let Style { bold, dim, off, .. } = s;
     let kept = match &ready.data_dir {
         Some(path) => format!("data in {path}"),
         None => "data removed at exit".to_owned(),
@@ -159,21 +162,18 @@ fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result 
         "{bold}Esker {}{off}  network {} ({}), ready in {} ms, {kept}\n",
         ready.version, ready.network, ready.network_id, ready.ready_ms
     )?;
-    for (name, path) in &ready.endpoints {
-        writeln!(out, "  {name:<12} {link}{}{path}{off}", ready.url)?;
-    }
-    if let Some(url) = &ready.evm_url {
-        writeln!(out, "  {:<12} {link}{url}{off}", "EVM RPC")?;
-    }
+    write_endpoints(out, ready, s)?;
     writeln!(out)?;
     for (alias, id, running) in &ready.chains {
         let note = if *running { "" } else { "  (not served by this version)" };
         writeln!(out, "  {:<12} {id}{dim}{note}{off}", format!("{alias}-Chain ID"))?;
     }
+    writeln!(out, "  {:<12} {}", "EVM chain ID", ready.evm_chain_id)?;
     let aliases = ready.native_aliases.join(" or ");
     writeln!(out, "  {:<12} {}  {dim}{aliases}{off}\n", "Native asset", ready.native_asset_id)?;
     if let Some(funded) = &ready.dev_accounts {
-        write_accounts(out, funded, s)?;
+        let coin = ready.native_aliases.first().map_or("native units", String::as_str);
+        write_accounts(out, funded, coin, s)?;
     }
     writeln!(
         out,
@@ -193,10 +193,41 @@ fn write_screen(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result 
     )
 }
 
-fn write_accounts(out: &mut String, funded: &DevAccounts, s: &Style) -> std::fmt::Result {
+/// The endpoints, two on a line.
+fn write_endpoints(out: &mut String, ready: &Ready, s: &Style) -> std::fmt::Result {
+    let Style { link, off, .. } = s;
+    let paths =
+        ready.endpoints.iter().map(|(name, path)| (name.as_str(), ready.url.clone() + path));
+    let endpoints: Vec<_> =
+        paths.chain(ready.evm_url.iter().map(|url| ("EVM RPC", url.clone()))).collect();
+    let width = endpoints.iter().step_by(2).map(|(_, url)| url.len()).max().unwrap_or_default();
+    for pair in endpoints.chunks(2) {
+        match pair {
+            [(name, url), (second, second_url)] => writeln!(
+                out,
+                "  {name:<12} {link}{url:<width$}{off}  {second:<12} {link}{second_url}{off}"
+            )?,
+            _ => pair
+                .iter()
+                .try_for_each(|(name, url)| writeln!(out, "  {name:<12} {link}{url}{off}"))?,
+        }
+    }
+    Ok(())
+}
+
+fn write_accounts(
+    out: &mut String,
+    funded: &DevAccounts,
+    coin: &str,
+    s: &Style,
+) -> std::fmt::Result {
     let Style { bold, dim, warn, off, .. } = s;
     let DevAccounts { mnemonic, path, balance, accounts } = funded;
-    writeln!(out, "{bold}Accounts{off}, {} each: {mnemonic}", group_digits(*balance))?;
+    let balance = group_digits(*balance);
+    writeln!(
+        out,
+        "{bold}Accounts{off}, {balance} {coin} each on X (10^9 units to 1 {coin}) and on C (10^18 wei): {mnemonic}"
+    )?;
     writeln!(out, "  {dim}{path}/N: on X, on C, private key{off}")?;
     let width = accounts.len().saturating_sub(1).to_string().len();
     for (index, account) in accounts.iter().enumerate() {
@@ -204,12 +235,34 @@ fn write_accounts(out: &mut String, funded: &DevAccounts, s: &Style) -> std::fmt
     }
     writeln!(out, "{bold}Well-known key{off}: {WELL_KNOWN_KEY}")?;
     writeln!(out, "  {:<width$}  {}", "", account_line(&well_known()))?;
+    write_import_keys(out, accounts, width, s)?;
     let warning = if mnemonic == DEV_MNEMONIC {
         "These keys are public: anyone can take what they own on other networks."
     } else {
         "These keys are for development: whoever sees them can take what they own on other networks."
     };
     writeln!(out, "{warn}{warning}{off}\n")
+}
+
+/// The accounts' keys in the form of the X-Chain's tools, two on a line.
+fn write_import_keys(
+    out: &mut String,
+    accounts: &[Account],
+    width: usize,
+    s: &Style,
+) -> std::fmt::Result {
+    let Style { dim, off, .. } = s;
+    writeln!(out, "  {dim}N: the same private keys as X-Chain tools take them{off}")?;
+    let keys = accounts.iter().enumerate();
+    let keys: Vec<_> = keys
+        .map(|(index, account)| format!("{index:<width$}  {}", account.key().to_text()))
+        .collect();
+    let column = keys.iter().step_by(2).map(String::len).max().unwrap_or_default();
+    for pair in keys.chunks(2) {
+        let line = pair.iter().fold(String::new(), |line, key| format!("{line}  {key:<column$}"));
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
 }
 
 /// The account's addresses and key, on one line.
@@ -315,6 +368,7 @@ mod tests {
                 chain("X", "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed", true),
                 chain("C", "2BWjAem9GFUrxT8pAagsjJeLzCZGXKnLZzhRK7pbw4ZjYZ7UkL", true),
             ],
+            evm_chain_id: 43112,
             native_asset_id: "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe".to_owned(),
             native_aliases: vec!["NAT".to_owned(), "AVAX".to_owned()],
             dev_accounts: Some(DevAccounts::usual().clone()),
@@ -333,7 +387,7 @@ mod tests {
         let begin = screen.find("Accounts").unwrap();
         let lines: Vec<_> =
             screen[begin..].lines().map(|line| &line[..line.len().min(24)]).collect();
-        assert_eq!(lines[0], "Accounts, 1,234 each: so");
+        assert_eq!(lines[0], "Accounts, 1,234 NAT each");
         assert_eq!(lines[1], "  m/7/N: on X, on C, pri");
         assert_eq!(lines[2], "  0   X-local15428vq2uzw");
         assert_eq!(lines[12], "  10  X-local18jma8ppw3n");
@@ -349,24 +403,19 @@ mod tests {
         expect![[r#"
             Esker 0.1.0  network dev (12345), ready in 31 ms, data removed at exit
 
-              X-Chain      http://127.0.0.1:9650/ext/bc/X
-              X wallet     http://127.0.0.1:9650/ext/bc/X/wallet
-              C-Chain      http://127.0.0.1:9650/ext/bc/C/rpc
-              P-Chain      http://127.0.0.1:9650/ext/bc/P
-              asset VM     http://127.0.0.1:9650/ext/vm/xvm
-              info         http://127.0.0.1:9650/ext/info
-              health       http://127.0.0.1:9650/ext/health
-              metrics      http://127.0.0.1:9650/ext/metrics
-              admin        http://127.0.0.1:9650/ext/admin
-              keystore     http://127.0.0.1:9650/ext/keystore
-              X index      http://127.0.0.1:9650/ext/index/X/block
-              EVM RPC      http://127.0.0.1:8545
+              X-Chain      http://127.0.0.1:9650/ext/bc/X           X wallet     http://127.0.0.1:9650/ext/bc/X/wallet
+              C-Chain      http://127.0.0.1:9650/ext/bc/C/rpc       P-Chain      http://127.0.0.1:9650/ext/bc/P
+              asset VM     http://127.0.0.1:9650/ext/vm/xvm         info         http://127.0.0.1:9650/ext/info
+              health       http://127.0.0.1:9650/ext/health         metrics      http://127.0.0.1:9650/ext/metrics
+              admin        http://127.0.0.1:9650/ext/admin          keystore     http://127.0.0.1:9650/ext/keystore
+              X index      http://127.0.0.1:9650/ext/index/X/block  EVM RPC      http://127.0.0.1:8545
 
               X-Chain ID   2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed
               C-Chain ID   2BWjAem9GFUrxT8pAagsjJeLzCZGXKnLZzhRK7pbw4ZjYZ7UkL
+              EVM chain ID 43112
               Native asset 2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe  NAT or AVAX
 
-            Accounts, 10,000 each: test test test test test test test test test test test junk
+            Accounts, 10,000 NAT each on X (10^9 units to 1 NAT) and on C (10^18 wei): test test test test test test test test test test test junk
               m/44'/60'/0'/0/N: on X, on C, private key
               0  X-local15428vq2uzwhm3taey9sr9x5vm6tk78ew499s5v  0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266  0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80
               1  X-local1cjzphr67dug28rw9ueewrqllmxlqe5f0unaxss  0x70997970C51812dc3A010C7d01b50e0d17dc79C8  0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d
@@ -380,6 +429,12 @@ mod tests {
               9  X-local14flvw0x8fstzly79tacgsulxvkpv858q9nskex  0xa0Ee7A142d267C1f36714E4a8F75612F20a79720  0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6
             Well-known key: PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN
                  X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u  0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC  0x56289e99c94b6912bfc12adc093c9b51124f0dc54ac7a766b2bc5ccf558d8027
+              N: the same private keys as X-Chain tools take them
+              0  PrivateKey-2JmTFo8knhffGK32o8vv4oRd8sA7MYo2xx1j4yhAPxN3JrLgMh  1  PrivateKey-gYChgv9KmCAaRH47tkCCm94bZLAxdQAygvZKNRUsaq7KM14hL
+              2  PrivateKey-iMKNGkysaBKiThvdKfzLtPFDvVLcku2E1A2AXQJAroN8exmr5   3  PrivateKey-wqhSPTuv3JB9YPixRMp8DYgPPsc3iV2fDT5gXUVn1MZsZZrz2
+              4  PrivateKey-Yf6fhJUE97QgwBkb5ttXE3yR1UFCT3YVjZmfLU7KUVUj5UeA2   5  PrivateKey-24KNq4HhQo5BL6xMXYFKyoH33KN7aPUkeF9QDy7sVAmo4m1GXd
+              6  PrivateKey-27gEa9Qudm22UaxCuRY9EGVM88msZo17PyA92qcU1DvUbwW4hv  7  PrivateKey-aMXjshukTmhmsn2PdeBXDrU5rhEWB5VCgqr2eJ6ianKWVrQSv
+              8  PrivateKey-2fpphtBdokVfG6uAWP7mFSu3Zsw6ojVQiHrctLpSvT6dPgYc23  9  PrivateKey-KjKHSmNQ9bFN3bK2nkG1ecEaasisjKZE1VqEi8crRRJDM8xYP
             These keys are public: anyone can take what they own on other networks.
 
             Try: curl -H 'Content-Type: application/json' http://127.0.0.1:9650/ext/bc/X \

@@ -1,7 +1,7 @@
 //! Arguments and replies that methods with users and keys have in common.
 
 use esker_primitives::hexfmt;
-use esker_primitives::keys::PrivateKey;
+use esker_primitives::keys::{PrivateKey, PrivateKeyError};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
@@ -20,7 +20,7 @@ pub struct Credentials {
     pub password: Password,
 }
 
-/// A private key as an argument: `PrivateKey-..`.
+/// A private key as an argument: `PrivateKey-..`, or `0x` and 64 hex digits.
 #[derive(Debug)]
 pub struct KeyArgument(pub PrivateKey);
 
@@ -28,8 +28,8 @@ esker_rpc::text_schema!(
     KeyArgument,
     "PrivateKey",
     "private key",
-    "^PrivateKey-[1-9A-HJ-NP-Za-km-z]+$",
-    "A private key in cb58."
+    "^(PrivateKey-[1-9A-HJ-NP-Za-km-z]+|0x[0-9a-fA-F]{64})$",
+    "A private key in cb58, or in hex."
 );
 
 impl<'de> Deserialize<'de> for KeyArgument {
@@ -44,7 +44,8 @@ impl<'de> Deserialize<'de> for KeyArgument {
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<KeyArgument, E> {
-                text.parse().map(KeyArgument).map_err(E::custom)
+                let key = if text.starts_with("0x") { key_of_hex(text) } else { text.parse() };
+                key.map(KeyArgument).map_err(E::custom)
             }
 
             fn visit_string<E: Error>(self, text: String) -> Result<KeyArgument, E> {
@@ -54,6 +55,12 @@ impl<'de> Deserialize<'de> for KeyArgument {
 
         deserializer.deserialize_str(KeyVisitor)
     }
+}
+
+/// The key of `0x` and 64 hex digits.
+fn key_of_hex(text: &str) -> Result<PrivateKey, PrivateKeyError> {
+    let bytes = hexfmt::decode_plain(text).map_err(|_| PrivateKeyError::Length)?;
+    PrivateKey::from_slice(&Zeroizing::new(bytes))
 }
 
 /// A private key in a reply; wiped after use, never shown otherwise.
@@ -88,5 +95,44 @@ impl std::fmt::Debug for KeyText {
 impl Serialize for KeyText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::IntoDeserializer as _;
+    use serde::de::value::Error;
+
+    use super::*;
+
+    const HEX: &str = "56289e99c94b6912bfc12adc093c9b51124f0dc54ac7a766b2bc5ccf558d8027";
+
+    fn key(text: &str) -> Result<KeyArgument, Error> {
+        KeyArgument::deserialize(text.into_deserializer())
+    }
+
+    #[test]
+    fn a_key_is_cb58_or_hex() {
+        let cb58 = key("PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN").unwrap();
+        for hex in [format!("0x{HEX}"), format!("0x{}", HEX.to_uppercase())] {
+            assert_eq!(key(&hex).unwrap().0, cb58.0, "{hex}");
+        }
+        let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
+        for (bad, reason) in [
+            (HEX.to_owned(), "missing PrivateKey- prefix"),
+            (format!("0X{HEX}"), "missing PrivateKey- prefix"),
+            (format!("PrivateKey-0x{HEX}"), ""),
+            (format!("0x{}", &HEX[2..]), "unexpected length, expected 32"),
+            (format!("0x{}", &HEX[1..]), "unexpected length, expected 32"),
+            (format!("0x{HEX}00"), "unexpected length, expected 32"),
+            (format!("0x{}zz", &HEX[2..]), "unexpected length, expected 32"),
+            ("0x".to_owned(), "unexpected length, expected 32"),
+            (format!("0x{}", "0".repeat(64)), "invalid private key"),
+            (format!("0x{order}"), "invalid private key"),
+        ] {
+            let error = key(&bad).unwrap_err().to_string();
+            assert!(error.contains(reason), "{bad}: {error}");
+            assert!(!error.contains(&HEX[2..]), "an error shows no key: {error}");
+        }
     }
 }

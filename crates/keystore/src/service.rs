@@ -64,7 +64,7 @@ pub fn methods() -> MethodTable<KeystoreService> {
             .cost(cost::HEAVY)
             .on("listUsers", KeystoreService::list_users)
     });
-    table.deprecate_all(DEPRECATED_SINCE)
+    table.deprecate_all(DEPRECATED_SINCE).instead("xvm.issueTx")
 }
 
 impl KeystoreService {

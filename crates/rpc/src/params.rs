@@ -23,9 +23,12 @@ pub enum Params<'a> {
 /// Why the arguments do not fit the method. Each dialect has its own error texts for this.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParamsError {
-    /// The method takes arguments by name and was given a list, or the other way round.
-    #[error("arguments of another form")]
-    Form,
+    /// The method takes arguments by name and was given a list.
+    #[error("expected named parameters, got a list")]
+    ExpectedNamed,
+    /// The method takes a list of arguments and was given an object.
+    #[error("expected a list of parameters, got named ones")]
+    ExpectedList,
     /// An argument given by name, or the whole object, does not decode.
     #[error("{0}")]
     Named(String),
@@ -51,7 +54,7 @@ impl Params<'_> {
         let object = match self {
             Self::Absent => Document::EMPTY_OBJECT,
             Self::Named(object) => object,
-            Self::List(_) => return Err(ParamsError::Form),
+            Self::List(_) => return Err(ParamsError::ExpectedNamed),
         };
         object
             .decode()

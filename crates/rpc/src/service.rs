@@ -79,6 +79,8 @@ pub struct MethodInfo {
     pub aliases: Vec<&'static str>,
     /// The release of the reference in which the method became deprecated, such as `v1.9.12`.
     pub deprecated_since: Option<&'static str>,
+    /// What to call instead of a deprecated method.
+    pub instead: Option<&'static str>,
     /// Whether web pages of untrusted origins are refused ([`crate::MethodTable::trusted_callers_only`]).
     pub trusted_callers_only: bool,
     /// Units that a call takes of what its address may use ([`crate::work::RateLimitConfig`]).
@@ -212,8 +214,9 @@ impl Method {
     fn log_deprecation(&self) {
         let Some(since) = self.info.deprecated_since else { return };
         if !self.deprecation_logged.swap(true, Ordering::Relaxed) {
-            let MethodInfo { namespace, name, .. } = self.info;
-            tracing::warn!(namespace, method = name, since, "deprecated method called");
+            let MethodInfo { namespace, name, instead, .. } = self.info;
+            let since = format_args!("AvalancheGo {since}");
+            tracing::info!(namespace, method = name, %since, instead, "deprecated method called");
         }
     }
 

@@ -68,6 +68,7 @@ struct Row<S> {
     signature: Signature,
     aliases: Vec<&'static str>,
     deprecated_since: Option<&'static str>,
+    instead: Option<&'static str>,
     trusted_callers_only: bool,
     lane_policy: LanePolicy,
     cost: u32,
@@ -345,6 +346,15 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self
     }
 
+    /// What to call instead of the deprecated methods registered so far, unless they already name it: for the log.
+    #[must_use]
+    pub fn instead(mut self, method: &'static str) -> Self {
+        for row in self.rows.iter_mut().filter(|row| row.deprecated_since.is_some()) {
+            row.instead.get_or_insert(method);
+        }
+        self
+    }
+
     /// Methods that `add` registers are for trusted callers: those that take a password, or change the node
     /// itself. Web pages of other origins are refused.
     #[must_use]
@@ -462,6 +472,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                 name: row.name,
                 aliases: row.aliases,
                 deprecated_since: row.deprecated_since,
+                instead: row.instead,
                 trusted_callers_only: row.trusted_callers_only,
                 cost: row.cost,
             };
@@ -578,6 +589,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
             signature,
             aliases: Vec::new(),
             deprecated_since: None,
+            instead: None,
             trusted_callers_only: false,
             lane_policy: LanePolicy::default(),
             cost: cost::READ,

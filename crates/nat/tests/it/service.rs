@@ -258,6 +258,25 @@ async fn base_fees_in_all_their_forms() {
 }
 
 #[tokio::test]
+async fn a_key_is_imported_in_each_of_its_forms() {
+    let world = World::easy();
+    let endpoint = Endpoint::new(&world);
+    endpoint.user(&[]).await;
+    let hex = hexfmt::encode_plain(key(4).as_bytes());
+    for form in [key(4).to_text(), hex.clone()] {
+        let import = as_user(json!({ "privateKey": form }));
+        let imported = endpoint.call("nat.importKey", import).await.unwrap();
+        let address = imported["address"].as_str().unwrap();
+        assert_eq!(json!(address.to_lowercase()), json!(account(&key(4))));
+    }
+    for bad in [&hex[2..], &hex[..64], "0x", &hexfmt::encode_plain(&[0; 32])] {
+        let import = as_user(json!({ "privateKey": bad }));
+        let refused = endpoint.call("nat.importKey", import).await.unwrap_err();
+        assert_eq!(refused, esker_rpc::object::INVALID_ARGUMENT, "{bad}");
+    }
+}
+
+#[tokio::test]
 async fn without_a_keystore_no_user_exists() {
     let world = World::easy();
     let endpoint = Endpoint::with(&world, Keystore::disabled());

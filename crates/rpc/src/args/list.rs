@@ -30,7 +30,7 @@ fn arguments<'a>(
     let list = match params {
         Params::Absent => None,
         Params::List(list) => Some(list),
-        Params::Named(_) => return Err(ParamsError::Form),
+        Params::Named(_) => return Err(ParamsError::ExpectedList),
     };
     Ok(Arguments { elements: list.into_iter().flat_map(Document::elements), taken: 0 })
 }

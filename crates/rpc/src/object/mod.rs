@@ -132,7 +132,7 @@ fn named(params: Option<Document<'_>>) -> Result<Params<'_>, ParamsError> {
     match object.map(Document::kind) {
         None | Some(Kind::Null) => Ok(Params::Absent),
         Some(Kind::Object) => Ok(object.map_or(Params::Absent, Params::Named)),
-        Some(_) => Err(ParamsError::Form),
+        Some(_) => Err(ParamsError::ExpectedNamed),
     }
 }
 

@@ -175,15 +175,20 @@ fn deprecation_is_noted() {
     let table = MethodTable::new("wallet")
         .on("issueTx", |(): &(), _: NoArgs| Ok(()))
         .deprecated("send", "v1.5.0", |(): &(), _: NoArgs| Ok(()))
+        .instead("other.send")
         .deprecated_async_from("sendAsync", "v1.5.0", |_, _: NoArgs, _| async { Ok(()) })
         .deprecated_blocking("sendMultiple", "v1.5.0", |(): &(), _: NoArgs| Ok(()))
         .deprecate_all("v1.9.12")
+        .instead("other.issueTx")
         .on("later", |(): &(), _: NoArgs| Ok(()));
     let service = table.bind(Arc::new(()));
     let since: Vec<_> = service.methods().map(|method| method.deprecated_since).collect();
     let releases = ["v1.9.12", "v1.5.0", "v1.5.0", "v1.5.0"].map(Some);
     assert_eq!(since[..4], releases);
     assert_eq!(since[4], None);
+    let instead: Vec<_> = service.methods().map(|method| method.instead).collect();
+    let later = Some("other.issueTx");
+    assert_eq!(instead, [later, Some("other.send"), later, later, None]);
 }
 
 #[test]
@@ -303,10 +308,14 @@ fn the_core_is_called_without_a_dialect() {
     };
     let list = Document::first(b"[[1,2,3]]").unwrap();
     assert_eq!(run("sum", Params::List(list)).unwrap().into_vec(), b"> 6");
-    let [missing, form] = [ParamsError::Missing(0), ParamsError::Form].map(CallError::Params);
+    let [missing, form] =
+        [ParamsError::Missing(0), ParamsError::ExpectedList].map(CallError::Params);
     assert_eq!(run("sum", Params::Absent), Err(missing));
-    assert_eq!(run("sum", Params::Named(Document::EMPTY_OBJECT)), Err(form));
-    assert_eq!(run("named", Params::List(list)), Err(CallError::Params(ParamsError::Form)));
+    assert_eq!(run("sum", Params::Named(Document::EMPTY_OBJECT)), Err(form.clone()));
+    assert_eq!(form.to_string(), "expected a list of parameters, got named ones");
+    let form = CallError::Params(ParamsError::ExpectedNamed);
+    assert_eq!(form.to_string(), "expected named parameters, got a list");
+    assert_eq!(run("named", Params::List(list)), Err(form));
     assert_eq!(run("named", Params::Absent).unwrap().into_vec(), b"> {}");
     assert!(matches!(service.find("toy", "none"), Lookup::NoMethod));
     assert!(matches!(service.find("none", "sum"), Lookup::NoNamespace));

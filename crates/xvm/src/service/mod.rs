@@ -47,6 +47,7 @@ pub fn methods() -> MethodTable<Xvm> {
         .on_blocking("buildGenesis", on_chain(genesis::build_genesis))
         .cost(cost::CALL)
         .deprecated_blocking("getAddressTxs", "v1.9.12", served(address_txs::get_address_txs))
+        .instead("index.getContainerRange")
         .cost(cost::CALL)
         .deprecated_blocking("getAllBalances", "v1.9.12", served(balances::get_all_balances))
         .cost(cost::SEARCH)
@@ -54,6 +55,7 @@ pub fn methods() -> MethodTable<Xvm> {
         .deprecated_blocking_with("getBalance", "v1.9.12", |vm, args, context| {
             Ok(balances::get_balance(vm, args, context)?)
         })
+        .instead("xvm.getUTXOs")
         .short_first()
         .cost(cost::SEARCH)
         .on_blocking("getBlock", served(blocks::get_block))
@@ -64,6 +66,7 @@ pub fn methods() -> MethodTable<Xvm> {
         .on("getTx", served(txs::get_tx))
         .on("getTxFee", served(assets::get_tx_fee))
         .deprecated("getTxStatus", "v1.10.0", served(txs::get_tx_status))
+        .instead("xvm.getTx")
         .on_blocking("getUTXOs", served(utxos::get_utxos))
         .cost(cost::CALL)
         .on_async("issueTx", txs::issue_tx)

@@ -79,6 +79,7 @@ fn each_method_is_listed_once_with_its_deprecation() {
     let (x, wallet) = endpoints();
     let listed = |service: &Service| -> Vec<String> {
         let line = |info: &esker_rpc::MethodInfo| {
+            assert_eq!(info.deprecated_since.is_some(), info.instead.is_some(), "{info:?}");
             format!("{}.{} {}", info.namespace, info.name, info.deprecated_since.unwrap_or("-"))
         };
         service.methods().map(line).collect()

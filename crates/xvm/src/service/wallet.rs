@@ -12,7 +12,7 @@ pub fn methods() -> MethodTable<Xvm> {
     let table = MethodTable::new("wallet").on_async("issueTx", issue_tx).cost(cost::SEND);
     let table =
         table.trusted_callers_only(|table| table.costing(cost::HEAVY, super::keys::wallet_methods));
-    table.deprecate_all("v1.9.12")
+    table.deprecate_all("v1.9.12").instead("xvm.issueTx")
 }
 
 /// Takes a transaction as one that will be accepted, without verifying it against the state.

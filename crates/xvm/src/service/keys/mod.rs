@@ -40,6 +40,7 @@ pub(super) fn methods(table: MethodTable<Xvm>) -> MethodTable<Xvm> {
         .deprecated_async_from("send", DEPRECATED_SINCE, send::send)
         .deprecated_async_from("sendMultiple", DEPRECATED_SINCE, send::send_multiple)
         .deprecated_async_from("sendNFT", DEPRECATED_SINCE, mint::send_nft)
+        .instead("xvm.issueTx")
 }
 
 /// Adds those of the `wallet` namespace.

@@ -7,7 +7,7 @@ use esker_go_json::Document;
 use esker_keystore::{HashLimits, Keystore};
 use esker_primitives::address::format;
 use esker_primitives::clock::ManualClock;
-use esker_primitives::{AssetId, Randomness, TxId};
+use esker_primitives::{AssetId, Randomness, TxId, hexfmt};
 use esker_rpc::{CallContext, Lookup, Params, Service};
 use esker_storage::{MemoryStore, Store};
 use esker_utxo::Output;
@@ -133,6 +133,10 @@ async fn addresses_come_and_are_listed_in_order() {
     let exported = api.call("exportKey", &as_alice(json!({ "address": created }))).await.unwrap();
     let again = api.call("importKey", &as_alice(exported)).await.unwrap();
     assert_eq!(again, json!({ "address": created }));
+    // So does its hex.
+    let hex = hexfmt::encode_plain(key(1).as_bytes());
+    let again = api.call("importKey", &as_alice(json!({ "privateKey": hex }))).await.unwrap();
+    assert_eq!(again, json!({ "address": own[0] }));
     assert_eq!(api.call("listAddresses", &as_alice(json!({}))).await.unwrap(), listed);
     // The other chain's keys are others.
     let there = self::api(&world.y);
@@ -159,7 +163,9 @@ async fn keys_are_refused_with_the_texts_of_the_reference() {
         let refused = api.call(method, &as_alice(arguments)).await.unwrap_err();
         assert_eq!(refused, expected, "{method}");
     }
-    for bad in [json!(zero), json!("PrivateKey-x"), json!(""), json!(5), json!("x")] {
+    let zero_hex = hexfmt::encode_plain(&[0; 32]);
+    let texts = ["PrivateKey-x", "", "x", "0x", "0x01", &zero, &zero_hex];
+    for bad in texts.map(|text| json!(text)).into_iter().chain([json!(5)]) {
         let refused = api.call("importKey", &as_alice(json!({ "privateKey": bad }))).await;
         assert!(refused.is_err(), "{bad}");
     }
