@@ -62,7 +62,7 @@ pub struct HttpConfig {
     pub write_timeout: Duration,
     /// Time that a connection may wait for its next request.
     pub idle_timeout: Duration,
-    /// Most open connections. At the limit, the connection that has waited longest for its client is closed. While
+    /// Most open connections. At the limit, the longest-idle connection is closed. While
     /// all are busy, new connections wait in the system's queue.
     pub max_connections: usize,
     /// Most requests in handlers at a time; further ones get 503, so that clients of an overloaded node learn it at

@@ -394,7 +394,7 @@ impl Connections {
         OpenConnection(connection)
     }
 
-    /// Waits until another connection may be opened; closes the one that has waited longest for its client.
+    /// Waits until another connection may be opened; closes the longest-idle one.
     pub(super) async fn make_room(&self) {
         loop {
             let closed = self.closed.notified();
@@ -433,7 +433,7 @@ impl Connections {
                 .is_ok()
     }
 
-    /// Closes the connection that has waited longest for its client, if any waits.
+    /// Closes the longest-idle connection, if any is idle.
     fn close_longest_waiting(&self) {
         let now = self.update_now();
         let open = self.open.lock();

@@ -224,7 +224,9 @@ impl Checker<'_> {
         }
         let page = self.read(number * self.meta.page_size as u64, len)?;
         if u64_at(&page, 0) != number {
-            return Err(self.damaged(&format!("page {number} has another number")));
+            return Err(self.damaged(&format!(
+                "page {number} is corrupt (wrong page number); restore a backup"
+            )));
         }
         Ok(page)
     }

@@ -83,7 +83,7 @@ fn what_was_imported_is_exported_in_its_order() {
     is_done(&place.run("export", &file), &format!("{LINES} blocks exported to {file}\n"));
     assert_eq!(fs::read_to_string(&file).unwrap(), lines.concat());
     // A file is never written over, and none is left half-written.
-    is_refused(&place.run("export", &file), 1, "already exists");
+    is_refused(&place.run("export", &file), 1, "file already exists; choose another");
     is_refused(&place.run("export", &place.path("no/out")), 1, "No such file");
     assert_eq!(names(place.dir.path()), ["blocks.jsonl", "data", "out.jsonl"]);
 

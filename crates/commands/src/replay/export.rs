@@ -19,6 +19,8 @@ use crate::progress::Progress;
 /// Bytes that are buffered before they are written.
 const BUFFER: usize = 1 << 20;
 
+const EXISTS: &str = "file already exists; choose another";
+
 pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
     let stop = StopSignal::listen().map_err(ReplayError::Runtime)?;
     let node = Offline::open_existing(config)?;
@@ -114,7 +116,7 @@ impl OutputFile {
         }
         match path.metadata() {
             Ok(found) if found.is_file() || found.is_dir() => {
-                Err(fault(io::ErrorKind::AlreadyExists.into()))
+                Err(fault(io::Error::new(io::ErrorKind::AlreadyExists, EXISTS)))
             }
             Ok(_) => {
                 let file = OpenOptions::new().write(true).open(path).map_err(fault)?;

@@ -64,7 +64,7 @@ families! {
     IN_FLIGHT = Gauge "esker_http_requests_in_flight" [] "Requests in handlers.";
     BODY_MEMORY = Gauge "esker_http_body_memory_bytes" [] "Bytes of large request bodies in memory.";
     REPLY_SPOOL = Gauge "esker_http_reply_spool_bytes" [] "Bytes of answers in files that clients have not taken yet.";
-    REPLY_MEMORY = Gauge "esker_http_reply_memory_bytes" [] "Bytes of replies in memory that clients have not read yet, small ones not counted.";
+    REPLY_MEMORY = Gauge "esker_http_reply_memory_bytes" [] "Bytes of replies in memory that clients have not read yet, excluding small ones.";
     REPLIES_REFUSED = Counter "esker_http_replies_refused_total" [] "Replies that were refused because they were too large, or too many were in memory.";
     WORK_WAITING = Gauge "esker_rpc_calls_waiting" [] "Calls that wait for a thread.";
     WORK_RUNNING = Gauge "esker_rpc_calls_running" [] "Calls that run on a thread. Calls that are answered at once are not counted.";
@@ -74,7 +74,7 @@ families! {
     CONNECTIONS_OPENED = Counter "esker_http_connections_opened_total" [] "Connections accepted.";
     CONNECTIONS_CLOSED = Counter "esker_http_connections_closed_total" ["reason"]
         "Connections that the node closed: too slow to send a header or body (or a websocket message), or to read the \
-         reply (write); idle for too long; the longest waiting one when a new connection needed room; \
+         reply (write); idle for too long; the longest-idle one when a new connection needed room; \
          a websocket without a pong, or whose client did not read its notifications in time (overrun); a reply left \
          unread while replies filled their memory (unread).";
     RECEIVED_BYTES = Counter "esker_http_received_bytes_total" [] "Bytes of request bodies and of received websocket messages.";

@@ -76,7 +76,7 @@ pub struct WorkConfig {
     pub processors: usize,
     /// Jobs that wait for a thread: apart for short ones and for all others.
     pub queue: usize,
-    /// Bytes of replies held at once, small ones apart ([`SMALL_REPLY`]).
+    /// Bytes of replies in memory at once, excluding small ones ([`SMALL_REPLY`]).
     pub reply_memory: usize,
     /// Bytes of replies held for one connection.
     pub connection_reply_memory: usize,

@@ -75,6 +75,27 @@ fn a_file_that_ends_too_early_is_refused_or_whole() {
 }
 
 #[test]
+fn a_page_with_a_wrong_number_is_named_with_the_remedy() {
+    let place = tempfile::tempdir().unwrap();
+    make_store(place.path());
+    let file = place.path().join(FILE);
+    let bytes = fs::read(&file).unwrap();
+    let page = 4096;
+    let mut named = 0;
+    for number in (2..bytes.len() / page).step_by(7) {
+        let mut altered = bytes.clone();
+        altered[number * page] ^= 1;
+        fs::write(&file, &altered).unwrap();
+        // A page that is free, or the middle of a long value, has no number to check.
+        let Err(error) = check_dir(place.path()) else { continue };
+        let expected = format!("page {number} is corrupt (wrong page number); restore a backup");
+        assert!(error.to_string().ends_with(&expected), "{error}");
+        named += 1;
+    }
+    assert!(named > 10, "{named}");
+}
+
+#[test]
 fn a_file_of_something_else_is_refused() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join(FILE);
