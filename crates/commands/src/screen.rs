@@ -223,12 +223,11 @@ fn write_accounts(
 ) -> std::fmt::Result {
     let Style { bold, dim, warn, off, .. } = s;
     let DevAccounts { mnemonic, path, balance, accounts } = funded;
-    let balance = group_digits(*balance);
+    writeln!(out, "{bold}Accounts{off}, {} each: {mnemonic}", group_digits(*balance))?;
     writeln!(
         out,
-        "{bold}Accounts{off}, {balance} {coin} each on X (10^9 units to 1 {coin}) and on C (10^18 wei): {mnemonic}"
+        "  {dim}{path}/N: on X, on C, private key; balances in {coin}, which is 10^9 units on X and 10^18 wei on C{off}"
     )?;
-    writeln!(out, "  {dim}{path}/N: on X, on C, private key{off}")?;
     let width = accounts.len().saturating_sub(1).to_string().len();
     for (index, account) in accounts.iter().enumerate() {
         writeln!(out, "  {index:<width$}  {}", account_line(account))?;
@@ -387,7 +386,7 @@ mod tests {
         let begin = screen.find("Accounts").unwrap();
         let lines: Vec<_> =
             screen[begin..].lines().map(|line| &line[..line.len().min(24)]).collect();
-        assert_eq!(lines[0], "Accounts, 1,234 NAT each");
+        assert_eq!(lines[0], "Accounts, 1,234 each: so");
         assert_eq!(lines[1], "  m/7/N: on X, on C, pri");
         assert_eq!(lines[2], "  0   X-local15428vq2uzw");
         assert_eq!(lines[12], "  10  X-local18jma8ppw3n");
@@ -415,8 +414,8 @@ mod tests {
               EVM chain ID 43112
               Native asset 2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe  NAT or AVAX
 
-            Accounts, 10,000 NAT each on X (10^9 units to 1 NAT) and on C (10^18 wei): test test test test test test test test test test test junk
-              m/44'/60'/0'/0/N: on X, on C, private key
+            Accounts, 10,000 each: test test test test test test test test test test test junk
+              m/44'/60'/0'/0/N: on X, on C, private key; balances in NAT, which is 10^9 units on X and 10^18 wei on C
               0  X-local15428vq2uzwhm3taey9sr9x5vm6tk78ew499s5v  0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266  0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80
               1  X-local1cjzphr67dug28rw9ueewrqllmxlqe5f0unaxss  0x70997970C51812dc3A010C7d01b50e0d17dc79C8  0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d
               2  X-local1sj3m3zudqkw4plsvm7p08h9q89lsy4wput6fxp  0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC  0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a

@@ -179,7 +179,7 @@ impl KeyFiles {
             if state.files.get(&name).is_none_or(|seen| seen.stamp != stamp) {
                 let key = read(&path)
                     .inspect_err(|reason| {
-                        tracing::warn!(file = %path.display(), %reason, "skipping a file that is no key file");
+                        tracing::warn!(file = %path.display(), %reason, "skipping a file that is not a key file");
                     })
                     .ok();
                 state.files.insert(name, Seen { stamp, key: key.map(Arc::new) });

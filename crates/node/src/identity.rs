@@ -157,7 +157,7 @@ fn load_or_create_bls(folder: &Path, randomness: &Randomness) -> Result<SecretKe
     let path = folder.join(BLS_KEY);
     match read(&path)? {
         Some(bytes) => SecretKey::from_bytes(&bytes)
-            .map_err(|error| damaged(&path, format!("is no BLS key of 32 bytes: {error:?}"))),
+            .map_err(|error| damaged(&path, format!("is not a BLS key of 32 bytes: {error:?}"))),
         None => {
             let key = generate_bls(randomness)?;
             write(folder, &path, Zeroizing::new(key.to_bytes()).as_slice())?;
@@ -188,12 +188,12 @@ fn generate_bls(randomness: &Randomness) -> Result<SecretKey, IdentityError> {
 fn certificate_der(pem: &str) -> Result<Vec<u8>, String> {
     CertificateDer::from_pem_slice(pem.as_bytes())
         .map(|der| der.to_vec())
-        .map_err(|error| format!("is no PEM certificate: {error}"))
+        .map_err(|error| format!("is not a PEM certificate: {error}"))
 }
 
 /// Checks that the key is readable and that the certificate has its public key.
 fn check_pair(certificate_der: &[u8], key_pem: &str) -> Result<(), String> {
-    let key = KeyPair::from_pem(key_pem).map_err(|error| format!("is no PEM key: {error}"))?;
+    let key = KeyPair::from_pem(key_pem).map_err(|error| format!("is not a PEM key: {error}"))?;
     let public = key.public_key_raw();
     if certificate_der.windows(public.len()).any(|window| window == public) {
         Ok(())
@@ -225,7 +225,7 @@ fn write(folder: &Path, path: &Path, bytes: &[u8]) -> Result<(), IdentityError> 
 }
 
 fn text(path: &Path, bytes: Vec<u8>) -> Result<String, IdentityError> {
-    String::from_utf8(bytes).map_err(|_| damaged(path, "is no text"))
+    String::from_utf8(bytes).map_err(|_| damaged(path, "is not text"))
 }
 
 fn damaged(path: &Path, what: impl Into<String>) -> IdentityError {
@@ -314,9 +314,9 @@ mod tests {
         let overwrite = |file: &'static str, text: &'static str| {
             move |folder: &Path| fs::write(folder.join(file), text).unwrap()
         };
-        check(&overwrite(CERTIFICATE, "x"), "staker.crt: is no PEM certificate");
-        check(&overwrite(TLS_KEY, "x"), "staker.key: is no PEM key");
-        check(&overwrite(BLS_KEY, "x"), "signer.key: is no BLS key of 32 bytes");
+        check(&overwrite(CERTIFICATE, "x"), "staker.crt: is not a PEM certificate");
+        check(&overwrite(TLS_KEY, "x"), "staker.key: is not a PEM key");
+        check(&overwrite(BLS_KEY, "x"), "signer.key: is not a BLS key of 32 bytes");
         check(&|folder| fs::remove_file(folder.join(TLS_KEY)).unwrap(), "staker.key: is missing");
         check(
             &|folder| fs::remove_file(folder.join(CERTIFICATE)).unwrap(),

@@ -31,7 +31,7 @@ impl Config {
                 } else {
                     return None;
                 };
-                Some(format!("{reason}; set api-keystore-enabled to serve it all the same"))
+                Some(format!("{reason}; set api-keystore-enabled to true to serve it anyway"))
             }
         }
     }

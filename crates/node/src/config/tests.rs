@@ -119,10 +119,10 @@ fn why_the_keystore_is_off() {
     expect!["api-keystore-enabled is false"].assert_eq(&off(&[("api-keystore-enabled", "false")]));
     expect!["the node is public"].assert_eq(&off(&[("public", "true")]));
     expect![
-        "users' keys do not belong on a node of network main; set api-keystore-enabled to serve it all the same"
+        "users' keys do not belong on a node of network main; set api-keystore-enabled to true to serve it anyway"
     ]
     .assert_eq(&off(&[("network", "main")]));
-    expect!["others can reach 10.0.0.1; set api-keystore-enabled to serve it all the same"]
+    expect!["others can reach 10.0.0.1; set api-keystore-enabled to true to serve it anyway"]
         .assert_eq(&off(&[("http-host", "10.0.0.1")]));
 }
 

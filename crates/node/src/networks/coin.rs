@@ -143,7 +143,7 @@ impl Network {
             let peer =
                 self.peer(text).ok_or_else(|| format!("peers: there is no chain \"{text}\""))?;
             if peer == id {
-                return Err("peers: a chain is no peer of its own".into());
+                return Err("peers: a chain can't be its own peer".into());
             }
             peers.push(peer);
         }
@@ -367,7 +367,7 @@ mod tests {
                 "asset: the genesis has a banffBlockTimestamp of its own",
             ),
             (&|c| c[1]["peers"] = json!(["Q"]), "\"Third\": peers: there is no chain \"Q\""),
-            (&|c| c[1]["peers"] = json!(["E"]), "\"Third\": peers: a chain is no peer of its own"),
+            (&|c| c[1]["peers"] = json!(["E"]), "\"Third\": peers: a chain can't be its own peer"),
             (&|c| c[1]["peers"] = json!(["X"]), "peers: chain X does not know the asset"),
             (&|c| c[1]["peers"] = json!(["C"]), "peers: chain C has another coin"),
             (&|c| c[1]["peers"] = json!(["G"]), "peers: chain G has another coin"),
