@@ -248,7 +248,7 @@ impl Xvm {
             return Ok(());
         }
         for (id, reason) in self.with_descendants(id, reason) {
-            tracing::debug!(%id, reason, "transaction rejected");
+            tracing::debug!(chain = self.context().primary_alias(), %id, reason, "transaction rejected");
             self.mempool.remove([&id]);
             self.mempool.remember_refusal(id, reason.clone(), RefusalValidity::AtHeight(height));
             self.reject(id, reason);
