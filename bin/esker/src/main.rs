@@ -126,7 +126,11 @@ fn run(config: Config) -> Result<(), StartError> {
     });
     // A handler that is still reading something long must not hold the process.
     runtime.shutdown_background();
-    ended.inspect_err(|error| log_fatal(error))
+    ended.inspect_err(|error| {
+        if !error.is_folder_in_use() {
+            log_fatal(error);
+        }
+    })
 }
 
 /// Announces that the node answers: the ready file, then the line or the screen.

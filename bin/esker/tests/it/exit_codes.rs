@@ -99,6 +99,8 @@ fn a_second_process_on_the_same_data_is_refused() {
         &format!("is in use by another process (pid {})", first.ready["pid"]),
     );
     assert_eq!(first.height(), "0", "the first is not disturbed");
+    let log = fs::read_to_string(dir.path().join("logs/main.log")).unwrap();
+    assert!(!log.contains("ERROR"), "the log is the first one's: {log}");
 }
 
 #[test]

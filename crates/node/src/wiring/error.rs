@@ -99,6 +99,11 @@ pub enum StartError {
 }
 
 impl StartError {
+    /// Whether the data folder, and with it the log, is another process's.
+    pub const fn is_folder_in_use(&self) -> bool {
+        matches!(self, Self::Storage(StorageError::Locked { .. }))
+    }
+
     /// The exit code of the process.
     pub const fn exit_code(&self) -> u8 {
         match self {
