@@ -22,6 +22,16 @@ use mimalloc::MiMalloc;
 #[global_allocator]
 static ALLOCATOR: SamplingAllocator<MiMalloc> = SamplingAllocator::new(MiMalloc);
 
+/// Of `build.rs`, which runs for this package alone: its text of `--version`, and the commit if it is known.
+const VERSION: &str = match option_env!("ESKER_BUILD_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
+const COMMIT: &str = match option_env!("ESKER_BUILD_COMMIT") {
+    Some(commit) => commit,
+    None => "",
+};
+
 /// Between two times at which free memory goes back to the system.
 const COLLECT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -43,7 +53,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == script_worker::ARGUMENT) {
         return script_worker::run();
     }
-    let invocation = match cli::parse(std::env::args_os()) {
+    let invocation = match cli::parse(std::env::args_os(), VERSION) {
         Ok(invocation) => invocation,
         Err(usage) => usage.exit(),
     };
@@ -105,7 +115,8 @@ fn run(config: Config) -> Result<(), StartError> {
         .map_err(StartError::Thread)?;
     let ended = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(StartError::Thread)?;
-        let node = Node::start(config, Environment::system()).await?;
+        let node =
+            Node::start(config, Environment { commit: COMMIT, ..Environment::system() }).await?;
         let announced = announce(&node);
         let failed = node.failed();
         tokio::pin!(failed);

@@ -43,12 +43,13 @@ impl Invocation {
     }
 }
 
-/// Parses arguments, starting with the program's name. An error is a usage error or a request for help or version:
-/// clap prints it and has its exit code.
+/// Parses arguments, starting with the program's name. `version` is what `--version` prints after the name. An error is
+/// a usage error or a request for help or version: clap prints it and has its exit code.
 pub fn parse(
     args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    version: &'static str,
 ) -> Result<Invocation, clap::Error> {
-    let matches = command().try_get_matches_from(args)?;
+    let matches = command().version(version).try_get_matches_from(args)?;
     match matches.subcommand() {
         Some(("dev", given)) => Ok(Invocation::Run(Mode::Dev, dev_flags(given)?)),
         Some(("node", given)) => Ok(Invocation::Run(Mode::Node, flags(given))),
@@ -216,8 +217,15 @@ fn dev_flags(matches: &ArgMatches) -> Result<Flags, clap::Error> {
 mod tests {
     use super::*;
 
+    fn parse_args(
+        args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    ) -> Result<Invocation, clap::Error> {
+        parse(args, "1.2.3 (abc)")
+    }
+
     fn run(args: &[&str]) -> Result<(Mode, Flags), String> {
-        let invocation = parse(std::iter::once(&"esker").chain(args)).map_err(|e| e.to_string())?;
+        let invocation =
+            parse_args(std::iter::once(&"esker").chain(args)).map_err(|e| e.to_string())?;
         let (mode, flags) = invocation.configuration();
         Ok((mode, flags.clone()))
     }
@@ -284,13 +292,13 @@ mod tests {
         assert_eq!((mode, flags), (Mode::Dev, one("evm-port", "1")));
         // `esker node` has the settings by their own names alone.
         for args in [["node", "--port", "1"], ["node", "-p", "1"], ["node", "-a", "1"]] {
-            assert_eq!(parse(["esker"].iter().chain(&args)).unwrap_err().exit_code(), 2);
+            assert_eq!(parse_args(["esker"].iter().chain(&args)).unwrap_err().exit_code(), 2);
         }
         for args in [["dev", "--port"], ["dev", "-a"]] {
-            assert_eq!(parse(["esker"].iter().chain(&args)).unwrap_err().exit_code(), 2);
+            assert_eq!(parse_args(["esker"].iter().chain(&args)).unwrap_err().exit_code(), 2);
         }
         let twice = ["esker", "dev", "--port", "1", "--evm-port", "2"];
-        assert_eq!(parse(twice).unwrap_err().exit_code(), 2);
+        assert_eq!(parse_args(twice).unwrap_err().exit_code(), 2);
     }
 
     #[test]
@@ -311,14 +319,16 @@ mod tests {
 
     #[test]
     fn usage_errors_have_code_2_and_a_hint() {
-        let error = parse(["esker", "node", "--htpp-port", "1"]).unwrap_err();
+        let error = parse_args(["esker", "node", "--htpp-port", "1"]).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("--http-port"), "{error}");
         for args in [&["esker"][..], &["esker", "nod"], &["esker", "dev", "--network", "main"]] {
-            assert_eq!(parse(args).unwrap_err().exit_code(), 2, "{args:?}");
+            assert_eq!(parse_args(args).unwrap_err().exit_code(), 2, "{args:?}");
         }
         for args in [["esker", "--version"], ["esker", "--help"]] {
-            assert_eq!(parse(args).unwrap_err().exit_code(), 0, "{args:?}");
+            assert_eq!(parse_args(args).unwrap_err().exit_code(), 0, "{args:?}");
         }
+        let version = parse_args(["esker", "--version"]).unwrap_err().to_string();
+        assert_eq!(version, "esker 1.2.3 (abc)\n");
     }
 }

@@ -1,4 +1,4 @@
-//! The time and the randomness of a node. The operating system provides both; tests set their own.
+//! What a node gets from outside: time, randomness, and the commit of its program. Tests set their own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,18 +15,20 @@ pub struct Environment {
     /// The source of secrets and unguessable names. Only the staking certificate's key has another source: its library
     /// reads the system's randomness.
     pub randomness: Randomness,
+    /// The git commit that the program was built from, in full; empty if it is not known. The binary sets it.
+    pub commit: &'static str,
 }
 
 impl Environment {
-    /// The clock and the randomness of the operating system.
+    /// The clock and the randomness of the operating system, and no commit.
     pub fn system() -> Self {
-        Self { clock: Arc::new(SystemClock), randomness: system_randomness() }
+        Self { clock: Arc::new(SystemClock), randomness: system_randomness(), commit: "" }
     }
 
     /// With a clock that shows `start_ms` (Unix ms) now and goes on from there.
     pub(crate) fn starting_at(self, start_ms: u64) -> Self {
-        let clock = Arc::new(ShiftedClock::starting_at(start_ms, self.clock));
-        Self { clock, randomness: self.randomness }
+        let clock = Arc::new(ShiftedClock::starting_at(start_ms, Arc::clone(&self.clock)));
+        Self { clock, ..self }
     }
 }
 

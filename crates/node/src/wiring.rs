@@ -64,7 +64,7 @@ impl Node {
         let logs = logging::install(&config.log());
         log_warnings(&config);
         let tls = listen::tls(&config)?;
-        let metrics = Arc::new(Metrics::new());
+        let metrics = Arc::new(Metrics::of_build(environment.commit));
 
         // The store, locked by this process and bound to this network.
         let folder = DataFolder::of(&config)?;
@@ -74,6 +74,7 @@ impl Node {
             .map_err(|(path, error)| StartError::Logs { path, error })?;
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
+            commit = Some(environment.commit).filter(|commit| !commit.is_empty()),
             network = config.network.name,
             process = std::process::id(),
             "starting"
@@ -134,7 +135,7 @@ impl Node {
             ApiDeps {
                 network: NetworkFacts::of(&config.network),
                 identity: Arc::clone(&identity),
-                versions: versions::versions(),
+                versions: versions::versions(environment.commit),
                 node_ip: SocketAddr::new(http_addr.ip(), STAKING_PORT),
                 vms: versions::vms(),
                 fxs: versions::fxs(),

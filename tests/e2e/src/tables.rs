@@ -54,7 +54,9 @@ pub fn dev_config(folder: &Path, switches: &[&str]) -> Result<Config> {
         .to_vec();
     args.push(folder.as_os_str().to_owned());
     args.extend(switches.iter().map(Into::into));
-    let Ok(Invocation::Run(mode, flags)) = cli::parse(args) else { bail!("no command that runs") };
+    let Ok(Invocation::Run(mode, flags)) = cli::parse(args, env!("CARGO_PKG_VERSION")) else {
+        bail!("no command that runs")
+    };
     Config::load(mode, flags, []).map_err(|error| anyhow::anyhow!("{error}"))
 }
 

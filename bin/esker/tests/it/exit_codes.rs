@@ -1,6 +1,7 @@
 use std::fs;
 use std::net::TcpListener;
 
+use crate::build;
 use crate::harness::{Esker, command, run, run_command};
 
 /// Code and a part of the message.
@@ -52,7 +53,7 @@ fn help_and_version_are_0() {
         assert!(ended.stdout.contains("Usage: esker"), "{}", ended.stdout);
     }
     let version = run(&["--version"]);
-    assert_eq!(version.stdout, format!("esker {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(version.stdout, format!("esker {}\n", build::version()));
 }
 
 #[test]

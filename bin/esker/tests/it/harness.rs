@@ -168,3 +168,11 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+/// The lines of `main.log` with this message.
+pub(crate) fn logged(data: &Path, message: &str) -> Vec<Value> {
+    let text = fs::read_to_string(data.join("logs/main.log")).unwrap_or_default();
+    let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    let lines = lines.map(|line| serde_json::from_str(line).unwrap());
+    lines.filter(|line: &Value| line["message"] == message).collect()
+}

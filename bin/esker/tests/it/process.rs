@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Esker, command, names, run_command};
+use crate::harness::{Esker, command, logged, names, run_command};
 
 #[test]
 fn signals_that_stop_end_with_0_and_remove_the_temporary_folder() {
@@ -155,14 +155,6 @@ fn log_levels_are_read_again_at_sighup() {
     while level() != "DEBUG" {
         std::thread::yield_now();
     }
-}
-
-/// The lines of `main.log` with this message.
-fn logged(data: &std::path::Path, message: &str) -> Vec<Value> {
-    let text = fs::read_to_string(data.join("logs/main.log")).unwrap_or_default();
-    let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-    let lines = lines.map(|line| serde_json::from_str(line).unwrap());
-    lines.filter(|line: &Value| line["message"] == message).collect()
 }
 
 #[test]

@@ -27,7 +27,7 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 /// The command failed; nothing has changed.
 pub fn run(command: &UserCommand, config: &Config) -> Result<String, UserError> {
     let store = open(config)?;
-    let Environment { clock, randomness } = Environment::system();
+    let Environment { clock, randomness, .. } = Environment::system();
     let keystore = Keystore::new(store.clone(), randomness, clock, HashLimits::default());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

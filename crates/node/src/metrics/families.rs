@@ -53,7 +53,8 @@ macro_rules! families {
 }
 
 families! {
-    BUILD = Gauge "esker_build_info" ["version"] "Always 1; the label holds the version.";
+    BUILD = Gauge "esker_build_info" ["version", "commit"]
+        "Always 1; the labels hold the version and the git commit of the build, which is empty where it is not known.";
     STARTED = Gauge "esker_start_time_seconds" [] "When the node started, in seconds since 1970.";
     REQUESTS = Counter "esker_http_requests_total" ["endpoint", "method", "outcome"]
         "Requests answered, messages of websockets included. The endpoint is a chain's primary alias and the route's suffix, or the path below /ext/, \

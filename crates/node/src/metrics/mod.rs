@@ -89,12 +89,17 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All metrics at zero.
+    /// All metrics at zero, of a program whose commit is not known.
     pub fn new() -> Self {
+        Self::of_build("")
+    }
+
+    /// All metrics at zero, of a program that was built from this commit.
+    pub fn of_build(commit: &str) -> Self {
         use families as f;
         let registry = Registry::new();
         let build = f::BUILD.int_gauges(&registry);
-        build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        build.with_label_values(&[env!("CARGO_PKG_VERSION"), commit]).set(1);
         let started = f::STARTED.int_gauge(&registry);
         started.set(i64::try_from(crate::clock::now().as_secs()).unwrap_or(i64::MAX));
         Self {

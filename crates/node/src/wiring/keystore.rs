@@ -14,7 +14,7 @@ use crate::environment::Environment;
 pub(super) fn open(config: &Config, store: &Store, environment: &Environment) -> Arc<Keystore> {
     match config.keystore_enabled() {
         true => {
-            let Environment { clock, randomness } = environment.clone();
+            let Environment { clock, randomness, .. } = environment.clone();
             Keystore::new(store.clone(), randomness, clock, config.hash_limits())
         }
         false => Keystore::disabled(),

@@ -14,14 +14,15 @@ fn names() -> [(Id, &'static str); 3] {
     [(Vm::Xvm.id(), "avm"), (Vm::Evm.id(), "evm"), (primary::PLATFORM_VM_ID, "platform")]
 }
 
-pub(super) fn versions() -> Versions {
+/// With the commit that the program was built from; empty if it is not known.
+pub(super) fn versions(commit: &str) -> Versions {
     let version = env!("CARGO_PKG_VERSION");
     let vms = names().map(|(_, name)| (name.to_owned(), format!("v{version}")));
     Versions {
         node: format!("esker/{version}"),
         database: format!("v{}.0.0", esker_storage::meta::SCHEMA_VERSION),
         rpc_protocol: 0,
-        git_commit: option_env!("ESKER_GIT_COMMIT").unwrap_or_default().to_owned(),
+        git_commit: commit.to_owned(),
         vms: BTreeMap::from(vms),
     }
 }

@@ -117,7 +117,7 @@ async fn every_family_is_listed_and_shown() {
         assert!(families::ALL.iter().any(|family| family.name == name), "{name} is not listed");
     }
     assert!(text.contains("esker_health_checks_failing 1"), "{text}");
-    for name in ["esker_build_info{version=\"", "esker_start_time_seconds "] {
+    for name in ["esker_build_info{commit=\"\",version=\"", "esker_start_time_seconds "] {
         assert!(text.contains(name), "{name}");
     }
 }
