@@ -95,6 +95,9 @@ pub enum StorageError {
         /// The system's error.
         error: Arc<io::Error>,
     },
+    /// The caller ended the operation, for this reason.
+    #[error("{0}")]
+    Cancelled(String),
     /// The writer is closed: no further commit is possible.
     #[error("store is closed")]
     Closed,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use esker_primitives::sync::Mutex;
 
 use crate::kv::{Entry, Visitor};
-use crate::{KvRead, KvStore, StorageError, StorageResult, WriteSet};
+use crate::{CopyProgress, KvRead, KvStore, StorageError, StorageResult, WriteSet};
 
 /// When a write fails. In both cases its caller gets an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,9 +205,9 @@ impl KvStore for FailingStore {
         self.inner.check_room(bytes)
     }
 
-    fn backup(&self, to: &Path) -> StorageResult<()> {
+    fn backup(&self, to: &Path, progress: &mut CopyProgress<'_>) -> StorageResult<()> {
         self.refuse_after_crash()?;
-        self.inner.backup(to)
+        self.inner.backup(to, progress)
     }
 
     fn size_on_disk(&self) -> StorageResult<u64> {

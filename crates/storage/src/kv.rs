@@ -15,6 +15,9 @@ pub type Entry = (Vec<u8>, Vec<u8>);
 /// Called with each key and value of a scan; breaking ends the scan without an error.
 pub type Visitor<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
 
+/// Called with the bytes that were copied so far; its error ends the copy.
+pub type CopyProgress<'p> = dyn FnMut(u64) -> StorageResult<()> + 'p;
+
 /// One consistent view of all keys: a snapshot, or changes on top of one.
 ///
 /// Threads may share it, but reads of one snapshot run one at a time. For speed, each thread takes its own snapshot.
@@ -99,8 +102,14 @@ pub trait KvStore: Send + Sync + Debug + 'static {
         self.write(&same)
     }
 
-    /// Writes a compacted copy of the last state to the new file `to`; reads and writes continue.
-    fn backup(&self, to: &Path) -> StorageResult<()>;
+    /// Writes a compacted copy of the last state into the folder `to`, which is created if it is missing and must not
+    /// have a store; reads and writes continue. `progress` is called after each mebibyte. The copy is a snapshot of long
+    /// duration: the store's file grows by what is overwritten meanwhile. After an error no file is left.
+    ///
+    /// # Errors
+    /// That of `progress`; `to` has a store; the disk of `to` has too little room, its reserve included; the system
+    /// refuses.
+    fn backup(&self, to: &Path, progress: &mut CopyProgress<'_>) -> StorageResult<()>;
 
     /// Bytes that the store uses on disk.
     fn size_on_disk(&self) -> StorageResult<u64>;

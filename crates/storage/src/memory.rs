@@ -9,7 +9,7 @@ use std::sync::Arc;
 use esker_primitives::sync::RwLock;
 
 use crate::kv::{Entry, Visitor};
-use crate::{KvRead, KvStore, StorageError, StorageResult, WriteSet};
+use crate::{CopyProgress, KvRead, KvStore, StorageError, StorageResult, WriteSet};
 
 type Map = BTreeMap<Box<[u8]>, Box<[u8]>>;
 
@@ -56,7 +56,7 @@ impl KvStore for MemoryStore {
         Ok(())
     }
 
-    fn backup(&self, _to: &Path) -> StorageResult<()> {
+    fn backup(&self, _to: &Path, _progress: &mut CopyProgress<'_>) -> StorageResult<()> {
         Err(StorageError::Backend("a store in memory has no backup".to_owned()))
     }
 

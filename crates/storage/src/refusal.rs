@@ -47,6 +47,7 @@ impl WriteRefusal {
             | StorageError::Closed
             | StorageError::Panicked(_)
             | StorageError::Backend(_)
+            | StorageError::Cancelled(_)
             | StorageError::Injected => None,
         }
     }

@@ -15,8 +15,8 @@ use esker_evm_state::logs::{LogQuery, SECTION};
 use esker_evm_state::types::{Block, Header};
 use esker_primitives::clock::ManualClock;
 use esker_storage::{
-    FailPoint, FailingStore, KvRead, KvStore, MemoryStore, Scope, StorageResult, Store, Visitor,
-    WriteSet,
+    CopyProgress, FailPoint, FailingStore, KvRead, KvStore, MemoryStore, Scope, StorageResult,
+    Store, Visitor, WriteSet,
 };
 
 use crate::live;
@@ -72,8 +72,8 @@ impl KvStore for Watched {
         self.inner.write_all(sets)
     }
 
-    fn backup(&self, to: &Path) -> StorageResult<()> {
-        self.inner.backup(to)
+    fn backup(&self, to: &Path, progress: &mut CopyProgress<'_>) -> StorageResult<()> {
+        self.inner.backup(to, progress)
     }
 
     fn size_on_disk(&self) -> StorageResult<u64> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use esker_storage::{KvRead, KvStore, StorageResult, WriteSet};
+use esker_storage::{CopyProgress, KvRead, KvStore, StorageResult, WriteSet};
 
 use super::Metrics;
 
@@ -45,8 +45,8 @@ impl KvStore for MeteredStore {
         self.store.check_room(bytes)
     }
 
-    fn backup(&self, to: &Path) -> StorageResult<()> {
-        self.store.backup(to)
+    fn backup(&self, to: &Path, progress: &mut CopyProgress<'_>) -> StorageResult<()> {
+        self.store.backup(to, progress)
     }
 
     fn size_on_disk(&self) -> StorageResult<u64> {

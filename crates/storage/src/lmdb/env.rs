@@ -80,6 +80,14 @@ impl Environment {
         self.env.read_txn().is_err_and(|error| is_panic(&error))
     }
 
+    /// Bytes of the pages that hold rows: those of a compacted copy, and a few more.
+    pub(super) fn live_bytes(&self) -> StorageResult<usize> {
+        let in_context = |error| self.error(error);
+        let txn = self.env.read_txn().map_err(in_context)?;
+        let stat = self.db.stat(&txn).map_err(in_context)?;
+        Ok((stat.branch_pages + stat.leaf_pages + stat.overflow_pages) * stat.page_size as usize)
+    }
+
     pub(super) fn error(&self, error: heed::Error) -> StorageError {
         backend(error, self.map_size, self.max_readers)
     }

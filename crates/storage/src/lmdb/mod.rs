@@ -3,26 +3,26 @@
 //! One environment with one unnamed database for all data. Read transactions are not bound to their thread. A broken
 //! environment (`env.rs`) is replaced by a new one of the same file.
 
+mod copy;
 mod disk_space;
 mod env;
 mod snapshot;
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use esker_primitives::sync::RwLock;
-use heed::{CompactionOption, EnvClosingEvent};
+use heed::EnvClosingEvent;
 
 use self::disk_space::DiskSpace;
 use self::env::{Environment, is_panic};
 use self::snapshot::LmdbSnapshot;
 use crate::check::{Thoroughness, check_file};
-use crate::folder::{
-    DATABASE_FILE, Folder, action_error, create_private_dir, private_file, sync_dir,
-};
+use crate::folder::{Folder, action_error, sync_dir};
+use crate::kv::CopyProgress;
 use crate::meta::OpenOptions;
 use crate::{KvRead, KvStore, StorageResult, WriteSet};
 
@@ -148,31 +148,8 @@ impl KvStore for LmdbStore {
         self.disk_space.check(bytes)
     }
 
-    /// Creates a data folder with a compacted copy at `to`, which may exist but must not have a store.
-    fn backup(&self, to: &Path) -> StorageResult<()> {
-        create_private_dir(to)?;
-        let target = to.join(DATABASE_FILE);
-        let partial = to.join(format!("{DATABASE_FILE}.partial"));
-        if target.try_exists().map_err(|error| action_error("read", &target, error))? {
-            let error = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
-            return Err(action_error("write the copy", &target, error));
-        }
-        let mut file = private_file()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&partial)
-            .map_err(|error| action_error("create", &partial, error))?;
-        let copied = self.copy_to(&mut file, &partial).and_then(|()| {
-            fs::rename(&partial, &target)
-                .map_err(|error| action_error("rename", &partial, error))?;
-            sync_dir(to)
-        });
-        if copied.is_err() {
-            // The error of the copy is returned.
-            let _ = fs::remove_file(&partial);
-        }
-        copied
+    fn backup(&self, to: &Path, progress: &mut CopyProgress<'_>) -> StorageResult<()> {
+        self.copy_to(to, progress)
     }
 
     fn size_on_disk(&self) -> StorageResult<u64> {
@@ -182,18 +159,6 @@ impl KvStore for LmdbStore {
 
     fn oldest_reader_ms(&self) -> Option<u64> {
         self.env().ok()?.readers.oldest_ms()
-    }
-}
-
-impl LmdbStore {
-    fn copy_to(&self, file: &mut File, path: &Path) -> StorageResult<()> {
-        let env = self.env()?;
-        // LMDB copies within a separate transaction, which must count as an open snapshot.
-        let (ticket, idle) = env.readers.enter();
-        let copied = env.env.copy_to_file(file, CompactionOption::Enabled);
-        env.readers.leave(ticket, idle);
-        copied.map_err(|error| env.error(error))?;
-        file.sync_all().map_err(|error| action_error("flush", path, error))
     }
 }
 

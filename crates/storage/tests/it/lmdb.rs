@@ -182,7 +182,7 @@ fn a_backup_is_a_data_folder_with_one_state() {
             }
         });
         for copy in 0..5 {
-            store.backup(&place.path().join(copy.to_string())).unwrap();
+            store.backup(&place.path().join(copy.to_string()), &mut |_| Ok(())).unwrap();
         }
         copied.store(true, Ordering::Release);
     });
@@ -206,9 +206,40 @@ fn a_backup_is_a_data_folder_with_one_state() {
     // Never over a store that is there.
     let taken = place.path().join("0");
     let before = contents_of(&open(&taken));
-    let error = store.backup(&taken).unwrap_err();
+    let error = store.backup(&taken, &mut |_| Ok(())).unwrap_err();
     assert!(matches!(error, StorageError::Io { .. }), "{error}");
     assert_eq!(contents_of(&open(&taken)), before);
-    let error = MemoryStore::new().backup(&taken).unwrap_err();
+    let error = MemoryStore::new().backup(&taken, &mut |_| Ok(())).unwrap_err();
     assert!(matches!(error, StorageError::Backend(_)), "{error}");
+}
+
+#[test]
+fn a_copy_can_be_watched_and_ended() {
+    let place = tempfile::tempdir().unwrap();
+    let store = open(&place.path().join("store"));
+    let mut bulk = WriteSet::new();
+    (0..16_u8).for_each(|number| bulk.put(&[b'k', number], &vec![number; 1 << 20]));
+    store.write(&bulk).unwrap();
+
+    let mut seen = vec![0];
+    let whole = place.path().join("whole");
+    store
+        .backup(&whole, &mut |bytes| {
+            seen.push(bytes);
+            // The store goes on meanwhile.
+            store.write(&set(&[("n", Some("0"))]))
+        })
+        .unwrap();
+    assert!(seen.is_sorted_by(|a, b| a < b) && seen.len() >= 16, "{seen:?}");
+    assert_eq!(*seen.last().unwrap(), fs::metadata(whole.join("esker.mdb")).unwrap().len());
+
+    let ended = place.path().join("ended");
+    let stop = || StorageError::Cancelled("enough".to_owned());
+    let error = store.backup(&ended, &mut |_| Err(stop())).unwrap_err();
+    assert_eq!(error.to_string(), "enough");
+    assert_eq!(fs::read_dir(&ended).unwrap().count(), 0, "nothing half-written is left");
+    assert_eq!(store.oldest_reader_ms(), None, "the snapshot of the copy has ended");
+    store.write(&set(&[("n", Some("1"))])).unwrap();
+    store.backup(&ended, &mut |_| Ok(())).unwrap();
+    assert_eq!(contents_of(&open(&ended)), contents_of(&store));
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use esker_storage::meta::{OpenOptions, open_dir};
 use esker_storage::{
-    FailingStore, KvRead, KvStore, MemoryStore, RetryPolicy, StorageError, StorageResult, Store,
-    WriteRefusal, WriteSet,
+    CopyProgress, FailingStore, KvRead, KvStore, MemoryStore, RetryPolicy, StorageError,
+    StorageResult, Store, WriteRefusal, WriteSet,
 };
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -193,8 +193,8 @@ impl KvStore for Crowded {
         Err(StorageError::DiskSpace { path: "disk".into(), available: 1, reserve: 2 })
     }
 
-    fn backup(&self, to: &Path) -> StorageResult<()> {
-        self.inner.backup(to)
+    fn backup(&self, to: &Path, progress: &mut CopyProgress<'_>) -> StorageResult<()> {
+        self.inner.backup(to, progress)
     }
 
     fn size_on_disk(&self) -> StorageResult<u64> {

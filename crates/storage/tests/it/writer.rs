@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker_primitives::sync::{Condvar, Mutex};
 use esker_storage::{
-    FailPoint, FailingStore, KvRead, KvStore, MemoryStore, StorageError, StorageResult, Store,
-    WriteSet, Writer,
+    CopyProgress, FailPoint, FailingStore, KvRead, KvStore, MemoryStore, StorageError,
+    StorageResult, Store, WriteSet, Writer,
 };
 
 use crate::{contents_of, set};
@@ -53,8 +53,8 @@ impl KvStore for GateStore {
         Ok(())
     }
 
-    fn backup(&self, to: &Path) -> StorageResult<()> {
-        self.inner.backup(to)
+    fn backup(&self, to: &Path, progress: &mut CopyProgress<'_>) -> StorageResult<()> {
+        self.inner.backup(to, progress)
     }
 
     fn size_on_disk(&self) -> StorageResult<u64> {
