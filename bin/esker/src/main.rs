@@ -8,7 +8,7 @@ use std::time::Duration;
 use esker_commands::cli::{self, Invocation};
 use esker_commands::screen::{self, Ready};
 use esker_commands::signals::{Request, Signals};
-use esker_commands::{replay, rewind, script_worker, users, verify};
+use esker_commands::{backup, replay, rewind, script_worker, users, verify};
 use esker_node::config::{Mode, show};
 use esker_node::logging::log_fatal;
 use esker_node::wiring::exit_code;
@@ -79,6 +79,13 @@ fn main() -> ExitCode {
             Err(error) => fail(&error, error.exit_code()),
         },
         Invocation::Replay(_, command, _) => match replay::run(&command, &config) {
+            Ok(output) => {
+                print(&output);
+                ExitCode::from(exit_code::OK)
+            }
+            Err(error) => fail(&error, error.exit_code()),
+        },
+        Invocation::Backup(_, command, _) => match backup::run(&command, &config) {
             Ok(output) => {
                 print(&output);
                 ExitCode::from(exit_code::OK)

@@ -7,6 +7,7 @@ use esker_node::config::keys::{KEYS, Key};
 use esker_node::config::{Flags, Mode};
 use esker_primitives::excerpt;
 
+use crate::backup::{self, BackupCommand};
 use crate::replay::{self, ReplayCommand};
 use crate::rewind::{self, RewindCommand};
 use crate::users::{self, UserCommand};
@@ -23,6 +24,8 @@ pub enum Invocation {
     User(Mode, UserCommand, Flags),
     /// Import or export the blocks of a stopped node.
     Replay(Mode, ReplayCommand, Flags),
+    /// Copy the data of a running or stopped node.
+    Backup(Mode, BackupCommand, Flags),
     /// Verify all data of a stopped node.
     Verify(Mode, Flags),
     /// Rewind the last bundles of a stopped node.
@@ -37,6 +40,7 @@ impl Invocation {
             | Self::ShowConfig(mode, flags)
             | Self::Replay(mode, _, flags)
             | Self::Rewind(mode, _, flags)
+            | Self::Backup(mode, _, flags)
             | Self::User(mode, _, flags)
             | Self::Verify(mode, flags) => (*mode, flags),
         }
@@ -63,6 +67,9 @@ pub fn parse(
         }
         Some((name @ ("import" | "export"), given)) => {
             Ok(Invocation::Replay(mode(given), replay::parse(name, given), flags(given)))
+        }
+        Some(("backup", given)) => {
+            Ok(Invocation::Backup(mode(given), backup::parse(given), flags(given)))
         }
         Some(("db", db)) => {
             if let Some(given) = db.subcommand_matches("rewind") {
@@ -124,6 +131,7 @@ pub fn command() -> Command {
         .subcommand(dev)
         .subcommand(node)
         .subcommand(config)
+        .subcommand(backup::command(KEYS.iter().map(argument).collect()))
         .subcommand(verify::command(|| KEYS.iter().map(argument).collect()))
         .subcommands(replay::commands(|| KEYS.iter().map(argument).collect()))
         .subcommand(users::command(
@@ -307,6 +315,7 @@ mod tests {
             &["user", "list"][..],
             &["import", "f"],
             &["export", "f"],
+            &["backup", "f"],
             &["db", "verify"],
             &["db", "rewind"],
         ] {

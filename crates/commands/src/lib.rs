@@ -3,9 +3,10 @@
 //!
 //! [`cli`] builds the arguments of every command from the node's table of settings. [`screen`] renders the screen of
 //! `esker dev` and the ready file. [`users`], [`replay`] (`esker export` and `esker import`), [`rewind`] and
-//! [`verify`] work on a stopped node's data, which `offline` opens. This crate is not part of a running node.
+//! [`verify`] work on a stopped node's data, which `offline` opens; [`backup`] copies it, also that of a running node. This crate is not part of a running node.
 //! `esker-node` loads the configuration.
 
+pub mod backup;
 pub mod cli;
 mod offline;
 mod progress;

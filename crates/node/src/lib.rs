@@ -9,6 +9,7 @@
 
 pub mod aliases;
 pub mod api;
+pub mod backup;
 mod block_log;
 pub mod chains;
 pub mod clock;

@@ -33,6 +33,7 @@ use self::data::DataFolder;
 use self::engine::EngineThread;
 use crate::api::admin::settings::shown as shown_settings;
 use crate::api::{self, AdminDeps, ApiDeps, NetworkFacts, RunningChain};
+use crate::backup::{BackupSource, Backups};
 use crate::block_log::BlockLogTask;
 use crate::chains::{Chain, NodeParts, endpoints};
 use crate::config::Config;
@@ -131,6 +132,7 @@ impl Node {
         unserved::note(&config, &chains, &aliases, &routes);
         let (listener, http_addr) = listen::http(&config).await?;
         let evm = listen::evm(&config, &routes).await?;
+        let backups = Backups::new(Arc::clone(&store.kv), BackupSource::of(&config, folder.path()));
         let health = api::install(
             ApiDeps {
                 network: NetworkFacts::of(&config.network),
@@ -150,6 +152,7 @@ impl Node {
                     levels: logs.clone(),
                     profiles: diagnostics.folder(),
                     config: shown_settings(&config, folder.path()),
+                    backups: Arc::clone(&backups),
                 }),
             },
             &routes,
@@ -202,6 +205,7 @@ impl Node {
             engine: engine_thread,
             block_log,
             maintenance,
+            backups,
             store,
             folder,
             config,

@@ -1,4 +1,4 @@
-//! What reads and commits cost on this machine: `cargo run --release -p esker-storage --example cost [FOLDER]`.
+//! What reads, commits and copies cost on this machine: `cargo run --release -p esker-storage --example cost [FOLDER]`.
 //!
 //! Without a folder a new one in `target` is used, since the system's place for temporary files may be memory, which
 //! would make durable commits look free. Each figure is the best of five rounds.
@@ -10,6 +10,7 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,8 @@ const LOAD_BATCH: u64 = 50_000;
 const READS: u64 = 200_000;
 const ROUNDS: usize = 5;
 const CALLERS: u64 = 64;
+/// Pause after each mebibyte of a slow copy.
+const COPY_STEP: Duration = Duration::from_millis(25);
 
 /// Spread keys, the same in each run.
 fn key(number: u64) -> [u8; 35] {
@@ -138,6 +141,46 @@ fn commits(store: &Store) {
     });
 }
 
+/// How fast the store is copied at rest; and by how much a file without free space grows under commits of 100 entries
+/// during a copy that takes some seconds.
+fn copies(store: &LmdbStore, folder: &Path, options: &OpenOptions) {
+    let (compact, second) = (folder.with_extension("copy"), folder.with_extension("second"));
+    let (start, mut bytes) = (Instant::now(), 0);
+    let mut watch = |copied| {
+        bytes = copied;
+        Ok(())
+    };
+    store.backup(&compact, &mut watch).unwrap();
+    println!("{:<58} {:>8} MiB in {} ms", "copy", bytes >> 20, start.elapsed().as_millis());
+    let store = Store::new(Arc::new(open_dir(&compact, options).unwrap())).unwrap();
+    let (before, copied) = (store.kv.size_on_disk().unwrap(), AtomicBool::new(false));
+    let (start, commits) = thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut count = 0;
+            while !copied.load(Ordering::Relaxed) {
+                count += 1;
+                store.writer.commit_blocking(batch(count * 7919, 100, count as u8)).unwrap();
+            }
+            count
+        });
+        let start = Instant::now();
+        let mut slowly = |_| {
+            thread::sleep(COPY_STEP);
+            Ok(())
+        };
+        store.kv.backup(&second, &mut slowly).unwrap();
+        copied.store(true, Ordering::Relaxed);
+        (start, writer.join().unwrap())
+    });
+    let (ms, grown) = (start.elapsed().as_millis(), store.kv.size_on_disk().unwrap() - before);
+    let what = format!("growth in {ms} ms, {commits} commits of 100 entries");
+    println!("{what:<58} {:>8} MiB", grown >> 20);
+    store.writer.close_blocking().unwrap();
+    for folder in [compact, second] {
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
+
 fn run(folder: &Path, durable: bool) {
     println!("{}:", if durable { "durable" } else { "not durable" });
     let store = open_dir(folder, &OpenOptions { durable, ..OpenOptions::PRODUCTION }).unwrap();
@@ -145,6 +188,7 @@ fn run(folder: &Path, durable: bool) {
     if durable {
         reads(&store);
     }
+    copies(&store, folder, &OpenOptions { durable, ..OpenOptions::PRODUCTION });
     let store = Store::new(Arc::new(store)).unwrap();
     commits(&store);
     store.writer.close_blocking().unwrap();

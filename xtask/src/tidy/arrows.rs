@@ -40,7 +40,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("esker-client", &["esker-xvm", "esker-nat"]),
-    ("esker-commands", &["esker-node"]),
+    ("esker-commands", &["esker-node", "esker-client"]),
     ("esker", &["esker-commands", "esker-profiling"]),
     ("esker-e2e", &["esker-client", "esker-commands", "esker-profiling"]),
     ("xtask", &[]),

@@ -3,7 +3,7 @@
 //! [`install`] adds all of them: `/ext/info`, `/ext/health` (with its sub-paths), `/ext/metrics`, `/ext/bc/P` with
 //! its aliases, and if enabled `/ext/index/<chain>/{block,tx,vtx}` and `/ext/admin`. Each API is one file: a service,
 //! its method table, and a narrow trait or plain data as its input. No API uses a chain's types, or writes anything
-//! except routes, aliases, log levels and profiles.
+//! except routes, aliases, log levels, profiles and backups.
 
 pub mod admin;
 mod facts;

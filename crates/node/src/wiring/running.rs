@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use super::StartError;
 use super::data::DataFolder;
 use super::engine::EngineThread;
+use crate::backup::Backups;
 use crate::block_log::BlockLogTask;
 use crate::chains::Chain;
 use crate::config::{Config, ConfigError};
@@ -37,6 +38,7 @@ pub struct RunningNode {
     pub(super) engine: EngineThread,
     pub(super) block_log: BlockLogTask,
     pub(super) maintenance: Vec<Maintenance>,
+    pub(super) backups: Arc<Backups>,
     pub(super) store: Store,
     /// Last: a temporary folder is removed when all else is gone.
     pub(super) folder: DataFolder,
@@ -135,13 +137,14 @@ impl RunningNode {
     pub async fn stop(self) -> Result<(), StartError> {
         let begun = Instant::now();
         tracing::info!("stopping");
-        let Self { stop, tasks, mut engine, block_log, maintenance, .. } = self;
+        let Self { stop, tasks, mut engine, block_log, maintenance, backups, .. } = self;
         let Self { chains, store, folder, config, .. } = self;
         if let Some(path) = &config.settings.ready_file {
             // The file may not exist.
             let _gone = std::fs::remove_file(path);
         }
         stop.trigger();
+        backups.stop().await;
         for task in tasks {
             if let Err(error) = task.await {
                 tracing::error!(%error, "a task of the node failed");
@@ -158,6 +161,7 @@ impl RunningNode {
         }
         drop(chains);
         drop(maintenance);
+        drop(backups);
         let written = store.writer.close().await;
         drop(store);
         drop(folder);

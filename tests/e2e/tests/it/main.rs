@@ -5,6 +5,7 @@
 mod admin;
 mod assets;
 mod atomic;
+mod backup;
 mod calls;
 mod clients;
 mod corpus;

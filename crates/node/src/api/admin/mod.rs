@@ -1,5 +1,5 @@
-//! `/ext/admin`, where it is switched on: further names of routes and chains, levels of the loggers, profiles, the
-//! configuration, and raw reads of the store. Beside it the admin endpoint of one chain (`chain`), and what the service
+//! `/ext/admin`, where it is switched on: further names of routes and chains, levels of the loggers, profiles, backups,
+//! the configuration, and raw reads of the store. Beside it the admin endpoint of one chain (`chain`), and what the service
 //! `debug-handler` asks of the node (`runtime`).
 
 pub(crate) mod chain;
@@ -9,12 +9,14 @@ pub(crate) mod settings;
 pub(crate) mod vm_config;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use esker_chain::Aliases;
 use esker_http::Routes;
 use esker_primitives::{ChainId, excerpt, hexfmt};
 use esker_profiling::Folder;
+use esker_rpc::wire::JsonU64;
 use esker_rpc::{MethodTable, NoArgs, RpcError, Service};
 use esker_storage::{MAX_KEY_LEN, Store};
 use schemars::JsonSchema;
@@ -25,6 +27,7 @@ use serde_json::Value;
 use self::chain::done;
 use self::profiles::Profiles;
 use crate::aliases::{AliasTable, MAX_ALIAS_BYTES};
+use crate::backup::Backups;
 use crate::logging::{Levels, LogLevel, LogLevels};
 
 /// Largest value of the store that `dbGet` shows, bytes.
@@ -42,6 +45,8 @@ pub struct AdminDeps {
     pub profiles: Folder,
     /// The configuration, as it is shown.
     pub config: Value,
+    /// Copies of the data folder.
+    pub backups: Arc<Backups>,
 }
 
 /// The `admin` service.
@@ -53,6 +58,7 @@ pub struct AdminApi {
     levels: LogLevels,
     profiles: Profiles,
     config: Value,
+    backups: Arc<Backups>,
     store: Store,
 }
 
@@ -69,6 +75,7 @@ pub(crate) fn methods() -> MethodTable<AdminApi> {
             .returns::<BTreeMap<String, Value>>()
             .on("loadVMs", |_, _: NoArgs| Ok(LoadVmsReply::default()))
             .on_blocking("dbGet", AdminApi::db_get)
+            .on_async("backup", AdminApi::backup)
             .on_blocking("stacktrace", |api, _: NoArgs| done(api.profiles.write_stacks()))
             .on_blocking("startCPUProfiler", |api, _: NoArgs| done(api.profiles.start_cpu()))
             .on_blocking("stopCPUProfiler", |api, _: NoArgs| done(api.profiles.stop_cpu()))
@@ -135,6 +142,22 @@ struct KeyArgs {
     key: String,
 }
 
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+struct BackupArgs {
+    path: String,
+    /// 0 is no limit.
+    bytes_per_second: JsonU64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct BackupReply {
+    /// The folder, absolute.
+    path: String,
+    /// Bytes of the store's copy.
+    size: JsonU64,
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 struct EmptyReply {}
 
@@ -186,9 +209,9 @@ impl AdminApi {
         deps: AdminDeps,
         store: Store,
     ) -> Self {
-        let AdminDeps { levels, profiles, config } = deps;
+        let AdminDeps { levels, profiles, config, backups } = deps;
         let profiles = Profiles::new(profiles);
-        Self { aliases, routes: Arc::downgrade(routes), levels, profiles, config, store }
+        Self { aliases, routes: Arc::downgrade(routes), levels, profiles, config, backups, store }
     }
 
     pub(crate) fn service(self) -> Service {
@@ -262,6 +285,14 @@ impl AdminApi {
             Some(None) => Err(RpcError::new(format!("value of more than {MAX_SHOWN_VALUE} bytes"))),
             None => Ok(DbGetReply { value: String::new(), error_code: NOT_FOUND }),
         }
+    }
+
+    /// It takes a thread of its own, which the client does not hold: it may last for long.
+    async fn backup(self: Arc<Self>, args: BackupArgs) -> Result<BackupReply, RpcError> {
+        let (to, rate) = (Path::new(&args.path), args.bytes_per_second.0);
+        let written = Arc::clone(&self.backups).write(to, rate).await;
+        let written = written.map_err(|error| RpcError::new(error.to_string()))?;
+        Ok(BackupReply { path: written.path.display().to_string(), size: JsonU64(written.bytes) })
     }
 
     fn add_route(&self, endpoint: &str, alias: &str) -> Result<EmptyReply, RpcError> {

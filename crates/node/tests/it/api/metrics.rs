@@ -8,7 +8,9 @@ use esker_chain::{ChainStats, PoolFigures};
 use esker_http::{CloseReason, HttpMetrics as _, Outcome};
 use esker_node::metrics::{MeteredStore, Metrics, families};
 use esker_rpc::work::{RateLimitConfig, Work, WorkConfig};
-use esker_storage::{FailPoint, KvRead, KvStore, StorageError, StorageResult, WriteSet};
+use esker_storage::{
+    CopyProgress, FailPoint, KvRead, KvStore, StorageError, StorageResult, WriteSet,
+};
 use serde_json::json;
 
 use super::{Node, metrics};
@@ -80,7 +82,7 @@ impl KvStore for Figures {
         Err(StorageError::Closed)
     }
 
-    fn backup(&self, _: &Path) -> StorageResult<()> {
+    fn backup(&self, _: &Path, _: &mut CopyProgress<'_>) -> StorageResult<()> {
         Err(StorageError::Closed)
     }
 

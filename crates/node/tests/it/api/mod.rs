@@ -19,6 +19,7 @@ use esker_chain::{
 use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_node::aliases::AliasTable;
 use esker_node::api::{self, AdminDeps, ApiDeps, Health, NetworkFacts, RunningChain, Versions};
+use esker_node::backup::{BackupSource, Backups};
 use esker_node::chains::endpoints;
 use esker_node::identity::Identity;
 use esker_node::logging::{Levels, LogLevel, LogLevels};
@@ -150,6 +151,10 @@ impl Node {
                 levels: LogLevels::new(info, levels),
                 profiles: Folder::new(profiles.path().join("profiles")),
                 config: json!({ "http-port": 0 }),
+                backups: Backups::new(
+                    Arc::clone(&store.kv),
+                    BackupSource::identity(profiles.path()),
+                ),
             }),
         };
         let routes = Arc::new(Routes::new(metrics.clone()));

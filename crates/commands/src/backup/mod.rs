@@ -1,0 +1,183 @@
+//! `esker backup`: a copy of the data of a running node, by `admin.backup`, or of a stopped one (docs/operations.md,
+//! "Backup").
+
+mod cli;
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::{self, Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use esker_client::RpcClient;
+use esker_client::http::HttpClient;
+use esker_client::rpc::CallError;
+use esker_node::backup::{BackupError, BackupSource};
+use esker_node::config::Config;
+use esker_node::wiring::{StartError, exit_code};
+use esker_storage::{StorageError, meta};
+use serde_json::{Value, json};
+use thiserror::Error;
+
+pub(crate) use cli::{command, parse};
+
+use crate::offline::{OfflineError, StopSignal, existing_folder};
+
+/// How long a running node may take.
+const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
+/// The endpoint of `admin.backup`.
+const ADMIN: &str = "/ext/admin";
+
+/// The parsed arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupCommand {
+    /// The folder to be written.
+    pub to: PathBuf,
+    /// The running node; `None`: the data folder of a stopped one.
+    pub url: Option<String>,
+    /// Most bytes a second; 0 is no limit.
+    pub bytes_per_second: u64,
+}
+
+/// Why there is no backup.
+#[derive(Debug, Error)]
+pub enum BackupCommandError {
+    /// The data folder can't be opened.
+    #[error(transparent)]
+    Offline(#[from] OfflineError),
+    /// A running node has the data folder.
+    #[error("{0}; or have that node write the backup: --url http://ADDRESS, with its admin API")]
+    Running(OfflineError),
+    /// The backup failed.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    /// The URL is not one of a node.
+    #[error("--url {url}: {reason}")]
+    Url {
+        /// As given.
+        url: String,
+        /// The fault.
+        reason: String,
+    },
+    /// The node refused, or gave no answer.
+    #[error("{url}: {error}")]
+    Call {
+        /// The node.
+        url: String,
+        /// Its answer.
+        error: CallError,
+    },
+    /// The admin API is not served.
+    #[error("{0}: the node does not serve its admin API (api-admin-enabled)")]
+    NoAdmin(String),
+    /// The path has no absolute form, or signals can't be listened to.
+    #[error("{0}")]
+    System(io::Error),
+}
+
+impl BackupCommandError {
+    /// The exit code of the process.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Offline(error) | Self::Running(error) => error.exit_code(),
+            Self::Backup(BackupError::Exists(_) | BackupError::NoName(_)) | Self::Url { .. } => {
+                exit_code::CONFIG
+            }
+            Self::Backup(BackupError::Storage(StorageError::Corrupted(_))) => exit_code::DAMAGED,
+            Self::Backup(_) | Self::Call { .. } | Self::NoAdmin(_) | Self::System(_) => {
+                exit_code::FAILURE
+            }
+        }
+    }
+}
+
+/// Executes the command and returns its output.
+///
+/// # Errors
+/// Nothing was written, or nothing of it is left.
+pub fn run(command: &BackupCommand, config: &Config) -> Result<String, BackupCommandError> {
+    let to = path::absolute(&command.to).map_err(BackupCommandError::System)?;
+    let (to, size) = match &command.url {
+        Some(url) => online(url, &to, command.bytes_per_second)?,
+        None => offline(config, &to, command.bytes_per_second)?,
+    };
+    Ok(format!("backup written to {to}, {size} bytes of blocks and state\n"))
+}
+
+/// Has the running node write it; path and size as the node says.
+fn online(url: &str, to: &Path, rate: u64) -> Result<(String, String), BackupCommandError> {
+    let address = address(url)?;
+    let mut node = RpcClient::new(address);
+    *node.http() = HttpClient::new(address).with_timeout(PATIENCE);
+    let params = json!({ "path": to, "bytesPerSecond": rate.to_string() });
+    let written: Value = node.call(ADMIN, "admin.backup", params).map_err(|error| match error {
+        CallError::Status { status: 404, .. } => BackupCommandError::NoAdmin(url.to_owned()),
+        error => BackupCommandError::Call { url: url.to_owned(), error },
+    })?;
+    let text = |name: &str| written[name].as_str().unwrap_or_default().to_owned();
+    Ok((text("path"), text("size")))
+}
+
+/// The address of a URL of the form `http://HOST:PORT`.
+fn address(url: &str) -> Result<SocketAddr, BackupCommandError> {
+    let fault = |reason: String| BackupCommandError::Url { url: url.to_owned(), reason };
+    let rest = url.strip_prefix("http://").ok_or_else(|| {
+        fault(
+            "expected http://HOST:PORT; over https call admin.backup with a client of your own"
+                .into(),
+        )
+    })?;
+    let host = rest.trim_end_matches('/');
+    let mut found = host.to_socket_addrs().map_err(|error| fault(error.to_string()))?;
+    found.next().ok_or_else(|| fault("the name has no address".into()))
+}
+
+/// Copies the data folder of a stopped node.
+fn offline(config: &Config, to: &Path, rate: u64) -> Result<(String, String), BackupCommandError> {
+    let folder = existing_folder(config)?;
+    let map_size = config.settings.store_map_size.0;
+    let disk_reserve = config.settings.store_disk_reserve;
+    let options = meta::OpenOptions { map_size, durable: true, disk_reserve };
+    let store = meta::open_dir(folder, &options).map_err(|error| {
+        match OfflineError::from(StartError::from(error)) {
+            running @ OfflineError::Running(_) => BackupCommandError::Running(running),
+            other => other.into(),
+        }
+    })?;
+    let stop = StopSignal::listen().map_err(BackupCommandError::System)?;
+    let (begun, mut size) = (Instant::now(), 0);
+    BackupSource::of(config, folder).write(&store, to, &mut |bytes| {
+        size = bytes;
+        while !stop.is_requested() {
+            let left = esker_node::backup::due_after(bytes, rate).saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            thread::sleep(left.min(Duration::from_millis(20)));
+        }
+        Err(StorageError::Cancelled("stopped: nothing was written".to_owned()))
+    })?;
+    Ok((to.display().to_string(), size.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_nodes() {
+        for url in ["http://127.0.0.1:9650", "http://127.0.0.1:9650/", "http://[::1]:9650"] {
+            assert_eq!(address(url).unwrap().port(), 9650, "{url}");
+        }
+        for (url, reason) in [
+            ("https://127.0.0.1:9650", "expected http://HOST:PORT"),
+            ("127.0.0.1:9650", "expected http://HOST:PORT"),
+            ("http://127.0.0.1", "invalid socket address"),
+            ("http://127.0.0.1:9650/ext", "invalid port value"),
+        ] {
+            let error = address(url).unwrap_err();
+            assert_eq!(error.exit_code(), exit_code::CONFIG);
+            assert!(error.to_string().contains(reason), "{error}");
+        }
+    }
+}
