@@ -21,8 +21,12 @@ const CHAIN: &str = "chain";
 /// Set on events that the terminal gets in another form.
 const FILE_ONLY: &str = "file_only";
 
-/// Prefix of the node's crates. Other crates only log warnings and errors.
+/// Prefix of the node's crates.
 const OURS: &str = "esker";
+
+/// The least severe level of other crates. Their warnings are about single connections (h2 has one for each that resets
+/// too many streams), so that any client could fill the log with them.
+const LIBRARIES: Level = Level::ERROR;
 
 #[derive(Debug)]
 pub(super) struct LogLayer {
@@ -43,7 +47,7 @@ impl LogLayer {
     }
 
     fn wants(&self, metadata: &Metadata<'_>) -> bool {
-        let known = metadata.target().starts_with(OURS) || *metadata.level() <= Level::WARN;
+        let known = metadata.target().starts_with(OURS) || *metadata.level() <= LIBRARIES;
         metadata.is_event() && known && self.levels.most_verbose().includes(metadata.level())
     }
 
@@ -306,6 +310,21 @@ mod tests {
             {"time":"TIME","level":"INFO","logger":"X","message":"accepted","height":7,"id":"2oYM"}
         "#]]
         .assert_eq(&x);
+    }
+
+    #[test]
+    fn libraries_log_errors_only() {
+        let (main, _) = run(false, |levels| {
+            levels.set("main", Some(LogLevel::Verbo), None);
+            tracing::warn!(target: "h2::proto::streams", "locally-reset streams reached limit");
+            tracing::error!(target: "h2::proto::streams", "broken");
+            tracing::warn!(target: "esker_http::connections", "refused");
+        });
+        expect![[r#"
+            TIME ERROR [main] broken
+            TIME WARN  [main] refused
+        "#]]
+        .assert_eq(&main);
     }
 
     #[test]
