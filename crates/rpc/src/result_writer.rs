@@ -113,10 +113,7 @@ impl ResultWriter {
 fn spool_refused(error: SpoolError) -> RpcError {
     match error {
         SpoolError::Limit(error) => error.into(),
-        SpoolError::Io(_) => {
-            tracing::warn!(%error, "a large result could not be written to a file");
-            RpcError::new(error.to_string())
-        }
+        SpoolError::Io(_) => RpcError::new(error.to_string()),
     }
 }
 

@@ -37,7 +37,7 @@ pub use codec::{KeyCodec, ValueCodec};
 pub use error::{StorageError, StorageResult};
 pub use failing::{FailPoint, FailingStore};
 pub use kv::{CopyProgress, Entry, KvRead, KvStore, KvWrite, MAX_KEY_LEN, Visitor};
-pub use lmdb::LmdbStore;
+pub use lmdb::{FileSpace, LmdbStore};
 pub use memory::MemoryStore;
 pub use overlay::{Overlay, PendingWrites};
 pub use refusal::WriteRefusal;

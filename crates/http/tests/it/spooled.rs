@@ -1,12 +1,14 @@
 //! Results that are too large for memory: they come from files (docs/protocol/http.md, "Large results").
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use esker_http::{Endpoint, HttpConfig};
 use esker_rpc::positional::{self, Limits};
-use esker_rpc::work::SpoolConfig;
+use esker_rpc::work::{SpoolConfig, SpoolSpace};
 use esker_rpc::{CallContext, MethodTable, ResultWriter, RpcError};
 use serde_json::json;
 
@@ -35,6 +37,10 @@ fn text(
 }
 
 async fn server(folder: &Path, limit: usize) -> Server {
+    server_on(folder, limit, None).await
+}
+
+async fn server_on(folder: &Path, limit: usize, space: Option<Arc<dyn SpoolSpace>>) -> Server {
     let service = MethodTable::new("evm")
         .alias("eth")
         .on_list("chainId", |(): &(), ()| Ok("0xa868"))
@@ -46,7 +52,7 @@ async fn server(folder: &Path, limit: usize) -> Server {
     let (limit, folder) = (limit as u64, folder.to_owned());
     let config = HttpConfig {
         connection_reply_memory: 4 * MIB,
-        spool: Some(SpoolConfig { folder, limit, result_limit: limit / 2 }),
+        spool: Some(SpoolConfig { folder, limit, result_limit: limit / 2, space }),
         ..HttpConfig::default()
     };
     Server::with_endpoints(config, &[("evm", endpoint)]).await
@@ -139,6 +145,40 @@ async fn all_results_have_a_limit_together_and_clients_that_leave_free_it() {
         }
         assert!(begun.elapsed() < Duration::from_secs(20), "the disk was not freed");
     }
+}
+
+/// A disk with room for so many bytes of further files.
+#[derive(Debug)]
+struct Room(AtomicU64);
+
+impl SpoolSpace for Room {
+    fn check(&self, bytes: u64) -> io::Result<()> {
+        match self.0.load(Ordering::SeqCst) >= bytes {
+            true => Ok(()),
+            false => Err(io::Error::new(io::ErrorKind::StorageFull, "insufficient disk space")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_disk_without_room_refuses_large_results_until_there_is_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let room = Arc::new(Room(AtomicU64::new(0)));
+    let space: Arc<dyn SpoolSpace> = room.clone();
+    let server = server_on(folder.path(), 64 * MIB, Some(space)).await;
+    let mut client = server.client().await;
+    let refused = "the result does not fit into memory, and writing it to a file failed: \
+        insufficient disk space";
+    for _ in 0..2 {
+        let answer = client.send(&Client::post("/ext/evm", &request(2 * 1024, false))).await;
+        assert_eq!(answer.json()["error"], json!({"code": -32000, "message": refused}));
+        // What stays in memory is answered.
+        let answer = client.send(&Client::post("/ext/evm", &request(100, false))).await;
+        assert!(answer.text() == reply(100));
+    }
+    room.0.store(2 * MIB as u64, Ordering::SeqCst);
+    let answer = client.send(&Client::post("/ext/evm", &request(9 * 1024, false))).await;
+    assert!(answer.text() == reply(9 * 1024), "each step has room");
 }
 
 #[tokio::test]

@@ -138,7 +138,8 @@ settings! {
     /// Maximum size of the store in bytes. It reserves address space; disk space is used as the store grows.
     store_map_size: Positive = "store-map-size", "1099511627776";
     /// Bytes of the data folder's disk that the store leaves free; at most a 32nd of the disk. With less free space
-    /// the node makes no blocks and refuses writes, until there is room again (docs/operations.md). 0: none.
+    /// the node makes no blocks and refuses writes, until there is room again (docs/operations.md). Answers in files and
+    /// exports leave twice as much. 0: none.
     store_disk_reserve: u64 = "store-disk-reserve", "16777216";
     /// How many of the last bundles of blocks `esker db rewind` can rewind; 0: none. The node keeps undo data for it,
     /// at most 256 MiB; a start with 0 deletes the undo data.

@@ -26,13 +26,16 @@ pub use keys::{ChainSettings, Settings};
 pub use merge::ResolvedSetting;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use esker_http::HttpConfig;
 use esker_primitives::{ChainId, network};
-use esker_rpc::work::{RateLimitConfig, SpoolConfig};
+use esker_rpc::work::{RateLimitConfig, SpoolConfig, SpoolSpace};
+use esker_storage::FileSpace;
 
 use self::file::FileLayer;
 use self::merge::{Defaults, Layers};
@@ -122,8 +125,13 @@ impl Config {
     /// How the HTTP server writes results that are too large for memory to files of a folder.
     pub fn reply_spool(&self, folder: &Path) -> Option<SpoolConfig> {
         let limit = self.settings.http_reply_spool;
-        let folder = folder.to_owned();
-        (limit > 0).then_some(SpoolConfig { folder, limit, result_limit: limit / 4 })
+        let space = FileSpace::new(folder, self.settings.store_disk_reserve);
+        (limit > 0).then(|| SpoolConfig {
+            folder: folder.to_owned(),
+            limit,
+            result_limit: limit / 4,
+            space: Some(Arc::new(ReplySpace(space))),
+        })
     }
 
     /// Settings of the HTTP server.
@@ -304,6 +312,17 @@ fn chains(
         given.entry(spec.id).or_insert_with(|| merge::default_chain_settings(defaults));
     }
     Ok(given)
+}
+
+/// The free space of the disk that large answers are written to.
+#[derive(Debug)]
+struct ReplySpace(FileSpace);
+
+impl SpoolSpace for ReplySpace {
+    fn check(&self, bytes: u64) -> io::Result<()> {
+        let checked = self.0.check(bytes);
+        checked.map_err(|error| io::Error::new(io::ErrorKind::StorageFull, error))
+    }
 }
 
 /// A chain that can't be as it is declared: by its table, where it has one.

@@ -36,7 +36,7 @@ use self::rate_limit::RateLimit;
 pub use self::rate_limit::{RateExceeded, RateLimitConfig};
 pub(crate) use self::run_state::RunState;
 pub(crate) use self::spool::Spool;
-pub use self::spool::{SpoolConfig, SpoolError, SpoolFile};
+pub use self::spool::{SpoolConfig, SpoolError, SpoolFile, SpoolSpace};
 pub use self::workers::Busy;
 use self::workers::Workers;
 pub(crate) use self::workers::{Progress, panic_text};
@@ -70,7 +70,7 @@ pub(crate) struct JobKind {
 }
 
 /// Bounds of one server's work.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct WorkConfig {
     /// Processors.
     pub processors: usize,

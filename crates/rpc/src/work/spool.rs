@@ -1,18 +1,29 @@
 //! Results that are too large for memory: written to a file while they are made, read from it as the client takes
 //! them.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use esker_primitives::sync::Mutex;
 
 use super::MemoryError;
 
+/// The free space of the disk that results are written to.
+pub trait SpoolSpace: fmt::Debug + Send + Sync {
+    /// Refuses so many further bytes if they would take what others need.
+    ///
+    /// # Errors
+    /// The disk has too little free space; a client gets the text.
+    fn check(&self, bytes: u64) -> io::Result<()>;
+}
+
 /// Where large results are written, and how much of the disk they may take.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct SpoolConfig {
     /// The folder. Its files have no name, so a killed process leaves none behind.
     pub folder: PathBuf,
@@ -20,13 +31,25 @@ pub struct SpoolConfig {
     pub limit: u64,
     /// Bytes of one result.
     pub result_limit: u64,
+    /// The folder's disk; `None`: its free space is not looked at.
+    pub space: Option<Arc<dyn SpoolSpace>>,
 }
 
 /// The files of one server.
 #[derive(Debug)]
 pub(crate) struct Spool {
     config: SpoolConfig,
-    used: Mutex<u64>,
+    used: Mutex<Used>,
+    /// The last write failed. Set, a failure is not logged again.
+    has_failed: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Used {
+    /// Bytes of all results.
+    bytes: u64,
+    /// Of these, bytes that are about to be written: the disk does not count them yet.
+    pending: u64,
 }
 
 /// Why a result can't be written to a file.
@@ -50,30 +73,42 @@ pub struct SpoolFile {
 
 impl Spool {
     pub(super) fn new(config: SpoolConfig) -> Arc<Self> {
-        Arc::new(Self { config, used: Mutex::new_named("rpc.spool", 0) })
+        let used = Mutex::new_named("rpc.spool", Used::default());
+        Arc::new(Self { config, used, has_failed: AtomicBool::new(false) })
     }
 
     /// A new file.
     pub(crate) fn create(self: &Arc<Self>) -> Result<SpoolFile, SpoolError> {
-        let file = tempfile::tempfile_in(&self.config.folder)?;
+        let file = self.logged(tempfile::tempfile_in(&self.config.folder))?;
         Ok(SpoolFile { file, bytes: 0, spool: Arc::clone(self) })
     }
 
     /// Bytes of all results.
     pub(super) fn used(&self) -> u64 {
-        *self.used.lock()
+        self.used.lock().bytes
     }
 
-    fn reserve(&self, written: u64, more: u64) -> Result<(), MemoryError> {
+    fn reserve(&self, written: u64, more: u64) -> Result<(), SpoolError> {
         if written.saturating_add(more) > self.config.result_limit {
-            return Err(MemoryError::TooLarge);
+            return Err(MemoryError::TooLarge.into());
         }
         let mut used = self.used.lock();
-        if used.saturating_add(more) > self.config.limit {
-            return Err(MemoryError::Full);
+        if used.bytes.saturating_add(more) > self.config.limit {
+            return Err(MemoryError::Full.into());
         }
-        *used += more;
+        used.bytes += more;
+        used.pending += more;
         Ok(())
+    }
+
+    /// Logs the first of several failures: clients could fill the log with them.
+    fn logged<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        let has_failed = self.has_failed.swap(result.is_err(), Ordering::Relaxed);
+        result.inspect_err(|error| {
+            if !has_failed {
+                tracing::warn!(%error, "a large result could not be written to a file");
+            }
+        })
     }
 }
 
@@ -83,7 +118,18 @@ impl SpoolFile {
         let more = bytes.len() as u64;
         self.spool.reserve(self.bytes, more)?;
         self.bytes += more;
-        Ok(self.file.write_all(bytes)?)
+        let written = self.write(bytes);
+        self.spool.used.lock().pending -= more;
+        Ok(self.spool.logged(written)?)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Some(space) = &self.spool.config.space {
+            // Read apart: a look at the disk may take long.
+            let pending = self.spool.used.lock().pending;
+            space.check(pending)?;
+        }
+        self.file.write_all(bytes)
     }
 
     /// Its length in bytes.
@@ -104,6 +150,6 @@ impl SpoolFile {
 
 impl Drop for SpoolFile {
     fn drop(&mut self) {
-        *self.spool.used.lock() -= self.bytes;
+        self.spool.used.lock().bytes -= self.bytes;
     }
 }

@@ -26,6 +26,36 @@ const BLOCK_BYTES: u64 = 512;
 /// How long the system's disk figures are reused.
 const CACHE_TIME: Duration = Duration::from_millis(10);
 
+/// How many reserves stay free beside files that are not the store's: the store stops at one.
+const RESERVES_BESIDE_FILES: u64 = 2;
+
+/// The free space of a folder's disk, for files that are not the store's: large answers, exports. They leave twice the
+/// store's reserve, so that the store can still write.
+#[derive(Debug)]
+pub struct FileSpace(DiskSpace);
+
+impl FileSpace {
+    /// The disk of `path`, an existing file or folder; `reserve` is the store's reserve in bytes, 0 disables the check.
+    #[must_use]
+    pub fn new(path: &Path, reserve: u64) -> Self {
+        Self(DiskSpace::new(path, reserve))
+    }
+
+    /// Refuses this many further bytes of files if they would leave less than twice the store's reserve.
+    ///
+    /// # Errors
+    /// [`StorageError::DiskSpace`].
+    pub fn check(&self, bytes: u64) -> StorageResult<()> {
+        if self.0.reserve == 0 {
+            return Ok(());
+        }
+        // Not the figures of milliseconds ago: files grow faster than the store.
+        let Some(disk) = self.0.disk_now() else { return Ok(()) };
+        let kept = disk.reserve(self.0.reserve).saturating_mul(RESERVES_BESIDE_FILES);
+        self.0.ensure_free(disk, kept, bytes)
+    }
+}
+
 /// The free space of a folder's disk.
 #[derive(Debug)]
 pub(super) struct DiskSpace {
@@ -42,6 +72,13 @@ struct Disk {
     size: u64,
 }
 
+impl Disk {
+    /// The reserve on this disk, of a setting.
+    fn reserve(self, setting: u64) -> u64 {
+        setting.min(self.size / RESERVE_DIVISOR)
+    }
+}
+
 impl DiskSpace {
     /// The disk of `path`, on which `reserve` bytes stay free; 0 disables the check.
     pub(super) fn new(path: &Path, reserve: u64) -> Self {
@@ -55,11 +92,14 @@ impl DiskSpace {
         }
         // If the system has no figures, the write itself will fail.
         let Some(disk) = self.disk() else { return Ok(()) };
-        let reserve = self.reserve.min(disk.size / RESERVE_DIVISOR);
-        if disk.available >= reserve.saturating_add(bytes as u64) {
-            return Ok(());
+        self.ensure_free(disk, disk.reserve(self.reserve), bytes as u64)
+    }
+
+    fn ensure_free(&self, disk: Disk, reserve: u64, bytes: u64) -> StorageResult<()> {
+        match disk.available >= reserve.saturating_add(bytes) {
+            true => Ok(()),
+            false => Err(self.full(disk, reserve)),
         }
-        Err(self.full(disk, reserve))
     }
 
     /// Classifies the error of a failed write of this many bytes, which may be an unclear form of a full disk.
@@ -135,6 +175,24 @@ mod tests {
         assert!(error.to_string().starts_with("insufficient disk space: "), "{error}");
         // A missing folder has no figures.
         DiskSpace::new(Path::new("/nothing/there"), u64::MAX).check(1).unwrap();
+    }
+
+    #[test]
+    fn other_files_leave_twice_the_reserve() {
+        let space = FileSpace::new(Path::new("/nothing/there"), 100);
+        let check = |available, kept, bytes| {
+            space.0.ensure_free(Disk { available, size: u64::MAX }, kept, bytes).is_ok()
+        };
+        assert!(check(250, 200, 50) && !check(250, 200, 51));
+        let disk = |size| Disk { available: 0, size }.reserve(100);
+        assert_eq!((disk(320), disk(1 << 20)), (10, 100));
+        let place = tempfile::tempdir().unwrap();
+        FileSpace::new(place.path(), 0).check(u64::MAX).unwrap();
+        FileSpace::new(place.path(), 1).check(1).unwrap();
+        let size = DiskSpace::new(place.path(), 1).disk_now().unwrap().size;
+        let error = FileSpace::new(place.path(), u64::MAX).check(u64::MAX).unwrap_err();
+        let StorageError::DiskSpace { reserve, .. } = error else { panic!("{error}") };
+        assert_eq!(reserve, size / RESERVE_DIVISOR * 2);
     }
 
     #[test]

@@ -18,6 +18,7 @@ use esker_primitives::sync::RwLock;
 use heed::EnvClosingEvent;
 
 use self::disk_space::DiskSpace;
+pub use self::disk_space::FileSpace;
 use self::env::{Environment, is_panic};
 use self::snapshot::LmdbSnapshot;
 use crate::check::{Thoroughness, check_file};
