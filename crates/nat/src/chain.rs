@@ -134,9 +134,19 @@ impl Nat {
     /// threads.
     pub fn submit(&self, tx: AtomicTx) -> Result<TxId, SubmitError> {
         let id = tx.id();
-        self.admit(tx).inspect_err(|error| {
-            tracing::debug!(chain = self.context().primary_alias(), txID = %id, %error, "transaction refused");
-        })
+        self.admit(tx).inspect_err(|error| self.log_refused(&id, error))
+    }
+
+    fn log_refused(&self, id: &TxId, error: &SubmitError) {
+        tracing::debug!(chain = self.context().primary_alias(), txID = %id, %error, "transaction refused");
+    }
+
+    /// Logs what is refused for good: what is outdated is built anew.
+    fn log_built<T>(&self, id: &TxId, result: Result<T, BuiltError>) -> Result<T, BuiltError> {
+        if let Err(BuiltError::Refused(error)) = &result {
+            self.log_refused(id, error);
+        }
+        result
     }
 
     fn admit(&self, tx: AtomicTx) -> Result<TxId, SubmitError> {
@@ -164,6 +174,11 @@ impl Nat {
 
     /// As [`Self::submit`], of an import that was built for a user: it replaces nothing that waits.
     pub(crate) fn submit_import(&self, tx: AtomicTx) -> Result<TxId, BuiltError> {
+        let id = tx.id();
+        self.log_built(&id, self.admit_import(tx))
+    }
+
+    fn admit_import(&self, tx: AtomicTx) -> Result<TxId, BuiltError> {
         self.context().store.ensure_writable()?;
         let reader = self.context().store.snapshot()?;
         match self.verify_on(&tx, reader.as_ref()) {
@@ -177,6 +192,15 @@ impl Nat {
     /// As [`Self::submit`], of an export that was built for a user on what `accounts` hold: it replaces nothing
     /// that waits, and its nonces may have to come.
     pub(crate) fn submit_export(
+        &self,
+        tx: AtomicTx,
+        accounts: &PendingAccounts<'_>,
+    ) -> Result<TxId, BuiltError> {
+        let id = tx.id();
+        self.log_built(&id, self.admit_export(tx, accounts))
+    }
+
+    fn admit_export(
         &self,
         tx: AtomicTx,
         accounts: &PendingAccounts<'_>,

@@ -51,7 +51,8 @@ pub struct AtomicExtension {
 impl AtomicExtension {
     /// The extension of a chain.
     pub fn new(context: ChainContext) -> Self {
-        let pool = AtomicPool::new(context.native_asset_id, Arc::clone(&context.clock));
+        let pool = AtomicPool::new(context.native_asset_id, Arc::clone(&context.clock))
+            .log_as(context.primary_alias());
         Self { context, pool, evm: OnceLock::new() }
     }
 

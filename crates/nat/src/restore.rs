@@ -12,7 +12,7 @@ pub(crate) fn restore_tx(context: &ChainContext, pool: &AtomicPool, bytes: &[u8]
     let tx = match AtomicTx::parse(bytes) {
         Ok(tx) => tx,
         Err(error) => {
-            tracing::error!(%error, "an atomic transaction of the pool journal is skipped");
+            tracing::error!(chain = context.primary_alias(), %error, "an atomic transaction of the pool journal is skipped");
             return false;
         }
     };
@@ -31,7 +31,7 @@ pub(crate) fn restore_tx(context: &ChainContext, pool: &AtomicPool, bytes: &[u8]
         }
         Err(error) => {
             let reason = format!("refused after a restart: {error}");
-            tracing::info!(txID = %id, reason, "atomic transaction dropped");
+            tracing::info!(chain = context.primary_alias(), txID = %id, reason, "atomic transaction dropped");
             pool.drop_log().add(id, reason, context.clock.now_ms());
             false
         }

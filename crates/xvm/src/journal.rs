@@ -43,7 +43,7 @@ impl Xvm {
         // The node may have been killed after it took the journal in, and before it removed it.
         if !self.is_accepted(&id).unwrap_or(false) {
             let reason = format!("refused after a restart: {error}");
-            tracing::info!(%id, reason, "transaction rejected");
+            tracing::info!(chain = self.context().primary_alias(), %id, reason, "transaction rejected");
             self.reject(id, reason);
         }
         false

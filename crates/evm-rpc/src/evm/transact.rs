@@ -31,9 +31,10 @@ pub trait TxSubmitter: Send + Sync + Debug + 'static {
     /// async threads.
     fn submit(&self, tx: Transaction) -> Result<B256, RpcError>;
 
-    /// Why a transaction is refused whose value, beyond 256 bits, `tx` has no room for; `signed_hash` is what its
-    /// sender signed.
-    fn refuse_value(&self, tx: Transaction, value: U512, signed_hash: B256) -> RpcError;
+    /// Why a transaction is refused whose value, beyond 256 bits, `tx` has no room for; `hash` is its own,
+    /// `signed_hash` is what its sender signed.
+    fn refuse_value(&self, tx: Transaction, value: U512, hash: B256, signed_hash: B256)
+    -> RpcError;
 }
 
 impl TxSubmitter for Evm {
@@ -41,8 +42,14 @@ impl TxSubmitter for Evm {
         Self::submit(self, tx).map_err(|error| RpcError::new(error.to_string()))
     }
 
-    fn refuse_value(&self, tx: Transaction, value: U512, signed_hash: B256) -> RpcError {
-        RpcError::new(Self::refuse_value(self, tx, value, signed_hash).to_string())
+    fn refuse_value(
+        &self,
+        tx: Transaction,
+        value: U512,
+        hash: B256,
+        signed_hash: B256,
+    ) -> RpcError {
+        RpcError::new(Self::refuse_value(self, tx, value, hash, signed_hash).to_string())
     }
 }
 

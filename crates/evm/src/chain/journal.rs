@@ -46,7 +46,7 @@ impl Evm {
                 // The node may have been killed between reading and removing the journal.
                 if !self.is_mined(&hash) {
                     let reason = DropReason::Restart(error.to_string());
-                    tracing::info!(%hash, %reason, "transaction dropped");
+                    tracing::info!(chain = self.context().primary_alias(), %hash, %reason, "transaction dropped");
                     self.pool().note_dropped(hash, &reason, self.context().clock.now_ms());
                 }
                 false

@@ -39,12 +39,16 @@ impl Evm {
         let hash = *tx.tx_hash();
         let submitted = self.submit_uncounted(tx);
         if let Err(error) = &submitted {
-            tracing::debug!(chain = self.context.primary_alias(), %hash, %error, "transaction refused");
+            self.log_refused(&hash, error);
         }
         if let Err(SubmitError::Pool(error)) = &submitted {
             self.pool.count_refused(error);
         }
         submitted
+    }
+
+    fn log_refused(&self, hash: &B256, error: &SubmitError) {
+        tracing::debug!(chain = self.context.primary_alias(), %hash, %error, "transaction refused");
     }
 
     /// Like [`Self::submit`], but does not count a refusal in the metrics.
@@ -78,8 +82,14 @@ impl Evm {
     }
 
     /// Why a transaction with a value above 256 bits, which `tx` can't represent, is refused. The checks are those of
-    /// [`Self::submit`]; `signed_hash` is the hash that the sender signed.
-    pub fn refuse_value(&self, tx: Transaction, value: U512, signed_hash: B256) -> SubmitError {
+    /// [`Self::submit`]; `hash` is the transaction's, `signed_hash` is the hash that the sender signed.
+    pub fn refuse_value(
+        &self,
+        tx: Transaction,
+        value: U512,
+        hash: B256,
+        signed_hash: B256,
+    ) -> SubmitError {
         let refuse = || {
             let next = self.next_block()?;
             before_recovery(&tx, tx.encode_2718_len(), &next)?;
@@ -90,7 +100,9 @@ impl Evm {
             let tx = PooledTx::new(tx.clone(), sender, 0, self.context.clock.now_ms());
             Ok(refuse_value(&tx, value, &state, &self.config.pool, &next))
         };
-        refuse().map_or_else(|error: SubmitError| error, Into::into)
+        let error = refuse().map_or_else(|error: SubmitError| error, Into::into);
+        self.log_refused(&hash, &error);
+        error
     }
 
     /// An account in the newest stored state.

@@ -94,7 +94,7 @@ impl Evm {
             }
         });
         Ok(Arc::new(Self {
-            pool: Pool::new(config.pool),
+            pool: Pool::new(config.pool).log_as(context.primary_alias()),
             head: RwLock::new_named("evm.head", Head { header: head, rewinds: 0 }),
             rewinds: Rewinds::new(),
             senders: Arc::default(),

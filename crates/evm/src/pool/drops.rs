@@ -104,6 +104,8 @@ pub struct DroppedTx {
 /// Reasons, figures and log lines of one pool.
 #[derive(Debug)]
 pub(super) struct Drops {
+    /// The chain's primary alias, for log lines.
+    pub(super) chain: String,
     log: DropLog,
     dropped: [AtomicU64; DropReason::LABELS.len()],
     refused: [AtomicU64; PoolError::LABELS.len()],
@@ -119,6 +121,7 @@ struct Report {
 impl Drops {
     pub(super) fn new() -> Self {
         Self {
+            chain: String::new(),
             log: DropLog::new(&DROPPED, "evm.drops"),
             dropped: Default::default(),
             refused: Default::default(),
@@ -133,12 +136,16 @@ impl Drops {
     /// Notes transactions that were dropped. Not under the pool's lock.
     pub(super) fn record(&self, dropped: &[DroppedTx], now_ms: u64) {
         for DroppedTx { tx, reason } in dropped {
-            tracing::debug!(hash = %tx.hash(), sender = %tx.sender(), %reason, "transaction dropped");
+            tracing::debug!(chain = self.chain, hash = %tx.hash(), sender = %tx.sender(), %reason, "transaction dropped");
             self.note(tx.hash(), reason, now_ms);
         }
         let count = dropped.len() as u64;
         if let Some(count) = (count > 0).then(|| self.report.lock().add(count, now_ms)).flatten() {
-            tracing::info!(count, "the pool dropped transactions; level debug names each");
+            tracing::info!(
+                chain = self.chain,
+                count,
+                "the pool dropped transactions; level debug names each"
+            );
         }
     }
 

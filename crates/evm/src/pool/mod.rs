@@ -167,6 +167,13 @@ impl Pool {
         }
     }
 
+    /// Log lines of the pool go to this chain's logger: its primary alias.
+    #[must_use]
+    pub fn log_as(mut self, chain: String) -> Self {
+        self.drops.chain = chain;
+        self
+    }
+
     /// Transactions that become executable, from now on.
     pub fn subscribe(&self) -> broadcast::Receiver<PooledTx> {
         self.promoted.subscribe()

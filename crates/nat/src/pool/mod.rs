@@ -102,6 +102,8 @@ pub struct AtomicPool {
     capacity: usize,
     clock: Arc<dyn Clock>,
     drops: DropLog,
+    /// The chain's primary alias, for log lines.
+    chain: String,
     inner: Mutex<Inner>,
 }
 
@@ -156,7 +158,14 @@ impl AtomicPool {
             dropped: LruCache::new(MAX_DROPPED),
         };
         let drops = DropLog::new(&DROPPED, "nat.drops");
-        Self { native, capacity, clock, drops, inner: Mutex::new_named("nat.pool", inner) }
+        let inner = Mutex::new_named("nat.pool", inner);
+        Self { native, capacity, clock, drops, chain: String::new(), inner }
+    }
+
+    /// Log lines of the pool go to this chain's logger: its primary alias.
+    #[must_use]
+    pub fn log_as(self, chain: String) -> Self {
+        Self { chain, ..self }
     }
 
     /// Whether a transaction waits or is in an undecided block.
@@ -331,7 +340,7 @@ impl AtomicPool {
 
     fn drop_from(&self, inner: &mut Inner, id: &TxId, reason: String) {
         if let Some(entry) = inner.remove(id) {
-            tracing::info!(txID = %id, reason, "atomic transaction dropped");
+            tracing::info!(chain = self.chain, txID = %id, reason, "atomic transaction dropped");
             self.drops.add(*id, reason.clone(), self.clock.now_ms());
             inner.dropped.put(*id, (entry.tx, reason));
         }
@@ -417,7 +426,7 @@ impl AtomicPool {
         let given_up = conflicting.keys().copied().collect();
         for (id, reason) in conflicting {
             let Some(entry) = inner.remove(&id) else { continue };
-            tracing::info!(txID = %id, reason, "atomic transaction dropped");
+            tracing::info!(chain = self.chain, txID = %id, reason, "atomic transaction dropped");
             // The block's commit may have it already.
             self.drops.add_once(id, reason.clone(), self.clock.now_ms());
             inner.dropped.put(id, (entry.tx, reason));

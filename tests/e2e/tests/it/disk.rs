@@ -1,8 +1,11 @@
 //! A disk that fills up, fails or ends under a running node: reads go on, writes are refused with a text, and the node
 //! goes on by itself; nothing that was accepted is lost.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use esker_client::{CallError, RpcClient};
 use esker_e2e::disk::{FailingDisk, Fault, SmallDisk};
@@ -287,6 +290,64 @@ fn a_disk_fills_up_and_is_freed() {
         assert!(node.stop().unwrap().success());
         verify(&folder);
     }
+}
+
+/// Code that never ends by itself: its trace is as long as its gas allows.
+const LOOP: &str = "0x5b600056";
+const NO_ROOM: &str =
+    "the result does not fit into memory, and writing it to a file failed: insufficient disk space";
+
+/// Asks for a trace of some megabytes; true if there is an answer, of which only the first bytes are read.
+fn begin_large_answer(node: &Node) -> (TcpStream, bool) {
+    let call = json!([{ "to": "0x00000000000000000000000000000000000000bb", "gas": "0x40000" }, "latest",
+        { "stateOverrides": { "0x00000000000000000000000000000000000000bb": { "code": LOOP } } }]);
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "debug_traceCall", "params": call });
+    let call = call.to_string();
+    let mut stream = TcpStream::connect(node.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    write!(
+        stream,
+        "POST {C} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{call}",
+        call.len()
+    )
+    .unwrap();
+    let mut begun = vec![0; 1024];
+    let read = stream.read(&mut begun).unwrap();
+    let begun = String::from_utf8_lossy(&begun[..read]).into_owned();
+    assert!(begun.starts_with("HTTP/1.1 200"), "{begun}");
+    let is_refused = begun.contains(NO_ROOM);
+    assert!(is_refused || !begun.contains("\"error\""), "{begun}");
+    (stream, !is_refused)
+}
+
+#[test]
+fn answers_that_nobody_reads_leave_room_for_blocks() {
+    let Some(disk) = SmallDisk::mount(DISK).unwrap() else { return };
+    let folder = disk.path().join("data");
+    let node = dev(&folder).start().unwrap();
+    let mut client = Client::first(&node);
+    let mut unread = Vec::new();
+    loop {
+        assert!(unread.len() < 100, "large answers were never refused");
+        let (stream, is_answered) = begin_large_answer(&node);
+        if !is_answered {
+            break;
+        }
+        unread.push(stream);
+    }
+    assert!(unread.len() > 1, "{}", unread.len());
+    for _ in 0..10 {
+        client.send(100).unwrap();
+        client.all_mined();
+    }
+    assert_eq!(count(&node, SUSPENDED), 0, "blocks went on");
+    let warned = "a large result could not be written to a file";
+    assert_eq!(count(&node, warned), 1, "{}", node.output());
+    drop(unread);
+    until("the room is free again", || begin_large_answer(&node).1.then_some(()));
+    assert!(node.stop().unwrap().success());
+    verify(&folder);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use esker_e2e::{Node, until};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::support::local;
+use crate::support::{json_lines, local};
 
 const PATH: &str = "/ext/bc/C/rpc";
 /// Accounts of `esker dev`.
@@ -132,11 +132,20 @@ fn invalidated_transactions_are_named() {
     wait_mined(&mut rpc, &other);
     assert!(node.stop().unwrap().success());
     std::fs::write(&journal, old).unwrap();
-    let node = local().dev().data_dir(folder.path()).start().unwrap();
+    let logs = folder.path().join("json-logs");
+    let node = local().dev().data_dir(folder.path()).arg("--log-dir").arg(&logs);
+    let node = node.args(&["--log-format", "json"]).start().unwrap();
     let mut rpc = node.rpc();
     let dropped: Value = call(&mut rpc, "txpool_dropReason", json!([cheap]));
     let text = "refused after a restart: nonce too low: next nonce 2, tx nonce 1";
     assert_eq!(dropped["reason"], json!(text));
+    assert!(node.stop().unwrap().success());
+    let lines = json_lines(&logs.join("C.log"));
+    let dropped: Vec<_> =
+        lines.iter().filter(|line| line["message"] == "transaction dropped").collect();
+    let [line] = &dropped[..] else { panic!("{lines:?}") };
+    assert_eq!((&line["level"], &line["logger"]), (&json!("INFO"), &json!("C")), "{line}");
+    assert_eq!((&line["hash"], &line["reason"]), (&json!(cheap), &json!(text)), "{line}");
 }
 
 #[test]
@@ -162,7 +171,10 @@ fn a_full_pool_refuses_at_one_price_and_names_what_it_drops() {
     let config = folder.path().join("esker.toml");
     let limits = "tx-pool-global-slots = 2\ntx-pool-global-queue = 1\n";
     std::fs::write(&config, format!("[chains.C]\n{limits}")).unwrap();
-    let node = local().dev().config(&config).arg("--block-time").arg("1h").start().unwrap();
+    let logs = folder.path().join("logs");
+    let node = local().dev().config(&config).arg("--block-time").arg("1h").arg("--log-dir");
+    let node = node.arg(&logs).args(&["--log-format", "json", "--log-level", "debug"]);
+    let node = node.start().unwrap();
     let mut rpc = node.rpc();
     let accounts: Vec<String> = call(&mut rpc, "eth_accounts", json!([]));
     let send = |rpc: &mut RpcClient, from: usize, gas_price: u64| {
@@ -195,6 +207,18 @@ fn a_full_pool_refuses_at_one_price_and_names_what_it_drops() {
     ] {
         assert!(figures.contains(series), "{series}\n{figures}");
     }
-    let log = std::fs::read_to_string(node.data_dir().join("logs/main.log")).unwrap();
-    assert!(log.contains("the pool dropped transactions"), "{log}");
+    assert!(node.stop().unwrap().success());
+    let lines = json_lines(&logs.join("C.log"));
+    let with = |message: &str| {
+        lines.iter().filter(|line| line["message"] == message).cloned().collect::<Vec<_>>()
+    };
+    let [line] = &with("transaction dropped")[..] else { panic!("{lines:?}") };
+    assert_eq!((&line["level"], &line["logger"]), (&json!("DEBUG"), &json!("C")), "{line}");
+    assert_eq!((&line["hash"], &line["reason"]), (&json!(taken[2]), &json!(text)), "{line}");
+    assert_eq!(line["sender"].as_str().unwrap().to_lowercase(), accounts[2], "{line}");
+    let [line] = &with("the pool dropped transactions; level debug names each")[..] else {
+        panic!("{lines:?}")
+    };
+    assert_eq!((&line["level"], &line["logger"]), (&json!("INFO"), &json!("C")), "{line}");
+    assert_eq!(line["count"], 1, "{line}");
 }

@@ -2,6 +2,10 @@
 
 use std::path::Path;
 
+use alloy_primitives::{hex, keccak256};
+use esker_client::CallError;
+use esker_e2e::disk::{FailingDisk, Fault};
+use esker_e2e::funds::FUNDED;
 use esker_e2e::socket::Socket;
 use esker_e2e::until;
 use serde_json::{Value, json};
@@ -136,4 +140,103 @@ fn requests_and_refusals_are_logged_at_level_debug_alone() {
     let [line] = refused else { panic!("{refused:?}") };
     assert_eq!(line["bytes"], 6, "{line}");
     assert!(!line["error"].as_str().unwrap().is_empty(), "{line}");
+}
+
+/// A transaction with a value above 256 bits, of an account without funds: `v` is that of chain 43112.
+const LARGE_VALUE: &str = "0xf847808477359400825208943535353535353535353535353535353535353535a1010000000000000000\
+    00000000000000000000000000000000000000000000000080830150f30101";
+/// Error number of Linux.
+const EROFS: i32 = 30;
+
+#[test]
+fn refusals_of_values_and_of_transactions_built_for_users_are_logged() {
+    let Some(disk) = FailingDisk::build().unwrap() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    let node = local().dev().data_dir(folder.path().join("data")).arg("--log-dir").arg(&logs);
+    let node = node.args(&["--log-format", "json", "--log-level", "debug"]);
+    let node = disk.under(node).start().unwrap();
+    let mut rpc = node.rpc();
+    let mut refused = |path: &str, method: &str, params: Value| {
+        let reply = rpc.call::<Value>(path, method, params);
+        let Err(CallError::Rpc { message, .. }) = reply else { panic!("{method}: {reply:?}") };
+        message
+    };
+    let text = refused(EVM, "eth_sendRawTransaction", json!([LARGE_VALUE]));
+    assert!(text.contains("insufficient funds"), "{text}");
+
+    // Transactions of a user of the keystore, at the end of all checks: the disk takes no writes.
+    let mut rpc = node.rpc();
+    let user = |mut params: Value| {
+        params["username"] = json!("alice");
+        params["password"] = json!("Str0ng-Pass-W0rd!");
+        params
+    };
+    let (x, nat) = ("/ext/bc/X", "/ext/bc/C/nat");
+    let mut ok = |path: &str, method: &str, params: Value| -> Value {
+        rpc.call(path, method, user(params)).unwrap_or_else(|error| panic!("{method}: {error}"))
+    };
+    ok("/ext/keystore", "keystore.createUser", json!({}));
+    let key = json!({ "privateKey": FUNDED });
+    let on_x = ok(x, "xvm.importKey", key.clone())["address"].clone();
+    let on_c = ok(nat, "nat.importKey", key)["address"].clone();
+    let to = on_x.as_str().unwrap().replacen('X', "C", 1);
+    let sent = json!({ "to": to, "amount": 5_000_000, "assetID": "NAT" });
+    let exported = ok(x, "xvm.export", sent)["txID"].clone();
+    until("the export is accepted", || {
+        let status = ok(x, "xvm.getTxStatus", json!({ "txID": exported }));
+        (status["status"] == "Accepted").then_some(())
+    });
+    disk.fail(Fault::Data, EROFS).unwrap();
+    // A write, so that the node finds out.
+    let accounts: Vec<String> = rpc.call(EVM, "eth_accounts", json!([])).unwrap();
+    let tx = json!([{ "from": accounts[0], "to": accounts[1] }]);
+    until("writes are refused", || rpc.call::<Value>(EVM, "eth_sendTransaction", &tx).err());
+    for (method, params) in [
+        ("nat.export", json!({ "to": on_x, "amount": 1_000_000, "assetID": "NAT" })),
+        ("nat.import", json!({ "to": on_c, "sourceChain": "X" })),
+    ] {
+        let reply = rpc.call::<Value>(nat, method, user(params));
+        let Err(CallError::Rpc { message, .. }) = reply else { panic!("{method}: {reply:?}") };
+        assert!(message.contains("the disk is read-only"), "{method}: {message}");
+    }
+    disk.repair().unwrap();
+    assert!(node.stop().unwrap().success());
+
+    let lines = with_message(&logs, "C", "transaction refused");
+    for line in &lines {
+        assert_eq!((&line["level"], &line["logger"]), (&json!("DEBUG"), &json!("C")), "{line}");
+    }
+    let hash = keccak256(hex::decode(LARGE_VALUE).unwrap()).to_string();
+    let line = the_line(&logs, "C", "transaction refused", "hash", &hash);
+    assert_eq!(line["error"], json!(text), "{line}");
+    let of_users: Vec<_> = lines.iter().filter(|line| !line["txID"].is_null()).collect();
+    assert_eq!(of_users.len(), 2, "{lines:?}");
+    for line in of_users {
+        assert!(line["error"].as_str().unwrap().contains("the disk is read-only"), "{line}");
+    }
+}
+
+#[test]
+fn a_deprecated_method_is_logged_once_with_what_to_call_instead() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path();
+    let node = local().dev().arg("--log-dir").arg(logs).args(&["--log-format", "json"]);
+    let node = node.start().unwrap();
+    let mut rpc = node.rpc();
+    // Under its alias and its own name, and as a call that fails.
+    for method in ["avm.getBalance", "xvm.getBalance"] {
+        for asset in ["NAT", "missing"] {
+            let params = json!({ "address": "X-local1", "assetID": asset });
+            assert!(rpc.call::<Value>("/ext/bc/X", method, params).is_err());
+        }
+    }
+    let _height: Value = rpc.call("/ext/bc/X", "xvm.getHeight", json!({})).unwrap();
+    assert!(node.stop().unwrap().success());
+    let lines = with_message(logs, "main", "deprecated method called");
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!((&line["level"], &line["namespace"]), (&json!("INFO"), &json!("xvm")), "{line}");
+    assert_eq!(line["method"], "getBalance", "{line}");
+    assert_eq!(line["instead"], "xvm.getUTXOs", "{line}");
+    assert!(line["since"].as_str().unwrap().starts_with("AvalancheGo v"), "{line}");
 }

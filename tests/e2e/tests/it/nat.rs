@@ -15,7 +15,7 @@ use esker_utxo::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{accept, local, now_s, wait_accepted, wallet};
+use crate::support::{accept, json_lines, local, now_s, wait_accepted, wallet};
 
 const X: &str = "/ext/bc/X";
 const NAT: &str = "/ext/bc/C/nat";
@@ -318,6 +318,50 @@ fn double_imports_and_malformed_bytes() {
         let refused = issue(&mut rpc, tx.bytes()).unwrap_err();
         assert!(refused.starts_with("failed to fetch import UTXOs from "), "{refused}");
     }
+}
+
+#[test]
+fn what_the_pool_drops_and_refuses_is_in_the_log_of_the_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, logs) = (folder.path().join("data"), folder.path().join("logs"));
+    let node = local().dev().data_dir(&data).start().unwrap();
+    let output = Wallet::output(native(&node), ONE, key(4).address());
+    let utxo = export_to_c(&node, vec![output]).remove(0);
+    let cheap = import(&node, &utxo, vec![0], vec![&key(4)], ONE / 100);
+    let better = import(&node, &utxo, vec![0], vec![&key(4)], ONE / 50);
+    assert!(node.stop().unwrap().success());
+
+    let slow = local().dev().data_dir(&data).args(&["--block-time", "1h", "--log-level", "debug"]);
+    let node = slow.args(&["--log-format", "json", "--log-dir"]).arg(&logs).start().unwrap();
+    let mut rpc = node.rpc();
+    // The first block after the start is not held back.
+    let accounts = call(&mut rpc, "/ext/bc/C/rpc", "eth_accounts", json!([])).unwrap();
+    let tx = json!([{ "from": accounts[0], "to": accounts[1] }]);
+    let hash = call(&mut rpc, "/ext/bc/C/rpc", "eth_sendTransaction", tx).unwrap();
+    until("the first block is made", || {
+        let receipt = json!([hash]);
+        let receipt = call(&mut rpc, "/ext/bc/C/rpc", "eth_getTransactionReceipt", receipt);
+        (!receipt.unwrap().is_null()).then_some(())
+    });
+    issue(&mut rpc, cheap.bytes()).unwrap();
+    issue(&mut rpc, better.bytes()).unwrap();
+    let refused = issue(&mut rpc, cheap.bytes()).unwrap_err();
+    assert!(node.stop().unwrap().success());
+
+    let lines = json_lines(&logs.join("C.log"));
+    let with = |message: &str| {
+        let mut found: Vec<_> = lines.iter().filter(|line| line["message"] == message).collect();
+        assert_eq!(found.len(), 1, "{message}: {lines:?}");
+        found.remove(0)
+    };
+    let line = with("atomic transaction dropped");
+    assert_eq!((&line["level"], &line["logger"]), (&json!("INFO"), &json!("C")), "{line}");
+    assert_eq!(line["txID"], json!(cheap.id()), "{line}");
+    let reason = format!("replaced by {}, which pays more", better.id());
+    assert_eq!(line["reason"], json!(reason), "{line}");
+    let line = with("transaction refused");
+    assert_eq!((&line["level"], &line["logger"]), (&json!("DEBUG"), &json!("C")), "{line}");
+    assert_eq!((&line["txID"], &line["error"]), (&json!(cheap.id()), &json!(refused)), "{line}");
 }
 
 #[test]

@@ -37,7 +37,8 @@ pub(super) fn send_raw(transact: &TransactApi, bytes: &[u8]) -> Result<B256, Rpc
     match large_value {
         None => transact.submitter.submit(tx),
         Some(LargeValue { value, signed_hash }) => {
-            Err(transact.submitter.refuse_value(tx, value, signed_hash))
+            let hash = RawTx::hash(bytes);
+            Err(transact.submitter.refuse_value(tx, value, hash, signed_hash))
         }
     }
 }
