@@ -17,6 +17,10 @@ pub struct ClientAddressHeader {
     pub proxies: Vec<IpNet>,
 }
 
+/// The address of a request's client, as an extension of requests to [`super::Endpoint::Axum`]; `None` without one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientAddress(pub Option<IpAddr>);
+
 impl ClientAddressHeader {
     /// The address of the client for which this peer sent the request; `None`: the peer is the client.
     pub(super) fn client_of(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<IpAddr> {

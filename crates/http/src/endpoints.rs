@@ -16,6 +16,7 @@ use tower::ServiceExt as _;
 
 use super::batch;
 use super::body::{BodyError, OversizePolicy, ReadBody};
+use super::client_address::ClientAddress;
 use super::connections::{Connection, Phase, StreamGuard};
 use super::dispatch::{Answer, HttpState, NOSNIFF, origin_refused};
 use super::metrics::Outcome;
@@ -68,6 +69,8 @@ impl HttpState {
                 }
             }
             Endpoint::Axum(router) => {
+                let address = self.client_address(connection, &parts);
+                parts.extensions.insert(ClientAddress(address));
                 self.axum(connection, router.clone(), parts, body, headers).await
             }
         }

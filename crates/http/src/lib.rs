@@ -41,7 +41,7 @@ mod streams;
 mod tls;
 mod unread;
 
-pub use client_address::ClientAddressHeader;
+pub use client_address::{ClientAddress, ClientAddressHeader};
 pub use config::{
     DEFAULT_BODY_LIMIT, DEFAULT_BODY_MEMORY, DEFAULT_BODY_TIMEOUT, DEFAULT_CONNECTION_REPLY_MEMORY,
     DEFAULT_GZIP_MIN, DEFAULT_HEAD_LIMIT, DEFAULT_HEADER_TIMEOUT, DEFAULT_IDLE_TIMEOUT,

@@ -18,8 +18,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use esker_chain::{Aliases, Engine, Machine, MachineConfig, Shutdown, Undo, UndoLimits};
-use esker_engine::Solo;
+use esker_chain::{Aliases, Machine, MachineConfig, Shutdown, Undo, UndoLimits};
 use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
 
@@ -32,7 +31,7 @@ pub use running::RunningNode;
 use self::data::DataFolder;
 use self::engine::EngineThread;
 use crate::api::admin::settings::shown as shown_settings;
-use crate::api::{self, AdminDeps, ApiDeps, NetworkFacts, RunningChain};
+use crate::api::{self, AdminDeps, ApiDeps, FollowerDeps, NetworkFacts, RunningChain};
 use crate::backup::{BackupSource, Backups};
 use crate::block_log::BlockLogTask;
 use crate::chains::{Chain, NodeParts, endpoints};
@@ -109,12 +108,13 @@ impl Node {
             BlockLogTask::spawn(machine.subscribe(), machine.chains(), environment.clock.clone());
 
         // The engine, which orders blocks on a separate thread.
-        let engine: Arc<dyn Engine> = Arc::new(Solo::new());
+        let (engine, follower) = engine::choose(&config, &machine, &environment.clock);
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
-        if config.network.dev_accounts.is_some() {
+        if config.network.dev_accounts.is_some() && follower.is_none() {
             fund_dev_accounts(&config, &chains, &machine, &mut engine_thread).await?;
         }
 
+        let (stop, stopped) = Shutdown::new();
         // The paths: chains under all their aliases, and the node's own APIs.
         let routes = Arc::new(Routes::new(metrics.clone()));
         let ready = Readiness::ready();
@@ -130,6 +130,9 @@ impl Node {
         add_static_endpoints(&routes)?;
         keystore::add_endpoint(&config, keystore, &routes)?;
         unserved::note(&config, &chains, &aliases, &routes);
+        if config.settings.api_sync_enabled {
+            api::sync::install(&config, &machine, stopped.clone(), &routes)?;
+        }
         let (listener, http_addr) = listen::http(&config).await?;
         let evm = listen::evm(&config, &routes).await?;
         let backups = Backups::new(Arc::clone(&store.kv), BackupSource::of(&config, folder.path()));
@@ -144,6 +147,10 @@ impl Node {
                 aliases: Arc::clone(&aliases),
                 chains: running_chains(&config, &chains, &ready),
                 engine,
+                follower: follower.map(|follower| FollowerDeps {
+                    follower,
+                    max_lag: config.settings.follow_max_lag,
+                }),
                 store: store.clone(),
                 data_dir: Some(folder.path().to_owned()),
                 clock: environment.clock,
@@ -159,7 +166,6 @@ impl Node {
         )?;
 
         // HTTP: from here on the node answers.
-        let (stop, stopped) = Shutdown::new();
         let node_id = identity.node_id();
         let http = HttpConfig { spool: config.reply_spool(folder.path()), ..config.http() };
         let state = HttpState::new(http, Arc::clone(&routes), &node_id, metrics);
@@ -213,13 +219,13 @@ impl Node {
     }
 }
 
-/// Settings of the machine under [`Solo`], which decides alone.
+/// Settings of the machine.
 fn machine_config(config: &Config) -> MachineConfig {
     let undo = match config.settings.rewind_depth {
         0 => Undo::Off,
         bundles => Undo::Keep(UndoLimits::bundles(bundles)),
     };
-    MachineConfig { undo, decides_alone: true, ..MachineConfig::default() }
+    MachineConfig { undo, decides_alone: config.decides_alone(), ..MachineConfig::default() }
 }
 
 /// Port for peers. The node does not listen on it.

@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-shared-memory", &["esker-storage"]),
     ("esker-chain", &["esker-storage", "esker-rpc"]),
     ("esker-engine", &["esker-chain"]),
+    ("esker-follow", &["esker-chain"]),
     ("esker-xvm", &["esker-chain", "esker-utxo", "esker-shared-memory", "esker-keystore"]),
     ("esker-evm-state", &["esker-storage"]),
     ("esker-evm", &["esker-chain", "esker-evm-state"]),
@@ -31,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "esker-http",
             "esker-engine",
+            "esker-follow",
             "esker-xvm",
             "esker-nat",
             "esker-key-directory",

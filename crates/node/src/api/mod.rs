@@ -12,13 +12,16 @@ pub mod index;
 pub mod info;
 pub mod platform;
 mod supply;
+pub mod sync;
 mod time;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker_chain::{ChainVm, Engine};
+use esker_follow::Follower;
 use esker_http::{Endpoint, Readiness, RouteError, Routes};
 use esker_primitives::clock::Clock;
 use esker_primitives::{Id, SubnetId};
@@ -54,6 +57,15 @@ pub struct RunningChain {
     pub was_dag: bool,
 }
 
+/// What the health report says of a follower.
+#[derive(Clone, Debug)]
+pub struct FollowerDeps {
+    /// The engine.
+    pub follower: Arc<Follower>,
+    /// How long it may be behind its sources.
+    pub max_lag: Duration,
+}
+
 /// The dependencies of the node's APIs. The wiring builds it, and [`install`] distributes it.
 pub struct ApiDeps {
     /// The network's definition ([`NetworkFacts::of`]).
@@ -74,6 +86,8 @@ pub struct ApiDeps {
     pub chains: Vec<RunningChain>,
     /// Source of peers and progress.
     pub engine: Arc<dyn Engine>,
+    /// The engine again, if this node follows others.
+    pub follower: Option<FollowerDeps>,
     /// The store.
     pub store: Store,
     /// Folder whose free space is checked; `None` disables the check.

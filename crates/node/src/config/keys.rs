@@ -248,6 +248,21 @@ settings! {
     /// `anvil/`, because tools for anvil and Hardhat Network recognize a development node by it.
     client_version: String = "client-version", "";
 
+    ["Followers"]
+    /// Follow these nodes instead of making blocks, the preferred one first (docs/followers.md): `http://HOST:PORT` of an
+    /// Esker with `api-sync-enabled`. Empty: the node makes the blocks itself.
+    follow: CommaList = "follow", "";
+    /// How long a source may send nothing before the node tries the next one. An honest source sends something every second.
+    follow_idle_timeout: Duration = "follow-idle-timeout", "10s";
+    /// How long the node may be behind its sources before its health check fails.
+    follow_max_lag: Duration = "follow-max-lag", "1m";
+    /// Serve followers: `/ext/sync/bundles` streams the final bundles of blocks. Not with `rewind-depth`.
+    api_sync_enabled: bool = "api-sync-enabled", "false";
+    /// Addresses of followers, and ranges such as `10.0.0.0/8`. Others get status 403.
+    sync_allowed_clients: IpRanges = "sync-allowed-clients", "127.0.0.0/8,::1";
+    /// Most followers at a time.
+    sync_max_followers: Positive = "sync-max-followers", "64";
+
     ["C-Chain of development networks"]
     /// Least time between two blocks. 0s: a block as soon as there is work.
     block_time: Seconds = "block-time", "0s";

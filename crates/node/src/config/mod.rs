@@ -10,6 +10,7 @@ mod error;
 mod evm;
 pub mod file;
 mod flags;
+mod follow;
 pub mod keys;
 mod keystore;
 mod merge;
@@ -95,6 +96,8 @@ impl Config {
             return Err(layers.value_error("http-head-limit", reason));
         }
         tls::check(&settings)?;
+        follow::check(&settings, mode)
+            .map_err(|(name, reason)| layers.value_error(name, reason))?;
         evm::check(&settings, &network)
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
         evm::apply(&settings, &mut network);

@@ -1,13 +1,37 @@
-//! The engine's thread.
+//! The engine and its thread.
 
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use esker_chain::{ChainMachine, Engine, EngineError, Shutdown, ShutdownTrigger};
+use esker_chain::{ChainMachine, Engine, EngineError, Machine, Shutdown, ShutdownTrigger};
+use esker_engine::Solo;
+use esker_follow::{EskerSource, Follower, FollowerConfig, Source};
+use esker_primitives::clock::Clock;
 use tokio::sync::watch;
 
 use super::StartError;
+use crate::config::Config;
+
+/// The engine of a node: one that decides alone, or one that follows other nodes.
+pub(super) fn choose(
+    config: &Config,
+    machine: &Machine,
+    clock: &Arc<dyn Clock>,
+) -> (Arc<dyn Engine>, Option<Arc<Follower>>) {
+    let urls = config.sources();
+    if urls.is_empty() {
+        return (Arc::new(Solo::new()), None);
+    }
+    let (network, genesis) = (config.network.id, machine.genesis().id());
+    let source = |url| -> Arc<dyn Source> {
+        Arc::new(EskerSource::new(url, network, genesis, config.follow_timeouts()))
+    };
+    let sources = urls.into_iter().map(source).collect();
+    let follower = Follower::new(sources, FollowerConfig::default(), Arc::clone(clock));
+    let follower = Arc::new(follower);
+    (Arc::clone(&follower) as Arc<dyn Engine>, Some(follower))
+}
 
 /// The engine on a separate thread with its own runtime: load on the API does not delay blocks.
 #[derive(Debug)]
@@ -24,7 +48,7 @@ impl EngineThread {
         machine: Arc<dyn ChainMachine>,
     ) -> Result<Self, StartError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
+            .enable_all()
             .build()
             .map_err(StartError::Thread)?;
         let (stop, stopped) = Shutdown::new();
@@ -65,7 +89,7 @@ fn spawn_thread<T: Send + 'static>(
 #[cfg(test)]
 mod tests {
     use async_trait::async_trait;
-    use esker_chain::{EngineStatus, Machine, MachineConfig, Role};
+    use esker_chain::{EngineStatus, MachineConfig, Role};
     use esker_storage::Store;
     use tokio::sync::Notify;
 

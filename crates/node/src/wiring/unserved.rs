@@ -18,6 +18,9 @@ pub(super) fn note(
     if !config.settings.api_admin_enabled {
         routes.switched_off("admin", withheld(config, "api-admin-enabled"));
     }
+    if !config.settings.api_sync_enabled {
+        routes.switched_off("sync/bundles", not_enabled("api-sync-enabled"));
+    }
     if !config.settings.index_enabled {
         note_indexes(chains, routes);
     }

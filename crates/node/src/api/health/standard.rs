@@ -10,7 +10,7 @@ use esker_storage::{StorageError, Store, WriteSet};
 use serde_json::{Value, json};
 
 use super::{APPLICATION, Failure, Health, Outcome};
-use crate::api::{ApiDeps, RunningChain};
+use crate::api::{ApiDeps, FollowerDeps, RunningChain};
 
 /// Minimum free space on the data folder's disk, in bytes.
 pub(super) const MIN_FREE_DISK: u64 = 512 * 1024 * 1024;
@@ -19,6 +19,9 @@ pub(super) const MIN_FREE_DISK: u64 = 512 * 1024 * 1024;
 pub(in crate::api) fn standard(deps: &ApiDeps, routes: &Arc<Routes>) -> Arc<Health> {
     let mut health = Health::new(Arc::clone(&deps.clock), Arc::clone(&deps.metrics));
     health = network(health, Arc::clone(&deps.engine));
+    if let Some(deps) = &deps.follower {
+        health = follower(health, deps.clone());
+    }
     health = router(health, deps, routes);
     health = database(health, deps.store.clone());
     if let Some(folder) = &deps.data_dir {
@@ -48,6 +51,34 @@ fn network(health: Health, engine: Arc<dyn Engine>) -> Health {
                 return Err(Failure { error: "far behind the other nodes".to_owned(), message });
             }
             Ok(message)
+        }
+    })
+}
+
+/// The follower's source and lag.
+fn follower(health: Health, deps: FollowerDeps) -> Health {
+    health.check("follower", &[APPLICATION], move || {
+        let status = deps.follower.follow_status();
+        let max_lag_ms = u64::try_from(deps.max_lag.as_millis()).unwrap_or(u64::MAX);
+        async move {
+            let message = json!({
+                "source": status.source,
+                "finalHeight": status.tip_final,
+                "greatestHeightSeen": status.tip_seen,
+                "lagBundles": status.lag_bundles(),
+                "lagMs": status.lag_ms,
+            });
+            match (&status.fault, &status.last_error) {
+                (Some(fault), _) => Err(Failure { error: fault.clone(), message }),
+                (None, error) if status.lag_ms > max_lag_ms => {
+                    let error = match error {
+                        Some(error) => format!("behind for {} ms: {error}", status.lag_ms),
+                        None => format!("behind for {} ms", status.lag_ms),
+                    };
+                    Err(Failure { error, message })
+                }
+                (None, _) => Ok(message),
+            }
         }
     })
 }

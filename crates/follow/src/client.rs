@@ -1,0 +1,220 @@
+//! Another Esker as source: its stream of bundles over HTTP/1.1.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use esker_chain::BundleId;
+use esker_primitives::excerpt;
+use http::{Method, Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+
+use crate::record::{Hello, PROTOCOL_VERSION, Record, RecordReader};
+use crate::{Feed, FeedItem, Source, SourceError, SourceUrl};
+
+/// Path of the stream.
+pub(crate) const PATH: &str = "/ext/sync/bundles";
+/// Most bytes of a refusal's text that are read.
+const MAX_REFUSAL: usize = 4096;
+
+/// How long a follower waits for a source.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// For the connection and the first record.
+    pub connect: Duration,
+    /// Between two reads of a stream; an honest source sends a record every second.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(5), idle: Duration::from_secs(10) }
+    }
+}
+
+/// An Esker node with its stream of bundles (docs/protocol/bundle-stream.md).
+#[derive(Clone, Debug)]
+pub struct EskerSource {
+    url: SourceUrl,
+    name: String,
+    network_id: u32,
+    genesis: BundleId,
+    timeouts: Timeouts,
+}
+
+impl EskerSource {
+    /// A source of a network with this ID and this bundle of height 0.
+    pub fn new(url: SourceUrl, network_id: u32, genesis: BundleId, timeouts: Timeouts) -> Self {
+        let name = url.to_string();
+        Self { url, name, network_id, genesis, timeouts }
+    }
+
+    async fn connect(&self, last: (u64, BundleId)) -> Result<EskerFeed, SourceError> {
+        let authority = self.url.authority();
+        let lost = |error: &dyn std::fmt::Display| SourceError::Unreachable(error.to_string());
+        let stream = TcpStream::connect(&authority).await.map_err(|error| lost(&error))?;
+        stream.set_nodelay(true).map_err(|error| lost(&error))?;
+        let (mut sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| lost(&error))?;
+        let connection = Connection(tokio::spawn(async move {
+            // The body of the reply reports the error.
+            let _ended = connection.await;
+        }));
+        let request = Request::builder()
+            .method(Method::GET)
+            .uri(format!("{PATH}?from={}", last.0.saturating_add(1)))
+            .header(header::HOST, authority)
+            .body(Empty::<Bytes>::new())
+            .map_err(|error| lost(&error))?;
+        let reply = sender.send_request(request).await.map_err(|error| lost(&error))?;
+        let status = reply.status();
+        if status != StatusCode::OK {
+            return Err(refusal(status, reply.into_body()).await);
+        }
+        let mut feed = EskerFeed {
+            body: reply.into_body(),
+            records: RecordReader::default(),
+            last: last.0,
+            idle: self.timeouts.idle,
+            _connection: connection,
+        };
+        match feed.record().await? {
+            Record::Hello(hello) => self.check(&hello, last)?,
+            Record::End(reason) => return Err(SourceError::Ended(reason)),
+            Record::Bundle { .. } | Record::Tip(_) => {
+                return Err(SourceError::Protocol("the first record is no greeting".to_owned()));
+            }
+        }
+        Ok(feed)
+    }
+
+    /// Checks that the stream continues what is final here.
+    fn check(&self, hello: &Hello, last: (u64, BundleId)) -> Result<(), SourceError> {
+        if hello.version != PROTOCOL_VERSION {
+            let version = hello.version;
+            let text = format!("its stream has version {version}, not {PROTOCOL_VERSION}");
+            return Err(SourceError::Refused(text));
+        }
+        if (hello.network_id, hello.genesis) != (self.network_id, self.genesis) {
+            let text = if hello.network_id == self.network_id {
+                format!(
+                    "network {} there has other chains or parameters: its first bundle is {}, here it is {}",
+                    hello.network_id, hello.genesis, self.genesis
+                )
+            } else {
+                format!("it is of network {}, this node of {}", hello.network_id, self.network_id)
+            };
+            return Err(SourceError::Contradiction(text));
+        }
+        if hello.parent != last.1 {
+            let (height, id) = last;
+            let text = format!("bundle {height} is {} there and {id} here", hello.parent);
+            return Err(SourceError::Contradiction(text));
+        }
+        Ok(())
+    }
+}
+
+/// Why a source answered with a status other than 200.
+async fn refusal(status: StatusCode, body: Incoming) -> SourceError {
+    let body = Limited::new(body, MAX_REFUSAL).collect().await;
+    let bytes = body.map(|body| body.to_bytes()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let text = format!("{}: {}", status.as_u16(), excerpt(text.trim()));
+    match status {
+        StatusCode::CONFLICT => SourceError::Behind(text),
+        StatusCode::NOT_FOUND => SourceError::Refused(format!(
+            "{text}; a source serves followers with --api-sync-enabled"
+        )),
+        _ => SourceError::Refused(text),
+    }
+}
+
+#[async_trait]
+impl Source for EskerSource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn open(&self, last: (u64, BundleId)) -> Result<Box<dyn Feed>, SourceError> {
+        match tokio::time::timeout(self.timeouts.connect, self.connect(last)).await {
+            Ok(feed) => Ok(Box::new(feed?)),
+            Err(_) => Err(SourceError::Stalled(self.timeouts.connect)),
+        }
+    }
+}
+
+/// The task of a connection.
+#[derive(Debug)]
+struct Connection(JoinHandle<()>);
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// An open stream.
+struct EskerFeed {
+    body: Incoming,
+    records: RecordReader,
+    /// Height of the last bundle that was handed out.
+    last: u64,
+    idle: Duration,
+    _connection: Connection,
+}
+
+impl EskerFeed {
+    async fn record(&mut self) -> Result<Record, SourceError> {
+        loop {
+            let record = self.records.next();
+            if let Some(record) = record.map_err(|e| SourceError::Protocol(e.to_string()))? {
+                return Ok(record);
+            }
+            self.read().await?;
+        }
+    }
+
+    /// Reads a part of the stream.
+    async fn read(&mut self) -> Result<(), SourceError> {
+        let frame = tokio::time::timeout(self.idle, self.body.frame()).await;
+        match frame.map_err(|_| SourceError::Stalled(self.idle))? {
+            Some(Ok(frame)) => {
+                if let Some(data) = frame.data_ref() {
+                    self.records.push(data);
+                }
+                Ok(())
+            }
+            Some(Err(error)) => Err(SourceError::Unreachable(error.to_string())),
+            None if self.records.is_in_record() => {
+                Err(SourceError::Unreachable("the stream ended within a record".to_owned()))
+            }
+            None => Err(SourceError::Unreachable("the stream ended".to_owned())),
+        }
+    }
+}
+
+#[async_trait]
+impl Feed for EskerFeed {
+    async fn next(&mut self) -> Result<FeedItem, SourceError> {
+        match self.record().await? {
+            Record::Bundle { bundle, proof } => {
+                let expected = self.last.saturating_add(1);
+                if bundle.height != expected {
+                    let text = format!("bundle {} instead of {expected}", bundle.height);
+                    return Err(SourceError::Protocol(text));
+                }
+                self.last = expected;
+                Ok(FeedItem::Bundle { bundle, proof })
+            }
+            Record::Tip(height) => Ok(FeedItem::Remaining(height.saturating_sub(self.last))),
+            Record::End(reason) => Err(SourceError::Ended(reason)),
+            Record::Hello(_) => Err(SourceError::Protocol("a second greeting".to_owned())),
+        }
+    }
+}

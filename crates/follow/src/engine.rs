@@ -1,0 +1,259 @@
+//! The engine of a follower.
+
+mod prefetch;
+mod progress;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use esker_chain::{
+    Bundle, BundleId, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError, Role,
+    Shutdown,
+};
+use esker_primitives::clock::Clock;
+
+use self::prefetch::Prefetch;
+use self::progress::Progress;
+use crate::status::StatusCell;
+use crate::{FeedItem, FollowStatus, Source, SourceError};
+
+/// Most bundles that become final in one write.
+const GROUP_LEN: usize = 64;
+/// Bytes of blocks at which a group of bundles becomes final.
+const GROUP_BYTES: usize = 4 << 20;
+/// Longest wait for the time of a bundle that is ahead of the clock, before it is tried again.
+const CLOCK_WAIT_MS: u64 = 1000;
+
+/// Settings of a follower.
+#[derive(Clone, Copy, Debug)]
+pub struct FollowerConfig {
+    /// Wait after the first failure of all sources. It doubles with each further one.
+    pub retry_min: Duration,
+    /// Longest wait between two rounds over the sources.
+    pub retry_max: Duration,
+}
+
+impl Default for FollowerConfig {
+    fn default() -> Self {
+        Self { retry_min: Duration::from_millis(100), retry_max: Duration::from_secs(5) }
+    }
+}
+
+/// Takes final bundles from the first source that serves them. It builds nothing.
+///
+/// Every bundle is verified by the machine before it is final here. A source that fails is left for the next one of
+/// the list. A source that contradicts what is final here, or sends an invalid bundle, changes nothing: the follower
+/// goes on with other sources, and [`FollowStatus::fault`] says what is wrong.
+#[derive(Debug)]
+pub struct Follower {
+    sources: Vec<Arc<dyn Source>>,
+    config: FollowerConfig,
+    clock: Arc<dyn Clock>,
+    status: StatusCell,
+}
+
+impl Follower {
+    /// A follower of these sources, the preferred one first.
+    pub fn new(
+        sources: Vec<Arc<dyn Source>>,
+        config: FollowerConfig,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let status = StatusCell::new(clock.now_ms());
+        Self { sources, config, clock, status }
+    }
+
+    /// Source, heights and lag.
+    pub fn follow_status(&self) -> FollowStatus {
+        self.status.get(self.clock.now_ms())
+    }
+
+    /// Follows one source until it fails.
+    async fn follow(
+        &self,
+        source: &Arc<dyn Source>,
+        machine: &dyn ChainMachine,
+    ) -> Result<SourceError, EngineError> {
+        let last = machine.last_final();
+        let feed = match source.open(last).await {
+            Ok(feed) => feed,
+            Err(error) => return Ok(error),
+        };
+        tracing::info!(source = source.name(), height = last.0, "following");
+        self.status.connected(source.name(), last.0);
+        let mut items = Prefetch::spawn(feed);
+        let mut progress = Progress::new(self.clock.now_ms(), last.0);
+        loop {
+            let mut group = Group::new(machine)?;
+            let mut item = items.next().await;
+            let ended = loop {
+                match item {
+                    Err(error) => break Some(error),
+                    Ok(FeedItem::Remaining(bundles)) => {
+                        let tip = group.tip().unwrap_or(machine.last_final().0);
+                        self.status.remaining(tip, bundles, self.clock.now_ms());
+                    }
+                    Ok(FeedItem::Bundle { bundle, proof }) => group.push(bundle, proof),
+                    Ok(FeedItem::Block { chain, bytes }) => {
+                        group.push_block(chain, bytes, self.clock.now_ms());
+                    }
+                }
+                if group.is_full() {
+                    break None;
+                }
+                match items.try_next() {
+                    Some(further) => item = further,
+                    None => break None,
+                }
+            };
+            if let Err(error) = self.finalize(machine, group).await? {
+                return Ok(error);
+            }
+            if let Some(error) = ended {
+                return Ok(error);
+            }
+            progress.note(&self.status, self.clock.now_ms());
+        }
+    }
+
+    /// Makes a group of bundles final, in one write.
+    async fn finalize(
+        &self,
+        machine: &dyn ChainMachine,
+        group: Group,
+    ) -> Result<Result<(), SourceError>, EngineError> {
+        let Some(tip) = group.tip() else { return Ok(Ok(())) };
+        loop {
+            let outcome = machine.finalize_all(group.bundles.clone()).await;
+            let (height, _) = machine.last_final();
+            let at = height + 1;
+            let refused = |reason: String| SourceError::Contradiction(reason);
+            match outcome {
+                Ok(()) => {
+                    self.status.advanced(tip, self.clock.now_ms());
+                    return Ok(Ok(()));
+                }
+                Err(FinalizeError::NotYet { until_ms, reason }) => {
+                    let now_ms = self.clock.now_ms();
+                    tracing::warn!(height = at, reason, "waiting: the clocks differ");
+                    self.clock.sleep_until(until_ms.min(now_ms + CLOCK_WAIT_MS)).await;
+                }
+                Err(FinalizeError::Invalid(reason)) => {
+                    return Ok(Err(refused(format!("bundle {at} is invalid: {reason}"))));
+                }
+                Err(FinalizeError::Conflict { id, height }) => {
+                    return Ok(Err(refused(format!("another bundle, {id}, at height {height}"))));
+                }
+                Err(error @ FinalizeError::OutOfOrder { .. }) => {
+                    return Ok(Err(refused(error.to_string())));
+                }
+                Err(error @ FinalizeError::Chain(_)) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Notes why a source was left.
+    fn left(&self, source: &dyn Source, error: &SourceError) {
+        let (name, is_fault) = (source.name(), error.is_fault());
+        if !self.status.disconnected(format!("{name}: {error}"), is_fault) {
+            return;
+        }
+        if is_fault {
+            tracing::error!(source = name, %error, "the source can't be followed");
+        } else {
+            tracing::warn!(source = name, %error, "lost the source; trying the next");
+        }
+    }
+}
+
+/// Consecutive bundles that become final in one write.
+struct Group {
+    bundles: Vec<(Bundle, Option<Bytes>)>,
+    bytes: usize,
+    /// Height, ID and time of the bundle before the next one.
+    last: (u64, BundleId),
+    last_ms: u64,
+}
+
+impl Group {
+    fn new(machine: &dyn ChainMachine) -> Result<Self, EngineError> {
+        let last = machine.last_final();
+        let last_ms = machine.bundle_at(last.0)?.map_or(0, |(bundle, _)| bundle.timestamp_ms);
+        Ok(Self { bundles: Vec::new(), bytes: 0, last, last_ms })
+    }
+
+    fn push(&mut self, bundle: Bundle, proof: Option<Bytes>) {
+        self.bytes = self.bytes.saturating_add(bundle.encoded_len());
+        self.last = (bundle.height, bundle.id());
+        self.last_ms = bundle.timestamp_ms;
+        self.bundles.push((bundle, proof));
+    }
+
+    /// Adds a bundle with only this block.
+    fn push_block(&mut self, chain: esker_primitives::ChainId, bytes: Bytes, now_ms: u64) {
+        let (height, parent) = self.last;
+        let bundle = Bundle {
+            version: Bundle::VERSION,
+            parent,
+            height: height + 1,
+            timestamp_ms: now_ms.max(self.last_ms),
+            blocks: vec![(chain, bytes)],
+        };
+        self.push(bundle, None);
+    }
+
+    /// Height of its last bundle.
+    fn tip(&self) -> Option<u64> {
+        self.bundles.last().map(|(bundle, _)| bundle.height)
+    }
+
+    fn is_full(&self) -> bool {
+        self.bundles.len() >= GROUP_LEN || self.bytes >= GROUP_BYTES
+    }
+}
+
+#[async_trait]
+impl Engine for Follower {
+    async fn run(
+        self: Arc<Self>,
+        machine: Arc<dyn ChainMachine>,
+        mut stop: Shutdown,
+    ) -> Result<(), EngineError> {
+        if self.sources.is_empty() {
+            return Err(EngineError::Protocol("no source to follow".to_owned()));
+        }
+        let mut wait = self.config.retry_min;
+        loop {
+            let before = machine.last_final().0;
+            for source in &self.sources {
+                let error = tokio::select! {
+                    followed = self.follow(source, machine.as_ref()) => followed?,
+                    () = stop.wait() => return Ok(()),
+                };
+                self.left(source.as_ref(), &error);
+            }
+            wait = match machine.last_final().0 > before {
+                true => self.config.retry_min,
+                false => (wait * 2).min(self.config.retry_max),
+            };
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = stop.wait() => return Ok(()),
+            }
+        }
+    }
+
+    fn status(&self) -> EngineStatus {
+        let FollowStatus { source, tip_final, tip_seen, .. } = self.follow_status();
+        EngineStatus {
+            role: Role::Follower,
+            tip_final,
+            tip_seen,
+            peers: usize::from(source.is_some()),
+            // Health checks judge the lag by its age.
+            syncing: false,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What a follower asks of a source.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use esker_chain::{Bundle, BundleId};
+use esker_primitives::ChainId;
+use thiserror::Error;
+
+/// A node whose final bundles or blocks a follower takes.
+#[async_trait]
+pub trait Source: Send + Sync + fmt::Debug + 'static {
+    /// Its address, for logs and status.
+    fn name(&self) -> &str;
+
+    /// Connects, and continues after the follower's last final bundle.
+    async fn open(&self, last: (u64, BundleId)) -> Result<Box<dyn Feed>, SourceError>;
+}
+
+/// An open connection to a source. Dropping it closes the connection.
+#[async_trait]
+pub trait Feed: Send + 'static {
+    /// The next item. Waits for it; an honest source sends [`FeedItem::Remaining`] at least every second.
+    async fn next(&mut self) -> Result<FeedItem, SourceError>;
+}
+
+/// One item of a feed, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FeedItem {
+    /// The next final bundle.
+    Bundle {
+        /// The bundle.
+        bundle: Bundle,
+        /// What shows that it is final.
+        proof: Option<Bytes>,
+    },
+    /// The next final block of a source without bundles. The follower makes a bundle of it.
+    Block {
+        /// The chain.
+        chain: ChainId,
+        /// The block, in its chain's encoding.
+        bytes: Bytes,
+    },
+    /// How many bundles or blocks the source has after the items so far.
+    Remaining(u64),
+}
+
+impl FeedItem {
+    /// Bytes of its blocks.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Bundle { bundle, .. } => bundle.encoded_len(),
+            Self::Block { bytes, .. } => bytes.len(),
+            Self::Remaining(_) => 0,
+        }
+    }
+}
+
+/// Why a source can't be followed further.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum SourceError {
+    /// There is no connection, or it broke.
+    #[error("{0}")]
+    Unreachable(String),
+    /// Nothing arrived for this time.
+    #[error("nothing arrived for {} s", .0.as_secs_f32())]
+    Stalled(Duration),
+    /// The source has fewer bundles than this node.
+    #[error("it is behind this node: {0}")]
+    Behind(String),
+    /// The source does not serve this node.
+    #[error("it refuses: {0}")]
+    Refused(String),
+    /// The source ended the stream.
+    #[error("it ended the stream: {0}")]
+    Ended(String),
+    /// What it sent has another form.
+    #[error("it sent something else than records of bundles: {0}")]
+    Protocol(String),
+    /// The source is of another network, or has other bundles at heights that are final here.
+    #[error("it contradicts this node: {0}")]
+    Contradiction(String),
+}
+
+impl SourceError {
+    /// Whether no honest source of this network fails in this way, so that an operator has to look.
+    pub fn is_fault(&self) -> bool {
+        matches!(self, Self::Protocol(_) | Self::Contradiction(_))
+    }
+}

@@ -1,0 +1,22 @@
+//! Followers: nodes that take final bundles from another node, verify each and serve what they hold.
+//!
+//! [`Follower`] is the engine of such a node. It asks a [`Source`] for the bundles after its own last one, gives them
+//! to the machine like an engine with another validator's bundles, and goes on with the next source where one fails.
+//! [`EskerSource`] is a source over the stream that [`BundleServer`] serves; `docs/protocol/bundle-stream.md` has its
+//! form. No source is trusted: the machine verifies every block, and nothing that is final is ever replaced.
+
+mod client;
+mod engine;
+mod feed;
+mod record;
+mod serve;
+mod status;
+mod url;
+
+pub use client::{EskerSource, Timeouts};
+pub use engine::{Follower, FollowerConfig};
+pub use feed::{Feed, FeedItem, Source, SourceError};
+pub use record::{Hello, MAX_RECORD_LEN, PROTOCOL_VERSION, Record, RecordError, RecordReader};
+pub use serve::{BundleServer, BundleStream, OpenError, ServerConfig};
+pub use status::FollowStatus;
+pub use url::{SourceUrl, UrlError};

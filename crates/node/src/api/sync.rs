@@ -1,0 +1,96 @@
+//! `/ext/sync/bundles`: the stream of final bundles for followers (docs/protocol/bundle-stream.md).
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Extension, Query, State};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use esker_chain::{ChainMachine, Machine, Shutdown};
+use esker_follow::{BundleServer, OpenError, ServerConfig};
+use esker_http::{ClientAddress, Endpoint, RouteError, Routes};
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use ipnet::IpNet;
+use serde::Deserialize;
+
+use crate::config::Config;
+
+/// Path of the stream, below `/ext/`.
+const PATH: &str = "sync/bundles";
+
+/// What a request needs.
+#[derive(Clone, Debug)]
+struct SyncApi {
+    server: Arc<BundleServer>,
+    allowed: Arc<Vec<IpNet>>,
+}
+
+/// Where a stream begins.
+#[derive(Debug, Deserialize)]
+struct Start {
+    /// Height of the first bundle.
+    from: u64,
+}
+
+/// Adds the path. The streams end when `stop` is triggered.
+pub(crate) fn install(
+    config: &Config,
+    machine: &Arc<Machine>,
+    stop: Shutdown,
+    routes: &Routes,
+) -> Result<(), RouteError> {
+    let limits = ServerConfig {
+        max_followers: config.settings.sync_max_followers.count(),
+        ..ServerConfig::default()
+    };
+    let (events, network) = (machine.subscribe(), config.network.id);
+    let machine = Arc::clone(machine) as Arc<dyn ChainMachine>;
+    let server = BundleServer::spawn(machine, events, network, limits, stop);
+    let allowed = Arc::new(config.settings.sync_allowed_clients.0.clone());
+    let router = axum::Router::new()
+        .route(&format!("/ext/{PATH}"), get(stream))
+        .with_state(SyncApi { server, allowed });
+    routes.node(PATH, Endpoint::Axum(router))
+}
+
+impl SyncApi {
+    fn allows(&self, client: Option<IpAddr>) -> bool {
+        let client = client.map(|address| address.to_canonical());
+        client.is_some_and(|client| self.allowed.iter().any(|range| range.contains(&client)))
+    }
+}
+
+async fn stream(
+    State(api): State<SyncApi>,
+    Extension(ClientAddress(client)): Extension<ClientAddress>,
+    start: Result<Query<Start>, axum::extract::rejection::QueryRejection>,
+) -> Response {
+    if !api.allows(client) {
+        let text = "this address is not in sync-allowed-clients\n";
+        return (StatusCode::FORBIDDEN, text).into_response();
+    }
+    let Ok(Query(Start { from })) = start else {
+        let text = "expected the height of the first bundle: ?from=1\n";
+        return (StatusCode::BAD_REQUEST, text).into_response();
+    };
+    let opened = tokio::task::spawn_blocking(move || api.server.open(from)).await;
+    match opened {
+        Ok(Ok(stream)) => {
+            let kind = [(CONTENT_TYPE, "application/octet-stream")];
+            (kind, Body::from_stream(stream)).into_response()
+        }
+        Ok(Err(error)) => (status(&error), format!("{error}\n")).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+fn status(error: &OpenError) -> StatusCode {
+    match error {
+        OpenError::Ahead { .. } => StatusCode::CONFLICT,
+        OpenError::Genesis => StatusCode::BAD_REQUEST,
+        OpenError::Full(_) => StatusCode::SERVICE_UNAVAILABLE,
+        OpenError::Chain(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}

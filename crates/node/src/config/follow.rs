@@ -1,0 +1,58 @@
+//! The nodes that this one follows, and the followers that it serves.
+
+use esker_follow::{SourceUrl, Timeouts};
+
+use super::{Config, Mode, Settings};
+
+/// Most sources.
+const MAX_SOURCES: usize = 16;
+
+impl Config {
+    /// The nodes that this one follows, the preferred one first; empty: it makes blocks itself.
+    pub fn sources(&self) -> Vec<SourceUrl> {
+        sources(&self.settings).expect("checked by Config::load")
+    }
+
+    /// How long a follower waits for its sources.
+    pub fn follow_timeouts(&self) -> Timeouts {
+        Timeouts { idle: self.settings.follow_idle_timeout, ..Timeouts::default() }
+    }
+
+    /// Whether no other node depends on the bundles of this one, and it makes them itself.
+    pub fn decides_alone(&self) -> bool {
+        self.settings.follow.0.is_empty() && !self.settings.api_sync_enabled
+    }
+}
+
+fn sources(settings: &Settings) -> Result<Vec<SourceUrl>, String> {
+    let urls = settings.follow.0.iter().map(|text| text.parse());
+    urls.collect::<Result<_, _>>().map_err(|error: esker_follow::UrlError| error.to_string())
+}
+
+/// Refuses what followers and their sources can't do.
+///
+/// The error has the setting at fault.
+pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), (&'static str, String)> {
+    let sources = sources(settings).map_err(|reason| ("follow", reason))?;
+    let follows = !sources.is_empty();
+    if sources.len() > MAX_SOURCES {
+        return Err((
+            "follow",
+            format!("{} sources; expected at most {MAX_SOURCES}", sources.len()),
+        ));
+    }
+    if follows && mode == Mode::Dev {
+        let reason = "esker dev makes its own blocks: follow with `esker node --network dev`";
+        return Err(("follow", reason.to_owned()));
+    }
+    for (is_set, name) in [(follows, "follow"), (settings.api_sync_enabled, "api-sync-enabled")] {
+        if is_set && settings.rewind_depth > 0 {
+            let reason = format!("not with {name}: nodes that share bundles never rewind them");
+            return Err(("rewind-depth", reason));
+        }
+    }
+    if settings.follow_idle_timeout.is_zero() {
+        return Err(("follow-idle-timeout", "expected more than 0s".to_owned()));
+    }
+    Ok(())
+}
