@@ -2,7 +2,7 @@
 //!
 //! [`Node`] starts the binary on a fresh (or given) data folder and ends it, gently or with a kill; [`golden`]
 //! replays recorded exchanges; [`disk`] has disks that fill up and fail; [`hostile`] has clients that mean harm;
-//! [`tables`] has the
+//! [`Proxy`] cuts connections between processes; [`tables`] has the
 //! method tables of a node; [`Socket`] is a websocket; [`funds`] has the well-known keys of the local network. Nothing here knows how the
 //! node works inside: tests see what a client sees. Only [`decoders`] has functions of the node itself, each one of
 //! bytes alone. Start at `tests/it/main.rs`.
@@ -15,10 +15,12 @@ pub mod funds;
 pub mod golden;
 pub mod hostile;
 pub mod node;
+pub mod proxy;
 pub mod socket;
 pub mod tables;
 pub mod until;
 
 pub use node::{Node, NodeBuilder};
+pub use proxy::Proxy;
 pub use socket::Socket;
 pub use until::until;

@@ -1,0 +1,126 @@
+//! A TCP proxy between two processes of a test: its target can change, and it can cut connections.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use anyhow::Result;
+
+/// Bytes of a piece that is passed on.
+const PIECE: usize = 1024;
+
+/// The proxy. It ends when dropped.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    target: Mutex<SocketAddr>,
+    /// Connections are cut after so many bytes to the client; 0: they are not.
+    cut_after: AtomicU64,
+    open: Mutex<Vec<TcpStream>>,
+    has_ended: AtomicBool,
+}
+
+impl Proxy {
+    /// A proxy on a free port.
+    pub fn start(target: SocketAddr) -> Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            target: Mutex::new(target),
+            cut_after: AtomicU64::new(0),
+            open: Mutex::default(),
+            has_ended: AtomicBool::new(false),
+        });
+        let of_thread = Arc::clone(&shared);
+        thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                if of_thread.has_ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                of_thread.pass(client);
+            }
+        });
+        Ok(Self { address, shared })
+    }
+
+    /// `http://` and its address.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Connects further clients to another address.
+    pub fn set_target(&self, target: SocketAddr) {
+        *self.shared.target.lock().unwrap_or_else(PoisonError::into_inner) = target;
+    }
+
+    /// Cuts each further connection after so many bytes to its client; 0: no more.
+    pub fn cut_after(&self, bytes: u64) {
+        self.shared.cut_after.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Cuts every open connection.
+    pub fn cut_all(&self) {
+        self.shared.cut_all();
+    }
+}
+
+impl Shared {
+    fn pass(self: &Arc<Self>, client: TcpStream) {
+        let target = *self.target.lock().unwrap_or_else(PoisonError::into_inner);
+        // A target that is gone: the client sees that its connection is closed.
+        let Ok(server) = TcpStream::connect(target) else { return };
+        let (Ok(to_client), Ok(to_server)) = (client.try_clone(), server.try_clone()) else {
+            return;
+        };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.extend([&client, &server].map(TcpStream::try_clone).into_iter().flatten());
+        let limit = self.cut_after.load(Ordering::Relaxed);
+        thread::spawn(move || copy(client, to_server, 0));
+        thread::spawn(move || copy(server, to_client, limit));
+    }
+
+    fn cut_all(&self) {
+        for stream in self.open.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            // It may have ended already.
+            let _ended = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// Copies until an end, or until `limit` bytes were passed on.
+fn copy(mut from: TcpStream, mut to: TcpStream, limit: u64) {
+    let mut piece = [0; PIECE];
+    let mut left = if limit == 0 { u64::MAX } else { limit };
+    while left > 0 {
+        let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+        match from.read(&mut piece[..most]) {
+            Ok(0) | Err(_) => break,
+            Ok(read) => {
+                if to.write_all(&piece[..read]).is_err() {
+                    break;
+                }
+                left -= read as u64;
+            }
+        }
+    }
+    for stream in [from, to] {
+        // The other side may have closed it.
+        let _closed = stream.shutdown(Shutdown::Both);
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.shared.has_ended.store(true, Ordering::Relaxed);
+        self.shared.cut_all();
+        // Wakes the listener.
+        let _woken = TcpStream::connect(self.address);
+    }
+}

@@ -1,0 +1,127 @@
+//! Who gets a stream, and settings that followers can't have.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use esker_e2e::hostile::Wire;
+use esker_e2e::{Node, until};
+
+use super::support::{follower, writer};
+use crate::support::{PROGRAM, local};
+
+const PATH: &str = "/ext/sync/bundles";
+
+/// Status and body of a request that is refused.
+fn refused(node: &Node, method: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(node.address()).unwrap();
+    let request = format!("{method} {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    let status = reply.split_whitespace().nth(1).unwrap();
+    let body = reply.split_once("\r\n\r\n").unwrap().1;
+    format!("{status} {}", body.trim_end())
+}
+
+#[test]
+fn a_stream_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = writer(folder.path()).args(&["--sync-max-followers", "1"]).start().unwrap();
+    for (path, expected) in [
+        ("", "400 expected the height of the first bundle: ?from=1"),
+        ("?from=", "400 expected the height of the first bundle: ?from=1"),
+        ("?from=-1", "400 expected the height of the first bundle: ?from=1"),
+        ("?from=1x", "400 expected the height of the first bundle: ?from=1"),
+        ("?from=0", "400 a stream begins at height 1 or later: height 0 follows from the network"),
+        ("?from=99999999999999999999", "400 expected the height of the first bundle: ?from=1"),
+    ] {
+        assert_eq!(refused(&node, "GET", &format!("{PATH}{path}")), expected, "{path}");
+    }
+    let ahead = refused(&node, "GET", &format!("{PATH}?from=18446744073709551615"));
+    assert!(ahead.starts_with("409 the last final bundle is "), "{ahead}");
+    assert!(refused(&node, "POST", &format!("{PATH}?from=1")).starts_with("405"));
+
+    // One place, which is free again when its follower is gone.
+    let mut first = Wire::open(node.address()).unwrap();
+    let request = format!("GET {PATH}?from=1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    first.send(request.as_bytes()).unwrap();
+    let full = "503 1 followers are connected; sync-max-followers is the limit";
+    until("the place is taken", || {
+        let mut stream = TcpStream::connect(node.address()).unwrap();
+        stream.write_all(request.replace("1.1", "1.0").as_bytes()).unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        head.ends_with(b"503").then_some(())
+    });
+    assert_eq!(refused(&node, "GET", &format!("{PATH}?from=1")), full);
+    drop(first);
+    until("the place is free", || {
+        let mut stream = TcpStream::connect(node.address()).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        head.ends_with(b"200").then_some(())
+    });
+}
+
+#[test]
+fn addresses_that_are_not_allowed_and_a_node_without_the_stream() {
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let closed = writer(folders[0].path()).args(&["--sync-allowed-clients", "10.0.0.0/8"]);
+    let closed = closed.start().unwrap();
+    let reply = refused(&closed, "GET", &format!("{PATH}?from=1"));
+    assert_eq!(reply, "403 this address is not in sync-allowed-clients");
+    let off = local().dev().data_dir(folders[1].path()).start().unwrap();
+    assert!(refused(&off, "GET", &format!("{PATH}?from=1")).starts_with("404"));
+    until("the log says why", || off.output().contains("api-sync-enabled is false").then_some(()));
+}
+
+#[test]
+fn settings_that_followers_do_not_have() {
+    let folder = tempfile::tempdir().unwrap();
+    for (args, text) in [
+        (&["dev", "--follow", "http://localhost:1"][..], "esker dev makes its own blocks"),
+        (&["node", "--follow", "localhost:1"], "expected http://HOST:PORT"),
+        (&["node", "--follow", "ftp://localhost"], "expected http://HOST:PORT"),
+        (
+            &["node", "--follow", "http://localhost:1", "--rewind-depth", "5"],
+            "rewind-depth: not with follow",
+        ),
+        (&["node", "--api-sync-enabled", "--rewind-depth", "5"], "not with api-sync-enabled"),
+        (
+            &["node", "--follow", "http://localhost:1", "--follow-idle-timeout", "0s"],
+            "follow-idle-timeout: expected more than 0s",
+        ),
+        (&["node", "--sync-allowed-clients", "everyone"], "expected IP addresses"),
+    ] {
+        let (code, message) = start(args, folder.path());
+        assert_eq!(code, Some(2), "{args:?}: {message}");
+        assert!(message.contains(text), "{args:?}: {message}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// The exit code and the messages of a start that fails.
+fn start(args: &[&str], folder: &Path) -> (Option<i32>, String) {
+    let mut command = Command::new(PROGRAM);
+    command.args(args).args(["--http-port", "0", "--data-dir"]).arg(folder);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_follower_makes_no_blocks_and_imports_none() {
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let source = writer(folders[0].path()).start().unwrap();
+    let node = follower(folders[1].path(), &source.url()).start().unwrap();
+    super::support::wait_for(&node, &source);
+    let before = super::support::heights(&node);
+    assert!(before.0 > 0, "the development network funds its accounts in a block");
+    let health = until("a health report with its source", || {
+        let (message, _) = super::support::follower_health(&node);
+        (!message["source"].is_null()).then_some(message)
+    });
+    assert_eq!(health["source"], source.url().as_str());
+}

@@ -1,0 +1,196 @@
+//! Sources that lie: nothing of theirs becomes final, the health check says what is wrong, and the follower goes on when
+//! an honest source answers.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+
+use bytes::Bytes;
+use esker_chain::Bundle;
+use esker_e2e::{Node, Proxy, until};
+use esker_follow::{Hello, Record, RecordReader};
+use esker_primitives::Id;
+
+use super::load::under_load;
+use super::support::{assert_same, follower, follower_health, heights, wait_for, writer};
+use crate::load::Mover;
+
+/// Bundles of the honest source that liars know.
+const KNOWN: usize = 4;
+
+/// A source that answers each request with the same bytes, and then either closes or stays silent.
+#[derive(Debug)]
+struct Liar {
+    address: SocketAddr,
+}
+
+impl Liar {
+    fn start(reply: Vec<u8>, stays: bool) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        // It ends with the process of the test.
+        thread::spawn(move || {
+            let mut silent = Vec::new();
+            for mut client in listener.incoming().map_while(Result::ok) {
+                let mut request = [0; 4096];
+                let _head = client.read(&mut request);
+                let _left = client.write_all(&reply);
+                if stays {
+                    silent.push(client);
+                }
+            }
+        });
+        Self { address }
+    }
+
+    fn with_body(body: &[u8]) -> Self {
+        let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\n\r\n";
+        Self::start([&head[..], body].concat(), true)
+    }
+
+    fn with_records(records: &[Record]) -> Self {
+        let body: Vec<u8> = records.iter().flat_map(Record::to_bytes).collect();
+        Self::with_body(&body)
+    }
+}
+
+/// The first records of an honest source.
+fn honest_records(source: &Node) -> (Hello, Vec<(Bundle, Option<Bytes>)>) {
+    let mut stream = TcpStream::connect(source.address()).unwrap();
+    let request = "GET /ext/sync/bundles?from=1 HTTP/1.0\r\nHost: localhost\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    assert!(head.starts_with(b"HTTP/1.0 200"), "{}", String::from_utf8_lossy(&head));
+    let mut records = RecordReader::default();
+    let (mut hello, mut bundles) = (None, Vec::new());
+    let mut piece = [0; 4096];
+    while bundles.len() < KNOWN {
+        while let Some(record) = records.next().unwrap() {
+            match record {
+                Record::Hello(first) => hello = Some(first),
+                Record::Bundle { bundle, proof } => bundles.push((bundle, proof)),
+                Record::Tip(_) => {}
+                Record::End(reason) => panic!("{reason}"),
+            }
+        }
+        let read = stream.read(&mut piece).unwrap();
+        assert!(read > 0, "the stream goes on");
+        records.push(&piece[..read]);
+    }
+    bundles.truncate(KNOWN);
+    (hello.unwrap(), bundles)
+}
+
+fn record((bundle, proof): &(Bundle, Option<Bytes>)) -> Record {
+    Record::Bundle { bundle: bundle.clone(), proof: proof.clone() }
+}
+
+/// The bundle with a changed byte in its block.
+fn tampered((bundle, proof): &(Bundle, Option<Bytes>)) -> Record {
+    let mut bundle = bundle.clone();
+    let mut block = bundle.blocks[0].1.to_vec();
+    let last = block.len() - 1;
+    block[last] ^= 1;
+    bundle.blocks[0].1 = block.into();
+    Record::Bundle { bundle, proof: proof.clone() }
+}
+
+#[test]
+fn nothing_of_a_source_that_lies_becomes_final() {
+    let first = tempfile::tempdir().unwrap();
+    let source = writer(first.path()).start().unwrap();
+    under_load(&source, &Mover::new(&source), 1, || ());
+    let (hello, bundles) = honest_records(&source);
+    let other = Id::sha256(b"another");
+    let greeting = Record::Hello(hello);
+    let with = |change: &dyn Fn(&mut Hello)| {
+        let mut hello = hello;
+        change(&mut hello);
+        Liar::with_records(&[Record::Hello(hello)])
+    };
+    let endless = [0xff; 8];
+    let refused = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_vec();
+    let liars = [
+        ("garbage", Liar::with_body(b"<html>hello</html>"), "something else than records"),
+        ("an endless record", Liar::with_body(&endless), "a record of 4294967295 bytes"),
+        ("silence", Liar::start(Vec::new(), true), "nothing arrived for 5 s"),
+        ("no stream", Liar::start(refused, false), "with --api-sync-enabled"),
+        ("not HTTP", Liar::start(b"SSH-2.0\r\n".to_vec(), false), "invalid HTTP version parsed"),
+        ("silence after the greeting", Liar::with_records(&[greeting.clone()]), "for 3 s"),
+        ("another network", with(&|hello| hello.network_id = 7), "it is of network 7"),
+        ("other chains", with(&|hello| hello.genesis = other), "has other chains or parameters"),
+        ("a later version", with(&|hello| hello.version = 9), "its stream has version 9"),
+        ("a fork", with(&|hello| hello.parent = other), "bundle 0 is "),
+        ("no greeting", Liar::with_records(&[record(&bundles[0])]), "first record is no greeting"),
+        (
+            "an invalid block",
+            Liar::with_records(&[greeting.clone(), tampered(&bundles[0])]),
+            "bundle 1 is invalid",
+        ),
+        (
+            "a gap",
+            Liar::with_records(&[greeting.clone(), record(&bundles[1])]),
+            "bundle 2 instead of 1",
+        ),
+        (
+            "a second greeting",
+            Liar::with_records(&[greeting.clone(), greeting.clone()]),
+            "a second greeting",
+        ),
+        (
+            "an end",
+            Liar::with_records(&[greeting.clone(), Record::End("maintenance".to_owned())]),
+            "it ended the stream: maintenance",
+        ),
+    ];
+    thread::scope(|scope| {
+        for (what, liar, text) in &liars {
+            let source = &source;
+            scope.spawn(move || {
+                let folder = tempfile::tempdir().unwrap();
+                let proxy = Proxy::start(liar.address).unwrap();
+                let node = follower(folder.path(), &proxy.url()).args(&["--follow-max-lag", "1s"]);
+                let node = node.start().unwrap();
+                until(&format!("{what}: the health check says {text:?}"), || {
+                    follower_health(&node).1.filter(|error| error.contains(text))
+                });
+                assert_eq!(heights(&node), (0, 0), "{what}");
+                proxy.set_target(source.address());
+                proxy.cut_all();
+                wait_for(&node, source);
+                assert_same(source, &node);
+                until(&format!("{what}: the follower is healthy"), || {
+                    follower_health(&node).1.is_none().then_some(())
+                });
+            });
+        }
+    });
+}
+
+#[test]
+fn good_bundles_before_an_invalid_one_are_final() {
+    let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let source = writer(first.path()).start().unwrap();
+    under_load(&source, &Mover::new(&source), 1, || ());
+    let (hello, bundles) = honest_records(&source);
+    let records =
+        [Record::Hello(hello), record(&bundles[0]), record(&bundles[1]), tampered(&bundles[2])];
+    let proxy = Proxy::start(Liar::with_records(&records).address).unwrap();
+    let node = follower(second.path(), &proxy.url()).start().unwrap();
+    let error = until("the health check names the bundle", || follower_health(&node).1);
+    assert!(error.contains("bundle 3 is invalid"), "{error}");
+    // Asked for bundle 3, the liar begins with bundle 1 again: it contradicts what is final.
+    let error = until("the health check names the contradiction", || {
+        follower_health(&node).1.filter(|error| error.contains("bundle 2 is "))
+    });
+    assert!(error.contains("contradicts this node"), "{error}");
+    proxy.set_target(source.address());
+    proxy.cut_all();
+    wait_for(&node, &source);
+    assert_same(&source, &node);
+}
