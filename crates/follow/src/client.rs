@@ -37,7 +37,7 @@ impl Default for Timeouts {
     }
 }
 
-/// An Esker node with its stream of bundles (docs/protocol/bundle-stream.md).
+/// An Esker node with its stream of bundles (docs/protocol/bundle-stream.md, "Request").
 #[derive(Clone, Debug)]
 pub struct EskerSource {
     url: SourceUrl,

@@ -2,8 +2,8 @@
 //!
 //! [`Follower`] is the engine of such a node. It asks a [`Source`] for the bundles after its own last one, gives them
 //! to the machine like an engine with another validator's bundles, and goes on with the next source where one fails.
-//! [`EskerSource`] is a source over the stream that [`BundleServer`] serves; `docs/protocol/bundle-stream.md` has its
-//! form. No source is trusted: the machine verifies every block, and nothing that is final is ever replaced.
+//! [`EskerSource`] is a source over the stream that [`BundleServer`] serves (docs/protocol/bundle-stream.md, "Records").
+//! No source is trusted: the machine verifies every block, and nothing that is final is ever replaced.
 
 mod client;
 mod engine;

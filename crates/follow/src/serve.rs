@@ -128,7 +128,7 @@ impl BundleServer {
         // Followers at the tip wait here for the one of them that reads the new bundles.
         let is_at_tip = tip.saturating_sub(from) < CHUNK_LEN;
         let _turn = match is_at_tip {
-            true => Some(self.recent.turn().await),
+            true => self.recent.turn().await,
             false => None,
         };
         if let Some(records) = self.recent.get(from) {

@@ -2,11 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Result;
+use esker_primitives::sync::Mutex;
 
 /// Bytes of a piece that is passed on.
 const PIECE: usize = 1024;
@@ -35,7 +36,7 @@ impl Proxy {
         let shared = Arc::new(Shared {
             target: Mutex::new(target),
             cut_after: AtomicU64::new(0),
-            open: Mutex::default(),
+            open: Mutex::new(Vec::new()),
             has_ended: AtomicBool::new(false),
         });
         let of_thread = Arc::clone(&shared);
@@ -57,7 +58,7 @@ impl Proxy {
 
     /// Connects further clients to another address.
     pub fn set_target(&self, target: SocketAddr) {
-        *self.shared.target.lock().unwrap_or_else(PoisonError::into_inner) = target;
+        *self.shared.target.lock() = target;
     }
 
     /// Cuts each further connection after so many bytes to its client; 0: no more.
@@ -73,13 +74,13 @@ impl Proxy {
 
 impl Shared {
     fn pass(self: &Arc<Self>, client: TcpStream) {
-        let target = *self.target.lock().unwrap_or_else(PoisonError::into_inner);
+        let target = *self.target.lock();
         // A target that is gone: the client sees that its connection is closed.
         let Ok(server) = TcpStream::connect(target) else { return };
         let (Ok(to_client), Ok(to_server)) = (client.try_clone(), server.try_clone()) else {
             return;
         };
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         open.extend([&client, &server].map(TcpStream::try_clone).into_iter().flatten());
         let limit = self.cut_after.load(Ordering::Relaxed);
         thread::spawn(move || copy(client, to_server, 0));
@@ -87,7 +88,7 @@ impl Shared {
     }
 
     fn cut_all(&self) {
-        for stream in self.open.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        for stream in self.open.lock().drain(..) {
             // It may have ended already.
             let _ended = stream.shutdown(Shutdown::Both);
         }

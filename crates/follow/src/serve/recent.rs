@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use esker_primitives::sync::Mutex;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Most records that are kept.
 const MAX_RECORDS: usize = 256;
@@ -23,13 +24,14 @@ struct Window {
 #[derive(Debug)]
 pub(super) struct Recent {
     window: Mutex<Window>,
-    turn: tokio::sync::Mutex<()>,
+    /// One reader of the store at a time.
+    turn: Semaphore,
 }
 
 impl Default for Recent {
     fn default() -> Self {
         let window = Mutex::new_named("follow.recent", Window::default());
-        Self { window, turn: tokio::sync::Mutex::new(()) }
+        Self { window, turn: Semaphore::new(1) }
     }
 }
 
@@ -42,9 +44,9 @@ impl Recent {
         (!records.is_empty()).then_some(records)
     }
 
-    /// Permission to read the store for all.
-    pub(super) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.turn.lock().await
+    /// Permission to read the store for all. The semaphore is never closed.
+    pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.turn.acquire().await.ok()
     }
 
     /// Adds records from this height on. Records that do not continue those before replace them.

@@ -1,4 +1,4 @@
-//! `/ext/sync/bundles`: the stream of final bundles for followers (docs/protocol/bundle-stream.md).
+//! `/ext/sync/bundles`: the stream of final bundles for followers (docs/protocol/bundle-stream.md, "Request").
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Consensus bytes: transactions, blocks, genesis, UTXOs, bundles.
 
 use esker_chain::Bundle;
+use esker_follow::RecordReader;
 use esker_primitives::codec::{Decode, Encode, MAX_SIZE};
 use esker_primitives::{Id, hash};
 use esker_utxo::{Signers, Utxo};
@@ -104,4 +105,30 @@ pub(super) fn bundle(bytes: &[u8]) -> bool {
     assert_eq!(bundle.to_versioned_bytes(), bytes);
     assert_eq!(bundle.id(), Id::sha256(bytes));
     true
+}
+
+/// Records of a stream of bundles, cut at any byte: the same ones, or the same error.
+pub(super) fn bundle_stream(bytes: &[u8]) -> bool {
+    let read = |cut: usize| {
+        let (mut reader, mut records) = (RecordReader::default(), Vec::new());
+        for part in bytes.chunks(cut.max(1)) {
+            reader.push(part);
+            loop {
+                match reader.next() {
+                    Ok(Some(record)) => records.push(record),
+                    Ok(None) => break,
+                    Err(error) => return (records, Some(error)),
+                }
+            }
+        }
+        (records, None)
+    };
+    let (records, error) = read(bytes.len());
+    assert_eq!(read(3), (records.clone(), error.clone()));
+    let written: Vec<u8> = records.iter().flat_map(|record| record.to_bytes()).collect();
+    // Bytes that are no UTF-8 in the reason of an end are replaced.
+    if !records.iter().any(|record| matches!(record, esker_follow::Record::End(_))) {
+        assert!(bytes.starts_with(&written));
+    }
+    error.is_none() && !records.is_empty()
 }

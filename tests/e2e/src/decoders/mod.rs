@@ -27,6 +27,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "atomic_tx", run: atomic::tx },
     Target { name: "block_line", run: node::block_line },
     Target { name: "bundle", run: chain::bundle },
+    Target { name: "bundle_stream", run: chain::bundle_stream },
     Target { name: "cb58", run: primitives::cb58 },
     Target { name: "codec", run: primitives::codec },
     Target { name: "config", run: node::config },

@@ -121,7 +121,11 @@ fn nothing_of_a_source_that_lies_becomes_final() {
         ("silence", Liar::start(Vec::new(), true), "nothing arrived for 5 s"),
         ("no stream", Liar::start(refused, false), "with --api-sync-enabled"),
         ("not HTTP", Liar::start(b"SSH-2.0\r\n".to_vec(), false), "invalid HTTP version parsed"),
-        ("silence after the greeting", Liar::with_records(&[greeting.clone()]), "for 3 s"),
+        (
+            "silence after the greeting",
+            Liar::with_records(std::slice::from_ref(&greeting)),
+            "for 3 s",
+        ),
         ("another network", with(&|hello| hello.network_id = 7), "it is of network 7"),
         ("other chains", with(&|hello| hello.genesis = other), "has other chains or parameters"),
         ("a later version", with(&|hello| hello.version = 9), "its stream has version 9"),

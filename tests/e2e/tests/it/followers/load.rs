@@ -26,7 +26,11 @@ pub(super) fn under_load(node: &Node, mover: &Mover, exports: usize, during: imp
         scope.spawn(|| send_on_c(RpcClient::new(address), &stop));
         scope.spawn(|| {
             let report = report;
-            while !stop.load(Ordering::Relaxed) && mover.move_funds(address, &report).is_some() {}
+            while !stop.load(Ordering::Relaxed) {
+                if mover.move_funds(address, &report).is_none() {
+                    return;
+                }
+            }
         });
         during();
         assert_eq!(reports.iter().take(exports).count(), exports);
