@@ -65,10 +65,14 @@ impl FromStr for SourceUrl {
         if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
             return Err(fault("a path is not expected"));
         }
-        if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        let authority = uri.authority().map_or("", |authority| authority.as_str());
+        if authority.contains('@') {
             return Err(fault("a user name is not expected"));
         }
-        let port = uri.port_u16().unwrap_or(DEFAULT_PORT);
+        let port = match authority.len() == host.len() {
+            true => DEFAULT_PORT,
+            false => uri.port_u16().ok_or_else(|| fault("not a port"))?,
+        };
         Ok(Self { kind, host: host.to_owned(), port })
     }
 }
@@ -111,7 +115,7 @@ mod tests {
             ("http://writer/ext/bc/X", "a path is not expected"),
             ("http://writer?x=1", "a path is not expected"),
             ("http://user@writer", "a user name is not expected"),
-            ("http://writer:99999", "not a URL"),
+            ("http://writer:99999", "not a port"),
         ] {
             let error = text.parse::<SourceUrl>().unwrap_err().to_string();
             assert!(error.contains(reason), "{text}: {error}");

@@ -1,0 +1,102 @@
+//! Machines without chains, their bundles, and a source from a list.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use esker_chain::{Bundle, BundleId, ChainMachine, Machine, MachineConfig};
+use esker_follow::{Feed, FeedItem, Source, SourceError};
+use esker_primitives::clock::{Clock, ManualClock};
+use esker_primitives::sync::Mutex;
+use esker_storage::Store;
+use tokio::sync::Notify;
+
+/// Time of the machines, Unix ms.
+pub(crate) const NOW_MS: u64 = 1_000_000;
+/// How long a condition may take before the test fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) fn machine(clock: &Arc<ManualClock>) -> Arc<Machine> {
+    let store = Store::memory().unwrap();
+    let clock = Arc::clone(clock) as Arc<dyn Clock>;
+    let work = Arc::new(Notify::new());
+    Machine::open(Vec::new(), store, clock, work, MachineConfig::default()).unwrap()
+}
+
+pub(crate) fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::new(NOW_MS))
+}
+
+/// So many bundles after the first one.
+pub(crate) fn bundles(genesis: &Bundle, count: u64) -> Vec<Bundle> {
+    let mut parent = genesis.id();
+    (1..=count)
+        .map(|height| {
+            let bundle = bundle(parent, height, NOW_MS);
+            parent = bundle.id();
+            bundle
+        })
+        .collect()
+}
+
+pub(crate) fn bundle(parent: BundleId, height: u64, timestamp_ms: u64) -> Bundle {
+    Bundle { version: Bundle::VERSION, parent, height, timestamp_ms, blocks: Vec::new() }
+}
+
+pub(crate) async fn finalize(machine: &Machine, bundles: &[Bundle]) {
+    let bundles = bundles.iter().map(|bundle| (bundle.clone(), None)).collect();
+    machine.finalize_all(bundles).await.unwrap();
+}
+
+/// Asks again and again until it is so.
+pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let waited = tokio::time::timeout(PATIENCE, async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    });
+    assert!(waited.await.is_ok(), "still not so after {PATIENCE:?}: {what}");
+}
+
+/// A source that gives these items at its first connection, and then the error at each.
+#[derive(Debug)]
+pub(crate) struct ListSource {
+    pub(crate) name: &'static str,
+    items: Mutex<Vec<FeedItem>>,
+    end: SourceError,
+    /// The last final bundles that it was asked to continue.
+    pub(crate) opened: Mutex<Vec<u64>>,
+}
+
+impl ListSource {
+    pub(crate) fn new(name: &'static str, items: Vec<FeedItem>, end: SourceError) -> Arc<Self> {
+        let items = Mutex::new(items);
+        Arc::new(Self { name, items, end, opened: Mutex::new(Vec::new()) })
+    }
+}
+
+#[async_trait]
+impl Source for ListSource {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    async fn open(&self, last: (u64, BundleId)) -> Result<Box<dyn Feed>, SourceError> {
+        self.opened.lock().push(last.0);
+        let mut items = std::mem::take(&mut *self.items.lock());
+        items.reverse();
+        Ok(Box::new(ListFeed { items, end: self.end.clone() }))
+    }
+}
+
+struct ListFeed {
+    items: Vec<FeedItem>,
+    end: SourceError,
+}
+
+#[async_trait]
+impl Feed for ListFeed {
+    async fn next(&mut self) -> Result<FeedItem, SourceError> {
+        self.items.pop().ok_or_else(|| self.end.clone())
+    }
+}
