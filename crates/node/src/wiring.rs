@@ -130,9 +130,6 @@ impl Node {
         add_static_endpoints(&routes)?;
         keystore::add_endpoint(&config, keystore, &routes)?;
         unserved::note(&config, &chains, &aliases, &routes);
-        if config.settings.api_sync_enabled {
-            api::sync::install(&config, &machine, stopped.clone(), &routes)?;
-        }
         let (listener, http_addr) = listen::http(&config).await?;
         let evm = listen::evm(&config, &routes).await?;
         let backups = Backups::new(Arc::clone(&store.kv), BackupSource::of(&config, folder.path()));
@@ -151,6 +148,7 @@ impl Node {
                     follower,
                     max_lag: config.settings.follow_max_lag,
                 }),
+                sync: api::sync::server(&config, &machine, stopped.clone()),
                 store: store.clone(),
                 data_dir: Some(folder.path().to_owned()),
                 clock: environment.clock,

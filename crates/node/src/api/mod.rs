@@ -1,6 +1,6 @@
 //! The node's own APIs, besides those of its chains.
 //!
-//! [`install`] adds all of them: `/ext/info`, `/ext/health` (with its sub-paths), `/ext/metrics`, `/ext/bc/P` with
+//! [`install`] adds all of them: `/ext/info`, `/ext/status`, `/ext/health` (with its sub-paths), `/ext/metrics`, `/ext/bc/P` with
 //! its aliases, and if enabled `/ext/index/<chain>/{block,tx,vtx}` and `/ext/admin`. Each API is one file: a service,
 //! its method table, and a narrow trait or plain data as its input. No API uses a chain's types, or writes anything
 //! except routes, aliases, log levels, profiles and backups.
@@ -11,6 +11,7 @@ pub mod health;
 pub mod index;
 pub mod info;
 pub mod platform;
+mod status;
 mod supply;
 pub mod sync;
 mod time;
@@ -33,6 +34,7 @@ pub use health::Health;
 pub use index::{Container, IndexSource};
 pub use info::{TxFees, UpgradeTimes, Versions};
 pub use platform::{FeeConfig, MinStake};
+pub use sync::SyncDeps;
 
 use crate::aliases::AliasTable;
 use crate::discovery::node_endpoint;
@@ -88,6 +90,8 @@ pub struct ApiDeps {
     pub engine: Arc<dyn Engine>,
     /// The engine again, if this node follows others.
     pub follower: Option<FollowerDeps>,
+    /// The stream for followers of this node, if it is enabled.
+    pub sync: Option<SyncDeps>,
     /// The store.
     pub store: Store,
     /// Folder whose free space is checked; `None` disables the check.
@@ -127,6 +131,10 @@ pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, Route
         let admin = AdminApi::new(Arc::clone(&deps.aliases), routes, admin, deps.store.clone());
         routes.node("admin", node_endpoint("admin", admin.service()))?;
     }
+    if let Some(sync) = &deps.sync {
+        sync::install(sync, routes)?;
+    }
+    status::install(&deps, routes)?;
     platform::install(&deps, routes)?;
     info::install(deps, routes)?;
     Ok(health)

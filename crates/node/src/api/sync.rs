@@ -20,11 +20,13 @@ use crate::config::Config;
 /// Path of the stream, below `/ext/`.
 const PATH: &str = "sync/bundles";
 
-/// What a request needs.
+/// The server of a node's followers.
 #[derive(Clone, Debug)]
-struct SyncApi {
-    server: Arc<BundleServer>,
-    allowed: Arc<Vec<IpNet>>,
+pub struct SyncDeps {
+    /// The server.
+    pub server: Arc<BundleServer>,
+    /// The addresses that are served.
+    pub allowed: Arc<Vec<IpNet>>,
 }
 
 /// Where a stream begins.
@@ -34,28 +36,29 @@ struct Start {
     from: u64,
 }
 
-/// Adds the path. The streams end when `stop` is triggered.
-pub(crate) fn install(
-    config: &Config,
-    machine: &Arc<Machine>,
-    stop: Shutdown,
-    routes: &Routes,
-) -> Result<(), RouteError> {
+/// The server of a node's followers, if the configuration enables it. Its streams end when `stop` is triggered.
+pub(crate) fn server(config: &Config, machine: &Arc<Machine>, stop: Shutdown) -> Option<SyncDeps> {
+    let settings = &config.settings;
     let limits = ServerConfig {
-        max_followers: config.settings.sync_max_followers.count(),
+        max_followers: settings.sync_max_followers.count(),
         ..ServerConfig::default()
     };
-    let (events, network) = (machine.subscribe(), config.network.id);
-    let machine = Arc::clone(machine) as Arc<dyn ChainMachine>;
-    let server = BundleServer::spawn(machine, events, network, limits, stop);
-    let allowed = Arc::new(config.settings.sync_allowed_clients.0.clone());
-    let router = axum::Router::new()
-        .route(&format!("/ext/{PATH}"), get(stream))
-        .with_state(SyncApi { server, allowed });
+    settings.api_sync_enabled.then(|| {
+        let (events, network) = (machine.subscribe(), config.network.id);
+        let machine = Arc::clone(machine) as Arc<dyn ChainMachine>;
+        let server = BundleServer::spawn(machine, events, network, limits, stop);
+        SyncDeps { server, allowed: Arc::new(settings.sync_allowed_clients.0.clone()) }
+    })
+}
+
+/// Adds the path.
+pub(super) fn install(deps: &SyncDeps, routes: &Routes) -> Result<(), RouteError> {
+    let router =
+        axum::Router::new().route(&format!("/ext/{PATH}"), get(stream)).with_state(deps.clone());
     routes.node(PATH, Endpoint::Axum(router))
 }
 
-impl SyncApi {
+impl SyncDeps {
     fn allows(&self, client: Option<IpAddr>) -> bool {
         let client = client.map(|address| address.to_canonical());
         client.is_some_and(|client| self.allowed.iter().any(|range| range.contains(&client)))
@@ -63,7 +66,7 @@ impl SyncApi {
 }
 
 async fn stream(
-    State(api): State<SyncApi>,
+    State(api): State<SyncDeps>,
     Extension(ClientAddress(client)): Extension<ClientAddress>,
     start: Result<Query<Start>, axum::extract::rejection::QueryRejection>,
 ) -> Response {

@@ -143,6 +143,8 @@ impl Node {
                 was_dag: true,
             }],
             engine: engine.clone(),
+            follower: None,
+            sync: None,
             store: store.clone(),
             data_dir: Some(std::env::temp_dir()),
             clock,

@@ -5,21 +5,42 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use esker_e2e::hostile::Wire;
+use esker_e2e::until::PATIENCE;
 use esker_e2e::{Node, until};
+use serde_json::{Value, json};
 
-use super::support::{follower, writer};
+use super::support::{follower, wait_for, writer};
 use crate::support::{PROGRAM, local};
 
 const PATH: &str = "/ext/sync/bundles";
+/// Most bytes of a refusal.
+const MAX_REFUSAL: u64 = 4096;
+
+/// A connection whose reads have a deadline.
+fn connect(node: &Node) -> TcpStream {
+    let stream = TcpStream::connect(node.address()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// A connection that has got the status of its answer.
+fn ask(node: &Node, path: &str) -> (TcpStream, String) {
+    let mut stream = connect(node);
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).unwrap();
+    (stream, String::from_utf8_lossy(&head[9..]).into_owned())
+}
 
 /// Status and body of a request that is refused.
 fn refused(node: &Node, method: &str, path: &str) -> String {
-    let mut stream = TcpStream::connect(node.address()).unwrap();
+    let mut stream = connect(node);
     let request = format!("{method} {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
     let mut reply = String::new();
-    stream.read_to_string(&mut reply).unwrap();
+    // A stream that is not refused does not end.
+    (&mut stream).take(MAX_REFUSAL).read_to_string(&mut reply).unwrap();
     let status = reply.split_whitespace().nth(1).unwrap();
     let body = reply.split_once("\r\n\r\n").unwrap().1;
     format!("{status} {}", body.trim_end())
@@ -44,25 +65,14 @@ fn a_stream_is_refused_with_the_reason() {
     assert!(refused(&node, "POST", &format!("{PATH}?from=1")).starts_with("405"));
 
     // One place, which is free again when its follower is gone.
-    let mut first = Wire::open(node.address()).unwrap();
-    let request = format!("GET {PATH}?from=1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    first.send(request.as_bytes()).unwrap();
+    let (first, status) = ask(&node, &format!("{PATH}?from=1"));
+    assert_eq!(status, "200");
     let full = "503 1 followers are connected; sync-max-followers is the limit";
-    until("the place is taken", || {
-        let mut stream = TcpStream::connect(node.address()).unwrap();
-        stream.write_all(request.replace("1.1", "1.0").as_bytes()).unwrap();
-        let mut head = [0; 12];
-        stream.read_exact(&mut head).unwrap();
-        head.ends_with(b"503").then_some(())
-    });
     assert_eq!(refused(&node, "GET", &format!("{PATH}?from=1")), full);
     drop(first);
     until("the place is free", || {
-        let mut stream = TcpStream::connect(node.address()).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut head = [0; 12];
-        stream.read_exact(&mut head).unwrap();
-        head.ends_with(b"200").then_some(())
+        let (_stream, status) = ask(&node, &format!("{PATH}?from=1"));
+        (status == "200").then_some(())
     });
 }
 
@@ -112,16 +122,30 @@ fn start(args: &[&str], folder: &Path) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_follower_makes_no_blocks_and_imports_none() {
+fn the_status_names_role_source_and_heights() {
     let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let source = writer(folders[0].path()).start().unwrap();
     let node = follower(folders[1].path(), &source.url()).start().unwrap();
-    super::support::wait_for(&node, &source);
-    let before = super::support::heights(&node);
-    assert!(before.0 > 0, "the development network funds its accounts in a block");
-    let health = until("a health report with its source", || {
-        let (message, _) = super::support::follower_health(&node);
-        (!message["source"].is_null()).then_some(message)
+    wait_for(&node, &source);
+    let of_follower = until("the follower is at the tip", || {
+        let status = status(&node);
+        (status["following"]["lagMs"] == 0 && status["bundle"] != 0).then_some(status)
     });
-    assert_eq!(health["source"], source.url().as_str());
+    assert_eq!(of_follower["role"], "follower");
+    assert_eq!(of_follower["following"]["source"], source.url().as_str());
+    assert_eq!(of_follower["following"]["lagBundles"], 0);
+    assert_eq!(of_follower["following"]["error"], Value::Null);
+    let of_source = status(&source);
+    assert_eq!((&of_source["role"], &of_source["followers"]), (&json!("solo"), &json!(1)));
+    assert_eq!(of_source["following"], Value::Null);
+    let heights = |status: &Value| status["chains"].clone();
+    assert_eq!(heights(&of_source), heights(&of_follower));
+    assert_eq!(of_source["chains"][0]["alias"], "X");
+    assert!(refused(&node, "POST", "/ext/status").starts_with("405"));
+}
+
+fn status(node: &Node) -> Value {
+    let reply = node.rpc().http().request("GET", "/ext/status", &[], b"").unwrap();
+    assert_eq!(reply.status, 200);
+    serde_json::from_slice(&reply.body).unwrap()
 }

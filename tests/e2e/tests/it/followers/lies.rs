@@ -7,6 +7,7 @@ use std::thread;
 
 use bytes::Bytes;
 use esker_chain::Bundle;
+use esker_e2e::until::PATIENCE;
 use esker_e2e::{Node, Proxy, until};
 use esker_follow::{Hello, Record, RecordReader};
 use esker_primitives::Id;
@@ -57,6 +58,7 @@ impl Liar {
 /// The first records of an honest source.
 fn honest_records(source: &Node) -> (Hello, Vec<(Bundle, Option<Bytes>)>) {
     let mut stream = TcpStream::connect(source.address()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let request = "GET /ext/sync/bundles?from=1 HTTP/1.0\r\nHost: localhost\r\n\r\n";
     stream.write_all(request.as_bytes()).unwrap();
     let mut head = Vec::new();

@@ -1,0 +1,158 @@
+//! `/ext/status`: role, heights and lag of the node, for people and scripts (`esker status`).
+
+use std::sync::Arc;
+
+use esker_chain::{Engine, Role};
+use esker_follow::{BundleServer, Follower};
+use esker_http::{Endpoint, Page, PageReply, RouteError, Routes};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use http::{Method, StatusCode};
+use serde::Serialize;
+
+use super::{ApiDeps, RunningChain};
+
+/// Path of the report, below `/ext/`.
+const PATH: &str = "status";
+
+/// The report.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusReport {
+    network: String,
+    #[serde(rename = "networkID")]
+    network_id: u32,
+    #[serde(rename = "nodeID")]
+    node_id: String,
+    /// `solo`, `validator`, `follower`.
+    role: &'static str,
+    /// Height of the last final bundle.
+    bundle: u64,
+    /// Connected nodes that decide.
+    peers: usize,
+    /// Followers with an open stream.
+    followers: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    following: Option<Following>,
+    chains: Vec<ChainReport>,
+}
+
+/// What only a follower has.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Following {
+    /// The connected source.
+    source: Option<String>,
+    /// Height of the source's last final bundle.
+    greatest_bundle_seen: u64,
+    lag_bundles: u64,
+    lag_ms: u64,
+    /// Why there is no connection, or what is wrong with a source.
+    error: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ChainReport {
+    /// First alias of the chain.
+    alias: String,
+    id: String,
+    /// Height of the last accepted block.
+    height: u64,
+    /// Transactions that wait for a block.
+    pending: u64,
+}
+
+/// The endpoint.
+struct StatusPage {
+    network: (String, u32),
+    node_id: String,
+    engine: Arc<dyn Engine>,
+    follower: Option<Arc<Follower>>,
+    server: Option<Arc<BundleServer>>,
+    chains: Vec<RunningChain>,
+}
+
+/// Adds the path.
+pub(super) fn install(deps: &ApiDeps, routes: &Routes) -> Result<(), RouteError> {
+    let page = StatusPage {
+        network: (deps.network.name.clone(), deps.network.id),
+        node_id: deps.identity.node_id().to_string(),
+        engine: Arc::clone(&deps.engine),
+        follower: deps.follower.as_ref().map(|deps| Arc::clone(&deps.follower)),
+        server: deps.sync.as_ref().map(|sync| Arc::clone(&sync.server)),
+        chains: deps.chains.clone(),
+    };
+    routes.node(PATH, Endpoint::Page(Arc::new(page)))
+}
+
+impl StatusPage {
+    fn report(&self) -> StatusReport {
+        let engine = self.engine.status();
+        StatusReport {
+            network: self.network.0.clone(),
+            network_id: self.network.1,
+            node_id: self.node_id.clone(),
+            role: match engine.role {
+                Role::Solo => "solo",
+                Role::Validator => "validator",
+                Role::Follower => "follower",
+            },
+            bundle: engine.tip_final,
+            peers: engine.peers,
+            followers: self.server.as_ref().map_or(0, |server| server.followers()),
+            following: self.follower.as_ref().map(|follower| following(follower)),
+            chains: self.chains.iter().map(chain_report).collect(),
+        }
+    }
+}
+
+fn following(follower: &Follower) -> Following {
+    let status = follower.follow_status();
+    Following {
+        greatest_bundle_seen: status.tip_seen,
+        lag_bundles: status.lag_bundles(),
+        lag_ms: status.lag_ms,
+        source: status.source,
+        error: status.fault.or(status.last_error),
+    }
+}
+
+fn chain_report(chain: &RunningChain) -> ChainReport {
+    let stats = chain.vm.stats();
+    ChainReport {
+        alias: chain.vm.name(),
+        id: chain.vm.context().chain_id.to_string(),
+        height: stats.height,
+        pending: stats.mempool_txs,
+    }
+}
+
+impl Page for StatusPage {
+    fn answer<'a>(
+        &'a self,
+        method: &'a Method,
+        _: Option<&'a str>,
+    ) -> BoxFuture<'a, Option<PageReply>> {
+        let reply = match *method {
+            Method::GET | Method::HEAD => {
+                let mut body = serde_json::to_vec(&self.report()).unwrap_or_default();
+                body.push(b'\n');
+                let content_type = "application/json";
+                PageReply { status: StatusCode::OK, content_type, body: body.into() }
+            }
+            _ => PageReply {
+                status: StatusCode::METHOD_NOT_ALLOWED,
+                content_type: "text/plain; charset=utf-8",
+                body: "the status is read with GET\n".into(),
+            },
+        };
+        std::future::ready(Some(reply)).boxed()
+    }
+}
+
+impl std::fmt::Debug for StatusPage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StatusPage").field("network", &self.network).finish_non_exhaustive()
+    }
+}
