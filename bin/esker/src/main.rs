@@ -125,6 +125,7 @@ fn run(config: Config) -> Result<(), StartError> {
         let node =
             Node::start(config, Environment { commit: COMMIT, ..Environment::system() }).await?;
         let announced = announce(&node);
+        let activity = shows_screen(&node).then(|| node.show_activity(std::io::stdout()));
         let failed = node.failed();
         tokio::pin!(failed);
         while announced.is_ok() {
@@ -136,8 +137,15 @@ fn run(config: Config) -> Result<(), StartError> {
                 },
             }
         }
+        let stop = async {
+            let stopped = node.stop().await;
+            if let Some(activity) = activity {
+                activity.stop().await;
+            }
+            announced.and(stopped)
+        };
         tokio::select! {
-            stopped = node.stop() => announced.and(stopped),
+            stopped = stop => stopped,
             // Asked a second time: whoever waits does not want to.
             () = signals.stop() => std::process::exit(exit_code::FAILURE.into()),
         }
@@ -157,11 +165,17 @@ fn announce(node: &RunningNode) -> Result<(), StartError> {
     ready.write_file(node.config())?;
     if node.config().settings.json {
         print(&screen::json_line(&ready));
-    } else if node.config().mode == Mode::Dev && !node.config().settings.silent {
+    } else if shows_screen(node) {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         print(&screen::render(&ready, std::io::stdout().is_terminal() && !plain));
     }
     Ok(())
+}
+
+/// Whether a person reads standard output.
+fn shows_screen(node: &RunningNode) -> bool {
+    let Config { mode, settings, .. } = node.config();
+    *mode == Mode::Dev && !settings.silent && !settings.json
 }
 
 fn reload(node: &RunningNode) {

@@ -23,6 +23,7 @@ mod error;
 pub mod listing;
 mod machine;
 mod maintenance;
+mod report;
 mod stored;
 pub mod tables;
 mod transfer_log;
@@ -42,6 +43,7 @@ pub use machine::{
     AcceptedEvent, GenesisBundle, Machine, MachineConfig, MachineEvent, Rewound, Undo, UndoLimits,
 };
 pub use maintenance::{Maintenance, Wakeup};
+pub use report::{BlockReport, TxReport};
 pub use transfer_log::{Transfer, TransferKind};
 pub use vm::{
     AfterRewind, Backfill, BlockFigures, BuildContext, Built, ChainStats, ChainVm, Dialect,

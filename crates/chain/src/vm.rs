@@ -11,7 +11,7 @@ use esker_rpc::positional::Server;
 use esker_rpc::socket::SocketDialect;
 use esker_storage::{KvRead, PendingWrites, WriteSet};
 
-use crate::{BlockError, ChainContext, ChainError};
+use crate::{BlockError, BlockReport, ChainContext, ChainError};
 
 /// A block with the changes that its acceptance makes.
 #[derive(Clone)]
@@ -259,6 +259,11 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
     /// Figures of one of the chain's accepted blocks, for logs. The call is cheap.
     fn block_figures(&self, block: &ExecutedBlock) -> BlockFigures {
         BlockFigures { hash: block.id.to_string(), ..BlockFigures::default() }
+    }
+
+    /// What one of the chain's accepted blocks holds. The call is cheap.
+    fn block_report(&self, block: &ExecutedBlock) -> BlockReport {
+        BlockReport { hash: self.block_figures(block).hash, ..BlockReport::default() }
     }
 
     /// Figures for metrics. The call is cheap.

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use esker_chain::DropLog;
 use esker_chain::audit::AuditContext;
+use esker_chain::{DropLog, TxReport};
 use esker_evm_state::state::StateError;
 use esker_storage::audit::{AuditError, Finding, shown};
 use esker_storage::{KvRead, PendingWrites};
@@ -126,6 +126,11 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
     /// Accepted blocks above a height were rewound. Their transactions are lost; the builder checks pooled ones
     /// against the restored state.
     fn rewound(&self, _number: u64) {}
+
+    /// The transactions in the ext data of an accepted block.
+    fn reports(&self, _ext_data: &Bytes) -> Vec<TxReport> {
+        Vec::new()
+    }
 
     /// A block that carries this will never be accepted.
     fn abandoned(&self, _ext_data: &Bytes) {}

@@ -40,7 +40,7 @@ pub const DEFAULT_SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 pub const DEFAULT_GZIP_MIN: usize = 1400;
 
 /// Limits and options of the HTTP server. Every limit has a default and no upper bound; none can be disabled.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpConfig {
     /// Host names that requests may have, in any letter case; `*` allows all. IP addresses are always allowed.
     pub allowed_hosts: Vec<String>,

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use esker_primitives::NodeId;
-use esker_rpc::work::{Client, Work, WorkConfig};
+use esker_rpc::work::{Client, FailedCalls, Work, WorkConfig};
 use futures_util::FutureExt;
 use http::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HOST, HeaderName,
@@ -125,6 +125,11 @@ impl HttpState {
             routes,
             metrics,
         }
+    }
+
+    /// The calls to the server that end with an error.
+    pub fn failed_calls(&self) -> &FailedCalls {
+        self.work.failed_calls()
     }
 
     /// The state of another listener of the server, with separate paths. Its connections and bodies count against the

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
 
 use alloy_primitives::{Address, Bytes, U256};
-use esker_chain::{ChainContext, DropLog};
+use esker_chain::{ChainContext, DropLog, TxReport};
 use esker_evm::chain::Evm;
 use esker_evm::executor::StateOverlay;
 use esker_evm::extension::{
@@ -206,6 +206,19 @@ impl BlockExtension for AtomicExtension {
 
     fn rewound(&self, number: u64) {
         self.pool.rewound(number);
+    }
+
+    fn reports(&self, ext_data: &Bytes) -> Vec<TxReport> {
+        let txs = decode_executed(ext_data);
+        let reports = txs.iter().map(|tx| TxReport {
+            id: tx.id().to_string(),
+            kind: Some(match tx.unsigned() {
+                UnsignedAtomicTx::Import(_) => "import",
+                UnsignedAtomicTx::Export(_) => "export",
+            }),
+            ..TxReport::default()
+        });
+        reports.collect()
     }
 
     fn abandoned(&self, ext_data: &Bytes) {

@@ -7,6 +7,7 @@
 //! Where to start: [`Node::start`] in `wiring.rs` reads like the data-flow diagram of ARCHITECTURE.md. The binary
 //! (`esker-commands`) is arguments -> [`Config`] -> [`Node::start`] -> exit code.
 
+mod activity;
 pub mod aliases;
 pub mod api;
 pub mod backup;
@@ -24,6 +25,7 @@ pub mod metrics;
 pub mod networks;
 pub mod wiring;
 
+pub use activity::Activity;
 pub use config::{Config, ConfigError};
 pub use environment::Environment;
 pub use wiring::{Node, RunningNode, StartError};

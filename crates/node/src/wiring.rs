@@ -151,7 +151,7 @@ impl Node {
                 sync: api::sync::server(&config, &machine, stopped.clone()),
                 store: store.clone(),
                 data_dir: Some(folder.path().to_owned()),
-                clock: environment.clock,
+                clock: environment.clock.clone(),
                 metrics: Arc::clone(&metrics),
                 admin: config.settings.api_admin_enabled.then(|| AdminDeps {
                     levels: logs.clone(),
@@ -167,6 +167,7 @@ impl Node {
         let node_id = identity.node_id();
         let http = HttpConfig { spool: config.reply_spool(folder.path()), ..config.http() };
         let state = HttpState::new(http, Arc::clone(&routes), &node_id, metrics);
+        let failed_calls = state.failed_calls().clone();
         let mut tasks = Vec::new();
         let evm_addr = evm.map(|evm| {
             let state = Arc::new(state.with_routes(Arc::new(evm.routes)));
@@ -202,6 +203,8 @@ impl Node {
             ready_after,
             logs,
             routes,
+            failed_calls,
+            clock: environment.clock,
             chains: chains.into_iter().map(|(_, chain)| chain).collect(),
             machine,
             stop,

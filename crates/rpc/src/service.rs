@@ -16,7 +16,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use crate::{
     CallContext, Params, ParamsError, RpcError,
     context::CancelOnDrop,
-    discover::Signature,
+    discover::{Arguments, Signature},
     off_thread::CALLER,
     result_writer::WrittenResult,
     work::{JobKind, Lane, MemoryError, ReplyBytes, panic_text},
@@ -138,6 +138,20 @@ impl Method {
     /// as held for this client. Dropping the future cancels an asynchronous handler, and a blocking one that has not
     /// begun. A blocking handler that has begun sees [`CallContext::is_cancelled`].
     pub async fn call(
+        &self,
+        params: Params<'_>,
+        context: &CallContext,
+        out: Vec<u8>,
+    ) -> Result<ReplyBytes, CallError> {
+        let called = self.run(params, context, out).await;
+        if let (Err(error), Some(client)) = (&called, context.client()) {
+            let takes_list = matches!(self.signature.arguments, Arguments::Listed { .. });
+            client.work().failed_calls().report(&self.info, takes_list, error);
+        }
+        called
+    }
+
+    async fn run(
         &self,
         params: Params<'_>,
         context: &CallContext,

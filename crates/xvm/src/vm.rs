@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use esker_chain::{
-    AfterRewind, BlockError, BlockFigures, BuildContext, Built, ChainContext, ChainError,
-    ChainStats, ChainVm, DropLog, ExecutedBlock, Rewinding, Route, Wakeup,
+    AfterRewind, BlockError, BlockFigures, BlockReport, BuildContext, Built, ChainContext,
+    ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, Rewinding, Route, TxReport, Wakeup,
 };
 use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::{Id, TxId};
@@ -410,6 +410,16 @@ impl ChainVm for Xvm {
             txs,
             ..BlockFigures::default()
         }
+    }
+
+    fn block_report(&self, block: &ExecutedBlock) -> BlockReport {
+        let txs = BlockPayload::of(block).map_or(&[][..], |payload| &payload.txs);
+        let txs = txs.iter().map(|tx| TxReport {
+            id: tx.id().to_string(),
+            kind: Some(tx.unsigned().kind()),
+            ..TxReport::default()
+        });
+        BlockReport { hash: block.id.to_string(), txs: txs.collect() }
     }
 
     fn stats(&self) -> ChainStats {

@@ -459,6 +459,7 @@ fn block(world: &World, number: u64) -> BlockAccepted {
         hash,
         bytes: Bytes::new(),
         receipts: Vec::new(),
+        failures: Vec::new(),
         touched: Vec::new(),
     });
     BlockAccepted { block, rewinds: 0 }

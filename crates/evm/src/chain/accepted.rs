@@ -5,6 +5,7 @@ use bytes::Bytes;
 use esker_chain::ExecutedBlock;
 use esker_evm_state::types::{Block, Receipt};
 
+use crate::executor::TxFailure;
 use crate::pool::AccountState;
 
 /// An executed block, with data that would be expensive to read again.
@@ -18,6 +19,8 @@ pub struct AcceptedBlock {
     pub bytes: Bytes,
     /// One receipt for each transaction.
     pub receipts: Vec<Receipt>,
+    /// Transactions whose code failed, and why.
+    pub failures: Vec<TxFailure>,
     /// Changed accounts with their state after the block.
     pub touched: Vec<(Address, AccountState)>,
 }

@@ -71,7 +71,7 @@ impl Evm {
         mut writes: WriteSet,
     ) -> Result<ExecutedBlock, ChainError> {
         let hash = self.params.rules.block_hash(&block.header);
-        let receipts = processed.receipts;
+        let (receipts, failures) = (processed.receipts, processed.failures);
         let rows = (hash, bytes.as_ref());
         let (scope, history) = (self.context.scope, self.config.history);
         write_block(reader, scope, history, &block, rows, receipts.clone(), &mut writes)?;
@@ -87,7 +87,8 @@ impl Evm {
         let touched = touched
             .map(|(address, change)| (*address, state_of(change).unwrap_or_default()))
             .collect();
-        let sealed = AcceptedBlock { block, hash, bytes: bytes.clone(), receipts, touched };
+        let sealed =
+            AcceptedBlock { block, hash, bytes: bytes.clone(), receipts, failures, touched };
         Ok(ExecutedBlock {
             id: Id::new(hash.0),
             parent_id: Id::new(parent_hash.0),

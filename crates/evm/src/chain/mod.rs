@@ -14,6 +14,7 @@ mod journal;
 mod maintenance;
 mod nonces;
 mod reader;
+mod report;
 mod rewind;
 mod rewinds;
 mod settle;

@@ -7,8 +7,9 @@ use std::sync::{Arc, OnceLock};
 use alloy_primitives::B256;
 use bytes::Bytes;
 use esker_chain::{
-    AfterRewind, Backfill, BlockError, BlockFigures, BuildContext, Built, ChainContext, ChainError,
-    ChainStats, ChainVm, DropLog, ExecutedBlock, PoolFigures, Rewinding, Route,
+    AfterRewind, Backfill, BlockError, BlockFigures, BlockReport, BuildContext, Built,
+    ChainContext, ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, PoolFigures, Rewinding,
+    Route,
 };
 use esker_evm_state::blocks::{History, write_block};
 use esker_evm_state::logs::LogIndex;
@@ -410,6 +411,10 @@ impl ChainVm for Evm {
             gas: Some(block.header.gas_used),
             base_fee: block.header.base_fee.map(|fee| fee.saturating_to()),
         }
+    }
+
+    fn block_report(&self, block: &ExecutedBlock) -> BlockReport {
+        AcceptedBlock::of(block).map_or_else(BlockReport::default, |block| self.report(block))
     }
 
     fn stats(&self) -> ChainStats {

@@ -5,6 +5,7 @@ use esker_evm_state::state::{AccountParts, StateChanges, StateError, StateView};
 use esker_evm_state::types::{Header, Receipt, Transaction, block_bloom, receipts_root};
 
 use super::check::WARP;
+use super::failure::TxFailure;
 use super::runner::{ExecutionEnd, Runner};
 use super::{
     BlockContext, BlockHashes, Bounds, ChainParams, Message, StateOverlay, TxError, recover_sender,
@@ -26,6 +27,8 @@ pub(crate) const WARP_CODE: &[u8] = &[1];
 pub struct BlockExecutionOutput {
     /// One for each transaction.
     pub receipts: Vec<Receipt>,
+    /// Those whose code failed.
+    pub failures: Vec<TxFailure>,
     /// Root of the receipts.
     pub receipts_root: B256,
     /// Filter of all logs.
@@ -53,6 +56,7 @@ pub struct BlockExecutor<'a> {
     gas_used: u64,
     tips: U256,
     receipts: Vec<Receipt>,
+    failures: Vec<TxFailure>,
 }
 
 impl<'a> BlockExecutor<'a> {
@@ -72,8 +76,8 @@ impl<'a> BlockExecutor<'a> {
         begin_block(chain, &mut runner, &block, B256::ZERO)?;
         let chain_id = chain.rules.chain_id();
         let (gas_left, gas_used) = (gas_available, 0);
-        let (tips, receipts) = (U256::ZERO, Vec::new());
-        Ok(Self { runner, block, chain_id, gas_left, gas_used, tips, receipts })
+        let (tips, receipts, failures) = (U256::ZERO, Vec::new(), Vec::new());
+        Ok(Self { runner, block, chain_id, gas_left, gas_used, tips, receipts, failures })
     }
 
     /// The block.
@@ -135,6 +139,7 @@ impl<'a> BlockExecutor<'a> {
         self.tips = self.tips.saturating_add(tip.saturating_mul(U256::from(ended.gas_used)));
         self.gas_used += ended.gas_used;
         self.gas_left -= ended.gas_used;
+        self.failures.extend(TxFailure::of(self.receipts.len(), &ended));
         self.receipts.push(Receipt {
             tx_type: tx.tx_type() as u8,
             success: ended.error.is_none(),
@@ -162,6 +167,7 @@ impl<'a> BlockExecutor<'a> {
             changes: self.runner.state().changes(),
             destroyed: self.runner.state().destroyed(),
             receipts: self.receipts,
+            failures: self.failures,
         }
     }
 }

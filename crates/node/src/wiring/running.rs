@@ -1,5 +1,6 @@
 //! A node that answers, and how it ends.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,6 +9,8 @@ use std::time::{Duration, Instant};
 use esker_chain::{ChainError, EngineError, FinalizeError, Machine, Maintenance, ShutdownTrigger};
 use esker_http::{Routes, Tls};
 use esker_primitives::NodeId;
+use esker_primitives::clock::Clock;
+use esker_rpc::work::FailedCalls;
 use esker_storage::{StorageError, Store};
 use tokio::task::JoinHandle;
 
@@ -15,6 +18,7 @@ use super::StartError;
 use super::data::DataFolder;
 use super::engine::EngineThread;
 use crate::backup::Backups;
+use crate::activity::{Activity, Sources};
 use crate::block_log::BlockLogTask;
 use crate::chains::Chain;
 use crate::config::{Config, ConfigError};
@@ -31,6 +35,8 @@ pub struct RunningNode {
     pub(super) ready_after: Duration,
     pub(super) logs: LogLevels,
     pub(super) routes: Arc<Routes>,
+    pub(super) failed_calls: FailedCalls,
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) chains: Vec<Chain>,
     pub(super) machine: Arc<Machine>,
     pub(super) stop: ShutdownTrigger,
@@ -99,6 +105,18 @@ impl RunningNode {
     /// Time from the start to the first answer.
     pub fn ready_after(&self) -> Duration {
         self.ready_after
+    }
+
+    /// Writes what happens from now on for a person to read: accepted transactions and blocks, and calls that end with an
+    /// error. It ends with [`Activity::stop`], or when `out` fails. The node does not wait for `out`.
+    pub fn show_activity(&self, out: impl Write + Send + 'static) -> Activity {
+        let sources = Sources {
+            events: self.machine.subscribe(),
+            failed_calls: self.failed_calls.subscribe(),
+            chains: self.chains.iter().map(Chain::vm).collect(),
+            clock: Arc::clone(&self.clock),
+        };
+        Activity::spawn(sources, out)
     }
 
     /// Reads the log levels from the configuration file again and sets them. The log says whether they were.

@@ -17,6 +17,7 @@
 //! are too large for it.
 
 mod client;
+mod failed_calls;
 mod memory;
 mod queue;
 mod rate_limit;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 
 use self::client::Addresses;
 pub use self::client::Client;
+pub use self::failed_calls::{FailedCall, FailedCalls};
 use self::memory::ReplyMemory;
 pub use self::memory::{MemoryError, MemoryRelief, ReplyBytes, ReplyReservation, SMALL_REPLY};
 use self::rate_limit::RateLimit;
@@ -70,7 +72,7 @@ pub(crate) struct JobKind {
 }
 
 /// Bounds of one server's work.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkConfig {
     /// Processors.
     pub processors: usize,
@@ -110,6 +112,7 @@ struct Parts {
     spool: Option<Arc<Spool>>,
     addresses: Addresses,
     rate_limit: Option<RateLimit>,
+    failed_calls: FailedCalls,
 }
 
 /// How much work there is.
@@ -141,6 +144,7 @@ impl Work {
             spool: config.spool.map(Spool::new),
             addresses: Addresses::default(),
             rate_limit: config.rate_limit.map(RateLimit::new),
+            failed_calls: FailedCalls::new(),
         }))
     }
 
@@ -148,6 +152,12 @@ impl Work {
     #[must_use]
     pub fn client(&self, address: Option<IpAddr>) -> Client {
         Client::new(self, address, self.addresses().get(address))
+    }
+
+    /// The calls that end with an error.
+    #[must_use]
+    pub fn failed_calls(&self) -> &FailedCalls {
+        &self.0.failed_calls
     }
 
     /// Sets what frees memory when too many bytes of replies are held. Only the first call counts.

@@ -35,6 +35,21 @@ pub struct SpoolConfig {
     pub space: Option<Arc<dyn SpoolSpace>>,
 }
 
+/// Equal spaces are the same one.
+impl PartialEq for SpoolConfig {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { folder, limit, result_limit, space } = self;
+        let same_space = match (space, &other.space) {
+            (Some(space), Some(other)) => Arc::ptr_eq(space, other),
+            (space, other) => space.is_none() && other.is_none(),
+        };
+        (folder, limit, result_limit) == (&other.folder, &other.limit, &other.result_limit)
+            && same_space
+    }
+}
+
+impl Eq for SpoolConfig {}
+
 /// The files of one server.
 #[derive(Debug)]
 pub(crate) struct Spool {

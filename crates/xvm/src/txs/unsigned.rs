@@ -34,6 +34,17 @@ impl UnsignedTx {
         }
     }
 
+    /// The kind in words, for a person.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Base(_) => "transfer",
+            Self::CreateAsset(_) => "create asset",
+            Self::Operation(_) => "operation",
+            Self::Import(_) => "import",
+            Self::Export(_) => "export",
+        }
+    }
+
     /// What every transaction has.
     pub const fn base(&self) -> &BaseTx {
         match self {

@@ -1,0 +1,25 @@
+//! What accepted blocks hold, for a person's screen.
+
+/// An accepted block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockReport {
+    /// The block's hash, as clients of the chain see it.
+    pub hash: String,
+    /// Its transactions of any kind, in order.
+    pub txs: Vec<TxReport>,
+}
+
+/// An accepted transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TxReport {
+    /// Its ID or hash, as clients see it.
+    pub id: String,
+    /// What it does, if the chain has several kinds of transactions: `export`.
+    pub kind: Option<&'static str>,
+    /// Address of the contract that it was to create.
+    pub contract: Option<String>,
+    /// Gas that it used, if it pays by gas.
+    pub gas_used: Option<u64>,
+    /// Why its code failed. The text may contain what the code says: any characters.
+    pub failure: Option<String>,
+}

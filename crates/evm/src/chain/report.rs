@@ -1,0 +1,97 @@
+//! What accepted blocks hold, for a person's screen.
+
+use alloy_primitives::hex;
+use esker_chain::{BlockReport, TxReport};
+
+use super::AcceptedBlock;
+use super::vm::Evm;
+use crate::call::revert_reason;
+use crate::executor::{TxFailure, VmError};
+
+/// Bytes of unknown data that a reason shows.
+const MAX_SHOWN: usize = 64;
+
+impl Evm {
+    /// The transactions of a block, then those in its ext data.
+    pub(super) fn report(&self, accepted: &AcceptedBlock) -> BlockReport {
+        let AcceptedBlock { block, hash, receipts, failures, .. } = accepted;
+        let mut txs: Vec<TxReport> = Vec::with_capacity(receipts.len());
+        for (tx, receipt) in block.transactions.iter().zip(receipts) {
+            txs.push(TxReport {
+                id: tx.tx_hash().to_string(),
+                kind: None,
+                contract: receipt.contract_address.map(|address| address.to_string()),
+                gas_used: Some(receipt.gas_used),
+                failure: (!receipt.success).then(|| "failed".to_owned()),
+            });
+        }
+        for failure in failures {
+            if let Some(tx) = txs.get_mut(failure.index) {
+                tx.failure = Some(reason(failure));
+            }
+        }
+        txs.extend(self.extension().reports(&block.ext_data));
+        BlockReport { hash: hash.to_string(), txs }
+    }
+}
+
+/// The reason that the code gives, or the node's.
+fn reason(failure: &TxFailure) -> String {
+    let TxFailure { error, data, data_len, .. } = failure;
+    if *error != VmError::Reverted {
+        return format!("failed: {error}");
+    }
+    if let Some(reason) = revert_reason(data) {
+        return format!("reverted with: {reason}");
+    }
+    let shown = hex::encode(&data[..data.len().min(MAX_SHOWN)]);
+    let more = match *data_len > MAX_SHOWN {
+        true => format!("... ({data_len} bytes)"),
+        false => String::new(),
+    };
+    match data_len {
+        0 => "reverted without a reason".to_owned(),
+        1..4 => format!("reverted with: data 0x{shown}"),
+        4 => format!("reverted with: custom error 0x{shown}"),
+        _ => format!("reverted with: custom error 0x{}: {}{more}", &shown[..8], &shown[8..]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::ExecutionEnd;
+
+    fn reason(error: VmError, output: Vec<u8>) -> String {
+        let output = output.into();
+        let ended = ExecutionEnd { error: Some(error), gas_used: 1, output, logs: vec![] };
+        super::reason(&TxFailure::of(0, &ended).unwrap())
+    }
+
+    fn word(number: u8) -> Vec<u8> {
+        [vec![0; 31], vec![number]].concat()
+    }
+
+    #[test]
+    fn reasons() {
+        let text = b"no luck".to_vec();
+        let error = [hex!("08c379a0").to_vec(), word(32), word(7), text, vec![0; 25]].concat();
+        let panic = [hex!("4e487b71").to_vec(), word(0x11)].concat();
+        for (output, want) in [
+            (error, "reverted with: no luck"),
+            (panic, "reverted with: arithmetic underflow or overflow"),
+            (hex!("cf479181").to_vec(), "reverted with: custom error 0xcf479181"),
+            (hex!("cf47918107").to_vec(), "reverted with: custom error 0xcf479181: 07"),
+            (vec![1, 2], "reverted with: data 0x0102"),
+            (vec![], "reverted without a reason"),
+        ] {
+            assert_eq!(reason(VmError::Reverted, output), want);
+        }
+        let long = reason(VmError::Reverted, vec![1; 100_000]);
+        assert!(long.ends_with("01... (100000 bytes)") && long.len() < 300, "{long}");
+        assert_eq!(reason(VmError::OutOfGas, vec![1]), "failed: out of gas");
+        let ended =
+            ExecutionEnd { error: None, gas_used: 1, output: Vec::new().into(), logs: vec![] };
+        assert_eq!(TxFailure::of(0, &ended), None);
+    }
+}

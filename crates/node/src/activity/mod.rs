@@ -1,0 +1,222 @@
+//! What happens on the chains of a development network, as text for a person's terminal: accepted transactions and
+//! blocks, and calls that end with an error, in the form of anvil.
+//!
+//! A task follows the machine's events and the server's failed calls, and a thread of its own writes, so neither chains
+//! nor clients wait for a terminal. Under load, some blocks a second have their text and the others a summary.
+
+mod output;
+mod text;
+mod throttle;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker_chain::{AcceptedEvent, ChainVm, ExecutedBlock, MachineEvent, Shutdown, ShutdownTrigger};
+use esker_primitives::ChainId;
+use esker_primitives::clock::Clock;
+use esker_rpc::work::FailedCall;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::task::JoinHandle;
+
+use self::output::{Closed, Output};
+use self::throttle::{BlockSummary, Throttle};
+
+/// Most blocks of a chain that have their own text in a window, and most failed calls.
+const MAX_SHOWN: u32 = 10;
+/// Most transactions of one block that have their own text.
+const MAX_TXS: usize = 10;
+/// How long the end waits for a terminal that does not read.
+const STOP_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// What is shown.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    pub(crate) events: Receiver<MachineEvent>,
+    pub(crate) failed_calls: Receiver<FailedCall>,
+    pub(crate) chains: Vec<Arc<dyn ChainVm>>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// The running task.
+#[derive(Debug)]
+pub struct Activity {
+    stop: ShutdownTrigger,
+    task: JoinHandle<()>,
+}
+
+impl Activity {
+    /// Writes from now on, until `out` is closed.
+    pub(crate) fn spawn(sources: Sources, out: impl Write + Send + 'static) -> Self {
+        let (stop, stopped) = Shutdown::new();
+        let Sources { events, failed_calls, chains, clock } = sources;
+        let chains = chains.into_iter().map(|vm| (vm.context().chain_id, Chain::of(vm)));
+        let screen = Screen {
+            chains: chains.collect(),
+            calls: Throttle::default(),
+            output: Output::spawn(out),
+            clock,
+        };
+        Self { stop, task: tokio::spawn(screen.run(events, failed_calls, stopped)) }
+    }
+
+    /// Writes what happened until now, and ends. A terminal that does not read is not waited for.
+    pub async fn stop(self) {
+        self.stop.trigger();
+        if let Err(error) = self.task.await {
+            tracing::error!(%error, "the screen's activity failed");
+        }
+    }
+}
+
+/// One chain on the screen.
+#[derive(Debug)]
+struct Chain {
+    vm: Arc<dyn ChainVm>,
+    name: String,
+    blocks: Throttle<BlockSummary>,
+}
+
+impl Chain {
+    fn of(vm: Arc<dyn ChainVm>) -> Self {
+        Self { name: vm.name(), vm, blocks: Throttle::default() }
+    }
+}
+
+#[derive(Debug)]
+struct Screen {
+    chains: BTreeMap<ChainId, Chain>,
+    /// Failed calls; the summary is their number.
+    calls: Throttle<u64>,
+    output: Output,
+    clock: Arc<dyn Clock>,
+}
+
+impl Screen {
+    async fn run(
+        mut self,
+        mut events: Receiver<MachineEvent>,
+        mut calls: Receiver<FailedCall>,
+        mut stop: Shutdown,
+    ) {
+        while self.next(&mut events, &mut calls, &mut stop).await.is_ok_and(|is_running| is_running)
+        {
+        }
+        // What is due at the end.
+        if self.drain(&mut events, &mut calls).is_ok() {
+            self.output.finish(STOP_TIMEOUT).await;
+        }
+    }
+
+    /// Waits for what comes next, and shows it; false at the end.
+    async fn next(
+        &mut self,
+        events: &mut Receiver<MachineEvent>,
+        calls: &mut Receiver<FailedCall>,
+        stop: &mut Shutdown,
+    ) -> Result<bool, Closed> {
+        let clock = Arc::clone(&self.clock);
+        let due_ms = self.due_ms();
+        let due = async {
+            match due_ms {
+                Some(ms) => clock.sleep_until(ms).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = due => self.summaries_due()?,
+            event = events.recv() => match event {
+                Ok(event) => self.event(&event)?,
+                Err(RecvError::Lagged(bundles)) => self.output.write(text::missed(bundles))?,
+                Err(RecvError::Closed) => return Ok(false),
+            },
+            call = calls.recv() => match call {
+                Ok(call) => self.call(&call)?,
+                Err(RecvError::Lagged(calls)) => self.calls.skip(calls),
+                Err(RecvError::Closed) => return Ok(false),
+            },
+            () = stop.wait() => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn due_ms(&self) -> Option<u64> {
+        let blocks = self.chains.values().filter_map(|chain| chain.blocks.due_ms());
+        blocks.chain(self.calls.due_ms()).min()
+    }
+
+    fn event(&mut self, event: &MachineEvent) -> Result<(), Closed> {
+        // A clock that was set back makes a summary due before the task wakes.
+        self.summaries_due()?;
+        match event {
+            MachineEvent::Accepted(event) => self.accepted(event),
+            MachineEvent::Rewound(rewound) => self.output.write(text::rewound(rewound)),
+        }
+    }
+
+    fn accepted(&mut self, event: &AcceptedEvent) -> Result<(), Closed> {
+        event.blocks.iter().try_for_each(|(id, block)| self.block(id, block))
+    }
+
+    fn block(&mut self, id: &ChainId, block: &Arc<ExecutedBlock>) -> Result<(), Closed> {
+        let Some(chain) = self.chains.get_mut(id) else { return Ok(()) };
+        if chain.blocks.take(self.clock.now_ms()) {
+            let report = chain.vm.block_report(block);
+            return self.output.write(text::block(&chain.name, block, &report, MAX_TXS));
+        }
+        chain.blocks.summary().add(block.height, &chain.vm.block_figures(block));
+        Ok(())
+    }
+
+    fn call(&mut self, call: &FailedCall) -> Result<(), Closed> {
+        self.summaries_due()?;
+        match self.calls.take(self.clock.now_ms()) {
+            true => self.output.write(text::failed_call(call)),
+            false => {
+                self.calls.skip(1);
+                Ok(())
+            }
+        }
+    }
+
+    fn summaries_due(&mut self) -> Result<(), Closed> {
+        self.summaries(Some(self.clock.now_ms()))
+    }
+
+    /// Writes the summaries that are due; without a time, all.
+    fn summaries(&mut self, now_ms: Option<u64>) -> Result<(), Closed> {
+        for chain in self.chains.values_mut() {
+            if let Some(summary) = chain.blocks.take_summary(now_ms) {
+                self.output.write(text::further_blocks(&chain.name, &summary))?;
+            }
+        }
+        match self.calls.take_summary(now_ms) {
+            Some(calls) => self.output.write(text::further_calls(calls)),
+            None => Ok(()),
+        }
+    }
+
+    fn drain(
+        &mut self,
+        events: &mut Receiver<MachineEvent>,
+        calls: &mut Receiver<FailedCall>,
+    ) -> Result<(), Closed> {
+        loop {
+            match events.try_recv() {
+                Ok(event) => self.event(&event)?,
+                Err(TryRecvError::Lagged(bundles)) => self.output.write(text::missed(bundles))?,
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            }
+        }
+        while let Ok(call) = calls.try_recv() {
+            self.call(&call)?;
+        }
+        self.summaries(None)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! Writes texts on a thread of its own, so that nobody waits for a terminal that does not read.
+
+use std::io::Write;
+use std::sync::mpsc::{self, SyncSender, TrySendError};
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::text;
+
+/// Texts that wait for the terminal. Further ones are dropped and counted.
+const MAX_WAITING: usize = 256;
+
+/// The terminal was closed; nothing is written any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Closed;
+
+/// A queue to the thread that writes.
+#[derive(Debug)]
+pub(super) struct Output {
+    queue: SyncSender<String>,
+    /// Resolves when the thread has ended.
+    ended: oneshot::Receiver<()>,
+    /// Texts that found no room since the last one that did.
+    dropped: u64,
+}
+
+impl Output {
+    /// Starts the thread. It ends with the queue, or with the first error of `out`.
+    pub(super) fn spawn(mut out: impl Write + Send + 'static) -> Self {
+        let (queue, texts) = mpsc::sync_channel::<String>(MAX_WAITING);
+        let (end, ended) = oneshot::channel::<()>();
+        let write = move || {
+            let _end = end;
+            for text in texts {
+                if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+                    return;
+                }
+            }
+        };
+        // Without the thread nothing is shown, and the node works as well: the queue is closed then.
+        let _thread = thread::Builder::new().name("screen".to_owned()).spawn(write);
+        Self { queue, ended, dropped: 0 }
+    }
+
+    /// Queues a text; one that finds no room is dropped. The next that does says how many were.
+    pub(super) fn write(&mut self, text: String) -> Result<(), Closed> {
+        let text = match self.dropped {
+            0 => text,
+            dropped => text::dropped(dropped) + &text,
+        };
+        match self.queue.try_send(text) {
+            Ok(()) => self.dropped = 0,
+            Err(TrySendError::Full(_)) => self.dropped = self.dropped.saturating_add(1),
+            Err(TrySendError::Disconnected(_)) => return Err(Closed),
+        }
+        Ok(())
+    }
+
+    /// Waits until everything is written, but not longer than that.
+    pub(super) async fn finish(self, timeout: Duration) {
+        drop(self.queue);
+        let _given_up = tokio::time::timeout(timeout, self.ended).await;
+    }
+}

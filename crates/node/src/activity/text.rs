@@ -1,0 +1,116 @@
+//! The texts, each of whole lines with an empty line before.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use esker_chain::{BlockReport, ExecutedBlock, Rewound, TxReport};
+use esker_rpc::work::FailedCall;
+
+use super::throttle::BlockSummary;
+use crate::clock;
+
+/// Most characters of a reason or an error.
+const MAX_REASON: usize = 500;
+
+/// An accepted block after its transactions, the first `max_txs` of them.
+pub(super) fn block(
+    chain: &str,
+    block: &ExecutedBlock,
+    report: &BlockReport,
+    max_txs: usize,
+) -> String {
+    let mut out = "\n".to_owned();
+    for tx in report.txs.iter().take(max_txs) {
+        push_tx(&mut out, chain, tx);
+    }
+    // Writing to a String can't fail.
+    let _ok = match report.txs.len().saturating_sub(max_txs) {
+        0 => Ok(()),
+        more => writeln!(out, "    Further transactions: {more}\n"),
+    };
+    let time = clock::timestamp(Duration::from_millis(block.timestamp_ms));
+    let time = time.strftime("%a, %d %b %Y %H:%M:%S +0000");
+    let _ok = writeln!(
+        out,
+        "    Block Number: {}\n    Block Hash: {}\n    Block Time: \"{time}\"\n    Chain: {chain}",
+        block.height, report.hash
+    );
+    out
+}
+
+fn push_tx(out: &mut String, chain: &str, tx: &TxReport) {
+    let TxReport { id, kind, contract, gas_used, failure } = tx;
+    // Writing to a String can't fail.
+    let mut line = |name: &str, value: &dyn std::fmt::Display| {
+        let _ok = writeln!(out, "    {name}: {value}");
+    };
+    line("Transaction", id);
+    if let Some(kind) = kind {
+        line("Kind", &format_args!("{kind} on {chain}"));
+    }
+    if let Some(contract) = contract.as_ref().filter(|_| failure.is_none()) {
+        line("Contract created", contract);
+    }
+    if let Some(gas_used) = gas_used {
+        line("Gas used", gas_used);
+    }
+    if let Some(failure) = failure {
+        line("Error", &plain(failure));
+    }
+    out.push('\n');
+}
+
+/// A call that ended with an error.
+pub(super) fn failed_call(call: &FailedCall) -> String {
+    format!("\n{} refused: {}\n", call.method, plain(&call.error))
+}
+
+/// Blocks without a text of their own.
+pub(super) fn further_blocks(chain: &str, summary: &BlockSummary) -> String {
+    let BlockSummary { blocks, first, last, txs, gas } = summary;
+    let gas = gas.map(|gas| format!(", {gas} gas")).unwrap_or_default();
+    format!(
+        "\n    Further blocks on {chain}: {blocks} ({first} to {last}), {txs} transactions{gas}\n"
+    )
+}
+
+/// Failed calls without a text of their own.
+pub(super) fn further_calls(calls: u64) -> String {
+    format!("\nfurther refused calls: {calls}\n")
+}
+
+/// Bundles that were accepted faster than they could be shown.
+pub(super) fn missed(bundles: u64) -> String {
+    format!("\n    Not shown: the blocks of {bundles} bundles\n")
+}
+
+/// The last bundles were taken back.
+pub(super) fn rewound(rewound: &Rewound) -> String {
+    format!("\n    Rewound: {} bundles of blocks\n", rewound.from.saturating_sub(rewound.to))
+}
+
+/// Texts for which there was no room, because the terminal did not read.
+pub(super) fn dropped(texts: u64) -> String {
+    format!("\n    Not shown: {texts} texts that the terminal did not take\n")
+}
+
+/// A text on one line, and without a terminal's control sequences: it may be a contract's or a client's.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    for (place, c) in text.chars().enumerate() {
+        match c {
+            _ if place == MAX_REASON => {
+                out.push_str("...");
+                break;
+            }
+            c if c.is_control() || is_invisible(c) => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Characters that change how others are shown: marks of direction and of lines.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
