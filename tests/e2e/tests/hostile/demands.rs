@@ -398,6 +398,8 @@ fn of_node(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "platform.getCurrentValidators"
         | "platform.getCurrentSupply"
         | "platform.validates" => vec![json!({})],
+        // The second one is refused: the folder exists.
+        "admin.backup" => vec![json!({ "path": "backup" })],
         "info.getBlockchainID" => vec![json!({ "alias": "X" })],
         "info.isBootstrapped" => vec![json!({ "chain": "X" })],
         "platform.getBlockchainStatus" | "platform.validatedBy" => {
