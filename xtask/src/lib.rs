@@ -1,9 +1,10 @@
 //! Chores of the repository: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask docs`, `cargo xtask
-//! goldens`, `cargo xtask shell-files`.
+//! goldens`, `cargo xtask shell-files`, `cargo xtask data-folder`.
 //!
 //! Depends on none of our crates, so that it builds in seconds and can check a workspace that does not
 //! compile. [`tidy`] is an ordinary test of this crate as well.
 
+pub mod data_folder;
 pub mod docs;
 pub mod goldens;
 pub mod node;

@@ -23,6 +23,7 @@ mod evm_chains;
 mod evm_methods;
 mod evm_pool;
 mod followers;
+mod folders;
 mod golden;
 mod index;
 mod keystore;
