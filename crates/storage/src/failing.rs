@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use esker_primitives::sync::Mutex;
 
 use crate::kv::{Entry, Visitor};
-use crate::{CopyProgress, KvRead, KvStore, StorageError, StorageResult, WriteSet};
+use crate::{CopyProgress, KvRead, KvStore, StorageError, StorageResult, StoreSpace, WriteSet};
 
 /// When a write fails. In both cases its caller gets an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +217,10 @@ impl KvStore for FailingStore {
 
     fn oldest_reader_ms(&self) -> Option<u64> {
         self.inner.oldest_reader_ms()
+    }
+
+    fn space(&self) -> StoreSpace {
+        self.inner.space()
     }
 }
 

@@ -118,6 +118,22 @@ pub trait KvStore: Send + Sync + Debug + 'static {
     fn oldest_reader_ms(&self) -> Option<u64> {
         None
     }
+
+    /// How much the store may grow, for metrics. The call is cheap.
+    fn space(&self) -> StoreSpace {
+        StoreSpace::default()
+    }
+}
+
+/// How much a store may grow, in bytes. `None`: there is no such limit, or the system does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreSpace {
+    /// Largest size of the store.
+    pub size_limit: Option<u64>,
+    /// What the process can still write to the store's disk.
+    pub disk_free: Option<u64>,
+    /// What stays free on the disk: a write that would use it is refused.
+    pub disk_reserve: Option<u64>,
 }
 
 /// Refuses a key of an invalid length.

@@ -114,6 +114,11 @@ impl DiskSpace {
         error
     }
 
+    /// Free bytes of the disk, and those of them that stay free; `None` if the system does not say.
+    pub(super) fn free_and_reserve(&self) -> Option<(u64, u64)> {
+        self.disk().map(|disk| (disk.available, disk.reserve(self.reserve)))
+    }
+
     fn full(&self, disk: Disk, reserve: u64) -> StorageError {
         StorageError::DiskSpace { path: self.path.clone(), available: disk.available, reserve }
     }
@@ -173,8 +178,12 @@ mod tests {
         let StorageError::DiskSpace { available, reserve, .. } = error else { panic!("{error}") };
         assert!(available > 0 && reserve < u64::MAX, "a part of the disk: {reserve}");
         assert!(error.to_string().starts_with("insufficient disk space: "), "{error}");
+        let shown = DiskSpace::new(place.path(), u64::MAX).free_and_reserve().unwrap();
+        assert!(shown.0 > 0 && shown.1 == reserve, "{shown:?}");
         // A missing folder has no figures.
-        DiskSpace::new(Path::new("/nothing/there"), u64::MAX).check(1).unwrap();
+        let missing = DiskSpace::new(Path::new("/nothing/there"), u64::MAX);
+        missing.check(1).unwrap();
+        assert_eq!(missing.free_and_reserve(), None);
     }
 
     #[test]

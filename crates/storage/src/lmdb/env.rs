@@ -88,6 +88,11 @@ impl Environment {
         Ok((stat.branch_pages + stat.leaf_pages + stat.overflow_pages) * stat.page_size as usize)
     }
 
+    /// Largest size of the file, in bytes.
+    pub(super) const fn map_size(&self) -> u64 {
+        self.map_size
+    }
+
     pub(super) fn error(&self, error: heed::Error) -> StorageError {
         backend(error, self.map_size, self.max_readers)
     }

@@ -25,7 +25,7 @@ use crate::check::{Thoroughness, check_file};
 use crate::folder::{Folder, action_error, sync_dir};
 use crate::kv::CopyProgress;
 use crate::meta::OpenOptions;
-use crate::{KvRead, KvStore, StorageResult, WriteSet};
+use crate::{KvRead, KvStore, StorageResult, StoreSpace, WriteSet};
 
 /// Most open snapshots: more than requests in flight. Each takes 64 bytes in a file.
 const MAX_READERS: u32 = 2048;
@@ -160,6 +160,12 @@ impl KvStore for LmdbStore {
 
     fn oldest_reader_ms(&self) -> Option<u64> {
         self.env().ok()?.readers.oldest_ms()
+    }
+
+    fn space(&self) -> StoreSpace {
+        let (free, reserve) = self.disk_space.free_and_reserve().unzip();
+        let size_limit = self.env().ok().map(|env| env.map_size());
+        StoreSpace { size_limit, disk_free: free, disk_reserve: reserve }
     }
 }
 

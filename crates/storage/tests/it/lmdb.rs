@@ -57,6 +57,10 @@ fn a_full_store_refuses_and_goes_on() {
     let place = tempfile::tempdir().unwrap();
     let options = OpenOptions { map_size: 1 << 20, ..OpenOptions::TEST };
     let store = open_dir(place.path(), &options).unwrap();
+    let space = store.space();
+    assert_eq!(space.size_limit, Some(1 << 20));
+    assert_eq!(space.disk_reserve, Some(0));
+    assert!(space.disk_free.is_some_and(|free| free > 0), "{space:?}");
     store.write(&set(&[("a", Some("1"))])).unwrap();
     let before = contents_of(&store);
     let mut big = set(&[("a", Some("2"))]);
