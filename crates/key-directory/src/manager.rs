@@ -36,7 +36,7 @@ struct Inner {
     cost: ScryptCost,
     unlocked: UnlockedKeys,
     timers: Timers,
-    hasher: Hasher,
+    hasher: Arc<Hasher>,
     attempts: Arc<Attempts>,
     clock: Arc<dyn Clock>,
     randomness: Randomness,
@@ -57,11 +57,16 @@ impl KeyDirectory {
             cost,
             unlocked: UnlockedKeys::default(),
             timers: Timers::default(),
-            hasher: Hasher::new(limits),
+            hasher: Arc::new(Hasher::new(limits)),
             attempts: Attempts::new(Arc::clone(&clock), limits.max_wait),
             clock,
             randomness,
         }))
+    }
+
+    /// What checks the passwords, for metrics.
+    pub fn hasher(&self) -> &Arc<Hasher> {
+        &self.0.hasher
     }
 
     /// The account's key, by its password. `none` is the error where there is no file.

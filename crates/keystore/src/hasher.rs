@@ -1,6 +1,7 @@
 //! Runs costly hashes, a few at a time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -30,19 +31,49 @@ const MAX_PERMITS: usize = 1 << 20;
 /// Limits how many hashes run and wait.
 #[derive(Debug)]
 pub struct Hasher {
+    at_once: usize,
     turns: Arc<Semaphore>,
+    /// How many may run and wait together.
+    places: usize,
     queue_slots: Arc<Semaphore>,
     max_wait: Duration,
+    refused: AtomicU64,
+}
+
+/// Figures of a [`Hasher`], for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HashFigures {
+    /// Hashes under way.
+    pub running: usize,
+    /// Calls that wait for their turn.
+    pub waiting: usize,
+    /// Calls that were refused since the start.
+    pub refused: u64,
 }
 
 impl Hasher {
     /// Under these limits.
     pub fn new(limits: HashLimits) -> Self {
         let at_once = limits.at_once.clamp(1, MAX_PERMITS);
+        let places = at_once + limits.queue.min(MAX_PERMITS);
         Self {
+            at_once,
             turns: Arc::new(Semaphore::new(at_once)),
-            queue_slots: Arc::new(Semaphore::new(at_once + limits.queue.min(MAX_PERMITS))),
+            places,
+            queue_slots: Arc::new(Semaphore::new(places)),
             max_wait: limits.max_wait,
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    /// What runs and waits now.
+    pub fn figures(&self) -> HashFigures {
+        let running = self.at_once.saturating_sub(self.turns.available_permits());
+        let taken = self.places.saturating_sub(self.queue_slots.available_permits());
+        HashFigures {
+            running,
+            waiting: taken.saturating_sub(running),
+            refused: self.refused.load(Ordering::Relaxed),
         }
     }
 
@@ -56,16 +87,21 @@ impl Hasher {
         hash: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, KeystoreError> {
         let place = Arc::clone(&self.queue_slots).try_acquire_owned();
-        let place = place.map_err(|_| KeystoreError::Busy)?;
+        let place = place.map_err(|_| self.busy())?;
         let turn = Arc::clone(&self.turns).acquire_owned();
         let Ok(Ok(turn)) = tokio::time::timeout(self.max_wait, turn).await else {
-            return Err(KeystoreError::Busy);
+            return Err(self.busy());
         };
         let hash = move || {
             let _held = (place, turn);
             hash()
         };
         tokio::task::spawn_blocking(hash).await.map_err(|_| KeystoreError::Busy)
+    }
+
+    fn busy(&self) -> KeystoreError {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        KeystoreError::Busy
     }
 }
 
@@ -83,6 +119,7 @@ mod tests {
         let first = hasher.run(move || hold.recv().is_ok());
         let second = hasher.run(|| true);
         let third = async {
+            assert_eq!(hasher.figures(), HashFigures { running: 1, waiting: 1, refused: 0 });
             let refused = hasher.run(|| true).await;
             release.send(()).unwrap();
             refused
@@ -90,6 +127,7 @@ mod tests {
         let (first, second, third) = tokio::join!(first, second, third);
         assert!(first.unwrap() && second.unwrap());
         assert!(matches!(third, Err(KeystoreError::Busy)));
+        assert_eq!(hasher.figures(), HashFigures { running: 0, waiting: 0, refused: 1 });
     }
 
     #[tokio::test]
@@ -121,5 +159,6 @@ mod tests {
         let hasher = Hasher::new(limits);
         let _turn = hasher.turns.acquire().await.unwrap();
         assert!(matches!(hasher.run(|| true).await, Err(KeystoreError::Busy)));
+        assert_eq!(hasher.figures(), HashFigures { running: 1, waiting: 0, refused: 1 });
     }
 }

@@ -32,7 +32,7 @@ pub use args::{Credentials, KeyArgument, KeyText};
 pub use attempts::{Attempt, Attempts};
 pub use error::KeystoreError;
 pub use esker_primitives::Password;
-pub use hasher::{HashLimits, Hasher};
+pub use hasher::{HashFigures, HashLimits, Hasher};
 pub use keyring::{AddressOf, Keyring, MAX_ADDRESSES};
 pub use password::{MAX_NAME_BYTES, MAX_PASSWORD_BYTES, check_name, check_strength};
 pub use service::{KeystoreService, methods};

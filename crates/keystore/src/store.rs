@@ -25,7 +25,7 @@ use crate::{HashLimits, KeystoreError, Password, check_name, check_strength};
 pub struct Keystore {
     store: Option<Store>,
     randomness: Randomness,
-    hasher: Hasher,
+    hasher: Arc<Hasher>,
     attempts: Arc<Attempts>,
     cache: PasswordCache,
     /// Allows one change at a time, so that what a change depends on still holds when it is written.
@@ -81,11 +81,16 @@ impl Keystore {
         Arc::new(Self {
             store,
             randomness,
-            hasher: Hasher::new(limits),
+            hasher: Arc::new(Hasher::new(limits)),
             attempts: Attempts::new(clock, limits.max_wait),
             cache: PasswordCache::new(process_key),
             changes: Semaphore::new(1),
         })
+    }
+
+    /// What checks the passwords, for metrics.
+    pub fn hasher(&self) -> &Arc<Hasher> {
+        &self.hasher
     }
 
     fn random<const N: usize>(&self) -> [u8; N] {
