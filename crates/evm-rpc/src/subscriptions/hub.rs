@@ -15,7 +15,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use super::event::Event;
-use super::kind::{Kind, Source};
+use super::kind::{Kind, NAMES, Source};
 use super::{MAX_ALL_CRITERIA_BYTES, MAX_ALL_SUBSCRIPTIONS};
 
 /// Transactions that become one event at most, where many become pending at once.
@@ -33,6 +33,7 @@ pub struct Subscriptions {
     feeds: Mutex<Feeds>,
     has_feed: Arc<Notify>,
     all: AtomicUsize,
+    by_kind: [AtomicUsize; NAMES.len()],
     criteria_bytes: AtomicUsize,
     pub(super) me: Weak<Self>,
 }
@@ -67,6 +68,8 @@ pub(super) struct Slot {
     hub: Arc<Subscriptions>,
     pub(super) bytes: usize,
     source: Source,
+    /// Its place in the counts by kind, once it is counted there.
+    kind: Option<usize>,
 }
 
 /// What the pool reports of a transaction.
@@ -144,6 +147,7 @@ impl Subscriptions {
             feeds: Mutex::default(),
             has_feed: Arc::default(),
             all: AtomicUsize::new(0),
+            by_kind: Default::default(),
             criteria_bytes: AtomicUsize::new(0),
             me: Weak::clone(me),
         })
@@ -157,13 +161,15 @@ impl Subscriptions {
         kind: &Kind,
     ) -> Result<Slot, RpcError> {
         let hub = self.me.upgrade().ok_or_else(|| RpcError::new("the node is shutting down"))?;
-        let mut slot = Slot { hub, bytes: kind.bytes(), source: Source::Nothing };
+        let mut slot = Slot { hub, bytes: kind.bytes(), source: Source::Nothing, kind: None };
         let before = self.all.fetch_add(1, Ordering::Relaxed);
         let bytes = self.criteria_bytes.fetch_add(slot.bytes, Ordering::Relaxed) + slot.bytes;
         if before >= MAX_ALL_SUBSCRIPTIONS || bytes > MAX_ALL_CRITERIA_BYTES {
             return Err(RpcError::new("too many subscriptions on this node"));
         }
         slot.source = kind.source();
+        slot.kind = Some(kind.index());
+        self.by_kind[kind.index()].fetch_add(1, Ordering::Relaxed);
         if slot.source != Source::Nothing {
             self.listeners.lock().entry(number).or_insert(listener);
             if !self.is_running.swap(true, Ordering::SeqCst) {
@@ -182,6 +188,12 @@ impl Subscriptions {
         }
         drop(feeds);
         Ok(slot)
+    }
+
+    /// Open subscriptions by kind, for metrics. The list of kinds is constant.
+    pub fn counts(&self) -> Vec<(&'static str, u64)> {
+        let counts = self.by_kind.iter().map(|count| count.load(Ordering::Relaxed) as u64);
+        NAMES.into_iter().zip(counts).collect()
     }
 
     pub(super) fn forget(&self, number: u64) {
@@ -243,6 +255,9 @@ impl Drop for Slot {
     fn drop(&mut self) {
         self.hub.all.fetch_sub(1, Ordering::Relaxed);
         self.hub.criteria_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        if let Some(kind) = self.kind {
+            self.hub.by_kind[kind].fetch_sub(1, Ordering::Relaxed);
+        }
         match self.source {
             Source::Pending => self.hub.feeds.lock().pending.subscriptions -= 1,
             Source::Dropped => self.hub.feeds.lock().dropped.subscriptions -= 1,

@@ -38,6 +38,17 @@ pub(super) enum Kind {
     Syncing,
 }
 
+/// The names of the kinds, in the order of [`Kind::index`].
+pub(super) const NAMES: [&str; 7] = [
+    "newHeads",
+    "logs",
+    "newPendingTransactions",
+    "droppedPendingTransactions",
+    "newAcceptedTransactions",
+    "transactionReceipts",
+    "syncing",
+];
+
 /// The events that a kind reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
@@ -100,6 +111,19 @@ impl Kind {
             "syncing" => arguments(params).map(|(_,): (String,)| Self::Syncing),
             _ => return None,
         })
+    }
+
+    /// The place of its name among [`NAMES`].
+    pub(super) const fn index(&self) -> usize {
+        match self {
+            Self::NewHeads => 0,
+            Self::Logs(_) => 1,
+            Self::PendingTransactions { .. } => 2,
+            Self::DroppedTransactions { .. } => 3,
+            Self::AcceptedTransactions { .. } => 4,
+            Self::TransactionReceipts(_) => 5,
+            Self::Syncing => 6,
+        }
     }
 
     pub(super) fn source(&self) -> Source {

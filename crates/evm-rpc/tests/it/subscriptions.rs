@@ -353,6 +353,35 @@ async fn an_ended_subscription_is_silent() {
 }
 
 #[tokio::test]
+async fn open_subscriptions_are_counted_by_kind() {
+    let world = World::new(Setup::ARCHIVE);
+    let hub = Subscriptions::new(world.evm.clone(), world.evm.clone(), counting());
+    let server = world.server.clone().with_notifier(hub.clone());
+    let open =
+        || hub.counts().into_iter().filter(|(_, count)| *count > 0).collect::<Vec<(&str, u64)>>();
+    assert_eq!((hub.counts().len(), open()), (7, vec![]));
+    let (one, two) = (Client::of(&server), Client::of(&server));
+    let logs = one.subscribe("eth_subscribe", json!(["logs", {}])).await;
+    two.subscribe("evm_subscribe", json!(["logs", {}])).await;
+    // Each kind counts under the name that clients use.
+    let kinds: Vec<_> = hub.counts().into_iter().map(|(kind, _)| kind).collect();
+    for kind in &kinds {
+        let arguments = if *kind == "logs" { json!([kind, {}]) } else { json!([kind]) };
+        two.subscribe("eth_subscribe", arguments).await;
+    }
+    let mut expected: Vec<_> = kinds.iter().map(|kind| (*kind, 1)).collect();
+    expected[1].1 = 3;
+    assert_eq!(open(), expected);
+    // A name that clients make up is no kind.
+    one.refused(json!(["other"])).await;
+    assert_eq!(one.call("eth_unsubscribe", &json!([logs])).await.0["result"], json!(true));
+    expected[1].1 = 2;
+    assert_eq!(open(), expected);
+    drop(two);
+    assert_eq!(open(), []);
+}
+
+#[tokio::test]
 async fn subscriptions_are_bounded() {
     let world = World::new(Setup::ARCHIVE);
     let client = Client::of(&live(&world));

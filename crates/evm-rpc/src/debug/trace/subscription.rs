@@ -83,6 +83,11 @@ impl ChainTraces {
         })
     }
 
+    /// Subscriptions that run, for metrics.
+    pub fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![("traceChain", self.running.load(Ordering::Relaxed) as u64)]
+    }
+
     fn place(&self) -> Result<Place, RpcError> {
         let place = Place(Arc::clone(&self.running));
         match self.running.fetch_add(1, Ordering::Relaxed) < MAX_ALL_RUNNING {

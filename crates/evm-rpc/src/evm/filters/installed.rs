@@ -171,6 +171,21 @@ impl InstalledFilters {
         Ok(())
     }
 
+    /// Filters that are not idle, by kind, for metrics. The list of kinds is constant.
+    pub(super) fn counts(&self, now_ms: u64, config: &FilterConfig) -> Vec<(&'static str, u64)> {
+        let mut counts = [("blocks", 0), ("logs", 0), ("transactions", 0)];
+        let table = self.0.lock();
+        for filter in table.filters.values().filter(|filter| !filter.is_idle(now_ms, config)) {
+            let kind = match filter.kind {
+                Kind::Blocks(_) => 0,
+                Kind::Logs(..) => 1,
+                Kind::Transactions { .. } => 2,
+            };
+            counts[kind].1 += 1;
+        }
+        counts.to_vec()
+    }
+
     /// Removes a filter; false: there is no such one.
     pub(super) fn remove(&self, id: &RpcId, now_ms: u64, config: &FilterConfig) -> bool {
         let removed = self.0.lock().remove(id);

@@ -91,6 +91,11 @@ impl Filters {
         Arc::new(Self { reads, events, clock, randomness, config, installed })
     }
 
+    /// Filters in use by kind, for metrics. Looks at each of them.
+    pub fn counts(&self) -> Vec<(&'static str, u64)> {
+        self.installed.counts(self.clock.now_ms(), &self.config)
+    }
+
     fn bounds(&self) -> Bounds {
         Bounds {
             max_logs: self.config.max_logs,

@@ -75,6 +75,23 @@ async fn an_unused_filter_expires() {
 }
 
 #[tokio::test]
+async fn filters_in_use_are_counted_by_kind() {
+    let world = World::new(FilterConfig::default());
+    let counts = |blocks, logs, txs| [("blocks", blocks), ("logs", logs), ("transactions", txs)];
+    assert_eq!(world.filters.counts(), counts(0, 0, 0));
+    let first = world.install("eth_newFilter", "[{}]").await;
+    world.install("eth_newFilter", "[{}]").await;
+    world.install("eth_newPendingTransactionFilter", "[]").await;
+    assert_eq!(world.filters.counts(), counts(0, 2, 1));
+    assert_eq!(world.call("eth_uninstallFilter", &first).await, json!(true));
+    assert_eq!(world.filters.counts(), counts(0, 1, 1));
+    world.clock.advance(4 * MINUTES);
+    world.install("eth_newBlockFilter", "[]").await;
+    world.clock.advance(MINUTES);
+    assert_eq!(world.filters.counts(), counts(1, 0, 0), "idle ones do not count");
+}
+
+#[tokio::test]
 async fn the_number_of_filters_is_limited() {
     let world = World::new(FilterConfig { max_filters: 2, ..FilterConfig::default() });
     let first = world.install("eth_newBlockFilter", "[]").await;

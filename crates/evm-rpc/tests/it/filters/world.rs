@@ -26,6 +26,7 @@ pub(super) struct World {
     pub(super) evm: Arc<Evm>,
     pub(super) clock: Arc<ManualClock>,
     pub(super) machine: Arc<Machine>,
+    pub(super) filters: Arc<Filters>,
     server: Server,
 }
 
@@ -46,7 +47,7 @@ impl World {
             Arc::new(move |bytes| bytes.fill(count.fetch_add(1, Ordering::Relaxed)));
         let filters = Filters::new(reads, events, clock.clone(), randomness, config);
         let service = filter_methods(&filters, &Apis::default());
-        Self { evm, clock, machine, server: Server::new(service, Limits::default()) }
+        Self { evm, clock, machine, filters, server: Server::new(service, Limits::default()) }
     }
 
     /// The recorded transactions, each submitted when its turn comes: blocks 4 to 7 have 1, 2, 6 and 1 logs, and
