@@ -20,6 +20,7 @@ mod context;
 mod drop_log;
 mod engine;
 mod error;
+mod figures;
 pub mod listing;
 mod machine;
 mod maintenance;
@@ -39,6 +40,7 @@ pub use engine::{
     Verdict,
 };
 pub use error::{BlockError, ChainError, FinalizeError, ProposeError, RewindError};
+pub use figures::{ChainStats, GasFigures, PoolFigures, ReasonCounters};
 pub use machine::{
     AcceptedEvent, GenesisBundle, Machine, MachineConfig, MachineEvent, Rewound, Undo, UndoLimits,
 };
@@ -46,6 +48,6 @@ pub use maintenance::{Maintenance, Wakeup};
 pub use report::{BlockReport, TxReport};
 pub use transfer_log::{Transfer, TransferKind};
 pub use vm::{
-    AfterRewind, Backfill, BlockFigures, BuildContext, Built, ChainStats, ChainVm, Dialect,
-    ExecutedBlock, PoolFigures, Rewinding, Route,
+    AfterRewind, Backfill, BlockFigures, BuildContext, Built, ChainVm, Dialect, ExecutedBlock,
+    Rewinding, Route,
 };

@@ -11,7 +11,7 @@ use esker_rpc::positional::Server;
 use esker_rpc::socket::SocketDialect;
 use esker_storage::{KvRead, PendingWrites, WriteSet};
 
-use crate::{BlockError, BlockReport, ChainContext, ChainError};
+use crate::{BlockError, BlockReport, ChainContext, ChainError, ChainStats, PoolFigures};
 
 /// A block with the changes that its acceptance makes.
 #[derive(Clone)]
@@ -125,19 +125,6 @@ impl Route {
     }
 }
 
-/// Figures of a running chain, for metrics.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChainStats {
-    /// Height of the last accepted block.
-    pub height: u64,
-    /// Transactions waiting for a block.
-    pub mempool_txs: u64,
-    /// Bytes of the transactions waiting for a block.
-    pub mempool_bytes: u64,
-    /// Transactions accepted since the start of the process.
-    pub accepted_txs: u64,
-}
-
 /// Figures of an accepted block, for logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockFigures {
@@ -151,15 +138,6 @@ pub struct BlockFigures {
     pub gas: Option<u64>,
     /// Its base fee, wei a gas, if the chain has gas. A larger one is shown as the largest number.
     pub base_fee: Option<u64>,
-}
-
-/// Counts of a chain's pool since the start of the process, by reason, for metrics.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PoolFigures {
-    /// Pooled transactions that left the pool without being accepted.
-    pub dropped: Vec<(&'static str, u64)>,
-    /// Transactions that the pool refused.
-    pub refused: Vec<(&'static str, u64)>,
 }
 
 /// The progress of [`ChainVm::backfill`] on an index.
@@ -284,5 +262,11 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
     /// Figures of the pool for metrics. The call is cheap. The list of reasons is constant.
     fn pool_figures(&self) -> PoolFigures {
         PoolFigures::default()
+    }
+
+    /// As [`Self::pool_figures`], of the pool of transactions that move assets between chains, and how many wait in it;
+    /// `None`: the chain has no such pool.
+    fn atomic_pool_figures(&self) -> Option<(u64, PoolFigures)> {
+        None
     }
 }

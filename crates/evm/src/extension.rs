@@ -4,7 +4,7 @@ use std::fmt;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_chain::audit::AuditContext;
-use esker_chain::{DropLog, TxReport};
+use esker_chain::{DropLog, PoolFigures, TxReport};
 use esker_evm_state::state::StateError;
 use esker_storage::audit::{AuditError, Finding, shown};
 use esker_storage::{KvRead, PendingWrites};
@@ -134,6 +134,11 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
 
     /// A block that carries this will never be accepted.
     fn abandoned(&self, _ext_data: &Bytes) {}
+
+    /// How many of its transactions wait, and the counts of its pool; `None` if it has no pool. The call is cheap.
+    fn pool_figures(&self) -> Option<(u64, PoolFigures)> {
+        None
+    }
 
     /// The nonces of an account that something waiting uses, ascending.
     fn waiting_nonces(&self, _account: &Address) -> Vec<u64> {

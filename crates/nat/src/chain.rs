@@ -134,17 +134,19 @@ impl Nat {
     /// threads.
     pub fn submit(&self, tx: AtomicTx) -> Result<TxId, SubmitError> {
         let id = tx.id();
-        self.admit(tx).inspect_err(|error| self.log_refused(&id, error))
+        self.admit(tx).inspect_err(|error| self.note_refused(&id, error))
     }
 
-    fn log_refused(&self, id: &TxId, error: &SubmitError) {
+    /// Counts and logs a refusal.
+    fn note_refused(&self, id: &TxId, error: &SubmitError) {
+        self.pool().count_refused(error);
         tracing::debug!(chain = self.context().primary_alias(), txID = %id, %error, "transaction refused");
     }
 
-    /// Logs what is refused for good: what is outdated is built anew.
-    fn log_built<T>(&self, id: &TxId, result: Result<T, BuiltError>) -> Result<T, BuiltError> {
+    /// Notes what is refused for good: what is outdated is built anew.
+    fn note_built<T>(&self, id: &TxId, result: Result<T, BuiltError>) -> Result<T, BuiltError> {
         if let Err(BuiltError::Refused(error)) = &result {
-            self.log_refused(id, error);
+            self.note_refused(id, error);
         }
         result
     }
@@ -175,7 +177,7 @@ impl Nat {
     /// As [`Self::submit`], of an import that was built for a user: it replaces nothing that waits.
     pub(crate) fn submit_import(&self, tx: AtomicTx) -> Result<TxId, BuiltError> {
         let id = tx.id();
-        self.log_built(&id, self.admit_import(tx))
+        self.note_built(&id, self.admit_import(tx))
     }
 
     fn admit_import(&self, tx: AtomicTx) -> Result<TxId, BuiltError> {
@@ -197,7 +199,7 @@ impl Nat {
         accounts: &PendingAccounts<'_>,
     ) -> Result<TxId, BuiltError> {
         let id = tx.id();
-        self.log_built(&id, self.admit_export(tx, accounts))
+        self.note_built(&id, self.admit_export(tx, accounts))
     }
 
     fn admit_export(

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
 
 use alloy_primitives::{Address, Bytes, U256};
-use esker_chain::{ChainContext, DropLog, TxReport};
+use esker_chain::{ChainContext, DropLog, PoolFigures, TxReport};
 use esker_evm::chain::Evm;
 use esker_evm::executor::StateOverlay;
 use esker_evm::extension::{
@@ -223,6 +223,10 @@ impl BlockExtension for AtomicExtension {
 
     fn abandoned(&self, ext_data: &Bytes) {
         self.pool.returned(&decode_executed(ext_data));
+    }
+
+    fn pool_figures(&self) -> Option<(u64, PoolFigures)> {
+        Some((self.pool.len() as u64, self.pool.figures()))
     }
 
     fn waiting_nonces(&self, account: &Address) -> Vec<u64> {

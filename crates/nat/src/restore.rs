@@ -2,7 +2,7 @@
 
 use esker_chain::ChainContext;
 
-use crate::pool::AtomicPool;
+use crate::pool::{AtomicPool, DropKind};
 use crate::tables::AcceptedTx;
 use crate::txs::AtomicTx;
 
@@ -32,7 +32,7 @@ pub(crate) fn restore_tx(context: &ChainContext, pool: &AtomicPool, bytes: &[u8]
         Err(error) => {
             let reason = format!("refused after a restart: {error}");
             tracing::info!(chain = context.primary_alias(), txID = %id, reason, "atomic transaction dropped");
-            pool.drop_log().add(id, reason, context.clock.now_ms());
+            pool.note_dropped(id, DropKind::Restart, reason);
             false
         }
     }

@@ -8,6 +8,7 @@ use esker_primitives::codec::CodecError;
 use esker_storage::{KvRead, StorageError};
 use thiserror::Error;
 
+use crate::figures::RejectKind;
 use crate::mempool::{Added, JoinError, MempoolError, Pooled, RefusalValidity};
 use crate::state::ChainState;
 use crate::txs::Tx;
@@ -52,17 +53,20 @@ impl Xvm {
     /// As [`Self::issue`], of a transaction that is decoded.
     pub fn issue_tx(&self, tx: Tx) -> Result<TxId, IssueError> {
         let id = tx.id();
-        self.admit(tx).inspect_err(|error| self.log_refused(&id, error))
+        self.admit(tx).inspect_err(|error| self.note_refused(&id, error))
     }
 
     fn parse(&self, bytes: &[u8]) -> Result<Tx, IssueError> {
         let parsed = Tx::parse(bytes).map_err(IssueError::from);
         parsed.inspect_err(|error| {
+            self.counters.count_refused(error);
             tracing::debug!(chain = self.context().primary_alias(), bytes = bytes.len(), %error, "transaction refused");
         })
     }
 
-    fn log_refused(&self, id: &TxId, error: &IssueError) {
+    /// Counts and logs a refusal.
+    fn note_refused(&self, id: &TxId, error: &IssueError) {
+        self.counters.count_refused(error);
         tracing::debug!(chain = self.context().primary_alias(), %id, %error, "transaction refused");
     }
 
@@ -126,6 +130,11 @@ impl Xvm {
 
     /// As [`Self::issue_unverified`], of a transaction that is decoded.
     pub fn issue_unverified_tx(&self, tx: Tx) -> Result<TxId, IssueError> {
+        let id = tx.id();
+        self.enqueue(tx).inspect_err(|error| self.note_refused(&id, error))
+    }
+
+    fn enqueue(&self, tx: Tx) -> Result<TxId, IssueError> {
         self.context().store.ensure_writable()?;
         let enqueued = self.wallet.push(&tx)?;
         self.follow_wallet(tx, enqueued)
@@ -141,10 +150,12 @@ impl Xvm {
         if let Err(error) = self.context().store.ensure_writable() {
             return Some(Err(error.into()));
         }
-        match self.wallet.push_after(pending, &tx)? {
-            Ok(enqueued) => Some(self.follow_wallet(tx, enqueued)),
-            Err(full) => Some(Err(full.into())),
-        }
+        let id = tx.id();
+        let issued = match self.wallet.push_after(pending, &tx)? {
+            Ok(enqueued) => self.follow_wallet(tx, enqueued),
+            Err(full) => Err(full.into()),
+        };
+        Some(issued.inspect_err(|error| self.note_refused(&id, error)))
     }
 
     fn follow_wallet(&self, tx: Tx, enqueued: Enqueued) -> Result<TxId, IssueError> {
@@ -178,7 +189,7 @@ impl Xvm {
             decided = next.id();
             match self.pool(Pooled::new(next, false)) {
                 Ok(_) => return,
-                Err(error) => self.reject(decided, error.to_string()),
+                Err(error) => self.reject(decided, RejectKind::Wallet, error.to_string()),
             }
         }
     }
@@ -251,7 +262,7 @@ impl Xvm {
             tracing::debug!(chain = self.context().primary_alias(), %id, reason, "transaction rejected");
             self.mempool.remove([&id]);
             self.mempool.remember_refusal(id, reason.clone(), RefusalValidity::AtHeight(height));
-            self.reject(id, reason);
+            self.reject(id, RejectKind::Invalid, reason);
             self.wallet_decided(&id);
         }
         self.maintenance.wake();

@@ -7,6 +7,7 @@ use esker_chain::ChainVm as _;
 use esker_primitives::TxId;
 
 use crate::built::BuiltError;
+use crate::figures::RejectKind;
 use crate::issue::IssueError;
 use crate::txs::Tx;
 use crate::vm::Xvm;
@@ -44,7 +45,7 @@ impl Xvm {
         if !self.is_accepted(&id).unwrap_or(false) {
             let reason = format!("refused after a restart: {error}");
             tracing::info!(chain = self.context().primary_alias(), %id, reason, "transaction rejected");
-            self.reject(id, reason);
+            self.reject(id, RejectKind::Restart, reason);
         }
         false
     }

@@ -34,6 +34,7 @@ mod audit;
 mod builder;
 mod built;
 mod execute;
+mod figures;
 mod index;
 mod issue;
 mod journal;

@@ -3,6 +3,7 @@
 use esker_chain::{AfterRewind, ChainError, Rewinding};
 
 use crate::state::ChainState;
+use crate::state::tables::Tip;
 use crate::vm::Xvm;
 
 /// Corrects rows that no bundle wrote, and returns the update of memory after the write.
@@ -11,12 +12,12 @@ pub(crate) fn prepare<'a>(
     rewind: &mut Rewinding<'_>,
 ) -> Result<AfterRewind<'a>, ChainError> {
     let scope = vm.context().scope;
-    let height = ChainState::new(&rewind.after, scope).tip()?.height;
+    let Tip { height, time_s, .. } = ChainState::new(&rewind.after, scope).tip()?;
     let indexed = vm.index.rewind(scope, height, rewind)?;
     vm.rejections.prepare_rewind(scope, rewind)?;
     let since_ms = rewind.since_ms;
     Ok(Box::new(move || {
-        vm.set_accepted_height(height);
+        vm.set_accepted(height, time_s);
         // The builder checks the pooled transactions and rejects the invalid ones.
         vm.mempool.rewound(height);
         vm.index.rewound(indexed, height);

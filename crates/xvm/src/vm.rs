@@ -6,7 +6,8 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use esker_chain::{
     AfterRewind, BlockError, BlockFigures, BlockReport, BuildContext, Built, ChainContext,
-    ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, Rewinding, Route, TxReport, Wakeup,
+    ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, PoolFigures, Rewinding, Route,
+    TxReport, Wakeup,
 };
 use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::{Id, TxId};
@@ -16,6 +17,7 @@ use esker_utxo::FxKind;
 use crate::assets::GenesisAssets;
 use crate::block::Block;
 use crate::execute::{BlockPayload, Rules, add_utxo, asset_record, write_block};
+use crate::figures::{PoolCounters, RejectKind};
 use crate::genesis::{Genesis, GenesisError};
 use crate::index::{AddressIndex, IndexProgress};
 use crate::mempool::{Mempool, MempoolLimits, Pooled};
@@ -69,8 +71,11 @@ pub struct Xvm {
     genesis_block: Block,
     assets: GenesisAssets,
     accepted_height: AtomicU64,
+    /// Time of the last accepted block, Unix s.
+    accepted_time: AtomicU64,
     accepted_txs: AtomicU64,
     pub(crate) mempool: Mempool,
+    pub(crate) counters: PoolCounters,
     pub(crate) undecided: Undecided,
     pub(crate) rejections: DropLog,
     pub(crate) wallet: WalletQueue,
@@ -118,8 +123,10 @@ impl Xvm {
             genesis_block,
             assets,
             accepted_height: AtomicU64::new(0),
+            accepted_time: AtomicU64::new(0),
             accepted_txs: AtomicU64::new(0),
             mempool: Mempool::new(config.mempool),
+            counters: PoolCounters::new(),
             undecided: Undecided::new(),
             rejections: DropLog::new(&REJECTED, "xvm.rejections"),
             wallet: WalletQueue::new(),
@@ -160,8 +167,10 @@ impl Xvm {
         self.accepted_height.load(Ordering::Acquire)
     }
 
-    pub(crate) fn set_accepted_height(&self, height: u64) {
+    /// Sets the height of the last accepted block, and its time (Unix s).
+    pub(crate) fn set_accepted(&self, height: u64, time_s: u64) {
         self.accepted_height.store(height, Ordering::Release);
+        self.accepted_time.store(time_s, Ordering::Relaxed);
     }
 
     pub(crate) fn scope(&self) -> Scope {
@@ -182,7 +191,8 @@ impl Xvm {
     }
 
     /// A transaction can't be accepted any more.
-    pub(crate) fn reject(&self, id: TxId, reason: String) {
+    pub(crate) fn reject(&self, id: TxId, kind: RejectKind, reason: String) {
+        self.counters.count_rejected(kind);
         self.rejections.add(id, reason, self.context.clock.now_ms());
     }
 
@@ -220,7 +230,7 @@ impl Xvm {
         if self.undecided.may_provide_inputs(tx) {
             return Ok(true);
         }
-        self.reject(id, reason);
+        self.reject(id, RejectKind::Invalid, reason);
         Ok(false)
     }
 
@@ -285,7 +295,7 @@ impl ChainVm for Xvm {
                 tip.height
             )));
         }
-        self.set_accepted_height(tip.height);
+        self.set_accepted(tip.height, tip.time_s);
         self.rejections.open(reader, scope)?;
         self.index.open(state)?;
         Ok(())
@@ -321,7 +331,7 @@ impl ChainVm for Xvm {
     }
 
     fn on_accepted(&self, block: &Arc<ExecutedBlock>, accepted_ms: u64) {
-        self.set_accepted_height(block.height);
+        self.set_accepted(block.height, block.timestamp_ms / 1000);
         let Some(payload) = BlockPayload::of(block) else { return };
         for tx in &payload.txs {
             log::accepted(tx, block.height, &self.context);
@@ -333,6 +343,7 @@ impl ChainVm for Xvm {
         let impossible = self.conflicting_txs(payload);
         for (id, reason) in impossible {
             // Those that came after the commit was extended are new here, and saved with the next commit.
+            self.counters.count_rejected(RejectKind::Conflict);
             self.rejections.add_once(id, reason, accepted_ms);
             self.mempool.remove([&id]);
             self.wallet_decided(&id);
@@ -426,9 +437,15 @@ impl ChainVm for Xvm {
         let (txs, bytes) = self.mempool.size();
         ChainStats {
             height: self.accepted_height(),
+            last_block_s: self.accepted_time.load(Ordering::Relaxed),
             mempool_txs: txs as u64,
             mempool_bytes: bytes as u64,
             accepted_txs: self.accepted_txs.load(Ordering::Relaxed),
+            gas: None,
         }
+    }
+
+    fn pool_figures(&self) -> PoolFigures {
+        self.counters.figures()
     }
 }

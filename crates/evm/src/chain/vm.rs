@@ -8,8 +8,8 @@ use alloy_primitives::B256;
 use bytes::Bytes;
 use esker_chain::{
     AfterRewind, Backfill, BlockError, BlockFigures, BlockReport, BuildContext, Built,
-    ChainContext, ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, PoolFigures, Rewinding,
-    Route,
+    ChainContext, ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, GasFigures,
+    PoolFigures, Rewinding, Route,
 };
 use esker_evm_state::blocks::{History, write_block};
 use esker_evm_state::logs::LogIndex;
@@ -55,6 +55,7 @@ pub struct Evm {
     senders: Arc<SenderLocks>,
     pub(super) arrivals: AtomicU64,
     accepted_txs: AtomicU64,
+    accepted_gas: AtomicU64,
     events: broadcast::Sender<BlockAccepted>,
     routes: OnceLock<Vec<Route>>,
     bad_blocks: Mutex<VecDeque<BadBlock>>,
@@ -101,6 +102,7 @@ impl Evm {
             senders: Arc::default(),
             arrivals: AtomicU64::new(0),
             accepted_txs: AtomicU64::new(0),
+            accepted_gas: AtomicU64::new(0),
             events: broadcast::channel(EVENT_BACKLOG).0,
             routes: OnceLock::new(),
             bad_blocks: Mutex::new_named("evm.refused", VecDeque::new()),
@@ -356,6 +358,7 @@ impl ChainVm for Evm {
         self.extension.accepted(block.height, &sealed.block.ext_data, &sealed.touched);
         self.drop_logs().for_each(DropLog::on_committed);
         self.accepted_txs.fetch_add(sealed.receipts.len() as u64, Ordering::Relaxed);
+        self.accepted_gas.fetch_add(sealed.block.header.gas_used, Ordering::Relaxed);
         self.settle_pool(&sealed);
         // Without subscribers it is not an error.
         let _listeners = self.events.send(BlockAccepted { block: sealed, rewinds });
@@ -419,11 +422,19 @@ impl ChainVm for Evm {
 
     fn stats(&self) -> ChainStats {
         let (pending, queued) = self.pool.counts();
+        let head = self.head();
         ChainStats {
-            height: self.head().header.number,
+            height: head.header.number,
+            last_block_s: head.header.time,
             mempool_txs: (pending + queued) as u64,
             mempool_bytes: self.pool.bytes() as u64,
             accepted_txs: self.accepted_txs.load(Ordering::Relaxed),
+            gas: Some(GasFigures {
+                used: self.accepted_gas.load(Ordering::Relaxed),
+                last_used: head.header.gas_used,
+                last_limit: head.header.gas_limit,
+                base_fee: head.header.base_fee.map(|fee| fee.saturating_to()),
+            }),
         }
     }
 
@@ -437,5 +448,9 @@ impl ChainVm for Evm {
 
     fn pool_figures(&self) -> PoolFigures {
         self.pool.figures()
+    }
+
+    fn atomic_pool_figures(&self) -> Option<(u64, PoolFigures)> {
+        self.extension.pool_figures()
     }
 }

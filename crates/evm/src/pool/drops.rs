@@ -1,9 +1,7 @@
 //! Transactions that left the pool without being mined, and those that it refused: reasons, figures, log lines.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use alloy_primitives::{B256, U256};
-use esker_chain::{DropLog, DropTables, PoolFigures};
+use esker_chain::{DropLog, DropTables, PoolFigures, ReasonCounters};
 use esker_primitives::Id;
 use esker_primitives::sync::Mutex;
 use esker_storage::Table;
@@ -107,8 +105,8 @@ pub(super) struct Drops {
     /// The chain's primary alias, for log lines.
     pub(super) chain: String,
     log: DropLog,
-    dropped: [AtomicU64; DropReason::LABELS.len()],
-    refused: [AtomicU64; PoolError::LABELS.len()],
+    dropped: ReasonCounters<{ DropReason::LABELS.len() }>,
+    refused: ReasonCounters<{ PoolError::LABELS.len() }>,
     report: Mutex<Report>,
 }
 
@@ -123,8 +121,8 @@ impl Drops {
         Self {
             chain: String::new(),
             log: DropLog::new(&DROPPED, "evm.drops"),
-            dropped: Default::default(),
-            refused: Default::default(),
+            dropped: ReasonCounters::new(&DropReason::LABELS),
+            refused: ReasonCounters::new(&PoolError::LABELS),
             report: Mutex::new_named("evm.drop-report", Report::default()),
         }
     }
@@ -151,24 +149,17 @@ impl Drops {
 
     /// Notes one transaction that was dropped.
     pub(super) fn note(&self, hash: B256, reason: &DropReason, now_ms: u64) {
-        self.dropped[reason.index()].fetch_add(1, Ordering::Relaxed);
+        self.dropped.count(reason.index());
         self.log.add(Id::new(hash.0), reason.to_string(), now_ms);
     }
 
     /// Counts a transaction that was refused.
     pub(super) fn count_refused(&self, error: &PoolError) {
-        self.refused[error.index()].fetch_add(1, Ordering::Relaxed);
+        self.refused.count(error.index());
     }
 
     pub(super) fn figures(&self) -> PoolFigures {
-        let read = |labels: &'static [&'static str], counts: &[AtomicU64]| {
-            let counts = counts.iter().map(|count| count.load(Ordering::Relaxed));
-            labels.iter().copied().zip(counts).collect()
-        };
-        PoolFigures {
-            dropped: read(&DropReason::LABELS, &self.dropped),
-            refused: read(&PoolError::LABELS, &self.refused),
-        }
+        PoolFigures { dropped: self.dropped.figures(), refused: self.refused.figures() }
     }
 }
 

@@ -7,6 +7,7 @@
 //! that its ancestors hold. What it takes into a block under construction is as good as in an undecided block: nothing
 //! replaces it ([`AtomicPool::take`]). Why a transaction was given up is kept in a [`DropLog`].
 
+mod figures;
 mod nonces;
 
 use std::cmp::Reverse;
@@ -15,18 +16,21 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
-use esker_chain::DropLog;
+use esker_chain::{DropLog, PoolFigures};
 use esker_primitives::clock::Clock;
 use esker_primitives::ids::{AssetId, Id, TxId};
 use esker_primitives::sync::Mutex;
 use lru::LruCache;
 
+use crate::chain::SubmitError;
 use crate::money::Wei;
 use crate::tables::DROPPED;
 use crate::txs::{AmountError, AtomicTx, nonce_key};
 use crate::verify::VerifyError;
+use figures::PoolCounters;
 use nonces::WaitingNonces;
 
+pub(crate) use figures::DropKind;
 pub use nonces::AccountNonce;
 
 /// Transactions that wait or are in undecided blocks.
@@ -104,6 +108,7 @@ pub struct AtomicPool {
     drops: DropLog,
     /// The chain's primary alias, for log lines.
     chain: String,
+    counters: PoolCounters,
     inner: Mutex<Inner>,
 }
 
@@ -158,8 +163,8 @@ impl AtomicPool {
             dropped: LruCache::new(MAX_DROPPED),
         };
         let drops = DropLog::new(&DROPPED, "nat.drops");
-        let inner = Mutex::new_named("nat.pool", inner);
-        Self { native, capacity, clock, drops, chain: String::new(), inner }
+        let (counters, inner) = (PoolCounters::new(), Mutex::new_named("nat.pool", inner));
+        Self { native, capacity, clock, drops, chain: String::new(), counters, inner }
     }
 
     /// Log lines of the pool go to this chain's logger: its primary alias.
@@ -241,7 +246,8 @@ impl AtomicPool {
         }
         let rivals = inner.rivals_below(&tx, price)?;
         for rival in &rivals {
-            self.drop_from(inner, rival, format!("replaced by {}, which pays more", tx.id()));
+            let reason = format!("replaced by {}, which pays more", tx.id());
+            self.drop_from(inner, rival, DropKind::Replaced, reason);
         }
         self.make_room(inner, price, &tx.id())?;
         inner.insert(tx, price, 0);
@@ -281,6 +287,21 @@ impl AtomicPool {
     /// Why transactions were given up.
     pub const fn drop_log(&self) -> &DropLog {
         &self.drops
+    }
+
+    /// How many transactions were dropped and refused, by reason.
+    pub fn figures(&self) -> PoolFigures {
+        self.counters.figures()
+    }
+
+    pub(crate) fn count_refused(&self, error: &SubmitError) {
+        self.counters.count_refused(error);
+    }
+
+    /// Notes a transaction that is not here, and why it will not be accepted.
+    pub(crate) fn note_dropped(&self, id: TxId, kind: DropKind, reason: String) {
+        self.counters.count_dropped(kind);
+        self.drops.add(id, reason, self.clock.now_ms());
     }
 
     /// All transactions that wait or are in undecided blocks, the best-paying first.
@@ -334,12 +355,13 @@ impl AtomicPool {
     pub fn give_up(&self, id: &TxId, reason: String) {
         let mut inner = self.inner.lock();
         if inner.entries.get(id).is_some_and(|entry| !inner.is_in_block(entry)) {
-            self.drop_from(&mut inner, id, reason);
+            self.drop_from(&mut inner, id, DropKind::Invalid, reason);
         }
     }
 
-    fn drop_from(&self, inner: &mut Inner, id: &TxId, reason: String) {
+    fn drop_from(&self, inner: &mut Inner, id: &TxId, kind: DropKind, reason: String) {
         if let Some(entry) = inner.remove(id) {
+            self.counters.count_dropped(kind);
             tracing::info!(chain = self.chain, txID = %id, reason, "atomic transaction dropped");
             self.drops.add(*id, reason.clone(), self.clock.now_ms());
             inner.dropped.put(*id, (entry.tx, reason));
@@ -358,7 +380,8 @@ impl AtomicPool {
         if min >= price {
             return Err(PoolError::FeeTooLow { min, provided: price });
         }
-        self.drop_from(inner, &worst, format!("the pool is full, and {newcomer} pays more"));
+        let reason = format!("the pool is full, and {newcomer} pays more");
+        self.drop_from(inner, &worst, DropKind::Outbid, reason);
         Ok(())
     }
 
@@ -368,13 +391,14 @@ impl AtomicPool {
         let price = entry.price();
         let fits = inner.rivals_below(tx, price).and_then(|rivals| {
             for rival in &rivals {
-                self.drop_from(inner, rival, format!("replaced by {}, which pays more", tx.id()));
+                let reason = format!("replaced by {}, which pays more", tx.id());
+                self.drop_from(inner, rival, DropKind::Replaced, reason);
             }
             self.make_room(inner, price, &tx.id())
         });
         inner.insert(entry.tx, price, 0);
         if let Err(error) = fits {
-            self.drop_from(inner, &tx.id(), error.to_string());
+            self.drop_from(inner, &tx.id(), DropKind::of_return(&error), error.to_string());
         }
     }
 
@@ -426,6 +450,7 @@ impl AtomicPool {
         let given_up = conflicting.keys().copied().collect();
         for (id, reason) in conflicting {
             let Some(entry) = inner.remove(&id) else { continue };
+            self.counters.count_dropped(DropKind::Conflict);
             tracing::info!(chain = self.chain, txID = %id, reason, "atomic transaction dropped");
             // The block's commit may have it already.
             self.drops.add_once(id, reason.clone(), self.clock.now_ms());

@@ -50,6 +50,11 @@ fn status(pool: &AtomicPool, tx: &AtomicTx) -> Option<PoolStatus> {
     })
 }
 
+/// How many were dropped, by the reasons that are not 0.
+fn counted(pool: &AtomicPool) -> Vec<(&'static str, u64)> {
+    pool.figures().dropped.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
 fn dropped(reason: String) -> Option<PoolStatus> {
     Some(PoolStatus::Dropped(reason))
 }
@@ -104,6 +109,7 @@ fn one_that_pays_more_replaces_all_that_consume_the_same() {
     pool.add(first.clone()).unwrap();
     assert_eq!(status(&pool, &first), Some(PoolStatus::Pending));
     assert_eq!(status(&pool, &rival), dropped("no".into()));
+    assert_eq!(counted(&pool), [("replaced", 2), ("invalid", 1)]);
 }
 
 #[test]
@@ -127,6 +133,7 @@ fn a_full_pool_keeps_those_that_pay_most() {
     // Those in undecided blocks can't go.
     pool.issued(pool.candidates());
     assert_eq!(pool.add(tx(&[6], 99)).unwrap_err(), PoolError::TooMany);
+    assert_eq!(counted(&pool), [("outbid", 2)]);
     assert_eq!(pool.highest_payable_base_fee(), None);
 }
 
@@ -168,6 +175,7 @@ fn a_transaction_follows_its_blocks() {
     let rival = tx(&[1, 3], 7);
     pool.add(rival.clone()).unwrap();
     assert_eq!(pool.accepted(1, std::slice::from_ref(&own), &[]), [rival.id()]);
+    assert_eq!(counted(&pool).last(), Some(&("conflict", 1)));
     assert_eq!(status(&pool, &own), None);
     let reason = format!("transaction {}, which consumes the same, was accepted", own.id());
     assert_eq!(status(&pool, &rival), dropped(reason));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, U256};
 use esker_chain::{ChainMachine, ChainVm};
 use esker_evm::rules::{FeeOverrides, ForkSchedule};
 use esker_nat::AtomicStatus;
@@ -61,8 +61,23 @@ async fn all_pools_are_filled_again() {
     let x_status = |world: &World| world.x.view().unwrap().tx_status(&export.id()).unwrap();
     assert_eq!(x_status(&after), TxStatus::Processing);
 
+    let waiting = |world: &World| world.evm().atomic_pool_figures().unwrap().0;
+    assert_eq!((waiting(&before), waiting(&after)), (1, 1));
+    assert_eq!(after.evm().stats().gas.unwrap().used, 0);
+
     after.settle().await;
     assert!(matches!(status(&after), Some(AtomicStatus::Accepted(_))));
+    assert_eq!(waiting(&after), 0);
+    let (head, stats) = (after.evm().head(), after.evm().stats());
+    let gas = stats.gas.unwrap();
+    assert_eq!(stats.last_block_s, head.header.time);
+    assert_eq!((gas.last_used, gas.last_limit), (head.header.gas_used, head.header.gas_limit));
+    assert!(gas.used >= 2 * 21_000 && gas.used >= gas.last_used, "{gas:?}");
+    assert_eq!(gas.base_fee.map(U256::from), head.header.base_fee);
+    // What it consumes is gone.
+    after.nat.submit(import.clone()).unwrap_err();
+    let refused = after.evm().atomic_pool_figures().unwrap().1.refused;
+    assert_eq!(refused.iter().find(|(_, count)| *count > 0), Some(&("invalid", 1)));
     assert_eq!(x_status(&after), TxStatus::Accepted);
     assert_eq!(after.nonce(account(&well_known())), 2);
     assert_eq!(after.evm().pool().counts(), (0, 1));

@@ -20,7 +20,13 @@ async fn chains() {
     let node = Node::start().await;
     let series = |name: &str| metrics(&node.metrics)[&format!("esker_chain_{name}{{chain=\"X\"}}")];
     assert_eq!((series("height"), series("blocks_accepted_total")), (0.0, 0.0));
-    let stats = ChainStats { height: 5, mempool_txs: 3, mempool_bytes: 700, accepted_txs: 9 };
+    let stats = ChainStats {
+        height: 5,
+        mempool_txs: 3,
+        mempool_bytes: 700,
+        accepted_txs: 9,
+        ..ChainStats::default()
+    };
     node.vm.state.lock().stats = stats;
     for _ in 0..2 {
         let figures =

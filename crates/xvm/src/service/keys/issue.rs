@@ -29,7 +29,10 @@ pub(super) fn issue_on_pool(
                 Err(BuiltError::CoinsTaken(error)) => {
                     failure = Some(KeysError::Issue(error).into());
                 }
-                Err(BuiltError::Refused(error)) => return Err(KeysError::Issue(error).into()),
+                Err(BuiltError::Refused(error)) => {
+                    vm.counters.count_refused(&error);
+                    return Err(KeysError::Issue(error).into());
+                }
             },
             // What is missing may have moved from the pool into the state while it was looked for.
             Err(error) if vm.mempool.removals() != removals => failure = Some(error),

@@ -1,5 +1,6 @@
 //! Taking transactions in: order of checks, remembered refusals, the pool's limits.
 
+use esker_chain::ChainVm as _;
 use esker_xvm::block::Block;
 use esker_xvm::txs::{Tx, UnsignedTx};
 use esker_xvm::{MempoolLimits, TARGET_BLOCK_BYTES, TxStatus, XvmConfig};
@@ -11,6 +12,11 @@ use super::world::{
 
 fn refused(world: &World, tx: &Tx) -> String {
     world.x.issue(tx.bytes()).unwrap_err().to_string()
+}
+
+/// How many were refused or dropped, by the reasons that are not 0.
+fn counted(figures: Vec<(&'static str, u64)>) -> Vec<(&'static str, u64)> {
+    figures.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
 #[tokio::test]
@@ -32,6 +38,8 @@ async fn a_transfer_is_issued_and_accepted() {
     assert_eq!(view.accepted_at(1).unwrap(), Some(START_MS));
     let tip = view.tip().unwrap();
     assert_eq!((tip.height, tip.time_s), (1, START_MS / 1000));
+    let stats = world.x.stats();
+    assert_eq!((stats.height, stats.last_block_s), (1, START_MS / 1000));
     let block = view.block_by_height(1).unwrap().unwrap();
     assert_eq!(view.block_by_id(&tip.id).unwrap().unwrap(), block);
     // The other chain took no part.
@@ -63,6 +71,9 @@ async fn the_order_of_checks_is_the_references() {
     // A conflict is reported after the rules; the text names the newcomer.
     let rival = transfer(&vm, 1, native, 6000, 9);
     assert_eq!(refused(&world, &rival), format!("tx conflicts with other tx: {}", rival.id()));
+    let figures = vm.pool_figures();
+    assert_eq!(counted(figures.refused), [("undecodable", 1), ("invalid", 3), ("conflict", 1)]);
+    assert_eq!(counted(figures.dropped), []);
     world.settle().await;
     // Once its parent is accepted the child is looked at again.
     vm.issue(child.bytes()).unwrap();
@@ -121,6 +132,8 @@ async fn the_pool_has_limits() {
         format!("mempool is full: {id} size ({len}) > available space ({available})")
     );
     world.settle().await;
+    let figures = vm.pool_figures();
+    assert_eq!(counted(figures.refused), [("refused_before", 1), ("too_large", 1), ("full", 1)]);
     // A full pool is no reason to remember.
     vm.issue(second.bytes()).unwrap();
     world.settle().await;
@@ -208,6 +221,7 @@ async fn transactions_that_a_block_conflicts_with_are_rejected() {
     world.finalize(&block).await;
     let reason = format!("conflicts with accepted transaction {}", winner.id());
     assert_eq!(status(&world.x, loser.id()), rejected(&reason));
+    assert_eq!(counted(world.x.pool_figures().dropped), [("conflict", 1)]);
     assert_eq!(status(&world.x, winner.id()), TxStatus::Accepted);
     assert_eq!(status(&world.x, other.id()), TxStatus::Processing);
     world.settle().await;
