@@ -8,6 +8,8 @@ use esker_primitives::{AssetId, ChainId};
 use esker_storage::{Scope, Store};
 use tokio::sync::Notify;
 
+use crate::forward::{ForwardError, ForwardSlot, Forwarding};
+
 /// Chain aliases: from alias to blockchain ID and back. Aliases may be added while the node runs.
 pub trait Aliases: Send + Sync + fmt::Debug {
     /// The chain of an alias, or of the text of a known blockchain ID.
@@ -69,11 +71,32 @@ pub struct ChainContext {
     pub peers: Arc<Vec<ChainId>>,
     /// Notified when this chain has work for a block.
     pub work: Arc<Notify>,
+    /// Where transactions of clients go besides this chain's pool; `None` on a node that decides itself.
+    pub forwarding: Option<Arc<Forwarding>>,
 }
 
 impl ChainContext {
     /// The prefix of this chain's addresses: its first alias, or its ID where it has none.
     pub fn primary_alias(&self) -> String {
         self.aliases.primary_alias(&self.chain_id).unwrap_or_else(|| self.chain_id.to_string())
+    }
+
+    /// Takes a place for a transaction that a client sends, before it is checked.
+    ///
+    /// # Errors
+    /// The node is read-only, or too many transactions wait for the source's answer.
+    pub fn reserve_forward(&self) -> Result<ForwardSlot, ForwardError> {
+        self.forwarding.as_ref().map_or_else(|| Ok(ForwardSlot::default()), |to| to.reserve())
+    }
+
+    /// Whether clients may send transactions at all: methods that send ask before they look at their arguments.
+    ///
+    /// # Errors
+    /// The node is read-only.
+    pub fn check_sending(&self) -> Result<(), ForwardError> {
+        match &self.forwarding {
+            Some(forwarding) if forwarding.is_read_only() => Err(ForwardError::ReadOnly),
+            Some(_) | None => Ok(()),
+        }
     }
 }

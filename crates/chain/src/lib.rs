@@ -21,6 +21,7 @@ mod drop_log;
 mod engine;
 mod error;
 mod figures;
+pub mod forward;
 pub mod listing;
 mod machine;
 mod maintenance;

@@ -91,6 +91,7 @@ impl Node {
             diagnostics: &diagnostics,
             machine: &Arc::default(),
             script_slots: &Arc::default(),
+            forwarding: None,
         };
         let opened = chains::open(&config, &store, parts, &environment, machine)?;
         let OpenChains { aliases, chains, machine, clock: _ } = opened;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::work::{
     Client, MemoryError, ReplyBytes, ReplyReservation, Spool, SpoolError, SpoolFile,
 };
-use crate::{CallContext, RpcError};
+use crate::{CallContext, ReplyWait, RpcError};
 
 /// Bytes that a result may have in memory before they are counted or written to a file.
 const CHUNK: usize = 1024 * 1024;
@@ -30,15 +30,17 @@ pub struct ResultWriter {
 }
 
 /// A result as a writer leaves it: what is in a file comes first.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct WrittenResult {
     pub(crate) file: Option<SpoolFile>,
     pub(crate) bytes: Vec<u8>,
+    /// What the reply waits for.
+    pub(crate) wait: Option<ReplyWait>,
 }
 
 impl From<Vec<u8>> for WrittenResult {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { file: None, bytes }
+        Self { bytes, ..Self::default() }
     }
 }
 
@@ -106,7 +108,7 @@ impl ResultWriter {
 
     /// The result.
     pub(crate) fn finish(self) -> WrittenResult {
-        WrittenResult { file: self.file, bytes: self.buffer }
+        WrittenResult { file: self.file, bytes: self.buffer, wait: None }
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 use futures_util::{FutureExt, future::BoxFuture};
 
 use crate::{
-    CallContext, Params, ParamsError, RpcError,
+    CallContext, Params, ParamsError, ReplyWait, RpcError,
     context::CancelOnDrop,
     discover::{Arguments, Signature},
     off_thread::CALLER,
@@ -31,6 +31,9 @@ pub(crate) enum Step {
     Later(BoxFuture<'static, Outcome>),
     Blocking(Blocking),
 }
+
+/// A counted result, and what it waits for before it is sent.
+type CountedReply = (ReplyBytes, Option<ReplyWait>);
 
 /// Work that blocks its thread.
 pub(crate) struct Blocking {
@@ -191,9 +194,10 @@ impl Method {
             is_brief_first: can_restart && self.lane_policy == LanePolicy::ShortFirst,
         };
         // Counted on the thread: the result may wait for a connection that does not read.
-        let mut counted = move |context: &CallContext| -> Result<ReplyBytes, CallError> {
-            let WrittenResult { file, bytes } = work(context)?;
-            Ok(ReplyBytes::counted(bytes, context.client())?.after(file.map(Box::new)))
+        let mut counted = move |context: &CallContext| -> Result<CountedReply, CallError> {
+            let WrittenResult { file, bytes, wait } = work(context)?;
+            let reply = ReplyBytes::counted(bytes, context.client())?.after(file.map(Box::new));
+            Ok((reply, wait))
         };
         let mut unless_interrupted = move |context: &CallContext| {
             let done = counted(context);
@@ -222,7 +226,12 @@ impl Method {
             }
         };
         leaving.disarm();
-        done.map_err(|panic| self.crashed(&*panic))?
+        let (reply, wait) = done.map_err(|panic| self.crashed(&*panic))??;
+        if let Some(wait) = wait {
+            let waited = AssertUnwindSafe(wait).catch_unwind().await;
+            waited.map_err(|panic| self.crashed(&*panic))??;
+        }
+        Ok(reply)
     }
 
     fn log_deprecation(&self) {

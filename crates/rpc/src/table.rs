@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    CallContext, ClientAddress, Params, ParamsError, ResultWriter, RpcError, Service,
+    CallContext, ClientAddress, Params, ParamsError, ReplyAfter, ResultWriter, RpcError, Service,
     args::FromParams,
     cost,
     discover::{Arguments, Schemas, Signature},
@@ -56,6 +56,9 @@ type Read<P> = fn(Params<'_>) -> Result<P, ParamsError>;
 /// Appends a reply as a dialect writes it.
 type Write<R> = fn(&R, Vec<u8>) -> Outcome;
 
+/// Whether a service takes calls of a method at all.
+pub type Check<S> = fn(&S) -> Result<(), RpcError>;
+
 /// How a dialect carries a method's arguments and its reply, and how they look.
 struct Form<P, R> {
     read: Read<P>,
@@ -72,6 +75,8 @@ struct Row<S> {
     trusted_callers_only: bool,
     lane_policy: LanePolicy,
     cost: u32,
+    /// Asked before the arguments are looked at.
+    check: Option<Check<S>>,
     bind: Box<dyn FnOnce(Arc<S>) -> ErasedHandler>,
 }
 
@@ -132,6 +137,17 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
+        self.once(name, named(), at_once(handler))
+    }
+
+    /// As [`MethodTable::on_blocking`], for replies that wait for something after the handler has returned.
+    #[must_use]
+    pub fn on_blocking_then<P, R, F>(self, name: &'static str, handler: F) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema + 'static,
+        F: Fn(&S, P) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
+    {
         self.once(name, named(), handler)
     }
 
@@ -144,7 +160,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.again(name, named(), |_, _| None, handler)
+        self.again(name, named(), |_, _| None, at_once_with(handler))
     }
 
     /// A quick method that takes its arguments by position: `P` is `()` or a tuple of
@@ -222,6 +238,17 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
     {
+        self.once(name, listed(), at_once(handler))
+    }
+
+    /// As [`MethodTable::on_list_blocking`], for replies that wait for something after the handler has returned.
+    #[must_use]
+    pub fn on_list_blocking_then<P, R, F>(self, name: &'static str, handler: F) -> Self
+    where
+        P: FromParams + Send + 'static,
+        R: Serialize + JsonSchema + 'static,
+        F: Fn(&S, P) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
+    {
         self.once(name, listed(), handler)
     }
 
@@ -233,6 +260,17 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         P: FromParams + Clone + Send + 'static,
         R: Serialize + JsonSchema + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
+    {
+        self.again(name, listed(), |_, _| None, at_once_with(handler))
+    }
+
+    /// As [`MethodTable::on_list_blocking_with`], for replies that wait for something after the handler has returned.
+    #[must_use]
+    pub fn on_list_blocking_with_then<P, R, F>(self, name: &'static str, handler: F) -> Self
+    where
+        P: FromParams + Clone + Send + 'static,
+        R: Serialize + JsonSchema + 'static,
+        F: Fn(&S, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
     {
         self.again(name, listed(), |_, _| None, handler)
     }
@@ -274,7 +312,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         T: Fn(&S, &P) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
         F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
     {
-        self.again(name, listed(), try_first, handler)
+        self.again(name, listed(), try_first, at_once_with(handler))
     }
 
     /// A quick method that is deprecated since that release. It is served, with a `Deprecation` header.
@@ -365,6 +403,20 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
             row.trusted_callers_only = true;
         }
         table
+    }
+
+    /// These methods ask `check` before their arguments are looked at; its error is the reply.
+    ///
+    /// # Panics
+    ///
+    /// If one of them is not registered.
+    #[must_use]
+    pub fn checked_by(mut self, check: Check<S>, methods: &[&str]) -> Self {
+        for name in methods {
+            let row = self.rows.iter_mut().find(|row| row.name == *name);
+            row.expect("a method is registered before it is checked").check = Some(check);
+        }
+        self
     }
 
     /// Names of the arguments of the method registered last, which takes them by position: for documents.
@@ -485,7 +537,12 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                     row.name
                 );
             }
-            Method::new(info, row.signature, row.lane_policy, (row.bind)(Arc::clone(&service)))
+            let handler = (row.bind)(Arc::clone(&service));
+            let handler = match row.check {
+                Some(check) => checked(Arc::clone(&service), check, handler),
+                None => handler,
+            };
+            Method::new(info, row.signature, row.lane_policy, handler)
         };
         Service::new(self.rows.into_iter().map(method).collect())
     }
@@ -526,7 +583,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     where
         P: Send + 'static,
         R: 'static,
-        F: Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
+        F: Fn(&S, P) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
     {
         let Form { read, write, signature } = form;
         self.row(name, signature, move |service| {
@@ -536,8 +593,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                 let mut work = Some((read(params)?, out));
                 let work = move |_: &CallContext| {
                     let (arguments, out) = work.take().ok_or_else(ran_twice)?;
-                    let written = handler(&service, arguments).and_then(|reply| write(&reply, out));
-                    written.map(WrittenResult::from)
+                    let ReplyAfter { reply, wait } = handler(&service, arguments)?;
+                    Ok(WrittenResult { wait, ..write(&reply, out)?.into() })
                 };
                 let work = Box::new(work);
                 Ok(Step::Blocking(Blocking { can_restart: false, work }))
@@ -557,7 +614,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         P: Clone + Send + 'static,
         R: 'static,
         T: Fn(&S, &P) -> Option<Result<R, RpcError>> + Send + Sync + 'static,
-        F: Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
+        F: Fn(&S, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static,
     {
         let Form { read, write, signature } = form;
         self.row(name, signature, move |service| {
@@ -569,8 +626,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
                 }
                 let (service, handler) = (Arc::clone(&service), Arc::clone(&handler));
                 let work = move |context: &CallContext| {
-                    let reply = handler(&service, arguments.clone(), context)?;
-                    write(&reply, out.clone()).map(WrittenResult::from)
+                    let ReplyAfter { reply, wait } = handler(&service, arguments.clone(), context)?;
+                    Ok(WrittenResult { wait, ..write(&reply, out.clone())?.into() })
                 };
                 Ok(Step::Blocking(Blocking { can_restart: true, work: Box::new(work) }))
             })
@@ -593,6 +650,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
             trusted_callers_only: false,
             lane_policy: LanePolicy::default(),
             cost: cost::READ,
+            check: None,
             bind,
         });
         self
@@ -615,6 +673,32 @@ impl<S> fmt::Debug for MethodTable<S> {
             .field("methods", &names)
             .finish()
     }
+}
+
+/// The handler of a method that is asked for only if `check` allows it.
+fn checked<S: Send + Sync + 'static>(
+    service: Arc<S>,
+    check: Check<S>,
+    handler: ErasedHandler,
+) -> ErasedHandler {
+    Box::new(move |params, context, out| match check(&service) {
+        Ok(()) => handler(params, context, out),
+        Err(error) => Ok(Step::Done(Err(error))),
+    })
+}
+
+/// A handler whose reply waits for nothing.
+fn at_once<S, P, R>(
+    handler: impl Fn(&S, P) -> Result<R, RpcError> + Send + Sync + 'static,
+) -> impl Fn(&S, P) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static {
+    move |service, arguments| handler(service, arguments).map(ReplyAfter::from)
+}
+
+/// As [`at_once`], of a handler with a context.
+fn at_once_with<S, P, R>(
+    handler: impl Fn(&S, P, &CallContext) -> Result<R, RpcError> + Send + Sync + 'static,
+) -> impl Fn(&S, P, &CallContext) -> Result<ReplyAfter<R>, RpcError> + Send + Sync + 'static {
+    move |service, arguments, context| handler(service, arguments, context).map(ReplyAfter::from)
 }
 
 fn ran_twice() -> RpcError {

@@ -6,6 +6,7 @@ use esker_primitives::TxId;
 use esker_storage::{KvRead, PendingWrites, StorageResult};
 
 use crate::execute::{add_utxo, asset_record};
+use crate::forward::Issued;
 use crate::issue::IssueError;
 use crate::mempool::{Added, JoinError, MempoolError, Pooled};
 use crate::state::tables::ASSETS;
@@ -38,7 +39,16 @@ pub(crate) struct StateAfterParents<'a> {
 
 impl Xvm {
     /// Issues a transaction that was built on the coins of `view` and of the pool.
-    pub(crate) fn issue_built(&self, tx: Tx, view: &View<'_>) -> Result<TxId, BuiltError> {
+    pub(crate) fn issue_built(&self, tx: Tx, view: &View<'_>) -> Result<Issued, BuiltError> {
+        let slot = self.context().reserve_forward()?;
+        let outgoing = self.context().forwarding.as_ref().map(|_| tx.clone());
+        let id = self.join_built(tx, view)?;
+        let answer = outgoing.map(|tx| slot.send(|| self.forwarded(&tx))).unwrap_or_default();
+        Ok(Issued { id, answer })
+    }
+
+    /// As [`Self::issue_built`]. It is not passed on.
+    pub(crate) fn join_built(&self, tx: Tx, view: &View<'_>) -> Result<TxId, BuiltError> {
         self.context().store.ensure_writable()?;
         let id = tx.id();
         syntactic::verify(&tx, self.params())?;

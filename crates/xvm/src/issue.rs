@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use esker_chain::ChainError;
+use esker_chain::forward::{ForwardError, TxKind};
 use esker_primitives::TxId;
 use esker_primitives::codec::CodecError;
 use esker_storage::{KvRead, StorageError};
 use thiserror::Error;
 
 use crate::figures::RejectKind;
+use crate::forward::Issued;
 use crate::mempool::{Added, JoinError, MempoolError, Pooled, RefusalValidity};
 use crate::state::ChainState;
 use crate::txs::Tx;
@@ -38,6 +40,9 @@ pub enum IssueError {
     /// The wallet's queue does not take it.
     #[error(transparent)]
     WalletFull(#[from] WalletFull),
+    /// The node passes no transactions on, or too many already.
+    #[error(transparent)]
+    Forward(#[from] ForwardError),
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -47,13 +52,23 @@ impl Xvm {
     /// Issues a transaction, with its version prefix: decode, duplicate, remembered refusal, syntactic rules, semantic
     /// rules, pool. Returns once it waits for a block. May be called from many threads; nothing is verified under a lock.
     pub fn issue(&self, bytes: &[u8]) -> Result<TxId, IssueError> {
-        self.issue_tx(self.parse(bytes)?)
+        self.issue_and_forward(bytes).map(|issued| issued.id)
     }
 
     /// As [`Self::issue`], of a transaction that is decoded.
     pub fn issue_tx(&self, tx: Tx) -> Result<TxId, IssueError> {
-        let id = tx.id();
-        self.admit(tx).inspect_err(|error| self.note_refused(&id, error))
+        self.forward_tx(&tx).map(|issued| issued.id)
+    }
+
+    /// As [`Self::issue`], with the source's answer, if another node decides.
+    pub fn issue_and_forward(&self, bytes: &[u8]) -> Result<Issued, IssueError> {
+        self.forward_tx(&self.parse(bytes)?)
+    }
+
+    fn forward_tx(&self, tx: &Tx) -> Result<Issued, IssueError> {
+        let slot = self.context().reserve_forward()?;
+        let id = self.admit(tx).inspect_err(|error| self.note_refused(&tx.id(), error))?;
+        Ok(Issued { id, answer: slot.send(|| self.forwarded(tx)) })
     }
 
     fn parse(&self, bytes: &[u8]) -> Result<Tx, IssueError> {
@@ -70,11 +85,11 @@ impl Xvm {
         tracing::debug!(chain = self.context().primary_alias(), %id, %error, "transaction refused");
     }
 
-    fn admit(&self, tx: Tx) -> Result<TxId, IssueError> {
+    fn admit(&self, tx: &Tx) -> Result<TxId, IssueError> {
         let id = tx.id();
         let waits = self.mempool.contains(&id);
         if (waits || self.undecided.has_tx(&id)) && !self.is_accepted(&id)? {
-            if !waits && let Err(error) = self.pool(Pooled::new(tx, false)) {
+            if !waits && let Err(error) = self.pool(Pooled::new(tx.clone(), false)) {
                 // It is only in an undecided block, and another that waits here consumes the same.
                 tracing::debug!(%id, %error, "a transaction of an undecided block does not wait here");
             }
@@ -85,13 +100,13 @@ impl Xvm {
         if let Some(reason) = self.mempool.refusal(&id, height) {
             return Err(IssueError::RefusedBefore(reason));
         }
-        if let Err(error) = syntactic::verify(&tx, self.params()) {
+        if let Err(error) = syntactic::verify(tx, self.params()) {
             self.mempool.remember_refusal(id, error.to_string(), RefusalValidity::Always);
             return Err(error.into());
         }
         for _ in 0..MAX_CHECKS {
             let reader = self.context().store.snapshot()?;
-            if let Err(error) = self.check_tx(&tx, reader.as_ref(), self.context().clock.now_s())? {
+            if let Err(error) = self.check_tx(tx, reader.as_ref(), self.context().clock.now_s())? {
                 // Unlike the reference, which answers the same until the entry is pushed out: a transaction that
                 // came before its parent was accepted is not refused for ever.
                 if !may_pass_on_same_tip(&error, tx.unsigned()) {
@@ -125,44 +140,54 @@ impl Xvm {
     /// Issues a transaction of the wallet: only the pool's limits are checked. It waits while earlier ones of the wallet
     /// are pending.
     pub fn issue_unverified(&self, bytes: &[u8]) -> Result<TxId, IssueError> {
-        self.issue_unverified_tx(self.parse(bytes)?)
+        self.issue_unverified_and_forward(bytes).map(|issued| issued.id)
     }
 
-    /// As [`Self::issue_unverified`], of a transaction that is decoded.
-    pub fn issue_unverified_tx(&self, tx: Tx) -> Result<TxId, IssueError> {
-        let id = tx.id();
-        self.enqueue(tx).inspect_err(|error| self.note_refused(&id, error))
+    /// As [`Self::issue_unverified`], with the source's answer, if another node decides.
+    pub fn issue_unverified_and_forward(&self, bytes: &[u8]) -> Result<Issued, IssueError> {
+        let slot = self.context().reserve_forward()?;
+        let tx = self.parse(bytes)?;
+        let id = self.enqueue(&tx).inspect_err(|error| self.note_refused(&tx.id(), error))?;
+        Ok(Issued { id, answer: slot.send(|| self.forwarded_as(TxKind::AssetWallet, &tx)) })
     }
 
-    fn enqueue(&self, tx: Tx) -> Result<TxId, IssueError> {
+    /// As [`Self::issue_unverified`], of a transaction that is decoded. It is not passed on.
+    pub(crate) fn enqueue(&self, tx: &Tx) -> Result<TxId, IssueError> {
         self.context().store.ensure_writable()?;
-        let enqueued = self.wallet.push(&tx)?;
+        let enqueued = self.wallet.push(tx)?;
         self.follow_wallet(tx, enqueued)
     }
 
-    /// As [`Self::issue_unverified_tx`], of a transaction that was built on `pending`; `None` if those have changed
-    /// since.
+    /// As [`Self::issue_unverified_and_forward`], of a transaction that was built on `pending`; `None` if those have
+    /// changed since.
     pub(crate) fn issue_after_pending(
         &self,
-        tx: Tx,
+        tx: &Tx,
         pending: &PendingList,
-    ) -> Option<Result<TxId, IssueError>> {
+    ) -> Option<Result<Issued, IssueError>> {
+        let slot = match self.context().reserve_forward() {
+            Ok(slot) => slot,
+            Err(error) => return Some(Err(error.into())),
+        };
         if let Err(error) = self.context().store.ensure_writable() {
             return Some(Err(error.into()));
         }
-        let id = tx.id();
-        let issued = match self.wallet.push_after(pending, &tx)? {
+        let enqueued = match self.wallet.push_after(pending, tx)? {
             Ok(enqueued) => self.follow_wallet(tx, enqueued),
             Err(full) => Err(full.into()),
         };
-        Some(issued.inspect_err(|error| self.note_refused(&id, error)))
+        let issued = enqueued.inspect_err(|error| self.note_refused(&tx.id(), error));
+        Some(issued.map(|id| Issued {
+            id,
+            answer: slot.send(|| self.forwarded_as(TxKind::AssetWallet, tx)),
+        }))
     }
 
-    fn follow_wallet(&self, tx: Tx, enqueued: Enqueued) -> Result<TxId, IssueError> {
+    fn follow_wallet(&self, tx: &Tx, enqueued: Enqueued) -> Result<TxId, IssueError> {
         let id = tx.id();
         match enqueued {
             Enqueued::Queued | Enqueued::Known => Ok(id),
-            Enqueued::First => match self.pool(Pooled::new(tx, false)) {
+            Enqueued::First => match self.pool(Pooled::new(tx.clone(), false)) {
                 // In the pool already, so it need not wait in the queue.
                 Ok(Added::Known) => {
                     self.wallet_decided(&id);

@@ -38,7 +38,7 @@ impl Xvm {
         let id = tx.id();
         let restored = match is_verified {
             true => self.restore_verified(tx),
-            false => self.issue_unverified_tx(tx).map(|_| ()),
+            false => self.enqueue(&tx).map(|_| ()),
         };
         let Err(error) = restored else { return true };
         // The node may have been killed after it took the journal in, and before it removed it.
@@ -52,7 +52,7 @@ impl Xvm {
 
     /// It may spend outputs of those before it.
     fn restore_verified(&self, tx: Tx) -> Result<(), IssueError> {
-        match self.issue_built(tx, &self.view()?) {
+        match self.join_built(tx, &self.view()?) {
             Ok(_) => Ok(()),
             Err(BuiltError::CoinsTaken(error) | BuiltError::Refused(error)) => Err(error),
         }

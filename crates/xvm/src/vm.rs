@@ -114,7 +114,7 @@ impl Xvm {
             create_asset_tx_fee: config.create_asset_tx_fee,
             fx_count: u32::try_from(FxKind::ALL.len()).unwrap_or(u32::MAX),
         };
-        Ok(Arc::new_cyclic(|me| Self {
+        let vm = Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
             context,
             params,
@@ -134,7 +134,9 @@ impl Xvm {
             keystore: config.keystore,
             index: AddressIndex::new(config.index_transactions),
             maintenance: Arc::default(),
-        }))
+        });
+        vm.register_pool();
+        Ok(vm)
     }
 
     /// The chain's context.

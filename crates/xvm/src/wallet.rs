@@ -63,6 +63,13 @@ impl WalletQueue {
         self.0.lock().ids.contains(id)
     }
 
+    /// A pending transaction.
+    pub(crate) fn get(&self, id: &TxId) -> Option<Tx> {
+        let queue = self.0.lock();
+        let is_here = queue.ids.contains(id);
+        is_here.then(|| queue.txs.iter().find(|tx| tx.id() == *id).cloned()).flatten()
+    }
+
     /// The pending transactions, oldest first.
     pub(crate) fn pending(&self) -> PendingList {
         let queue = self.0.lock();

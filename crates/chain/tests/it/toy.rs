@@ -81,6 +81,7 @@ impl World {
             store: self.store.clone(),
             peers: Arc::default(),
             work: Arc::clone(&self.work),
+            forwarding: None,
         };
         Arc::new(Toy {
             context,

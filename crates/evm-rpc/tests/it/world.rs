@@ -76,6 +76,7 @@ impl Chain {
             store: store.clone(),
             peers: Arc::default(),
             work: Arc::clone(&work),
+            forwarding: None,
         };
         let rules = CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default());
         let params = ChainParams {

@@ -58,6 +58,7 @@ pub(crate) fn chain(
         store,
         peers: Arc::default(),
         work: Arc::default(),
+        forwarding: None,
     };
     let params = ChainParams {
         rules: Arc::new(CChainRules::new(43112, ForkSchedule::LOCAL, overrides)),

@@ -126,6 +126,7 @@ impl World {
             store: store.clone(),
             peers: Arc::new(vec![ChainId::ZERO, x_id, c_id]),
             work: work.clone(),
+            forwarding: None,
         };
         let block = primary::x_genesis_block(LOCAL_ID, x_id);
         let x = Xvm::new(context(1, x_id), XvmConfig::default(), genesis.clone(), block).unwrap();

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker_chain::audit::Audit;
+use esker_chain::forward::Forwarding;
 use esker_chain::{ChainContext, ChainError, ChainVm, Maintenance};
 use esker_evm::chain::Evm;
 use esker_js_tracer::ScriptSlots;
@@ -88,6 +89,8 @@ pub struct NodeParts<'a> {
     pub machine: &'a Arc<MachineSlot>,
     /// Places for processes that run scripts.
     pub script_slots: &'a Arc<ScriptSlots>,
+    /// Where transactions of clients go besides the chains' pools; `None`: this node decides.
+    pub forwarding: Option<&'a Arc<Forwarding>>,
 }
 
 /// Builds the chain of a specification. `is_known`: its stored rows were made with the same parameters.

@@ -88,6 +88,7 @@ pub fn open_unchecked(
         diagnostics: &Diagnostics::offline(config, folder.path()),
         machine: &Arc::default(),
         script_slots: &Arc::default(),
+        forwarding: None,
     };
     let (_, chains, _) = build(config, &store, parts, environment, &unrecorded)?;
     Ok((store, chains))
@@ -109,6 +110,7 @@ pub fn open_offline(
         diagnostics: &Diagnostics::offline(config, folder.path()),
         machine: &Arc::default(),
         script_slots: &Arc::default(),
+        forwarding: None,
     };
     let chains = open(config, &store, parts, &environment, machine)?;
     Ok((store, chains))
@@ -153,6 +155,7 @@ impl Builder<'_> {
                 store: self.store.clone(),
                 peers: Arc::new(network.peers_of(spec)),
                 work: Arc::clone(self.work),
+                forwarding: self.parts.forwarding.cloned(),
             };
             let is_known = !self.unrecorded.contains(spec);
             let chain = factory::build(

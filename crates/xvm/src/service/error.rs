@@ -1,6 +1,7 @@
 //! Errors of the methods: the texts that clients see.
 
 use esker_chain::address::ServiceAddressError;
+use esker_chain::forward::ForwardError;
 use esker_chain::listing::ListingError;
 use esker_primitives::codec::CodecError;
 use esker_primitives::{BlockId, Id, excerpt, go};
@@ -68,6 +69,9 @@ pub(crate) enum ServiceError {
     Storage(#[from] StorageError),
     #[error(transparent)]
     WorkRefused(#[from] WorkRefused),
+    /// The source's answer.
+    #[error(transparent)]
+    Forward(#[from] ForwardError),
 }
 
 impl From<KeysError> for ServiceError {
@@ -94,6 +98,9 @@ impl From<ServiceError> for RpcError {
     fn from(error: ServiceError) -> Self {
         if let ServiceError::Storage(cause) = &error {
             tracing::error!(%cause, "a method failed because of the store");
+        }
+        if let ServiceError::Forward(error) = error {
+            return error.into();
         }
         Self::new(error.to_string())
     }

@@ -71,7 +71,13 @@ pub fn methods() -> MethodTable<Xvm> {
         .cost(cost::CALL)
         .on_async("issueTx", txs::issue_tx)
         .cost(cost::SEND);
+    let table = table.checked_by(check_sending, &["issueTx"]);
     table.trusted_callers_only(|table| table.costing(cost::HEAVY, keys::methods))
+}
+
+/// Whether the node takes transactions at all.
+fn check_sending(vm: &Xvm) -> Result<(), RpcError> {
+    Ok(vm.context().check_sending()?)
 }
 
 /// A handler as the method table takes it.

@@ -43,6 +43,7 @@ fn endpoints() -> (Service, Service) {
         store,
         peers: Arc::new(vec![ChainId::ZERO, chain_id]),
         work: Arc::new(Notify::new()),
+        forwarding: None,
     };
     let block = fresh_genesis_block(chain_id);
     let vm = Xvm::new(context, XvmConfig::default(), genesis, block).unwrap();

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::encoded_reply::EncodedReply;
 use super::{Reply, ServiceError, off_thread};
+use crate::Issued;
 use crate::status::TxStatus;
 use crate::txs::Tx;
 use crate::vm::Xvm;
@@ -86,9 +87,9 @@ pub(super) fn get_tx_status(vm: &Xvm, args: StatusArgs) -> Reply<StatusReply> {
     Ok(StatusReply { status, reason: reason.filter(|_| args.include_reason) })
 }
 
-/// Submits a transaction: it is in the mempool when this answers.
+/// Submits a transaction: it is in the mempool when this answers, and in that of the source if another node decides.
 pub(super) async fn issue_tx(vm: Arc<Xvm>, args: IssueArgs) -> Result<TxIdReply, RpcError> {
-    Ok(by_size(vm, args, |vm, bytes| Ok(vm.issue(bytes)?)).await?)
+    by_size(vm, args, |vm, bytes| Ok(vm.issue_and_forward(bytes)?)).await
 }
 
 /// Decodes the text and does something with the transaction's bytes: in place where they are few, else on a thread
@@ -96,14 +97,16 @@ pub(super) async fn issue_tx(vm: Arc<Xvm>, args: IssueArgs) -> Result<TxIdReply,
 pub(super) async fn by_size(
     vm: Arc<Xvm>,
     args: IssueArgs,
-    issue: impl FnOnce(&Xvm, &[u8]) -> Reply<TxId> + Send + 'static,
-) -> Reply<TxIdReply> {
+    issue: impl FnOnce(&Xvm, &[u8]) -> Reply<Issued> + Send + 'static,
+) -> Result<TxIdReply, RpcError> {
     let inline = args.tx.len() <= MAX_INLINE_TX_TEXT;
     let work = move || {
         let bytes = args.encoding.decode(&args.tx).map_err(ServiceError::DecodeTx)?;
-        Ok(TxIdReply { tx_id: issue(&vm, &bytes)? })
+        issue(&vm, &bytes)
     };
-    if inline { work() } else { off_thread(work).await }
+    let Issued { id, answer } = if inline { work()? } else { off_thread(work).await? };
+    answer.wait().await?;
+    Ok(TxIdReply { tx_id: id })
 }
 
 /// Whether a value of any kind is `true`.

@@ -12,10 +12,12 @@ pub fn methods() -> MethodTable<Xvm> {
     let table = MethodTable::new("wallet").on_async("issueTx", issue_tx).cost(cost::SEND);
     let table =
         table.trusted_callers_only(|table| table.costing(cost::HEAVY, super::keys::wallet_methods));
+    let sending = ["issueTx", "send", "sendMultiple"];
+    let table = table.checked_by(super::check_sending, &sending);
     table.deprecate_all("v1.9.12").instead("xvm.issueTx")
 }
 
 /// Takes a transaction as one that will be accepted, without verifying it against the state.
 async fn issue_tx(vm: Arc<Xvm>, args: IssueArgs) -> Result<TxIdReply, RpcError> {
-    Ok(by_size(vm, args, |vm, bytes| Ok(vm.issue_unverified(bytes)?)).await?)
+    by_size(vm, args, |vm, bytes| Ok(vm.issue_unverified_and_forward(bytes)?)).await
 }

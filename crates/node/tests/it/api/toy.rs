@@ -50,6 +50,7 @@ impl ToyVm {
             store,
             peers: Arc::new(vec![ChainId::ZERO, chain_id]),
             work: Arc::new(Notify::new()),
+            forwarding: None,
         };
         Self { context, state: Mutex::new_named("toy", ToyState::default()) }
     }

@@ -87,14 +87,17 @@ async fn import_checked(vm: Arc<Xvm>, args: ImportArgs, client: ClientAddress) -
     let source = vm.context().aliases.lookup(&source_chain);
     let source = source.ok_or(KeysError::SourceChain(source_chain))?;
     let to = parse_to(&vm, &to)?;
-    run_exclusively(vm, Credentials { username, password }, client, move |vm, user| {
+    let credentials = Credentials { username, password };
+    let imported = run_exclusively(vm, credentials, client, move |vm, user| {
         let keys = keychain(vm, user, &[])?;
         let build = |view: &View<'_>, coins: &PoolCoins<'_>| {
             build_import((vm, view), coins, &keys, source, to)
         };
-        Ok(TxIdReply { tx_id: issue_on_pool(vm, &build)? })
-    })
-    .await
+        issue_on_pool(vm, &build)
+    });
+    let issued = imported.await?;
+    issued.answer.wait().await?;
+    Ok(TxIdReply { tx_id: issued.id })
 }
 
 /// What an import has beside what it imports: its fixed fields, and some coins that pay the fee.

@@ -1,9 +1,8 @@
 //! Builds a transaction on the present coins and issues it, again if others take the coins first.
 
-use esker_primitives::TxId;
-
 use super::super::Reply;
 use super::KeysError;
+use crate::Issued;
 use crate::built::BuiltError;
 use crate::spend::{Coins, PendingCoins, PoolCoins};
 use crate::state::View;
@@ -17,7 +16,7 @@ const MAX_BUILDS: usize = 16;
 pub(super) fn issue_on_pool(
     vm: &Xvm,
     build: &dyn Fn(&View<'_>, &PoolCoins<'_>) -> Reply<Tx>,
-) -> Reply<TxId> {
+) -> Reply<Issued> {
     let mut failure = None;
     for _ in 0..MAX_BUILDS {
         let removals = vm.mempool.removals();
@@ -25,7 +24,7 @@ pub(super) fn issue_on_pool(
         let coins = PoolCoins::new(&view, vm.wallet.consumed());
         match build(&view, &coins) {
             Ok(tx) => match vm.issue_built(tx, &view) {
-                Ok(id) => return Ok(id),
+                Ok(issued) => return Ok(issued),
                 Err(BuiltError::CoinsTaken(error)) => {
                     failure = Some(KeysError::Issue(error).into());
                 }
@@ -43,13 +42,13 @@ pub(super) fn issue_on_pool(
 }
 
 /// Builds a transaction on what the wallet's pending transactions leave, and lets it follow them.
-pub(super) fn issue_on_wallet(vm: &Xvm, build: &dyn Fn(&dyn Coins) -> Reply<Tx>) -> Reply<TxId> {
+pub(super) fn issue_on_wallet(vm: &Xvm, build: &dyn Fn(&dyn Coins) -> Reply<Tx>) -> Reply<Issued> {
     for _ in 0..MAX_BUILDS {
         // In this order: whatever leaves the queue meanwhile is in the view.
         let pending = vm.wallet.pending();
         let view = vm.view()?;
         let tx = build(&PendingCoins::new(&view, &pending.txs)?)?;
-        if let Some(issued) = vm.issue_after_pending(tx, &pending) {
+        if let Some(issued) = vm.issue_after_pending(&tx, &pending) {
             return Ok(issued.map_err(KeysError::Issue)?);
         }
     }

@@ -16,11 +16,27 @@ mod session;
 
 use esker_rpc::MethodTable;
 
+use super::check_sending;
 use crate::vm::Xvm;
 pub(crate) use error::KeysError;
 
 /// The release of the reference that deprecated them.
 const DEPRECATED_SINCE: &str = "v1.9.12";
+
+/// Those of the `xvm` namespace that send transactions.
+const SENDING: [&str; 11] = [
+    "createAsset",
+    "createFixedCapAsset",
+    "createNFTAsset",
+    "createVariableCapAsset",
+    "export",
+    "import",
+    "mint",
+    "mintNFT",
+    "send",
+    "sendMultiple",
+    "sendNFT",
+];
 
 /// Adds the methods to the `xvm` namespace.
 pub(super) fn methods(table: MethodTable<Xvm>) -> MethodTable<Xvm> {
@@ -41,6 +57,7 @@ pub(super) fn methods(table: MethodTable<Xvm>) -> MethodTable<Xvm> {
         .deprecated_async_from("sendMultiple", DEPRECATED_SINCE, send::send_multiple)
         .deprecated_async_from("sendNFT", DEPRECATED_SINCE, mint::send_nft)
         .instead("xvm.issueTx")
+        .checked_by(check_sending, &SENDING)
 }
 
 /// Adds those of the `wallet` namespace.

@@ -15,6 +15,7 @@ use super::super::{Reply, ServiceError, format_address, now_s, off_thread, parse
 use super::KeysError;
 use super::arguments::{ChangeReply, Header};
 use super::issue::{issue_on_pool, issue_on_wallet};
+use crate::Issued;
 use crate::spend::{Coins, Payer};
 use crate::txs::Tx;
 use crate::vm::Xvm;
@@ -136,12 +137,12 @@ pub(super) async fn spend(
     build: impl Fn(&Session<'_>) -> Reply<Tx> + Send + 'static,
 ) -> Reply<ChangeReply> {
     let from = header.parse_from(&vm)?;
-    run_exclusively(vm, header.credentials, header.client, move |vm, user| {
+    let spent = run_exclusively(vm, header.credentials, header.client, move |vm, user| {
         let spender = Spender::new(vm, user, &from, &header.change_addr)?;
-        let tx_id = issue_on_pool(vm, &|_, coins| build(&spender.session(coins)))?;
-        Ok(ChangeReply { tx_id, change_addr: format_address(vm, &spender.change) })
-    })
-    .await
+        let issued = issue_on_pool(vm, &|_, coins| build(&spender.session(coins)))?;
+        Ok((issued, format_address(vm, &spender.change)))
+    });
+    answered(spent.await?).await
 }
 
 /// As [`spend`]. Where the coins do not suffice, those that the wallet's pending transactions will leave do too; what
@@ -152,14 +153,20 @@ pub(super) async fn spend_pending(
     build: impl Fn(&Session<'_>) -> Reply<Tx> + Send + 'static,
 ) -> Reply<ChangeReply> {
     let from = header.parse_from(&vm).map_err(KeysError::WalletFrom)?;
-    run_exclusively(vm, header.credentials, header.client, move |vm, user| {
+    let spent = run_exclusively(vm, header.credentials, header.client, move |vm, user| {
         let spender = Spender::new(vm, user, &from, &header.change_addr)?;
         let build = |coins: &dyn Coins| build(&spender.session(coins));
-        let tx_id = match issue_on_pool(vm, &|_, coins| build(coins)) {
+        let issued = match issue_on_pool(vm, &|_, coins| build(coins)) {
             Err(ServiceError::Spend(_)) if !vm.wallet.is_empty() => issue_on_wallet(vm, &build)?,
             outcome => outcome?,
         };
-        Ok(ChangeReply { tx_id, change_addr: format_address(vm, &spender.change) })
-    })
-    .await
+        Ok((issued, format_address(vm, &spender.change)))
+    });
+    answered(spent.await?).await
+}
+
+/// The reply about a transaction, once the source has it. The next call of the user need not wait for that.
+async fn answered((issued, change_addr): (Issued, String)) -> Reply<ChangeReply> {
+    issued.answer.wait().await?;
+    Ok(ChangeReply { tx_id: issued.id, change_addr })
 }

@@ -131,7 +131,7 @@ async fn a_backfill_equals_what_blocks_write_themselves() {
     let ids = history(&mut live).await;
     // Off in between: the rows of those blocks are missing, and no others.
     let kv = live.store.kv.clone();
-    let mut world = World::with(Setup { kv, config: without_index() });
+    let mut world = World::with(Setup { kv, config: without_index(), ..Setup::default() });
     let tx = transfer(&world.x, 3, native_id(&world.x), 77, 9);
     let later = accept(&mut world, &tx).await;
     let kv = world.store.kv.clone();
@@ -172,7 +172,7 @@ async fn a_thread_fills_it_while_the_chain_goes_on() {
 async fn the_index_forgets_blocks_that_are_taken_back() {
     let kv: Arc<dyn KvStore> = Arc::new(MemoryStore::new());
     let off = XvmConfig { index_transactions: false, ..Setup::default().config };
-    let mut world = World::with(Setup { kv: kv.clone(), config: off });
+    let mut world = World::with(Setup { kv: kv.clone(), config: off, ..Setup::default() });
     let undo = Undo::Keep(UndoLimits::bundles(20));
     world.machine.set_undo(undo).await.unwrap();
     let ids = history(&mut world).await;

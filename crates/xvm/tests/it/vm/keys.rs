@@ -35,6 +35,11 @@ pub(super) async fn world() -> (World, Api) {
 
 /// As [`world`], with the keystore.
 pub(super) async fn world_with_keystore() -> (World, Api, Arc<Keystore>) {
+    world_over(Setup::default()).await
+}
+
+/// As [`world_with_keystore`], of that setup but for its keystore.
+pub(super) async fn world_over(setup: Setup) -> (World, Api, Arc<Keystore>) {
     let random = std::sync::atomic::AtomicU64::new(1);
     let randomness: Randomness = Arc::new(move |bytes: &mut [u8]| {
         for chunk in bytes.chunks_mut(8) {
@@ -46,8 +51,8 @@ pub(super) async fn world_with_keystore() -> (World, Api, Arc<Keystore>) {
     let clock = Arc::new(ManualClock::default());
     let keystore = Keystore::new(store, randomness, clock, HashLimits::default());
     keystore.create_user("alice", &PASSWORD.to_owned().into()).await.unwrap();
-    let config = XvmConfig { keystore: Arc::clone(&keystore), ..Setup::default().config };
-    let world = World::with(Setup { config, ..Setup::default() });
+    let config = XvmConfig { keystore: Arc::clone(&keystore), ..setup.config };
+    let world = World::with(Setup { config, ..setup });
     let api = api(&world.x);
     for number in [1, 2] {
         let arguments = json!({ "privateKey": key(number).to_text() });

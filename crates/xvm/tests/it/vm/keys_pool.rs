@@ -281,7 +281,7 @@ async fn descendants_of_a_rejected_transaction_are_rejected() {
     let config =
         esker_xvm::XvmConfig { keystore: vm_keystore(&api).await, ..Setup::default().config };
     let kv = world.store.kv.clone();
-    let mut twin = World::with(Setup { kv, config });
+    let mut twin = World::with(Setup { kv, config, ..Setup::default() });
     let (vm, api) = (twin.x.clone(), self::api(&twin.x));
     let import = json!({ "privateKey": key(2).to_text() });
     api.call("importKey", &as_alice(import)).await.unwrap();

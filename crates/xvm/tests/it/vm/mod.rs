@@ -4,6 +4,8 @@ mod address_txs;
 mod blocks;
 mod conservation;
 mod crash;
+mod follow;
+mod follow_keys;
 mod free;
 mod issue;
 mod keys;

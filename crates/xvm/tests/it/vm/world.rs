@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use esker_chain::forward::{ForwardLimits, Forwarding, TxForwarder};
 use esker_chain::{
     Bundle, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine, MachineConfig, ProposeCtx,
 };
@@ -19,6 +20,7 @@ use esker_xvm::genesis::define::{self, AssetDefinition, Holder, Minters};
 use esker_xvm::genesis::primary::{fresh_genesis_block, xvm_chain_id};
 use esker_xvm::txs::{BaseTx, Tx, UnsignedTx};
 use esker_xvm::{TxStatus, Xvm, XvmConfig};
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 pub(super) const NETWORK: u32 = 12345;
@@ -40,13 +42,15 @@ pub(super) fn address(number: u8) -> ShortId {
 pub(super) struct Setup {
     pub(super) kv: Arc<dyn KvStore>,
     pub(super) config: XvmConfig,
+    /// Where transactions go besides the pools.
+    pub(super) forwarder: Option<(Arc<dyn TxForwarder>, ForwardLimits)>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         let config =
             XvmConfig { tx_fee: FEE, create_asset_tx_fee: 2 * FEE, ..XvmConfig::default() };
-        Self { kv: Arc::new(MemoryStore::new()), config }
+        Self { kv: Arc::new(MemoryStore::new()), config, forwarder: None }
     }
 }
 
@@ -57,6 +61,7 @@ pub(super) struct World {
     pub(super) machine: Arc<Machine>,
     pub(super) x: Arc<Xvm>,
     pub(super) y: Arc<Xvm>,
+    pub(super) forwarding: Option<Arc<Forwarding>>,
     /// Of all transactions so far.
     pub(super) bundles: Vec<Bundle>,
 }
@@ -98,9 +103,12 @@ impl World {
     }
 
     pub(super) fn with(setup: Setup) -> Self {
-        let Setup { kv, config } = setup;
+        let Setup { kv, config, forwarder } = setup;
         let store = Store::new(kv).unwrap();
         let clock = Arc::new(ManualClock::new(START_MS));
+        let forwarding = forwarder.map(|(forwarder, limits)| {
+            Forwarding::new(forwarder, clock.clone(), Handle::current(), limits)
+        });
         let work = Arc::new(Notify::new());
         let x_genesis = define::genesis(NETWORK, [native()].into_iter().chain(others())).unwrap();
         let y_genesis = define::genesis(NETWORK, [native()]).unwrap();
@@ -121,6 +129,7 @@ impl World {
                 store: store.clone(),
                 peers: Arc::new(vec![ChainId::ZERO, x_id, y_id]),
                 work: work.clone(),
+                forwarding: forwarding.clone(),
             };
             Xvm::new(context, config.clone(), genesis, fresh_genesis_block(chain_id)).unwrap()
         };
@@ -139,7 +148,7 @@ impl World {
             },
         )
         .unwrap();
-        Self { store, clock, machine, x, y, bundles: Vec::new() }
+        Self { store, clock, machine, x, y, forwarding, bundles: Vec::new() }
     }
 
     pub(super) fn now_s(&self) -> u64 {

@@ -1,0 +1,119 @@
+//! Passing transactions on to the node that decides, where this one does not.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Weak};
+
+use esker_chain::forward::{ForwardError, ForwardPool, ForwardedTx, SourceAnswer, TxKind};
+use esker_primitives::{Id, TxId};
+
+use crate::txs::Tx;
+use crate::vm::Xvm;
+
+/// Bytes of waiting transactions that are looked at together.
+const PAGE_BYTES: usize = 1 << 20;
+
+/// A transaction that waits for a block.
+#[derive(Debug)]
+pub struct Issued {
+    /// Its ID.
+    pub id: TxId,
+    /// What the source says about it, on a node that does not decide itself.
+    pub answer: SourceAnswer,
+}
+
+/// The pool and the wallet's queue of a chain.
+#[derive(Debug)]
+struct WaitingTxs(Weak<Xvm>);
+
+impl Xvm {
+    /// Lets the node's forwarding offer what waits here.
+    pub(crate) fn register_pool(self: &Arc<Self>) {
+        if let Some(forwarding) = &self.context().forwarding {
+            let pool = Arc::new(WaitingTxs(Arc::downgrade(self)));
+            forwarding.register(self.context().chain_id, TxKind::Asset, pool);
+        }
+    }
+
+    /// A transaction as it goes to a source.
+    pub(crate) fn forwarded(&self, tx: &Tx) -> ForwardedTx {
+        let waits = |id: &TxId| self.mempool.contains(id) || self.wallet.contains(id);
+        let kind = match parents(tx).any(|parent| waits(&parent)) {
+            true => TxKind::AssetWallet,
+            false => TxKind::Asset,
+        };
+        self.forwarded_as(kind, tx)
+    }
+
+    pub(crate) fn forwarded_as(&self, kind: TxKind, tx: &Tx) -> ForwardedTx {
+        let (chain, id) = (self.context().chain_id, tx.id());
+        ForwardedTx { chain, kind, id, bytes: tx.bytes().clone() }
+    }
+
+    fn waiting_tx(&self, id: &TxId) -> Option<Tx> {
+        self.mempool.get(id).map(|pooled| pooled.tx.clone()).or_else(|| self.wallet.get(id))
+    }
+}
+
+/// The transactions whose outputs, or whose assets, a transaction uses.
+fn parents(tx: &Tx) -> impl Iterator<Item = TxId> {
+    let spent = tx.unsigned().local_utxo_ids().map(|id| id.tx_id);
+    spent.chain(tx.unsigned().base().inputs.iter().map(|input| input.asset_id))
+}
+
+impl ForwardPool for WaitingTxs {
+    fn is_in_block(&self, id: &Id) -> bool {
+        let Some(vm) = self.0.upgrade() else { return false };
+        vm.undecided.has_tx(id) || vm.is_accepted(id).unwrap_or(false)
+    }
+
+    fn must_wait(&self, id: &Id) -> bool {
+        let Some(vm) = self.0.upgrade() else { return false };
+        let (Some(tx), Some(forwarding)) = (vm.waiting_tx(id), &vm.context().forwarding) else {
+            return false;
+        };
+        let chain = vm.context().chain_id;
+        // The source can't verify it before it has these.
+        parents(&tx).any(|parent| {
+            (vm.mempool.contains(&parent) || vm.wallet.contains(&parent))
+                && !forwarding.is_taken(chain, TxKind::Asset, parent)
+        })
+    }
+
+    fn withdraw(&self, id: &Id, error: &ForwardError) {
+        let Some(vm) = self.0.upgrade() else { return };
+        if !vm.mempool.contains(id) && !vm.wallet.contains(id) {
+            return;
+        }
+        for (id, reason) in vm.with_descendants(*id, error.reason()) {
+            vm.mempool.remove([&id]);
+            vm.reject(id, reason);
+            vm.wallet_decided(&id);
+        }
+        vm.maintenance.wake();
+    }
+
+    fn visit_waiting(&self, visit: &mut dyn FnMut(ForwardedTx) -> ControlFlow<()>) {
+        let Some(vm) = self.0.upgrade() else { return };
+        let mut seen = HashSet::new();
+        let mut next = 0;
+        loop {
+            let (page, after) = vm.mempool.candidates(next, PAGE_BYTES, &HashSet::new());
+            if page.is_empty() {
+                break;
+            }
+            next = after;
+            for pooled in page {
+                seen.insert(pooled.tx.id());
+                if visit(vm.forwarded(&pooled.tx)).is_break() {
+                    return;
+                }
+            }
+        }
+        for tx in vm.wallet_pending().iter().filter(|tx| !seen.contains(&tx.id())) {
+            if visit(vm.forwarded(tx)).is_break() {
+                return;
+            }
+        }
+    }
+}
