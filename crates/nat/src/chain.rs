@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::U256;
 use esker_chain::ChainContext;
+use esker_chain::forward::ForwardError;
 use esker_evm::chain::{ChainReadError, Evm};
 use esker_evm::executor::{NoHashes, StateOverlay};
 use esker_evm::rules::{FeeRuleError, PhaseRules};
@@ -14,6 +15,7 @@ use esker_storage::{KvRead, StorageError, StorageResult};
 
 use crate::accounts::PendingAccounts;
 use crate::extension::{AtomicExtension, MAX_BUILT_BYTES};
+use crate::forward::Submitted;
 use crate::pool::{AccountNonce, AtomicPool, JoinError, PoolError, PoolStatus};
 use crate::tables::AcceptedTx;
 use crate::transfer::{TransferError, transfer};
@@ -42,6 +44,9 @@ pub enum SubmitError {
     /// Others took what it spends, or the chain moved on, again and again.
     #[error("the chain moved on while the transaction was verified; try again")]
     Outdated,
+    /// The node passes no transactions on, or too many already.
+    #[error(transparent)]
+    Forward(#[from] ForwardError),
     /// State can't be read.
     #[error(transparent)]
     State(#[from] StateError),
@@ -93,6 +98,13 @@ impl Nat {
     /// The chain `evm`, which was made with `extension`.
     pub fn new(evm: Arc<Evm>, extension: Arc<AtomicExtension>) -> Self {
         extension.set_chain(&evm);
+        let nat = Self::over(evm, Arc::clone(&extension));
+        nat.register_pool(&extension);
+        nat
+    }
+
+    /// As [`Self::new`], of a chain and an extension that know each other.
+    pub(crate) const fn over(evm: Arc<Evm>, extension: Arc<AtomicExtension>) -> Self {
         Self { evm, extension }
     }
 
@@ -133,8 +145,7 @@ impl Nat {
     /// asked for. One that is known already is left as it is. Recovers signatures, so call it off the async
     /// threads.
     pub fn submit(&self, tx: AtomicTx) -> Result<TxId, SubmitError> {
-        let id = tx.id();
-        self.admit(tx).inspect_err(|error| self.note_refused(&id, error))
+        self.submit_and_forward(&tx).map(|submitted| submitted.id)
     }
 
     /// Counts and logs a refusal.
@@ -151,7 +162,14 @@ impl Nat {
         result
     }
 
-    fn admit(&self, tx: AtomicTx) -> Result<TxId, SubmitError> {
+    /// As [`Self::submit`], with the source's answer, if another node decides.
+    pub fn submit_and_forward(&self, tx: &AtomicTx) -> Result<Submitted, SubmitError> {
+        let slot = self.context().reserve_forward()?;
+        let id = self.admit(tx).inspect_err(|error| self.note_refused(&tx.id(), error))?;
+        Ok(Submitted { id, answer: slot.send(|| self.forwarded(tx)) })
+    }
+
+    fn admit(&self, tx: &AtomicTx) -> Result<TxId, SubmitError> {
         let id = tx.id();
         for _ in 0..MAX_CHECKS {
             if self.pool().contains(&id) {
@@ -160,7 +178,7 @@ impl Nat {
             }
             self.context().store.ensure_writable()?;
             let reader = self.context().store.snapshot()?;
-            self.verify_on(&tx, reader.as_ref())?;
+            self.verify_on(tx, reader.as_ref())?;
             let verified_at = self.height(reader.as_ref())?;
             match self.pool().add_verified(tx.clone(), verified_at) {
                 Ok(()) => {
@@ -175,19 +193,20 @@ impl Nat {
     }
 
     /// As [`Self::submit`], of an import that was built for a user: it replaces nothing that waits.
-    pub(crate) fn submit_import(&self, tx: AtomicTx) -> Result<TxId, BuiltError> {
-        let id = tx.id();
-        self.note_built(&id, self.admit_import(tx))
+    pub(crate) fn submit_import(&self, tx: &AtomicTx) -> Result<Submitted, BuiltError> {
+        let slot = self.context().reserve_forward()?;
+        let id = self.note_built(&tx.id(), self.join_import(tx))?;
+        Ok(Submitted { id, answer: slot.send(|| self.forwarded(tx)) })
     }
 
-    fn admit_import(&self, tx: AtomicTx) -> Result<TxId, BuiltError> {
+    fn join_import(&self, tx: &AtomicTx) -> Result<TxId, BuiltError> {
         self.context().store.ensure_writable()?;
         let reader = self.context().store.snapshot()?;
-        match self.verify_on(&tx, reader.as_ref()) {
+        match self.verify_on(tx, reader.as_ref()) {
             // Accepted or taken since it was looked for.
             Err(SubmitError::Invalid(VerifyError::UtxosNotFound(_))) => Err(BuiltError::Outdated),
             Err(error) => Err(error.into()),
-            Ok(()) => self.join(tx, self.height(reader.as_ref())?, &[]),
+            Ok(()) => self.join(tx.clone(), self.height(reader.as_ref())?, &[]),
         }
     }
 
@@ -195,20 +214,21 @@ impl Nat {
     /// that waits, and its nonces may have to come.
     pub(crate) fn submit_export(
         &self,
-        tx: AtomicTx,
+        tx: &AtomicTx,
         accounts: &PendingAccounts<'_>,
-    ) -> Result<TxId, BuiltError> {
-        let id = tx.id();
-        self.note_built(&id, self.admit_export(tx, accounts))
+    ) -> Result<Submitted, BuiltError> {
+        let slot = self.context().reserve_forward()?;
+        let id = self.note_built(&tx.id(), self.join_export(tx, accounts))?;
+        Ok(Submitted { id, answer: slot.send(|| self.forwarded(tx)) })
     }
 
-    fn admit_export(
+    fn join_export(
         &self,
-        tx: AtomicTx,
+        tx: &AtomicTx,
         accounts: &PendingAccounts<'_>,
     ) -> Result<TxId, BuiltError> {
         self.context().store.ensure_writable()?;
-        self.check_rules(&tx, accounts.reader())?;
+        self.check_rules(tx, accounts.reader())?;
         let nonces: Vec<AccountNonce> = tx.unsigned().account_nonces().collect();
         let follows = accounts.exports_before(&nonces);
         // Who sends a transaction of the EVM without a nonce waits until this one has got its own.
@@ -219,7 +239,7 @@ impl Nat {
             if nonces.iter().any(in_evm) {
                 return Err(BuiltError::Outdated);
             }
-            self.join(tx, self.height(accounts.reader())?, &follows)
+            self.join(tx.clone(), self.height(accounts.reader())?, &follows)
         })
     }
 

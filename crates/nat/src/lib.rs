@@ -36,8 +36,10 @@ mod accounts;
 mod audit;
 mod chain;
 mod extension;
+mod forward;
 mod log;
 mod restore;
 
 pub use chain::{AtomicStatus, Nat, SubmitError};
 pub use extension::{AtomicExtension, MAX_BUILT_BYTES};
+pub use forward::Submitted;

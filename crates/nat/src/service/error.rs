@@ -1,6 +1,7 @@
 //! Why a method has no result: the texts that clients see.
 
 use esker_chain::address::{DestinationError, ServiceAddressCause};
+use esker_chain::forward::ForwardError;
 use esker_chain::listing::ListingError;
 use esker_evm::rules::FeeRuleError;
 use esker_evm::view::ViewError;
@@ -97,6 +98,9 @@ pub(super) enum ServiceError {
     Storage(#[from] StorageError),
     #[error(transparent)]
     WorkRefused(#[from] WorkRefused),
+    /// The source's answer.
+    #[error(transparent)]
+    Forward(#[from] ForwardError),
 }
 
 /// Why no transaction came about: it can't be paid, or breaks a rule by itself.
@@ -125,6 +129,9 @@ impl From<ServiceError> for RpcError {
         | ServiceError::AtomicUtxos(_) = &error
         {
             tracing::error!(%error, "a method failed because of the store");
+        }
+        if let ServiceError::Forward(error) = error {
+            return error.into();
         }
         Self::new(error.to_string())
     }

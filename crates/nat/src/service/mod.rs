@@ -115,10 +115,19 @@ pub fn methods() -> MethodTable<NatService> {
                 .on_async_from("importKey", keys::import_key)
                 .cost(cost::HEAVY)
         })
-        .on_blocking("issueTx", served(txs::issue_tx))
+        .on_blocking_then("issueTx", served(txs::issue_tx))
         .short()
         .cost(cost::SEND)
         .on("version", NatService::version)
+        .checked_by(check_sending, &SENDING)
+}
+
+/// Methods that send transactions.
+const SENDING: [&str; 5] = ["export", "exportNative", "import", "importNative", "issueTx"];
+
+/// Whether the node takes transactions at all.
+fn check_sending(nat: &NatService) -> Result<(), RpcError> {
+    Ok(nat.context().check_sending()?)
 }
 
 /// A handler as the method table takes it.

@@ -9,7 +9,7 @@ use esker_chain::listing::MAX_UTXO_PAGE;
 use esker_evm::rules::window::INITIAL_BASE_FEE;
 use esker_keystore::{Credentials, Password, User};
 use esker_primitives::codec::{Decode as _, MAX_SIZE};
-use esker_primitives::ids::{AssetId, ChainId, Id, ShortId, TxId};
+use esker_primitives::ids::{AssetId, ChainId, Id, ShortId};
 use esker_primitives::keys::PrivateKey;
 use esker_rpc::wire::JsonU64;
 use esker_rpc::{ClientAddress, RpcError, off_thread};
@@ -23,11 +23,11 @@ use super::error::CreateError;
 use super::keys::{keyring, unlock};
 use super::txs::TxIdReply;
 use super::{NatService, Reply, ServiceError, utxos};
-use crate::SubmitError;
 use crate::accounts::PendingAccounts;
 use crate::chain::BuiltError;
 use crate::txs::AtomicTx;
 use crate::wallet::{self, Import, Payer, Terms};
+use crate::{SubmitError, Submitted};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
@@ -77,32 +77,40 @@ async fn import_checked(
     let Account(to) = to.ok_or(ServiceError::NoTo)?;
     let user = nat.keystore.unlock(&username, &password, client).await;
     let user = user.map_err(|cause| ServiceError::ImportUser { name: username, cause })?;
-    run_exclusively(nat, user, move |nat, user| {
+    let imported = run_exclusively(nat, user, move |nat, user| {
         let keys = keyring(user, &nat.context().chain_id).keys();
         let keys: Keychain =
             keys.map_err(ServiceError::ImportKeys)?.into_iter().map(|(_, key)| key).collect();
         let terms = Terms::new(nat.context(), nat.base_fee(base_fee)?);
         until_taken(|| {
             let tx = build_import(nat, terms, &keys, source, to)?;
-            Ok(nat.nat.submit_import(tx))
+            Ok(nat.nat.submit_import(&tx))
         })
-    })
-    .await
+    });
+    answered(imported.await?).await
 }
 
 /// How often a transaction is built, where others take what it spends each time.
 const MAX_BUILDS: usize = 16;
 
 /// Builds and submits, anew where others were quicker.
-fn until_taken(mut submit: impl FnMut() -> Reply<Result<TxId, BuiltError>>) -> Reply<TxIdReply> {
+fn until_taken(
+    mut submit: impl FnMut() -> Reply<Result<Submitted, BuiltError>>,
+) -> Reply<Submitted> {
     for _ in 0..MAX_BUILDS {
         match submit()? {
-            Ok(tx_id) => return Ok(TxIdReply { tx_id }),
+            Ok(submitted) => return Ok(submitted),
             Err(BuiltError::Refused(error)) => return Err(error.into()),
             Err(BuiltError::Outdated) => {}
         }
     }
     Err(SubmitError::Outdated.into())
+}
+
+/// The reply about a transaction, once the source has it. The next call of the user need not wait for that.
+async fn answered(Submitted { id, answer }: Submitted) -> Reply<TxIdReply> {
+    answer.wait().await?;
+    Ok(TxIdReply { tx_id: id })
 }
 
 /// Runs work for a user once no other call of that user does: each finds what those before it leave.
@@ -199,16 +207,16 @@ async fn export_checked(
         return Err(ServiceError::ChangeAddress(args.change_addr));
     }
     let user = unlock(&nat, Credentials { username, password }, client).await?;
-    run_exclusively(nat, user, move |nat, user| {
+    let exported = run_exclusively(nat, user, move |nat, user| {
         let keys = keys_of(nat, user, &from)?;
         let terms = Terms::new(nat.context(), nat.base_fee(base_fee)?);
         until_taken(|| {
             let accounts = nat.nat.accounts()?;
             let tx = build_export(nat, &accounts, terms, &keys, (chain, to), (asset_id, amount))?;
-            Ok(nat.nat.submit_export(tx, &accounts))
+            Ok(nat.nat.submit_export(&tx, &accounts))
         })
-    })
-    .await
+    });
+    answered(exported.await?).await
 }
 
 fn build_export(

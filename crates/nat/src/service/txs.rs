@@ -1,14 +1,15 @@
 //! issueTx, getAtomicTx, getAtomicTxStatus.
 
 use esker_primitives::ids::TxId;
+use esker_rpc::ReplyAfter;
 use esker_rpc::wire::{Encoding, JsonU64};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::encoded_tx::EncodedTx;
 use super::{NatService, Reply, ServiceError};
-use crate::AtomicStatus;
 use crate::txs::AtomicTx;
+use crate::{AtomicStatus, Submitted};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -61,11 +62,12 @@ pub(super) struct StatusReply {
     reason: Option<String>,
 }
 
-/// Submits a signed transaction: it is in the pool when this answers.
-pub(super) fn issue_tx(nat: &NatService, args: IssueArgs) -> Reply<TxIdReply> {
+/// Submits a signed transaction: it is in the pool when this answers, and in that of the source if another node decides.
+pub(super) fn issue_tx(nat: &NatService, args: IssueArgs) -> Reply<ReplyAfter<TxIdReply>> {
     let bytes = args.encoding.decode(&args.tx).map_err(ServiceError::DecodeTx)?;
     let tx = AtomicTx::parse(&bytes).map_err(ServiceError::ParseTx)?;
-    Ok(TxIdReply { tx_id: nat.nat.submit(tx)? })
+    let Submitted { id: tx_id, answer } = nat.nat.submit_and_forward(&tx)?;
+    Ok(ReplyAfter { reply: TxIdReply { tx_id }, wait: answer.into_reply_wait() })
 }
 
 /// A transaction that was accepted, waits, or was dropped not long ago.

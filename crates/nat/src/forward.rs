@@ -1,0 +1,102 @@
+//! Passing atomic transactions on to the node that decides, where this one does not.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Weak};
+
+use esker_chain::forward::{ForwardError, ForwardPool, ForwardedTx, SourceAnswer, TxKind};
+use esker_evm::chain::Evm;
+use esker_primitives::ids::{Id, TxId};
+
+use crate::Nat;
+use crate::extension::AtomicExtension;
+use crate::pool::{AccountNonce, PoolStatus};
+use crate::tables::AcceptedTx;
+use crate::txs::AtomicTx;
+
+/// A transaction that waits for a block.
+#[derive(Debug)]
+pub struct Submitted {
+    /// Its ID.
+    pub id: TxId,
+    /// What the source says about it, on a node that does not decide itself.
+    pub answer: SourceAnswer,
+}
+
+/// The pool of a chain's atomic transactions.
+#[derive(Debug)]
+struct WaitingTxs {
+    evm: Weak<Evm>,
+    extension: Weak<AtomicExtension>,
+}
+
+impl WaitingTxs {
+    fn nat(&self) -> Option<Nat> {
+        Some(Nat::over(self.evm.upgrade()?, self.extension.upgrade()?))
+    }
+}
+
+impl Nat {
+    /// Lets the node's forwarding offer what waits here.
+    pub(crate) fn register_pool(&self, extension: &Arc<AtomicExtension>) {
+        if let Some(forwarding) = &self.context().forwarding {
+            let pool = WaitingTxs {
+                evm: Arc::downgrade(self.evm()),
+                extension: Arc::downgrade(extension),
+            };
+            forwarding.register(self.context().chain_id, TxKind::Atomic, Arc::new(pool));
+        }
+    }
+
+    /// A transaction as it goes to a source.
+    pub(crate) fn forwarded(&self, tx: &AtomicTx) -> ForwardedTx {
+        let bytes = tx.bytes().clone();
+        ForwardedTx { chain: self.context().chain_id, kind: TxKind::Atomic, id: tx.id(), bytes }
+    }
+
+    /// Whether an export has to wait for transactions of its accounts that wait here: a source verifies it on the
+    /// accepted state only.
+    fn follows_waiting(&self, tx: &AtomicTx) -> bool {
+        let own: BTreeSet<AccountNonce> = tx.unsigned().account_nonces().collect();
+        let mut before = own.iter().filter_map(|nonce| nonce.previous());
+        before.any(|before| {
+            let in_evm = || self.evm().pool().get_by_nonce(&before.account, before.nonce).is_some();
+            !own.contains(&before) && (self.pool().is_used(&before) || in_evm())
+        })
+    }
+}
+
+impl ForwardPool for WaitingTxs {
+    fn is_in_block(&self, id: &Id) -> bool {
+        let Some(nat) = self.nat() else { return false };
+        let is_issued = nat.pool().get(id).is_some_and(|(_, status)| status == PoolStatus::Issued);
+        let is_accepted = || -> bool {
+            let (context, found) = (nat.context(), nat.context().store.snapshot());
+            found
+                .and_then(|reader| AcceptedTx::get(reader.as_ref(), context.scope, id))
+                .is_ok_and(|found| found.is_some())
+        };
+        is_issued || is_accepted()
+    }
+
+    fn must_wait(&self, id: &Id) -> bool {
+        let Some(nat) = self.nat() else { return false };
+        let waiting = nat.pool().get(id).filter(|_| nat.pool().contains(id));
+        waiting.is_some_and(|(tx, _)| nat.follows_waiting(&tx))
+    }
+
+    fn withdraw(&self, id: &Id, error: &ForwardError) {
+        if let Some(nat) = self.nat() {
+            nat.pool().give_up(id, error.reason());
+        }
+    }
+
+    fn visit_waiting(&self, visit: &mut dyn FnMut(ForwardedTx) -> ControlFlow<()>) {
+        let Some(nat) = self.nat() else { return };
+        for tx in nat.pool().first_spenders() {
+            if visit(nat.forwarded(&tx)).is_break() {
+                return;
+            }
+        }
+    }
+}
