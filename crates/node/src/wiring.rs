@@ -22,7 +22,7 @@ use esker_chain::{Aliases, Machine, MachineConfig, Shutdown, Undo, UndoLimits};
 use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
 
-pub use chains::{OpenChains, open_offline, open_unchecked};
+pub use chains::{OpenChains, UncheckedChains, open_offline, open_unchecked};
 pub use error::of_storage as storage_exit_code;
 pub use error::{StartError, exit_code};
 pub use first_start::exported as exported_by_p;
@@ -94,7 +94,7 @@ impl Node {
             forwarding: None,
         };
         let opened = chains::open(&config, &store, parts, &environment, machine)?;
-        let OpenChains { aliases, chains, machine, clock: _ } = opened;
+        let OpenChains { aliases, chains, observed_p: _, machine, clock: _ } = opened;
         let mut maintenance = Vec::new();
         for (_, chain) in &chains {
             maintenance.push(chain.start_maintenance().map_err(StartError::Thread)?);

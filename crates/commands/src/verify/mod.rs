@@ -13,11 +13,10 @@ mod supply;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use esker_chain::audit::{AuditContext, Ledger, Scratch, audit_bundles};
+use esker_chain::audit::{Audit, AuditContext, Ledger, Scratch, audit_bundles};
 use esker_chain::tables::CHAINS;
 use esker_chain::{ChainError, ChainVm};
 use esker_node::Environment;
-use esker_node::chains::Chain;
 use esker_node::config::Config;
 use esker_node::networks::Coin;
 use esker_node::wiring::{StartError, exit_code, open_unchecked};
@@ -100,11 +99,12 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
         report.finding(Finding::new("store", "pages that can be read", found));
         return report.finish("");
     }
-    let (store, chains) = open_unchecked(config, &environment)?;
+    let (store, chains, observed_p) = open_unchecked(config, &environment)?;
     let stored = store.snapshot()?;
-    let chains =
-        chains_with_rows(chains.into_iter().map(|(_, chain)| chain), stored.as_ref(), &mut report)?;
-    let vms: Vec<Arc<dyn ChainVm>> = chains.iter().map(Chain::vm).collect();
+    let p = observed_p.map(|p| (Arc::clone(&p) as Arc<dyn ChainVm>, p as Arc<dyn Audit>));
+    let chains = chains.into_iter().map(|(_, chain)| (chain.vm(), chain.audit())).chain(p);
+    let chains = chains_with_rows(chains, stored.as_ref(), &mut report)?;
+    let vms: Vec<Arc<dyn ChainVm>> = chains.iter().map(|(vm, _)| Arc::clone(vm)).collect();
     audit_bundles(&vms, stored.as_ref(), &mut report)?;
 
     let mut memory = SharedMemory::new(config, &vms, scratch()?)?;
@@ -112,8 +112,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
     let mut supplies: Vec<Supply> = assets.iter().map(|(_, name)| supply_of(name)).collect();
     let assets: Vec<AssetId> = assets.into_iter().map(|(asset, _)| asset).collect();
     let mut all = true;
-    for chain in &chains {
-        let vm = chain.vm();
+    for (vm, audit) in &chains {
         let id = vm.context().chain_id;
         let mut exchanges = Vec::new();
         let mut ctx = AuditContext {
@@ -123,7 +122,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
             log: &mut report,
             exchanges: &mut |exchange| memory.exchange(&id, exchange, &mut exchanges),
         };
-        let ledgers = chain.audit().audit(&mut ctx)?;
+        let ledgers = audit.audit(&mut ctx)?;
         exchanges.into_iter().for_each(|finding| report.finding(finding));
         let Some(ledgers) = ledgers else {
             all = false;
@@ -187,15 +186,17 @@ fn scratch() -> Result<Scratch, StorageError> {
     Ok(Scratch::new(Arc::new(meta::open_temp(&options)?)))
 }
 
+/// A chain with its auditor.
+type AuditedChain = (Arc<dyn ChainVm>, Arc<dyn Audit>);
+
 /// The chains with rows. Reports chains whose record and rows disagree.
 fn chains_with_rows(
-    chains: impl Iterator<Item = Chain>,
+    chains: impl Iterator<Item = AuditedChain>,
     stored: &dyn KvRead,
     report: &mut Report<'_>,
-) -> Result<Vec<Chain>, VerifyError> {
+) -> Result<Vec<AuditedChain>, VerifyError> {
     let mut found = Vec::new();
-    for chain in chains {
-        let vm = chain.vm();
+    for (vm, audit) in chains {
         let (id, scope) = (vm.context().chain_id, vm.context().scope);
         let is_noted = CHAINS.contains(stored, Scope::NODE, id.as_bytes())?;
         let prefix = scope.0.to_be_bytes();
@@ -206,7 +207,7 @@ fn chains_with_rows(
             report.finding(Finding::new(place, state(has_rows), state(is_noted)));
         }
         if has_rows {
-            found.push(chain);
+            found.push((vm, audit));
         }
     }
     Ok(found)

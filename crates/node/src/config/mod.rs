@@ -53,6 +53,8 @@ pub struct Config {
     pub settings: Settings,
     /// The network, with the chains that the configuration adds.
     pub network: Network,
+    /// Whether the P-Chain is an observed chain of this node. One that the folder has stays observed.
+    pub observes_p: bool,
     /// The data folder; `None` for a temporary one.
     pub data_dir: Option<PathBuf>,
     /// Settings of all chains of the network, by ID.
@@ -108,7 +110,8 @@ impl Config {
         warnings.extend(personal::check(&settings, &chains, mode)?);
         warnings.extend(profile::warnings(&settings));
         warnings.extend(ignored_settings(&layers.file));
-        Ok(Self { mode, settings, network, data_dir, chains, values, warnings, layers })
+        let observes_p = false;
+        Ok(Self { mode, settings, network, observes_p, data_dir, chains, values, warnings, layers })
     }
 
     /// Settings of one chain of the network.

@@ -90,6 +90,12 @@ impl Network {
         p.into_iter().chain(others.map(|other| other.id)).collect()
     }
 
+    /// The chains with which P can exchange assets.
+    pub fn peers_of_p(&self) -> Vec<ChainId> {
+        let with_p = self.chains.iter().filter(|chain| self.peers_of(chain).contains(&P_CHAIN_ID));
+        with_p.map(|chain| chain.id).collect()
+    }
+
     /// Gives further EVM chains their coins, all of them at once, since they may be peers of each other.
     pub fn set_coins(
         &mut self,

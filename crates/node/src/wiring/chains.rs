@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use esker_chain::{Aliases, ChainContext, Machine, MachineConfig};
+use esker_chain::tables::CHAINS;
+use esker_chain::{Aliases, ChainContext, ChainVm, Machine, MachineConfig};
 use esker_keystore::Keystore;
-use esker_primitives::Clock;
-use esker_storage::{Store, meta};
+use esker_platform::Platform;
+use esker_primitives::{AssetId, ChainId, Clock};
+use esker_storage::{Scope, Store, meta};
 use tokio::sync::Notify;
 
 use super::data::DataFolder;
@@ -25,6 +27,8 @@ pub struct OpenChains {
     pub aliases: Arc<AliasTable>,
     /// The chains that this version runs, in the order of their declaration.
     pub chains: Vec<(ChainSpec, Chain)>,
+    /// The P-Chain, if it is an observed chain of this node.
+    pub observed_p: Option<Arc<Platform>>,
     /// The machine, which commits their blocks.
     pub machine: Arc<Machine>,
     /// The clock of all of them.
@@ -42,9 +46,12 @@ pub(super) fn open(
     machine: MachineConfig,
 ) -> Result<OpenChains, StartError> {
     let unrecorded = parameters::compare(&config.network, store)?;
-    let (aliases, chains, work) = build(config, store, parts, environment, &unrecorded)?;
+    let built = build(config, store, parts, environment, &unrecorded)?;
+    let BuiltChains { aliases, chains, observed_p, work } = built;
     first_start::write_exports(&config.network, store)?;
-    let vms = chains.iter().map(|(_, chain)| chain.vm()).collect();
+    // P is the last: the genesis chains are the first ones.
+    let p = observed_p.iter().map(|p| Arc::clone(p) as Arc<dyn ChainVm>);
+    let vms = chains.iter().map(|(_, chain)| chain.vm()).chain(p).collect();
     let genesis = parameters::genesis_bundle(&config.network);
     let machine_config = MachineConfig { genesis, ..machine };
     let machine =
@@ -53,11 +60,17 @@ pub(super) fn open(
         parts.machine.set(&machine);
     }
     unrecorded.record(store)?;
-    Ok(OpenChains { aliases, chains, machine, clock: Arc::clone(&environment.clock) })
+    Ok(OpenChains { aliases, chains, observed_p, machine, clock: Arc::clone(&environment.clock) })
 }
 
-/// Aliases, chains, and the notifier for new work.
-type BuiltChains = (Arc<AliasTable>, Vec<(ChainSpec, Chain)>, Arc<Notify>);
+/// Chains before they are opened.
+struct BuiltChains {
+    aliases: Arc<AliasTable>,
+    chains: Vec<(ChainSpec, Chain)>,
+    observed_p: Option<Arc<Platform>>,
+    /// Notified of new work.
+    work: Arc<Notify>,
+}
 
 fn build(
     config: &Config,
@@ -70,15 +83,18 @@ fn build(
     let work = Arc::new(Notify::new());
     let builder =
         Builder { config, aliases: &aliases, environment, store, parts, work: &work, unrecorded };
-    let chains = builder.build()?;
-    Ok((aliases, chains, work))
+    let (chains, observed_p) = (builder.build()?, builder.observed_p()?);
+    Ok(BuiltChains { aliases, chains, observed_p, work })
 }
+
+/// The store, its chains, and P if it is an observed chain.
+pub type UncheckedChains = (Store, Vec<(ChainSpec, Chain)>, Option<Arc<Platform>>);
 
 /// Opens the store and the chains of an existing folder without checks and without writing.
 pub fn open_unchecked(
     config: &Config,
     environment: &Environment,
-) -> Result<(Store, Vec<(ChainSpec, Chain)>), StartError> {
+) -> Result<UncheckedChains, StartError> {
     let folder = DataFolder::of(config)?;
     let store = folder.open_offline_store(config)?;
     let unrecorded = parameters::compare(&config.network, &store)?;
@@ -90,8 +106,8 @@ pub fn open_unchecked(
         script_slots: &Arc::default(),
         forwarding: None,
     };
-    let (_, chains, _) = build(config, &store, parts, environment, &unrecorded)?;
-    Ok((store, chains))
+    let built = build(config, &store, parts, environment, &unrecorded)?;
+    Ok((store, built.chains, built.observed_p))
 }
 
 /// Opens the store and the chains of an existing folder, for commands on a stopped node.
@@ -143,20 +159,9 @@ impl Builder<'_> {
         let network = &self.config.network;
         let mut chains = Vec::with_capacity(network.chains.len());
         for spec in &network.chains {
-            let context = ChainContext {
-                network_id: network.id,
-                hrp: network.hrp.to_owned(),
-                chain_id: spec.id,
-                scope: meta::scope(self.store.kv.as_ref(), &spec.id)?,
-                native_asset_id: network.coin_of(spec),
-                native_aliases: network.coin_aliases(spec, &self.config.settings.native_aliases.0),
-                aliases: Arc::clone(self.aliases) as Arc<dyn Aliases>,
-                clock: Arc::clone(&self.environment.clock),
-                store: self.store.clone(),
-                peers: Arc::new(network.peers_of(spec)),
-                work: Arc::clone(self.work),
-                forwarding: self.parts.forwarding.cloned(),
-            };
+            let coin = network.coin_of(spec);
+            let aliases = network.coin_aliases(spec, &self.config.settings.native_aliases.0);
+            let context = self.context(spec.id, (coin, aliases), network.peers_of(spec))?;
             let is_known = !self.unrecorded.contains(spec);
             let chain = factory::build(
                 spec,
@@ -168,5 +173,43 @@ impl Builder<'_> {
             chains.push((spec.clone(), chain));
         }
         Ok(chains)
+    }
+
+    /// The P-Chain, if the configuration or the store has it as an observed chain.
+    fn observed_p(&self) -> Result<Option<Arc<Platform>>, StartError> {
+        let reader = self.store.snapshot()?;
+        let is_known = CHAINS.contains(reader.as_ref(), Scope::NODE, P_CHAIN_ID.as_bytes())?;
+        drop(reader);
+        if !is_known && !self.config.observes_p {
+            return Ok(None);
+        }
+        let network = &self.config.network;
+        let native = (network.native_asset_id, self.config.settings.native_aliases.0.clone());
+        let context = self.context(P_CHAIN_ID, native, network.peers_of_p())?;
+        Ok(Some(Platform::new(context)))
+    }
+
+    /// The context of a chain with that native asset (with its aliases) and those peers.
+    fn context(
+        &self,
+        chain_id: ChainId,
+        (native_asset_id, native_aliases): (AssetId, Vec<String>),
+        peers: Vec<ChainId>,
+    ) -> Result<ChainContext, StartError> {
+        let network = &self.config.network;
+        Ok(ChainContext {
+            network_id: network.id,
+            hrp: network.hrp.to_owned(),
+            chain_id,
+            scope: meta::scope(self.store.kv.as_ref(), &chain_id)?,
+            native_asset_id,
+            native_aliases,
+            aliases: Arc::clone(self.aliases) as Arc<dyn Aliases>,
+            clock: Arc::clone(&self.environment.clock),
+            store: self.store.clone(),
+            peers: Arc::new(peers),
+            work: Arc::clone(self.work),
+            forwarding: self.parts.forwarding.cloned(),
+        })
     }
 }

@@ -5,6 +5,7 @@
 //! a decoder does, or where what it decoded does not encode to the same bytes again.
 
 mod atomic;
+mod avalanchego;
 mod c_chain;
 mod chain;
 mod evm;
@@ -25,6 +26,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "address", run: primitives::address },
     Target { name: "atomic_tx", run: atomic::tx },
+    Target { name: "avalanchego_container", run: avalanchego::container },
     Target { name: "block_line", run: node::block_line },
     Target { name: "bundle", run: chain::bundle },
     Target { name: "bundle_stream", run: chain::bundle_stream },
@@ -45,6 +47,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "keystore_blob", run: node::keystore_blob },
     Target { name: "network_file", run: node::network_file },
     Target { name: "object_dialect", run: json::object_dialect },
+    Target { name: "p_block", run: avalanchego::p_block },
+    Target { name: "p_tx", run: avalanchego::p_tx },
     Target { name: "pool_journal", run: node::pool_journal },
     Target { name: "signature", run: primitives::signature },
     Target { name: "utxo", run: chain::utxo },

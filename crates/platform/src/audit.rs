@@ -1,0 +1,115 @@
+//! Checks the chain's rows against its blocks, and reports what they move between chains.
+
+use esker_chain::ChainVm as _;
+use esker_chain::audit::{Audit, AuditContext, Exchange, Ledger, Ledgers};
+use esker_storage::StorageError;
+use esker_storage::audit::{AuditError, Finding, compare_rows, shown};
+
+use crate::tables::{BLOCKS, TIP, Tip};
+use crate::vm::{check_position, requests_of, write_block};
+use crate::{Block, Exchange as Moved, Platform};
+
+/// Blocks between two reports of progress.
+const STEP: u64 = 64;
+
+impl Audit for Platform {
+    fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledgers>, AuditError> {
+        let (name, scope) = (self.name(), self.scope());
+        let mut amounts = Amounts::new(ctx);
+        let mut tip = Tip::default();
+        let last = BLOCKS.last(ctx.stored, scope, &[])?.map_or(0, |(height, _)| height);
+        ctx.scratch.fill(|pending| {
+            TIP.put(pending, scope, &(), &tip);
+            Ok::<_, StorageError>(())
+        })?;
+        for height in 1..=last {
+            let found = BLOCKS.get(ctx.stored, scope, &height)?;
+            let parsed = found.ok_or_else(|| "nothing".to_owned()).and_then(|bytes| {
+                let block = Block::parse(&bytes).map_err(|error| error.to_string())?;
+                check_position(&block, &tip).map(|()| block)
+            });
+            let block = match parsed {
+                Ok(block) => block,
+                Err(reason) => {
+                    let place = format!("{name}: block {height}");
+                    ctx.log.finding(Finding::new(place, "a block after the last one", reason));
+                    return Ok(None);
+                }
+            };
+            ctx.scratch.fill(|pending| {
+                write_block(pending, scope, &block, tip);
+                Ok::<_, StorageError>(())
+            })?;
+            tip = Tip::read(ctx.scratch.rows()?.as_ref(), scope)?;
+            for moved in block.txs.iter().filter_map(|tx| tx.exchange.as_ref()) {
+                amounts.add(moved);
+                report(moved, ctx)?;
+            }
+            if height.is_multiple_of(STEP) {
+                ctx.log.progress(&format!("{name}: blocks"), height, Some(last))?;
+            }
+        }
+        let expected = ctx.scratch.rows()?;
+        for (prefix, what) in [(TIP.prefix(scope), "tip"), (BLOCKS.prefix(scope), "block")] {
+            let place = |key: &[u8]| {
+                format!("{name}: {what} {}", shown(key.get(prefix.len()..).unwrap_or_default()))
+            };
+            compare_rows(ctx.stored, expected.as_ref(), &prefix, &place, ctx.log)?;
+        }
+        Ok(Some(amounts.into_ledgers()))
+    }
+}
+
+fn report(moved: &Moved, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
+    let (peer, requests) = requests_of(moved);
+    for key in requests.removes {
+        (ctx.exchanges)(Exchange::Remove { peer, key })?;
+    }
+    for element in requests.puts {
+        let (key, value, traits) = (element.key, element.value, element.traits);
+        (ctx.exchanges)(Exchange::Put { peer, key, value, traits })?;
+    }
+    Ok(())
+}
+
+/// The amounts that P exchanged. What it holds is not known: only the difference is shown, as its genesis or as held.
+struct Amounts(Ledgers);
+
+impl Amounts {
+    fn new(ctx: &AuditContext<'_>) -> Self {
+        Self(ctx.assets.iter().map(|asset| (*asset, Ledger::default())).collect())
+    }
+
+    fn add(&mut self, moved: &Moved) {
+        let add = |sum: &mut u128, amount: u64| {
+            *sum = sum.saturating_add(u128::from(amount).saturating_mul(Ledger::PER_NANO));
+        };
+        match moved {
+            Moved::Import { inputs, .. } => {
+                for input in inputs {
+                    if let Some(ledger) = self.0.get_mut(&input.asset_id) {
+                        add(&mut ledger.imported, input.input.amount);
+                    }
+                }
+            }
+            Moved::Export { utxos, .. } => {
+                for utxo in utxos {
+                    if let Some(ledger) = self.0.get_mut(&utxo.asset_id) {
+                        add(
+                            &mut ledger.exported,
+                            utxo.output.as_transfer().map_or(0, |o| o.amount),
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    fn into_ledgers(mut self) -> Ledgers {
+        for ledger in self.0.values_mut() {
+            ledger.genesis = ledger.exported.saturating_sub(ledger.imported);
+            ledger.held = ledger.imported.saturating_sub(ledger.exported);
+        }
+        self.0
+    }
+}

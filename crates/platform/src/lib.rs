@@ -1,0 +1,30 @@
+//! The P-Chain as an observed chain: a follower of AvalancheGo applies what P's blocks change in shared memory, and
+//! nothing else of them.
+//!
+//! [`Block::parse`] reads any block of P up to Etna. Of its transactions only imports and exports matter here; all
+//! others are read to their end and skipped. Stakes, rewards, validators, P's own UTXOs and all signatures are neither
+//! verified nor kept: the followed node has decided.
+//!
+//! [`Platform`] is the chain for the machine, so that a block of P is one write like any other, is exported and imported
+//! with the others, and can be verified on the disk. It never builds and has no pool.
+//!
+//! Start with `block.rs`; `tx.rs` lists the types of transactions, `vm.rs` has the chain.
+
+#![warn(
+    clippy::wildcard_enum_match_arm,
+    clippy::cast_possible_truncation,
+    clippy::arithmetic_side_effects
+)]
+
+mod audit;
+mod block;
+mod error;
+mod parts;
+mod tables;
+mod tx;
+mod vm;
+
+pub use block::{Block, BlockKind};
+pub use error::ParseError;
+pub use tx::{Exchange, Tx, TxKind};
+pub use vm::Platform;

@@ -1,0 +1,41 @@
+//! What AvalancheGo serves: containers of its index, and blocks and transactions of P.
+
+use esker_avalanchego::Outer;
+use esker_platform::{Block, Exchange, Tx};
+use esker_primitives::Id;
+
+use super::chain::round_trip;
+use super::primitives::value_of;
+
+/// A block of the proposer VM.
+pub(super) fn container(bytes: &[u8]) -> bool {
+    let Some(outer) = value_of(Outer::parse(bytes)) else { return false };
+    assert_eq!(outer.to_bytes(), bytes);
+    value_of(Block::parse(&outer.inner));
+    true
+}
+
+/// A block of P.
+pub(super) fn p_block(bytes: &[u8]) -> bool {
+    let Some(block) = value_of(Block::parse(bytes)) else { return false };
+    assert_eq!((block.bytes.as_ref(), block.id), (bytes, Id::sha256(bytes)));
+    block.txs.iter().for_each(look_at);
+    true
+}
+
+/// A signed transaction of P.
+pub(super) fn p_tx(bytes: &[u8]) -> bool {
+    let Some(tx) = value_of(Tx::parse(bytes)) else { return false };
+    assert_eq!(tx.id, Id::sha256(bytes));
+    look_at(&tx);
+    true
+}
+
+fn look_at(tx: &Tx) {
+    if let Some(Exchange::Export { utxos, .. }) = &tx.exchange {
+        for utxo in utxos {
+            assert_eq!(utxo.utxo_id.tx_id, tx.id);
+            round_trip(utxo);
+        }
+    }
+}
