@@ -8,7 +8,8 @@ use std::time::Duration;
 use esker_commands::cli::{self, Invocation};
 use esker_commands::screen::{self, Ready};
 use esker_commands::signals::{Request, Signals};
-use esker_commands::{backup, replay, rewind, script_worker, users, verify};
+use esker_commands::status::StatusCommand;
+use esker_commands::{backup, replay, rewind, script_worker, status, users, verify};
 use esker_node::config::{Mode, show};
 use esker_node::logging::log_fatal;
 use esker_node::wiring::exit_code;
@@ -57,6 +58,9 @@ fn main() -> ExitCode {
         Ok(invocation) => invocation,
         Err(usage) => usage.exit(),
     };
+    if let Invocation::Status(command) = &invocation {
+        return show_status(command);
+    }
     let (mode, flags) = invocation.configuration();
     // A name that is no text can't be one of ours.
     let env = std::env::vars_os().filter_map(|(name, value)| {
@@ -108,6 +112,18 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::from(exit_code::OK),
             Err(error) => fail(&error, error.exit_code()),
         },
+        Invocation::Status(command) => show_status(&command),
+    }
+}
+
+/// Prints the status of a running node; the exit code says whether it is healthy.
+fn show_status(command: &StatusCommand) -> ExitCode {
+    match status::run(command) {
+        Ok((output, is_healthy)) => {
+            print(&output);
+            ExitCode::from(if is_healthy { exit_code::OK } else { exit_code::FAILURE })
+        }
+        Err(error) => fail(&error, error.exit_code()),
     }
 }
 

@@ -10,6 +10,7 @@ use esker_primitives::excerpt;
 use crate::backup::{self, BackupCommand};
 use crate::replay::{self, ReplayCommand};
 use crate::rewind::{self, RewindCommand};
+use crate::status::{self, StatusCommand};
 use crate::users::{self, UserCommand};
 use crate::verify;
 
@@ -28,14 +29,18 @@ pub enum Invocation {
     Backup(Mode, BackupCommand, Flags),
     /// Verify all data of a stopped node.
     Verify(Mode, Flags),
+    /// Show the status of a running node.
+    Status(StatusCommand),
     /// Rewind the last bundles of a stopped node.
     Rewind(Mode, RewindCommand, Flags),
 }
 
 impl Invocation {
-    /// The mode and the flags that the configuration is loaded with.
+    /// The mode and the flags that the configuration is loaded with; a status needs none.
     pub fn configuration(&self) -> (Mode, &Flags) {
+        static NONE: Flags = Flags::new();
         match self {
+            Self::Status(_) => (Mode::Node, &NONE),
             Self::Run(mode, flags)
             | Self::ShowConfig(mode, flags)
             | Self::Replay(mode, _, flags)
@@ -71,6 +76,7 @@ pub fn parse(
         Some(("backup", given)) => {
             Ok(Invocation::Backup(mode(given), backup::parse(given), flags(given)))
         }
+        Some(("status", given)) => Ok(Invocation::Status(status::parse(given))),
         Some(("db", db)) => {
             if let Some(given) = db.subcommand_matches("rewind") {
                 return Ok(Invocation::Rewind(mode(given), rewind::parse(given), flags(given)));

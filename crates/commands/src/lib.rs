@@ -8,12 +8,14 @@
 
 pub mod backup;
 pub mod cli;
+mod node_url;
 mod offline;
 mod progress;
 pub mod replay;
 pub mod rewind;
 pub mod screen;
 pub mod signals;
+pub mod status;
 pub mod users;
 pub mod verify;
 

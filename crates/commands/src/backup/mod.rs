@@ -4,7 +4,6 @@
 mod cli;
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{self, Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,6 +20,7 @@ use thiserror::Error;
 
 pub(crate) use cli::{command, parse};
 
+use crate::node_url;
 use crate::offline::{OfflineError, StopSignal, existing_folder};
 
 /// How long a running node may take.
@@ -106,7 +106,9 @@ pub fn run(command: &BackupCommand, config: &Config) -> Result<String, BackupCom
 
 /// Has the running node write it; path and size as the node says.
 fn online(url: &str, to: &Path, rate: u64) -> Result<(String, String), BackupCommandError> {
-    let address = address(url)?;
+    let hint = "over https call admin.backup with a client of your own";
+    let address = node_url::address(url, hint)
+        .map_err(|reason| BackupCommandError::Url { url: url.to_owned(), reason })?;
     let mut node = RpcClient::new(address);
     *node.http() = HttpClient::new(address).with_timeout(PATIENCE);
     let params = json!({ "path": to, "bytesPerSecond": rate.to_string() });
@@ -116,20 +118,6 @@ fn online(url: &str, to: &Path, rate: u64) -> Result<(String, String), BackupCom
     })?;
     let text = |name: &str| written[name].as_str().unwrap_or_default().to_owned();
     Ok((text("path"), text("size")))
-}
-
-/// The address of a URL of the form `http://HOST:PORT`.
-fn address(url: &str) -> Result<SocketAddr, BackupCommandError> {
-    let fault = |reason: String| BackupCommandError::Url { url: url.to_owned(), reason };
-    let rest = url.strip_prefix("http://").ok_or_else(|| {
-        fault(
-            "expected http://HOST:PORT; over https call admin.backup with a client of your own"
-                .into(),
-        )
-    })?;
-    let host = rest.trim_end_matches('/');
-    let mut found = host.to_socket_addrs().map_err(|error| fault(error.to_string()))?;
-    found.next().ok_or_else(|| fault("the name has no address".into()))
 }
 
 /// Copies the data folder of a stopped node.
@@ -158,26 +146,4 @@ fn offline(config: &Config, to: &Path, rate: u64) -> Result<(String, String), Ba
         Err(StorageError::Cancelled("stopped: nothing was written".to_owned()))
     })?;
     Ok((to.display().to_string(), size.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_of_nodes() {
-        for url in ["http://127.0.0.1:9650", "http://127.0.0.1:9650/", "http://[::1]:9650"] {
-            assert_eq!(address(url).unwrap().port(), 9650, "{url}");
-        }
-        for (url, reason) in [
-            ("https://127.0.0.1:9650", "expected http://HOST:PORT"),
-            ("127.0.0.1:9650", "expected http://HOST:PORT"),
-            ("http://127.0.0.1", "invalid socket address"),
-            ("http://127.0.0.1:9650/ext", "invalid port value"),
-        ] {
-            let error = address(url).unwrap_err();
-            assert_eq!(error.exit_code(), exit_code::CONFIG);
-            assert!(error.to_string().contains(reason), "{error}");
-        }
-    }
 }

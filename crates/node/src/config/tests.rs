@@ -87,7 +87,8 @@ fn the_modes_have_their_own_defaults() {
 
 #[test]
 fn the_defaults_of_the_http_limits_are_the_servers() {
-    assert_eq!(load(&NOTHING).unwrap().http(), HttpConfig::default());
+    let http = format!("{:?}", load(&NOTHING).unwrap().http());
+    assert_eq!(http, format!("{:?}", HttpConfig::default()));
 }
 
 #[test]

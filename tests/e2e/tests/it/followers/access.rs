@@ -142,6 +142,30 @@ fn the_status_names_role_source_and_heights() {
     assert_eq!(heights(&of_source), heights(&of_follower));
     assert_eq!(of_source["chains"][0]["alias"], "X");
     assert!(refused(&node, "POST", "/ext/status").starts_with("405"));
+
+    let (code, shown) = command_output(&["status", "--url", &node.url()]);
+    assert_eq!(code, Some(0), "{shown}");
+    for line in ["role       follower", "behind     0 bundles, 0 ms", "health     ok"] {
+        assert!(shown.contains(line), "{line} in\n{shown}");
+    }
+    let (code, shown) = command_output(&["status", "--json", "--url", &node.url()]);
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!((code, &shown["status"]["role"]), (Some(0), &json!("follower")));
+    let url = node.url();
+    assert!(node.stop().unwrap().success());
+    let (code, shown) = command_output(&["status", "--url", &url]);
+    assert_eq!(code, Some(1));
+    assert!(shown.contains("is the node running?"), "{shown}");
+    let (code, shown) = command_output(&["status", "--url", "localhost:1"]);
+    assert_eq!(code, Some(2));
+    assert!(shown.contains("expected http://HOST:PORT"), "{shown}");
+}
+
+/// The exit code and the output of a command, or its error.
+fn command_output(args: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(PROGRAM).args(args).stdin(Stdio::null()).output().unwrap();
+    let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+    (output.status.code(), String::from_utf8(text).unwrap())
 }
 
 fn status(node: &Node) -> Value {

@@ -1,0 +1,187 @@
+//! `esker status`: role, heights and lag of a running node, from `/ext/status` and `/ext/health`.
+
+mod cli;
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use esker_client::{HttpClient, HttpError};
+use esker_node::wiring::exit_code;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+pub(crate) use cli::{command, parse};
+
+use crate::node_url;
+
+/// How long the node may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The parsed arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusCommand {
+    /// The running node.
+    pub url: String,
+    /// Print JSON.
+    pub json: bool,
+}
+
+/// Why there is no status.
+#[derive(Debug, Error)]
+pub enum StatusError {
+    /// The URL is not one of a node.
+    #[error("--url {url}: {reason}")]
+    Url {
+        /// As given.
+        url: String,
+        /// The fault.
+        reason: String,
+    },
+    /// The node gave no answer.
+    #[error("no answer from {url}: {error}; is the node running?")]
+    Unreachable {
+        /// The node.
+        url: String,
+        /// What happened.
+        error: HttpError,
+    },
+    /// The answer is not a status.
+    #[error("{url} does not answer as a node does: {reason}")]
+    Unexpected {
+        /// The node.
+        url: String,
+        /// What it answered.
+        reason: String,
+    },
+}
+
+impl StatusError {
+    /// The exit code of the process.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Url { .. } => exit_code::CONFIG,
+            Self::Unreachable { .. } | Self::Unexpected { .. } => exit_code::FAILURE,
+        }
+    }
+}
+
+/// Executes the command and returns its output, and whether the node is healthy.
+///
+/// # Errors
+/// The node did not answer.
+pub fn run(command: &StatusCommand) -> Result<(String, bool), StatusError> {
+    let url = &command.url;
+    let over_https = "a node with HTTPS answers at /ext/status";
+    let address = node_url::address(url, over_https)
+        .map_err(|reason| StatusError::Url { url: url.clone(), reason })?;
+    let mut node = HttpClient::new(address).with_timeout(PATIENCE);
+    let status = get(&mut node, url, "/ext/status", &[200])?;
+    // 503: a check fails.
+    let health = get(&mut node, url, "/ext/health", &[200, 503])?;
+    let is_healthy = health["healthy"] == true;
+    let output = match command.json {
+        true => format!("{}\n", json!({ "status": status, "health": health })),
+        false => text(&status, &health),
+    };
+    Ok((output, is_healthy))
+}
+
+fn get(
+    node: &mut HttpClient,
+    url: &str,
+    path: &str,
+    expected: &[u16],
+) -> Result<Value, StatusError> {
+    let reply = node
+        .request("GET", path, &[], b"")
+        .map_err(|error| StatusError::Unreachable { url: url.to_owned(), error })?;
+    let unexpected = |reason| StatusError::Unexpected { url: url.to_owned(), reason };
+    if !expected.contains(&reply.status) {
+        return Err(unexpected(format!("status {} at {path}", reply.status)));
+    }
+    serde_json::from_slice(&reply.body).map_err(|error| unexpected(format!("{path}: {error}")))
+}
+
+/// The status as lines for a person.
+fn text(status: &Value, health: &Value) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, value: String| {
+        // A String takes every line.
+        let _written = writeln!(out, "{name:<10} {value}");
+    };
+    let plain = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let network = format!("{} ({})", plain(&status["network"]), plain(&status["networkID"]));
+    line("network", network);
+    line("node", plain(&status["nodeID"]));
+    line("role", plain(&status["role"]));
+    line("bundle", plain(&status["bundle"]));
+    if let Some(following) = status["following"].as_object() {
+        let source = match &following["source"] {
+            Value::String(source) => source.clone(),
+            _ => "none connected".to_owned(),
+        };
+        line("source", source);
+        let (bundles, ms) = (plain(&following["lagBundles"]), plain(&following["lagMs"]));
+        line("behind", format!("{bundles} bundles, {ms} ms"));
+        if let Some(error) = following["error"].as_str() {
+            line("error", error.to_owned());
+        }
+    }
+    line("followers", plain(&status["followers"]));
+    for chain in status["chains"].as_array().into_iter().flatten() {
+        let pending = plain(&chain["pending"]);
+        let text = format!("height {}, {pending} pending", plain(&chain["height"]));
+        line(&plain(&chain["alias"]), text);
+    }
+    let failing: Vec<String> = health["checks"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, check)| Some(format!("{name}: {}", check["error"].as_str()?)))
+        .collect();
+    match &*failing {
+        [] => line("health", "ok".to_owned()),
+        failing => failing.iter().for_each(|text| line("unhealthy", text.clone())),
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_for_a_person() {
+        let chain = |alias: &str| json!({"alias": alias, "id": "x", "height": 7, "pending": 1});
+        let status = json!({
+            "network": "local", "networkID": 12345, "nodeID": "NodeID-1", "role": "follower",
+            "bundle": 9, "peers": 0, "followers": 2, "chains": [chain("X"), chain("C")],
+            "following": {
+                "source": null, "greatestBundleSeen": 12, "lagBundles": 3, "lagMs": 4500,
+                "error": "http://writer:9650: gone",
+            },
+        });
+        let health = json!({"healthy": false, "checks": {
+            "X": {"message": "fine"}, "follower": {"error": "behind for 4500 ms"},
+        }});
+        let lines = "\
+network    local (12345)
+node       NodeID-1
+role       follower
+bundle     9
+source     none connected
+behind     3 bundles, 4500 ms
+error      http://writer:9650: gone
+followers  2
+X          height 7, 1 pending
+C          height 7, 1 pending
+unhealthy  follower: behind for 4500 ms
+";
+        assert_eq!(text(&status, &health), lines);
+        let healthy = json!({"healthy": true, "checks": {}});
+        assert!(text(&status, &healthy).ends_with("health     ok\n"));
+    }
+}
