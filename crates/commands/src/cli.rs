@@ -137,6 +137,7 @@ pub fn command() -> Command {
         .subcommand(dev)
         .subcommand(node)
         .subcommand(config)
+        .subcommand(status::command())
         .subcommand(backup::command(KEYS.iter().map(argument).collect()))
         .subcommand(verify::command(|| KEYS.iter().map(argument).collect()))
         .subcommands(replay::commands(|| KEYS.iter().map(argument).collect()))

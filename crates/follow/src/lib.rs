@@ -8,6 +8,7 @@
 mod client;
 mod engine;
 mod feed;
+mod forward;
 mod record;
 mod serve;
 mod status;
@@ -16,7 +17,8 @@ mod url;
 pub use client::{EskerSource, Timeouts};
 pub use engine::{Follower, FollowerConfig};
 pub use feed::{Feed, FeedItem, Source, SourceError};
+pub use forward::SourceForwarder;
 pub use record::{Hello, MAX_RECORD_LEN, PROTOCOL_VERSION, Record, RecordError, RecordReader};
 pub use serve::{BundleServer, BundleStream, OpenError, ServerConfig};
 pub use status::FollowStatus;
-pub use url::{SourceUrl, UrlError};
+pub use url::{SourceKind, SourceUrl, UrlError};

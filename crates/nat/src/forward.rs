@@ -87,7 +87,7 @@ impl ForwardPool for WaitingTxs {
 
     fn withdraw(&self, id: &Id, error: &ForwardError) {
         if let Some(nat) = self.nat() {
-            nat.pool().give_up(id, error.reason());
+            nat.pool().withdraw(id, error.reason());
         }
     }
 

@@ -18,6 +18,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use esker_chain::forward::ReofferTask;
 use esker_chain::{Aliases, Machine, MachineConfig, Shutdown, Undo, UndoLimits};
 use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
@@ -85,13 +86,14 @@ impl Node {
         // The chains, and the machine that commits all of them in one write.
         let machine = machine_config(&config);
         let diagnostics = Diagnostics::new(&config, folder.path(), logs.clone());
+        let forwarding = engine::forwarding(&config, &environment.clock);
         let parts = NodeParts {
             keystore: &keystore,
             data_folder: Some(folder.path()),
             diagnostics: &diagnostics,
             machine: &Arc::default(),
             script_slots: &Arc::default(),
-            forwarding: None,
+            forwarding: forwarding.as_ref(),
         };
         let opened = chains::open(&config, &store, parts, &environment, machine)?;
         let OpenChains { aliases, chains, observed_p: _, machine, clock: _ } = opened;
@@ -186,6 +188,9 @@ impl Node {
         tasks.push(tokio::spawn(serve(vec![listener], tls.clone(), state, stop_serving)));
         if let Some(tls) = &tls {
             tasks.push(tokio::spawn(listen::follow_certificate(tls.clone(), stopped.clone())));
+        }
+        if let Some(forwarding) = forwarding.filter(|forwarding| !forwarding.is_read_only()) {
+            tasks.push(tokio::spawn(ReofferTask::new(forwarding).run(stopped.clone())));
         }
         tasks.push(tokio::spawn(health.run(stopped)));
         let ready_after = begun.elapsed();

@@ -36,9 +36,7 @@ mod writer;
 pub use codec::{KeyCodec, ValueCodec};
 pub use error::{StorageError, StorageResult};
 pub use failing::{FailPoint, FailingStore};
-pub use kv::{
-    CopyProgress, Entry, KvRead, KvStore, KvWrite, MAX_KEY_LEN, StoreSpace, Visitor,
-};
+pub use kv::{CopyProgress, Entry, KvRead, KvStore, KvWrite, MAX_KEY_LEN, StoreSpace, Visitor};
 pub use lmdb::{FileSpace, LmdbStore};
 pub use memory::MemoryStore;
 pub use overlay::{Overlay, PendingWrites};

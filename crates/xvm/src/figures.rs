@@ -16,16 +16,26 @@ pub(crate) enum RejectKind {
     Wallet,
     /// It was refused when a start read it back.
     Restart,
+    /// The node that decides did not take it.
+    Source,
 }
 
 impl RejectKind {
     /// In the order of the variants.
-    const LABELS: [&str; 4] = ["conflict", "invalid", "wallet", "restart"];
+    const LABELS: [&str; 5] = ["conflict", "invalid", "wallet", "restart", "source"];
 }
 
 /// Names of the refusals.
-const REFUSALS: [&str; 7] =
-    ["undecodable", "refused_before", "invalid", "too_large", "full", "conflict", "wallet_full"];
+const REFUSALS: [&str; 8] = [
+    "undecodable",
+    "refused_before",
+    "invalid",
+    "too_large",
+    "full",
+    "conflict",
+    "wallet_full",
+    "not_forwarded",
+];
 
 /// The place of a refusal among [`REFUSALS`]; `None`: the store failed, and no rule.
 const fn refusal(error: &IssueError) -> Option<usize> {
@@ -37,6 +47,7 @@ const fn refusal(error: &IssueError) -> Option<usize> {
         IssueError::Mempool(MempoolError::Full { .. }) => 4,
         IssueError::Mempool(MempoolError::Conflict(_)) => 5,
         IssueError::WalletFull(_) => 6,
+        IssueError::Forward(_) => 7,
         IssueError::Storage(_) => return None,
     })
 }

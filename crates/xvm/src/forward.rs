@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use esker_chain::forward::{ForwardError, ForwardPool, ForwardedTx, SourceAnswer, TxKind};
 use esker_primitives::{Id, TxId};
 
+use crate::figures::RejectKind;
 use crate::txs::Tx;
 use crate::vm::Xvm;
 
@@ -87,7 +88,7 @@ impl ForwardPool for WaitingTxs {
         }
         for (id, reason) in vm.with_descendants(*id, error.reason()) {
             vm.mempool.remove([&id]);
-            vm.reject(id, reason);
+            vm.reject(id, RejectKind::Source, reason);
             vm.wallet_decided(&id);
         }
         vm.maintenance.wake();

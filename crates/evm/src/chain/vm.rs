@@ -8,8 +8,8 @@ use alloy_primitives::B256;
 use bytes::Bytes;
 use esker_chain::{
     AfterRewind, Backfill, BlockError, BlockFigures, BlockReport, BuildContext, Built,
-    ChainContext, ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, GasFigures,
-    PoolFigures, Rewinding, Route,
+    ChainContext, ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, GasFigures, PoolFigures,
+    Rewinding, Route,
 };
 use esker_evm_state::blocks::{History, write_block};
 use esker_evm_state::logs::LogIndex;

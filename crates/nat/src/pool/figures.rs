@@ -18,11 +18,13 @@ pub(crate) enum DropKind {
     Conflict,
     /// It was refused when a start read it back.
     Restart,
+    /// The node that decides did not take it.
+    Source,
 }
 
 impl DropKind {
     /// In the order of the variants.
-    const LABELS: [&str; 5] = ["replaced", "outbid", "invalid", "conflict", "restart"];
+    const LABELS: [&str; 6] = ["replaced", "outbid", "invalid", "conflict", "restart", "source"];
 
     /// Why a transaction of an abandoned block does not wait again.
     pub(super) const fn of_return(error: &PoolError) -> Self {
@@ -35,8 +37,16 @@ impl DropKind {
 }
 
 /// Names of the refusals.
-const REFUSALS: [&str; 7] =
-    ["too_long", "gas_limit", "invalid", "conflict", "underpriced", "full", "outdated"];
+const REFUSALS: [&str; 8] = [
+    "too_long",
+    "gas_limit",
+    "invalid",
+    "conflict",
+    "underpriced",
+    "full",
+    "outdated",
+    "not_forwarded",
+];
 
 /// The place of a refusal among [`REFUSALS`]; `None`: the node failed, and no rule.
 const fn refusal(error: &SubmitError) -> Option<usize> {
@@ -48,6 +58,7 @@ const fn refusal(error: &SubmitError) -> Option<usize> {
         SubmitError::Pool(PoolError::FeeTooLow { .. }) => 4,
         SubmitError::Pool(PoolError::TooMany) => 5,
         SubmitError::Outdated => 6,
+        SubmitError::Forward(_) => 7,
         SubmitError::Fees(_) | SubmitError::State(_) => return None,
     })
 }

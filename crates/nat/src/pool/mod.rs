@@ -353,9 +353,18 @@ impl AtomicPool {
     /// Gives up a transaction that waits, and remembers why. One that an undecided block holds stays, as does one in the
     /// block under construction.
     pub fn give_up(&self, id: &TxId, reason: String) {
+        self.drop_waiting(id, DropKind::Invalid, reason);
+    }
+
+    /// Drops a waiting transaction that the node that decides did not take.
+    pub(crate) fn withdraw(&self, id: &TxId, reason: String) {
+        self.drop_waiting(id, DropKind::Source, reason);
+    }
+
+    fn drop_waiting(&self, id: &TxId, kind: DropKind, reason: String) {
         let mut inner = self.inner.lock();
         if inner.entries.get(id).is_some_and(|entry| !inner.is_in_block(entry)) {
-            self.drop_from(&mut inner, id, DropKind::Invalid, reason);
+            self.drop_from(&mut inner, id, kind, reason);
         }
     }
 

@@ -62,7 +62,7 @@ fn other_texts() {
     let text = "\n    Further blocks on X: 2 (3 to 4), 5 transactions\n";
     assert_eq!(text::further_blocks("X", &BlockSummary { gas: None, ..gas }), text);
     assert_eq!(text::missed(2), "\n    Not shown: the blocks of 2 bundles\n");
-    let rewound = Rewound { from: 9, to: 4, bundle_id: esker_primitives::Id::ZERO.into() };
+    let rewound = Rewound { from: 9, to: 4, bundle_id: esker_primitives::Id::ZERO };
     assert_eq!(text::rewound(&rewound), "\n    Rewound: 5 bundles of blocks\n");
 }
 

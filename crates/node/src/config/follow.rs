@@ -51,6 +51,10 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), (&'static str
             return Err(("rewind-depth", reason));
         }
     }
+    if settings.read_only && !follows {
+        let reason = "only together with follow: a node that makes blocks takes transactions";
+        return Err(("read-only", reason.to_owned()));
+    }
     if settings.follow_idle_timeout.is_zero() {
         return Err(("follow-idle-timeout", "expected more than 0s".to_owned()));
     }

@@ -256,6 +256,9 @@ settings! {
     follow_idle_timeout: Duration = "follow-idle-timeout", "10s";
     /// How long the node may be behind its sources before its health check fails.
     follow_max_lag: Duration = "follow-max-lag", "1m";
+    /// Refuse transactions, and methods that make them. Without it a follower passes transactions on to its sources. Only
+    /// together with `follow`.
+    read_only: bool = "read-only", "false";
     /// Serve followers: `/ext/sync/bundles` streams the final bundles of blocks. Not with `rewind-depth`.
     api_sync_enabled: bool = "api-sync-enabled", "false";
     /// Addresses of followers, and ranges such as `10.0.0.0/8`. Others get status 403.

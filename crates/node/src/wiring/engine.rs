@@ -4,10 +4,12 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use esker_chain::forward::{ForwardLimits, Forwarding, ReadOnlyForwarder, TxForwarder};
 use esker_chain::{ChainMachine, Engine, EngineError, Machine, Shutdown, ShutdownTrigger};
 use esker_engine::Solo;
-use esker_follow::{EskerSource, Follower, FollowerConfig, Source};
+use esker_follow::{EskerSource, Follower, FollowerConfig, Source, SourceForwarder};
 use esker_primitives::clock::Clock;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::StartError;
@@ -31,6 +33,20 @@ pub(super) fn choose(
     let follower = Follower::new(sources, FollowerConfig::default(), Arc::clone(clock));
     let follower = Arc::new(follower);
     (Arc::clone(&follower) as Arc<dyn Engine>, Some(follower))
+}
+
+/// How a follower passes transactions on; `None` for a node that decides itself.
+pub(super) fn forwarding(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<Forwarding>> {
+    let urls = config.sources();
+    if urls.is_empty() {
+        return None;
+    }
+    let forwarder: Arc<dyn TxForwarder> = match config.settings.read_only {
+        true => Arc::new(ReadOnlyForwarder),
+        false => Arc::new(SourceForwarder::new(urls)),
+    };
+    let limits = ForwardLimits::default();
+    Some(Forwarding::new(forwarder, Arc::clone(clock), Handle::current(), limits))
 }
 
 /// The engine on a separate thread with its own runtime: load on the API does not delay blocks.

@@ -1,0 +1,242 @@
+//! Transactions of clients on their way to a source: a JSON-RPC call of the source's own method.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use esker_chain::forward::{ForwardError, ForwardedTx, TxForwarder, TxKind};
+use esker_primitives::sync::Mutex;
+use esker_primitives::{excerpt, hexfmt};
+use http::{Request, header};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+
+use crate::SourceUrl;
+use crate::url::SourceKind;
+
+/// Most bytes of a source's answer.
+const MAX_ANSWER: usize = 64 << 10;
+/// Most idle connections to a source.
+const MAX_IDLE: usize = 16;
+/// How long a connection may take, before the next source is tried.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Passes transactions on to the first source that takes calls.
+#[derive(Debug)]
+pub struct SourceForwarder {
+    sources: Vec<Arc<Target>>,
+    /// The source that took the last call.
+    preferred: AtomicUsize,
+}
+
+/// One source.
+struct Target {
+    url: SourceUrl,
+    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+}
+
+/// Why a source gave no answer to a call.
+enum CallError {
+    /// It did not get the call.
+    NotSent(String),
+    /// It may have got the call.
+    Lost(String),
+}
+
+impl SourceForwarder {
+    /// A forwarder to these sources, the preferred one first.
+    pub fn new(urls: Vec<SourceUrl>) -> Self {
+        let target =
+            |url| Arc::new(Target { url, idle: Mutex::new_named("follow.idle", Vec::new()) });
+        Self { sources: urls.into_iter().map(target).collect(), preferred: AtomicUsize::new(0) }
+    }
+}
+
+#[async_trait]
+impl TxForwarder for SourceForwarder {
+    async fn forward(&self, tx: ForwardedTx) -> Result<(), ForwardError> {
+        let begun = Instant::now();
+        let first = self.preferred.load(Ordering::Relaxed);
+        let (mut last, mut may_have_it) = ("no source is configured".to_owned(), false);
+        for index in 0..self.sources.len() {
+            let index = (first + index) % self.sources.len();
+            let Some(source) = self.sources.get(index) else { continue };
+            match source.send(&tx).await {
+                Ok(outcome) => {
+                    self.preferred.store(index, Ordering::Relaxed);
+                    return outcome;
+                }
+                // The next source may be asked: to send a transaction twice changes nothing.
+                Err(error) => {
+                    may_have_it |= matches!(error, CallError::Lost(_));
+                    let (CallError::NotSent(error) | CallError::Lost(error)) = error;
+                    last = format!("{}: {error}", source.url);
+                }
+            }
+        }
+        match may_have_it {
+            true => Err(ForwardError::TimedOut(begun.elapsed().as_millis())),
+            false => Err(ForwardError::Unreachable(last)),
+        }
+    }
+}
+
+impl Target {
+    /// The source's answer to a transaction.
+    async fn send(&self, tx: &ForwardedTx) -> Result<Result<(), ForwardError>, CallError> {
+        let (path, body) = call(self.url.kind, tx);
+        let kept = self.idle.lock().pop();
+        if let Some(sender) = kept
+            && let Ok(answer) = self.exchange(sender, &path, body.clone()).await
+        {
+            return outcome(&answer);
+        }
+        // The source may have closed a kept connection meanwhile.
+        let sender = self.connect().await.map_err(CallError::NotSent)?;
+        outcome(&self.exchange(sender, &path, body).await.map_err(CallError::Lost)?)
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
+        let connecting = async {
+            let stream = TcpStream::connect(self.url.authority()).await?;
+            stream.set_nodelay(true)?;
+            Ok::<_, std::io::Error>(stream)
+        };
+        let stream = tokio::time::timeout(CONNECT_TIMEOUT, connecting)
+            .await
+            .map_err(|_| format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()))?
+            .map_err(|error| error.to_string())?;
+        let (sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+        // Ends with its sender.
+        let _task = tokio::spawn(async move {
+            let _ended = connection.await;
+        });
+        Ok(sender)
+    }
+
+    /// Sends a call and keeps the connection.
+    async fn exchange(
+        &self,
+        mut sender: SendRequest<Full<Bytes>>,
+        path: &str,
+        body: Bytes,
+    ) -> Result<(u16, Bytes), String> {
+        let request = Request::post(path)
+            .header(header::HOST, self.url.authority())
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body))
+            .map_err(|error| error.to_string())?;
+        sender.ready().await.map_err(|error| error.to_string())?;
+        let reply = sender.send_request(request).await.map_err(|error| error.to_string())?;
+        let status = reply.status().as_u16();
+        let answer = Limited::new(reply.into_body(), MAX_ANSWER).collect().await;
+        let answer = answer.map_err(|error| error.to_string())?.to_bytes();
+        let mut idle = self.idle.lock();
+        if idle.len() < MAX_IDLE && !sender.is_closed() {
+            idle.push(sender);
+        }
+        Ok((status, answer))
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.url)
+    }
+}
+
+/// Path and body of the call that passes a transaction on.
+fn call(kind: SourceKind, tx: &ForwardedTx) -> (String, Bytes) {
+    // Each kind of source has its own names; those of AvalancheGo are its bytes.
+    let (suffix, method) = match (kind, tx.kind) {
+        (SourceKind::Esker, TxKind::Asset) => ("", "xvm.issueTx"),
+        (SourceKind::Esker, TxKind::Atomic) => ("/nat", "nat.issueTx"),
+        (SourceKind::Esker, TxKind::Evm) => ("/rpc", "evm_sendRawTransaction"),
+        (SourceKind::AvalancheGo, TxKind::Asset) => ("", "avm.issueTx"),
+        (SourceKind::AvalancheGo, TxKind::Atomic) => ("/avax", "avax.issueTx"),
+        (SourceKind::AvalancheGo, TxKind::Evm) => ("/rpc", "eth_sendRawTransaction"),
+        (_, TxKind::AssetWallet) => ("/wallet", "wallet.issueTx"),
+    };
+    let params = match tx.kind {
+        TxKind::Evm => json!([hexfmt::encode_plain(&tx.bytes)]),
+        TxKind::Asset | TxKind::AssetWallet | TxKind::Atomic => {
+            json!({ "tx": hexfmt::encode_checked(&tx.bytes), "encoding": "hex" })
+        }
+    };
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    (format!("/ext/bc/{}{suffix}", tx.chain), body.to_string().into())
+}
+
+/// What a source's answer says.
+fn outcome((status, body): &(u16, Bytes)) -> Result<Result<(), ForwardError>, CallError> {
+    let text = || {
+        let text = String::from_utf8_lossy(body);
+        format!("status {status}: {}", excerpt(text.trim()))
+    };
+    let Ok(answer) = serde_json::from_slice::<Value>(body) else {
+        return Err(CallError::NotSent(text()));
+    };
+    if let Some(error) = answer["error"].as_object() {
+        let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
+        let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+        return Ok(Err(ForwardError::Refused { code, message: message.to_owned() }));
+    }
+    match answer.get("result") {
+        Some(result) if !result.is_null() => Ok(Ok(())),
+        _ => Err(CallError::NotSent(text())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_primitives::Id;
+
+    use super::*;
+
+    #[test]
+    fn calls_of_each_kind() {
+        let chain = Id::sha256(b"chain");
+        for (source, kind, path, method) in [
+            (SourceKind::Esker, TxKind::Asset, "", "xvm.issueTx"),
+            (SourceKind::Esker, TxKind::AssetWallet, "/wallet", "wallet.issueTx"),
+            (SourceKind::Esker, TxKind::Atomic, "/nat", "nat.issueTx"),
+            (SourceKind::Esker, TxKind::Evm, "/rpc", "evm_sendRawTransaction"),
+            (SourceKind::AvalancheGo, TxKind::Asset, "", "avm.issueTx"),
+            (SourceKind::AvalancheGo, TxKind::AssetWallet, "/wallet", "wallet.issueTx"),
+            (SourceKind::AvalancheGo, TxKind::Atomic, "/avax", "avax.issueTx"),
+            (SourceKind::AvalancheGo, TxKind::Evm, "/rpc", "eth_sendRawTransaction"),
+        ] {
+            let tx = ForwardedTx { chain, kind, id: Id::ZERO, bytes: Bytes::from_static(&[1]) };
+            let (called, body) = call(source, &tx);
+            assert_eq!(called, format!("/ext/bc/{chain}{path}"));
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(body["method"], method);
+            let sent = if kind == TxKind::Evm { &body["params"][0] } else { &body["params"]["tx"] };
+            assert!(sent.as_str().unwrap().starts_with("0x01"), "{body}");
+        }
+    }
+
+    #[test]
+    fn answers() {
+        let check = |status, body: &'static str| match outcome(&(status, Bytes::from(body))) {
+            Ok(Ok(())) => "taken".to_owned(),
+            Ok(Err(error)) => format!("refused: {error:?}"),
+            Err(CallError::NotSent(text) | CallError::Lost(text)) => text,
+        };
+        assert_eq!(check(200, r#"{"result":{"txID":"x"}}"#), "taken");
+        assert_eq!(
+            check(200, r#"{"error":{"code":-32000,"message":"nonce too low"}}"#),
+            "refused: Refused { code: -32000, message: \"nonce too low\" }"
+        );
+        assert_eq!(check(403, "invalid host specified\n"), "status 403: invalid host specified");
+        assert_eq!(check(200, "{}"), "status 200: {}");
+        assert_eq!(check(200, r#"{"result":null}"#), r#"status 200: {"result":null}"#);
+    }
+}
