@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::U256;
 use esker_chain::ChainContext;
-use esker_chain::forward::ForwardError;
+use esker_chain::forward::{ForwardError, Sent};
 use esker_evm::chain::{ChainReadError, Evm};
 use esker_evm::executor::{NoHashes, StateOverlay};
 use esker_evm::rules::{FeeRuleError, PhaseRules};
@@ -165,16 +165,17 @@ impl Nat {
     /// As [`Self::submit`], with the source's answer, if another node decides.
     pub fn submit_and_forward(&self, tx: &AtomicTx) -> Result<Submitted, SubmitError> {
         let slot = self.context().reserve_forward()?;
-        let id = self.admit(tx).inspect_err(|error| self.note_refused(&tx.id(), error))?;
-        Ok(Submitted { id, answer: slot.send(|| self.forwarded(tx)) })
+        let id = tx.id();
+        let sent = self.admit(tx).inspect_err(|error| self.note_refused(&id, error))?;
+        Ok(Submitted { id, answer: slot.send(sent, || self.forwarded(tx)) })
     }
 
-    fn admit(&self, tx: &AtomicTx) -> Result<TxId, SubmitError> {
+    fn admit(&self, tx: &AtomicTx) -> Result<Sent, SubmitError> {
         let id = tx.id();
         for _ in 0..MAX_CHECKS {
             if self.pool().contains(&id) {
                 self.context().work.notify_one();
-                return Ok(id);
+                return Ok(Sent::Again);
             }
             self.context().store.ensure_writable()?;
             let reader = self.context().store.snapshot()?;
@@ -183,7 +184,7 @@ impl Nat {
             match self.pool().add_verified(tx.clone(), verified_at) {
                 Ok(()) => {
                     self.context().work.notify_one();
-                    return Ok(id);
+                    return Ok(Sent::First);
                 }
                 Err(JoinError::Pool(error)) => return Err(error.into()),
                 Err(JoinError::Outdated) => {}
@@ -196,7 +197,7 @@ impl Nat {
     pub(crate) fn submit_import(&self, tx: &AtomicTx) -> Result<Submitted, BuiltError> {
         let slot = self.context().reserve_forward()?;
         let id = self.note_built(&tx.id(), self.join_import(tx))?;
-        Ok(Submitted { id, answer: slot.send(|| self.forwarded(tx)) })
+        Ok(Submitted { id, answer: slot.send(Sent::First, || self.forwarded(tx)) })
     }
 
     fn join_import(&self, tx: &AtomicTx) -> Result<TxId, BuiltError> {
@@ -219,7 +220,7 @@ impl Nat {
     ) -> Result<Submitted, BuiltError> {
         let slot = self.context().reserve_forward()?;
         let id = self.note_built(&tx.id(), self.join_export(tx, accounts))?;
-        Ok(Submitted { id, answer: slot.send(|| self.forwarded(tx)) })
+        Ok(Submitted { id, answer: slot.send(Sent::First, || self.forwarded(tx)) })
     }
 
     fn join_export(

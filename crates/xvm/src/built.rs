@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use esker_chain::forward::Sent;
 use esker_primitives::TxId;
 use esker_storage::{KvRead, PendingWrites, StorageResult};
 
@@ -43,7 +44,8 @@ impl Xvm {
         let slot = self.context().reserve_forward()?;
         let outgoing = self.context().forwarding.as_ref().map(|_| tx.clone());
         let id = self.join_built(tx, view)?;
-        let answer = outgoing.map(|tx| slot.send(|| self.forwarded(&tx))).unwrap_or_default();
+        let answer =
+            outgoing.map(|tx| slot.send(Sent::First, || self.forwarded(&tx))).unwrap_or_default();
         Ok(Issued { id, answer })
     }
 

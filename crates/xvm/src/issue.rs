@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use esker_chain::ChainError;
-use esker_chain::forward::{ForwardError, TxKind};
+use esker_chain::forward::{ForwardError, ForwardSlot, Sent, TxKind};
 use esker_primitives::TxId;
 use esker_primitives::codec::CodecError;
 use esker_storage::{KvRead, StorageError};
@@ -67,8 +67,9 @@ impl Xvm {
 
     fn forward_tx(&self, tx: &Tx) -> Result<Issued, IssueError> {
         let slot = self.context().reserve_forward()?;
-        let id = self.admit(tx).inspect_err(|error| self.note_refused(&tx.id(), error))?;
-        Ok(Issued { id, answer: slot.send(|| self.forwarded(tx)) })
+        let added = self.admit(tx).inspect_err(|error| self.note_refused(&tx.id(), error))?;
+        let answer = slot.send(sent(added), || self.forwarded(tx));
+        Ok(Issued { id: tx.id(), answer })
     }
 
     fn parse(&self, bytes: &[u8]) -> Result<Tx, IssueError> {
@@ -85,7 +86,7 @@ impl Xvm {
         tracing::debug!(chain = self.context().primary_alias(), %id, %error, "transaction refused");
     }
 
-    fn admit(&self, tx: &Tx) -> Result<TxId, IssueError> {
+    fn admit(&self, tx: &Tx) -> Result<Added, IssueError> {
         let id = tx.id();
         let waits = self.mempool.contains(&id);
         if (waits || self.undecided.has_tx(&id)) && !self.is_accepted(&id)? {
@@ -93,7 +94,7 @@ impl Xvm {
                 // It is only in an undecided block, and another that waits here consumes the same.
                 tracing::debug!(%id, %error, "a transaction of an undecided block does not wait here");
             }
-            return Ok(id);
+            return Ok(Added::Known);
         }
         self.context().store.ensure_writable()?;
         let height = self.accepted_height();
@@ -121,7 +122,7 @@ impl Xvm {
             let verified_at = ChainState::new(reader.as_ref(), self.scope()).tip()?.height;
             drop(reader);
             match self.join(Pooled::new(tx.clone(), true), verified_at, &BTreeSet::new()) {
-                Ok(_) => return Ok(id),
+                Ok(added) => return Ok(added),
                 Err(JoinError::Pool(error)) => return Err(error.into()),
                 Err(JoinError::Spent | JoinError::NoParent) => break,
                 Err(JoinError::Outdated) => {}
@@ -147,12 +148,12 @@ impl Xvm {
     pub fn issue_unverified_and_forward(&self, bytes: &[u8]) -> Result<Issued, IssueError> {
         let slot = self.context().reserve_forward()?;
         let tx = self.parse(bytes)?;
-        let id = self.enqueue(&tx).inspect_err(|error| self.note_refused(&tx.id(), error))?;
-        Ok(Issued { id, answer: slot.send(|| self.forwarded_as(TxKind::AssetWallet, &tx)) })
+        let added = self.enqueue(&tx).inspect_err(|error| self.note_refused(&tx.id(), error))?;
+        Ok(self.issued_by_wallet(&tx, slot, added))
     }
 
     /// As [`Self::issue_unverified`], of a transaction that is decoded. It is not passed on.
-    pub(crate) fn enqueue(&self, tx: &Tx) -> Result<TxId, IssueError> {
+    pub(crate) fn enqueue(&self, tx: &Tx) -> Result<Added, IssueError> {
         self.context().store.ensure_writable()?;
         let enqueued = self.wallet.push(tx)?;
         self.follow_wallet(tx, enqueued)
@@ -176,24 +177,27 @@ impl Xvm {
             Ok(enqueued) => self.follow_wallet(tx, enqueued),
             Err(full) => Err(full.into()),
         };
-        let issued = enqueued.inspect_err(|error| self.note_refused(&tx.id(), error));
-        Some(issued.map(|id| Issued {
-            id,
-            answer: slot.send(|| self.forwarded_as(TxKind::AssetWallet, tx)),
-        }))
+        let added = enqueued.inspect_err(|error| self.note_refused(&tx.id(), error));
+        Some(added.map(|added| self.issued_by_wallet(tx, slot, added)))
     }
 
-    fn follow_wallet(&self, tx: &Tx, enqueued: Enqueued) -> Result<TxId, IssueError> {
+    fn issued_by_wallet(&self, tx: &Tx, slot: ForwardSlot, added: Added) -> Issued {
+        let answer = slot.send(sent(added), || self.forwarded_as(TxKind::AssetWallet, tx));
+        Issued { id: tx.id(), answer }
+    }
+
+    fn follow_wallet(&self, tx: &Tx, enqueued: Enqueued) -> Result<Added, IssueError> {
         let id = tx.id();
         match enqueued {
-            Enqueued::Queued | Enqueued::Known => Ok(id),
+            Enqueued::Queued => Ok(Added::New),
+            Enqueued::Known => Ok(Added::Known),
             Enqueued::First => match self.pool(Pooled::new(tx.clone(), false)) {
                 // In the pool already, so it need not wait in the queue.
                 Ok(Added::Known) => {
                     self.wallet_decided(&id);
-                    Ok(id)
+                    Ok(Added::Known)
                 }
-                Ok(Added::New) => Ok(id),
+                Ok(Added::New) => Ok(Added::New),
                 Err(error) => {
                     self.wallet_decided(&id);
                     Err(error.into())
@@ -301,5 +305,12 @@ impl Xvm {
         let inherited = |other| (other, format!("spends an output of rejected transaction {id}"));
         let descendants: Vec<_> = descendants.map(inherited).collect();
         [(id, reason)].into_iter().chain(descendants).collect()
+    }
+}
+
+const fn sent(added: Added) -> Sent {
+    match added {
+        Added::New => Sent::First,
+        Added::Known => Sent::Again,
     }
 }

@@ -87,6 +87,15 @@ pub(super) struct Offer {
     sender: watch::Sender<Option<Outcome>>,
 }
 
+/// Whether a transaction waited in its pool before it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It did not.
+    First,
+    /// It did: if the source took it lately, it is not asked again.
+    Again,
+}
+
 /// What becomes of a transaction that was not taken, and not refused either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IfUnanswered {
@@ -154,6 +163,12 @@ impl Forwarding {
         !offers.in_flight.contains_key(&key) && !self.is_recent(&offers, &key, now_ms)
     }
 
+    fn was_taken_lately(&self, tx: &ForwardedTx) -> bool {
+        let (key, now_ms) = (key_of(tx), self.clock.now_ms());
+        let offers = self.offers.lock();
+        !offers.in_flight.contains_key(&key) && self.is_recent(&offers, &key, now_ms)
+    }
+
     fn is_recent(&self, offers: &Offers, key: &OfferKey, now_ms: u64) -> bool {
         let taken_ms = offers.taken_ms.get(key);
         taken_ms.is_some_and(|then| {
@@ -178,17 +193,14 @@ impl Forwarding {
             .retain(|_, then| now_ms >= *then && now_ms.saturating_sub(*then) < limit_ms);
     }
 
-    /// Begins an offer, or joins the one that is on its way; neither if the source was asked lately.
+    /// Begins an offer, or joins the one that is on its way.
     pub(super) fn begin(&self, tx: &ForwardedTx) -> (Option<Offer>, SourceAnswer) {
-        let (key, now_ms) = (key_of(tx), self.clock.now_ms());
+        let key = key_of(tx);
         let mut offers = self.offers.lock();
         if let Some(answer) = offers.in_flight.get(&key) {
             return (None, SourceAnswer(Some(answer.clone())));
         }
-        let Some(forwarding) = self.me.upgrade().filter(|_| !self.is_recent(&offers, &key, now_ms))
-        else {
-            return (None, SourceAnswer(None));
-        };
+        let Some(forwarding) = self.me.upgrade() else { return (None, SourceAnswer(None)) };
         let (sender, answer) = watch::channel(None);
         offers.in_flight.insert(key, answer.clone());
         (Some(Offer { forwarding, tx: tx.clone(), sender }), SourceAnswer(Some(answer)))
@@ -280,9 +292,13 @@ pub struct ForwardSlot(Option<(Arc<Forwarding>, OwnedSemaphorePermit)>);
 impl ForwardSlot {
     /// Passes a transaction on that was taken into its pool. The offer ends whether or not the answer is waited for. One
     /// that is on its way already is joined.
-    pub fn send(self, tx: impl FnOnce() -> ForwardedTx) -> SourceAnswer {
+    pub fn send(self, sent: Sent, tx: impl FnOnce() -> ForwardedTx) -> SourceAnswer {
         let Some((forwarding, permit)) = self.0 else { return SourceAnswer(None) };
-        let (offer, answer) = forwarding.begin(&tx());
+        let tx = tx();
+        if sent == Sent::Again && forwarding.was_taken_lately(&tx) {
+            return SourceAnswer(None);
+        }
+        let (offer, answer) = forwarding.begin(&tx);
         if let Some(offer) = offer {
             forwarding.runtime.spawn(async move {
                 let _permit = permit;

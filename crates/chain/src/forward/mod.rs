@@ -18,7 +18,7 @@ use esker_primitives::{ChainId, Id};
 use esker_rpc::RpcError;
 use thiserror::Error;
 
-pub use desk::{ForwardLimits, ForwardSlot, Forwarding, SourceAnswer};
+pub use desk::{ForwardLimits, ForwardSlot, Forwarding, Sent, SourceAnswer};
 pub use reoffer::{ReofferRound, ReofferTask};
 pub use scripted::ScriptedForwarder;
 

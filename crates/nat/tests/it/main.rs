@@ -5,6 +5,7 @@
 mod blocks;
 mod conservation;
 mod failing_reads;
+mod follow;
 mod funded;
 mod json;
 mod pool;

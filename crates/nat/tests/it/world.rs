@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_primitives::{Address, Signature, TxKind, U256};
+use esker_chain::forward::{ForwardLimits, Forwarding, TxForwarder};
 use esker_chain::{
     Bundle, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine, MachineConfig, ProposeCtx,
     Verdict,
@@ -34,6 +35,7 @@ use esker_utxo::{
 use esker_xvm::genesis::{Genesis, primary};
 use esker_xvm::txs::{BaseTx, ExportTx, Tx, UnsignedTx};
 use esker_xvm::{Xvm, XvmConfig};
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 /// After the last recorded block, before the one that is too far ahead.
@@ -93,12 +95,24 @@ impl World {
         schedule: ForkSchedule,
         overrides: FeeOverrides,
     ) -> Self {
-        Self::at(kv, schedule, overrides, Arc::new(ManualClock::new(NOW_MS)))
+        Self::at(kv, schedule, overrides, Arc::new(ManualClock::new(NOW_MS)), None)
     }
 
     /// As [`Self::easy`], over a store, by a clock that others share.
     pub(crate) fn easy_at(kv: Arc<dyn KvStore>, clock: &Arc<ManualClock>) -> Self {
-        Self::at(kv, ForkSchedule::LOCAL, EASY, Arc::clone(clock))
+        Self::at(kv, ForkSchedule::LOCAL, EASY, Arc::clone(clock), None)
+    }
+
+    /// As [`Self::easy`], where another node decides.
+    pub(crate) fn following(forwarder: Arc<dyn TxForwarder>, limits: ForwardLimits) -> Self {
+        let clock = Arc::new(ManualClock::new(NOW_MS));
+        let forwarding = Forwarding::new(
+            forwarder,
+            Arc::clone(&clock) as Arc<dyn Clock>,
+            Handle::current(),
+            limits,
+        );
+        Self::at(Arc::new(MemoryStore::new()), ForkSchedule::LOCAL, EASY, clock, Some(forwarding))
     }
 
     fn at(
@@ -106,6 +120,7 @@ impl World {
         schedule: ForkSchedule,
         overrides: FeeOverrides,
         clock: Arc<ManualClock>,
+        forwarding: Option<Arc<Forwarding>>,
     ) -> Self {
         let encoded = test_file("vectors/genesis/local-x.bin");
         let genesis = Genesis::parse(&encoded).unwrap();
@@ -126,7 +141,7 @@ impl World {
             store: store.clone(),
             peers: Arc::new(vec![ChainId::ZERO, x_id, c_id]),
             work: work.clone(),
-            forwarding: None,
+            forwarding: forwarding.clone(),
         };
         let block = primary::x_genesis_block(LOCAL_ID, x_id);
         let x = Xvm::new(context(1, x_id), XvmConfig::default(), genesis.clone(), block).unwrap();
