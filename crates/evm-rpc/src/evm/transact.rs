@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256, U512, b256};
 use esker_evm::accounts::{AccountManager, SenderLocks};
-use esker_evm::chain::Evm;
+use esker_evm::chain::{Evm, Submitted};
 use esker_evm::executor::ChainParams;
 use esker_evm::oracle::{FeeOracle, HistoryLimits, PriceOptionsConfig, SuggestedFees};
 use esker_evm::trace::Scripts;
 use esker_evm::view::ChainEvents;
 use esker_evm_state::types::Transaction;
 use esker_primitives::clock::Clock;
-use esker_rpc::RpcError;
+use esker_rpc::{ReplyAfter, RpcError};
 
 use super::receipt_waits::ReceiptWaits;
 use crate::ReadApi;
@@ -27,9 +27,12 @@ const UNPROTECTED_BY_DEFAULT: B256 =
 
 /// Takes transactions into the pool.
 pub trait TxSubmitter: Send + Sync + Debug + 'static {
-    /// Checks a transaction and takes it in; gives its hash. It recovers the signature, so it is not for the
+    /// Checks a transaction and takes it in; gives its hash, which waits for the node that decides. It recovers the signature, so it is not for the
     /// async threads.
-    fn submit(&self, tx: Transaction) -> Result<B256, RpcError>;
+    fn submit(&self, tx: Transaction) -> Result<ReplyAfter<B256>, RpcError>;
+
+    /// Whether transactions are taken in at all.
+    fn check_sending(&self) -> Result<(), RpcError>;
 
     /// Why a transaction is refused whose value, beyond 256 bits, `tx` has no room for; `hash` is its own,
     /// `signed_hash` is what its sender signed.
@@ -38,8 +41,15 @@ pub trait TxSubmitter: Send + Sync + Debug + 'static {
 }
 
 impl TxSubmitter for Evm {
-    fn submit(&self, tx: Transaction) -> Result<B256, RpcError> {
-        Self::submit(self, tx).map_err(|error| RpcError::new(error.to_string()))
+    fn submit(&self, tx: Transaction) -> Result<ReplyAfter<B256>, RpcError> {
+        let submitted = self.submit_and_forward(tx);
+        let Submitted { hash, answer } =
+            submitted.map_err(|error| RpcError::new(error.to_string()))?;
+        Ok(ReplyAfter { reply: hash, wait: answer.into_reply_wait() })
+    }
+
+    fn check_sending(&self) -> Result<(), RpcError> {
+        Ok(Self::check_sending(self)?)
     }
 
     fn refuse_value(
@@ -123,6 +133,11 @@ impl TransactApi {
     /// Fees for a transaction that is sent now.
     pub(crate) fn suggested(&self) -> Result<SuggestedFees, RpcError> {
         self.oracle.suggest(&*self.reads.chain, self.clock.now_s()).map_err(read_error)
+    }
+
+    /// Whether transactions are taken in at all: methods that send ask this first.
+    pub(crate) fn check_sending(&self) -> Result<(), RpcError> {
+        self.submitter.check_sending()
     }
 
     /// The nonce of an account's next transaction, those in the pool counted.

@@ -73,6 +73,7 @@ pub(crate) fn methods() -> MethodTable<TransactApi> {
             .on_list_blocking("unpair", wallets::unpair)
             .params(&["url", "pin"])
             .short()
+            .checked_by(TransactApi::check_sending, &["sendTransaction"])
     })
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alloy_eips::eip2718::Decodable2718;
+use esker_chain::forward::{ForwardLimits, Forwarding, TxForwarder};
 use esker_chain::{
     ChainContext, ChainMachine, ChainVm, FixedAliases, Machine, MachineConfig, ProposeCtx,
 };
@@ -22,6 +23,7 @@ use esker_rpc::Caller;
 use esker_rpc::positional::{Limits, Server};
 use esker_rpc::work::Client;
 use esker_storage::{MemoryStore, Scope, Store};
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 const START_MS: u64 = 1_800_000_000_000;
@@ -61,7 +63,19 @@ pub(crate) struct Chain {
 
 impl Chain {
     pub(crate) fn open(setup: Setup, extension: Arc<dyn BlockExtension>) -> Self {
+        Self::open_with(setup, extension, None)
+    }
+
+    /// As [`Self::open`]; transactions go to another node, if there is one.
+    pub(crate) fn open_with(
+        setup: Setup,
+        extension: Arc<dyn BlockExtension>,
+        forwarder: Option<(Arc<dyn TxForwarder>, ForwardLimits)>,
+    ) -> Self {
         let clock = Arc::new(ManualClock::new(START_MS));
+        let forwarding = forwarder.map(|(forwarder, limits)| {
+            Forwarding::new(forwarder, clock.clone(), Handle::current(), limits)
+        });
         let work = Arc::new(Notify::new());
         let store = Store::new(Arc::new(MemoryStore::new())).unwrap();
         let context = ChainContext {
@@ -76,7 +90,7 @@ impl Chain {
             store: store.clone(),
             peers: Arc::default(),
             work: Arc::clone(&work),
-            forwarding: None,
+            forwarding,
         };
         let rules = CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default());
         let params = ChainParams {

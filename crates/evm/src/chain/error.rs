@@ -1,6 +1,7 @@
 //! Errors of reading the chain and of submitting transactions.
 
 use esker_chain::ChainError;
+use esker_chain::forward::ForwardError;
 use esker_evm_state::state::StateError;
 use esker_evm_state::trie::TrieError;
 use esker_storage::StorageError;
@@ -34,6 +35,9 @@ pub enum SubmitError {
     /// The pool refused it; the text is for its sender.
     #[error(transparent)]
     Pool(#[from] PoolError),
+    /// The node passes no transactions on, or too many already.
+    #[error(transparent)]
+    Forward(#[from] ForwardError),
     /// The fees of the next block can't be computed.
     #[error(transparent)]
     Fees(#[from] FeeRuleError),

@@ -54,7 +54,7 @@ impl Evm {
         }
     }
 
-    fn is_mined(&self, hash: &B256) -> bool {
+    pub(super) fn is_mined(&self, hash: &B256) -> bool {
         let found = self.context().store.snapshot().map(|reader| {
             let place = self.view(reader.as_ref()).location(hash);
             place.is_ok_and(|place| place.is_some())

@@ -36,6 +36,11 @@ impl Evm {
 
     /// Submits a transaction to the pool. Recovers its signature, so call it off the async threads.
     pub fn submit(&self, tx: Transaction) -> Result<B256, SubmitError> {
+        self.submit_and_forward(tx).map(|submitted| submitted.hash)
+    }
+
+    /// As [`Self::submit`]. The transaction is not passed on.
+    pub(super) fn submit_here(&self, tx: Transaction) -> Result<B256, SubmitError> {
         let hash = *tx.tx_hash();
         let submitted = self.submit_uncounted(tx);
         if let Err(error) = &submitted {
@@ -51,7 +56,7 @@ impl Evm {
         tracing::debug!(chain = self.context.primary_alias(), %hash, %error, "transaction refused");
     }
 
-    /// Like [`Self::submit`], but does not count a refusal in the metrics.
+    /// Like [`Self::submit_here`], but does not count a refusal in the metrics.
     pub(super) fn submit_uncounted(&self, tx: Transaction) -> Result<B256, SubmitError> {
         let hash = *tx.tx_hash();
         if self.pool.contains(&hash) {

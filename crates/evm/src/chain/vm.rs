@@ -95,7 +95,7 @@ impl Evm {
                 SealedHeader { hash: rules.block_hash(&block.header), header: block.header }
             }
         });
-        Ok(Arc::new(Self {
+        let evm = Arc::new(Self {
             pool: Pool::new(config.pool).log_as(context.primary_alias()),
             head: RwLock::new_named("evm.head", Head { header: head, rewinds: 0 }),
             rewinds: Rewinds::new(),
@@ -113,7 +113,9 @@ impl Evm {
             config,
             genesis,
             extension,
-        }))
+        });
+        evm.register_pool();
+        Ok(evm)
     }
 
     /// Sets the chain's endpoints, which the services over it create. Only the first call has an effect.

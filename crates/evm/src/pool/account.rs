@@ -142,6 +142,18 @@ impl AccountTxs {
         self.queued.remove(&nonce)
     }
 
+    /// Removes a transaction. Those that could run after it wait for its nonce again.
+    pub(super) fn withdraw(&mut self, nonce: u64, reason: DropReason) -> AccountChanges {
+        let mut changes = AccountChanges::default();
+        if let Some(tx) = self.remove_queued(nonce) {
+            changes.unfit.push((tx, false, reason));
+        } else if let Some(tx) = self.remove_pending(nonce) {
+            changes.unfit.push((tx, true, reason));
+            self.demote_from(nonce, &mut changes);
+        }
+        changes
+    }
+
     /// Follows the account's state: removes what was used or can't run, and moves the rest to where it belongs.
     /// Costs as much as there is to change, unless something may not fit any more.
     pub(super) fn settle(&mut self, gas_limit: u64) -> AccountChanges {

@@ -124,6 +124,25 @@ impl PoolState {
         self.expire(head.now_ms, config, outcome);
     }
 
+    /// Removes a transaction for a reason of its own.
+    pub(super) fn withdraw(
+        &mut self,
+        hash: &B256,
+        reason: DropReason,
+        (config, now_ms): (&PoolConfig, u64),
+        outcome: &mut PoolChanges,
+    ) {
+        let Some(&(owner, nonce)) = self.by_hash.get(hash) else { return };
+        let idle = self.idle_since(now_ms);
+        let Some(account) = self.accounts.get_mut(&owner) else { return };
+        if account.queued().is_empty() {
+            account.idle = idle;
+        }
+        let changes = account.withdraw(nonce, reason);
+        self.apply(owner, changes, &|_| true, outcome);
+        self.trim_queue([owner], config, outcome);
+    }
+
     fn settle_account(&mut self, address: Address, head: &NewHead<'_>, outcome: &mut PoolChanges) {
         let idle = self.idle_since(head.now_ms);
         let Some(account) = self.accounts.get_mut(&address) else { return };

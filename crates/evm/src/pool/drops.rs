@@ -62,10 +62,13 @@ pub enum DropReason {
     /// It waited when the node stopped, and was refused at the next start.
     #[error("refused after a restart: {0}")]
     Restart(String),
+    /// The node that decides does not take it.
+    #[error("{0}")]
+    Source(String),
 }
 
 impl DropReason {
-    const LABELS: [&str; 8] = [
+    const LABELS: [&str; 9] = [
         "replaced",
         "outbid",
         "nonce_used",
@@ -74,6 +77,7 @@ impl DropReason {
         "expired",
         "queue_full",
         "restart",
+        "source",
     ];
 
     const fn index(&self) -> usize {
@@ -86,6 +90,7 @@ impl DropReason {
             Self::Expired => 5,
             Self::QueueFull => 6,
             Self::Restart(_) => 7,
+            Self::Source(_) => 8,
         }
     }
 }

@@ -345,6 +345,12 @@ impl Pool {
         }
     }
 
+    /// Removes a transaction that can't be mined for a reason of its own.
+    pub fn withdraw(&self, hash: &B256, reason: DropReason, now_ms: u64) {
+        let limits = (&self.config, now_ms);
+        self.change(now_ms, |inner, outcome| inner.withdraw(hash, reason, limits, outcome));
+    }
+
     /// The accounts that the pool follows, also those without transactions.
     pub fn known_accounts(&self) -> Vec<Address> {
         self.inner.lock().accounts.keys().copied().collect()

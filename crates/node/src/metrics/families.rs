@@ -88,7 +88,8 @@ families! {
     MEMPOOL_DROPPED = Counter "esker_chain_mempool_dropped_total" ["chain", "reason"]
         "Transactions that left the pool of an EVM chain without being mined: replaced by their sender; outbid while the \
          pool was full; nonce_used by another one; funds no longer there; gas_limit of blocks lowered; expired or \
-         queue_full while they could not run yet; restart: refused when a start read them back.";
+         queue_full while they could not run yet; restart: refused when a start read them back; source: the node that \
+         decides does not take them.";
     MEMPOOL_REFUSED = Counter "esker_chain_mempool_refused_total" ["chain", "reason"]
         "Transactions that the pool of an EVM chain refused; the reason names the rule.";
     STORE_SIZE = Gauge "esker_store_size_bytes" [] "Bytes that the store occupies.";

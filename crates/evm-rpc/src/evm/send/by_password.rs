@@ -35,7 +35,7 @@ pub(crate) async fn send_by_password(
             transact.submit_signed(&args, sign)
         })
     };
-    off_thread(send).await.map_err(refused)?
+    off_thread(send).await.map_err(refused)??.settled().await
 }
 
 /// Signs, and sends nothing.

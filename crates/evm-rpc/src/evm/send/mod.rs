@@ -20,7 +20,7 @@ use esker_evm::accounts::{
     AccountError, AccountKey, sign_transaction, sign_transaction_with, text_hash,
 };
 use esker_evm_state::types::Transaction;
-use esker_rpc::{CallContext, MethodTable, RpcError, UNTRUSTED_ORIGIN, cost};
+use esker_rpc::{CallContext, MethodTable, ReplyAfter, RpcError, UNTRUSTED_ORIGIN, cost};
 
 use self::fee_cap::check_fee;
 use self::refused::refused;
@@ -41,14 +41,14 @@ pub(crate) use unsigned::RawReply;
 
 pub(super) fn methods() -> MethodTable<TransactApi> {
     table()
-        .on_list_blocking("sendRawTransaction", send_raw_transaction)
+        .on_list_blocking_then("sendRawTransaction", send_raw_transaction)
         .params(&["data"])
         .short()
         .cost(cost::SEND)
         .on_list_async("sendRawTransactionSync", sync::send_raw_transaction_sync)
         .params(&["data", "timeout"])
         .cost(cost::SEND)
-        .on_list_blocking_with("sendTransaction", send_transaction)
+        .on_list_blocking_with_then("sendTransaction", send_transaction)
         .params(&["transaction"])
         .short_first()
         .cost(cost::SEARCH)
@@ -72,21 +72,29 @@ pub(super) fn methods() -> MethodTable<TransactApi> {
         .also_named("signTypedData")
         .on_list_blocking("pendingTransactions", pending_transactions)
         .cost(cost::HEAVY)
-        .on_list_blocking_with("resend", resend)
+        .on_list_blocking_with_then("resend", resend)
         .params(&["transaction", "gasPrice", "gas"])
         .short_first()
         .cost(cost::SEARCH)
+        .checked_by(TransactApi::check_sending, &SENDING)
 }
 
-fn send_raw_transaction(transact: &TransactApi, (Data(bytes),): (Data,)) -> Result<Hash, RpcError> {
-    send_raw(transact, &bytes).map(Hash)
+/// Methods that send transactions.
+const SENDING: [&str; 4] =
+    ["sendRawTransaction", "sendRawTransactionSync", "sendTransaction", "resend"];
+
+fn send_raw_transaction(
+    transact: &TransactApi,
+    (Data(bytes),): (Data,),
+) -> Result<ReplyAfter<Hash>, RpcError> {
+    send_raw(transact, &bytes).map(|sent| sent.map(Hash))
 }
 
 fn send_transaction(
     transact: &TransactApi,
     (mut args,): (TransactionArgs,),
     context: &CallContext,
-) -> Result<Hash, RpcError> {
+) -> Result<ReplyAfter<Hash>, RpcError> {
     let from = sender(&args);
     transact.must_hold_for(&from, context)?;
     refuse_blobs(&args)?;
@@ -172,7 +180,7 @@ fn resend(
     transact: &TransactApi,
     (mut args, price, gas): (TransactionArgs, Option<Big>, Option<Uint64>),
     context: &CallContext,
-) -> Result<Hash, RpcError> {
+) -> Result<ReplyAfter<Hash>, RpcError> {
     if args.nonce.is_none() {
         return Err(refused("missing transaction nonce in transaction spec"));
     }
@@ -194,7 +202,7 @@ fn resend(
     }
     transact.must_hold_for(&from, context)?;
     let tx = transact.sign_args(&args)?;
-    transact.submitter.submit(tx).map(Hash)
+    transact.submitter.submit(tx).map(|sent| sent.map(Hash))
 }
 
 /// No block holds blob transactions, so none are made.
@@ -235,7 +243,7 @@ impl TransactApi {
         sign_transaction(&*self.accounts, &sender(args), tx).map_err(refused)
     }
 
-    fn sign_and_submit(&self, args: &TransactionArgs) -> Result<Hash, RpcError> {
+    fn sign_and_submit(&self, args: &TransactionArgs) -> Result<ReplyAfter<Hash>, RpcError> {
         self.submit_signed(args, |args| self.sign_args(args))
     }
 
@@ -243,13 +251,13 @@ impl TransactApi {
         &self,
         args: &TransactionArgs,
         sign: impl FnOnce(&TransactionArgs) -> Result<Transaction, RpcError>,
-    ) -> Result<Hash, RpcError> {
+    ) -> Result<ReplyAfter<Hash>, RpcError> {
         // Before it is signed: a price that no transaction can hold is refused as too high.
         if fee_cap(args) > U256::from(u128::MAX) {
             self.check_fee_of(args)?;
         }
         let tx = sign(args)?;
         self.check_fee_of(args)?;
-        self.submitter.submit(tx).map(Hash)
+        self.submitter.submit(tx).map(|sent| sent.map(Hash))
     }
 }

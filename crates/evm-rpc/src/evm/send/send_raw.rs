@@ -2,7 +2,7 @@
 
 use alloy_primitives::B256;
 use esker_evm_state::types::Transaction;
-use esker_rpc::RpcError;
+use esker_rpc::{ReplyAfter, RpcError};
 
 use super::fee_cap::check_fee;
 use super::raw::{LargeValue, RawTx, RawTxError};
@@ -21,7 +21,7 @@ pub fn decode_transaction(bytes: &[u8]) -> Result<Transaction, RawTxError> {
 }
 
 /// Takes a signed transaction in; gives its hash.
-pub(super) fn send_raw(transact: &TransactApi, bytes: &[u8]) -> Result<B256, RpcError> {
+pub(super) fn send_raw(transact: &TransactApi, bytes: &[u8]) -> Result<ReplyAfter<B256>, RpcError> {
     let tx = RawTx::parse(bytes).map_err(refused)?;
     check_fee(tx.fee_cap, tx.gas, transact.config.tx_fee_cap).map_err(refused)?;
     let config = &transact.config;

@@ -34,7 +34,8 @@ pub(super) async fn send_raw_transaction_sync(
     let blocks = transact.events.accepted_blocks();
     let hash = {
         let transact = Arc::clone(&transact);
-        off_thread(move || send_raw(&transact, &bytes)).await.map_err(refused)??
+        let sent = off_thread(move || send_raw(&transact, &bytes)).await.map_err(refused)??;
+        sent.settled().await?
     };
     match timeout(wait, receipt_of(&transact, hash, blocks)).await {
         Ok(receipt) => receipt,

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod crowd;
+mod follow;
 mod large_values;
 mod matching;
 mod next_block;

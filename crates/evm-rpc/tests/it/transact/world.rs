@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_chain::Machine;
+use esker_chain::forward::{ForwardLimits, TxForwarder};
 use esker_evm::accounts::{KeyRing, WELL_KNOWN_KEY};
 use esker_evm::chain::Evm;
 use esker_evm::extension::NoExtension;
@@ -22,7 +23,7 @@ const BLOCK_MS: u64 = 2_000;
 
 pub(super) struct World {
     pub(super) evm: Arc<Evm>,
-    machine: Arc<Machine>,
+    pub(super) machine: Arc<Machine>,
     pub(super) clock: Arc<ManualClock>,
     server: Server,
 }
@@ -43,8 +44,18 @@ impl World {
             allow_unprotected: config.allow_unprotected_txs,
             ..Setup::ARCHIVE
         };
-        let Chain { evm, machine, clock, params, reads } =
-            Chain::open(setup, Arc::new(NoExtension));
+        Self::over(config, Chain::open(setup, Arc::new(NoExtension)), pool)
+    }
+
+    /// A world where another node decides.
+    pub(super) fn following(forwarder: Arc<dyn TxForwarder>, limits: ForwardLimits) -> Self {
+        let (extension, forwarder) = (Arc::new(NoExtension), Some((forwarder, limits)));
+        let chain = Chain::open_with(Setup::ARCHIVE, extension, forwarder);
+        Self::over(TransactConfig::default(), chain, None)
+    }
+
+    fn over(config: TransactConfig, chain: Chain, pool: Option<Arc<dyn PoolReader>>) -> Self {
+        let Chain { evm, machine, clock, params, reads } = chain;
         let reads = match pool {
             None => reads,
             Some(pool) => Arc::new(ReadApi {

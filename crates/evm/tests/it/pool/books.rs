@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use alloy_primitives::{Address, B256, U256};
 use esker_evm::pool::{
-    AccountRead, AccountState, Admission, DroppedTx, NewHead, Pool, PoolConfig, PooledTx,
+    AccountRead, AccountState, Admission, DropReason, DroppedTx, NewHead, Pool, PoolConfig,
+    PooledTx,
 };
 use proptest::prelude::*;
 use tokio::sync::broadcast::Receiver;
@@ -41,6 +42,8 @@ enum Step {
     Settle,
     /// Accounts are read anew, as after each block.
     Check,
+    /// The node that decides refuses one of those that the pool took.
+    Withdraw(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -56,6 +59,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(mined, foreign, balance)| Step::Commit { mined, foreign, balance }),
         2 => Just(Step::Settle),
         1 => Just(Step::Check),
+        1 => (0usize..8).prop_map(Step::Withdraw),
     ]
 }
 
@@ -121,6 +125,12 @@ impl<'a> World<'a> {
             }
             Step::Leave(at) if at < self.sending.len() => drop(self.sending.swap_remove(at)),
             Step::Read(_) | Step::Decide(_) | Step::Leave(_) => {}
+            Step::Withdraw(at) => {
+                if let Some(hash) = self.promised.keys().nth(at) {
+                    let reason = DropReason::Source("no".into());
+                    self.pool.withdraw(hash, reason, self.arrivals);
+                }
+            }
             Step::Commit { mined, foreign, balance } => self.commit(mined, foreign, balance),
             Step::Settle => self.settle(),
             Step::Check => {

@@ -1,0 +1,86 @@
+//! Passing transactions on to the node that decides, where this one does not.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Weak};
+
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::B256;
+use esker_chain::forward::{ForwardError, ForwardPool, ForwardedTx, Sent, SourceAnswer, TxKind};
+use esker_evm_state::types::Transaction;
+use esker_primitives::Id;
+
+use super::{Evm, SubmitError};
+use crate::pool::DropReason;
+
+/// A transaction that waits for a block.
+#[derive(Debug)]
+pub struct Submitted {
+    /// Its hash.
+    pub hash: B256,
+    /// What the source says about it, on a node that does not decide itself.
+    pub answer: SourceAnswer,
+}
+
+/// The pool of a chain.
+#[derive(Debug)]
+struct WaitingTxs(Weak<Evm>);
+
+impl Evm {
+    /// Lets the node's forwarding offer what waits here.
+    pub(super) fn register_pool(self: &Arc<Self>) {
+        if let Some(forwarding) = &self.context.forwarding {
+            let pool = Arc::new(WaitingTxs(Arc::downgrade(self)));
+            forwarding.register(self.context.chain_id, TxKind::Evm, pool);
+        }
+    }
+
+    /// As [`Self::submit`], with the source's answer, if another node decides.
+    pub fn submit_and_forward(&self, tx: Transaction) -> Result<Submitted, SubmitError> {
+        let slot = self.context.reserve_forward()?;
+        let outgoing = self.context.forwarding.as_ref().map(|_| self.forwarded(&tx));
+        let hash = self.submit_here(tx)?;
+        let answer = outgoing.map(|tx| slot.send(Sent::First, || tx)).unwrap_or_default();
+        Ok(Submitted { hash, answer })
+    }
+
+    /// Whether clients may send transactions at all.
+    ///
+    /// # Errors
+    /// The node is read-only.
+    pub fn check_sending(&self) -> Result<(), ForwardError> {
+        self.context.check_sending()
+    }
+
+    /// A transaction as it goes to a source.
+    fn forwarded(&self, tx: &Transaction) -> ForwardedTx {
+        ForwardedTx {
+            chain: self.context.chain_id,
+            kind: TxKind::Evm,
+            id: Id::new(tx.tx_hash().0),
+            bytes: tx.encoded_2718().into(),
+        }
+    }
+}
+
+impl ForwardPool for WaitingTxs {
+    fn is_in_block(&self, id: &Id) -> bool {
+        self.0.upgrade().is_some_and(|evm| evm.is_mined(&B256::new(*id.as_bytes())))
+    }
+
+    fn withdraw(&self, id: &Id, error: &ForwardError) {
+        if let Some(evm) = self.0.upgrade() {
+            let reason = DropReason::Source(error.reason());
+            let now_ms = evm.context.clock.now_ms();
+            evm.pool.withdraw(&B256::new(*id.as_bytes()), reason, now_ms);
+        }
+    }
+
+    fn visit_waiting(&self, visit: &mut dyn FnMut(ForwardedTx) -> ControlFlow<()>) {
+        let Some(evm) = self.0.upgrade() else { return };
+        for pooled in evm.pool.waiting() {
+            if visit(evm.forwarded(pooled.tx())).is_break() {
+                return;
+            }
+        }
+    }
+}
