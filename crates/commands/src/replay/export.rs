@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,11 +10,11 @@ use esker_chain::tables::BUNDLES;
 use esker_chain::{ChainError, ChainMachine as _, ChainVm};
 use esker_node::config::Config;
 use esker_primitives::ChainId;
-use esker_storage::Scope;
+use esker_storage::{FileSpace, Scope};
 
 use super::lines::BlockLine;
 use super::{ReplayError, STANDARD};
-use crate::offline::{Offline, StopSignal};
+use crate::offline::{Offline, StopSignal, existing_folder};
 use crate::progress::Progress;
 
 /// Bytes that are buffered before they are written.
@@ -24,7 +25,7 @@ const EXISTS: &str = "file already exists; choose another";
 pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
     let stop = StopSignal::listen().map_err(ReplayError::Runtime)?;
     let node = Offline::open_existing(config)?;
-    let mut target = OutputFile::create(path)?;
+    let mut target = OutputFile::create(path, config)?;
     let written = write(&node, &mut target.out, &stop);
     let closed = node.close();
     let blocks = written.map_err(|error| error.at(path))?;
@@ -108,7 +109,7 @@ struct OutputFile {
 
 impl OutputFile {
     /// Opens standard output, a pipe or a device directly; otherwise creates a temporary file.
-    fn create(path: &Path) -> Result<Self, ReplayError> {
+    fn create(path: &Path, config: &Config) -> Result<Self, ReplayError> {
         let fault = |error| ReplayError::File { path: path.to_owned(), error };
         if path == Path::new(STANDARD) {
             let out = BufWriter::with_capacity(BUFFER, io::stdout());
@@ -128,6 +129,15 @@ impl OutputFile {
                 name.push(".partial");
                 let partial = PartialFile(PathBuf::from(name));
                 let file = File::create(&partial.0).map_err(fault)?;
+                let node = existing_folder(config)?;
+                let is_beside =
+                    file.metadata().and_then(|file| Ok(file.dev() == node.metadata()?.dev()));
+                // On another disk nothing of the node's is at stake.
+                let reserve = match is_beside.map_err(fault)? {
+                    true => config.settings.store_disk_reserve,
+                    false => 0,
+                };
+                let file = SpaceLimited { file, space: FileSpace::new(node, reserve) };
                 let out = Box::new(BufWriter::with_capacity(BUFFER, file));
                 Ok(Self { out, renamed: Some((partial, path.to_owned())) })
             }
@@ -143,6 +153,24 @@ impl OutputFile {
             .and_then(|file| file.sync_all())
             .and_then(|()| std::fs::rename(&partial.0, &path));
         renamed.map_err(|error| ReplayError::File { path, error })
+    }
+}
+
+/// A file that leaves room for the node on its disk.
+struct SpaceLimited {
+    file: File,
+    space: FileSpace,
+}
+
+impl Write for SpaceLimited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let checked = self.space.check(bytes.len() as u64);
+        checked.map_err(|error| io::Error::new(io::ErrorKind::StorageFull, error))?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 

@@ -292,6 +292,56 @@ fn a_disk_fills_up_and_is_freed() {
     }
 }
 
+/// `esker export` to a file on the disk of the node's folder; the error's text where it fails.
+fn export(folder: &Path, file: &Path, flags: &[&str]) -> Result<(), String> {
+    let mut command = Command::new(PROGRAM);
+    command.arg("export").arg(file).args(["--dev", "--data-dir"]).arg(folder).args(flags);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+#[test]
+fn an_export_leaves_room_for_the_node() {
+    let Some(disk) = SmallDisk::mount(DISK).unwrap() else { return };
+    let folder = disk.path().join("data");
+    let node = dev(&folder).start().unwrap();
+    let mut client = Client::first(&node);
+    for _ in 0..30 {
+        client.send(80_000).unwrap();
+    }
+    client.all_mined();
+    assert!(node.stop().unwrap().success());
+    let file = disk.path().join("blocks.jsonl");
+    let mut others = std::fs::File::create(disk.path().join("others")).unwrap();
+    let refused = loop {
+        if let Err(refused) = export(&folder, &file, &[]) {
+            break refused;
+        }
+        std::fs::remove_file(&file).unwrap();
+        others.write_all(&vec![7; 2 << 20]).expect("an export was never refused");
+    };
+    let text = format!("esker: {}: {FULL}: ", file.display());
+    assert!(refused.starts_with(&text) && refused.contains("store-disk-reserve"), "{refused}");
+    let mut left: Vec<_> =
+        std::fs::read_dir(disk.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["data", "others"]);
+    // On another disk, and without a reserve, it is written.
+    let elsewhere = tempfile::tempdir().unwrap();
+    export(&folder, &elsewhere.path().join("blocks.jsonl"), &[]).unwrap();
+    export(&folder, &file, &["--store-disk-reserve", "0"]).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let node = dev(&folder).start().unwrap();
+    let mut client = client.on(&node);
+    client.send(100).unwrap();
+    client.all_mined();
+    assert_eq!(count(&node, SUSPENDED), 0);
+    assert!(node.stop().unwrap().success());
+}
+
 /// Code that never ends by itself: its trace is as long as its gas allows.
 const LOOP: &str = "0x5b600056";
 const NO_ROOM: &str =
