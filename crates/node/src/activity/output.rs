@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::text;
 
 /// Texts that wait for the terminal. Further ones are dropped and counted.
-const MAX_WAITING: usize = 256;
+pub(super) const MAX_WAITING: usize = 256;
 
 /// The terminal was closed; nothing is written any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

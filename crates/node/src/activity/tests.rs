@@ -66,17 +66,20 @@ fn other_texts() {
     assert_eq!(text::rewound(&rewound), "\n    Rewound: 5 bundles of blocks\n");
 }
 
-/// A terminal that reads when it is told to, with what it has read.
+/// A terminal that reads when it is told to.
 struct Terminal {
+    /// It is asked to read.
+    asked: mpsc::Sender<()>,
     may_read: mpsc::Receiver<()>,
     read: mpsc::Sender<String>,
 }
 
 impl Write for Terminal {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let closed = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+        self.asked.send(()).unwrap_or(());
         self.may_read.recv().map_err(|_| io::ErrorKind::BrokenPipe)?;
-        let text = String::from_utf8_lossy(bytes).into_owned();
-        self.read.send(text).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        self.read.send(String::from_utf8_lossy(bytes).into_owned()).map_err(closed)?;
         Ok(bytes.len())
     }
 
@@ -85,37 +88,48 @@ impl Write for Terminal {
     }
 }
 
-/// A terminal, what lets it read, and what it has read.
-fn terminal() -> (Terminal, mpsc::Sender<()>, mpsc::Receiver<String>) {
-    let (allow, may_read) = mpsc::channel();
-    let (read, seen) = mpsc::channel();
-    (Terminal { may_read, read }, allow, seen)
+/// The test's side of a [`Terminal`].
+struct Reader {
+    asked: mpsc::Receiver<()>,
+    allow: mpsc::Sender<()>,
+    seen: mpsc::Receiver<String>,
 }
 
 const SOON: Duration = Duration::from_secs(20);
 
+impl Reader {
+    fn new() -> (Terminal, Self) {
+        let (asked, is_asked) = mpsc::channel();
+        let (allow, may_read) = mpsc::channel();
+        let (read, seen) = mpsc::channel();
+        (Terminal { asked, may_read, read }, Self { asked: is_asked, allow, seen })
+    }
+
+    /// Lets it read one text.
+    fn next(&self) -> String {
+        self.allow.send(()).unwrap();
+        self.seen.recv_timeout(SOON).expect("a text is written")
+    }
+}
+
 #[tokio::test]
 async fn a_terminal_that_does_not_read_loses_texts_and_learns_how_many() {
-    let (out, allow, seen) = terminal();
-    let mut output = Output::spawn(out);
-    // One is being written, and so many wait; whether the thread has taken the first is chance.
     const SENT: usize = 1000;
-    for number in 0..SENT {
+    let (terminal, reader) = Reader::new();
+    let mut output = Output::spawn(terminal);
+    output.write("0\n".to_owned()).unwrap();
+    reader.asked.recv_timeout(SOON).expect("the first is being written");
+    for number in 1..SENT {
         output.write(format!("{number}\n")).unwrap();
     }
-    for _ in 0..SENT {
-        allow.send(()).unwrap();
+    // The one that is being written, and those that wait.
+    for number in 0..=output::MAX_WAITING {
+        assert_eq!(reader.next(), format!("{number}\n"));
     }
-    let mut shown = 0;
-    while let Ok(text) = seen.recv_timeout(Duration::from_millis(500)) {
-        assert_eq!(text, format!("{shown}\n"));
-        shown += 1;
-    }
-    assert!((256..=257).contains(&shown), "{shown}");
     output.write("last\n".to_owned()).unwrap();
-    let text =
-        format!("\n    Not shown: {} texts that the terminal did not take\nlast\n", SENT - shown);
-    assert_eq!(seen.recv_timeout(SOON).unwrap(), text);
+    let dropped = SENT - 1 - output::MAX_WAITING;
+    let text = format!("\n    Not shown: {dropped} texts that the terminal did not take\nlast\n");
+    assert_eq!(reader.next(), text);
     // It is not waited for.
     output.write("unread\n".to_owned()).unwrap();
     output.finish(Duration::from_millis(10)).await;
@@ -123,12 +137,11 @@ async fn a_terminal_that_does_not_read_loses_texts_and_learns_how_many() {
 
 #[tokio::test]
 async fn a_closed_terminal_ends_the_texts() {
-    let (out, allow, seen) = terminal();
-    let mut output = Output::spawn(out);
-    drop((allow, seen));
-    output.write("first\n".to_owned()).unwrap_or(());
+    let (terminal, reader) = Reader::new();
+    let mut output = Output::spawn(terminal);
+    drop(reader);
     let begun = std::time::Instant::now();
-    while output.write("more\n".to_owned()).is_ok() {
+    while output.write("text\n".to_owned()).is_ok() {
         assert!(begun.elapsed() < SOON, "writing did not end");
         std::thread::yield_now();
     }
