@@ -302,7 +302,8 @@ settings! {
     /// data folder at the time of the last block, and goes on from there. A kept data folder requires the same value at each
     /// start. Default: the genesis at 1607144400, and the time of the machine.
     timestamp: Option<u64> = "timestamp", "";
-    /// Print nothing when the node is ready. Errors and log lines still go to standard error. Not with `json`.
+    /// Print neither the screen nor, below it, what happens. Errors and log lines still go to standard error. Not with
+    /// `json`.
     silent: bool = "silent", "false", also ["quiet", "q"];
 
     ["Logging"]
@@ -319,6 +320,9 @@ settings! {
     log_rotater_max_size: Positive = "log-rotater-max-size", "8";
     /// Rotated files kept of each log.
     log_rotater_max_files: u32 = "log-rotater-max-files", "7";
+    /// Time after which a log file is rotated, whatever its size, counted from its first line; at the next line. 0: files
+    /// are rotated by size only.
+    log_rotater_interval: Duration = "log-rotater-interval", "0s";
     /// Days after which a rotated log file is removed; 0: only `log-rotater-max-files` counts.
     log_rotater_max_age: u32 = "log-rotater-max-age", "0";
 

@@ -182,6 +182,7 @@ impl Config {
             rotation: Rotation {
                 max_bytes: s.log_rotater_max_size.0.saturating_mul(1024 * 1024),
                 max_files: s.log_rotater_max_files,
+                interval: Some(s.log_rotater_interval).filter(|interval| !interval.is_zero()),
                 max_age: match s.log_rotater_max_age {
                     0 => None,
                     days => Some(Duration::from_secs(u64::from(days) * 24 * 3600)),

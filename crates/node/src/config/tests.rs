@@ -513,16 +513,18 @@ fn rotation_of_logs() {
         let flags = flags.iter().map(|(name, value)| (*name, (*value).to_owned()));
         Config::load(Mode::Dev, Flags::from_iter(flags), []).unwrap().log().rotation
     };
-    let default = Rotation { max_bytes: 8 << 20, max_files: 7, max_age: None };
+    let default = Rotation { max_bytes: 8 << 20, max_files: 7, interval: None, max_age: None };
     assert_eq!(rotation(&[]), default);
-    let age = Some(Duration::from_secs(30 * 24 * 3600));
+    const DAY: Duration = Duration::from_secs(24 * 3600);
+    let age = Some(DAY * 30);
     assert_eq!(
         rotation(&[
             ("log-rotater-max-size", "1"),
             ("log-rotater-max-files", "2"),
             ("log-rotater-max-age", "30"),
+            ("log-rotater-interval", "24h"),
         ]),
-        Rotation { max_bytes: 1 << 20, max_files: 2, max_age: age }
+        Rotation { max_bytes: 1 << 20, max_files: 2, interval: Some(DAY), max_age: age }
     );
 }
 

@@ -1,8 +1,8 @@
-//! Log files, rotated by size; old ones are removed by number and by age.
+//! Log files, rotated by size and perhaps by age; old ones are removed by number and by age.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -13,6 +13,8 @@ use esker_primitives::sync::Mutex;
 pub struct Rotation {
     /// A file is rotated before it exceeds this size in bytes.
     pub max_bytes: u64,
+    /// A file is rotated at the next line once its first line is older; `None`: by size only.
+    pub interval: Option<Duration>,
     /// Number of rotated files per logger: `X.log.1` is the newest.
     pub max_files: u32,
     /// A rotated file is removed once its last line is older; `None`: whatever its age.
@@ -65,12 +67,12 @@ impl LogFiles {
     pub(super) fn write(&self, logger: &str, line: &[u8], now: Duration) {
         let mut open = self.open.lock();
         if let Some(file) = open.get_mut(logger) {
-            let _lost = file.append(line, self.rotation);
+            let _lost = file.append(line, self.rotation, now);
             file.clean_up(self.rotation, now);
             return;
         }
         if let Ok(mut file) = LogFile::open(&self.folder, logger) {
-            let _lost = file.append(line, self.rotation);
+            let _lost = file.append(line, self.rotation, now);
             file.clean_up(self.rotation, now);
             open.insert(logger.to_owned(), file);
         }
@@ -82,6 +84,8 @@ struct LogFile {
     path: PathBuf,
     file: File,
     bytes: u64,
+    /// Time of the first line, Unix time; `None` if the file has none, or one without a time.
+    begun: Option<Duration>,
     /// A full disk cut its last line short.
     is_torn: bool,
     /// When rotated files were last looked at, Unix time.
@@ -97,15 +101,19 @@ impl LogFile {
     fn open_path(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(&path)?;
         let bytes = file.metadata()?.len();
-        Ok(Self { path, file, bytes, is_torn: false, cleaned_up: None })
+        let begun = if bytes > 0 { first_time(&path) } else { None };
+        Ok(Self { path, file, bytes, begun, is_torn: false, cleaned_up: None })
     }
 
-    fn append(&mut self, line: &[u8], rotation: Rotation) -> io::Result<()> {
+    fn append(&mut self, line: &[u8], rotation: Rotation, now: Duration) -> io::Result<()> {
         let size = line.len() as u64;
-        if self.bytes > 0 && self.bytes.saturating_add(size) > rotation.max_bytes {
-            // A file that can't be rotated stays in use; rotation is retried after the same growth.
+        let age = self.begun.map(|begun| now.saturating_sub(begun));
+        let is_old = age.zip(rotation.interval).is_some_and(|(age, interval)| age >= interval);
+        let is_large = self.bytes.saturating_add(size) > rotation.max_bytes;
+        if self.bytes > 0 && (is_large || is_old) {
+            // A file that can't be rotated stays in use; rotation is retried after the same growth or time.
             let rotated = self.rotate(rotation.max_files);
-            self.bytes = 0;
+            (self.bytes, self.begun) = (0, None);
             if rotated.is_ok() {
                 self.is_torn = false;
             }
@@ -126,6 +134,7 @@ impl LogFile {
             }
         }
         self.bytes += size;
+        self.begun.get_or_insert(now);
         Ok(())
     }
 
@@ -174,6 +183,19 @@ impl LogFile {
     }
 }
 
+/// Most bytes before the end of a line's time.
+const TIME_BYTES: usize = 64;
+
+/// The time of a file's first line, Unix time: where the line begins, or where its JSON does.
+fn first_time(path: &Path) -> Option<Duration> {
+    let mut head = Vec::new();
+    File::open(path).ok()?.take(TIME_BYTES as u64).read_to_end(&mut head).ok()?;
+    let head = str::from_utf8(&head).ok()?;
+    let time = head.strip_prefix("{\"time\":\"").unwrap_or(head);
+    let time: jiff::Timestamp = time.get(..=time.find('Z')?)?.parse().ok()?;
+    Some(Duration::from_millis(u64::try_from(time.as_millisecond()).ok()?))
+}
+
 /// A logger's name is a chain's alias, which may have any character. Characters that could leave the folder or hide
 /// the file are replaced.
 fn file_name(logger: &str) -> String {
@@ -198,7 +220,7 @@ mod tests {
     const NOW: Duration = Duration::from_secs(1_000_000);
 
     fn rotation(max_bytes: u64, max_files: u32) -> Rotation {
-        Rotation { max_bytes, max_files, max_age: None }
+        Rotation { max_bytes, max_files, interval: None, max_age: None }
     }
 
     #[test]
@@ -224,6 +246,48 @@ mod tests {
         let files = LogFiles::new(dir.path().into(), Rotation { max_age: None, ..rotation });
         files.write("X", b"line\n", DAY * 1000);
         assert_eq!(exist(), [1, 2]);
+    }
+
+    #[test]
+    fn a_file_is_rotated_once_its_first_line_is_old_enough() {
+        const HOUR: Duration = Duration::from_secs(3600);
+        let dir = tempfile::tempdir().unwrap();
+        let read = |name: &str| fs::read_to_string(dir.path().join(name)).ok();
+        let hourly = Rotation { interval: Some(HOUR), ..rotation(1000, 2) };
+        let files = LogFiles::new(dir.path().into(), hourly);
+        let start = Duration::from_secs(1_607_144_400);
+        let line =
+            |at: Duration, text: &str| format!("{} INFO  {text}\n", crate::clock::rfc3339(at));
+        let write = |files: &LogFiles, at: Duration, text: &str| {
+            files.write("X", line(at, text).as_bytes(), at);
+        };
+        write(&files, start, "first");
+        write(&files, start + HOUR - Duration::from_millis(1), "second");
+        assert_eq!(read("X.log.1"), None);
+        write(&files, start + HOUR, "third");
+        let old = line(start, "first") + &line(start + HOUR - Duration::from_millis(1), "second");
+        assert_eq!(read("X.log.1"), Some(old.clone()));
+        // After a restart the time of the file's first line counts, in either format.
+        let files = LogFiles::new(dir.path().into(), hourly);
+        write(&files, start + HOUR * 2 - Duration::from_millis(1), "fourth");
+        assert_eq!(read("X.log.1"), Some(old.clone()));
+        write(&files, start + HOUR * 2, "fifth");
+        assert_eq!(read("X.log.2"), Some(old));
+        assert_eq!(read("X.log"), Some(line(start + HOUR * 2, "fifth")));
+        let json =
+            format!("{{\"time\":\"{}\",\"level\":\"INFO\"}}\n", crate::clock::rfc3339(start));
+        fs::write(dir.path().join("Y.log"), &json).unwrap();
+        files.write("Y", b"new\n", start + HOUR);
+        assert_eq!((read("Y.log.1"), read("Y.log").as_deref()), (Some(json), Some("new\n")));
+        // A clock that was set back, lines without a time, and no interval: by size only.
+        files.write("Y", b"back\n", start - HOUR);
+        fs::write(dir.path().join("Z.log"), "no time\n").unwrap();
+        files.write("Z", b"line\n", start);
+        let files = LogFiles::new(dir.path().into(), rotation(1000, 2));
+        files.write("X", b"line\n", start * 2);
+        assert_eq!(read("Y.log").as_deref(), Some("new\nback\n"));
+        assert_eq!(read("Z.log").as_deref(), Some("no time\nline\n"));
+        assert_eq!(read("X.log"), Some(line(start + HOUR * 2, "fifth") + "line\n"));
     }
 
     #[test]
@@ -298,14 +362,14 @@ mod tests {
         let path = dir.path().join("X.log");
         let rotation = rotation(100, 1);
         let mut file = LogFile::open_path(path.clone()).unwrap();
-        file.append(b"whole\n", rotation).unwrap();
-        file.append(b"cut sh", rotation).unwrap();
+        file.append(b"whole\n", rotation, NOW).unwrap();
+        file.append(b"cut sh", rotation, NOW).unwrap();
         file.is_torn = true;
-        file.append(b"next\n", rotation).unwrap();
+        file.append(b"next\n", rotation, NOW).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "whole\ncut sh\nnext\n");
         // A disk without any room leaves no partial line.
         file.file = OpenOptions::new().append(true).open("/dev/full").unwrap();
-        assert!(file.append(b"lost\n", rotation).is_err());
+        assert!(file.append(b"lost\n", rotation, NOW).is_err());
         assert!(!file.is_torn);
     }
 

@@ -250,7 +250,7 @@ mod tests {
     fn run(json: bool, events: impl FnOnce(&LogLevels)) -> (String, String) {
         SECOND.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
         let dir = tempfile::tempdir().unwrap();
-        let rotation = Rotation { max_bytes: 1 << 20, max_files: 1, max_age: None };
+        let rotation = Rotation { max_bytes: 1 << 20, max_files: 1, interval: None, max_age: None };
         let levels = LogLevels::new(QUIET, [("X".to_owned(), QUIET)]);
         let files = LogFiles::new(dir.path().into(), rotation);
         let layer = LogLayer::new(levels.clone(), json, false, Some(files));
