@@ -6,6 +6,7 @@ mod dashboards;
 mod documents;
 mod goldens;
 mod links;
+mod package;
 mod pages;
 mod places;
 mod sizes;
@@ -19,7 +20,7 @@ use anyhow::{Result, bail};
 pub type Rule = (&'static str, fn() -> Result<Vec<String>>);
 
 /// Every rule.
-pub const RULES: [Rule; 11] = [
+pub const RULES: [Rule; 12] = [
     ("crates depend on each other only along the arrows", arrows::breaches),
     ("source files are short", sizes::breaches),
     ("paths named in documents exist", documents::breaches),
@@ -30,6 +31,7 @@ pub const RULES: [Rule; 11] = [
     ("every rule of the specification names its tests", specification::breaches),
     ("a mark of unfinished work names its issue", todos::breaches),
     ("the container image is built with the repository's compiler", toolchain::breaches),
+    ("the Debian package has its files", package::breaches),
     ("nothing names a place outside the repository", places::breaches),
 ];
 
