@@ -8,8 +8,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use esker_client::{CallError, RpcClient};
+use esker_client::{CallError, HttpClient, RpcClient};
 use esker_e2e::disk::SmallDisk;
 use esker_e2e::funds::FUNDED;
 use esker_e2e::{Node, NodeBuilder, until};
@@ -293,6 +294,23 @@ fn a_disk_without_room_refuses_a_backup_and_the_node_goes_on() {
     assert!(refused.starts_with("insufficient disk space: "), "{refused}");
     assert!(names(disk.path()).is_empty(), "nothing half-written is left");
     send_x(&mut node.rpc());
+}
+
+#[test]
+fn a_backup_goes_on_when_its_client_goes_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, copy) = (dir.path().join("data"), dir.path().join("copy"));
+    let node = dev(&data).start().unwrap();
+    fill(&node);
+    let mut rpc = node.rpc();
+    *rpc.http() = HttpClient::new(node.address()).with_timeout(Duration::from_millis(200));
+    let params = json!({ "path": copy, "bytesPerSecond": "1000000" });
+    let gone = call(&mut rpc, ADMIN, "admin.backup", params).unwrap_err();
+    assert!(gone.starts_with("connection: "), "{gone}");
+    assert!(!copy.exists(), "it still runs");
+    drop(rpc);
+    until("the backup is written", || (!logged(&data, "backup written").is_empty()).then_some(()));
+    assert_verifies(&copy);
 }
 
 /// Starts a backup that does not end by itself; the thread returns what its caller gets.
