@@ -120,7 +120,7 @@ impl HttpState {
             work,
             node_id: HeaderValue::try_from(node_id.to_string())
                 .expect("a node ID is written in letters and digits"),
-            unrouted: metrics.endpoint("none", None),
+            unrouted: metrics.endpoint("none", Vec::new()),
             config,
             routes,
             metrics,
@@ -146,7 +146,7 @@ impl HttpState {
             handlers: self.handlers.clone(),
             connections: Arc::clone(&self.connections),
             work: self.work.clone(),
-            unrouted: self.metrics.endpoint("none", None),
+            unrouted: self.metrics.endpoint("none", Vec::new()),
         }
     }
 

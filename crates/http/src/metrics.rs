@@ -3,7 +3,6 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use esker_rpc::Service;
 use esker_rpc::work::Work;
 
 /// A method's namespace and name, both canonical.
@@ -73,8 +72,9 @@ impl CloseReason {
 
 /// The metrics of a server. Every request calls them, so they must not wait.
 pub trait HttpMetrics: Debug + Send + Sync {
-    /// The metrics of an endpoint; `service` lists the methods that are counted by name.
-    fn endpoint(&self, label: &str, service: Option<&Service>) -> Arc<dyn EndpointMetrics>;
+    /// The metrics of an endpoint. `methods` are counted by name: as the code has it, and as clients call it.
+    fn endpoint(&self, label: &str, methods: Vec<(MethodName, String)>)
+    -> Arc<dyn EndpointMetrics>;
     /// Registers the server's work queue.
     fn watch_work(&self, work: &Work);
     /// A connection was accepted.
@@ -83,6 +83,8 @@ pub trait HttpMetrics: Debug + Send + Sync {
     fn connection_ended(&self);
     /// This side closed a connection.
     fn connection_closed(&self, why: CloseReason);
+    /// Change of the number of open websockets.
+    fn sockets(&self, change: i64);
     /// Received bytes of bodies or websockets.
     fn received(&self, bytes: usize);
     /// Sent bytes of replies or websockets.
@@ -98,7 +100,7 @@ pub trait HttpMetrics: Debug + Send + Sync {
 pub struct NoMetrics;
 
 impl HttpMetrics for NoMetrics {
-    fn endpoint(&self, _: &str, _: Option<&Service>) -> Arc<dyn EndpointMetrics> {
+    fn endpoint(&self, _: &str, _: Vec<(MethodName, String)>) -> Arc<dyn EndpointMetrics> {
         Arc::new(Self)
     }
 
@@ -109,6 +111,8 @@ impl HttpMetrics for NoMetrics {
     fn connection_ended(&self) {}
 
     fn connection_closed(&self, _: CloseReason) {}
+
+    fn sockets(&self, _: i64) {}
 
     fn received(&self, _: usize) {}
 
@@ -125,6 +129,6 @@ impl EndpointMetrics for NoMetrics {
 
 /// The metrics of one endpoint.
 pub trait EndpointMetrics: Debug + Send + Sync {
-    /// Counts one request. A method that `service` does not list counts as none.
+    /// Counts one request. A method that the endpoint does not list counts as none.
     fn record(&self, method: Option<MethodName>, outcome: Outcome, seconds: f64);
 }

@@ -12,7 +12,7 @@ use esker_rpc::socket::SocketDialect;
 use esker_rpc::{Service, positional};
 use thiserror::Error;
 
-use super::metrics::{EndpointMetrics, HttpMetrics};
+use super::metrics::{EndpointMetrics, HttpMetrics, MethodName};
 use super::page::Page;
 
 /// The prefix of all paths.
@@ -240,7 +240,7 @@ impl Routes {
 
     /// A path that belongs to no chain.
     fn target(&self, label: &str, endpoint: Endpoint) -> Target {
-        let metrics = self.metrics.endpoint(label, endpoint.service());
+        let metrics = self.metrics.endpoint(label, endpoint.methods());
         let trusted_callers_only = endpoint.is_for_trusted_callers();
         Target { endpoint, trusted_callers_only, ready: None, chain: None, metrics }
     }
@@ -312,6 +312,19 @@ impl Endpoint {
     /// Whether all methods are for trusted callers; then the whole path is.
     pub(super) fn is_for_trusted_callers(&self) -> bool {
         self.service().is_some_and(Service::is_for_trusted_callers)
+    }
+
+    /// The methods, each with the name that clients call it by: `xvm.getHeight`, `evm_chainId`.
+    fn methods(&self) -> Vec<(MethodName, String)> {
+        let separator = match self {
+            Self::Positional(_) | Self::PositionalBoth(_) => '_',
+            Self::Socket(dialect) => dialect.separator(),
+            Self::Object(_) | Self::Page(_) | Self::Axum(_) => '.',
+        };
+        let methods = self.service().into_iter().flat_map(Service::methods);
+        methods
+            .map(|method| ((method.namespace, method.name), method.full_name(separator)))
+            .collect()
     }
 
     fn service(&self) -> Option<&Service> {

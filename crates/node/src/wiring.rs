@@ -66,6 +66,7 @@ impl Node {
         log_warnings(&config);
         let tls = listen::tls(&config)?;
         let metrics = Arc::new(Metrics::of_build(environment.commit));
+        metrics.watch_log(logs.clone());
 
         // The store, locked by this process and bound to this network.
         let folder = DataFolder::of(&config)?;
@@ -82,6 +83,7 @@ impl Node {
         );
         let identity = Arc::new(folder.identity(&environment.randomness)?);
         let keystore = keystore::open(&config, &store, &environment);
+        metrics.watch_hasher("users", keystore.hasher());
 
         // The chains, and the machine that commits all of them in one write.
         let machine = machine_config(&config);
@@ -94,6 +96,7 @@ impl Node {
             machine: &Arc::default(),
             script_slots: &Arc::default(),
             forwarding: forwarding.as_ref(),
+            metrics: &metrics,
         };
         let opened = chains::open(&config, &store, parts, &environment, machine)?;
         let OpenChains { aliases, chains, observed_p: _, machine, clock: _ } = opened;

@@ -5,6 +5,8 @@
 pub struct ProcessMemory {
     /// In memory now.
     pub resident: u64,
+    /// What of it is of no file: heap and stacks.
+    pub anonymous: u64,
     /// The most that ever was in memory.
     pub peak_resident: u64,
     /// What the allocator has from the system.
@@ -50,6 +52,7 @@ pub fn process() -> ProcessMemory {
             0 => resident,
             kib => kib.saturating_mul(1024),
         },
+        anonymous: field("RssAnon:").saturating_mul(1024),
         peak_resident,
         committed,
         peak_committed,

@@ -16,7 +16,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use crate::{
     CallContext, Params, ParamsError, ReplyWait, RpcError,
     context::CancelOnDrop,
-    discover::{Arguments, Signature},
+    discover::{Arguments, DISCOVER, Signature},
     off_thread::CALLER,
     result_writer::WrittenResult,
     work::{JobKind, Lane, MemoryError, ReplyBytes, panic_text},
@@ -113,6 +113,18 @@ pub enum CallError {
 /// The error that an untrusted page gets from a method for trusted callers.
 pub const UNTRUSTED_ORIGIN: &str = "origin not allowed: this method answers web pages only from this machine, or \
     from origins that http-allowed-origins names";
+
+impl MethodInfo {
+    /// The canonical name with its namespace, as clients call it: `xvm.getHeight`, `evm_chainId`. `separator` is that of
+    /// the dialect.
+    #[must_use]
+    pub fn full_name(&self, separator: char) -> String {
+        let Self { namespace, name, .. } = self;
+        let full = format!("{namespace}.{name}");
+        // OpenRPC has one name for it in all dialects.
+        if full == DISCOVER { full } else { format!("{namespace}{separator}{name}") }
+    }
+}
 
 impl Method {
     pub(crate) fn new(

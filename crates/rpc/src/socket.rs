@@ -15,6 +15,9 @@ pub trait SocketDialect: fmt::Debug + Send + Sync + 'static {
     /// The methods.
     fn service(&self) -> &Service;
 
+    /// What stands between a method's namespace and its name.
+    fn separator(&self) -> char;
+
     /// A new connection. Dropping it ends what it will have subscribed to.
     fn connect(&self) -> Arc<dyn SocketSession>;
 }

@@ -1,9 +1,13 @@
-//! Queries of alerts and dashboards: they name metrics and labels that the node has.
+//! Queries of alerts and dashboards: they name metrics and labels that the node has. Where Prometheus' own tool is
+//! installed, it loads the alerts and runs their cases.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 
 use crate::workspace;
 
@@ -11,12 +15,21 @@ use crate::workspace;
 const METRICS: &str = "docs/metrics.md";
 /// Folder of the files that query them.
 const FOLDER: &str = "contrib";
-/// First letters of every metric of the node.
-const PREFIX: &str = "esker_";
+/// First letters of every metric of the node: its own, and those that all programs have.
+const PREFIXES: [&str; 2] = ["esker_", "process_"];
 /// Labels that Prometheus adds to each series.
 const TARGET_LABELS: [&str; 2] = ["instance", "job"];
 /// Series of a histogram, by what follows its name.
 const HISTOGRAM: [&str; 3] = ["_bucket", "_sum", "_count"];
+
+/// Prometheus' tool, and what it is asked.
+const PROMTOOL: &str = "promtool";
+const PROMTOOL_RUNS: [[&str; 3]; 2] = [
+    ["check", "rules", "contrib/prometheus/alerts.yml"],
+    ["test", "rules", "contrib/prometheus/alerts.test.yml"],
+];
+/// The dashboard.
+const DASHBOARD: &str = "contrib/grafana/esker.json";
 
 /// A metric of the table.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,7 +41,9 @@ struct Metric {
 pub(super) fn breaches() -> Result<Vec<String>> {
     let page = workspace::text(Path::new(METRICS)).with_context(|| format!("no {METRICS}"))?;
     let metrics = table(&page);
-    let mut wrong = Vec::new();
+    let mut wrong = run_promtool()?;
+    let dashboard = workspace::text(Path::new(DASHBOARD)).unwrap_or_default();
+    wrong.extend(panels_without_queries(&dashboard).context(DASHBOARD)?);
     for file in workspace::files()? {
         if !file.starts_with(FOLDER) {
             continue;
@@ -37,6 +52,46 @@ pub(super) fn breaches() -> Result<Vec<String>> {
             for fault in faults(line, &metrics) {
                 wrong.push(format!("{}:{}: {fault}", file.display(), index.saturating_add(1)));
             }
+        }
+    }
+    Ok(wrong)
+}
+
+/// What Prometheus' tool finds wrong; nothing where it is not installed, which is reported.
+fn run_promtool() -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for arguments in PROMTOOL_RUNS {
+        match Command::new(PROMTOOL).args(arguments).current_dir(workspace::root()).output() {
+            Ok(output) if output.status.success() => {}
+            Ok(output) => {
+                let text = [output.stdout, output.stderr].concat();
+                let text = String::from_utf8_lossy(&text).into_owned();
+                wrong.push(format!("{PROMTOOL} {}: {text}", arguments.join(" ")));
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                eprintln!("{PROMTOOL} is not installed: the cases of the alerts were not run");
+                break;
+            }
+            Err(error) => return Err(error).context(PROMTOOL),
+        }
+    }
+    Ok(wrong)
+}
+
+/// Panels of a dashboard that show nothing, and numbers of panels that occur twice.
+fn panels_without_queries(dashboard: &str) -> Result<Vec<String>> {
+    let dashboard: Value = serde_json::from_str(dashboard)?;
+    let panels = dashboard["panels"].as_array().context("a dashboard has panels")?;
+    let (mut wrong, mut ids) = (Vec::new(), BTreeSet::new());
+    for panel in panels {
+        let title = panel["title"].as_str().unwrap_or("?");
+        if !ids.insert(panel["id"].as_u64()) {
+            wrong.push(format!("{DASHBOARD}: panel {title} has the ID of another"));
+        }
+        let mut queries = panel["targets"].as_array().into_iter().flatten();
+        let has_query = queries.any(|query| query["expr"].as_str().is_some_and(|e| !e.is_empty()));
+        if panel["type"] != "row" && !has_query {
+            wrong.push(format!("{DASHBOARD}: panel {title} has no query"));
         }
     }
     Ok(wrong)
@@ -60,7 +115,7 @@ fn faults(line: &str, metrics: &BTreeMap<String, Metric>) -> Vec<String> {
         .filter(|label| !metrics.values().any(|metric| has(metric, label)))
         .map(|label| format!("no metric has the label {label}"))
         .collect();
-    for (at, _) in line.match_indices(PREFIX) {
+    for at in names(line) {
         let rest = &line[at..];
         let name = &rest[..rest.find(|c: char| !is_word(c)).unwrap_or(rest.len())];
         match find(name, metrics) {
@@ -75,6 +130,12 @@ fn faults(line: &str, metrics: &BTreeMap<String, Metric>) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// Where names of metrics begin.
+fn names(line: &str) -> impl Iterator<Item = usize> {
+    let starts = PREFIXES.iter().flat_map(move |prefix| line.match_indices(prefix));
+    starts.map(|(at, _)| at).filter(|at| !line[..*at].ends_with(is_word))
 }
 
 /// The metric of a series: its own name, or a histogram's with the name of its part.
@@ -116,8 +177,26 @@ mod tests {
 
     const PAGE: &str = "| name | kind | labels | meaning |\n|---|---|---|---|\n\
                         | `esker_up` | gauge |  | A text. |\n\
+                        | `process_open_fds` | gauge |  | A text. |\n\
                         | `esker_calls_total` | counter | `method`, `outcome` | A text with `words`. |\n\
                         | `esker_call_seconds` | histogram | `method` | A text. |\n";
+
+    #[test]
+    fn panels_have_queries_and_numbers_of_their_own() {
+        let panel = |id: u32, expr: &str| {
+            format!(r#"{{"id":{id},"type":"stat","title":"P","targets":[{{"expr":"{expr}"}}]}}"#)
+        };
+        let row = r#"{"id":9,"type":"row","title":"R"}"#;
+        for (panels, wrong) in [
+            (format!("{},{},{row}", panel(1, "a"), panel(2, "b")), 0),
+            (format!("{},{},{row}", panel(1, "a"), panel(1, "b")), 1),
+            (format!("{},{}", panel(1, ""), r#"{"id":2,"type":"stat"}"#), 2),
+        ] {
+            let dashboard = format!(r#"{{"panels":[{panels}]}}"#);
+            assert_eq!(panels_without_queries(&dashboard).unwrap().len(), wrong, "{dashboard}");
+        }
+        panels_without_queries("{").unwrap_err();
+    }
 
     #[test]
     fn series_and_labels_are_held_against_the_table() {
@@ -131,6 +210,9 @@ mod tests {
             ("summary: no metric", &[]),
             ("sum by (chain) (esker_up)", &["no metric has the label chain"]),
             ("esker_down", &["docs/metrics.md has no esker_down"]),
+            ("process_open_fds{job=\"esker\"} > 9", &[]),
+            ("process_files", &["docs/metrics.md has no process_files"]),
+            ("the_process_is, subprocess_open", &[]),
             ("esker_call_seconds", &["docs/metrics.md has no esker_call_seconds"]),
             ("esker_calls_total_sum", &["docs/metrics.md has no esker_calls_total_sum"]),
             ("esker_up{method!=\"x\"}", &["esker_up has no label method"]),

@@ -25,7 +25,7 @@ use super::frames::{Decoder, Fault, Message, Received};
 use super::outgoing::Outgoing;
 use crate::connections::{Connection, Phase};
 use crate::io::Io;
-use crate::metrics::{CloseReason, Outcome};
+use crate::metrics::{CloseReason, HttpMetrics, Outcome};
 use crate::request_log::SocketCall;
 
 /// Most concurrent calls of one connection; further ones wait unread.
@@ -74,6 +74,23 @@ pub(super) struct Socket {
     /// The message that was incomplete at the last ping.
     unfinished: Option<u64>,
     _place: OwnedSemaphorePermit,
+    _open: OpenSocket,
+}
+
+/// Counts an open websocket until it is dropped.
+struct OpenSocket(Arc<dyn HttpMetrics>);
+
+impl OpenSocket {
+    fn new(metrics: &Arc<dyn HttpMetrics>) -> Self {
+        metrics.sockets(1);
+        Self(Arc::clone(metrics))
+    }
+}
+
+impl Drop for OpenSocket {
+    fn drop(&mut self) {
+        self.0.sockets(-1);
+    }
 }
 
 impl Socket {
@@ -90,6 +107,7 @@ impl Socket {
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         heartbeat.reset();
         let mut socket = Self {
+            _open: OpenSocket::new(&context.metrics),
             decoder: Decoder::new(context.message_limit, Arc::clone(&context.memory)),
             session: context.dialect.connect(),
             io,

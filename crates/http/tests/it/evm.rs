@@ -184,7 +184,7 @@ async fn a_chain_may_have_routes_of_both_dialects() {
     }
     assert_eq!(server.send(&Client::post("/ext/bc/C", CALL)).await.status, 404);
     assert_eq!(server.send(&Client::post("/ext/bc/c/rpc", CALL)).await.status, 404);
-    let series = r#"esker_http_requests_total{endpoint="C/rpc",method="evm.chainId",outcome="ok"}"#;
+    let series = r#"esker_http_requests_total{endpoint="C/rpc",method="evm_chainId",outcome="ok"}"#;
     server.until_metric(series, 3.0).await;
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use esker_http::{CloseReason, EndpointMetrics, HttpMetrics, MethodName, Outcome, Page, PageReply};
 use esker_primitives::sync::Mutex;
-use esker_rpc::Service;
 use esker_rpc::work::Work;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
 use http::{Method, StatusCode};
 
 const CONNECTIONS: &str = "esker_http_connections";
+const WEBSOCKETS: &str = "esker_http_websockets";
 const OPENED: &str = "esker_http_connections_opened_total";
 const RECEIVED: &str = "esker_http_received_bytes_total";
 const SENT: &str = "esker_http_sent_bytes_total";
@@ -24,7 +24,7 @@ pub(crate) struct Figures(Arc<Mutex<BTreeMap<String, f64>>>);
 
 impl Figures {
     pub(crate) fn new() -> Self {
-        let names = [CONNECTIONS, OPENED, RECEIVED, SENT, IN_FLIGHT, BODY_MEMORY];
+        let names = [CONNECTIONS, WEBSOCKETS, OPENED, RECEIVED, SENT, IN_FLIGHT, BODY_MEMORY];
         let zeros = names.map(|name| (name.to_owned(), 0.0));
         Self(Arc::new(Mutex::new_named("figures", BTreeMap::from(zeros))))
     }
@@ -40,9 +40,11 @@ impl Figures {
 }
 
 impl HttpMetrics for Figures {
-    fn endpoint(&self, label: &str, service: Option<&Service>) -> Arc<dyn EndpointMetrics> {
-        let methods = service.into_iter().flat_map(Service::methods);
-        let methods = methods.map(|method| (method.namespace, method.name)).collect();
+    fn endpoint(
+        &self,
+        label: &str,
+        methods: Vec<(MethodName, String)>,
+    ) -> Arc<dyn EndpointMetrics> {
         Arc::new(OfEndpoint { all: self.clone(), label: label.to_owned(), methods })
     }
 
@@ -60,6 +62,10 @@ impl HttpMetrics for Figures {
     fn connection_closed(&self, why: CloseReason) {
         let reason = why.label();
         self.add(format!("esker_http_connections_closed_total{{reason=\"{reason}\"}}"), 1.0);
+    }
+
+    fn sockets(&self, change: i64) {
+        self.add(WEBSOCKETS, change as f64);
     }
 
     fn received(&self, bytes: usize) {
@@ -83,13 +89,13 @@ impl HttpMetrics for Figures {
 struct OfEndpoint {
     all: Figures,
     label: String,
-    methods: Vec<MethodName>,
+    methods: Vec<(MethodName, String)>,
 }
 
 impl EndpointMetrics for OfEndpoint {
     fn record(&self, method: Option<MethodName>, outcome: Outcome, _: f64) {
-        let known = method.filter(|name| self.methods.contains(name));
-        let method = known.map_or_else(String::new, |(space, name)| format!("{space}.{name}"));
+        let known = self.methods.iter().find(|(name, _)| method == Some(*name));
+        let method = known.map_or("", |(_, text)| text);
         let labels = format!("endpoint=\"{}\",method=\"{method}\"", self.label);
         let outcome = outcome.label();
         self.all.add(format!("esker_http_requests_total{{{labels},outcome=\"{outcome}\"}}"), 1.0);

@@ -39,7 +39,7 @@ pub use sync::SyncDeps;
 use crate::aliases::AliasTable;
 use crate::discovery::node_endpoint;
 use crate::identity::Identity;
-use crate::metrics::Metrics;
+use crate::metrics::{ChainFigures, Metrics};
 
 /// The P-Chain in the paths of indexes.
 const P_CHAIN: &str = "P";
@@ -112,7 +112,12 @@ pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, Route
         // Weak, so that metrics do not keep a chain, and with it the store, alive.
         let vm = Arc::downgrade(&chain.vm);
         deps.metrics.watch_chain(&chain.vm.name(), move || {
-            vm.upgrade().map(|vm| (vm.stats(), vm.pool_figures())).unwrap_or_default()
+            let figures = vm.upgrade().map(|vm| ChainFigures {
+                stats: vm.stats(),
+                pool: vm.pool_figures(),
+                atomic: vm.atomic_pool_figures(),
+            });
+            figures.unwrap_or_default()
         });
     }
     let health = health::standard(&deps, routes);

@@ -40,6 +40,7 @@ use crate::api::admin::vm_config::{self, Effective};
 use crate::config::value::Switch;
 use crate::config::{ChainSettings, Config, Mode, personal};
 use crate::discovery::chain_info;
+use crate::metrics::Metrics;
 use crate::networks::accounts::well_known;
 use crate::networks::{ChainSpec, EvmParameters, Network};
 
@@ -116,8 +117,14 @@ pub(super) fn build(
         Arc::clone(randomness),
         FilterConfig { max_blocks: settings.api_max_blocks_per_request, ..FilterConfig::default() },
     );
+    let metrics = parts.metrics;
+    // Weak, so that metrics do not keep the chain, and with it the store, alive.
+    let weak = Arc::downgrade(&filters);
+    metrics.watch_filters(&spec.primary_alias(), move || {
+        weak.upgrade().map(|filters| filters.counts()).unwrap_or_default()
+    });
     let key_folder = parts.data_folder.and_then(|data| config.key_folder(settings, data));
-    let accounts = accounts(config, key_folder, (&clock, randomness));
+    let accounts = accounts(config, key_folder, (&clock, randomness), metrics);
     let transact = Arc::new(TransactApi {
         reads: Arc::clone(&reads),
         chain: params,
@@ -167,9 +174,17 @@ pub(super) fn build(
     let mut server = Server::new(service, limits(settings));
     if apis.has(Api::EthFilter) {
         let subscriptions = Subscriptions::new(evm.clone(), evm.clone(), Arc::clone(randomness));
+        let weak = Arc::downgrade(&subscriptions);
+        metrics.watch_subscriptions(&spec.primary_alias(), move || {
+            weak.upgrade().map(|subscriptions| subscriptions.counts()).unwrap_or_default()
+        });
         server = server.with_notifier(subscriptions);
     }
     if let Some(traces) = traces {
+        let weak = Arc::downgrade(&traces);
+        metrics.watch_subscriptions(&spec.primary_alias(), move || {
+            weak.upgrade().map(|traces| traces.counts()).unwrap_or_default()
+        });
         server = server.with_notifier(traces);
     }
     let server = server.with_discovery(&chain_info(&spec.primary_alias(), RPC, Some(WS)));
@@ -201,6 +216,7 @@ fn accounts(
     config: &Config,
     key_folder: Option<PathBuf>,
     (clock, randomness): (&Arc<dyn Clock>, &Randomness),
+    metrics: &Metrics,
 ) -> Arc<dyn AccountManager> {
     let mut managers: Vec<Arc<dyn AccountManager>> = Vec::new();
     if config.mode == Mode::Dev {
@@ -211,7 +227,9 @@ fn accounts(
             let cost = ScryptCost::STANDARD;
             let directory =
                 KeyDirectoryConfig { folder, cost, limits: config.account_hash_limits() };
-            Arc::new(KeyDirectory::open(directory, Arc::clone(clock), Arc::clone(randomness)))
+            let keys = KeyDirectory::open(directory, Arc::clone(clock), Arc::clone(randomness));
+            metrics.watch_hasher("accounts", keys.hasher());
+            Arc::new(keys)
         }
         None => Arc::new(NoAccounts),
     });

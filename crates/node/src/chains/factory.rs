@@ -20,6 +20,7 @@ use esker_xvm::{Xvm, XvmConfig};
 use super::{MachineSlot, evm};
 use crate::config::Config;
 use crate::diagnostics::Diagnostics;
+use crate::metrics::Metrics;
 use crate::networks::{ChainParameters, ChainSpec, Fees};
 
 /// A chain of this node. The machine uses [`ChainVm`] only; the wiring needs the kind for its extras (threads, an
@@ -91,6 +92,8 @@ pub struct NodeParts<'a> {
     pub script_slots: &'a Arc<ScriptSlots>,
     /// Where transactions of clients go besides the chains' pools; `None`: this node decides.
     pub forwarding: Option<&'a Arc<Forwarding>>,
+    /// What the chains' clients keep open is registered here.
+    pub metrics: &'a Metrics,
 }
 
 /// Builds the chain of a specification. `is_known`: its stored rows were made with the same parameters.

@@ -67,12 +67,15 @@ impl LogLayer {
             true => line.json(level, logger, at),
             false => line.text(level, logger, at, colours),
         };
-        if let Some(files) = &self.files
-            && (by_module || levels.file.includes(&level))
-        {
+        let files = self.files.as_ref().filter(|_| by_module || levels.file.includes(&level));
+        let is_shown = !line.is_file_only && (by_module || levels.display.includes(&level));
+        if files.is_some() || is_shown {
+            self.levels.count_line(level);
+        }
+        if let Some(files) = files {
             files.write(logger, render(false).as_bytes(), at);
         }
-        if !line.is_file_only && (by_module || levels.display.includes(&level)) {
+        if is_shown {
             // A closed terminal can't show the error either.
             let _lost = std::io::stderr().lock().write_all(render(self.colours).as_bytes());
         }
@@ -298,6 +301,37 @@ mod tests {
             TIME INFO  [X] accepted height=7 id=2oYM
         "#]]
         .assert_eq(&x);
+    }
+
+    #[test]
+    fn lines_are_counted_also_where_no_file_takes_them() {
+        let metrics = crate::metrics::Metrics::new();
+        let (main, _) = run(false, |levels| {
+            metrics.watch_log(levels.clone());
+            some_events(levels);
+        });
+        let shown = |level: &str, lines: u64| {
+            let line = format!("esker_log_lines_total{{level=\"{level}\"}} {lines}\n");
+            assert!(metrics.render().contains(&line), "{line}");
+        };
+        assert_eq!(main.lines().count(), 2);
+        shown("info", 2);
+        shown("warn", 1);
+        shown("debug", 0);
+        shown("verbo", 0);
+
+        // Nothing can be written below a file.
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let rotation = Rotation { max_bytes: 1 << 20, max_files: 1, max_age: None };
+        let levels = LogLevels::new(QUIET, []);
+        let files = LogFiles::new(file.path().join("logs"), rotation);
+        let layer = LogLayer::new(levels.clone(), false, false, Some(files));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            tracing::error!("lost");
+            levels.set(MAIN, Some(LogLevel::Off), None);
+            tracing::error!("switched off");
+        });
+        assert_eq!(levels.lines()[0], ("error", 1));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use esker_primitives::sync::RwLock;
 use thiserror::Error;
@@ -13,6 +13,9 @@ use super::modules::{BadModuleRules, ModuleRules};
 
 /// Name of the logger for events without a chain.
 pub const MAIN: &str = "main";
+
+/// The levels that lines have, as metrics name them.
+const LINE_LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "verbo"];
 
 /// Log levels, with the reference's names. This node has no events of levels `FATAL` and `TRACE`, so these are
 /// equivalent to `ERROR` and `INFO`.
@@ -162,6 +165,8 @@ struct Inner {
     most_verbose: AtomicU8,
     modules: RwLock<ModuleRules>,
     has_modules: AtomicBool,
+    /// Lines by level, in the order of [`LINE_LEVELS`].
+    lines: [AtomicU64; LINE_LEVELS.len()],
 }
 
 impl LogLevels {
@@ -176,6 +181,7 @@ impl LogLevels {
                 most_verbose: AtomicU8::new(0),
                 modules: RwLock::new(ModuleRules::default()),
                 has_modules: AtomicBool::new(false),
+                lines: Default::default(),
             }),
         };
         levels.refresh();
@@ -232,6 +238,27 @@ impl LogLevels {
             }
             _ => LogLevel::Off,
         }
+    }
+
+    /// How many lines were logged since the start, by level, whether or not they could be written.
+    pub fn lines(&self) -> [(&'static str, u64); LINE_LEVELS.len()] {
+        let mut lines = LINE_LEVELS.map(|level| (level, 0));
+        for ((_, shown), count) in lines.iter_mut().zip(&self.inner.lines) {
+            *shown = count.load(Ordering::Relaxed);
+        }
+        lines
+    }
+
+    /// Counts a line.
+    pub(super) fn count_line(&self, level: tracing::Level) {
+        let place = match level {
+            tracing::Level::ERROR => 0,
+            tracing::Level::WARN => 1,
+            tracing::Level::INFO => 2,
+            tracing::Level::DEBUG => 3,
+            tracing::Level::TRACE => 4,
+        };
+        self.inner.lines[place].fetch_add(1, Ordering::Relaxed);
     }
 
     /// The most verbose level of all loggers.

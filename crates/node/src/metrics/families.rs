@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use prometheus::core::Collector;
 use prometheus::{
-    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
-    Registry,
+    Counter, Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
+    IntGaugeVec, Opts, Registry,
 };
 
 /// Upper bounds of the duration buckets, in seconds: from a read in memory to a trace.
@@ -56,9 +56,21 @@ families! {
     BUILD = Gauge "esker_build_info" ["version", "commit"]
         "Always 1; the labels hold the version and the git commit of the build, which is empty where it is not known.";
     STARTED = Gauge "esker_start_time_seconds" [] "When the node started, in seconds since 1970.";
+    PROCESS_CPU = Counter "process_cpu_seconds_total" [] "CPU time of the process, in user and system mode.";
+    PROCESS_RESIDENT = Gauge "process_resident_memory_bytes" [] "Memory of the process, with the pages of the store that it has read.";
+    PROCESS_VIRTUAL = Gauge "process_virtual_memory_bytes" [] "Address space of the process, with the store's size limit.";
+    PROCESS_OPEN_FDS = Gauge "process_open_fds" [] "Open file descriptors.";
+    PROCESS_MAX_FDS = Gauge "process_max_fds" [] "Most file descriptors that the process may open.";
+    PROCESS_THREADS = Gauge "process_threads" [] "Threads of the process.";
+    PROCESS_STARTED = Gauge "process_start_time_seconds" [] "When the process started, in seconds since 1970.";
+    ANONYMOUS_MEMORY = Gauge "esker_process_anonymous_memory_bytes" []
+        "Memory of the process that is of no file: heap and stacks, without the store's pages, which the system takes back when it needs them.";
+    LOG_LINES = Counter "esker_log_lines_total" ["level"]
+        "Lines that the levels let into a file or onto the terminal; also those that a full disk lost. Levels: error, warn, info, debug, verbo.";
     REQUESTS = Counter "esker_http_requests_total" ["endpoint", "method", "outcome"]
         "Requests answered, messages of websockets included. The endpoint is a chain's primary alias and the route's suffix, or the path below /ext/, \
-         or none; the method is the canonical name, or empty where no known method was called; outcomes: ok, error \
+         or none; the method is the canonical name as clients write it (evm_chainId, xvm.getHeight), whatever alias \
+         the client used, or empty where no known method was called; outcomes: ok, error \
          (the reply holds an error), refused (status 3xx or 4xx), failed (status 5xx).";
     REQUEST_SECONDS = Histogram "esker_http_request_seconds" ["endpoint", "method"]
         "Time from a request's head to its reply, the arrival of the body included.";
@@ -72,6 +84,7 @@ families! {
     WORK_REFUSED = Counter "esker_rpc_calls_refused_total" [] "Calls that were refused because too many waited.";
     RATE_LIMITED = Counter "esker_http_rate_limited_total" [] "Requests and calls that were refused because their address had used its units (http-rate-limit).";
     CONNECTIONS = Gauge "esker_http_connections" [] "Open connections.";
+    WEBSOCKETS = Gauge "esker_http_websockets" [] "Open websockets. Each is a connection too.";
     CONNECTIONS_OPENED = Counter "esker_http_connections_opened_total" [] "Connections accepted.";
     CONNECTIONS_CLOSED = Counter "esker_http_connections_closed_total" ["reason"]
         "Connections that the node closed: too slow to send a header or body (or a websocket message), or to read the \
@@ -80,21 +93,44 @@ families! {
          unread while replies filled their memory (unread).";
     RECEIVED_BYTES = Counter "esker_http_received_bytes_total" [] "Bytes of request bodies and of received websocket messages.";
     SENT_BYTES = Counter "esker_http_sent_bytes_total" [] "Bytes of reply bodies and of sent websocket messages; streams are not counted.";
+    SUBSCRIPTIONS = Gauge "esker_rpc_subscriptions" ["chain", "kind"] "Open subscriptions of websockets, by the name that clients subscribe to.";
+    FILTERS = Gauge "esker_rpc_filters" ["chain", "kind"] "Filters in use that clients ask for changes: blocks, logs, transactions.";
+    HASHES_RUNNING = Gauge "esker_password_hashes_running" ["keys"]
+        "Passwords that are checked now, of users of the keystore (users) or of accounts in files (accounts).";
+    HASHES_WAITING = Gauge "esker_password_hashes_waiting" ["keys"] "Calls that wait for the check of a password.";
+    HASHES_REFUSED = Counter "esker_password_hashes_refused_total" ["keys"] "Calls that were refused because too many checks waited, or theirs did not begin in time.";
     HEIGHT = Gauge "esker_chain_height" ["chain"] "Height of the last accepted block.";
     BLOCKS = Counter "esker_chain_blocks_accepted_total" ["chain"] "Blocks accepted.";
+    BLOCK_TIME = Gauge "esker_chain_last_block_timestamp_seconds" ["chain"] "Time in the last accepted block, in seconds since 1970.";
     TRANSACTIONS = Counter "esker_chain_transactions_accepted_total" ["chain"] "Transactions accepted.";
     MEMPOOL_TRANSACTIONS = Gauge "esker_chain_mempool_transactions" ["chain"] "Transactions that wait for a block.";
     MEMPOOL_BYTES = Gauge "esker_chain_mempool_bytes" ["chain"] "Bytes of the transactions that wait for a block.";
     MEMPOOL_DROPPED = Counter "esker_chain_mempool_dropped_total" ["chain", "reason"]
-        "Transactions that left the pool of an EVM chain without being mined: replaced by their sender; outbid while the \
+        "Transactions that left the pool without being accepted. EVM chains: replaced by their sender; outbid while the \
          pool was full; nonce_used by another one; funds no longer there; gas_limit of blocks lowered; expired or \
-         queue_full while they could not run yet; restart: refused when a start read them back; source: the node that \
-         decides does not take them.";
+         queue_full while they could not run yet. Chains of the asset VM: conflict with an accepted block; invalid by \
+         now; wallet: refused when their turn came in the wallet's queue. All: restart, refused when a start read them \
+         back; source: the node that decides does not take them.";
     MEMPOOL_REFUSED = Counter "esker_chain_mempool_refused_total" ["chain", "reason"]
-        "Transactions that the pool of an EVM chain refused; the reason names the rule.";
+        "Transactions that the pool refused; the reason names the rule.";
+    ATOMIC_TRANSACTIONS = Gauge "esker_chain_atomic_mempool_transactions" ["chain"]
+        "Imports and exports of an EVM chain that wait for a block, or for its decision.";
+    ATOMIC_DROPPED = Counter "esker_chain_atomic_mempool_dropped_total" ["chain", "reason"]
+        "Imports and exports of an EVM chain that left the pool without being accepted: replaced or outbid by another \
+         that pays more; invalid by now; conflict with an accepted block; restart, refused when a start read them back.";
+    ATOMIC_REFUSED = Counter "esker_chain_atomic_mempool_refused_total" ["chain", "reason"]
+        "Imports and exports that the pool of an EVM chain refused; the reason names the rule.";
+    GAS_USED = Counter "esker_chain_gas_used_total" ["chain"] "Gas that accepted blocks of an EVM chain used.";
+    BLOCK_GAS_USED = Gauge "esker_chain_last_block_gas_used" ["chain"] "Gas that the last accepted block of an EVM chain used.";
+    BLOCK_GAS_LIMIT = Gauge "esker_chain_last_block_gas_limit" ["chain"] "Gas limit of the last accepted block of an EVM chain.";
+    BASE_FEE = Gauge "esker_chain_base_fee_wei" ["chain"] "Base fee of the last accepted block of an EVM chain, in wei a gas.";
     STORE_SIZE = Gauge "esker_store_size_bytes" [] "Bytes that the store occupies.";
-    OLDEST_READER = Gauge "esker_store_oldest_reader_ms" []
-        "Age of the oldest open snapshot in ms. An open snapshot keeps the store from reusing space.";
+    STORE_LIMIT = Gauge "esker_store_size_limit_bytes" [] "Largest size of the store (store-map-size).";
+    DISK_FREE = Gauge "esker_store_disk_free_bytes" [] "Bytes that the node can still write to the disk of its data folder.";
+    DISK_RESERVE = Gauge "esker_store_disk_reserve_bytes" []
+        "Bytes of that disk that stay free: a write that would use them is refused (store-disk-reserve, on a small disk less).";
+    OLDEST_READER = Gauge "esker_store_oldest_reader_seconds" []
+        "Age of the oldest open snapshot. An open snapshot keeps the store from reusing space.";
     COMMITS = Counter "esker_store_commits_total" ["outcome"] "Write transactions: ok, failed.";
     COMMIT_SECONDS = Histogram "esker_store_commit_seconds" [] "Time of a write transaction.";
     STORE_WRITABLE = Gauge "esker_store_writable" []
@@ -120,6 +156,14 @@ pub fn render_docs() -> String {
 }
 
 impl Family {
+    pub(super) fn counter(&self, registry: &Registry) -> Counter {
+        self.register(registry, Counter::with_opts(self.opts(Kind::Counter)))
+    }
+
+    pub(super) fn gauge(&self, registry: &Registry) -> Gauge {
+        self.register(registry, Gauge::with_opts(self.opts(Kind::Gauge)))
+    }
+
     pub(super) fn int_counter(&self, registry: &Registry) -> IntCounter {
         self.register(registry, IntCounter::with_opts(self.opts(Kind::Counter)))
     }

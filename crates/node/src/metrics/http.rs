@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use esker_http::{CloseReason, EndpointMetrics, HttpMetrics, MethodName, Outcome, Page, PageReply};
-use esker_rpc::Service;
 use esker_rpc::work::Work;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
@@ -32,17 +31,19 @@ struct Series {
 }
 
 impl HttpMetrics for Metrics {
-    fn endpoint(&self, label: &str, service: Option<&Service>) -> Arc<dyn EndpointMetrics> {
-        let series = |name: MethodName| {
-            let text = format!("{}.{}", name.0, name.1);
-            (name, Series { name: text, ..Series::default() })
-        };
-        let methods = service.into_iter().flat_map(Service::methods);
+    fn endpoint(
+        &self,
+        label: &str,
+        methods: Vec<(MethodName, String)>,
+    ) -> Arc<dyn EndpointMetrics> {
+        let methods = methods.into_iter();
         Arc::new(EndpointSeries {
             label: label.to_owned(),
             requests: self.requests.clone(),
             request_seconds: self.request_seconds.clone(),
-            methods: methods.map(|method| series((method.namespace, method.name))).collect(),
+            methods: methods
+                .map(|(key, name)| (key, Series { name, ..Series::default() }))
+                .collect(),
             other: Series::default(),
         })
     }
@@ -62,6 +63,10 @@ impl HttpMetrics for Metrics {
 
     fn connection_closed(&self, why: CloseReason) {
         self.connections_closed.with_label_values(&[why.label()]).inc();
+    }
+
+    fn sockets(&self, change: i64) {
+        self.websockets.add(change);
     }
 
     fn received(&self, bytes: usize) {

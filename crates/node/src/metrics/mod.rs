@@ -3,23 +3,32 @@
 //! [`families`] lists all metrics with help texts and labels; [`render_docs`] generates docs/metrics.md from that
 //! list. Events increment counters directly. States (heights, sizes, connections) are read for each scrape.
 
+mod chains;
+mod clients;
 pub mod families;
 mod http;
+mod process;
 mod store;
 
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use esker_chain::{ChainStats, PoolFigures};
+use esker_keystore::Hasher;
 use esker_primitives::sync::Mutex;
 use esker_rpc::work::Work;
-use esker_storage::{KvStore, WriteRefusal};
+use esker_storage::{KvStore, StoreSpace, WriteRefusal};
 use prometheus::{
-    Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
-    TextEncoder,
+    Gauge, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, Registry, TextEncoder,
 };
 use tokio::sync::watch;
 
+use self::chains::{ChainMetrics, WatchedChain};
+use self::clients::{ClientMetrics, ClientSources};
+use self::process::ProcessMetrics;
+use crate::logging::LogLevels;
+
+pub use chains::ChainFigures;
+pub use clients::KindCounts;
 pub use families::{Family, Kind, render_docs};
 pub use store::MeteredStore;
 
@@ -29,6 +38,8 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// All metrics of one node.
 pub struct Metrics {
     registry: Registry,
+    process: ProcessMetrics,
+    log_lines: IntCounterVec,
     requests: IntCounterVec,
     request_seconds: HistogramVec,
     in_flight: IntGauge,
@@ -41,27 +52,24 @@ pub struct Metrics {
     work_running: IntGauge,
     work_refused: IntCounter,
     connections: IntGauge,
+    websockets: IntGauge,
     connections_opened: IntCounter,
     connections_closed: IntCounterVec,
     received_bytes: IntCounter,
     sent_bytes: IntCounter,
-    height: IntGaugeVec,
-    blocks: IntCounterVec,
-    transactions: IntCounterVec,
-    mempool_transactions: IntGaugeVec,
-    mempool_bytes: IntGaugeVec,
-    mempool_dropped: IntCounterVec,
-    mempool_refused: IntCounterVec,
+    clients: ClientMetrics,
+    chains: ChainMetrics,
     store_size: IntGauge,
-    oldest_reader: IntGauge,
+    store_limit: IntGauge,
+    disk_free: IntGauge,
+    disk_reserve: IntGauge,
+    oldest_reader: Gauge,
     store_writable: IntGauge,
     commits: IntCounterVec,
     commit_seconds: Histogram,
     checks_failing: IntGauge,
     sources: Mutex<Sources>,
 }
-
-type StatsFn = Box<dyn Fn() -> (ChainStats, PoolFigures) + Send + Sync>;
 
 /// Sources that are read for each scrape.
 #[derive(Default)]
@@ -72,14 +80,8 @@ struct Sources {
     /// Why the store's writer is suspended.
     refusal: Option<watch::Receiver<Option<WriteRefusal>>>,
     work: Option<Work>,
-}
-
-struct WatchedChain {
-    name: String,
-    stats: StatsFn,
-    /// The values that the counters already include.
-    counted: ChainStats,
-    counted_pool: PoolFigures,
+    logs: Option<LogLevels>,
+    clients: ClientSources,
 }
 
 impl Default for Metrics {
@@ -103,6 +105,8 @@ impl Metrics {
         let started = f::STARTED.int_gauge(&registry);
         started.set(i64::try_from(crate::clock::now().as_secs()).unwrap_or(i64::MAX));
         Self {
+            process: ProcessMetrics::new(&registry),
+            log_lines: f::LOG_LINES.int_counters(&registry),
             requests: f::REQUESTS.int_counters(&registry),
             request_seconds: f::REQUEST_SECONDS.histograms(&registry),
             in_flight: f::IN_FLIGHT.int_gauge(&registry),
@@ -115,19 +119,18 @@ impl Metrics {
             work_running: f::WORK_RUNNING.int_gauge(&registry),
             work_refused: f::WORK_REFUSED.int_counter(&registry),
             connections: f::CONNECTIONS.int_gauge(&registry),
+            websockets: f::WEBSOCKETS.int_gauge(&registry),
             connections_opened: f::CONNECTIONS_OPENED.int_counter(&registry),
             connections_closed: f::CONNECTIONS_CLOSED.int_counters(&registry),
             received_bytes: f::RECEIVED_BYTES.int_counter(&registry),
             sent_bytes: f::SENT_BYTES.int_counter(&registry),
-            height: f::HEIGHT.int_gauges(&registry),
-            blocks: f::BLOCKS.int_counters(&registry),
-            transactions: f::TRANSACTIONS.int_counters(&registry),
-            mempool_transactions: f::MEMPOOL_TRANSACTIONS.int_gauges(&registry),
-            mempool_bytes: f::MEMPOOL_BYTES.int_gauges(&registry),
-            mempool_dropped: f::MEMPOOL_DROPPED.int_counters(&registry),
-            mempool_refused: f::MEMPOOL_REFUSED.int_counters(&registry),
+            clients: ClientMetrics::new(&registry),
+            chains: ChainMetrics::new(&registry),
             store_size: f::STORE_SIZE.int_gauge(&registry),
-            oldest_reader: f::OLDEST_READER.int_gauge(&registry),
+            store_limit: f::STORE_LIMIT.int_gauge(&registry),
+            disk_free: f::DISK_FREE.int_gauge(&registry),
+            disk_reserve: f::DISK_RESERVE.int_gauge(&registry),
+            oldest_reader: f::OLDEST_READER.gauge(&registry),
             store_writable: f::STORE_WRITABLE.int_gauge(&registry),
             commits: f::COMMITS.int_counters(&registry),
             commit_seconds: f::COMMIT_SECONDS.histogram(&registry),
@@ -137,20 +140,42 @@ impl Metrics {
         }
     }
 
-    /// Registers a chain. `stats` is called for each scrape; blocks are counted by the growth of the height. The
-    /// metrics keep `stats` alive.
-    pub fn watch_chain(
+    /// Registers a chain. `read` is called for each scrape; blocks are counted by the growth of the height. The metrics
+    /// keep `read` alive.
+    pub fn watch_chain(&self, name: &str, read: impl Fn() -> ChainFigures + Send + Sync + 'static) {
+        let chain = WatchedChain::new(name, Box::new(read));
+        self.sources.lock().chains.push(chain);
+    }
+
+    /// Registers subscriptions to a chain. The metrics keep `counts` alive.
+    pub fn watch_subscriptions(
         &self,
-        name: &str,
-        stats: impl Fn() -> (ChainStats, PoolFigures) + Send + Sync + 'static,
+        chain: &str,
+        counts: impl Fn() -> KindCounts + Send + Sync + 'static,
     ) {
-        let counted = ChainStats { height: stats().0.height, ..ChainStats::default() };
-        self.sources.lock().chains.push(WatchedChain {
-            name: name.to_owned(),
-            stats: Box::new(stats),
-            counted,
-            counted_pool: PoolFigures::default(),
-        });
+        let watched = (chain.to_owned(), Box::new(counts) as Box<_>);
+        self.sources.lock().clients.subscriptions.push(watched);
+    }
+
+    /// Registers the filters of a chain. The metrics keep `counts` alive.
+    pub fn watch_filters(
+        &self,
+        chain: &str,
+        counts: impl Fn() -> KindCounts + Send + Sync + 'static,
+    ) {
+        let watched = (chain.to_owned(), Box::new(counts) as Box<_>);
+        self.sources.lock().clients.filters.push(watched);
+    }
+
+    /// Registers what checks passwords. `keys` names what they protect; the figures of several with the same name are
+    /// added up.
+    pub fn watch_hasher(&self, keys: &'static str, hasher: &Arc<Hasher>) {
+        self.sources.lock().clients.hashers.push((keys, Arc::clone(hasher)));
+    }
+
+    /// Registers the log, whose lines are counted.
+    pub fn watch_log(&self, logs: LogLevels) {
+        self.sources.lock().logs = Some(logs);
     }
 
     /// Registers a store: its size and readers are shown while it exists.
@@ -176,20 +201,42 @@ impl Metrics {
 
     fn collect(&self) {
         let mut sources = self.sources.lock();
-        for chain in &mut sources.chains {
-            self.collect_chain(chain);
+        self.process.collect();
+        if let Some(logs) = &sources.logs {
+            for (level, lines) in logs.lines() {
+                count(&self.log_lines.with_label_values(&[level]), lines);
+            }
         }
+        for chain in &mut sources.chains {
+            self.chains.collect(chain);
+        }
+        self.clients.collect(&sources.clients);
         if let Some(store) = sources.store.as_ref().and_then(Weak::upgrade) {
             // A value that can't be read stays unchanged; the health report shows the failure.
             if let Ok(bytes) = store.size_on_disk() {
                 self.store_size.set(to_i64(bytes));
             }
-            self.oldest_reader.set(to_i64(store.oldest_reader_ms().unwrap_or(0)));
+            self.oldest_reader.set(store.oldest_reader_ms().unwrap_or(0) as f64 / 1000.0);
+            self.collect_space(store.space());
         }
         let is_writable = sources.refusal.as_ref().is_none_or(|refusal| refusal.borrow().is_none());
         self.store_writable.set(i64::from(is_writable));
         if let Some(work) = &sources.work {
             self.collect_work(work);
+        }
+    }
+
+    /// A figure that the system does not say keeps its value.
+    fn collect_space(&self, space: StoreSpace) {
+        let StoreSpace { size_limit, disk_free, disk_reserve } = space;
+        for (gauge, bytes) in [
+            (&self.store_limit, size_limit),
+            (&self.disk_free, disk_free),
+            (&self.disk_reserve, disk_reserve),
+        ] {
+            if let Some(bytes) = bytes {
+                gauge.set(to_i64(bytes));
+            }
         }
     }
 
@@ -199,38 +246,9 @@ impl Metrics {
         self.work_running.set(to_i64(stats.running));
         self.reply_memory.set(to_i64(stats.reply_bytes));
         self.reply_spool.set(to_i64(stats.spooled_bytes));
-        let count =
-            |counter: &IntCounter, now: u64| counter.inc_by(now.saturating_sub(counter.get()));
         count(&self.work_refused, stats.refused);
         count(&self.replies_refused, stats.replies_refused);
         count(&self.rate_limited, stats.rate_limited);
-    }
-
-    fn collect_chain(&self, chain: &mut WatchedChain) {
-        let (now, pool) = (chain.stats)();
-        let label = &[chain.name.as_str()];
-        self.height.with_label_values(label).set(to_i64(now.height));
-        self.mempool_transactions.with_label_values(label).set(to_i64(now.mempool_txs));
-        self.mempool_bytes.with_label_values(label).set(to_i64(now.mempool_bytes));
-        self.blocks
-            .with_label_values(label)
-            .inc_by(now.height.saturating_sub(chain.counted.height));
-        self.transactions
-            .with_label_values(label)
-            .inc_by(now.accepted_txs.saturating_sub(chain.counted.accepted_txs));
-        chain.counted = now;
-        let before = std::mem::replace(&mut chain.counted_pool, pool);
-        let now = &chain.counted_pool;
-        for (counters, now, before) in [
-            (&self.mempool_dropped, &now.dropped, &before.dropped),
-            (&self.mempool_refused, &now.refused, &before.refused),
-        ] {
-            for (place, (reason, count)) in now.iter().enumerate() {
-                let counted = before.get(place).map_or(0, |(_, count)| *count);
-                let counter = counters.with_label_values(&[chain.name.as_str(), reason]);
-                counter.inc_by(count.saturating_sub(counted));
-            }
-        }
     }
 }
 
@@ -238,6 +256,11 @@ impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Metrics").finish_non_exhaustive()
     }
+}
+
+/// Raises a counter to the value that its source has counted.
+fn count(counter: &IntCounter, now: u64) {
+    counter.inc_by(now.saturating_sub(counter.get()));
 }
 
 fn to_i64(value: impl TryInto<i64>) -> i64 {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use esker_storage::{CopyProgress, KvRead, KvStore, StorageResult, WriteSet};
+use esker_storage::{CopyProgress, KvRead, KvStore, StorageResult, StoreSpace, WriteSet};
 
 use super::Metrics;
 
@@ -55,5 +55,9 @@ impl KvStore for MeteredStore {
 
     fn oldest_reader_ms(&self) -> Option<u64> {
         self.store.oldest_reader_ms()
+    }
+
+    fn space(&self) -> StoreSpace {
+        self.store.space()
     }
 }

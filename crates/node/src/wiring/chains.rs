@@ -18,6 +18,7 @@ use crate::chains::{Chain, NodeParts, factory};
 use crate::config::Config;
 use crate::diagnostics::Diagnostics;
 use crate::environment::Environment;
+use crate::metrics::Metrics;
 use crate::networks::{ChainSpec, P_ALIASES, P_CHAIN_ID};
 
 /// The chains and their machine, before anything runs.
@@ -105,6 +106,7 @@ pub fn open_unchecked(
         machine: &Arc::default(),
         script_slots: &Arc::default(),
         forwarding: None,
+        metrics: &Metrics::new(),
     };
     let built = build(config, &store, parts, environment, &unrecorded)?;
     Ok((store, built.chains, built.observed_p))
@@ -127,6 +129,7 @@ pub fn open_offline(
         machine: &Arc::default(),
         script_slots: &Arc::default(),
         forwarding: None,
+        metrics: &Metrics::new(),
     };
     let chains = open(config, &store, parts, &environment, machine)?;
     Ok((store, chains))

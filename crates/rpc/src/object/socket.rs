@@ -22,6 +22,10 @@ impl SocketDialect for ObjectSocket {
         &self.0
     }
 
+    fn separator(&self) -> char {
+        '.'
+    }
+
     fn connect(&self) -> Arc<dyn SocketSession> {
         Arc::new(self.clone())
     }

@@ -16,6 +16,10 @@ impl SocketDialect for Server {
         Self::service(self)
     }
 
+    fn separator(&self) -> char {
+        '_'
+    }
+
     fn connect(&self) -> Arc<dyn SocketSession> {
         Arc::new(Connected { server: self.clone(), session: Self::connect(self) })
     }

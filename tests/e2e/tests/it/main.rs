@@ -30,6 +30,7 @@ mod keystore;
 mod load;
 mod logs;
 mod methods;
+mod metrics;
 mod nat;
 mod origins;
 mod paging;

@@ -119,8 +119,10 @@ async fn calls_end_with_their_connection() {
     socket.send(&request(1, "eth_waits"));
     world.begun(1).await;
     assert_eq!(world.server.metric("esker_http_requests_in_flight"), Some(1.0));
+    assert_eq!(world.server.metric("esker_http_websockets"), Some(1.0));
     drop(socket);
     world.server.until_metric("esker_http_requests_in_flight", 0.0).await;
+    world.server.until_metric("esker_http_websockets", 0.0).await;
     world.server.until_metric("esker_http_connections", 0.0).await;
 }
 
@@ -147,5 +149,5 @@ async fn calls_are_counted() {
         let labels = format!(r#"{{endpoint="C/ws",method="{method}",outcome="{outcome}"}}"#);
         world.server.metric(&format!("esker_http_requests_total{labels}"))
     };
-    assert_eq!((of("evm.chainId", "ok"), of("evm.fails", "error")), (Some(2.0), Some(1.0)));
+    assert_eq!((of("evm_chainId", "ok"), of("evm_fails", "error")), (Some(2.0), Some(1.0)));
 }

@@ -44,6 +44,10 @@ impl SocketDialect for Announcing {
         self.methods.service()
     }
 
+    fn separator(&self) -> char {
+        self.methods.separator()
+    }
+
     fn connect(&self) -> Arc<dyn SocketSession> {
         let (sender, events) = unbounded_channel();
         self.connected.lock().push(sender);

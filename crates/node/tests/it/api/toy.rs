@@ -22,6 +22,7 @@ pub(crate) struct ToyState {
     pub(crate) containers: Vec<Container>,
     pub(crate) stats: ChainStats,
     pub(crate) pool: PoolFigures,
+    pub(crate) atomic: Option<(u64, PoolFigures)>,
     pub(crate) sick: Option<String>,
 }
 
@@ -140,5 +141,9 @@ impl ChainVm for ToyVm {
 
     fn pool_figures(&self) -> PoolFigures {
         self.state.lock().pool.clone()
+    }
+
+    fn atomic_pool_figures(&self) -> Option<(u64, PoolFigures)> {
+        self.state.lock().atomic.clone()
     }
 }
