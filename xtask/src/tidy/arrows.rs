@@ -1,6 +1,7 @@
 //! The arrows between crates: who may depend on whom.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
@@ -52,6 +53,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
+/// The page with a picture of the arrows.
+const PICTURE: &str = "ARCHITECTURE.md";
+
 /// What a package may use in its tests beyond its arrows.
 const IN_TESTS: &[(&str, &str)] = &[
     // The VM under a real engine.
@@ -78,7 +82,32 @@ pub(super) fn breaches() -> Result<Vec<String>> {
             }
         }
     }
+    let page = workspace::text(Path::new(PICTURE)).context("ARCHITECTURE.md is text")?;
+    wrong.extend(picture_differences(&page));
     Ok(wrong)
+}
+
+/// Lines that the picture of the arrows lacks, and those that it has too many.
+fn picture_differences(page: &str) -> Vec<String> {
+    let name = |package: &'static str| match package.strip_prefix("esker-") {
+        Some(short) => short,
+        None => "bin",
+    };
+    let expected: BTreeSet<String> = ARROWS
+        .iter()
+        .filter(|(_, direct)| !direct.is_empty())
+        .map(|(user, direct)| {
+            let used: Vec<&str> = direct.iter().copied().map(name).collect();
+            format!("{} --> {}", name(user), used.join(" & "))
+        })
+        .collect();
+    let (_, picture) = page.split_once("flowchart TD").unwrap_or_default();
+    let (picture, _) = picture.split_once("```").unwrap_or_default();
+    let shown: BTreeSet<String> =
+        picture.lines().map(str::trim).filter(|l| l.contains("-->")).map(str::to_owned).collect();
+    let missing = expected.difference(&shown).map(|line| format!("{PICTURE} lacks `{line}`"));
+    let surplus = shown.difference(&expected).map(|line| format!("{PICTURE} has `{line}`"));
+    missing.chain(surplus).collect()
 }
 
 /// Everything that a package may name; `None` for one that is not listed.
@@ -132,5 +161,17 @@ mod tests {
         assert!(xvm.contains("esker-primitives") && xvm.contains("esker-rpc"));
         assert!(!xvm.contains("esker-engine") && !xvm.contains("esker-node"));
         assert!(allowed("unknown").is_none());
+    }
+
+    #[test]
+    fn picture_is_compared_with_the_list() {
+        let page = std::fs::read_to_string(workspace::root().join(PICTURE)).unwrap();
+        assert_eq!(picture_differences(&page), Vec::<String>::new());
+        let changed = page.replace("    engine --> chain\n", "    engine --> xvm\n");
+        let wrong = picture_differences(&changed);
+        assert_eq!(
+            wrong,
+            ["ARCHITECTURE.md lacks `engine --> chain`", "ARCHITECTURE.md has `engine --> xvm`"]
+        );
     }
 }
