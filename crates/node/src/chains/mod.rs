@@ -3,6 +3,7 @@
 mod endpoints;
 mod evm;
 pub mod factory;
+pub mod followed;
 mod import;
 
 pub use endpoints::endpoints;

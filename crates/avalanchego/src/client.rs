@@ -1,0 +1,293 @@
+//! The methods of AvalancheGo that a follower asks (docs/protocol/avalanchego.md, "The index API").
+
+use bytes::Bytes;
+use esker_primitives::{BlockId, ChainId, Id, TxId, hexfmt};
+use http::StatusCode;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use crate::block::Chain;
+use crate::connection::Connection;
+use crate::outer::MAX_CONTAINER_LEN;
+use crate::url::SourceUrl;
+
+/// Most bytes of one answer: a container of [`MAX_CONTAINER_LEN`] fits in hexadecimal, with as much again around it.
+pub const MAX_ANSWER_LEN: usize = 4 * MAX_CONTAINER_LEN;
+/// Most containers that the node gives at once.
+pub(crate) const MAX_PAGE: u64 = 1024;
+/// Characters of an answer that an error shows.
+const EXCERPT: usize = 200;
+
+/// Why the node gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ClientError {
+    /// No connection, or it broke.
+    #[error("the node can't be reached: {0}")]
+    Unreachable(String),
+    /// No answer in time.
+    #[error("the node did not answer within {0} s")]
+    Timeout(u64),
+    /// The node or the chain is starting.
+    #[error("the node is not ready: {0}")]
+    NotReady(String),
+    /// The answer is longer than allowed.
+    #[error("the answer has more than {max} bytes")]
+    TooLong {
+        /// The limit.
+        max: usize,
+    },
+    /// The node refuses requests that name it like this.
+    #[error(
+        "the node refuses the request: {0}; its --http-allowed-hosts must have the host's name"
+    )]
+    Forbidden(String),
+    /// Another error of the node.
+    #[error("the node answers to {method}: {message}")]
+    Refused {
+        /// The method.
+        method: &'static str,
+        /// The node's text.
+        message: String,
+    },
+    /// The answer is not what AvalancheGo answers.
+    #[error("the answer to {method} makes no sense: {reason}")]
+    Garbage {
+        /// The method.
+        method: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl ClientError {
+    /// Whether the same request may succeed later without a change by somebody.
+    #[must_use]
+    pub const fn is_temporary(&self) -> bool {
+        match self {
+            Self::Unreachable(_) | Self::Timeout(_) | Self::NotReady(_) => true,
+            Self::TooLong { .. }
+            | Self::Forbidden(_)
+            | Self::Refused { .. }
+            | Self::Garbage { .. } => false,
+        }
+    }
+}
+
+/// A container as the index gives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Container {
+    /// The ID that the index gives it.
+    pub id: BlockId,
+    /// Its bytes.
+    pub bytes: Bytes,
+}
+
+/// The result of [`IndexClient::containers`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Containers {
+    /// Consecutive ones; at least one.
+    Some(Vec<Container>),
+    /// There is none at that index yet. The number of containers that there are.
+    None {
+        /// Containers in the index.
+        total: u64,
+    },
+}
+
+/// Asks one node.
+#[derive(Debug)]
+pub struct IndexClient {
+    connection: Connection,
+}
+
+#[derive(Deserialize)]
+struct Reply {
+    result: Option<Value>,
+    error: Option<ReplyError>,
+}
+
+#[derive(Deserialize)]
+struct ReplyError {
+    message: String,
+}
+
+#[derive(Deserialize)]
+struct RangeReply {
+    containers: Vec<ContainerReply>,
+}
+
+#[derive(Deserialize)]
+struct ContainerReply {
+    id: BlockId,
+    bytes: String,
+    index: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NetworkReply {
+    #[serde(rename = "networkID")]
+    network_id: String,
+}
+
+#[derive(Deserialize)]
+struct ChainReply {
+    #[serde(rename = "blockchainID")]
+    blockchain_id: ChainId,
+}
+
+#[derive(Deserialize)]
+struct TxReply {
+    tx: String,
+}
+
+/// The result of a method, or the node's error text.
+type Outcome<T> = Result<T, String>;
+
+impl IndexClient {
+    /// A client of that node. It connects with the first request.
+    #[must_use]
+    pub const fn new(url: SourceUrl) -> Self {
+        Self { connection: Connection::new(url) }
+    }
+
+    /// The node.
+    #[must_use]
+    pub const fn url(&self) -> &SourceUrl {
+        self.connection.url()
+    }
+
+    /// Containers of a chain from `index` on, at most `count`, 1 to 1024.
+    pub async fn containers(
+        &mut self,
+        chain: Chain,
+        index: u64,
+        count: u64,
+    ) -> Result<Containers, ClientError> {
+        const METHOD: &str = "index.getContainerRange";
+        let path = format!("/ext/index/{}/block", chain.alias());
+        let params = json!({
+            "startIndex": index.to_string(),
+            "numToFetch": count.clamp(1, MAX_PAGE).to_string(),
+            "encoding": "hex",
+        });
+        let range: RangeReply = match self.call(&path, METHOD, params).await? {
+            Ok(range) => range,
+            Err(message) => {
+                let total = total_of(&message, index);
+                let total = total.ok_or(ClientError::Refused { method: METHOD, message })?;
+                return Ok(Containers::None { total });
+            }
+        };
+        let garbage = |reason: String| ClientError::Garbage { method: METHOD, reason };
+        let asked = usize::try_from(count).unwrap_or(usize::MAX);
+        if range.containers.is_empty() || range.containers.len() > asked {
+            let (given, chain) = (range.containers.len(), chain.alias());
+            return Err(garbage(format!("{given} containers of {chain} instead of 1 to {count}")));
+        }
+        let mut containers = Vec::with_capacity(range.containers.len());
+        for (expected, container) in (index..).zip(range.containers) {
+            if container.index != expected.to_string() {
+                let given = excerpt(&container.index);
+                return Err(garbage(format!("index {given} instead of {expected}")));
+            }
+            let bytes = hexfmt::decode_checked(&container.bytes)
+                .map_err(|error| garbage(format!("container {expected}: {error}")))?;
+            containers.push(Container { id: container.id, bytes: bytes.into() });
+        }
+        Ok(Containers::Some(containers))
+    }
+
+    /// The signed bytes of a transaction of P, whose hash is its ID. `None`: P has not accepted it, as far as the node
+    /// has come.
+    pub async fn p_tx(&mut self, id: &TxId) -> Result<Option<Bytes>, ClientError> {
+        const METHOD: &str = "platform.getTx";
+        let params = json!({ "txID": id, "encoding": "hex" });
+        let reply: TxReply = match self.call("/ext/bc/P", METHOD, params).await? {
+            Ok(reply) => reply,
+            Err(message) if message.ends_with("not found") => return Ok(None),
+            Err(message) => return Err(ClientError::Refused { method: METHOD, message }),
+        };
+        let garbage = |reason: String| ClientError::Garbage { method: METHOD, reason };
+        let bytes =
+            hexfmt::decode_checked(&reply.tx).map_err(|error| garbage(error.to_string()))?;
+        let found = Id::sha256(&bytes);
+        if found != *id {
+            return Err(garbage(format!("transaction {found} instead of {id}")));
+        }
+        Ok(Some(bytes.into()))
+    }
+
+    /// The ID of the node's network.
+    pub async fn network_id(&mut self) -> Result<u32, ClientError> {
+        const METHOD: &str = "info.getNetworkID";
+        let refused = |message| ClientError::Refused { method: METHOD, message };
+        let reply: Outcome<NetworkReply> = self.call("/ext/info", METHOD, json!({})).await?;
+        let id = reply.map_err(refused)?.network_id;
+        id.parse().map_err(|_| ClientError::Garbage {
+            method: METHOD,
+            reason: format!("network ID {}", excerpt(&id)),
+        })
+    }
+
+    /// The ID of a chain.
+    pub async fn blockchain_id(&mut self, chain: Chain) -> Result<ChainId, ClientError> {
+        const METHOD: &str = "info.getBlockchainID";
+        let refused = |message| ClientError::Refused { method: METHOD, message };
+        let params = json!({ "alias": chain.alias() });
+        let reply: Outcome<ChainReply> = self.call("/ext/info", METHOD, params).await?;
+        Ok(reply.map_err(refused)?.blockchain_id)
+    }
+
+    async fn call<T: DeserializeOwned>(
+        &mut self,
+        path: &str,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Outcome<T>, ClientError> {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let (status, answer) = self.connection.post(path, body.to_string(), MAX_ANSWER_LEN).await?;
+        let shown = || excerpt(&String::from_utf8_lossy(&answer));
+        match status {
+            StatusCode::OK => {}
+            // The chain does not exist yet, or bootstraps.
+            StatusCode::NOT_FOUND | StatusCode::SERVICE_UNAVAILABLE => {
+                return Err(ClientError::NotReady(format!("{path}: {}", shown())));
+            }
+            StatusCode::FORBIDDEN => return Err(ClientError::Forbidden(shown())),
+            _ => {
+                return Err(ClientError::Refused {
+                    method,
+                    message: format!("{status}: {}", shown()),
+                });
+            }
+        }
+        let garbage = |error: serde_json::Error| {
+            let reason = format!("{error}: {}", excerpt(&String::from_utf8_lossy(&answer)));
+            ClientError::Garbage { method, reason }
+        };
+        let reply: Reply = serde_json::from_slice(&answer).map_err(garbage)?;
+        if let Some(error) = reply.error {
+            return Ok(Err(error.message));
+        }
+        serde_json::from_value(reply.result.unwrap_or_default()).map(Ok).map_err(garbage)
+    }
+}
+
+/// The number of containers, of an error that says that there is none at `index`.
+fn total_of(message: &str, index: u64) -> Option<u64> {
+    if message == "no containers have been accepted" {
+        return Some(0);
+    }
+    let rest = message.strip_prefix(&format!("start index ({index}) > last accepted index ("))?;
+    rest.strip_suffix(')')?.parse::<u64>().ok()?.checked_add(1)
+}
+
+/// The beginning of a text of the node.
+fn excerpt(text: &str) -> String {
+    let text = text.trim();
+    let cut: String = text.chars().take(EXCERPT).collect();
+    if cut.len() < text.len() { format!("{cut}...") } else { cut }
+}

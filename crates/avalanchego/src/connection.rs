@@ -1,0 +1,136 @@
+//! One kept HTTP/1.1 connection to a node: one request after the other, each with a deadline and a limit of bytes.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderValue, Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::client::ClientError;
+use crate::url::SourceUrl;
+
+/// Deadline of one request, its connection and its answer included.
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The connection to a node; it opens with the first request, and again after a failure.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    url: SourceUrl,
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    sender: SendRequest<Full<Bytes>>,
+    /// Drives the connection.
+    task: JoinHandle<()>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// A status and a body.
+pub(crate) type Answer = (StatusCode, Bytes);
+
+impl Connection {
+    pub(crate) const fn new(url: SourceUrl) -> Self {
+        Self { url, open: None }
+    }
+
+    pub(crate) const fn url(&self) -> &SourceUrl {
+        &self.url
+    }
+
+    /// Sends a request of JSON. An answer has at most `max` bytes. The request may be sent twice: it must change nothing.
+    pub(crate) async fn post(
+        &mut self,
+        path: &str,
+        body: String,
+        max: usize,
+    ) -> Result<Answer, ClientError> {
+        let body = Bytes::from(body);
+        let kept = self.open.take_if(|open| !open.sender.is_closed());
+        match timeout(REQUEST_TIMEOUT, self.attempt(kept, path, body, max)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(ClientError::Timeout(REQUEST_TIMEOUT.as_secs())),
+        }
+    }
+
+    async fn attempt(
+        &mut self,
+        kept: Option<Open>,
+        path: &str,
+        body: Bytes,
+        max: usize,
+    ) -> Result<Answer, ClientError> {
+        // The node may have closed a kept connection just now: that is no failure.
+        if let Some(open) = kept {
+            match self.exchange(open, path, body.clone(), max).await {
+                Err(ClientError::Unreachable(_)) => {}
+                done => return done,
+            }
+        }
+        let open = self.connect().await?;
+        self.exchange(open, path, body, max).await
+    }
+
+    async fn connect(&self) -> Result<Open, ClientError> {
+        let unreachable =
+            |error: &dyn std::fmt::Display| ClientError::Unreachable(error.to_string());
+        let address = (self.url.host.as_str(), self.url.port);
+        let stream = TcpStream::connect(address).await.map_err(|error| unreachable(&error))?;
+        let connected = handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = connected.map_err(|error| unreachable(&error))?;
+        // A request on the connection reports its failure.
+        let task = tokio::spawn(async move {
+            let _ended = connection.await;
+        });
+        Ok(Open { sender, task })
+    }
+
+    /// One request; the connection is kept if its answer was read to the end.
+    async fn exchange(
+        &mut self,
+        mut open: Open,
+        path: &str,
+        body: Bytes,
+        max: usize,
+    ) -> Result<Answer, ClientError> {
+        let unreachable = |error: hyper::Error| ClientError::Unreachable(error.to_string());
+        let host = HeaderValue::try_from(self.url.authority());
+        let host = host.map_err(|error| ClientError::Unreachable(error.to_string()))?;
+        let request = Request::post(path)
+            .header(header::HOST, host)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body))
+            .map_err(|error| ClientError::Unreachable(error.to_string()))?;
+        open.sender.ready().await.map_err(unreachable)?;
+        let answer = open.sender.send_request(request).await.map_err(unreachable)?;
+        let status = answer.status();
+        let body = read(answer.into_body(), max).await?;
+        self.open = Some(open);
+        Ok((status, body))
+    }
+}
+
+async fn read(mut body: Incoming, max: usize) -> Result<Bytes, ClientError> {
+    let mut read = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| ClientError::Unreachable(error.to_string()))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if read.len().saturating_add(data.len()) > max {
+            return Err(ClientError::TooLong { max });
+        }
+        read.extend_from_slice(&data);
+    }
+    Ok(read.freeze())
+}

@@ -1,0 +1,216 @@
+//! What a source of AvalancheGo's blocks ([`esker_avalanchego::Source`]) asks this node: how blocks are read, what is
+//! accepted, and where each chain is.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use esker_avalanchego::{
+    Accepted, BlockReader, Chain as Followed, ChainIds, Export, Import, InnerBlock, Shared,
+    SharedMemory, Start,
+};
+use esker_chain::{ChainError, ChainVm};
+use esker_evm::chain::Evm;
+use esker_evm::rules::{INITIALLY_ACTIVE, Phase};
+use esker_nat::txs::{ExtDataForm, UnsignedAtomicTx, decode_ext_data};
+use esker_platform::{Block as PBlock, Exchange, Platform};
+use esker_primitives::{ChainId, Id};
+use esker_shared_memory::{SharedMemoryError, get};
+use esker_storage::Store;
+use esker_utxo::{TransferableInput, Utxo};
+use esker_xvm::block::Block as XBlock;
+use esker_xvm::txs::UnsignedTx;
+
+use super::Chain;
+use crate::networks::{ChainSpec, Network};
+
+/// Why a network can't be followed; `None` if it can (docs/protocol/avalanchego.md, "What is checked, and what is
+/// not").
+pub fn refusal(network: &Network) -> Option<String> {
+    let begins = network.c_parameters().schedule.begins(Phase::Apricot5);
+    (begins > INITIALLY_ACTIVE).then(|| {
+        format!(
+            "network \"{}\" can't be followed: its first blocks are older than Apricot Phase 5, and have no block of the \
+             proposer VM around them",
+            network.name
+        )
+    })
+}
+
+/// Reads the blocks of P, X and C.
+#[derive(Debug)]
+pub struct FollowedBlocks(Arc<Evm>);
+
+impl FollowedBlocks {
+    /// Where C is among these chains; `None` without it.
+    pub fn new(chains: &[(ChainSpec, Chain)], network: &Network) -> Option<Self> {
+        chains.iter().find_map(|(spec, chain)| match chain {
+            Chain::Evm(evm) if spec.id == network.c_chain().id => Some(Self(Arc::clone(evm))),
+            Chain::Evm(_) | Chain::Xvm(_) => None,
+        })
+    }
+
+    fn read_c(&self, bytes: &[u8]) -> Result<InnerBlock, String> {
+        let rules = &self.0.params().rules;
+        let block = rules.decode_block(bytes).map_err(|error| error.to_string())?;
+        let mut found = InnerBlock {
+            id: Id::new(rules.block_hash(&block.header).0),
+            parent: Id::new(block.header.parent_hash.0),
+            height: block.header.number,
+            ..InnerBlock::default()
+        };
+        let txs = decode_ext_data(&block.ext_data, ExtDataForm::Batch);
+        for tx in txs.map_err(|error| error.to_string())? {
+            match tx.unsigned() {
+                UnsignedAtomicTx::Import(import) => {
+                    found.imports.extend(imports(import.source_chain, &import.imported_inputs));
+                }
+                UnsignedAtomicTx::Export(export) => {
+                    let utxos = export.exported_utxos(tx.id());
+                    found.exports.extend(exports(export.destination_chain, utxos));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn read_x(bytes: &[u8]) -> Result<InnerBlock, String> {
+    let block = XBlock::parse(bytes).map_err(|error| error.to_string())?;
+    let mut found = InnerBlock {
+        id: block.id(),
+        parent: block.parent_id(),
+        height: block.height(),
+        ..InnerBlock::default()
+    };
+    for tx in block.txs() {
+        match tx.unsigned() {
+            UnsignedTx::Import(import) => {
+                found.imports.extend(imports(import.source_chain, &import.imported_inputs));
+            }
+            UnsignedTx::Export(export) => {
+                found.exports.extend(exports(export.destination_chain, tx.exported_utxos()));
+            }
+            UnsignedTx::Base(_) | UnsignedTx::CreateAsset(_) | UnsignedTx::Operation(_) => {}
+        }
+    }
+    Ok(found)
+}
+
+fn read_p(bytes: &[u8]) -> Result<InnerBlock, String> {
+    let block = PBlock::parse(bytes).map_err(|error| error.to_string())?;
+    let (id, parent, height) = (block.id, block.parent_id, block.height);
+    let mut found = InnerBlock { id, parent, height, ..InnerBlock::default() };
+    for exchange in block.txs.into_iter().filter_map(|tx| tx.exchange) {
+        match exchange {
+            Exchange::Import { source, inputs } => found.imports.extend(imports(source, &inputs)),
+            Exchange::Export { destination, utxos } => {
+                found.exports.extend(exports(destination, utxos.into_iter()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn imports(
+    source: ChainId,
+    inputs: &[TransferableInput],
+) -> impl Iterator<Item = Import> + use<'_> {
+    inputs.iter().map(move |input| Import { source, utxo: input.utxo_id })
+}
+
+fn exports(
+    destination: ChainId,
+    utxos: impl Iterator<Item = Utxo>,
+) -> impl Iterator<Item = Export> {
+    utxos.map(move |utxo| Export { destination, key: utxo.utxo_id.input_id() })
+}
+
+impl BlockReader for FollowedBlocks {
+    fn read(&self, chain: Followed, block: &[u8]) -> Result<InnerBlock, String> {
+        match chain {
+            Followed::P => read_p(block),
+            Followed::X => read_x(block),
+            Followed::C => self.read_c(block),
+        }
+    }
+}
+
+/// Accepted shared memory.
+#[derive(Debug)]
+pub struct AcceptedMemory(pub Store);
+
+impl SharedMemory for AcceptedMemory {
+    fn contains(&self, utxo: &Shared) -> Result<bool, String> {
+        let reader = self.0.snapshot().map_err(|error| error.to_string())?;
+        let key = utxo.key.as_bytes().to_vec();
+        match get(reader.as_ref(), &utxo.destination, &utxo.source, &[key]) {
+            Ok(_) => Ok(true),
+            Err(SharedMemoryError::NotFound) => Ok(false),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// The IDs of the followed chains.
+pub fn ids(network: &Network) -> ChainIds {
+    ChainIds { x: network.x_chain().id, c: network.c_chain().id }
+}
+
+/// Where this node is: network, chains and the last accepted blocks.
+pub fn start(
+    network: &Network,
+    chains: &[(ChainSpec, Chain)],
+    p: &Platform,
+    blocks: &FollowedBlocks,
+    store: &Store,
+) -> Result<Start, ChainError> {
+    let vm = |id: ChainId| {
+        let found = chains.iter().find(|(spec, _)| spec.id == id);
+        found.map(|(_, chain)| chain.vm()).ok_or_else(|| {
+            ChainError::Mismatch(format!("this node does not run chain {id}, which it follows"))
+        })
+    };
+    let ids = ids(network);
+    let accepted = [
+        accepted(Followed::P, p, blocks, store)?,
+        accepted(Followed::X, vm(ids.x)?.as_ref(), blocks, store)?,
+        accepted(Followed::C, vm(ids.c)?.as_ref(), blocks, store)?,
+    ];
+    Ok(Start { network_id: network.id, ids, accepted })
+}
+
+fn accepted(
+    chain: Followed,
+    vm: &dyn ChainVm,
+    blocks: &FollowedBlocks,
+    store: &Store,
+) -> Result<Accepted, ChainError> {
+    let reader = store.snapshot()?;
+    let damaged = |reason: String| ChainError::Corrupted(format!("{chain}: {reason}"));
+    let height = vm.stats().height;
+    let bytes = match height {
+        0 => Bytes::new(),
+        _ => vm
+            .block_at(reader.as_ref(), height)?
+            .ok_or_else(|| damaged(format!("block {height} is missing")))?,
+    };
+    // P has none.
+    let genesis = vm.block_at(reader.as_ref(), 0)?;
+    let genesis = genesis.map(|block| blocks.read(chain, &block)).transpose().map_err(damaged)?;
+    Ok(Accepted { height, bytes, genesis: genesis.map(|block| block.id) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::networks::Preset;
+
+    #[test]
+    fn networks_with_older_blocks_are_refused() {
+        assert_eq!(refusal(&Preset::Local.network()), None);
+        for preset in [Preset::Main, Preset::Test] {
+            let refused = refusal(&preset.network()).unwrap();
+            assert!(refused.contains("older than Apricot Phase 5"), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The recorded blocks in the order of their timestamps, through the machine; then the folder for other commands.
+
+use std::path::Path;
+
+use esker_commands::replay::ReplayCommand;
+use esker_commands::{replay, verify};
+use esker_e2e::files::copy_folder;
+use esker_node::Config;
+
+use crate::ledger::{Ledger, config};
+use crate::recording::Recording;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blocks_in_the_recorded_order_give_the_recorded_state() {
+    for recording in Recording::all() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("node");
+        let ledger = Ledger::open(&config(&place));
+        for container in &recording.containers {
+            let id = ledger.chain_id(&container.chain);
+            let accepted = ledger.accept(id, container.outer().inner).await;
+            accepted.unwrap_or_else(|error| {
+                panic!("{}: {} {}: {error}", recording.name, container.chain, container.index)
+            });
+        }
+        ledger.assert_is_end_of(&recording);
+        let check = move || after(ledger, folder.path(), &recording);
+        tokio::task::spawn_blocking(check).await.unwrap();
+    }
+}
+
+/// The stopped folder is whole, and its export makes the same one.
+fn after(ledger: Ledger, folder: &Path, recording: &Recording) {
+    let path = |name: &str| folder.join(name);
+    let mut copy = ledger.close(&path("node"), &path("stopped"));
+    // The folder knows that P is observed.
+    copy.observes_p = false;
+    assert_verified(&copy);
+    let exported = copy_of(&path("stopped"), &path("exported"));
+    let file = path("blocks.jsonl");
+    replay::run(&ReplayCommand::Export(file.clone()), &exported).unwrap();
+    replay::run(&ReplayCommand::Import(file), &config(&path("imported"))).unwrap();
+    let ledger = Ledger::open(&copy_of(&path("imported"), &path("end")));
+    ledger.assert_is_end_of(recording);
+}
+
+/// See [`Ledger::close`].
+fn copy_of(folder: &Path, copy: &Path) -> Config {
+    copy_folder(folder, copy).unwrap();
+    config(copy)
+}
+
+fn assert_verified(config: &Config) {
+    let mut out = Vec::new();
+    let findings = verify::run(config, &mut out).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    assert_eq!(findings, 0, "{out}");
+    assert!(out.contains(" on P;"), "{out}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blocks_that_p_cannot_have_are_refused() {
+    let recording = Recording::load("follow-1");
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(&config(folder.path()));
+    let p = ledger.chain_id("P");
+    let mut blocks = recording.containers.iter().filter(|container| container.chain == "P");
+    let first = blocks.next().unwrap().outer().inner;
+    let second = blocks.next().unwrap().outer().inner;
+    let refused = ledger.accept(p, second.clone()).await.unwrap_err();
+    assert!(refused.contains("block has height 2, expected 1"), "{refused}");
+    let refused = ledger.accept(p, first.slice(..first.len() - 1)).await.unwrap_err();
+    assert!(refused.contains("insufficient length"), "{refused}");
+    ledger.accept(p, first).await.unwrap();
+    // Another parent.
+    let mut other = second.to_vec();
+    other[14] ^= 1;
+    let refused = ledger.accept(p, other.into()).await.unwrap_err();
+    assert!(refused.contains("parent block"), "{refused}");
+    ledger.accept(p, second).await.unwrap();
+    // The first import of C's export, which is not there.
+    let mut error = None;
+    for container in blocks {
+        if let Err(refused) = ledger.accept(p, container.outer().inner).await {
+            error = Some(refused);
+            break;
+        }
+    }
+    let error = error.expect("P imports from C, of which there are no blocks");
+    assert!(error.contains("which") && error.contains("did not export"), "{error}");
+}
