@@ -1,5 +1,7 @@
 //! The methods of AvalancheGo that a follower asks (docs/protocol/avalanchego.md, "The index API").
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use esker_primitives::{BlockId, ChainId, Id, TxId, hexfmt};
 use http::StatusCode;
@@ -27,8 +29,11 @@ pub enum ClientError {
     #[error("the node can't be reached: {0}")]
     Unreachable(String),
     /// No answer in time.
-    #[error("the node did not answer within {0} s")]
-    Timeout(u64),
+    #[error("the node did not answer within {ms} ms")]
+    Timeout {
+        /// The deadline of a request, ms.
+        ms: u64,
+    },
     /// The node or the chain is starting.
     #[error("the node is not ready: {0}")]
     NotReady(String),
@@ -66,7 +71,7 @@ impl ClientError {
     #[must_use]
     pub const fn is_temporary(&self) -> bool {
         match self {
-            Self::Unreachable(_) | Self::Timeout(_) | Self::NotReady(_) => true,
+            Self::Unreachable(_) | Self::Timeout { .. } | Self::NotReady(_) => true,
             Self::TooLong { .. }
             | Self::Forbidden(_)
             | Self::Refused { .. }
@@ -151,6 +156,13 @@ impl IndexClient {
     #[must_use]
     pub const fn new(url: SourceUrl) -> Self {
         Self { connection: Connection::new(url) }
+    }
+
+    /// With another deadline of each request than 30 s, its connection and its answer included.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.connection.set_timeout(timeout);
+        self
     }
 
     /// The node.

@@ -16,12 +16,13 @@ use crate::client::ClientError;
 use crate::url::SourceUrl;
 
 /// Deadline of one request, its connection and its answer included.
-pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The connection to a node; it opens with the first request, and again after a failure.
 #[derive(Debug)]
 pub(crate) struct Connection {
     url: SourceUrl,
+    timeout: Duration,
     open: Option<Open>,
 }
 
@@ -43,7 +44,11 @@ pub(crate) type Answer = (StatusCode, Bytes);
 
 impl Connection {
     pub(crate) const fn new(url: SourceUrl) -> Self {
-        Self { url, open: None }
+        Self { url, timeout: REQUEST_TIMEOUT, open: None }
+    }
+
+    pub(crate) const fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
     }
 
     pub(crate) const fn url(&self) -> &SourceUrl {
@@ -59,9 +64,11 @@ impl Connection {
     ) -> Result<Answer, ClientError> {
         let body = Bytes::from(body);
         let kept = self.open.take_if(|open| !open.sender.is_closed());
-        match timeout(REQUEST_TIMEOUT, self.attempt(kept, path, body, max)).await {
+        match timeout(self.timeout, self.attempt(kept, path, body, max)).await {
             Ok(answer) => answer,
-            Err(_) => Err(ClientError::Timeout(REQUEST_TIMEOUT.as_secs())),
+            Err(_) => Err(ClientError::Timeout {
+                ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
+            }),
         }
     }
 

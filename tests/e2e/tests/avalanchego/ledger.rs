@@ -7,6 +7,7 @@ use std::path::Path;
 use alloy_primitives::{Address, B256, U256};
 use bytes::Bytes;
 use esker_chain::{Bundle, ChainMachine as _, ChainVm as _, MachineConfig, Verdict};
+use esker_e2e::avalanchego::Recording;
 use esker_e2e::files::copy_folder;
 use esker_evm::chain::ChainView;
 use esker_keystore::Keystore;
@@ -19,8 +20,6 @@ use esker_primitives::{ChainId, Id};
 use esker_storage::Store;
 use esker_xvm::state::tables::visit_utxos;
 use serde_json::Value;
-
-use crate::recording::{Recording, plain_hex};
 
 /// After the last recorded block, Unix ms.
 const NOW_MS: u64 = 1_800_000_000_000;
@@ -171,7 +170,11 @@ impl Ledger {
 }
 
 fn elements(values: &Value) -> BTreeSet<Vec<u8>> {
-    values.as_array().unwrap().iter().map(plain_hex).collect()
+    values.as_array().unwrap().iter().map(hex).collect()
+}
+
+fn hex(value: &Value) -> Vec<u8> {
+    esker_primitives::hexfmt::decode_plain(value.as_str().unwrap()).unwrap()
 }
 
 fn b256(value: &Value) -> B256 {

@@ -5,4 +5,5 @@
 
 mod ledger;
 mod recorded;
-mod recording;
+mod source;
+mod stand_in;

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use esker_avalanchego::Chain;
 use esker_commands::replay::ReplayCommand;
 use esker_commands::{replay, verify};
+use esker_e2e::avalanchego::Recording;
 use esker_e2e::files::copy_folder;
 use esker_node::Config;
 
 use crate::ledger::{Ledger, config};
-use crate::recording::Recording;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_in_the_recorded_order_give_the_recorded_state() {
@@ -17,7 +18,7 @@ async fn blocks_in_the_recorded_order_give_the_recorded_state() {
         let place = folder.path().join("node");
         let ledger = Ledger::open(&config(&place));
         for container in &recording.containers {
-            let id = ledger.chain_id(&container.chain);
+            let id = ledger.chain_id(container.chain.alias());
             let accepted = ledger.accept(id, container.outer().inner).await;
             accepted.unwrap_or_else(|error| {
                 panic!("{}: {} {}: {error}", recording.name, container.chain, container.index)
@@ -64,7 +65,7 @@ async fn blocks_that_p_cannot_have_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(&config(folder.path()));
     let p = ledger.chain_id("P");
-    let mut blocks = recording.containers.iter().filter(|container| container.chain == "P");
+    let mut blocks = recording.of(Chain::P).into_iter();
     let first = blocks.next().unwrap().outer().inner;
     let second = blocks.next().unwrap().outer().inner;
     let refused = ledger.accept(p, second.clone()).await.unwrap_err();

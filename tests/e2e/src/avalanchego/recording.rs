@@ -1,0 +1,94 @@
+//! The recordings of `tests/vectors/follow`.
+
+#![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
+
+use std::collections::BTreeMap;
+
+use esker_avalanchego::{Chain, Outer};
+use esker_primitives::hexfmt;
+use serde_json::Value;
+
+use crate::files::tests_path;
+
+/// One container.
+#[derive(Clone, Debug)]
+pub struct Container {
+    /// Its chain.
+    pub chain: Chain,
+    /// Its index.
+    pub index: u64,
+    /// The ID that the index gives it.
+    pub id: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// When the node accepted it, as the index shows it.
+    pub timestamp: String,
+}
+
+impl Container {
+    /// The outer block.
+    ///
+    /// # Panics
+    /// If it is none.
+    pub fn outer(&self) -> Outer {
+        Outer::parse(&self.bytes).unwrap()
+    }
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// Its name.
+    pub name: &'static str,
+    /// Its containers in the order of their timestamps.
+    pub containers: Vec<Container>,
+    /// The end.
+    pub state: Value,
+    /// The hexadecimal of transactions of P, by their IDs.
+    pub p_txs: BTreeMap<String, String>,
+}
+
+impl Recording {
+    /// Reads the run of that name.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn load(name: &'static str) -> Self {
+        let read = |end: &str| {
+            std::fs::read_to_string(tests_path(&format!("vectors/follow/{name}.{end}"))).unwrap()
+        };
+        let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let container = |line: &str| {
+            let line = json(line);
+            let alias = text(&line["chain"]);
+            Container {
+                chain: Chain::ALL.into_iter().find(|chain| chain.alias() == alias).unwrap(),
+                index: line["index"].as_u64().unwrap(),
+                id: text(&line["id"]),
+                bytes: hexfmt::decode_plain(line["bytes"].as_str().unwrap()).unwrap(),
+                timestamp: text(&line["timestamp"]),
+            }
+        };
+        let p_tx = |line: &str| {
+            let line = json(line);
+            (text(&line["txID"]), text(&line["getTx"]["tx"]))
+        };
+        Self {
+            name,
+            containers: read("jsonl").lines().map(container).collect(),
+            state: json(&read("state.json")),
+            p_txs: read("ptx.jsonl").lines().map(p_tx).collect(),
+        }
+    }
+
+    /// Both runs.
+    pub fn all() -> [Self; 2] {
+        [Self::load("follow-1"), Self::load("follow-signed")]
+    }
+
+    /// The containers of one chain.
+    pub fn of(&self, chain: Chain) -> Vec<Container> {
+        self.containers.iter().filter(|container| container.chain == chain).cloned().collect()
+    }
+}
