@@ -78,6 +78,17 @@ pub enum FeedFault {
         /// The height after the last one.
         expected: u64,
     },
+    /// The height of an earlier block: the node ended between its two commits, and its chain went on with another block.
+    #[error(
+        "its block has height {found}, after one of height {last}: the index has a block that the node's chain did not \
+         accept, and the node can't be followed"
+    )]
+    Repeated {
+        /// Its height.
+        found: u64,
+        /// The last height.
+        last: u64,
+    },
     /// It is another block than the accepted one.
     #[error(
         "its block is not the one of this node at height {height}: the nodes have different chains"
@@ -145,9 +156,13 @@ impl ChainFeed {
         let outer = parse(given, container)?;
         let inner = reader.read(self.chain, &outer.inner).map_err(FeedFault::Block)?;
         // First what tells an index with gaps from another chain.
-        let expected = self.last.height.saturating_add(1);
-        if inner.height != expected {
-            return Err(FeedFault::Height { found: inner.height, expected });
+        let (found, last) = (inner.height, self.last.height);
+        if found <= last {
+            return Err(FeedFault::Repeated { found, last });
+        }
+        let expected = last.saturating_add(1);
+        if found != expected {
+            return Err(FeedFault::Height { found, expected });
         }
         // The first container of P has the ID of P's genesis block, as has the block in it.
         let outer_before = self.last.outer.unwrap_or(inner.parent);

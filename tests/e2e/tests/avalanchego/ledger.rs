@@ -6,7 +6,9 @@ use std::path::Path;
 
 use alloy_primitives::{Address, B256, U256};
 use bytes::Bytes;
-use esker_chain::{Bundle, ChainMachine as _, ChainVm as _, MachineConfig, Verdict};
+use esker_chain::{
+    Bundle, ChainMachine as _, ChainVm as _, MachineConfig, Undo, UndoLimits, Verdict,
+};
 use esker_e2e::avalanchego::Recording;
 use esker_e2e::files::copy_folder;
 use esker_evm::chain::ChainView;
@@ -23,6 +25,9 @@ use serde_json::Value;
 
 /// After the last recorded block, Unix ms.
 const NOW_MS: u64 = 1_800_000_000_000;
+
+/// Bundles that can be rewound.
+pub(crate) const UNDO_DEPTH: u64 = 200;
 
 /// The configuration of a folder of the local network with the observed P-Chain.
 pub(crate) fn config(folder: &Path) -> Config {
@@ -43,7 +48,8 @@ impl Ledger {
     pub(crate) fn open(config: &Config) -> Self {
         let clock = std::sync::Arc::new(ManualClock::new(NOW_MS));
         let environment = Environment { clock, ..Environment::system() };
-        let machine = MachineConfig { decides_alone: true, ..MachineConfig::default() };
+        let undo = Undo::Keep(UndoLimits::bundles(UNDO_DEPTH));
+        let machine = MachineConfig { undo, decides_alone: true, ..MachineConfig::default() };
         let (store, open) =
             open_offline(config, &Keystore::disabled(), environment, machine).unwrap();
         Self { store, open }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use esker_avalanchego::Chain;
+use esker_avalanchego::{Chain, Outer};
+use esker_chain::ChainMachine as _;
 use esker_commands::replay::ReplayCommand;
 use esker_commands::{replay, verify};
-use esker_e2e::avalanchego::Recording;
+use esker_e2e::avalanchego::{Container, Recording};
 use esker_e2e::files::copy_folder;
 use esker_node::Config;
 
@@ -17,16 +18,19 @@ async fn blocks_in_the_recorded_order_give_the_recorded_state() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("node");
         let ledger = Ledger::open(&config(&place));
-        for container in &recording.containers {
-            let id = ledger.chain_id(container.chain.alias());
-            let accepted = ledger.accept(id, container.outer().inner).await;
-            accepted.unwrap_or_else(|error| {
-                panic!("{}: {} {}: {error}", recording.name, container.chain, container.index)
-            });
-        }
+        accept(&ledger, &recording.containers).await;
         ledger.assert_is_end_of(&recording);
         let check = move || after(ledger, folder.path(), &recording);
         tokio::task::spawn_blocking(check).await.unwrap();
+    }
+}
+
+async fn accept(ledger: &Ledger, containers: &[Container]) {
+    for Container { chain, index, bytes, .. } in containers {
+        let id = ledger.chain_id(chain.alias());
+        let block = Outer::parse(bytes).unwrap().inner;
+        let accepted = ledger.accept(id, block).await;
+        accepted.unwrap_or_else(|error| panic!("{chain}, container {index}: {error}"));
     }
 }
 
@@ -89,4 +93,41 @@ async fn blocks_that_p_cannot_have_are_refused() {
     }
     let error = error.expect("P imports from C, of which there are no blocks");
     assert!(error.contains("which") && error.contains("did not export"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p_is_rewound_with_the_other_chains() {
+    let recording = Recording::load("follow-1");
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(&config(folder.path()));
+    accept(&ledger, &recording.containers).await;
+    for last in [179, 100, 3, 0] {
+        ledger.open.machine.rewind(last).await.unwrap();
+        let (kept, rewound) = recording.containers.split_at(usize::try_from(last).unwrap());
+        for chain in Chain::ALL {
+            let height = kept.iter().filter(|container| container.chain == chain).count();
+            assert_eq!(ledger.height(chain.alias()), height as u64);
+        }
+        accept(&ledger, rewound).await;
+        ledger.assert_is_end_of(&recording);
+    }
+}
+
+/// P is no genesis chain: a node with it has the first bundle of all others, also if it gets P later.
+#[tokio::test(flavor = "multi_thread")]
+async fn p_joins_a_folder_that_began_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let mut without = config(&path("node"));
+    without.observes_p = false;
+    let ledger = Ledger::open(&without);
+    let first = ledger.open.machine.genesis().id();
+    assert!(ledger.open.observed_p.is_none());
+    let ledger = Ledger::open(&ledger.close(&path("node"), &path("later")));
+    assert_eq!(ledger.open.machine.genesis().id(), first);
+    let ours = Ledger::open(&config(&path("new")));
+    assert_eq!(ours.open.machine.genesis().id(), first);
+    let recording = Recording::load("follow-signed");
+    accept(&ledger, &recording.containers).await;
+    ledger.assert_is_end_of(&recording);
 }

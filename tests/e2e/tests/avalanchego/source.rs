@@ -180,6 +180,11 @@ async fn refusal(change: impl FnOnce(&StandIn)) -> String {
 async fn contradictions_are_refused_by_chain_and_index() {
     let gap = refusal(|s| s.change(Chain::X, |all| drop(all.remove(4)))).await;
     assert!(gap.starts_with("X-Chain, container 4: its block has height 6, expected 5"), "{gap}");
+    let twice = refusal(|s| s.change(Chain::X, |all| all.insert(4, all[3].clone()))).await;
+    assert!(
+        twice.starts_with("X-Chain, container 4: its block has height 4, after one"),
+        "{twice}"
+    );
     let late = refusal(|s| s.change(Chain::C, |all| drop(all.drain(..3)))).await;
     assert!(late.starts_with("C-Chain, container 0: its block has height 4, expected 1"), "{late}");
     let parent = refusal(|s| s.alter(Chain::P, 3, |container| container.bytes[7] ^= 1)).await;
@@ -227,6 +232,14 @@ async fn answers_without_sense_are_refused() {
         let refused = refusal(|stand_in| stand_in.set_text(Chain::X, Some(text))).await;
         assert!(refused.contains(reason), "{text}: {refused}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_refuses_the_name_says_which_setting_allows_it() {
+    let refused = refusal(|stand_in| stand_in.set_status(Chain::X, Some(403))).await;
+    assert!(refused.contains("--http-allowed-hosts"), "{refused}");
+    let refused = refusal(|stand_in| stand_in.set_status(Chain::X, Some(500))).await;
+    assert!(refused.contains("answers to index.getContainerRange: 500"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
