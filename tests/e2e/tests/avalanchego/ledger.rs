@@ -167,7 +167,7 @@ impl Ledger {
                 let index = u32::from_be_bytes(value[34..38].try_into().unwrap());
                 let key = tx.prefixed(u64::from(index)).as_bytes().to_vec();
                 let found = esker_shared_memory::get(reader.as_ref(), &to, &from, &[key]);
-                assert_eq!(found.unwrap(), [value.clone()], "{direction}");
+                assert_eq!(found.unwrap(), std::slice::from_ref(&value), "{direction}");
                 expected_all.insert(value);
             }
         }

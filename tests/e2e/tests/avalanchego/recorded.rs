@@ -8,9 +8,11 @@ use esker_commands::replay::ReplayCommand;
 use esker_commands::{replay, verify};
 use esker_e2e::avalanchego::{Container, Recording};
 use esker_e2e::files::copy_folder;
-use esker_node::Config;
+use esker_node::config::{Flags, Mode};
+use esker_node::{Config, Environment, Node};
 
 use crate::ledger::{Ledger, config};
+use crate::stand_in::post;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_in_the_recorded_order_give_the_recorded_state() {
@@ -130,4 +132,38 @@ async fn p_joins_a_folder_that_began_without_it() {
     let recording = Recording::load("follow-signed");
     accept(&ledger, &recording.containers).await;
     ledger.assert_is_end_of(&recording);
+}
+
+/// A whole node with the observed chain serves what others serve.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_with_the_observed_p_serves_the_same_methods() {
+    let mut heights = Vec::new();
+    for observes_p in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_str().unwrap();
+        let flags = [
+            ("network", "local"),
+            ("http-port", "0"),
+            ("data-dir", path),
+            ("log-display-level", "fatal"),
+        ];
+        let flags: Flags = flags.map(|(name, text)| (name, text.to_owned())).into();
+        let mut config = Config::load(Mode::Node, flags, []).unwrap();
+        config.observes_p = observes_p;
+        let node = Node::start(config, Environment::system()).await.unwrap();
+        let address = node.http_addr().to_string();
+        let ask = |path: &'static str, method: &str| {
+            let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{}}}}"#);
+            let address = address.clone();
+            tokio::task::spawn_blocking(move || post(&address, path, &body))
+        };
+        let height = ask("/ext/bc/P", "platform.getHeight").await.unwrap();
+        let health = ask("/ext/health", "health.health").await.unwrap();
+        assert!(health.1.contains(r#""healthy":true"#), "{health:?}");
+        let x = ask("/ext/bc/X", "xvm.getHeight").await.unwrap();
+        assert!(x.1.contains(r#""height":"0""#), "{x:?}");
+        heights.push(height);
+        node.stop().await.unwrap();
+    }
+    assert_eq!(heights[0], heights[1]);
 }

@@ -15,9 +15,8 @@ const METHODS: [&str; 4] = [
     "platform.getTx",
 ];
 
-fn post(stand_in: &StandIn, path: &str, body: &str) -> (u16, String) {
-    let url = stand_in.url();
-    let address = url.strip_prefix("avalanchego+http://").unwrap();
+/// Status and body of the answer.
+pub(crate) fn post(address: &str, path: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();
     write!(
@@ -38,6 +37,8 @@ fn answers_have_the_recorded_forms() {
     let forms: Value = serde_json::from_str(&forms).unwrap();
     let recording = Recording::load("follow-1");
     let stand_in = StandIn::start(&recording);
+    let url = stand_in.url();
+    let address = url.strip_prefix("avalanchego+http://").unwrap();
     let mut compared = 0;
     for state in ["empty", "full", "platform.getTx"] {
         if state == "full" {
@@ -61,7 +62,7 @@ fn answers_have_the_recorded_forms() {
             {
                 continue;
             }
-            let (status, answer) = post(&stand_in, text("path"), text("request"));
+            let (status, answer) = post(address, text("path"), text("request"));
             assert_eq!(status, exchange["status"], "{exchange}");
             compared += 1;
             let Ok(expected) = serde_json::from_str::<Value>(text("answer")) else {
