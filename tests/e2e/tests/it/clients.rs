@@ -1,13 +1,20 @@
 //! Public client libraries of the reference, unchanged, against a node: tests/clients.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
-use esker_e2e::NodeBuilder;
 use esker_e2e::files::{profile, tests_path};
+use esker_e2e::{Node, NodeBuilder};
 use serde_json::Value;
 
 use crate::support::local;
+
+/// What a script may take on a busy machine; most need some seconds.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
 fn avalanchejs_5() {
@@ -96,6 +103,58 @@ fn example_of_a_subscription() {
     run_example("subscribe.mjs", &["block 1", "block 2", "block 3"]);
 }
 
+#[test]
+fn example_of_assets_and_nfts() {
+    let expected = [
+        "asset ",
+        "minted: 150000",
+        "sent: 120000",
+        "NFT family ",
+        "NFT minted: group 0",
+        "NFT sent: 1 at",
+    ];
+    run_example("assets.mjs", &expected);
+}
+
+/// As above.
+#[test]
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), ignore = "no cast, no forge")]
+fn example_of_a_deployment_with_foundry() {
+    let files = ["foundry.toml", "src/Counter.sol", "deploy.sh"];
+    let Some((folder, node)) = example_project("foundry", &files) else { return };
+    let tools = |tool: &str| {
+        tests_path(&format!("clients/node_modules/@foundry-rs/{tool}-linux-amd64/bin"))
+    };
+    let mut path = vec![tools("forge"), tools("cast")];
+    path.extend(node_program().parent().map(Path::to_path_buf));
+    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    let mut program = Command::new("sh");
+    program.arg("deploy.sh").arg(node.url()).current_dir(&folder).env("HOME", folder.path());
+    program.env("PATH", std::env::join_paths(path).unwrap()).env("NO_COLOR", "1");
+    program.env("FOUNDRY_SOLC", tests_path("clients/solc.mjs")).env("FOUNDRY_OFFLINE", "true");
+    let output = run_to_success("deploy.sh", &mut program);
+    expect_in_order(
+        "deploy.sh",
+        &output,
+        &["deployed at 0x", "count is 8", "refused: ", "nothing to add"],
+    );
+}
+
+#[test]
+fn example_of_a_deployment_with_hardhat() {
+    let files = ["package.json", "hardhat.config.js", "contracts/Counter.sol", "scripts/deploy.js"];
+    let Some((folder, node)) = example_project("hardhat", &files) else { return };
+    let mut program = Command::new(node_program());
+    program.args(["node_modules/.bin/hardhat", "run", "scripts/deploy.js"]).current_dir(&folder);
+    program.env("HOME", folder.path()).env("ESKER_URL", node.url());
+    let output = run_to_success("hardhat", &mut program);
+    expect_in_order(
+        "hardhat",
+        &output,
+        &["deployed at 0x", "count is 8", "refused: ", "nothing to add"],
+    );
+}
+
 /// The examples install what the tests run them with.
 #[test]
 fn examples_pin_the_tested_libraries() {
@@ -103,11 +162,13 @@ fn examples_pin_the_tested_libraries() {
         let text = std::fs::read(tests_path(folder).join("package.json")).unwrap();
         serde_json::from_slice(&text).unwrap()
     };
-    let (examples, tested) = (package("../examples"), package("clients"));
-    let pinned = examples["dependencies"].as_object().unwrap();
-    assert!(!pinned.is_empty());
-    for (library, version) in pinned {
-        assert_eq!(version, &tested["dependencies"][library], "{library}");
+    let tested = package("clients");
+    for examples in [package("../examples"), package("../examples/hardhat")] {
+        let pinned = examples["dependencies"].as_object().unwrap();
+        assert!(!pinned.is_empty());
+        for (library, version) in pinned {
+            assert_eq!(version, &tested["dependencies"][library], "{library}");
+        }
     }
 }
 
@@ -154,23 +215,36 @@ fn skip(why: &str) {
 
 /// Runs an example against a fresh `esker dev`, with the libraries of the tests. Its output has these texts, in this order.
 fn run_example(script: &str, expected: &[&str]) {
+    let Some((folder, node)) = example_project("", &[script]) else { return };
+    let mut program = Command::new(node_program());
+    let output = run_to_success(script, program.arg(script).arg(node.url()).current_dir(&folder));
+    expect_in_order(script, &output, expected);
+}
+
+/// A copy of an example's files beside the libraries of the tests, and a fresh `esker dev`; `None` to skip it.
+fn example_project(name: &str, files: &[&str]) -> Option<(tempfile::TempDir, Node)> {
     let clients = tests_path("clients");
     if let Some(why) = missing(&clients) {
         skip(&why);
-        return;
+        return None;
     }
-    // Libraries are looked for beside the script.
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::copy(tests_path("../examples").join(script), folder.path().join(script)).unwrap();
+    let (folder, example) = (tempfile::tempdir().unwrap(), tests_path("../examples").join(name));
+    for file in files {
+        let copy = folder.path().join(file);
+        std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        std::fs::copy(example.join(file), copy).unwrap();
+    }
     let libraries = std::fs::canonicalize(clients.join("node_modules")).unwrap();
     std::os::unix::fs::symlink(libraries, folder.path().join("node_modules")).unwrap();
-    let node = local().dev().start().unwrap();
-    let mut program = Command::new(node_program());
-    let output = run_to_success(script, program.arg(script).arg(node.url()).current_dir(&folder));
-    let mut rest = output.as_str();
+    Some((folder, local().dev().start().unwrap()))
+}
+
+/// Holds an output to have these texts, in this order.
+fn expect_in_order(name: &str, output: &str, expected: &[&str]) {
+    let mut rest = output;
     for text in expected {
         let Some((_, after)) = rest.split_once(text) else {
-            panic!("{script}: no {text:?} in its place:\n{output}")
+            panic!("{name}: no {text:?} in its place:\n{output}")
         };
         rest = after;
     }
@@ -178,15 +252,25 @@ fn run_example(script: &str, expected: &[&str]) {
 
 /// Runs a program to its end, which must be a success; returns its standard output.
 fn run_to_success(name: &str, command: &mut Command) -> String {
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    assert!(
-        output.status.success(),
-        "{name}: {}\n{}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let errors = thread::spawn(move || read_to_end(&mut stderr));
+    let (sender, printed) = mpsc::channel();
+    thread::spawn(move || sender.send(read_to_end(&mut stdout)));
+    let Ok(output) = printed.recv_timeout(PATIENCE) else {
+        child.kill().unwrap();
+        panic!("{name} did not end within {PATIENCE:?}")
+    };
+    let status = child.wait().unwrap();
+    assert!(status.success(), "{name}: {status}\n{output}{}", errors.join().unwrap());
+    output
+}
+
+fn read_to_end(from: &mut impl Read) -> String {
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes).unwrap();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Runs a script of the X-Chain's libraries.
