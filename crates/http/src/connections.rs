@@ -404,7 +404,7 @@ impl Connections {
             if self.may_warn() {
                 tracing::warn!(
                     connections = self.max,
-                    "no room for more connections: closing those that wait the longest"
+                    "no room for more connections: closing those that have been idle the longest"
                 );
             }
             self.close_longest_waiting();
@@ -522,7 +522,7 @@ impl Connections {
         };
         if tokio::time::timeout(grace, all_closed).await.is_err() {
             let open = self.open.lock();
-            tracing::debug!(connections = open.len(), "cut off running requests at the stop");
+            tracing::debug!(connections = open.len(), "aborted running requests at shutdown");
             open.values().for_each(|connection| connection.abort());
         }
     }

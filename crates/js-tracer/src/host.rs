@@ -113,8 +113,8 @@ impl Starter {
         self.reserve(stop)?;
         if self.running.is_none() {
             let started = Process::start(config).map_err(|error| {
-                tracing::warn!(%error, "no process for a script");
-                TraceError::Failed("the process for the script did not start".to_owned())
+                tracing::warn!(%error, "cannot start the process of a script");
+                TraceError::Failed("cannot start the process of the script".to_owned())
             });
             self.running = Some(started?);
         }

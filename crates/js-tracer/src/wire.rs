@@ -56,7 +56,7 @@ pub(crate) enum Said {
 
 /// A frame that is not as it must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a malformed frame")]
+#[error("malformed frame")]
 pub(crate) struct Malformed;
 
 impl From<Malformed> for io::Error {

@@ -70,7 +70,7 @@ impl KeyFiles {
         if let Ok(metadata) = fs::metadata(&folder)
             && metadata.mode() & 0o077 != 0
         {
-            tracing::warn!(folder = %folder.display(), "others can read the folder of encrypted keys: chmod 700 it");
+            tracing::warn!(folder = %folder.display(), "other users can read the key folder: run chmod 700 on it");
         }
         for entry in fs::read_dir(&folder).into_iter().flatten().take(2 * MAX_FILES).flatten() {
             if entry.file_name().to_str().is_some_and(|name| name.starts_with(UNFINISHED)) {

@@ -183,7 +183,7 @@ impl AccountManager for KeyDirectory {
             inner.files.add(file.map_err(unavailable)?, inner.clock.now_ms()).map_err(not_written)
         };
         self.0.hasher.run(add).await.map_err(refused)??;
-        tracing::info!(%account, "a new account is in the folder of keys: keep a copy of its file");
+        tracing::info!(%account, "created an account: back up its key file");
         Ok(account)
     }
 }

@@ -62,5 +62,5 @@ pub struct SocketAnswer {
 
 /// A connection did not take its notifications as fast as they came. The text is for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("notifications were not taken in time")]
+#[error("the client did not read its notifications in time")]
 pub struct Overrun;

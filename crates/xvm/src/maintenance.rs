@@ -57,7 +57,7 @@ fn run(vm: &Xvm) {
         }
     }
     if let Err(error) = vm.save_rejections() {
-        tracing::error!(%error, chain = vm.name(), "reasons of rejections are lost");
+        tracing::error!(%error, chain = vm.name(), "the reasons of rejected transactions are lost");
     }
 }
 

@@ -246,7 +246,7 @@ impl ChainMachine for Machine {
                     if error.is_temporary() =>
                 {
                     if !std::mem::replace(&mut has_failed, true) {
-                        tracing::error!(%error, "building a bundle failed; it is tried again");
+                        tracing::error!(%error, "building a bundle failed; retrying");
                     }
                     let retry_ms = self.clock.now_ms().saturating_add(READ_RETRY_MS);
                     (retry_ms.min(at.wait_until_ms), Some(error))

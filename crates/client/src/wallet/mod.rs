@@ -30,7 +30,7 @@ pub enum WalletError {
         available: u64,
     },
     /// No coin of the asset gives the right to do this.
-    #[error("no output of asset {0} that allows this")]
+    #[error("no output of asset {0} allows this operation")]
     NoAuthority(AssetId),
     /// Nothing to import is spendable with these keys.
     #[error("nothing to import")]

@@ -49,7 +49,7 @@ impl Evm {
         for log in self.drop_logs() {
             // Retried with the next block, or at the next interval.
             if let Err(error) = log.save(&context.store, context.scope, context.clock.now_ms()) {
-                tracing::error!(%error, chain = self.name(), "reasons of drops are not saved");
+                tracing::error!(%error, chain = self.name(), "the reasons of dropped transactions are not saved");
             }
         }
     }

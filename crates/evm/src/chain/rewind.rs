@@ -58,7 +58,7 @@ impl Evm {
                 Ok(read) => drop(states.insert(address, read.state)),
                 // The pool reads it again with one of the next blocks.
                 Err(error) => {
-                    tracing::error!(%address, %error, "an account of the pool was not read");
+                    tracing::error!(%address, %error, "cannot read an account of the pool");
                 }
             }
         }

@@ -30,7 +30,7 @@ impl Evm {
         };
         self.pool.settle(&head);
         if let Err(error) = self.check_pooled_accounts(&head) {
-            tracing::error!(chain = self.name(), %error, "the pool's accounts were not checked");
+            tracing::error!(chain = self.name(), %error, "cannot check the accounts of the pool");
         }
     }
 

@@ -348,7 +348,7 @@ impl ChainVm for Evm {
         // Validity does not depend on these rows. If the store fails, the commit returns its error.
         if let Err(error) = self.save_drops_with(accepted_ms, commit) {
             let height = blocks.last().map(|block| block.height);
-            tracing::error!(%error, height, "blocks are committed without reasons of drops");
+            tracing::error!(%error, height, "blocks are committed without the reasons of dropped transactions");
         }
     }
 

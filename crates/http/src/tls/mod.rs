@@ -98,10 +98,10 @@ impl Tls {
         match contents.and_then(|contents| files.parse(&contents)) {
             Ok(pair) => {
                 self.0.config.store(server_config(pair));
-                tracing::info!(certificate = %path, "the certificate of the HTTP server was replaced");
+                tracing::info!(certificate = %path, "reloaded the certificate of the HTTP server");
             }
             Err(error) => {
-                tracing::error!(%error, "the changed certificate can't be used; the one before stays in use");
+                tracing::error!(%error, "the changed certificate is invalid; the previous one stays in use");
             }
         }
     }

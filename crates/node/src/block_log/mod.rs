@@ -96,7 +96,9 @@ fn write(line: Line) {
                 "further blocks accepted"
             );
         }
-        Line::Missed(bundles) => tracing::warn!(bundles, "accepted blocks are not in the log"),
+        Line::Missed(bundles) => {
+            tracing::warn!(bundles, "accepted blocks were not written to the log")
+        }
     }
 }
 

@@ -168,20 +168,20 @@ settings! {
     /// Origins that browsers may call and open websockets from; each may contain one `*`. Origins in this list (not
     /// only matched by `*`) and origins of this machine may also call methods that take passwords, and the admin API.
     http_allowed_origins: SpaceList = "http-allowed-origins", "*", also ["allow-origin"];
-    /// Most bytes of a request's body; a larger one gets status 413.
+    /// Maximum bytes of a request's body; a larger one gets status 413.
     http_body_limit: Positive = "http-body-limit", "5242880";
-    /// Most bytes of a request's head, at least 8192; a larger one gets status 431, as does one of more than 100
+    /// Maximum bytes of a request's head, at least 8192; a larger one gets status 431, as does one of more than 100
     /// headers.
     http_head_limit: Positive = "http-head-limit", "65536";
-    /// Most bytes of request bodies in memory at once, excluding small ones. Above it, requests get status 503.
+    /// Maximum bytes of request bodies in memory at once, excluding small ones. Above it, requests get status 503.
     http_body_memory: Positive = "http-body-memory", "268435456";
-    /// Most bytes of answers in memory that clients have not read yet, excluding small ones. Above it, the node closes
+    /// Maximum bytes of answers in memory that clients have not read yet, excluding small ones. Above it, the node closes
     /// the connection with the longest unread answer, if that is unread for at least a second. Otherwise the call
     /// gets an error.
     http_reply_memory: Positive = "http-reply-memory", "201326592";
-    /// Most bytes of unread answers of one connection. A call above it gets the error `response too large`.
+    /// Maximum bytes of unread answers of one connection. A call above it gets the error `response too large`.
     http_connection_reply_memory: Positive = "http-connection-reply-memory", "67108864";
-    /// Most bytes of answers in files of the data folder. A result that is too large for memory, such as a trace, is
+    /// Maximum bytes of answers in files of the data folder. A result that is too large for memory, such as a trace, is
     /// written there until its client has taken it. One answer may have a quarter of it. 0: such an answer is the error
     /// `response too large`.
     http_reply_spool: u64 = "http-reply-spool", "4294967296";
@@ -193,16 +193,16 @@ settings! {
     http_write_timeout: Duration = "http-write-timeout", "30s";
     /// How long a connection may stay open without a request.
     http_idle_timeout: Duration = "http-idle-timeout", "2m";
-    /// Most connections. A further one replaces the longest-idle connection.
+    /// Maximum number of connections. A further one replaces the longest-idle connection.
     http_max_connections: Positive = "http-max-connections", "4096";
-    /// Most requests in progress. Above it, requests get status 503.
+    /// Maximum number of requests in progress. Above it, requests get status 503.
     http_max_in_flight: Positive = "http-max-in-flight", "1024";
     /// How long running requests may continue when the node stops.
     http_shutdown_timeout: Duration = "http-shutdown-timeout", "500ms";
     /// Units of work that an address may use each second: a request has a cost of at least one (docs/public.md). Above it
     /// requests get status 429. 0: no limit.
     http_rate_limit: u32 = "http-rate-limit", "0";
-    /// Most units that an address may use at once, after it has used none for a while. Without `http-rate-limit` it has
+    /// Maximum number of units that an address may use at once, after it has used none for a while. Without `http-rate-limit` it has
     /// no effect.
     http_rate_burst: Positive = "http-rate-burst", "2000";
     /// Addresses of the proxies in front of the node, and ranges such as `10.0.0.0/8`. Their requests count for the address
@@ -232,9 +232,9 @@ settings! {
     allow_keystore_on_public_address: bool = "allow-keystore-on-public-address", "false";
     /// Serve the methods of `xvm`, `wallet` and `nat` that take a user's password.
     api_key_methods_enabled: bool = "api-key-methods-enabled", "true";
-    /// Most passwords that the keystore checks at a time; each takes 64 MiB and a core for some 60 ms.
+    /// Maximum number of passwords that the keystore checks at a time; each takes 64 MiB and a core for some 60 ms.
     keystore_hashes_at_once: Positive = "keystore-hashes-at-once", "2";
-    /// Most calls that wait for a password check; further ones are refused at once.
+    /// Maximum number of calls that wait for a password check; further ones are refused at once.
     keystore_hash_queue: Positive = "keystore-hash-queue", "128";
     /// How long a call waits for a password check before it is refused.
     keystore_hash_wait: Duration = "keystore-hash-wait", "20s";
@@ -267,7 +267,7 @@ settings! {
     sync_max_followers: Positive = "sync-max-followers", "64";
 
     ["C-Chain of development networks"]
-    /// Least time between two blocks. 0s: a block as soon as there is work.
+    /// Minimum time between two blocks. 0s: a block as soon as there is work.
     block_time: Seconds = "block-time", "0s";
     /// On network `dev`: the exact fee rules, with a variable base fee and a cost of blocks in quick succession.
     /// Other networks always have them, unless their file changes them.
@@ -365,15 +365,15 @@ settings! {
     /// Store the preimages of hashed addresses and storage keys, for the methods of `debug` that show them. What blocks
     /// changed before this was set stays unknown. `auto`: enabled for `esker dev`.
     preimages_enabled: Switch = "preimages-enabled", "auto";
-    /// Most gas of a call; 0: no limit.
+    /// Maximum gas of a call; 0: no limit.
     rpc_gas_cap: u64 = "rpc-gas-cap", "50000000";
-    /// Most that a transaction sent through the node may pay for gas, in whole native units; 0: no limit.
+    /// Maximum that a transaction sent through the node may pay for gas, in whole native units; 0: no limit.
     rpc_tx_fee_cap: u64 = "rpc-tx-fee-cap", "100";
     /// Longest time of a call; 0s: as long as a client waits.
     api_max_duration: Duration = "api-max-duration", "0s";
-    /// Most bytes of a request's body; 0: 5 MiB.
+    /// Maximum bytes of a request's body; 0: 5 MiB.
     evm_http_body_limit: u64 = "http-body-limit", "0";
-    /// Most requests of a batch; 0: no limit.
+    /// Maximum number of requests of a batch; 0: no limit.
     batch_request_limit: u64 = "batch-request-limit", "1000";
     /// Serve the methods of the endpoint `/rpc` on the websocket too. Otherwise it serves subscriptions alone.
     ws_http_methods_enabled: bool = "ws-http-methods-enabled", "true";
@@ -416,7 +416,7 @@ settings! {
     /// Run tracers in JavaScript that clients send, each in a process of its own. Those with a name always run. `auto`:
     /// under `esker dev`.
     tracer_scripts_enabled: Switch = "tracer-scripts-enabled", "auto";
-    /// Most blocks of a query of logs; 0: no limit.
+    /// Maximum number of blocks of a query of logs; 0: no limit.
     api_max_blocks_per_request: u64 = "api-max-blocks-per-request", "0";
     /// Folder in which `admin_exportChain` writes files, and from which `admin_importChain` reads them; a relative path
     /// begins at the data folder. `/` allows files anywhere.

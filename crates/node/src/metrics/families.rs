@@ -82,7 +82,7 @@ families! {
     WORK_WAITING = Gauge "esker_rpc_calls_waiting" [] "Calls that wait for a thread.";
     WORK_RUNNING = Gauge "esker_rpc_calls_running" [] "Calls that run on a thread. Calls that are answered at once are not counted.";
     WORK_REFUSED = Counter "esker_rpc_calls_refused_total" [] "Calls that were refused because too many waited.";
-    RATE_LIMITED = Counter "esker_http_rate_limited_total" [] "Requests and calls that were refused because their address had used its units (http-rate-limit).";
+    RATE_LIMITED = Counter "esker_http_rate_limited_total" [] "Requests and calls that were refused because their address had no units left (http-rate-limit).";
     CONNECTIONS = Gauge "esker_http_connections" [] "Open connections.";
     WEBSOCKETS = Gauge "esker_http_websockets" [] "Open websockets. Each is a connection too.";
     CONNECTIONS_OPENED = Counter "esker_http_connections_opened_total" [] "Connections accepted.";

@@ -122,13 +122,13 @@ impl RunningNode {
     /// Reads the log levels from the configuration file again and sets them. The log says whether they were.
     pub fn reload_log_levels(&self) -> Result<(), ConfigError> {
         let log = self.config.reload_log().inspect_err(|error| {
-            tracing::error!(%error, "the log levels can't be read again; they stay as they are");
+            tracing::error!(%error, "reloading the log levels failed; they are unchanged");
         })?;
         let main = (crate::logging::MAIN.to_owned(), log.main);
         for (name, levels) in log.chains.into_iter().chain([main]) {
             self.logs.set(&name, Some(levels.file), Some(levels.display));
         }
-        tracing::info!("the log levels were read again");
+        tracing::info!("reloaded the log levels");
         Ok(())
     }
 

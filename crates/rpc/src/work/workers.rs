@@ -409,7 +409,7 @@ impl Shared {
                 let shared = Arc::clone(self);
                 let thread = std::thread::Builder::new().name(format!("esker-work-{level}"));
                 if thread.spawn(move || shared.work(level)).is_err() {
-                    tracing::error!("no thread can be started");
+                    tracing::error!("cannot start a thread");
                     at.starting -= 1;
                     // No thread takes the job: dropping it reports an error to its caller.
                     if let Some(job) = at.chosen.pop() {

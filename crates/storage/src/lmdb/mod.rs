@@ -108,7 +108,7 @@ impl LmdbStore {
         if let Slot::Open(env) = &*slot
             && Arc::ptr_eq(env, &broken)
         {
-            tracing::warn!(folder = %self.folder().display(), "the database file is opened again");
+            tracing::warn!(folder = %self.folder().display(), "reopening the database file");
             broken.readers.drop_idle();
             *slot = Slot::Closing(broken.env.clone().prepare_for_closing());
         }

@@ -148,7 +148,7 @@ impl WriterThread {
         tracing::error!(
             reason = %refusal,
             %cause,
-            "no blocks are made and writes are refused until the disk takes them again"
+            "the disk is not writable: no blocks are made and writes are refused"
         );
         let now = Instant::now();
         let wait = match self.resumed {
@@ -190,7 +190,7 @@ impl WriterThread {
         if let Err(error) = &tried
             && let Some(refusal) = WriteRefusal::of(error)
         {
-            tracing::debug!(%error, "the disk still takes no writes");
+            tracing::debug!(%error, "the disk is still not writable");
             self.refusal.send_if_modified(|shown| {
                 let differs = shown.as_ref() != Some(&refusal);
                 *shown = Some(refusal);
@@ -207,7 +207,7 @@ impl WriterThread {
         self.refusal.send_replace(None);
         let seconds = suspension.since.elapsed().as_secs();
         match &tried {
-            Ok(()) => tracing::warn!(seconds, "the disk takes writes again"),
+            Ok(()) => tracing::warn!(seconds, "the disk is writable again"),
             Err(error) => tracing::error!(%error, sets = held.len(), "commit failed"),
         }
         answer(held, &tried);

@@ -26,7 +26,7 @@ const PASSWORD: &str = "Str0ng-Pass-W0rd!";
 const DISK: u64 = 48 << 20;
 const FULL: &str = "insufficient disk space";
 const SUSPENDED: &str = "no blocks are made and writes are refused";
-const RESUMED: &str = "the disk takes writes again";
+const RESUMED: &str = "the disk is writable again";
 /// Error numbers of Linux.
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;

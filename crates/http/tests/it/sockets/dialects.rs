@@ -148,5 +148,5 @@ async fn a_notification_has_no_reply_and_an_end_of_events_ends_the_socket() {
     let reply = object.ask(r#"{"jsonrpc":"2.0","id":7,"method":"toy.ping","params":{}}"#);
     assert!(reply.ends_with("\"id\":7}\n"), "{reply}");
     dialect.connected.lock().clear();
-    assert_eq!(object.read(), "1008 notifications were not taken in time");
+    assert_eq!(object.read(), "1008 the client did not read its notifications in time");
 }

@@ -88,7 +88,7 @@ async fn a_slow_subscriber_is_closed_with_a_reason() {
         heard += 1;
         last = lazy.read();
     }
-    assert_eq!(last, "1008 notifications were not taken in time");
+    assert_eq!(last, "1008 the client did not read its notifications in time");
     assert!(heard < rings);
     assert_eq!(eager.ask(CALL), CALLED);
 }

@@ -202,7 +202,7 @@ fn a_changed_certificate_is_used_and_a_wrong_one_is_not() {
     // The key of another certificate.
     let key = std::fs::read(&certificate.key).unwrap();
     std::fs::write(&certificate.key, std::fs::read(Certificate::new().key).unwrap()).unwrap();
-    let refusal = "the changed certificate can't be used; the one before stays in use";
+    let refusal = "the changed certificate is invalid; the previous one stays in use";
     until("the wrong key is reported", || node.output().contains(refusal).then_some(()));
     assert!(is_served(&certificate, &node), "the one before stays in use");
     std::fs::write(&certificate.key, key).unwrap();
@@ -216,7 +216,7 @@ fn a_signal_makes_the_node_read_its_certificate_at_once() {
     certificate.replace();
     let sent = Command::new("kill").args(["-HUP", &node.pid().to_string()]).status().unwrap();
     assert!(sent.success());
-    let replaced = "the certificate of the HTTP server was replaced";
+    let replaced = "reloaded the certificate of the HTTP server";
     until("the log names it", || node.output().contains(replaced).then_some(()));
     assert!(is_served(&certificate, &node));
 }
