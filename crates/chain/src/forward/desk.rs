@@ -138,7 +138,11 @@ impl Forwarding {
         self.limits.max_in_flight.saturating_sub(self.slots.available_permits())
     }
 
-    pub(crate) fn reserve(&self) -> Result<ForwardSlot, ForwardError> {
+    /// Takes a place for a transaction that a client sends.
+    ///
+    /// # Errors
+    /// The node is read-only, or all places are taken.
+    pub fn reserve(&self) -> Result<ForwardSlot, ForwardError> {
         if self.is_read_only() {
             return Err(ForwardError::ReadOnly);
         }

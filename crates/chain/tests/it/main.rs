@@ -6,6 +6,7 @@ mod addresses;
 mod bundles;
 mod calls;
 mod crash;
+mod forward;
 mod machine;
 mod rewind;
 mod toy;

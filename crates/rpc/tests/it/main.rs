@@ -7,6 +7,7 @@ mod discover;
 mod positional;
 mod properties;
 mod recorded;
+mod reply_after;
 mod toy;
 mod wire;
 mod work;
