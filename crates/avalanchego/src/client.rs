@@ -108,8 +108,8 @@ pub struct IndexClient {
 }
 
 #[derive(Deserialize)]
-struct Reply {
-    result: Option<Value>,
+struct Reply<T> {
+    result: Option<T>,
     error: Option<ReplyError>,
 }
 
@@ -280,11 +280,15 @@ impl IndexClient {
             let reason = format!("{error}: {}", excerpt(&String::from_utf8_lossy(&answer)));
             ClientError::Garbage { method, reason }
         };
-        let reply: Reply = serde_json::from_slice(&answer).map_err(garbage)?;
-        if let Some(error) = reply.error {
-            return Ok(Err(error.message));
+        let reply: Reply<T> = serde_json::from_slice(&answer).map_err(garbage)?;
+        match (reply.result, reply.error) {
+            (_, Some(error)) => Ok(Err(error.message)),
+            (Some(result), None) => Ok(Ok(result)),
+            (None, None) => {
+                let reason = format!("neither result nor error: {}", shown());
+                Err(ClientError::Garbage { method, reason })
+            }
         }
-        serde_json::from_value(reply.result.unwrap_or_default()).map(Ok).map_err(garbage)
     }
 }
 

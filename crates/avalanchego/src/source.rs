@@ -267,3 +267,36 @@ impl Feed {
         Ok(Fetched::Blocks)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An engine awaits these calls on any thread.
+    #[test]
+    fn calls_may_move_between_threads() {
+        fn is_send<T: Send>(_: impl FnOnce() -> T) {}
+        fn of<R: BlockReader>(
+            source: &mut Source<R>,
+            client: IndexClient,
+            (reader, start): (R, Start),
+            memory: &dyn SharedMemory,
+            blocked: &Blocked,
+        ) {
+            is_send(|| Source::open(client, reader, start));
+            is_send(|| source.next(memory));
+            is_send(|| source.has_source(blocked));
+        }
+        // The check is the compiler's.
+        let _of = of::<Never>;
+    }
+
+    #[derive(Debug)]
+    struct Never;
+
+    impl BlockReader for Never {
+        fn read(&self, chain: Chain, _: &[u8]) -> Result<crate::InnerBlock, String> {
+            Err(chain.to_string())
+        }
+    }
+}
