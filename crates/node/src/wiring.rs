@@ -1,6 +1,7 @@
 //! Builds a running node from a configuration, in the order of the data flow: store, identity, chains, machine,
 //! engine, APIs, HTTP. [`Node::start`] is the whole sequence; the files of this folder have the steps.
 
+mod avalanchego;
 mod chains;
 mod data;
 mod engine;
@@ -29,6 +30,7 @@ pub use error::{StartError, exit_code};
 pub use first_start::exported as exported_by_p;
 pub use running::RunningNode;
 
+use self::avalanchego::FollowedNode;
 use self::data::DataFolder;
 use self::engine::EngineThread;
 use crate::api::admin::settings::shown as shown_settings;
@@ -99,7 +101,7 @@ impl Node {
             metrics: &metrics,
         };
         let opened = chains::open(&config, &store, parts, &environment, machine)?;
-        let OpenChains { aliases, chains, observed_p: _, machine, clock: _ } = opened;
+        let OpenChains { aliases, chains, observed_p, machine, clock: _ } = opened;
         let mut maintenance = Vec::new();
         for (_, chain) in &chains {
             maintenance.push(chain.start_maintenance().map_err(StartError::Thread)?);
@@ -114,7 +116,13 @@ impl Node {
             BlockLogTask::spawn(machine.subscribe(), machine.chains(), environment.clock.clone());
 
         // The engine, which orders blocks on a separate thread.
-        let (engine, follower) = engine::choose(&config, &machine, &environment.clock);
+        let followed = observed_p.filter(|_| config.observes_p).map(|p| FollowedNode {
+            network: config.network.clone(),
+            chains: chains.clone(),
+            p,
+            store: store.clone(),
+        });
+        let (engine, follower) = engine::choose(&config, &machine, &environment.clock, followed);
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
         if config.network.dev_accounts.is_some() && follower.is_none() {
             fund_dev_accounts(&config, &chains, &machine, &mut engine_thread).await?;

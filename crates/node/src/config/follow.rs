@@ -1,8 +1,10 @@
 //! The nodes that this one follows, and the followers that it serves.
 
-use esker_follow::{SourceUrl, Timeouts};
+use esker_follow::{SourceKind, SourceUrl, Timeouts};
 
 use super::{Config, Mode, Settings};
+use crate::chains::followed;
+use crate::networks::Network;
 
 /// Most sources.
 const MAX_SOURCES: usize = 16;
@@ -29,10 +31,20 @@ fn sources(settings: &Settings) -> Result<Vec<SourceUrl>, String> {
     urls.collect::<Result<_, _>>().map_err(|error: esker_follow::UrlError| error.to_string())
 }
 
+/// Whether the P-Chain is an observed chain: its exports are what X and C import.
+pub(super) fn observes_p(settings: &Settings) -> bool {
+    let sources = sources(settings).unwrap_or_default();
+    sources.iter().any(|source| source.kind == SourceKind::AvalancheGo)
+}
+
 /// Refuses what followers and their sources can't do.
 ///
 /// The error has the setting at fault.
-pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), (&'static str, String)> {
+pub(super) fn check(
+    settings: &Settings,
+    mode: Mode,
+    network: &Network,
+) -> Result<(), (&'static str, String)> {
     let sources = sources(settings).map_err(|reason| ("follow", reason))?;
     let follows = !sources.is_empty();
     if sources.len() > MAX_SOURCES {
@@ -40,6 +52,16 @@ pub(super) fn check(settings: &Settings, mode: Mode) -> Result<(), (&'static str
             "follow",
             format!("{} sources; expected at most {MAX_SOURCES}", sources.len()),
         ));
+    }
+    let kinds = |kind| sources.iter().any(|source| source.kind == kind);
+    if kinds(SourceKind::AvalancheGo) {
+        if kinds(SourceKind::Esker) {
+            let reason = "sources of both kinds: a follower of AvalancheGo makes its own bundles of blocks";
+            return Err(("follow", reason.to_owned()));
+        }
+        if let Some(reason) = followed::refusal(network) {
+            return Err(("follow", reason));
+        }
     }
     if follows && mode == Mode::Dev {
         let reason = "esker dev makes its own blocks: follow with `esker node --network dev`";

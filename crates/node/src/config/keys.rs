@@ -250,7 +250,8 @@ settings! {
 
     ["Followers"]
     /// Follow these nodes instead of making blocks, the preferred one first (docs/followers.md): `http://HOST:PORT` of an
-    /// Esker with `api-sync-enabled`. Empty: the node makes the blocks itself.
+    /// Esker with `api-sync-enabled`, or `avalanchego+http://HOST:PORT` of an AvalancheGo with its index. Empty: the node makes
+    /// the blocks itself.
     follow: CommaList = "follow", "";
     /// How long a source may send nothing before the node tries the next one. An honest source sends something every second.
     follow_idle_timeout: Duration = "follow-idle-timeout", "10s";

@@ -98,7 +98,7 @@ impl Config {
             return Err(layers.value_error("http-head-limit", reason));
         }
         tls::check(&settings)?;
-        follow::check(&settings, mode)
+        follow::check(&settings, mode, &network)
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
         evm::check(&settings, &network)
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
@@ -110,7 +110,7 @@ impl Config {
         warnings.extend(personal::check(&settings, &chains, mode)?);
         warnings.extend(profile::warnings(&settings));
         warnings.extend(ignored_settings(&layers.file));
-        let observes_p = false;
+        let observes_p = follow::observes_p(&settings);
         Ok(Self { mode, settings, network, observes_p, data_dir, chains, values, warnings, layers })
     }
 

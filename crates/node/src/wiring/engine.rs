@@ -7,12 +7,15 @@ use std::thread::{self, JoinHandle};
 use esker_chain::forward::{ForwardLimits, Forwarding, ReadOnlyForwarder, TxForwarder};
 use esker_chain::{ChainMachine, Engine, EngineError, Machine, Shutdown, ShutdownTrigger};
 use esker_engine::Solo;
-use esker_follow::{EskerSource, Follower, FollowerConfig, Source, SourceForwarder};
+use esker_follow::{
+    EskerSource, Follower, FollowerConfig, Source, SourceForwarder, SourceKind, SourceUrl,
+};
 use esker_primitives::clock::Clock;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::StartError;
+use super::avalanchego::{AvalancheGoSource, FollowedNode};
 use crate::config::Config;
 
 /// The engine of a node: one that decides alone, or one that follows other nodes.
@@ -20,14 +23,21 @@ pub(super) fn choose(
     config: &Config,
     machine: &Machine,
     clock: &Arc<dyn Clock>,
+    node: Option<FollowedNode>,
 ) -> (Arc<dyn Engine>, Option<Arc<Follower>>) {
     let urls = config.sources();
     if urls.is_empty() {
         return (Arc::new(Solo::new()), None);
     }
     let (network, genesis) = (config.network.id, machine.genesis().id());
-    let source = |url| -> Arc<dyn Source> {
-        Arc::new(EskerSource::new(url, network, genesis, config.follow_timeouts()))
+    let node = node.map(Arc::new);
+    let source = |url: SourceUrl| -> Arc<dyn Source> {
+        match (url.kind, &node) {
+            (SourceKind::AvalancheGo, Some(node)) => {
+                Arc::new(AvalancheGoSource::new(&url, Arc::clone(node)))
+            }
+            _ => Arc::new(EskerSource::new(url, network, genesis, config.follow_timeouts())),
+        }
     };
     let sources = urls.into_iter().map(source).collect();
     let follower = Follower::new(sources, FollowerConfig::default(), Arc::clone(clock));
