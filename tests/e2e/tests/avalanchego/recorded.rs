@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use esker_avalanchego::{Chain, Outer};
-use esker_chain::ChainMachine as _;
+use esker_chain::{ChainMachine as _, ChainVm as _};
 use esker_commands::replay::ReplayCommand;
 use esker_commands::{replay, verify};
 use esker_e2e::avalanchego::{Container, Recording};
 use esker_e2e::files::copy_folder;
 use esker_node::config::{Flags, Mode};
 use esker_node::{Config, Environment, Node};
+use esker_storage::meta::{self, OpenOptions};
+use esker_storage::{KvStore as _, WriteSet};
 
 use crate::ledger::{Ledger, config};
 use crate::stand_in::post;
@@ -95,6 +97,43 @@ async fn blocks_that_p_cannot_have_are_refused() {
     }
     let error = error.expect("P imports from C, of which there are no blocks");
     assert!(error.contains("which") && error.contains("did not export"), "{error}");
+}
+
+/// Damage of any row of P's tables, and of what P left in shared memory, is reported.
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_rows_of_p_are_reported() {
+    let recording = Recording::load("follow-signed");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let ledger = Ledger::open(&config(&path("node")));
+    // Up to an export of P that is not imported yet.
+    accept(&ledger, &recording.containers[..40]).await;
+    let p = ledger.open.observed_p.as_ref().unwrap().context().scope;
+    ledger.close(&path("node"), &path("stopped"));
+    let damaged = |name: &str, row: &[u8], is_removed: bool| {
+        copy_folder(&path("stopped"), &path(name)).unwrap();
+        let store = meta::open_dir(&path(name), &OpenOptions::TEST).unwrap();
+        let (key, mut value) = store.snapshot().unwrap().seek(row).unwrap().unwrap();
+        assert!(key.starts_with(row));
+        let mut set = WriteSet::new();
+        if is_removed {
+            set.delete(&key);
+        } else {
+            *value.last_mut().unwrap() ^= 1;
+            set.put(&key, &value);
+        }
+        store.write(&set).unwrap();
+        drop(store);
+        let mut out = Vec::new();
+        let findings = verify::run(&config(&path(name)), &mut out).unwrap();
+        assert!(findings > 0, "{name}: {}", String::from_utf8_lossy(&out));
+    };
+    let [high, low] = p.0.to_be_bytes();
+    for is_removed in [true, false] {
+        damaged(&format!("tip {is_removed}"), &[high, low, 1], is_removed);
+        damaged(&format!("block {is_removed}"), &[high, low, 2], is_removed);
+        damaged(&format!("shared memory {is_removed}"), &[0, 0, 0x20], is_removed);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
