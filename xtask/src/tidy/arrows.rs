@@ -89,10 +89,7 @@ pub(super) fn breaches() -> Result<Vec<String>> {
 
 /// Lines that the picture of the arrows lacks, and those that it has too many.
 fn picture_differences(page: &str) -> Vec<String> {
-    let name = |package: &'static str| match package.strip_prefix("esker-") {
-        Some(short) => short,
-        None => "bin",
-    };
+    let name = |package: &'static str| package.strip_prefix("esker-").unwrap_or("bin");
     let expected: BTreeSet<String> = ARROWS
         .iter()
         .filter(|(_, direct)| !direct.is_empty())

@@ -97,7 +97,7 @@ fn write(line: Line) {
             );
         }
         Line::Missed(bundles) => {
-            tracing::warn!(bundles, "accepted blocks were not written to the log")
+            tracing::warn!(bundles, "accepted blocks were not written to the log");
         }
     }
 }

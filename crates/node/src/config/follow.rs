@@ -56,7 +56,8 @@ pub(super) fn check(
     let kinds = |kind| sources.iter().any(|source| source.kind == kind);
     if kinds(SourceKind::AvalancheGo) {
         if kinds(SourceKind::Esker) {
-            let reason = "sources of both kinds: a follower of AvalancheGo makes its own bundles of blocks";
+            let reason =
+                "sources of both kinds: a follower of AvalancheGo makes its own bundles of blocks";
             return Err(("follow", reason.to_owned()));
         }
         if let Some(reason) = followed::refusal(network) {

@@ -322,7 +322,7 @@ mod tests {
 
         // Nothing can be written below a file.
         let file = tempfile::NamedTempFile::new().unwrap();
-        let rotation = Rotation { max_bytes: 1 << 20, max_files: 1, max_age: None };
+        let rotation = Rotation { max_bytes: 1 << 20, max_files: 1, max_age: None, interval: None };
         let levels = LogLevels::new(QUIET, []);
         let files = LogFiles::new(file.path().join("logs"), rotation);
         let layer = LogLayer::new(levels.clone(), false, false, Some(files));

@@ -1,7 +1,9 @@
 //! Followers: nodes that take the bundles of another node.
 
 mod access;
+mod avalanchego;
 mod faults;
+mod forward;
 mod lies;
 mod load;
 mod support;
