@@ -31,8 +31,7 @@ fn transactions_of_every_kind_are_accepted_through_a_follower() {
 
     // X: by issueTx, which the second follower passes on to the first.
     let own = wallet(&node, "X", funded());
-    let output = output(&own, 5);
-    let tx = own.base_tx(vec![output], b"through a follower").unwrap();
+    let tx = own.base_tx(vec![output(&own, 5)], b"through a follower").unwrap();
     let id = node.x().issue_tx(&tx).unwrap();
     assert_eq!(id, tx.id());
     wait_accepted(&mut node.x(), &id);
