@@ -136,6 +136,10 @@ pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, Route
         let admin = AdminApi::new(Arc::clone(&deps.aliases), routes, admin, deps.store.clone());
         routes.node("admin", node_endpoint("admin", admin.service()))?;
     }
+    deps.metrics.watch_follow(
+        deps.follower.as_ref().map(|deps| &deps.follower),
+        deps.sync.as_ref().map(|sync| &sync.server),
+    );
     if let Some(sync) = &deps.sync {
         sync::install(sync, routes)?;
     }

@@ -136,6 +136,13 @@ families! {
     STORE_WRITABLE = Gauge "esker_store_writable" []
         "1 while the store takes writes. 0 while the disk is full or fails: the node makes no blocks and refuses \
          writes.";
+    FOLLOWERS = Gauge "esker_followers" [] "Followers of this node with an open stream.";
+    FOLLOW_CONNECTED = Gauge "esker_follow_connected" []
+        "1 while this node, a follower, is connected to a source. 0 on a node that makes blocks.";
+    FOLLOW_LAG_BUNDLES = Gauge "esker_follow_lag_bundles" []
+        "Bundles that this node, a follower, lacks, as far as it knows.";
+    FOLLOW_LAG_SECONDS = Gauge "esker_follow_lag_seconds" []
+        "How long this node, a follower, has been behind its sources or without one; 0 at the tip.";
     CHECKS_FAILING = Gauge "esker_health_checks_failing" [] "Health checks that failed when they last ran.";
 }
 

@@ -5,6 +5,7 @@
 
 mod chains;
 mod clients;
+mod follow;
 pub mod families;
 mod http;
 mod process;
@@ -13,6 +14,7 @@ mod store;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+use esker_follow::{BundleServer, Follower};
 use esker_keystore::Hasher;
 use esker_primitives::sync::Mutex;
 use esker_rpc::work::Work;
@@ -24,6 +26,7 @@ use tokio::sync::watch;
 
 use self::chains::{ChainMetrics, WatchedChain};
 use self::clients::{ClientMetrics, ClientSources};
+use self::follow::{FollowMetrics, FollowSources};
 use self::process::ProcessMetrics;
 use crate::logging::LogLevels;
 
@@ -68,6 +71,7 @@ pub struct Metrics {
     commits: IntCounterVec,
     commit_seconds: Histogram,
     checks_failing: IntGauge,
+    follow: FollowMetrics,
     sources: Mutex<Sources>,
 }
 
@@ -82,6 +86,7 @@ struct Sources {
     work: Option<Work>,
     logs: Option<LogLevels>,
     clients: ClientSources,
+    follow: FollowSources,
 }
 
 impl Default for Metrics {
@@ -135,6 +140,7 @@ impl Metrics {
             commits: f::COMMITS.int_counters(&registry),
             commit_seconds: f::COMMIT_SECONDS.histogram(&registry),
             checks_failing: f::CHECKS_FAILING.int_gauge(&registry),
+            follow: FollowMetrics::new(&registry),
             sources: Mutex::new_named("metrics", Sources::default()),
             registry,
         }
@@ -188,6 +194,15 @@ impl Metrics {
         self.sources.lock().refusal = Some(refusal);
     }
 
+    /// Registers the engine of a follower, and the server of this node's followers.
+    pub fn watch_follow(
+        &self,
+        follower: Option<&Arc<Follower>>,
+        server: Option<&Arc<BundleServer>>,
+    ) {
+        self.sources.lock().follow.set(follower, server);
+    }
+
     /// All metrics as text.
     pub fn render(&self) -> String {
         self.collect();
@@ -211,6 +226,7 @@ impl Metrics {
             self.chains.collect(chain);
         }
         self.clients.collect(&sources.clients);
+        self.follow.collect(&sources.follow);
         if let Some(store) = sources.store.as_ref().and_then(Weak::upgrade) {
             // A value that can't be read stays unchanged; the health report shows the failure.
             if let Ok(bytes) = store.size_on_disk() {

@@ -143,6 +143,13 @@ fn the_status_names_role_source_and_heights() {
     assert_eq!(of_source["chains"][0]["alias"], "X");
     assert!(refused(&node, "POST", "/ext/status").starts_with("405"));
 
+    let metrics = |node: &Node| node.rpc().http().request("GET", "/ext/metrics", &[], b"").unwrap();
+    let (of_source, of_follower) = (metrics(&source).text(), metrics(&node).text());
+    assert!(of_source.contains("\nesker_followers 1\n"), "{of_source}");
+    for line in ["esker_follow_connected 1", "esker_follow_lag_bundles 0", "esker_follow_lag_seconds 0"] {
+        assert!(of_follower.contains(&format!("\n{line}\n")), "{line}");
+    }
+
     let (code, shown) = command_output(&["status", "--url", &node.url()]);
     assert_eq!(code, Some(0), "{shown}");
     for line in ["role       follower", "behind     0 bundles, 0 ms", "health     ok"] {
