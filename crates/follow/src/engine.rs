@@ -9,9 +9,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::{
-    Bundle, BundleId, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError, Role,
+    Bundle, BundleId, ChainError, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError, Role,
     Shutdown,
 };
+use esker_primitives::ChainId;
 use esker_primitives::clock::Clock;
 
 use self::prefetch::Prefetch;
@@ -86,7 +87,7 @@ impl Follower {
         let mut items = Prefetch::spawn(feed);
         let mut progress = Progress::new(self.clock.now_ms(), last.0);
         loop {
-            let mut group = Group::new(machine)?;
+            let mut group = Group::new(machine);
             let mut item = items.next().await;
             let ended = loop {
                 match item {
@@ -97,7 +98,7 @@ impl Follower {
                     }
                     Ok(FeedItem::Bundle { bundle, proof }) => group.push(bundle, proof),
                     Ok(FeedItem::Block { chain, bytes }) => {
-                        group.push_block(chain, bytes, self.clock.now_ms());
+                        group.push_block(machine, (chain, bytes), self.clock.now_ms())?;
                     }
                 }
                 if group.is_full() {
@@ -172,36 +173,46 @@ impl Follower {
 struct Group {
     bundles: Vec<(Bundle, Option<Bytes>)>,
     bytes: usize,
-    /// Height, ID and time of the bundle before the next one.
+    /// Height and ID of the bundle before the next one.
     last: (u64, BundleId),
-    last_ms: u64,
+    /// Its time, Unix ms, if it was looked at.
+    last_ms: Option<u64>,
 }
 
 impl Group {
-    fn new(machine: &dyn ChainMachine) -> Result<Self, EngineError> {
-        let last = machine.last_final();
-        let last_ms = machine.bundle_at(last.0)?.map_or(0, |(bundle, _)| bundle.timestamp_ms);
-        Ok(Self { bundles: Vec::new(), bytes: 0, last, last_ms })
+    fn new(machine: &dyn ChainMachine) -> Self {
+        Self { bundles: Vec::new(), bytes: 0, last: machine.last_final(), last_ms: None }
     }
 
     fn push(&mut self, bundle: Bundle, proof: Option<Bytes>) {
         self.bytes = self.bytes.saturating_add(bundle.encoded_len());
         self.last = (bundle.height, bundle.id());
-        self.last_ms = bundle.timestamp_ms;
+        self.last_ms = Some(bundle.timestamp_ms);
         self.bundles.push((bundle, proof));
     }
 
     /// Adds a bundle with only this block.
-    fn push_block(&mut self, chain: esker_primitives::ChainId, bytes: Bytes, now_ms: u64) {
+    fn push_block(
+        &mut self,
+        machine: &dyn ChainMachine,
+        block: (ChainId, Bytes),
+        now_ms: u64,
+    ) -> Result<(), ChainError> {
         let (height, parent) = self.last;
+        // Times never decrease.
+        let last_ms = match self.last_ms {
+            Some(ms) => ms,
+            None => machine.bundle_at(height)?.map_or(0, |(bundle, _)| bundle.timestamp_ms),
+        };
         let bundle = Bundle {
             version: Bundle::VERSION,
             parent,
             height: height + 1,
-            timestamp_ms: now_ms.max(self.last_ms),
-            blocks: vec![(chain, bytes)],
+            timestamp_ms: now_ms.max(last_ms),
+            blocks: vec![block],
         };
         self.push(bundle, None);
+        Ok(())
     }
 
     /// Height of its last bundle.
