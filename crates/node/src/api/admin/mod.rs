@@ -291,7 +291,15 @@ impl AdminApi {
     async fn backup(self: Arc<Self>, args: BackupArgs) -> Result<BackupReply, RpcError> {
         let (to, rate) = (Path::new(&args.path), args.bytes_per_second.0);
         let written = Arc::clone(&self.backups).write(to, rate).await;
-        let written = written.map_err(|error| RpcError::new(error.to_string()))?;
+        let written = written.map_err(|error| {
+            // An error names files below the path; a long one is cut like everything that a client sent.
+            let short = excerpt(&args.path).to_string();
+            let text = error.to_string();
+            RpcError::new(match short == args.path {
+                true => text,
+                false => text.replace(&args.path, &short),
+            })
+        })?;
         Ok(BackupReply { path: written.path.display().to_string(), size: JsonU64(written.bytes) })
     }
 
