@@ -9,8 +9,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::{
-    Bundle, BundleId, ChainError, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError, Role,
-    Shutdown,
+    Bundle, BundleId, ChainError, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError,
+    Role, Shutdown,
 };
 use esker_primitives::ChainId;
 use esker_primitives::clock::Clock;

@@ -23,7 +23,11 @@ pub(super) struct FollowSources {
 }
 
 impl FollowSources {
-    pub(super) fn set(&mut self, follower: Option<&Arc<Follower>>, server: Option<&Arc<BundleServer>>) {
+    pub(super) fn set(
+        &mut self,
+        follower: Option<&Arc<Follower>>,
+        server: Option<&Arc<BundleServer>>,
+    ) {
         self.follower = follower.map(Arc::downgrade);
         self.server = server.map(Arc::downgrade);
     }

@@ -5,8 +5,8 @@
 
 mod chains;
 mod clients;
-mod follow;
 pub mod families;
+mod follow;
 mod http;
 mod process;
 mod store;

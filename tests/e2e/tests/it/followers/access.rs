@@ -146,7 +146,9 @@ fn the_status_names_role_source_and_heights() {
     let metrics = |node: &Node| node.rpc().http().request("GET", "/ext/metrics", &[], b"").unwrap();
     let (of_source, of_follower) = (metrics(&source).text(), metrics(&node).text());
     assert!(of_source.contains("\nesker_followers 1\n"), "{of_source}");
-    for line in ["esker_follow_connected 1", "esker_follow_lag_bundles 0", "esker_follow_lag_seconds 0"] {
+    for line in
+        ["esker_follow_connected 1", "esker_follow_lag_bundles 0", "esker_follow_lag_seconds 0"]
+    {
         assert!(of_follower.contains(&format!("\n{line}\n")), "{line}");
     }
 
