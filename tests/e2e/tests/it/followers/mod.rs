@@ -6,4 +6,5 @@ mod faults;
 mod forward;
 mod lies;
 mod load;
+mod measure;
 mod support;
