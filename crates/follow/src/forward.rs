@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -61,7 +61,6 @@ impl SourceForwarder {
 #[async_trait]
 impl TxForwarder for SourceForwarder {
     async fn forward(&self, tx: ForwardedTx) -> Result<(), ForwardError> {
-        let begun = Instant::now();
         let first = self.preferred.load(Ordering::Relaxed);
         let (mut last, mut may_have_it) = ("no source is configured".to_owned(), false);
         for index in 0..self.sources.len() {
@@ -81,7 +80,7 @@ impl TxForwarder for SourceForwarder {
             }
         }
         match may_have_it {
-            true => Err(ForwardError::TimedOut(begun.elapsed().as_millis())),
+            true => Err(ForwardError::Lost(last)),
             false => Err(ForwardError::Unreachable(last)),
         }
     }

@@ -110,6 +110,11 @@ pub enum ForwardError {
         "the source has not answered within {0} ms and may have the transaction: look for it before you send it again"
     )]
     TimedOut(u128),
+    /// The connection to a source broke after the call was sent.
+    #[error(
+        "the source's answer was lost ({0}) and it may have the transaction: look for it before you send it again"
+    )]
+    Lost(String),
     /// It follows transactions of this node's pool that take too long.
     #[error("the transactions before this one are not accepted yet: try again")]
     NotInOrder,
@@ -126,6 +131,7 @@ impl ForwardError {
             Self::ReadOnly
             | Self::Unreachable(_)
             | Self::TimedOut(_)
+            | Self::Lost(_)
             | Self::NotInOrder
             | Self::Busy(_) => self.to_string(),
         }
@@ -141,7 +147,11 @@ impl ForwardError {
     const fn is_final(&self) -> bool {
         match self {
             Self::Refused { .. } | Self::ReadOnly => true,
-            Self::Unreachable(_) | Self::TimedOut(_) | Self::NotInOrder | Self::Busy(_) => false,
+            Self::Unreachable(_)
+            | Self::TimedOut(_)
+            | Self::Lost(_)
+            | Self::NotInOrder
+            | Self::Busy(_) => false,
         }
     }
 }
@@ -153,6 +163,7 @@ impl From<ForwardError> for RpcError {
             ForwardError::ReadOnly
             | ForwardError::Unreachable(_)
             | ForwardError::TimedOut(_)
+            | ForwardError::Lost(_)
             | ForwardError::NotInOrder
             | ForwardError::Busy(_) => Self::new(error.to_string()),
         }

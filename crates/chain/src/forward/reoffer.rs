@@ -77,7 +77,11 @@ impl ReofferTask {
             let (Some(offer), _) = self.forwarding.begin(&tx) else { continue };
             match offer.ask().await {
                 Err(error) if error.is_final() && !error.is_known() => refused.push((offer, error)),
-                Err(error @ (ForwardError::Unreachable(_) | ForwardError::TimedOut(_))) => {
+                Err(
+                    error @ (ForwardError::Unreachable(_)
+                    | ForwardError::TimedOut(_)
+                    | ForwardError::Lost(_)),
+                ) => {
                     offer.settle(Err(error), IfUnanswered::Keep);
                     round.is_cut_short = true;
                     break;
