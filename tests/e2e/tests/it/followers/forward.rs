@@ -65,7 +65,10 @@ fn transactions_of_every_kind_are_accepted_through_a_follower() {
     let imported: Value = rpc.call("/ext/bc/X", "xvm.importKey", user(key)).unwrap();
     let send = json!({"amount": 1000, "assetID": "NAT", "to": imported["address"]});
     let sent: Value = rpc.call("/ext/bc/X", "xvm.send", user(send)).unwrap();
-    wait_accepted(&mut source.x(), &sent["txID"].as_str().unwrap().parse().unwrap());
+    let sent = sent["txID"].as_str().unwrap().parse().unwrap();
+    wait_accepted(&mut source.x(), &sent);
+    // The next wallet counts on what the follower has accepted.
+    wait_accepted(&mut node.x(), &sent);
     let own = wallet(&node, "X", funded());
     let tx = own.base_tx(vec![output(&own, 6)], b"of the wallet").unwrap();
     let params = json!({"tx": hexfmt::encode_checked(tx.bytes()), "encoding": "hex"});
