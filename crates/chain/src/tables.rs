@@ -4,7 +4,7 @@
 
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::{ChainId, Id};
-use esker_storage::{Table, ValueCodec, WriteSet};
+use esker_storage::{KvRead, Scope, StorageResult, Table, ValueCodec, WriteSet};
 
 use crate::BundleId;
 
@@ -19,6 +19,54 @@ pub const CHAINS: Table<[u8; ChainId::LEN], ()> = Table::new(0x12, "chain");
 
 /// Undo rows of the last final bundles, by height (docs/protocol/bundles.md, "Rewinding bundles").
 pub const UNDO: Table<u64, UndoRow> = Table::new(0x13, "undo");
+
+/// Where the history of this store begins, if the node joined from a snapshot; one row, absent otherwise.
+pub const HISTORY_START: Table<(), HistoryStart> = Table::new(0x14, "history-start");
+
+/// The lowest heights that a store has. Everything below them was never in this store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistoryStart {
+    /// Height of the first stored bundle record: the bundle of the snapshot. The record of height 0 is always stored.
+    pub bundle: u64,
+    /// For each chain whose history does not begin at genesis: the chain ID, and the height of the first stored block.
+    pub blocks: Vec<(ChainId, u64)>,
+}
+
+impl HistoryStart {
+    /// The history start of a store: zero heights if the node did not join from a snapshot.
+    pub fn of(reader: &dyn KvRead) -> StorageResult<Self> {
+        Ok(HISTORY_START.get(reader, Scope::NODE, &())?.unwrap_or_default())
+    }
+
+    /// Height of the first stored block of a chain; the genesis block is always stored in addition.
+    #[must_use]
+    pub fn first_block(&self, chain: &ChainId) -> u64 {
+        self.blocks.iter().find(|(id, _)| id == chain).map_or(0, |(_, height)| *height)
+    }
+}
+
+impl Encode for HistoryStart {
+    fn encode(&self, w: &mut Writer) {
+        w.u64(self.bundle);
+        w.len(self.blocks.len());
+        for (chain, height) in &self.blocks {
+            w.id(chain);
+            w.u64(*height);
+        }
+    }
+}
+
+impl Decode for HistoryStart {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let bundle = r.u64()?;
+        let n = r.slice_len()?;
+        let mut blocks = Vec::with_capacity(n.min(crate::MAX_BUNDLE_BLOCKS));
+        for _ in 0..n {
+            blocks.push((r.id()?, r.u64()?));
+        }
+        Ok(Self { bundle, blocks })
+    }
+}
 
 /// Restores the rows that a final bundle changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,4 +165,4 @@ impl Decode for Position {
     }
 }
 
-crate::stored_as_codec!(BundleRecord, Position);
+crate::stored_as_codec!(BundleRecord, Position, HistoryStart);
