@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use esker_primitives::ChainId;
 use thiserror::Error;
 use tokio::sync::watch;
 
@@ -94,6 +95,17 @@ pub trait ChainMachine: Send + Sync + 'static {
     async fn finalize_all(
         &self,
         bundles: Vec<(Bundle, Option<Bytes>)>,
+    ) -> Result<(), FinalizeError>;
+
+    /// Makes blocks final on the last final bundle, each in a new bundle of its own with the current time: for blocks
+    /// of an origin without bundles. Otherwise as [`Self::finalize_all`].
+    ///
+    /// # Errors
+    /// As [`Self::finalize_all`]; `on` is not the last final bundle.
+    async fn finalize_blocks(
+        &self,
+        on: &BundleId,
+        blocks: Vec<(ChainId, Bytes)>,
     ) -> Result<(), FinalizeError>;
 
     /// Drops an undecided bundle that can't become final, with its descendants; their transactions return to the

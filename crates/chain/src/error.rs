@@ -116,6 +116,14 @@ pub enum FinalizeError {
         /// Height of the last final bundle.
         last: u64,
     },
+    /// Blocks were to follow a bundle that is not the last final one.
+    #[error("bundle {id} is not the last final one, which has height {last}")]
+    NotLast {
+        /// ID of that bundle.
+        id: esker_primitives::Id,
+        /// Height of the last final bundle.
+        last: u64,
+    },
     /// The bundle is not valid on the final state.
     #[error("bundle is invalid: {0}")]
     Invalid(String),

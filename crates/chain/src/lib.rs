@@ -8,6 +8,7 @@
 //!   any chain.
 //! * [`Machine`] implements it over any number of chains. Undecided state is kept in overlays, one for each bundle. A
 //!   final bundle is **one atomic write** for all chains, indexes, shared memory and the final position.
+//! * [`commitment`] is what a bundle says of the state after it.
 //!
 //! This crate has no HTTP and no consensus protocol. Start with `vm.rs` and `machine/mod.rs`.
 //!
@@ -16,6 +17,7 @@
 pub mod address;
 pub mod audit;
 mod bundle;
+pub mod commitment;
 mod context;
 mod drop_log;
 mod engine;

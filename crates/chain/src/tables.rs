@@ -7,6 +7,8 @@ use esker_primitives::{ChainId, Id};
 use esker_storage::{KvRead, Scope, StorageResult, Table, ValueCodec, WriteSet};
 
 use crate::BundleId;
+use crate::bundle::has_commitment;
+use crate::commitment::{StatePart, StateSummary};
 
 /// Final bundles by height, without the blocks' bytes. Each chain stores its blocks.
 pub const BUNDLES: Table<u64, BundleRecord> = Table::new(0x10, "bundle");
@@ -22,6 +24,12 @@ pub const UNDO: Table<u64, UndoRow> = Table::new(0x13, "undo");
 
 /// Where the history of this store begins, if the node joined from a snapshot; one row, absent otherwise.
 pub const HISTORY_START: Table<(), HistoryStart> = Table::new(0x14, "history-start");
+
+/// The set hash of each part of the state that has rows, by the part's ID (docs/protocol/bundles.md, "State commitment").
+pub const STATE_PARTS: Table<[u8; ChainId::LEN], StatePart> = Table::new(0x15, "state-part");
+
+/// The hashes and last blocks that the commitment of the state covers; one row.
+pub const STATE: Table<(), StateSummary> = Table::new(0x16, "state");
 
 /// The lowest heights that a store has. Everything below them was never in this store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,6 +114,8 @@ pub struct BundleRecord {
     pub parent: BundleId,
     /// Unix ms.
     pub timestamp_ms: u64,
+    /// As [`crate::Bundle::commitment`].
+    pub commitment: Id,
     /// The chain ID and the height of each block.
     pub blocks: Vec<(ChainId, u64)>,
     /// The engine's proof of finality; empty for none.
@@ -128,6 +138,9 @@ impl Encode for BundleRecord {
         w.u16(self.version);
         w.id(&self.parent);
         w.u64(self.timestamp_ms);
+        if has_commitment(self.version) {
+            w.id(&self.commitment);
+        }
         w.len(self.blocks.len());
         for (chain, height) in &self.blocks {
             w.id(chain);
@@ -142,12 +155,14 @@ impl Decode for BundleRecord {
         let version = r.u16()?;
         let parent = r.id()?;
         let timestamp_ms = r.u64()?;
+        let commitment = if has_commitment(version) { r.id()? } else { Id::ZERO };
         let n = r.slice_len()?;
         let mut blocks = Vec::with_capacity(n.min(crate::MAX_BUNDLE_BLOCKS));
         for _ in 0..n {
             blocks.push((r.id()?, r.u64()?));
         }
-        Ok(Self { version, parent, timestamp_ms, blocks, proof: r.bytes()?.to_vec() })
+        let proof = r.bytes()?.to_vec();
+        Ok(Self { version, parent, timestamp_ms, commitment, blocks, proof })
     }
 }
 
@@ -165,4 +180,4 @@ impl Decode for Position {
     }
 }
 
-crate::stored_as_codec!(BundleRecord, Position, HistoryStart);
+crate::stored_as_codec!(BundleRecord, Position, HistoryStart, StateSummary);

@@ -11,6 +11,7 @@ use esker_rpc::positional::Server;
 use esker_rpc::socket::SocketDialect;
 use esker_storage::{KvRead, PendingWrites, WriteSet};
 
+use crate::commitment::StateTable;
 use crate::{BlockError, BlockReport, ChainContext, ChainError, ChainStats, PoolFigures};
 
 /// A block with the changes that its acceptance makes.
@@ -177,6 +178,14 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
     fn backfill(&self) -> Result<Option<Backfill>, ChainError> {
         Ok(None)
     }
+
+    /// The tables whose rows a later block's validity depends on, and which the chain's blocks do not commit to. Their
+    /// rows must follow from the blocks alone: no index, no time of acceptance. The list never changes for a running
+    /// network (docs/protocol/bundles.md, "State commitment").
+    fn state_tables(&self) -> Vec<StateTable>;
+
+    /// Height and ID of the last block in `reader`.
+    fn last_block(&self, reader: &dyn KvRead) -> Result<(u64, BlockId), ChainError>;
 
     /// Builds a block from pooled transactions on the state in `parent`.
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError>;

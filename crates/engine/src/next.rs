@@ -39,6 +39,7 @@ pub(crate) async fn finalize(
     match machine.finalize(bundle, None).await {
         Err(
             FinalizeError::OutOfOrder { .. }
+            | FinalizeError::NotLast { .. }
             | FinalizeError::Conflict { .. }
             | FinalizeError::Invalid(_),
         ) if is_overtaken(machine, &bundle.parent) => Ok(()),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use esker_chain::audit::AuditContext;
+use esker_chain::commitment::StateTable;
 use esker_chain::{DropLog, PoolFigures, TxReport};
 use esker_evm_state::state::StateError;
 use esker_storage::audit::{AuditError, Finding, shown};
@@ -88,6 +89,11 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
         state: &mut StateOverlay<'_>,
         rows: &mut PendingWrites<'_>,
     ) -> Result<ExtOutcome, ExtError>;
+
+    /// As [`esker_chain::ChainVm::state_tables`].
+    fn state_tables(&self) -> Vec<StateTable> {
+        Vec::new()
+    }
 
     /// Is there something waiting that a block could hold?
     fn has_work(&self) -> bool {

@@ -9,8 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::{
-    Bundle, BundleId, ChainError, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError,
-    Role, Shutdown,
+    Bundle, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError, Role, Shutdown,
 };
 use esker_primitives::ChainId;
 use esker_primitives::clock::Clock;
@@ -97,9 +96,7 @@ impl Follower {
                         self.status.remaining(tip, bundles, self.clock.now_ms());
                     }
                     Ok(FeedItem::Bundle { bundle, proof }) => group.push(bundle, proof),
-                    Ok(FeedItem::Block { chain, bytes }) => {
-                        group.push_block(machine, (chain, bytes), self.clock.now_ms())?;
-                    }
+                    Ok(FeedItem::Block { chain, bytes }) => group.push_block(chain, bytes),
                 }
                 if group.is_full() {
                     break None;
@@ -127,7 +124,7 @@ impl Follower {
     ) -> Result<Result<(), SourceError>, EngineError> {
         let Some(tip) = group.tip() else { return Ok(Ok(())) };
         loop {
-            let outcome = machine.finalize_all(group.bundles.clone()).await;
+            let outcome = group.finalize(machine).await;
             let (height, _) = machine.last_final();
             let at = height + 1;
             let refused = |reason: String| SourceError::Contradiction(reason);
@@ -147,7 +144,7 @@ impl Follower {
                 Err(FinalizeError::Conflict { id, height }) => {
                     return Ok(Err(refused(format!("another bundle, {id}, at height {height}"))));
                 }
-                Err(error @ FinalizeError::OutOfOrder { .. }) => {
+                Err(error @ (FinalizeError::OutOfOrder { .. } | FinalizeError::NotLast { .. })) => {
                     return Ok(Err(refused(error.to_string())));
                 }
                 Err(error @ FinalizeError::Chain(_)) => return Err(error.into()),
@@ -169,59 +166,57 @@ impl Follower {
     }
 }
 
-/// Consecutive bundles that become final in one write.
+/// Consecutive bundles, or blocks of a source without bundles, that become final in one write.
 struct Group {
     bundles: Vec<(Bundle, Option<Bytes>)>,
+    /// Each becomes a bundle of its own, after the others.
+    blocks: Vec<(ChainId, Bytes)>,
     bytes: usize,
-    /// Height and ID of the bundle before the next one.
-    last: (u64, BundleId),
-    /// Its time, Unix ms, if it was looked at.
-    last_ms: Option<u64>,
+    /// Height of the bundle before the group.
+    base: u64,
 }
 
 impl Group {
     fn new(machine: &dyn ChainMachine) -> Self {
-        Self { bundles: Vec::new(), bytes: 0, last: machine.last_final(), last_ms: None }
+        Self { bundles: Vec::new(), blocks: Vec::new(), bytes: 0, base: machine.last_final().0 }
     }
 
     fn push(&mut self, bundle: Bundle, proof: Option<Bytes>) {
         self.bytes = self.bytes.saturating_add(bundle.encoded_len());
-        self.last = (bundle.height, bundle.id());
-        self.last_ms = Some(bundle.timestamp_ms);
         self.bundles.push((bundle, proof));
     }
 
-    /// Adds a bundle with only this block.
-    fn push_block(
-        &mut self,
-        machine: &dyn ChainMachine,
-        block: (ChainId, Bytes),
-        now_ms: u64,
-    ) -> Result<(), ChainError> {
-        let (height, parent) = self.last;
-        // Times never decrease.
-        let last_ms = match self.last_ms {
-            Some(ms) => ms,
-            None => machine.bundle_at(height)?.map_or(0, |(bundle, _)| bundle.timestamp_ms),
-        };
-        let bundle = Bundle {
-            version: Bundle::VERSION,
-            parent,
-            height: height + 1,
-            timestamp_ms: now_ms.max(last_ms),
-            blocks: vec![block],
-        };
-        self.push(bundle, None);
-        Ok(())
+    fn push_block(&mut self, chain: ChainId, block: Bytes) {
+        self.bytes = self.bytes.saturating_add(block.len());
+        self.blocks.push((chain, block));
+    }
+
+    /// Makes everything final that is not yet. May be repeated after an error.
+    async fn finalize(&self, machine: &dyn ChainMachine) -> Result<(), FinalizeError> {
+        if !self.bundles.is_empty() {
+            machine.finalize_all(self.bundles.clone()).await?;
+        }
+        let (height, last) = machine.last_final();
+        let bundles = self.bundles.len() as u64;
+        let done = height.saturating_sub(self.base.saturating_add(bundles));
+        let left = self.blocks.get(usize::try_from(done).unwrap_or(usize::MAX)..);
+        match left {
+            None | Some([]) => Ok(()),
+            Some(blocks) => machine.finalize_blocks(&last, blocks.to_vec()).await,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.bundles.len() + self.blocks.len()
     }
 
     /// Height of its last bundle.
     fn tip(&self) -> Option<u64> {
-        self.bundles.last().map(|(bundle, _)| bundle.height)
+        (self.len() > 0).then(|| self.base.saturating_add(self.len() as u64))
     }
 
     fn is_full(&self) -> bool {
-        self.bundles.len() >= GROUP_LEN || self.bytes >= GROUP_BYTES
+        self.len() >= GROUP_LEN || self.bytes >= GROUP_BYTES
     }
 }
 

@@ -196,6 +196,7 @@ mod tests {
             parent: Id::sha256(b"parent"),
             height,
             timestamp_ms: 7,
+            commitment: Id::sha256(b"state"),
             blocks: vec![(Id::sha256(b"chain"), block.into())],
         }
     }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
 
 use alloy_primitives::{Address, Bytes, U256};
+use esker_chain::commitment::StateTable;
 use esker_chain::{ChainContext, DropLog, PoolFigures, TxReport};
 use esker_evm::chain::Evm;
 use esker_evm::executor::StateOverlay;
@@ -18,7 +19,7 @@ use esker_evm::extension::{
 use esker_evm::verify::MAX_ATOMIC_GAS;
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::ChainId;
-use esker_shared_memory::{Requests, SharedMemoryError};
+use esker_shared_memory::{ELEMENTS_TAG, Requests, SharedMemoryError};
 use esker_storage::{KvRead, PendingWrites};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -154,6 +155,10 @@ impl BlockExtension for AtomicExtension {
         }
         self.write_rows(block.number, &txs, rows)?;
         Ok(batch.outcome)
+    }
+
+    fn state_tables(&self) -> Vec<StateTable> {
+        vec![StateTable::node_wide(ELEMENTS_TAG)]
     }
 
     fn has_work(&self) -> bool {

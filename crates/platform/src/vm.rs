@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use esker_chain::commitment::StateTable;
 use esker_chain::{
     AfterRewind, BlockError, BlockFigures, BuildContext, Built, ChainContext, ChainError,
     ChainStats, ChainVm, ExecutedBlock, Rewinding, Route,
 };
 use esker_primitives::codec::Encode as _;
-use esker_primitives::{ChainId, Id};
-use esker_shared_memory::{Element, Requests, SharedMemoryError, apply, get};
+use esker_primitives::{BlockId, ChainId, Id};
+use esker_shared_memory::{ELEMENTS_TAG, Element, Requests, SharedMemoryError, apply, get};
 use esker_storage::{KvRead, KvWrite, PendingWrites, Scope, WriteSet};
 use esker_utxo::{TransferableInput, Utxo};
 
@@ -140,6 +141,15 @@ impl ChainVm for Platform {
         }
         self.accepted_height.store(tip.height, Ordering::Release);
         Ok(())
+    }
+
+    fn state_tables(&self) -> Vec<StateTable> {
+        vec![StateTable::node_wide(ELEMENTS_TAG)]
+    }
+
+    fn last_block(&self, reader: &dyn KvRead) -> Result<(u64, BlockId), ChainError> {
+        let tip = Tip::read(reader, self.scope())?;
+        Ok((tip.height, tip.id))
     }
 
     fn build(&self, _: &dyn KvRead, _: &BuildContext) -> Result<Built, ChainError> {

@@ -21,4 +21,4 @@ pub use audit::{compare, visit};
 pub use error::{SharedMemoryError, SharedMemoryResult};
 pub use page::{PageEnd, PageStart, visit_page};
 pub use query::{Cursor, Page, get, indexed};
-pub use tables::{MAX_KEY_LEN, MAX_TRAIT_LEN};
+pub use tables::{ELEMENTS_TAG, MAX_KEY_LEN, MAX_TRAIT_LEN};

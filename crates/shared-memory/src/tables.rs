@@ -16,6 +16,9 @@ pub(crate) const SCOPE: Scope = Scope::NODE;
 /// Elements, and removals that came before their put, by space and key.
 pub(crate) const ELEMENTS: Table<ElementKey, Slot> = Table::new(0x20, "shared_elements");
 
+/// Tag of the table of the elements, in the node's scope: bundles commit to its rows. The other table follows from it.
+pub const ELEMENTS_TAG: u8 = ELEMENTS.tag();
+
 /// Keys of elements by space and trait: space | length of the trait (1 byte) | trait | key.
 pub(crate) const BY_TRAIT: Table<[u8], ()> = Table::new(0x21, "shared_traits");
 

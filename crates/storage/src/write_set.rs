@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, btree_map};
 use std::fmt;
+use std::ops::Bound;
 
 use crate::kv::check_key;
 use crate::{KvWrite, StorageResult};
@@ -53,6 +54,18 @@ impl WriteSet {
     /// Changes in ascending key order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         self.changes.iter().map(|(key, value)| (&**key, value.as_deref()))
+    }
+
+    /// Changes of the keys that begin with `prefix`, in ascending order.
+    pub fn with_prefix<'a>(
+        &'a self,
+        prefix: &'a [u8],
+    ) -> impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)> {
+        let from = (Bound::Included(prefix), Bound::Unbounded);
+        let changes = self.changes.range::<[u8], _>(from);
+        changes
+            .map(|(key, value)| (&**key, value.as_deref()))
+            .take_while(move |(key, _)| key.starts_with(prefix))
     }
 
     /// Number of changed keys.

@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use esker_chain::commitment::StateTable;
 use esker_chain::{
     AfterRewind, BlockError, BlockFigures, BlockReport, BuildContext, Built, ChainContext,
     ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, PoolFigures, Rewinding, Route,
     TxReport, Wakeup,
 };
 use esker_keystore::{Keystore, UserQueues};
-use esker_primitives::{Id, TxId};
+use esker_primitives::{BlockId, Id, TxId};
 use esker_storage::{KvRead, PendingWrites, Scope, StorageError, StorageResult, WriteSet};
 use esker_utxo::FxKind;
 
@@ -24,7 +25,7 @@ use crate::mempool::{Mempool, MempoolLimits, Pooled};
 use crate::state::tables::{
     ACCEPTED_AT, ASSETS, GENESIS, GenesisRecord, REJECTED, TIP, TXS, TxRecord,
 };
-use crate::state::{ChainState, View};
+use crate::state::{ChainState, View, tables};
 use crate::status::Undecided;
 use crate::txs::Tx;
 use crate::verify::syntactic::Params;
@@ -301,6 +302,15 @@ impl ChainVm for Xvm {
         self.rejections.open(reader, scope)?;
         self.index.open(state)?;
         Ok(())
+    }
+
+    fn state_tables(&self) -> Vec<StateTable> {
+        tables::STATE.to_vec()
+    }
+
+    fn last_block(&self, reader: &dyn KvRead) -> Result<(u64, BlockId), ChainError> {
+        let tip = ChainState::new(reader, self.scope()).tip()?;
+        Ok((tip.height, tip.id))
     }
 
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {

@@ -105,7 +105,7 @@ fn audit_bundle(
         Ok(None) => return wrong("", &"a bundle", &"nothing"),
         Err(error) => return wrong("", &"a bundle", &error),
     };
-    let BundleRecord { version, parent, timestamp_ms, blocks: heights, .. } = record;
+    let BundleRecord { version, parent, timestamp_ms, commitment, blocks: heights, .. } = record;
     let before = walk.last.map_or(Id::ZERO, |last| last.id);
     if height > 0 && parent != before {
         return wrong("parent", &before, &parent);
@@ -133,7 +133,7 @@ fn audit_bundle(
             Err(error) => return wrong("", &"its blocks", &error),
         }
     }
-    let bundle = Bundle { version, parent, height, timestamp_ms, blocks };
+    let bundle = Bundle { version, parent, height, timestamp_ms, commitment, blocks };
     walk.last = Some(Position { height, id: bundle.id(), timestamp_ms });
     Ok(None)
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use esker_primitives::clock::Clock;
+use esker_primitives::{ChainId, Id};
 use esker_storage::{KvRead, KvWrite, Overlay, PendingWrites, Scope, Store, WriteSet};
 use tokio::sync::Notify;
 use tracing::debug;
@@ -11,6 +12,7 @@ use tracing::debug;
 use super::tree::{Node, Tree};
 use super::undo::{NewRow, UndoLog};
 use super::{AcceptedEvent, MachineConfig, MachineEvent, Shared, form};
+use crate::commitment::{StateChange, StateTables};
 use crate::tables::{BUNDLES, BundleRecord, POSITION, Position, UndoRow};
 use crate::{
     BlockError, BuildContext, Built, Bundle, BundleId, ChainError, ChainVm, ExecutedBlock,
@@ -48,13 +50,26 @@ impl ParentState {
     }
 }
 
+/// What becomes final next.
+#[derive(Debug)]
+pub(super) enum Decision {
+    /// A bundle with its proof.
+    Bundle(Bundle, Option<Bytes>),
+    /// A block, in a bundle of its own that the machine makes.
+    Block(ChainId, Bytes),
+}
+
 /// A decided bundle with its proof, before its commit.
 type DecidedBundle = (Arc<Node>, Option<Bytes>);
+
+/// Blocks of a bundle by the index of their chain.
+type ExecutedBlocks = Vec<(usize, Arc<ExecutedBlock>)>;
 
 /// Chains, store and the tree of undecided bundles. One thread owns it, so no job interrupts another.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) chains: Vec<Arc<dyn ChainVm>>,
+    pub(super) state_tables: StateTables,
     pub(super) store: Store,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) config: MachineConfig,
@@ -87,12 +102,12 @@ impl Core {
         height: u64,
     ) -> Result<Attempt, ProposeError> {
         let verdict = self.reach(id, ancestry)?;
-        let place = self.tree.height_and_time(id).filter(|_| verdict == Verdict::Valid);
-        let Some((parent_height, parent_ms)) = place else {
+        let place = self.tree.place(id).filter(|_| verdict == Verdict::Valid);
+        let Some(place) = place else {
             return Err(ProposeError::Parent { id: *id, verdict });
         };
-        if parent_height.checked_add(1) != Some(height) {
-            return Err(ProposeError::Height { wanted: height, parent: parent_height });
+        if place.height.checked_add(1) != Some(height) {
+            return Err(ProposeError::Height { wanted: height, parent: place.height });
         }
         self.ensure_room(0)?;
         let Some(parent) = self.state_after(id)? else {
@@ -100,10 +115,11 @@ impl Core {
         };
         let begun_ms = self.clock.now_ms();
         let (executed, later_ms) = self.build_blocks(&parent)?;
-        let execute_ms = self.clock.now_ms().saturating_sub(begun_ms);
         if executed.is_empty() {
             return Ok(later_ms.map_or(Attempt::Nothing, Attempt::Later));
         }
+        let StateChange { writes, commitment } = self.state_change(&executed, &parent.state)?;
+        let execute_ms = self.clock.now_ms().saturating_sub(begun_ms);
         let block = |(index, block): &(usize, Arc<ExecutedBlock>)| {
             (self.chains[*index].context().chain_id, block.bytes.clone())
         };
@@ -111,22 +127,22 @@ impl Core {
             version: Bundle::VERSION,
             parent: *id,
             height,
-            timestamp_ms: parent.now_ms.max(parent_ms),
+            timestamp_ms: parent.now_ms.max(place.timestamp_ms),
+            commitment,
             blocks: executed.iter().map(block).collect(),
         };
         drop(parent);
-        let node = Arc::new(Node::new(bundle.id(), bundle.clone(), executed, execute_ms));
+        let node = Node::new(bundle.id(), bundle.clone(), executed, writes, execute_ms);
         self.ensure_room(node.bytes)?;
-        let is_new = self.keep(node);
+        let is_new = self.keep(Arc::new(node));
         Ok(Attempt::Bundle(bundle, is_new))
     }
 
     /// The blocks of the chains that have work, and the earliest time at which another chain may have a block.
-    #[expect(clippy::type_complexity, reason = "blocks by chain, as in a node of the tree")]
     fn build_blocks(
         &self,
         parent: &ParentState,
-    ) -> Result<(Vec<(usize, Arc<ExecutedBlock>)>, Option<u64>), ChainError> {
+    ) -> Result<(ExecutedBlocks, Option<u64>), ChainError> {
         let mut executed = Vec::new();
         let mut later_ms = None::<u64>;
         for (index, chain) in self.chains.iter().enumerate() {
@@ -220,14 +236,73 @@ impl Core {
         bundle: &Bundle,
         is_decided: bool,
     ) -> Result<Verdict, ChainError> {
+        let executed = self.execute_blocks(bundle, is_decided)?;
+        let (executed, change, execute_ms) = match executed {
+            Ok(executed) => executed,
+            Err(verdict) => return Ok(verdict),
+        };
+        if let Some(claimed) = bundle.state_commitment().filter(|id| *id != change.commitment) {
+            let reason =
+                format!("state commitment differs: {claimed}, computed {}", change.commitment);
+            return Ok(Verdict::Invalid(reason));
+        }
+        let node = Node::new(id, bundle.clone(), executed, change.writes, execute_ms);
+        if !is_decided {
+            self.ensure_room(node.bytes)?;
+        }
+        self.keep(Arc::new(node));
+        Ok(Verdict::Valid)
+    }
+
+    /// Executes blocks on the state after a known bundle, and keeps them as a new bundle, or returns the verdict on
+    /// it. A decided bundle is kept even if the tree is full.
+    pub(super) fn compose(
+        &mut self,
+        parent: &BundleId,
+        blocks: Vec<(ChainId, Bytes)>,
+        is_decided: bool,
+    ) -> Result<Result<Arc<Node>, Verdict>, ChainError> {
+        let Some(place) = self.tree.place(parent) else { return Ok(Err(Verdict::ParentMissing)) };
+        let mut bundle = Bundle {
+            version: Bundle::VERSION,
+            parent: *parent,
+            height: place.height.saturating_add(1),
+            timestamp_ms: self.clock.now_ms().max(place.timestamp_ms),
+            commitment: Id::ZERO,
+            blocks,
+        };
+        let (executed, change, execute_ms) = match self.execute_blocks(&bundle, is_decided)? {
+            Ok(executed) => executed,
+            Err(verdict) => return Ok(Err(verdict)),
+        };
+        bundle.commitment = change.commitment;
+        let id = bundle.id();
+        if let Some(known) = self.tree.node(&id) {
+            return Ok(Ok(Arc::clone(known)));
+        }
+        let node = Arc::new(Node::new(id, bundle, executed, change.writes, execute_ms));
+        if !is_decided {
+            self.ensure_room(node.bytes)?;
+        }
+        self.keep(Arc::clone(&node));
+        Ok(Ok(node))
+    }
+
+    /// Executes the blocks of a bundle on its parent's known state, or returns a verdict. The bundle's commitment is
+    /// not looked at. The last value is the time that it took, ms.
+    fn execute_blocks(
+        &self,
+        bundle: &Bundle,
+        is_decided: bool,
+    ) -> Result<Result<(ExecutedBlocks, StateChange, u64), Verdict>, ChainError> {
         let (Some(place), Some(parent)) =
-            (self.tree.height_and_time(&bundle.parent), self.state_after(&bundle.parent)?)
+            (self.tree.place(&bundle.parent), self.state_after(&bundle.parent)?)
         else {
-            return Ok(Verdict::ParentMissing);
+            return Ok(Err(Verdict::ParentMissing));
         };
         let order = match form::check(bundle, place, parent.now_ms, |id| self.chain_index(id)) {
             Ok(order) => order,
-            Err(verdict) => return Ok(verdict),
+            Err(verdict) => return Ok(Err(verdict)),
         };
         if !is_decided {
             self.ensure_room(bundle.encoded_len())?;
@@ -237,23 +312,34 @@ impl Core {
         for (index, (_, bytes)) in order.into_iter().zip(&bundle.blocks) {
             match self.chains[index].verify(&parent.state, bytes, &parent.context(index)) {
                 Ok(block) => executed.push((index, Arc::new(block))),
-                Err(BlockError::Invalid(reason)) => return Ok(Verdict::Invalid(reason)),
+                Err(BlockError::Invalid(reason)) => return Ok(Err(Verdict::Invalid(reason))),
                 Err(BlockError::NotYet { until_ms, reason }) => {
-                    return Ok(Verdict::NotYet { until_ms, reason });
+                    return Ok(Err(Verdict::NotYet { until_ms, reason }));
                 }
                 Err(BlockError::Chain(error)) => return Err(error),
             }
         }
+        let change = self.state_change(&executed, &parent.state)?;
         let execute_ms = self.clock.now_ms().saturating_sub(begun_ms);
-        let node = Arc::new(Node::new(id, bundle.clone(), executed, execute_ms));
-        if !is_decided {
-            self.ensure_room(node.bytes)?;
-        }
-        self.keep(node);
-        Ok(Verdict::Valid)
+        Ok(Ok((executed, change, execute_ms)))
     }
 
-    fn chain_index(&self, id: &esker_primitives::ChainId) -> Option<usize> {
+    /// How a bundle of these blocks changes the commitment of the state.
+    fn state_change(
+        &self,
+        executed: &ExecutedBlocks,
+        parent: &Overlay,
+    ) -> Result<StateChange, ChainError> {
+        let sets: Vec<&WriteSet> =
+            executed.iter().map(|(_, block)| block.writes.as_ref()).collect();
+        let place = |(index, block): &(usize, Arc<ExecutedBlock>)| {
+            (self.chains[*index].context().chain_id, block.height, block.id)
+        };
+        let blocks: Vec<_> = executed.iter().map(place).collect();
+        self.state_tables.change(&sets, &blocks, parent)
+    }
+
+    fn chain_index(&self, id: &ChainId) -> Option<usize> {
         self.chains.iter().position(|chain| chain.context().chain_id == *id)
     }
 
@@ -298,18 +384,39 @@ impl Core {
         }
     }
 
+    /// As [`Self::finalize_all`] of blocks, if this bundle is the last final one.
+    pub(super) async fn finalize_blocks(
+        &mut self,
+        on: &BundleId,
+        blocks: Vec<(ChainId, Bytes)>,
+    ) -> Result<(), FinalizeError> {
+        if self.tree.last().id != *on {
+            return Err(FinalizeError::NotLast { id: *on, last: self.tree.last().height });
+        }
+        let decisions = blocks.into_iter().map(|(chain, block)| Decision::Block(chain, block));
+        self.finalize_all(decisions.collect()).await
+    }
+
     /// Makes consecutive bundles final. If one fails, the earlier ones are committed.
     pub(super) async fn finalize_all(
         &mut self,
-        bundles: Vec<(Bundle, Option<Bytes>)>,
+        decisions: Vec<Decision>,
     ) -> Result<(), FinalizeError> {
         let mut group: Vec<DecidedBundle> = Vec::new();
         let mut bytes = 0usize;
         let mut outcome = Ok(());
-        for (bundle, proof) in bundles {
-            match self.decide(&bundle, &group) {
+        for decision in decisions {
+            let decided = match decision {
+                Decision::Bundle(bundle, proof) => {
+                    self.decide(&bundle, &group).map(|node| node.map(|node| (node, proof)))
+                }
+                Decision::Block(chain, block) => {
+                    self.decide_block((chain, block), &group).map(|node| Some((node, None)))
+                }
+            };
+            match decided {
                 Ok(None) => continue,
-                Ok(Some(node)) => {
+                Ok(Some((node, proof))) => {
                     bytes = bytes.saturating_add(node.bytes);
                     group.push((node, proof));
                 }
@@ -355,13 +462,20 @@ impl Core {
         }
         match self.execute(id, bundle, true)? {
             Verdict::Valid => {}
-            Verdict::NotYet { until_ms, reason } => {
-                return Err(FinalizeError::NotYet { until_ms, reason });
-            }
-            other => return Err(FinalizeError::Invalid(other.to_string())),
+            other => return Err(refusal(other)),
         }
         let vanished = || FinalizeError::Invalid("the bundle vanished".into());
         self.tree.node(&id).cloned().map(Some).ok_or_else(vanished)
+    }
+
+    /// The node of a new bundle with this block, after the last final one and `before`.
+    fn decide_block(
+        &mut self,
+        block: (ChainId, Bytes),
+        before: &[DecidedBundle],
+    ) -> Result<Arc<Node>, FinalizeError> {
+        let parent = before.last().map_or_else(|| self.tree.last().id, |(node, _)| node.id);
+        self.compose(&parent, vec![block], true)?.map_err(refusal)
     }
 
     /// Writes consecutive bundles after the last final one, then notifies the chains.
@@ -424,13 +538,13 @@ impl Core {
     }
 
     fn put_record(&self, node: &Node, proof: Option<&Bytes>, out: &mut impl KvWrite) {
-        let Bundle { version, parent, height, timestamp_ms, .. } = node.bundle;
+        let Bundle { version, parent, height, timestamp_ms, commitment, .. } = node.bundle;
         let height_of = |(index, block): &(usize, Arc<ExecutedBlock>)| {
             (self.chains[*index].context().chain_id, block.height)
         };
         let blocks = node.executed.iter().map(height_of).collect();
         let proof = proof.map(|p| p.to_vec()).unwrap_or_default();
-        let record = BundleRecord { version, parent, timestamp_ms, blocks, proof };
+        let record = BundleRecord { version, parent, timestamp_ms, commitment, blocks, proof };
         BUNDLES.put(out, Scope::NODE, &height, &record);
         POSITION.put(out, Scope::NODE, &(), &Position { height, id: node.id, timestamp_ms });
     }
@@ -460,6 +574,14 @@ impl Core {
                 blocks: node.executed.iter().map(block).collect(),
             }));
         }
+    }
+}
+
+/// Why a decided bundle with this verdict is not final.
+fn refusal(verdict: Verdict) -> FinalizeError {
+    match verdict {
+        Verdict::NotYet { until_ms, reason } => FinalizeError::NotYet { until_ms, reason },
+        other => FinalizeError::Invalid(other.to_string()),
     }
 }
 

@@ -2,22 +2,23 @@
 
 use esker_primitives::ChainId;
 
+use super::tree::Place;
 use crate::{
     Bundle, MAX_BUNDLE_AHEAD_MS, MAX_BUNDLE_BLOCKS, MAX_BUNDLE_SIZE, MAX_BUNDLE_TIME_MS, Verdict,
 };
 
-/// Checks a bundle on a parent of this height and time (Unix ms). Returns the chain indexes of its blocks.
+/// Checks a bundle on a parent. Returns the chain indexes of its blocks.
 pub(super) fn check(
     bundle: &Bundle,
-    (parent_height, parent_ms): (u64, u64),
+    parent: Place,
     now_ms: u64,
     chain_index: impl Fn(&ChainId) -> Option<usize>,
 ) -> Result<Vec<usize>, Verdict> {
-    let order = check_bundle(bundle, parent_height, parent_ms, chain_index);
+    let order = check_bundle(bundle, parent, chain_index);
     let order = order.map_err(Verdict::Invalid)?;
     let time_ms = bundle.timestamp_ms;
     // A clock that was set back must not stop the chain: the parent's time is always allowed.
-    if time_ms > parent_ms && time_ms > now_ms.saturating_add(MAX_BUNDLE_AHEAD_MS) {
+    if time_ms > parent.timestamp_ms && time_ms > now_ms.saturating_add(MAX_BUNDLE_AHEAD_MS) {
         let until_ms = time_ms - MAX_BUNDLE_AHEAD_MS;
         let reason = format!("bundle has time {time_ms}, the clock shows {now_ms}");
         return Err(Verdict::NotYet { until_ms, reason });
@@ -27,18 +28,21 @@ pub(super) fn check(
 
 fn check_bundle(
     bundle: &Bundle,
-    parent_height: u64,
-    parent_ms: u64,
+    parent: Place,
     chain_index: impl Fn(&ChainId) -> Option<usize>,
 ) -> Result<Vec<usize>, String> {
-    if bundle.version != Bundle::VERSION {
+    if bundle.version > Bundle::VERSION {
         return Err(format!("unknown bundle version {}", bundle.version));
     }
-    if parent_height.checked_add(1) != Some(bundle.height) {
-        let height = bundle.height;
-        return Err(format!("bundle has height {height}, its parent has {parent_height}"));
+    if bundle.version < parent.version {
+        let (version, before) = (bundle.version, parent.version);
+        return Err(format!("bundle has version {version}, its parent has {before}"));
     }
-    if bundle.timestamp_ms < parent_ms {
+    if parent.height.checked_add(1) != Some(bundle.height) {
+        let (height, before) = (bundle.height, parent.height);
+        return Err(format!("bundle has height {height}, its parent has {before}"));
+    }
+    if bundle.timestamp_ms < parent.timestamp_ms {
         return Err("bundle is older than its parent".into());
     }
     if bundle.timestamp_ms > MAX_BUNDLE_TIME_MS {

@@ -9,6 +9,7 @@ mod core;
 mod form;
 mod rewind;
 mod start;
+mod state;
 mod thread;
 mod tree;
 mod undo;
@@ -213,6 +214,20 @@ impl Machine {
         self.thread.call(|reply| Job::LowestRewind { reply }).await
     }
 
+    /// Executes blocks of any origin on the state after a known bundle, and keeps them as a new bundle with the
+    /// current time and the commitment of the state. Returns the bundle, or the verdict on it.
+    ///
+    /// # Errors
+    /// As [`ChainMachine::verify`].
+    pub async fn compose(
+        &self,
+        parent: &BundleId,
+        blocks: Vec<(ChainId, Bytes)>,
+    ) -> Result<Result<Bundle, Verdict>, ChainError> {
+        let parent = *parent;
+        self.thread.call(|reply| Job::Compose { parent, blocks, reply }).await?
+    }
+
     async fn attempt(&self, at: &ProposeCtx<'_>) -> Result<Attempt, ProposeError> {
         let (parent, height) = (at.parent, at.height);
         let ancestry = at.ancestry.to_vec();
@@ -276,6 +291,15 @@ impl ChainMachine for Machine {
         self.thread.call(|reply| Job::Finalize { bundles, reply }).await?
     }
 
+    async fn finalize_blocks(
+        &self,
+        on: &BundleId,
+        blocks: Vec<(ChainId, Bytes)>,
+    ) -> Result<(), FinalizeError> {
+        let on = *on;
+        self.thread.call(|reply| Job::FinalizeBlocks { on, blocks, reply }).await?
+    }
+
     async fn abandon(&self, id: &BundleId) -> Result<usize, ChainError> {
         let id = *id;
         self.thread.call(|reply| Job::Abandon { id, reply }).await
@@ -311,8 +335,8 @@ fn bundle_at(
         let block = chain.ok_or_else(damaged)?.block_at(reader.as_ref(), block_height)?;
         blocks.push((id, block.ok_or_else(damaged)?));
     }
-    let BundleRecord { version, parent, timestamp_ms, .. } = record;
-    let bundle = Bundle { version, parent, height, timestamp_ms, blocks };
+    let BundleRecord { version, parent, timestamp_ms, commitment, .. } = record;
+    let bundle = Bundle { version, parent, height, timestamp_ms, commitment, blocks };
     let proof = (!record.proof.is_empty()).then(|| Bytes::from(record.proof));
     Ok(Some((bundle, proof)))
 }

@@ -4,6 +4,7 @@ use esker_storage::{KvRead, PendingWrites, Scope, StorageError, WriteSet};
 
 use super::MachineEvent;
 use super::core::Core;
+use super::start::version_at;
 use super::undo::Undo;
 use crate::tables::{POSITION, Position, UNDO};
 use crate::{BundleId, ChainError, RewindError, Rewinding};
@@ -41,6 +42,7 @@ impl Core {
         let before = store.snapshot()?;
         let mut rewinding = restore_rows(before.as_ref(), to, last.height)?;
         let position = self.checked_position(&rewinding, to)?;
+        let version = version_at(before.as_ref(), to)?;
         let mut after = Vec::with_capacity(self.chains.len());
         for chain in &self.chains {
             after.push(chain.prepare_rewind(&mut rewinding)?);
@@ -56,7 +58,7 @@ impl Core {
         after.into_iter().for_each(|follow| follow());
         drop(upkeep);
         self.undo.rewound(to);
-        let undecided = self.tree.rewind(position);
+        let undecided = self.tree.rewind(position, version);
         self.reject(&undecided);
         let rewound = Rewound { from: last.height, to, bundle_id: position.id };
         tracing::warn!(from = rewound.from, to, "rewound final bundles");

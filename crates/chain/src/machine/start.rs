@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use esker_primitives::Id;
 use esker_primitives::clock::Clock;
 use esker_storage::{KvRead, Scope, Store, WriteSet};
 use tokio::sync::Notify;
@@ -10,7 +11,8 @@ use super::core::Core;
 use super::thread::MachineThread;
 use super::tree::Tree;
 use super::undo::{Undo, UndoLog};
-use super::{GenesisBundle, Machine, MachineConfig, Shared};
+use super::{GenesisBundle, Machine, MachineConfig, Shared, state};
+use crate::commitment::{StateSummary, StateTables};
 use crate::tables::{BUNDLES, BundleRecord, CHAINS, POSITION, Position};
 use crate::{Backfill, Bundle, ChainError, ChainVm, RewindError, Shutdown};
 
@@ -33,8 +35,12 @@ impl Machine {
         work: Arc<Notify>,
         config: MachineConfig,
     ) -> Result<Arc<Self>, ChainError> {
+        let state_tables = StateTables::of(&chains)?;
         let new = check_known(&chains, &store)?;
-        write_genesis(&new, &store)?;
+        if new.len() < chains.len() {
+            state::add_missing(&chains, &new, &state_tables, &store, clock.as_ref())?;
+        }
+        write_genesis(&new, &state_tables, &store)?;
         check(&new, store.snapshot()?.as_ref())?;
         backfill(&chains, clock.as_ref())?;
         let position = POSITION.get(store.snapshot()?.as_ref(), Scope::NODE, &())?;
@@ -42,6 +48,7 @@ impl Machine {
             Some(position) => position,
             None => write_first_bundle(&chains, &config.genesis, &store)?,
         };
+        let last_version = version_at(store.snapshot()?.as_ref(), last.height)?;
         if !config.decides_alone && matches!(config.undo, Undo::Keep(_)) {
             return Err(ChainError::Mismatch(RewindError::SeveralNodes.to_string()));
         }
@@ -54,10 +61,11 @@ impl Machine {
         let (trigger, closing) = Shutdown::new();
         let core = Core {
             chains: chains.clone(),
+            state_tables,
             store: store.clone(),
             clock: Arc::clone(&clock),
             config,
-            tree: Tree::new(last),
+            tree: Tree::new(last, last_version),
             undo,
             shared: Arc::clone(&shared),
             work: Arc::clone(&work),
@@ -107,8 +115,18 @@ fn check(chains: &[Arc<dyn ChainVm>], reader: &dyn KvRead) -> Result<(), ChainEr
     chains.iter().try_for_each(|chain| chain.check(reader))
 }
 
+/// The version of the final bundle at a height.
+pub(super) fn version_at(reader: &dyn KvRead, height: u64) -> Result<u16, ChainError> {
+    let missing = || ChainError::Corrupted(format!("bundle {height} is missing"));
+    Ok(BUNDLES.get(reader, Scope::NODE, &height)?.ok_or_else(missing)?.version)
+}
+
 /// Writes the genesis of all new chains in one commit.
-fn write_genesis(chains: &[Arc<dyn ChainVm>], store: &Store) -> Result<(), ChainError> {
+fn write_genesis(
+    chains: &[Arc<dyn ChainVm>],
+    tables: &StateTables,
+    store: &Store,
+) -> Result<(), ChainError> {
     let mut out = WriteSet::default();
     for chain in chains {
         chain.genesis(&mut out).map_err(|error| match error {
@@ -119,7 +137,14 @@ fn write_genesis(chains: &[Arc<dyn ChainVm>], store: &Store) -> Result<(), Chain
         })?;
         CHAINS.put(&mut out, Scope::NODE, chain.context().chain_id.as_bytes(), &());
     }
-    if out.is_empty() { Ok(()) } else { Ok(store.writer.commit_blocking(out)?) }
+    let reader = store.snapshot()?;
+    if out.is_empty() && StateSummary::read(reader.as_ref())?.is_some() {
+        return Ok(());
+    }
+    let state = state::genesis_rows(&out, tables, reader.as_ref())?;
+    drop(reader);
+    out.merge(&state);
+    Ok(store.writer.commit_blocking(out)?)
 }
 
 /// Completes the chains' indexes step by step. No snapshot is open between two steps, so the store can reuse the
@@ -167,12 +192,14 @@ fn write_first_bundle(
     }
     drop(reader);
     let parent = genesis.parameters_hash;
-    let bundle = Bundle { version: Bundle::VERSION, parent, height: 0, timestamp_ms: 0, blocks };
+    let (version, commitment) = (Bundle::FIRST_VERSION, Id::ZERO);
+    let bundle = Bundle { version, parent, height: 0, timestamp_ms: 0, commitment, blocks };
     let position = Position { height: 0, id: bundle.id(), timestamp_ms: 0 };
     let record = BundleRecord {
         version: bundle.version,
         parent: bundle.parent,
         timestamp_ms: 0,
+        commitment,
         blocks: heights,
         proof: Vec::new(),
     };

@@ -4,9 +4,10 @@ use std::fmt;
 use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
+use esker_primitives::ChainId;
 use tokio::sync::{mpsc, oneshot};
 
-use super::core::{Attempt, Core};
+use super::core::{Attempt, Core, Decision};
 use super::{Rewound, Undo};
 use crate::{
     Bundle, BundleId, ChainError, FinalizeError, ProposeError, RewindError, ShutdownTrigger,
@@ -35,6 +36,16 @@ pub(super) enum Job {
     Finalize {
         bundles: Vec<(Bundle, Option<Bytes>)>,
         reply: Reply<Result<(), FinalizeError>>,
+    },
+    FinalizeBlocks {
+        on: BundleId,
+        blocks: Vec<(ChainId, Bytes)>,
+        reply: Reply<Result<(), FinalizeError>>,
+    },
+    Compose {
+        parent: BundleId,
+        blocks: Vec<(ChainId, Bytes)>,
+        reply: Reply<Result<Result<Bundle, Verdict>, ChainError>>,
     },
     Abandon {
         id: BundleId,
@@ -137,7 +148,16 @@ async fn work(core: &mut Core, job: Job) {
             let _unwanted = reply.send(core.verify(&ancestry, &bundle));
         }
         Job::Finalize { bundles, reply } => {
-            let _unwanted = reply.send(core.finalize_all(bundles).await);
+            let bundles = bundles.into_iter();
+            let decisions = bundles.map(|(bundle, proof)| Decision::Bundle(bundle, proof));
+            let _unwanted = reply.send(core.finalize_all(decisions.collect()).await);
+        }
+        Job::FinalizeBlocks { on, blocks, reply } => {
+            let _unwanted = reply.send(core.finalize_blocks(&on, blocks).await);
+        }
+        Job::Compose { parent, blocks, reply } => {
+            let composed = core.compose(&parent, blocks, false);
+            let _unwanted = reply.send(composed.map(|node| node.map(|node| node.bundle.clone())));
         }
         Job::Abandon { id, reply } => {
             let _unwanted = reply.send(core.abandon(&id));

@@ -9,6 +9,16 @@ use super::MachineConfig;
 use crate::tables::Position;
 use crate::{Bundle, BundleId, ExecutedBlock};
 
+/// What a bundle's children need of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) height: u64,
+    /// Unix ms.
+    pub(super) timestamp_ms: u64,
+    /// [`Bundle::version`].
+    pub(super) version: u16,
+}
+
 /// An executed, undecided bundle.
 #[derive(Debug)]
 pub(super) struct Node {
@@ -16,7 +26,9 @@ pub(super) struct Node {
     pub(super) bundle: Bundle,
     /// Its blocks with the index of their chain, ascending.
     pub(super) executed: Vec<(usize, Arc<ExecutedBlock>)>,
-    /// Bytes of its blocks and their write sets.
+    /// The rows of the state commitment after it.
+    state: Arc<WriteSet>,
+    /// Bytes of its blocks and write sets.
     pub(super) bytes: usize,
     /// Time that building or verifying its blocks took, ms.
     pub(super) execute_ms: u64,
@@ -27,11 +39,18 @@ impl Node {
         id: BundleId,
         bundle: Bundle,
         executed: Vec<(usize, Arc<ExecutedBlock>)>,
+        state: WriteSet,
         execute_ms: u64,
     ) -> Self {
         let written = executed.iter().map(|(_, block)| block.writes.size_bytes());
-        let bytes = written.fold(bundle.encoded_len(), usize::saturating_add);
-        Self { id, bundle, executed, bytes, execute_ms }
+        let fixed = bundle.encoded_len().saturating_add(state.size_bytes());
+        let bytes = written.fold(fixed, usize::saturating_add);
+        Self { id, bundle, executed, state: Arc::new(state), bytes, execute_ms }
+    }
+
+    fn place(&self) -> Place {
+        let Bundle { height, timestamp_ms, version, .. } = self.bundle;
+        Place { height, timestamp_ms, version }
     }
 
     /// This bundle's block of a chain.
@@ -39,9 +58,11 @@ impl Node {
         self.executed.iter().find(|(index, _)| *index == chain).map(|(_, block)| block)
     }
 
-    /// The write sets of its blocks in the order of the chains; later sets override earlier ones.
+    /// The write sets of its blocks in the order of the chains, then that of the commitment; later sets override
+    /// earlier ones.
     pub(super) fn writes(&self) -> impl DoubleEndedIterator<Item = Arc<WriteSet>> {
-        self.executed.iter().map(|(_, block)| Arc::clone(&block.writes))
+        let blocks = self.executed.iter().map(|(_, block)| Arc::clone(&block.writes));
+        blocks.chain(std::iter::once(Arc::clone(&self.state)))
     }
 }
 
@@ -55,13 +76,16 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Tree {
     last: Position,
+    /// Version of the last final bundle.
+    last_version: u16,
     entries: HashMap<BundleId, Entry>,
     bytes: usize,
 }
 
 impl Tree {
-    pub(super) fn new(last: Position) -> Self {
-        Self { last, entries: HashMap::new(), bytes: 0 }
+    /// A tree over the last final bundle, which has this version.
+    pub(super) fn new(last: Position, last_version: u16) -> Self {
+        Self { last, last_version, entries: HashMap::new(), bytes: 0 }
     }
 
     pub(super) fn last(&self) -> Position {
@@ -92,12 +116,13 @@ impl Tree {
         self.entries.get(id).map(|entry| &entry.node)
     }
 
-    /// Height and time (Unix ms) of a known bundle.
-    pub(super) fn height_and_time(&self, id: &BundleId) -> Option<(u64, u64)> {
+    /// The place of a known bundle.
+    pub(super) fn place(&self, id: &BundleId) -> Option<Place> {
         if *id == self.last.id {
-            return Some((self.last.height, self.last.timestamp_ms));
+            let Position { height, timestamp_ms, .. } = self.last;
+            return Some(Place { height, timestamp_ms, version: self.last_version });
         }
-        self.node(id).map(|node| (node.bundle.height, node.bundle.timestamp_ms))
+        self.node(id).map(|node| node.place())
     }
 
     /// The undecided bundles from `id` down to the final one, newest first; `None` if `id` is unknown.
@@ -134,13 +159,14 @@ impl Tree {
     pub(super) fn advance(&mut self, node: &Node) -> Vec<Arc<Node>> {
         let Bundle { height, timestamp_ms, .. } = node.bundle;
         self.last = Position { height, id: node.id, timestamp_ms };
+        self.last_version = node.bundle.version;
         self.remove(&node.id);
         self.remove_detached()
     }
 
     /// Makes an earlier bundle the final one. Returns all undecided nodes, lowest first.
-    pub(super) fn rewind(&mut self, to: Position) -> Vec<Arc<Node>> {
-        self.last = to;
+    pub(super) fn rewind(&mut self, to: Position, version: u16) -> Vec<Arc<Node>> {
+        (self.last, self.last_version) = (to, version);
         self.remove_detached()
     }
 

@@ -88,12 +88,7 @@ impl UndoLog {
         let kept: BTreeSet<u64> = self.rows.iter().map(|(height, _)| *height).collect();
         let mut gone = stored(store.snapshot()?.as_ref())?;
         gone.retain(|(height, _)| !kept.contains(height));
-        for step in gone.chunks(DELETE_STEP) {
-            let mut out = WriteSet::new();
-            step.iter().for_each(|(height, _)| UNDO.delete(&mut out, Scope::NODE, height));
-            store.writer.commit_blocking(out)?;
-        }
-        Ok(())
+        delete(&gone, store)
     }
 
     /// Whether final bundles get an undo row.
@@ -177,6 +172,22 @@ impl UndoLog {
         }
         is_beyond && !self.rows.is_empty()
     }
+}
+
+/// Deletes all stored rows.
+pub(super) fn delete_all(store: &Store) -> StorageResult<()> {
+    let rows = stored(store.snapshot()?.as_ref())?;
+    delete(&rows, store)
+}
+
+/// Deletes rows, in commits of limited size.
+fn delete(rows: &[(u64, u64)], store: &Store) -> StorageResult<()> {
+    for step in rows.chunks(DELETE_STEP) {
+        let mut out = WriteSet::new();
+        step.iter().for_each(|(height, _)| UNDO.delete(&mut out, Scope::NODE, height));
+        store.writer.commit_blocking(out)?;
+    }
+    Ok(())
 }
 
 /// Heights and bytes of all stored rows, ascending.

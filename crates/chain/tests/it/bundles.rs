@@ -9,12 +9,14 @@ use proptest::prelude::*;
 fn bundles() -> impl Strategy<Value = Bundle> {
     let block = (any::<[u8; 32]>(), proptest::collection::vec(any::<u8>(), 0..64));
     let blocks = proptest::collection::vec(block, 0..4);
-    (any::<[u8; 32]>(), any::<u64>(), any::<u64>(), blocks).prop_map(
-        |(parent, height, timestamp_ms, blocks)| Bundle {
-            version: Bundle::VERSION,
+    let version = 0..=Bundle::VERSION;
+    (version, any::<[u8; 32]>(), any::<[u8; 32]>(), any::<u64>(), any::<u64>(), blocks).prop_map(
+        |(version, parent, commitment, height, timestamp_ms, blocks)| Bundle {
+            version,
             parent: Id::new(parent),
             height,
             timestamp_ms,
+            commitment: if version > 0 { Id::new(commitment) } else { Id::ZERO },
             blocks: blocks.into_iter().map(|(id, b)| (Id::new(id), Bytes::from(b))).collect(),
         },
     )

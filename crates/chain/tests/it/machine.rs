@@ -48,7 +48,14 @@ pub(crate) fn foreign(toy: &Toy, machine: &Machine, register: u64) -> Bundle {
     let op = Op { register, value: 7, not_before_ms: 0 };
     let block = block_bytes(&tip, height + 1, &[op]);
     let blocks = vec![(toy.id(), block)];
-    Bundle { version: 0, parent, height: height + 1, timestamp_ms: 1_000_000, blocks }
+    Bundle {
+        version: 0,
+        commitment: Id::ZERO,
+        parent,
+        height: height + 1,
+        timestamp_ms: 1_000_000,
+        blocks,
+    }
 }
 
 #[tokio::test]
@@ -117,7 +124,8 @@ async fn overlays_of_depth_two_see_their_ancestors() {
     let tip = Id::sha256(&second.blocks[0].1);
     let repeat = Op { register: 1, value: 1, not_before_ms: 0 };
     let third = Bundle {
-        version: 0,
+        version: Bundle::VERSION,
+        commitment: Id::ZERO,
         parent: second.id(),
         height: 3,
         timestamp_ms: second.timestamp_ms,
@@ -160,7 +168,7 @@ async fn the_form_of_a_bundle_is_checked() {
     };
     let block = good.blocks[0].1.clone();
     let blocks = |ids: &[ChainId]| ids.iter().map(|id| (*id, block.clone())).collect();
-    check(Bundle { version: 1, ..good.clone() }, "unknown bundle version 1").await;
+    check(Bundle { version: 2, ..good.clone() }, "unknown bundle version 2").await;
     check(Bundle { height: 2, ..good.clone() }, "its parent has 0").await;
     let never = Bundle { timestamp_ms: MAX_BUNDLE_TIME_MS + 1, ..good.clone() };
     check(never, "after the year 9999").await;
@@ -180,8 +188,14 @@ async fn the_form_of_a_bundle_is_checked() {
 async fn a_heartbeat_moves_no_chain() {
     let (_world, toys, machine) = world(1);
     let (_, parent) = machine.last_final();
-    let beat =
-        Bundle { version: 0, parent, height: 1, timestamp_ms: 1_000_000, blocks: Vec::new() };
+    let beat = Bundle {
+        version: 0,
+        commitment: Id::ZERO,
+        parent,
+        height: 1,
+        timestamp_ms: 1_000_000,
+        blocks: Vec::new(),
+    };
     assert_eq!(machine.verify(&[], &beat).await.unwrap(), Verdict::Valid);
     machine.finalize(&beat, None).await.unwrap();
     assert_eq!(machine.last_final(), (1, beat.id()));
@@ -236,6 +250,7 @@ async fn a_bundle_far_ahead_of_the_clock_is_not_valid_yet() {
     let (height, parent) = machine.last_final();
     let beat = |timestamp_ms| Bundle {
         version: 0,
+        commitment: Id::ZERO,
         parent,
         height: height + 1,
         timestamp_ms,

@@ -143,7 +143,9 @@ async fn undecided_bundles_are_dropped_with_their_txs_waiting_again() {
     fixture.accept_all(2).await;
     fixture.toys[0].set(9, 90);
     let undecided = propose(&fixture.machine).await;
-    let heartbeat = Bundle { blocks: Vec::new(), ..undecided.clone() };
+    let (last, _) = fixture.machine.bundle_at(2).unwrap().unwrap();
+    let commitment = last.commitment;
+    let heartbeat = Bundle { blocks: Vec::new(), commitment, ..undecided.clone() };
     assert_eq!(fixture.machine.verify(&[], &heartbeat).await.unwrap(), Verdict::Valid);
     assert_eq!(fixture.machine.undecided(), 2);
     fixture.toys[0].take_events();
@@ -179,22 +181,24 @@ async fn what_is_kept_is_bounded_in_number() {
 async fn what_is_kept_is_bounded_in_bytes() {
     let one = {
         let fixture = Fixture::new(keeping(10));
+        // The first one has no old total, and no old hash of the state.
         fixture.accept(&[(0, 1)]).await;
+        fixture.accept(&[(0, 2)]).await;
         let reader = fixture.kv().snapshot().unwrap();
-        let key = [&UNDO_PREFIX[..], &1u64.to_be_bytes()].concat();
+        let key = [&UNDO_PREFIX[..], &2u64.to_be_bytes()].concat();
         reader.get(&key).unwrap().unwrap().len() as u64
     };
     let limits = UndoLimits { bundles: 100, bytes: 3 * one };
     let config = MachineConfig { undo: Undo::Keep(limits), ..keeping(1) };
     let fixture = Fixture::new(config);
-    // Of one size: each sets one register of the first chain. The first one has no old total.
+    // Of one size: each sets one register of the first chain.
     for register in 1..=8 {
         fixture.accept(&[(0, register)]).await;
     }
     let kept = undo_rows(fixture.kv());
     assert!(kept == [7, 8] || kept == [6, 7, 8], "{kept:?}");
     // One that is too long by itself leaves nothing.
-    let many: Vec<_> = (100..200).map(|register| (0, register)).collect();
+    let many: Vec<_> = (100..1100).map(|register| (0, register)).collect();
     fixture.accept(&many).await;
     assert_eq!(undo_rows(fixture.kv()), Vec::<u64>::new());
     assert!(matches!(fixture.machine.rewind(8).await, Err(RewindError::NoUndoRows { last: 9 })));

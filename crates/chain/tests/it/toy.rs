@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use esker_chain::commitment::StateTable;
 use esker_chain::{
     AfterRewind, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
     ExecutedBlock, FixedAliases, Rewinding, Route,
@@ -11,7 +12,7 @@ use esker_chain::{
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::codec::{Reader, Writer};
 use esker_primitives::sync::Mutex;
-use esker_primitives::{ChainId, Id};
+use esker_primitives::{BlockId, ChainId, Id};
 use esker_storage::{KvRead, KvStore, PendingWrites, Scope, Store, Table, WriteSet};
 use tokio::sync::Notify;
 
@@ -203,6 +204,15 @@ impl ChainVm for Toy {
             Some(_) => Ok(()),
             None => Err(ChainError::Corrupted("no tip".into())),
         }
+    }
+
+    fn state_tables(&self) -> Vec<StateTable> {
+        vec![StateTable::of_chain(REGISTERS.tag())]
+    }
+
+    fn last_block(&self, reader: &dyn KvRead) -> Result<(u64, BlockId), ChainError> {
+        let (id, height) = self.tip(reader, &BuildContext::default());
+        Ok((height, id))
     }
 
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use bytes::Bytes;
-use esker_chain::{Aliases as _, Bundle, ChainMachine as _, ChainVm, Verdict};
+use esker_chain::{Aliases as _, Bundle, BundleId, ChainMachine as _, ChainVm};
 use esker_node::config::Config;
 use esker_primitives::ChainId;
 use tokio::sync::mpsc;
@@ -30,7 +29,7 @@ pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
         .enable_time()
         .build()
         .map_err(ReplayError::Runtime)?;
-    let mut importer = Importer::new(&node)?;
+    let mut importer = Importer::new(&node);
     let taken = runtime.block_on(importer.import_all(read(input), path, length, &stop));
     let done = importer.summary();
     node.close()?;
@@ -95,18 +94,13 @@ struct Importer<'a> {
     /// Consecutive verified bundles that are not final yet.
     verified: Vec<Bundle>,
     verified_bytes: usize,
-    /// Time of the last bundle, Unix ms: times never decrease.
-    last_ms: u64,
     imported: u64,
     skipped: u64,
 }
 
 impl<'a> Importer<'a> {
-    fn new(node: &'a Offline) -> Result<Self, ReplayError> {
-        let (height, _) = node.machine().last_final();
-        let last = node.machine().bundle_at(height)?;
-        let last_ms = last.map_or(0, |(bundle, _)| bundle.timestamp_ms);
-        Ok(Self { node, verified: Vec::new(), verified_bytes: 0, last_ms, imported: 0, skipped: 0 })
+    fn new(node: &'a Offline) -> Self {
+        Self { node, verified: Vec::new(), verified_bytes: 0, imported: 0, skipped: 0 }
     }
 
     /// Imports blocks until the input ends (true) or a stop is requested (false). All blocks before a refused one
@@ -185,22 +179,17 @@ impl<'a> Importer<'a> {
             return Err(ReplayError::Gap { chain: chain_name, height, last, line });
         }
         let machine = self.node.machine();
-        let mut bundle = self.bundle(id, bytes);
         // A block from the future is refused; a file has only past blocks.
-        let mut verdict = machine.verify(&[], &bundle).await;
-        if !matches!(verdict, Ok(Verdict::Valid)) && !self.verified.is_empty() {
+        let mut composed = machine.compose(&self.tip(), vec![(id, bytes.clone())]).await;
+        if !matches!(composed, Ok(Ok(_))) && !self.verified.is_empty() {
             // There may be too many undecided bundles. Otherwise the verdict on the final state is the one to report.
             self.finalize().await?;
-            let (_, bytes) = bundle.blocks.swap_remove(0);
-            bundle = self.bundle(id, bytes);
-            verdict = machine.verify(&[], &bundle).await;
+            composed = machine.compose(&self.tip(), vec![(id, bytes)]).await;
         }
-        let verdict = verdict?;
-        if verdict != Verdict::Valid {
+        let bundle = composed?.map_err(|verdict| {
             let reason = verdict.to_string();
-            return Err(ReplayError::Refused { chain: chain_name, height, line, reason });
-        }
-        self.last_ms = bundle.timestamp_ms;
+            ReplayError::Refused { chain: chain_name, height, line, reason }
+        })?;
         self.verified_bytes += bundle.blocks.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
         self.verified.push(bundle);
         if self.verified.len() >= GROUP_LEN || self.verified_bytes >= GROUP_BYTES {
@@ -209,19 +198,9 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// A bundle with this block on top of the last one.
-    fn bundle(&self, chain: ChainId, block: Bytes) -> Bundle {
-        let (height, parent) = match self.verified.last() {
-            Some(bundle) => (bundle.height, bundle.id()),
-            None => self.node.machine().last_final(),
-        };
-        Bundle {
-            version: Bundle::VERSION,
-            parent,
-            height: height + 1,
-            timestamp_ms: self.node.clock().now_ms().max(self.last_ms),
-            blocks: vec![(chain, block)],
-        }
+    /// The last bundle, final or not.
+    fn tip(&self) -> BundleId {
+        self.verified.last().map_or_else(|| self.node.machine().last_final().1, Bundle::id)
     }
 
     /// Number of verified blocks of a chain that are not final.

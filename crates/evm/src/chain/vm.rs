@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use alloy_primitives::B256;
 use bytes::Bytes;
+use esker_chain::commitment::StateTable;
 use esker_chain::{
     AfterRewind, Backfill, BlockError, BlockFigures, BlockReport, BuildContext, Built,
     ChainContext, ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, GasFigures, PoolFigures,
@@ -15,6 +16,7 @@ use esker_evm_state::blocks::{History, write_block};
 use esker_evm_state::logs::LogIndex;
 use esker_evm_state::state::ApplyOptions;
 use esker_evm_state::types::{Block, SealedBlock, SealedHeader};
+use esker_primitives::BlockId;
 use esker_primitives::sync::{Mutex, RwLock};
 use esker_storage::{KvRead, PendingWrites, WriteSet};
 use tokio::sync::broadcast;
@@ -265,6 +267,16 @@ impl ChainVm for Evm {
 
     fn backfill(&self) -> Result<Option<Backfill>, ChainError> {
         self.backfill_logs()
+    }
+
+    fn state_tables(&self) -> Vec<StateTable> {
+        // The state root of each block commits to the chain's own state.
+        self.extension.state_tables()
+    }
+
+    fn last_block(&self, reader: &dyn KvRead) -> Result<(u64, BlockId), ChainError> {
+        let tip = self.view(reader).tip()?;
+        Ok((tip.height, BlockId::new(tip.hash.0)))
     }
 
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {

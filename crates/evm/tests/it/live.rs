@@ -307,7 +307,14 @@ async fn a_recorded_chain_is_verified_block_by_block() {
         let (height, parent) = world.machine.last_final();
         let blocks = vec![(Id::sha256(b"C"), bytes.into())];
         let timestamp_ms = START_MS;
-        let bundle = Bundle { version: 0, parent, height: height + 1, timestamp_ms, blocks };
+        let bundle = Bundle {
+            version: 0,
+            commitment: Id::ZERO,
+            parent,
+            height: height + 1,
+            timestamp_ms,
+            blocks,
+        };
         let verdict = world.machine.verify(&[], &bundle).await.unwrap();
         if !block.ext_data.is_empty() {
             // Atomic transactions are another crate's; here they are refused, and remembered as such.
@@ -333,6 +340,7 @@ async fn transactions_of_a_dropped_block_return() {
     let (height, parent) = world.machine.last_final();
     let beat = Bundle {
         version: 0,
+        commitment: Id::ZERO,
         parent,
         height: height + 1,
         timestamp_ms: START_MS,

@@ -11,6 +11,7 @@ use esker_chain::{
     Shutdown, ShutdownTrigger, Verdict,
 };
 use esker_follow::{BundleServer, BundleStream, OpenError, Record, RecordReader, ServerConfig};
+use esker_primitives::ChainId;
 use futures_util::StreamExt as _;
 
 use crate::toy::{bundles, clock, finalize, machine};
@@ -41,6 +42,14 @@ impl ChainMachine for Counting {
         bundles: Vec<(Bundle, Option<Bytes>)>,
     ) -> Result<(), FinalizeError> {
         self.0.finalize_all(bundles).await
+    }
+
+    async fn finalize_blocks(
+        &self,
+        on: &BundleId,
+        blocks: Vec<(ChainId, Bytes)>,
+    ) -> Result<(), FinalizeError> {
+        self.0.finalize_blocks(on, blocks).await
     }
 
     async fn abandon(&self, id: &BundleId) -> Result<usize, ChainError> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use esker_chain::commitment::StateSummary;
 use esker_chain::{Bundle, BundleId, ChainMachine, Machine, MachineConfig};
 use esker_follow::{Feed, FeedItem, Source, SourceError};
 use esker_primitives::clock::{Clock, ManualClock};
@@ -40,7 +41,8 @@ pub(crate) fn bundles(genesis: &Bundle, count: u64) -> Vec<Bundle> {
 }
 
 pub(crate) fn bundle(parent: BundleId, height: u64, timestamp_ms: u64) -> Bundle {
-    Bundle { version: Bundle::VERSION, parent, height, timestamp_ms, blocks: Vec::new() }
+    let (version, commitment) = (Bundle::VERSION, StateSummary::empty().commitment());
+    Bundle { version, parent, height, timestamp_ms, commitment, blocks: Vec::new() }
 }
 
 pub(crate) async fn finalize(machine: &Machine, bundles: &[Bundle]) {

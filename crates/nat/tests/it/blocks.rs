@@ -130,10 +130,8 @@ async fn an_abandoned_block_gives_its_transactions_back() {
         world.x_export(vec![output(world.native(), ONE, OutputOwners::single(key(3).address()))]);
     world.x.issue(on_x.bytes()).unwrap();
     let both = world.propose_on(&base).await.unwrap();
-    let only_x = Bundle {
-        blocks: both.blocks.iter().filter(|(id, _)| *id == world.x_id()).cloned().collect(),
-        ..both
-    };
+    let x_blocks = both.blocks.iter().filter(|(id, _)| *id == world.x_id()).cloned().collect();
+    let only_x = world.compose(&base, x_blocks).await;
     world.machine.finalize(&only_x, None).await.unwrap();
     assert_eq!(world.nat.pool().get(&import.id()).unwrap().1, PoolStatus::Pending);
     world.settle().await;

@@ -9,7 +9,6 @@ use alloy_primitives::{Address, Signature, TxKind, U256};
 use esker_chain::forward::{ForwardLimits, Forwarding, TxForwarder};
 use esker_chain::{
     Bundle, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine, MachineConfig, ProposeCtx,
-    Verdict,
 };
 use esker_evm::accounts::address_of_key;
 use esker_evm::chain::{Evm, EvmConfig};
@@ -186,22 +185,24 @@ impl World {
 
     /// A bundle of these blocks on the last final one becomes final, or the reason why not.
     pub(crate) async fn offer(&self, chain: ChainId, block: &[u8]) -> Result<(), String> {
-        let (height, parent) = self.machine.last_final();
-        let last = self.machine.bundle_at(height).unwrap().unwrap().0;
-        let bundle = Bundle {
-            parent,
-            height: height + 1,
-            timestamp_ms: self.clock.now_ms(),
-            blocks: vec![(chain, block.to_vec().into())],
-            ..last
-        };
-        match self.machine.verify(&[], &bundle).await.unwrap() {
-            Verdict::Valid => {
+        let (_, last) = self.machine.last_final();
+        let blocks = vec![(chain, block.to_vec().into())];
+        match self.machine.compose(&last, blocks).await.unwrap() {
+            Ok(bundle) => {
                 self.machine.finalize(&bundle, None).await.unwrap();
                 Ok(())
             }
-            other => Err(other.to_string()),
+            Err(refused) => Err(refused.to_string()),
         }
+    }
+
+    /// A bundle of these blocks on a parent.
+    pub(crate) async fn compose(
+        &self,
+        parent: &Bundle,
+        blocks: Vec<(ChainId, bytes::Bytes)>,
+    ) -> Bundle {
+        self.machine.compose(&parent.id(), blocks).await.unwrap().unwrap()
     }
 
     /// A bundle of what waits, on a parent.

@@ -76,11 +76,7 @@ pub(super) fn build(
         codes: Arc::new(CodeCache::default()),
     };
     let clock = Arc::clone(&context.clock);
-    let importer = Importer {
-        chain: context.chain_id,
-        machine: Arc::clone(parts.machine),
-        clock: Arc::clone(&clock),
-    };
+    let importer = Importer { chain: context.chain_id, machine: Arc::clone(parts.machine) };
     let is_archive = is_archive(settings, config.mode);
     let evm_config = EvmConfig {
         history: if is_archive { History::Archive } else { History::Window(PRUNED_WINDOW) },

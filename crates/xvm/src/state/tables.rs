@@ -4,6 +4,7 @@
 
 use std::ops::ControlFlow;
 
+use esker_chain::commitment::StateTable;
 use esker_chain::{DropTables, stored_as_codec};
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::{AssetId, BlockId, Id, ShortId, TxId};
@@ -51,6 +52,14 @@ pub const INDEXED: Table<(), u64> = Table::new(0x0b, "indexed-height");
 /// order in which they were rejected.
 pub static REJECTED: DropTables =
     DropTables { records: Table::new(0x0c, "rejected"), order: Table::new(0x0d, "rejected-order") };
+
+/// The tables that bundles commit to: spending needs UTXOs, and what an asset permits. The rest is in blocks or follows
+/// from these.
+pub(crate) const STATE: [StateTable; 3] = [
+    StateTable::of_chain(UTXOS.tag()).with_key_len(UTXO_KEY_LEN),
+    StateTable::of_chain(ASSETS.tag()),
+    StateTable::node_wide(esker_shared_memory::ELEMENTS_TAG),
+];
 
 /// Bytes of a key of [`UTXOS`].
 const UTXO_KEY_LEN: usize = 36;

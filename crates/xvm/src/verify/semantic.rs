@@ -109,7 +109,7 @@ impl Semantic<'_, '_> {
     /// Checks a transaction, and gives what it consumes.
     pub(crate) fn check(&mut self, tx: &Tx) -> Result<Consumed, CheckError> {
         let mut consumed = Consumed::default();
-        if tx.unsigned().consumed_utxo_ids().next().is_none() && self.state.has_tx(&tx.id())? {
+        if tx.unsigned().consumed_utxo_ids().next().is_none() && self.was_accepted(&tx.id())? {
             return Err(VerifyError::AcceptedBefore.into());
         }
         self.base(tx, &mut consumed)?;
@@ -240,6 +240,12 @@ impl Semantic<'_, '_> {
             self.transfer(tx, slot, input, &utxo)?;
         }
         Ok(())
+    }
+
+    /// Whether a transaction that consumes nothing was accepted. One that made an asset is known by the asset, also
+    /// where the history does not begin at genesis.
+    fn was_accepted(&self, id: &TxId) -> Result<bool, CheckError> {
+        Ok(self.state.asset(id)?.is_some() || self.state.has_tx(id)?)
     }
 
     /// The other chain of an import or export: another one of the primary network.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_chain::{
-    BlockError, BuildContext, Bundle, ChainContext, ChainMachine, ChainVm, Dialect, FixedAliases,
-    Machine, MachineConfig,
+    BlockError, BuildContext, ChainContext, ChainMachine, ChainVm, Dialect, FixedAliases, Machine,
+    MachineConfig,
 };
 use esker_primitives::clock::ManualClock;
 use esker_primitives::codec::{Decode, Encode, Reader};
@@ -70,15 +70,9 @@ impl Local {
 
     /// Takes in a recorded X block.
     async fn accept(&self, block: &[u8]) {
-        let (height, parent) = self.machine.last_final();
-        let bundle = Bundle {
-            parent,
-            height: height + 1,
-            timestamp_ms: NOW_MS,
-            blocks: vec![(self.vm.context().chain_id, block.to_vec().into())],
-            ..self.machine.bundle_at(height).unwrap().unwrap().0
-        };
-        self.machine.finalize(&bundle, None).await.unwrap();
+        let (_, last) = self.machine.last_final();
+        let block = (self.vm.context().chain_id, block.to_vec().into());
+        self.machine.finalize_blocks(&last, vec![block]).await.unwrap();
     }
 
     /// Leaves in shared memory what a C block exports to X.

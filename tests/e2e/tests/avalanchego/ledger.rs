@@ -6,9 +6,7 @@ use std::path::Path;
 
 use alloy_primitives::{Address, B256, U256};
 use bytes::Bytes;
-use esker_chain::{
-    Bundle, ChainMachine as _, ChainVm as _, MachineConfig, Undo, UndoLimits, Verdict,
-};
+use esker_chain::{ChainMachine as _, ChainVm as _, MachineConfig, Undo, UndoLimits};
 use esker_e2e::avalanchego::Recording;
 use esker_e2e::files::copy_folder;
 use esker_evm::chain::ChainView;
@@ -80,17 +78,10 @@ impl Ledger {
     /// Makes a block final in a bundle of its own.
     pub(crate) async fn accept(&self, chain: ChainId, block: Bytes) -> Result<(), String> {
         let machine = &self.open.machine;
-        let (height, parent) = machine.last_final();
-        let bundle = Bundle {
-            version: Bundle::VERSION,
-            parent,
-            height: height + 1,
-            timestamp_ms: NOW_MS,
-            blocks: vec![(chain, block)],
-        };
-        match machine.verify(&[], &bundle).await.unwrap() {
-            Verdict::Valid => machine.finalize(&bundle, None).await.map_err(|e| e.to_string()),
-            refused => Err(refused.to_string()),
+        let (_, last) = machine.last_final();
+        match machine.compose(&last, vec![(chain, block)]).await.unwrap() {
+            Ok(bundle) => machine.finalize(&bundle, None).await.map_err(|e| e.to_string()),
+            Err(refused) => Err(refused.to_string()),
         }
     }
 

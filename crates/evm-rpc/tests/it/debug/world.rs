@@ -8,7 +8,7 @@ use std::time::Duration;
 use alloy_consensus::{TxLegacy, TypedTransaction};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex};
 use async_trait::async_trait;
-use esker_chain::{Bundle, ChainMachine as _, Machine};
+use esker_chain::{ChainMachine as _, Machine};
 use esker_evm::accounts::{AccountManager, KeyRing, WELL_KNOWN_KEY, sign_transaction};
 use esker_evm::chain::Evm;
 use esker_evm::extension::NoExtension;
@@ -58,16 +58,10 @@ struct Importer(Option<Arc<Machine>>);
 impl BlockImporter for Importer {
     async fn import(&self, blocks: Vec<bytes::Bytes>) -> Result<(), ImportError> {
         let machine = self.0.as_ref().ok_or(ImportError::NotAlone)?;
-        for block in blocks {
-            let (height, parent) = machine.last_final();
-            let timestamp_ms = machine.bundle_at(height).unwrap().unwrap().0.timestamp_ms;
-            let blocks = vec![(Id::sha256(CHAIN), block)];
-            let version = Bundle::VERSION;
-            let bundle = Bundle { version, parent, height: height + 1, timestamp_ms, blocks };
-            let done = machine.finalize(&bundle, None).await;
-            done.map_err(|error| ImportError::Refused(error.to_string()))?;
-        }
-        Ok(())
+        let (_, last) = machine.last_final();
+        let blocks = blocks.into_iter().map(|block| (Id::sha256(CHAIN), block)).collect();
+        let done = machine.finalize_blocks(&last, blocks).await;
+        done.map_err(|error| ImportError::Refused(error.to_string()))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use esker_chain::commitment::StateTable;
 use esker_chain::{
     AfterRewind, Aliases, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats,
     ChainVm, ExecutedBlock, PoolFigures, Rewinding, Route,
@@ -10,7 +11,7 @@ use esker_chain::{
 use esker_node::api::{Container, IndexSource};
 use esker_primitives::clock::Clock;
 use esker_primitives::sync::Mutex;
-use esker_primitives::{AssetId, ChainId, Id};
+use esker_primitives::{AssetId, BlockId, ChainId, Id};
 use esker_rpc::{MethodTable, NoArgs, RpcError};
 use esker_storage::{KvRead, PendingWrites, Scope, Store, WriteSet};
 use tokio::sync::Notify;
@@ -92,6 +93,14 @@ impl ChainVm for ToyVm {
 
     fn check(&self, _: &dyn KvRead) -> Result<(), ChainError> {
         Ok(())
+    }
+
+    fn state_tables(&self) -> Vec<StateTable> {
+        Vec::new()
+    }
+
+    fn last_block(&self, _: &dyn KvRead) -> Result<(u64, BlockId), ChainError> {
+        Ok((0, BlockId::ZERO))
     }
 
     fn build(&self, _: &dyn KvRead, _: &BuildContext) -> Result<Built, ChainError> {

@@ -1,0 +1,69 @@
+//! The set hash of the rows of one part of the state.
+
+use esker_primitives::{ChainId, Id};
+use esker_set_hash::SetHash;
+use esker_storage::{KvRead, Scope, StorageResult, ValueCodec};
+
+use crate::tables::STATE_PARTS;
+
+/// The set hash of a part's rows. The stored form is the checksum and the lanes of the hash, so that the checksum is
+/// read without computing it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatePart(SetHash);
+
+impl StatePart {
+    /// A part as it is stored; empty if the store has no row of it.
+    pub fn read(reader: &dyn KvRead, part: &ChainId) -> StorageResult<Self> {
+        Ok(STATE_PARTS.get(reader, Scope::NODE, part.as_bytes())?.unwrap_or_default())
+    }
+
+    /// Adds a row: the tag of its table, its key without scope and tag, and the stored value.
+    pub fn insert(&mut self, part: &ChainId, tag: u8, key: &[u8], value: &[u8]) {
+        let head = head(tag, key, value);
+        self.0.insert(&[part.as_bytes(), &head.0, key, &head.1, value]);
+    }
+
+    /// Removes a row that is in the part; the arguments are those of [`Self::insert`].
+    pub fn remove(&mut self, part: &ChainId, tag: u8, key: &[u8], value: &[u8]) {
+        let head = head(tag, key, value);
+        self.0.remove(&[part.as_bytes(), &head.0, key, &head.1, value]);
+    }
+
+    /// Adds all rows of another hash of the same part, which has none of this one's: rows may be hashed by several
+    /// threads.
+    pub fn merge(&mut self, other: &Self) {
+        self.0.union(&other.0);
+    }
+
+    /// 32 bytes that stand for the rows.
+    #[must_use]
+    pub fn checksum(&self) -> Id {
+        Id::new(self.0.checksum())
+    }
+
+    /// The checksum and the stored form.
+    pub(super) fn to_row(&self) -> (Id, Vec<u8>) {
+        let checksum = self.0.checksum();
+        (Id::new(checksum), [checksum.as_slice(), &self.0.to_bytes()].concat())
+    }
+}
+
+/// The fixed bytes of an element: tag and length of the key (u16) before the key, length of the value (u32) before the
+/// value.
+fn head(tag: u8, key: &[u8], value: &[u8]) -> ([u8; 3], [u8; 4]) {
+    // Longer ones can't be stored.
+    let [high, low] = u16::try_from(key.len()).unwrap_or(u16::MAX).to_be_bytes();
+    ([tag, high, low], u32::try_from(value.len()).unwrap_or(u32::MAX).to_be_bytes())
+}
+
+/// The checksum, then the lanes.
+impl ValueCodec for StatePart {
+    fn encode_value(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_row().1);
+    }
+
+    fn decode_value(bytes: &[u8]) -> Option<Self> {
+        let (_, lanes) = bytes.split_first_chunk::<{ Id::LEN }>()?;
+        Some(Self(SetHash::from_bytes(lanes.try_into().ok()?)))
+    }
+}
