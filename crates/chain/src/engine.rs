@@ -117,6 +117,12 @@ pub trait ChainMachine: Send + Sync + 'static {
 
     /// A final bundle and its proof. Reads the store on the calling thread.
     fn bundle_at(&self, height: u64) -> Result<Option<(Bundle, Option<Bytes>)>, ChainError>;
+
+    /// Height of the first bundle above 0 that [`Self::bundle_at`] returns, if the node joined from a snapshot; else 0.
+    /// Reads the store on the calling thread.
+    fn history_start(&self) -> Result<u64, ChainError> {
+        Ok(0)
+    }
 }
 
 /// A node's role in the network.

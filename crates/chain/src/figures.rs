@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct ChainStats {
     /// Height of the last accepted block.
     pub height: u64,
+    /// Height of the first stored block besides genesis, if the node joined from a snapshot; else 0.
+    pub first_block: u64,
     /// The last accepted block's own timestamp, Unix seconds.
     pub last_block_s: u64,
     /// Transactions waiting for a block.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use esker_primitives::{ChainId, Id};
 use esker_storage::audit::{AuditError, AuditLog, Finding};
-use esker_storage::{KvRead, Scope};
+use esker_storage::{KeyCodec as _, KvRead, Scope};
 
-use crate::tables::{BUNDLES, BundleRecord, POSITION, Position, UNDO};
+use crate::tables::{BUNDLES, BundleRecord, HistoryStart, POSITION, Position, UNDO};
 use crate::{Bundle, ChainError, ChainVm};
 
 /// Bundles between two reports of progress.
@@ -34,8 +34,19 @@ pub fn audit_bundles(
             return Ok(());
         }
     };
-    let mut walk = Walk { last: None, heights: BTreeMap::new() };
-    for height in 0..=position.height {
+    let history = match HistoryStart::of(stored) {
+        Ok(history) => history,
+        Err(error) => {
+            log.finding(Finding::new("bundles: start of the history", "a height", error));
+            return Ok(());
+        }
+    };
+    if let Some(finding) = audit_gap(stored, &history)? {
+        log.finding(finding);
+    }
+    let mut walk = Walk { last: None, heights: BTreeMap::new(), history };
+    let stored_heights = walk.history.bundle.max(1)..=position.height;
+    for height in std::iter::once(0).chain(stored_heights) {
         if let Some(finding) = audit_bundle(chains, stored, height, &mut walk)? {
             log.finding(finding);
             // Later rows can't be checked without it.
@@ -56,7 +67,13 @@ pub fn audit_bundles(
     }
     audit_undo(stored, position.height, log)?;
     for chain in chains {
-        let last = walk.heights.get(&chain.context().chain_id).copied().unwrap_or_default();
+        let id = &chain.context().chain_id;
+        let last = match (walk.heights.get(id), walk.history.first_block(id)) {
+            (Some(last), _) => *last,
+            (None, 0) => 0,
+            // No bundle since the snapshot has a block of the chain.
+            (None, _) => continue,
+        };
         // The chain reports a block that can't be read.
         if let Ok(Some(_)) = chain.block_at(stored, last.saturating_add(1)) {
             let place = format!("bundles: block {} of chain {}", last + 1, chain.name());
@@ -106,8 +123,11 @@ fn audit_bundle(
         Err(error) => return wrong("", &"a bundle", &error),
     };
     let BundleRecord { version, parent, timestamp_ms, commitment, blocks: heights, .. } = record;
+    let is_first = height > 0 && height == walk.history.bundle;
     let before = walk.last.map_or(Id::ZERO, |last| last.id);
-    if height > 0 && parent != before {
+    if height > 1 && is_first {
+        walk.heights.retain(|chain, _| walk.history.first_block(chain) == 0);
+    } else if height > 0 && parent != before {
         return wrong("parent", &before, &parent);
     }
     let mut blocks = Vec::with_capacity(heights.len());
@@ -116,9 +136,14 @@ fn audit_bundle(
         let Some(chain) = known else {
             return wrong("chain", &"a chain of the network", &id);
         };
-        let next = walk.heights.get(&id).map_or(0, |last| last + 1);
-        // Chains that joined later begin with their first block.
-        let fits = at == next || next == 0 && at == 1;
+        let first = if height == 0 { 0 } else { walk.history.first_block(&id) };
+        let next = walk.heights.get(&id).map_or(first, |last| last + 1);
+        // Chains that joined later begin with their first block. After a snapshot, the blocks before the next one
+        // of a bundle may be in bundles that are not stored.
+        let fits = match walk.heights.contains_key(&id) {
+            true => at == next,
+            false => at == next || next == 0 && at == 1 || first > 0 && at > first,
+        };
         if !fits {
             return wrong(&format!("block of chain {}", chain.name()), &next, &at);
         }
@@ -143,6 +168,25 @@ struct Walk {
     last: Option<Position>,
     /// The last block of each chain so far.
     heights: BTreeMap<ChainId, u64>,
+    history: HistoryStart,
+}
+
+/// A store that joined from a snapshot has no bundle between the first one and the snapshot's.
+fn audit_gap(stored: &dyn KvRead, history: &HistoryStart) -> Result<Option<Finding>, AuditError> {
+    if history.bundle <= 1 {
+        return Ok(None);
+    }
+    let mut found = None;
+    let mut from = Vec::new();
+    1u64.encode_key(&mut from);
+    BUNDLES.scan(stored, Scope::NODE, &[], Some(&from), |key, _| {
+        found = BUNDLES.decode_key(key).ok().filter(|height| *height < history.bundle);
+        ControlFlow::Break(())
+    })?;
+    Ok(found.map(|height| {
+        let place = format!("bundles: bundle {height}");
+        Finding::new(place, "nothing", "a bundle before the start of the history")
+    }))
 }
 
 fn shown(position: Option<Position>) -> String {

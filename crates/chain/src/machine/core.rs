@@ -13,7 +13,7 @@ use super::tree::{Node, Tree};
 use super::undo::{NewRow, UndoLog};
 use super::{AcceptedEvent, MachineConfig, MachineEvent, Shared, form};
 use crate::commitment::{StateChange, StateTables};
-use crate::tables::{BUNDLES, BundleRecord, POSITION, Position, UndoRow};
+use crate::tables::{BUNDLES, BundleRecord, HistoryStart, POSITION, Position, UndoRow};
 use crate::{
     BlockError, BuildContext, Built, Bundle, BundleId, ChainError, ChainVm, ExecutedBlock,
     FinalizeError, ProposeError, Shutdown, Verdict,
@@ -185,16 +185,26 @@ impl Core {
         }
     }
 
-    /// The ID of the final bundle at a height.
+    /// The ID of the final bundle at a height; `None` above the last one, and below the history of this store.
     pub(super) fn final_id_at(&self, height: u64) -> Result<Option<BundleId>, ChainError> {
         let last = self.tree.last();
         if height >= last.height {
             return Ok((height == last.height).then_some(last.id));
         }
         let reader = self.store.snapshot()?;
-        let next = BUNDLES.get(reader.as_ref(), Scope::NODE, &(height + 1))?;
-        let missing = || ChainError::Corrupted(format!("bundle {} is missing", height + 1));
-        next.map(|record| Some(record.parent)).ok_or_else(missing)
+        if let Some(next) = BUNDLES.get(reader.as_ref(), Scope::NODE, &(height + 1))? {
+            return Ok(Some(next.parent));
+        }
+        if height.saturating_add(1) < HistoryStart::of(reader.as_ref())?.bundle {
+            return match height {
+                0 => {
+                    Ok(super::bundle_at(&self.chains, &self.store, 0)?.map(|(first, _)| first.id()))
+                }
+                // Some bundle is final there; this node never had it.
+                _ => Ok(None),
+            };
+        }
+        Err(ChainError::Corrupted(format!("bundle {} is missing", height + 1)))
     }
 
     /// Whether the unknown parent of a bundle is at a final height, and thus abandoned.

@@ -30,7 +30,7 @@ use self::core::Attempt;
 pub use self::rewind::Rewound;
 use self::thread::{Job, MachineThread};
 pub use self::undo::{Undo, UndoLimits};
-use crate::tables::{BUNDLES, BundleRecord, Position};
+use crate::tables::{BUNDLES, BundleRecord, HistoryStart, Position};
 use crate::{
     Bundle, BundleId, ChainError, ChainMachine, ChainVm, ExecutedBlock, FinalizeError, ProposeCtx,
     ProposeError, RewindError, Verdict,
@@ -312,6 +312,10 @@ impl ChainMachine for Machine {
 
     fn bundle_at(&self, height: u64) -> Result<Option<(Bundle, Option<Bytes>)>, ChainError> {
         bundle_at(&self.chains, &self.store, height)
+    }
+
+    fn history_start(&self) -> Result<u64, ChainError> {
+        Ok(HistoryStart::of(self.store.snapshot()?.as_ref())?.bundle)
     }
 }
 

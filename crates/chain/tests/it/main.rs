@@ -7,6 +7,7 @@ mod bundles;
 mod calls;
 mod crash;
 mod forward;
+mod history;
 mod machine;
 mod rewind;
 mod toy;

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 
 /// Register number to value.
 pub(crate) const REGISTERS: Table<u64, u64> = Table::new(0x80, "register");
-const BLOCKS: Table<u64, Vec<u8>> = Table::new(0x81, "block");
+pub(crate) const BLOCKS: Table<u64, Vec<u8>> = Table::new(0x81, "block");
 /// Ops of all accepted blocks: no part of validity, added to their commit.
 const TOTAL: Table<(), u64> = Table::new(0x83, "total");
 pub(crate) const TIP: Table<(), [u8; Id::LEN]> = Table::new(0x82, "tip");
