@@ -114,6 +114,17 @@ pub enum ViewError {
     /// The state after this block is no longer kept. The text is the reference's.
     #[error("missing trie node {0:x} (path ) state {0:#x} is not available, not found")]
     StateGone(B256),
+    /// The node joined from a snapshot and never had this block (docs/decisions.md, "Blocks below the history").
+    #[error(
+        "pruned history unavailable: block {height} is not available: this node's history begins at block {first} \
+         (it joined from a snapshot)"
+    )]
+    BeforeHistory {
+        /// Height of the block.
+        height: u64,
+        /// Height of the first stored block besides genesis.
+        first: u64,
+    },
     /// An accepted block was rewound since.
     #[error("{0} was taken back while the request was answered")]
     TakenBack(String),
@@ -142,10 +153,35 @@ pub trait ChainReader: Send + Sync + fmt::Debug + 'static {
     /// The lowest height of the rewinds between two positions; `None` without a rewind. The result may be too low.
     fn lowest_since(&self, before: &ChainPosition, now: &ChainPosition) -> Option<u64>;
 
+    /// Height of the first stored block besides genesis, if the node joined from a snapshot; else 0. Reads of blocks
+    /// between it and genesis by height fail with [`ViewError::BeforeHistory`].
+    fn first_block(&self) -> u64 {
+        0
+    }
+
+    /// Fails if a range of heights has a block before the history.
+    fn ensure_in_history(&self, from: u64, to: u64) -> Result<(), ViewError> {
+        let (height, first) = (from.max(1), self.first_block());
+        match height < first && height <= to {
+            true => Err(ViewError::BeforeHistory { height, first }),
+            false => Ok(()),
+        }
+    }
+
     /// The header at a height; `None` above the head.
     fn header_at(&self, height: u64) -> Result<Option<Arc<SealedHeader>>, ViewError>;
 
-    /// The height of an accepted block.
+    /// The hash of the block at a height; `None` above the head. Also known of the block before the history.
+    fn hash_at(&self, height: u64) -> Result<Option<B256>, ViewError> {
+        match self.header_at(height) {
+            Err(ViewError::BeforeHistory { first, .. }) if height + 1 == first => {
+                Ok(self.header_at(first)?.map(|header| header.header.parent_hash))
+            }
+            found => Ok(found?.map(|header| header.hash)),
+        }
+    }
+
+    /// The height of an accepted block; `None` also of one before the history.
     fn height_of(&self, hash: B256) -> Result<Option<u64>, ViewError>;
 
     /// The block at a height; `None` above the head.

@@ -131,6 +131,9 @@ async fn refusal(status: StatusCode, body: Incoming) -> SourceError {
         StatusCode::NOT_FOUND => SourceError::Refused(format!(
             "{text}; a source serves followers with --api-sync-enabled"
         )),
+        StatusCode::GONE => SourceError::Refused(format!(
+            "{text}; follow a node that has the whole history, or join from a snapshot"
+        )),
         _ => SourceError::Refused(text),
     }
 }

@@ -46,6 +46,15 @@ pub enum OpenError {
         /// Height of the last final bundle.
         tip: u64,
     },
+    /// Its first bundle is not stored here, nor is the one before it.
+    #[error(
+        "the history here begins at bundle {first} (joined from a snapshot); a stream can begin at {} or later",
+        first.saturating_add(1)
+    )]
+    BeforeHistory {
+        /// Height of the first stored bundle above 0.
+        first: u64,
+    },
     /// The bundle of height 0 is not sent.
     #[error("a stream begins at height 1 or later: height 0 follows from the network")]
     Genesis,
@@ -98,6 +107,10 @@ impl BundleServer {
         let (tip, last) = self.machine.last_final();
         if before > tip {
             return Err(OpenError::Ahead { tip });
+        }
+        let first = self.machine.history_start()?;
+        if before < first {
+            return Err(OpenError::BeforeHistory { first });
         }
         let place = self.place()?;
         let parent = match before == tip {

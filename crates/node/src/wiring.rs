@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use esker_chain::forward::ReofferTask;
-use esker_chain::{Aliases, Machine, MachineConfig, Shutdown, Undo, UndoLimits};
+use esker_chain::{Aliases, ChainMachine as _, Machine, MachineConfig, Shutdown, Undo, UndoLimits};
 use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
 
@@ -102,6 +102,13 @@ impl Node {
         };
         let opened = chains::open(&config, &store, parts, &environment, machine)?;
         let OpenChains { aliases, chains, observed_p, machine, clock: _ } = opened;
+        let first_bundle = machine.history_start()?;
+        if first_bundle > 0 {
+            tracing::info!(
+                bundle = first_bundle,
+                "this node joined from a snapshot: its history begins there"
+            );
+        }
         let mut maintenance = Vec::new();
         for (_, chain) in &chains {
             maintenance.push(chain.start_maintenance().map_err(StartError::Thread)?);
@@ -162,6 +169,7 @@ impl Node {
                     follower,
                     max_lag: config.settings.follow_max_lag,
                 }),
+                first_bundle,
                 sync: api::sync::server(&config, &machine, stopped.clone()),
                 store: store.clone(),
                 data_dir: Some(folder.path().to_owned()),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use esker_chain::commitment::StateTable;
+use esker_chain::tables::HistoryStart;
 use esker_chain::{
     AfterRewind, BlockError, BlockFigures, BuildContext, Built, ChainContext, ChainError,
     ChainStats, ChainVm, ExecutedBlock, Rewinding, Route,
@@ -26,6 +27,8 @@ use crate::{Block, Exchange, Tx};
 pub struct Platform {
     context: ChainContext,
     accepted_height: AtomicU64,
+    /// Height of the first stored block, if the node joined from a snapshot.
+    first_block: AtomicU64,
     accepted_txs: AtomicU64,
 }
 
@@ -33,7 +36,7 @@ impl Platform {
     /// The chain with that context: the zero ID, and as peers the chains that exchange with P.
     pub fn new(context: ChainContext) -> Arc<Self> {
         let (accepted_height, accepted_txs) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Self { context, accepted_height, accepted_txs })
+        Arc::new(Self { context, accepted_height, first_block: AtomicU64::new(0), accepted_txs })
     }
 
     pub(crate) fn scope(&self) -> Scope {
@@ -140,6 +143,8 @@ impl ChainVm for Platform {
             )));
         }
         self.accepted_height.store(tip.height, Ordering::Release);
+        let first_block = HistoryStart::of(reader)?.first_block(&self.context.chain_id);
+        self.first_block.store(first_block, Ordering::Relaxed);
         Ok(())
     }
 
@@ -228,6 +233,7 @@ impl ChainVm for Platform {
     fn stats(&self) -> ChainStats {
         ChainStats {
             height: self.accepted_height.load(Ordering::Acquire),
+            first_block: self.first_block.load(Ordering::Relaxed),
             accepted_txs: self.accepted_txs.load(Ordering::Relaxed),
             ..ChainStats::default()
         }

@@ -39,6 +39,11 @@ pub enum IndexProgress {
         /// Height of the last accepted block.
         height: u64,
     },
+    /// Incomplete for good: the node joined from a snapshot, so it can't look up what older transactions produced.
+    Unfillable {
+        /// Height of the first stored block besides genesis.
+        first_block: u64,
+    },
 }
 
 /// The state of the index in memory; its rows are in [`ADDRESS_TXS`].
@@ -57,11 +62,13 @@ struct Live {
     skipped: Option<u64>,
     /// For the report of progress.
     indexed: u64,
+    /// Height of the first stored block besides genesis, if the node joined from a snapshot: blocks without rows stay so.
+    first_block: u64,
 }
 
 impl AddressIndex {
     pub(crate) fn new(on: bool) -> Self {
-        let live = Live { complete: false, skipped: None, indexed: 0 };
+        let live = Live { complete: false, skipped: None, indexed: 0, first_block: 0 };
         Self {
             on,
             live: Mutex::new_named("xvm.index", live),
@@ -76,15 +83,26 @@ impl AddressIndex {
         }
     }
 
-    /// Reads how far the index is.
-    pub(crate) fn open(&self, state: ChainState<'_>) -> StorageResult<()> {
-        let indexed = INDEXED.get(state.reader(), state.scope(), &())?.unwrap_or(0);
+    /// Reads how far the index is. `first_block`: the first stored block besides genesis, 0 with a whole history. After
+    /// a join from a snapshot the list begins with the next block.
+    pub(crate) fn open(&self, state: ChainState<'_>, first_block: u64) -> StorageResult<()> {
+        let indexed = INDEXED.get(state.reader(), state.scope(), &())?.unwrap_or(first_block);
         let height = state.tip()?.height;
         let mut live = self.live.lock();
         live.complete = self.on && indexed >= height;
         live.indexed = indexed;
+        live.first_block = first_block;
         if self.on && !live.complete {
-            tracing::info!(indexed, height, "building the address transaction index");
+            match first_block {
+                0 => tracing::info!(indexed, height, "building the address transaction index"),
+                _ => tracing::warn!(
+                    indexed,
+                    height,
+                    first_block,
+                    "the address transaction index is incomplete, and can't be filled on a node that joined from \
+                     a snapshot"
+                ),
+            }
         }
         Ok(())
     }
@@ -95,10 +113,10 @@ impl AddressIndex {
             return IndexProgress::Off;
         }
         let live = self.live.lock();
-        if live.complete {
-            IndexProgress::Complete
-        } else {
-            IndexProgress::Building { indexed: live.indexed, height }
+        match *live {
+            Live { complete: true, .. } => IndexProgress::Complete,
+            Live { first_block: 0, indexed, .. } => IndexProgress::Building { indexed, height },
+            Live { first_block, .. } => IndexProgress::Unfillable { first_block },
         }
     }
 
@@ -135,8 +153,11 @@ impl AddressIndex {
     /// Indexes some blocks in a commit of its own. False when there is nothing left to do for now: the index is
     /// off or complete, or the next block is about to be committed. Blocks the calling thread.
     pub(crate) fn step(&self, context: &ChainContext) -> Result<bool, ChainError> {
-        if !self.on || self.live.lock().complete {
-            return Ok(false);
+        {
+            let live = self.live.lock();
+            if !self.on || live.complete || live.first_block > 0 {
+                return Ok(false);
+            }
         }
         // Excludes rewinds.
         let _upkeep = context.store.upkeep();
@@ -188,8 +209,9 @@ impl AddressIndex {
 
     /// Updates memory after a rewind to a height.
     pub(crate) fn rewound(&self, indexed: u64, height: u64) {
+        let mut live = self.live.lock();
         let complete = self.on && indexed >= height;
-        *self.live.lock() = Live { complete, skipped: None, indexed };
+        *live = Live { complete, skipped: None, indexed, first_block: live.first_block };
     }
 
     fn copy_blocks(

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use esker_chain::commitment::StateTable;
+use esker_chain::tables::HistoryStart;
 use esker_chain::{
     AfterRewind, BlockError, BlockFigures, BlockReport, BuildContext, Built, ChainContext,
     ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, PoolFigures, Rewinding, Route,
@@ -13,7 +14,7 @@ use esker_chain::{
 use esker_keystore::{Keystore, UserQueues};
 use esker_primitives::{BlockId, Id, TxId};
 use esker_storage::{KvRead, PendingWrites, Scope, StorageError, StorageResult, WriteSet};
-use esker_utxo::FxKind;
+use esker_utxo::{FxKind, Utxo};
 
 use crate::assets::GenesisAssets;
 use crate::block::Block;
@@ -72,6 +73,8 @@ pub struct Xvm {
     genesis_block: Block,
     assets: GenesisAssets,
     accepted_height: AtomicU64,
+    /// Height of the first stored block besides genesis, if the node joined from a snapshot.
+    first_block: AtomicU64,
     /// Time of the last accepted block, Unix s.
     accepted_time: AtomicU64,
     accepted_txs: AtomicU64,
@@ -124,6 +127,7 @@ impl Xvm {
             genesis_block,
             assets,
             accepted_height: AtomicU64::new(0),
+            first_block: AtomicU64::new(0),
             accepted_time: AtomicU64::new(0),
             accepted_txs: AtomicU64::new(0),
             mempool: Mempool::new(config.mempool),
@@ -170,6 +174,11 @@ impl Xvm {
         self.accepted_height.load(Ordering::Acquire)
     }
 
+    /// Height of the first stored block besides genesis, if the node joined from a snapshot; else 0.
+    pub fn first_block(&self) -> u64 {
+        self.first_block.load(Ordering::Relaxed)
+    }
+
     /// Sets the height of the last accepted block, and its time (Unix s).
     pub(crate) fn set_accepted(&self, height: u64, time_s: u64) {
         self.accepted_height.store(height, Ordering::Release);
@@ -186,6 +195,11 @@ impl Xvm {
             params: &self.params,
             genesis_assets: self.assets.fx_bits(),
         }
+    }
+
+    /// The outputs of the genesis.
+    pub(crate) fn genesis_utxos(&self) -> impl Iterator<Item = Utxo> {
+        self.genesis_txs.iter().flat_map(Tx::produced_utxos)
     }
 
     /// Whether a transaction waits for a block or for a decision.
@@ -300,7 +314,9 @@ impl ChainVm for Xvm {
         }
         self.set_accepted(tip.height, tip.time_s);
         self.rejections.open(reader, scope)?;
-        self.index.open(state)?;
+        let first_block = HistoryStart::of(reader)?.first_block(&self.context.chain_id);
+        self.first_block.store(first_block, Ordering::Relaxed);
+        self.index.open(state, first_block)?;
         Ok(())
     }
 
@@ -412,7 +428,13 @@ impl ChainVm for Xvm {
                 IndexProgress::Building { indexed, height } => {
                     format!("height {height}, address transactions indexed up to {indexed}")
                 }
-                IndexProgress::Off | IndexProgress::Complete => format!("height {}", tip.height),
+                IndexProgress::Off | IndexProgress::Complete | IndexProgress::Unfillable { .. } => {
+                    format!("height {}", tip.height)
+                }
+            })
+            .map(|height| match self.first_block() {
+                0 => height,
+                first => format!("{height}, history from block {first}"),
             })
             .map_err(|error| error.to_string())
     }
@@ -449,6 +471,7 @@ impl ChainVm for Xvm {
         let (txs, bytes) = self.mempool.size();
         ChainStats {
             height: self.accepted_height(),
+            first_block: self.first_block(),
             last_block_s: self.accepted_time.load(Ordering::Relaxed),
             mempool_txs: txs as u64,
             mempool_bytes: bytes as u64,

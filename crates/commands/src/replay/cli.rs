@@ -31,6 +31,18 @@ pub(crate) fn commands(flags: impl Fn() -> Vec<Arg>) -> [Command; 2] {
             "export",
             "Write all accepted blocks to a new file, while no node runs on the data folder",
             "The file to be written: one block a line; - for standard output",
+        )
+        .arg(
+            Arg::new("from")
+                .long("from")
+                .value_name("HEIGHT")
+                .value_parser(value_parser!(u64).range(1..))
+                .help("Height of the first bundle to export; by default all blocks are exported"),
+        )
+        .long_about(
+            "Write all accepted blocks to a new file, while no node runs on the data folder. With --from, the file \
+             begins with the blocks of a later bundle, and only a data folder that has all earlier blocks can import \
+             it. A folder that joined from a snapshot has no earlier blocks and needs --from.",
         ),
     ]
 }
@@ -48,6 +60,6 @@ pub(crate) fn parse(name: &str, given: &ArgMatches) -> ReplayCommand {
     let file = given.get_one::<PathBuf>("file").cloned().unwrap_or_default();
     match name {
         "import" => ReplayCommand::Import(file),
-        _ => ReplayCommand::Export(file),
+        _ => ReplayCommand::Export { file, from: given.get_one("from").copied() },
     }
 }

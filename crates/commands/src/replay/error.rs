@@ -79,6 +79,16 @@ pub enum ReplayError {
         /// The line's number, from 1.
         line: u64,
     },
+    /// The folder lacks blocks that an export would have.
+    #[error(
+        "the history of this folder begins at bundle {first} (it joined from a snapshot), so not all blocks can be \
+         exported: give --from {first} to export those from there on; only a folder that has the blocks before them can \
+         import the file"
+    )]
+    BeforeHistory {
+        /// Height of the first stored bundle.
+        first: u64,
+    },
     /// A signal stopped the command.
     #[error("stopped: {done}")]
     Stopped {
@@ -95,6 +105,7 @@ impl ReplayError {
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Offline(error) => error.exit_code(),
+            Self::BeforeHistory { .. } => exit_code::CONFIG,
             _ => exit_code::FAILURE,
         }
     }

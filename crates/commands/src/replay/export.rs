@@ -22,11 +22,17 @@ const BUFFER: usize = 1 << 20;
 
 const EXISTS: &str = "file already exists; choose another";
 
-pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
+pub(super) fn run(path: &Path, from: Option<u64>, config: &Config) -> Result<String, ReplayError> {
     let stop = StopSignal::listen().map_err(ReplayError::Runtime)?;
     let node = Offline::open_existing(config)?;
+    let first = node.machine().history_start()?;
+    let from = from.unwrap_or(1);
+    if from < first {
+        node.close()?;
+        return Err(ReplayError::BeforeHistory { first });
+    }
     let mut target = OutputFile::create(path, config)?;
-    let written = write(&node, &mut target.out, &stop);
+    let written = write(&node, from, &mut target.out, &stop);
     let closed = node.close();
     let blocks = written.map_err(|error| error.at(path))?;
     closed?;
@@ -59,12 +65,17 @@ impl<E: Into<ReplayError>> From<E> for WriteError {
     }
 }
 
-/// Writes the blocks of all bundles except the first, which is genesis; returns their number.
-fn write(node: &Offline, out: &mut dyn Write, stop: &StopSignal) -> Result<u64, WriteError> {
+/// Writes the blocks of all bundles from a height on, at least 1: bundle 0 is genesis. Returns their number.
+fn write(
+    node: &Offline,
+    from: u64,
+    out: &mut dyn Write,
+    stop: &StopSignal,
+) -> Result<u64, WriteError> {
     let (last, _) = node.machine().last_final();
     let mut progress = Progress::on_terminal(Arc::clone(node.clock()));
     let mut blocks = 0u64;
-    for height in 1..=last {
+    for height in from..=last {
         if stop.is_requested() {
             let done = format!("no file is left of the {blocks} blocks that were written");
             return Err(ReplayError::Stopped { done }.into());

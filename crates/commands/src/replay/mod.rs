@@ -23,7 +23,12 @@ pub enum ReplayCommand {
     /// Import the blocks of a file.
     Import(PathBuf),
     /// Export the accepted blocks to a new file.
-    Export(PathBuf),
+    Export {
+        /// The file.
+        file: PathBuf,
+        /// Height of the first bundle; `None`: all blocks.
+        from: Option<u64>,
+    },
 }
 
 /// The file name for standard input or output.
@@ -36,6 +41,6 @@ const STANDARD: &str = "-";
 pub fn run(command: &ReplayCommand, config: &Config) -> Result<String, ReplayError> {
     match command {
         ReplayCommand::Import(file) => import::run(file, config),
-        ReplayCommand::Export(file) => export::run(file, config),
+        ReplayCommand::Export { file, from } => export::run(file, *from, config),
     }
 }

@@ -118,6 +118,9 @@ fn text(status: &Value, health: &Value) -> String {
     line("node", plain(&status["nodeID"]));
     line("role", plain(&status["role"]));
     line("bundle", plain(&status["bundle"]));
+    if let Some(first) = status["firstBundle"].as_u64() {
+        line("history", format!("from bundle {first} (joined from a snapshot)"));
+    }
     if let Some(following) = status["following"].as_object() {
         let source = match &following["source"] {
             Value::String(source) => source.clone(),
@@ -133,7 +136,11 @@ fn text(status: &Value, health: &Value) -> String {
     line("followers", plain(&status["followers"]));
     for chain in status["chains"].as_array().into_iter().flatten() {
         let pending = plain(&chain["pending"]);
-        let text = format!("height {}, {pending} pending", plain(&chain["height"]));
+        let history = match chain["firstBlock"].as_u64() {
+            Some(first) => format!(", history from block {first}"),
+            None => String::new(),
+        };
+        let text = format!("height {}, {pending} pending{history}", plain(&chain["height"]));
         line(&plain(&chain["alias"]), text);
     }
     let failing: Vec<String> = health["checks"]
@@ -181,6 +188,21 @@ C          height 7, 1 pending
 unhealthy  follower: behind for 4500 ms
 ";
         assert_eq!(text(&status, &health), lines);
+        let joined = json!({
+            "network": "local", "networkID": 12345, "nodeID": "NodeID-1", "role": "follower",
+            "bundle": 9, "firstBundle": 5, "peers": 0, "followers": 0, "chains": [
+                {"alias": "X", "id": "x", "height": 7, "firstBlock": 6, "pending": 0},
+                {"alias": "D", "id": "x", "height": 0, "pending": 0},
+            ],
+        });
+        let lines = "\
+bundle     9
+history    from bundle 5 (joined from a snapshot)
+followers  0
+X          height 7, 0 pending, history from block 6
+D          height 0, 0 pending
+";
+        assert!(text(&joined, &health).contains(lines), "{}", text(&joined, &health));
         let healthy = json!({"healthy": true, "checks": {}});
         assert!(text(&status, &healthy).ends_with("health     ok\n"));
     }

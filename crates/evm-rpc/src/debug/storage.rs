@@ -124,8 +124,8 @@ fn change_before(
     let header = &block.block.header;
     let receipts = reads.chain.receipts_of(header.number, block.hash).map_err(read_error)?;
     let hashes = |number: u64| -> Result<Option<B256>, StateError> {
-        match reads.chain.header_at(number) {
-            Ok(found) => Ok(found.map(|header| header.hash)),
+        match reads.chain.hash_at(number) {
+            Ok(found) => Ok(found),
             Err(ViewError::Storage(error)) => Err(error.into()),
             // A header needs no state, and a damaged one has no hash.
             Err(_) => Ok(None),

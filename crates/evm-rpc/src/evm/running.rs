@@ -247,14 +247,18 @@ impl BlockHashes for Hashes<'_> {
         if number > self.newest {
             return Ok(None);
         }
-        match self.transact.reads.chain.header_at(number) {
-            Ok(found) => Ok(found.map(|header| header.hash)),
+        match self.transact.reads.chain.hash_at(number) {
+            Ok(found) => Ok(found),
             Err(ViewError::State(error)) => Err(error),
             Err(ViewError::Storage(error)) => Err(StateError::Storage(error)),
-            // A header needs no state, and a damaged one has no hash.
-            Err(ViewError::StateGone(_) | ViewError::TakenBack(_) | ViewError::Damaged(_)) => {
-                Ok(None)
-            }
+            // The first stored block is so far below the oldest state that code reaches no block before it. A header
+            // needs no state, and a damaged one has no hash.
+            Err(
+                ViewError::BeforeHistory { .. }
+                | ViewError::StateGone(_)
+                | ViewError::TakenBack(_)
+                | ViewError::Damaged(_),
+            ) => Ok(None),
         }
     }
 }

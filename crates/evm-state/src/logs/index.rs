@@ -70,19 +70,24 @@ impl LogIndex {
     /// an earlier build accepted without them, in a commit of its own and with no snapshot open. `None`: all sections have
     /// rows, and the blooms since the last whole one are in memory, so that the index can be used.
     ///
+    /// Blocks below `first_block` are not in the store: their places in a section are empty, and sections without any
+    /// other blocks are left out.
+    ///
     /// The rows of a section and the count of sections are one commit: a step that fails is done again.
     pub fn backfill<E: From<esker_storage::StorageError>>(
         &self,
         store: &Store,
+        first_block: u64,
         tip: u64,
         bloom_of: impl Fn(&dyn KvRead, u64) -> Result<Bloom, E>,
     ) -> Result<Option<BackfillProgress>, E> {
         let whole = tip.saturating_add(1) / SECTION;
         let reader = store.snapshot()?;
         let section = LOG_SECTIONS.get(reader.as_ref(), self.scope, &())?.unwrap_or(0);
+        let section = section.max(first_block / SECTION);
         let read = |first: u64, end: u64| {
             let mut tail = Tail { first, blooms: Vec::new() };
-            for height in first..end {
+            for height in first.max(first_block)..end {
                 tail.push(height, &bloom_of(reader.as_ref(), height)?);
             }
             Ok::<_, E>(tail)

@@ -41,12 +41,18 @@ impl Chain {
 
     /// The same after a restart.
     fn reopened(self) -> Self {
+        self.reopened_from(0)
+    }
+
+    /// The same without the blocks below a height.
+    fn reopened_from(self, first: u64) -> Self {
         let Self { store, blooms, .. } = self;
         let index = LogIndex::new(SCOPE);
         let read = |_: &dyn KvRead, height: u64| {
+            assert!(height >= first, "block {height} is not in the store");
             Ok::<_, StorageError>(blooms[usize::try_from(height).unwrap()])
         };
-        while index.backfill(&store, blooms.len() as u64 - 1, read).unwrap().is_some() {}
+        while index.backfill(&store, first, blooms.len() as u64 - 1, read).unwrap().is_some() {}
         Self { store, index, blooms }
     }
 
@@ -144,6 +150,23 @@ fn a_store_without_rows_gets_them() {
     let last = chain.blooms.len() as u64 - 1;
     for query in [LogQuery::any(), one(1), one(2), one(1_000 + SECTION)] {
         chain.check(&query, 0, last);
+    }
+}
+
+#[test]
+fn an_index_begins_with_the_first_stored_block() {
+    for first in [1, 500, SECTION, SECTION + 700, 2 * SECTION, 2 * SECTION + 1_000] {
+        let Chain { blooms, .. } = sparse();
+        let store = Store::memory().unwrap();
+        let chain = Chain { store, index: LogIndex::new(SCOPE), blooms };
+        let mut chain = chain.reopened_from(first).reopened_from(first);
+        while chain.blooms.len() as u64 <= 3 * SECTION {
+            chain.accept(bloom_of(&[value(5)]));
+        }
+        let chain = chain.reopened_from(first);
+        for query in [LogQuery::any(), one(1), one(2), one(5)] {
+            chain.check(&query, first, 3 * SECTION);
+        }
     }
 }
 

@@ -1,7 +1,11 @@
 //! Blocks, receipts, and the rows that locate them.
 
+use std::ops::ControlFlow;
+
 use alloy_primitives::{B256, Bloom};
+use esker_chain::ChainVm as _;
 use esker_chain::audit::AuditContext;
+use esker_chain::tables::HistoryStart;
 use esker_evm_state::blocks::tables::{
     BLOCKS, DESTROYED, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP,
 };
@@ -42,7 +46,13 @@ impl Auditing<'_> {
             blooms: Vec::new(),
             sections: 0,
         };
-        for height in 0..=last {
+        let first = HistoryStart::of(ctx.stored)?.first_block(&evm.context().chain_id);
+        self.audit_gap(first, ctx)?;
+        for height in std::iter::once(0).chain(first.max(1)..=last) {
+            if height > 1 && height == first {
+                // The block before it is not stored.
+                walk.parent = None;
+            }
             let block = match view.block(height) {
                 Ok(Some(block)) => block,
                 Err(ChainReadError::Storage(error)) => return Err(error.into()),
@@ -78,6 +88,35 @@ impl Auditing<'_> {
         Ok(())
     }
 
+    /// A store that joined from a snapshot has no rows of blocks between genesis and the first stored one.
+    fn audit_gap(&self, first: u64, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
+        if first <= 1 {
+            return Ok(());
+        }
+        let (stored, scope) = (ctx.stored, self.scope());
+        let from = 1u64.to_be_bytes();
+        let mut stray = Vec::new();
+        for (prefix, what) in [
+            (BLOCKS.prefix(scope), "block"),
+            (RECEIPTS.prefix(scope), "receipts of block"),
+            (DESTROYED.prefix(scope), "destroyed of block"),
+        ] {
+            let from = [&prefix[..], &from].concat();
+            stored.scan(&prefix, Some(&from), &mut |key, _| {
+                let height = key.get(prefix.len()..).and_then(|key| key.try_into().ok());
+                let height = height.map_or(u64::MAX, u64::from_be_bytes);
+                if height < first {
+                    stray.push(format!("{what} {height}"));
+                }
+                ControlFlow::Break(())
+            })?;
+        }
+        for what in stray {
+            self.wrong(ctx, what, "nothing", "a row before the start of the history");
+        }
+        Ok(())
+    }
+
     /// False if the blocks above can't be looked at.
     fn audit_block(
         &mut self,
@@ -92,11 +131,13 @@ impl Auditing<'_> {
         let place = format!("block {height}");
         let follows = match &walk.parent {
             Some((_, parent)) => header.parent_hash == *parent && header.number == height,
+            None if height > 0 => header.number == height,
             None => header.number == 0 && hash == self.genesis_hash(ctx)?,
         };
         if !follows {
             let expected = match &walk.parent {
                 Some((_, parent)) => format!("block {height} after {parent}"),
+                None if height > 0 => format!("block {height}"),
                 None => "the block of the genesis".to_owned(),
             };
             let found = format!("block {} after {}", header.number, header.parent_hash);

@@ -16,13 +16,12 @@ const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 impl Evm {
     /// Indexes one section of logs that an earlier version left out.
     pub(super) fn backfill_logs(&self) -> Result<Option<Backfill>, ChainError> {
-        let filled = self.logs.backfill(&self.context().store, self.head().header.number, {
-            |reader, height| {
-                let header = self.view(reader).header(height)?;
-                header.map(|header| header.bloom).ok_or_else(|| {
-                    ChainError::Corrupted(format!("block {height} of the C-Chain is missing"))
-                })
-            }
+        let (tip, first) = (self.head().header.number, self.first_block());
+        let filled = self.logs.backfill(&self.context().store, first, tip, |reader, height| {
+            let header = self.view(reader).header(height)?;
+            header.map(|header| header.bloom).ok_or_else(|| {
+                ChainError::Corrupted(format!("block {height} of the C-Chain is missing"))
+            })
         })?;
         Ok(filled.map(|BackfillProgress { done, total }| Backfill { index: "logs", done, total }))
     }

@@ -64,11 +64,16 @@ impl ChainReader for Evm {
         self.rewinds.lowest(before.rewinds, now.rewinds)
     }
 
+    fn first_block(&self) -> u64 {
+        Self::first_block(self)
+    }
+
     fn header_at(&self, height: u64) -> Result<Option<Arc<SealedHeader>>, ViewError> {
         let head = Self::head(self);
         if height >= head.header.number {
             return Ok((height == head.header.number).then_some(head));
         }
+        self.ensure_in_history(height, height)?;
         let header = self.read(|view| view.header(height))?;
         if header.is_none() {
             self.rewinds.wait();
@@ -88,6 +93,7 @@ impl ChainReader for Evm {
         if !self.is_shown(height) {
             return Ok(None);
         }
+        self.ensure_in_history(height, height)?;
         let epoch = match self.blocks.block(height) {
             Ok(block) => return Ok(Some(block)),
             Err(epoch) => epoch,
@@ -109,6 +115,7 @@ impl ChainReader for Evm {
         if !self.is_shown(height) {
             return Ok(None);
         }
+        self.ensure_in_history(height, height)?;
         let found = self.read(|view| Ok((view.header(height)?, view.block_bytes(height)?)))?;
         let (Some(header), Some(bytes)) = found else {
             self.rewinds.wait();
@@ -120,6 +127,7 @@ impl ChainReader for Evm {
     }
 
     fn receipts_at(&self, height: u64) -> Result<Arc<[Receipt]>, ViewError> {
+        self.ensure_in_history(height, height)?;
         let epoch = match self.blocks.receipts(height) {
             Ok(receipts) => return Ok(receipts),
             Err(epoch) => epoch,
@@ -135,6 +143,7 @@ impl ChainReader for Evm {
         from: u64,
         to: u64,
     ) -> Result<LogCandidates, ViewError> {
+        self.ensure_in_history(from, to)?;
         Ok(self.logs.find(&self.context().store, query, from, to)?)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, Bloom};
 use esker_chain::{AfterRewind, ChainError, ChainVm as _, Rewinding};
 use esker_evm_state::state::StateError;
 use esker_evm_state::types::SealedHeader;
@@ -23,6 +23,9 @@ impl Evm {
         let tip = self.view(&rewind.after).tip()?;
         let header = self.view(&rewind.after).header(tip.height)?.ok_or(ChainReadError::NoTip)?;
         let logs = self.logs.prepare_rewind(tip.height, &mut rewind.after, |reader, height| {
+            if height < self.first_block() {
+                return Ok(Bloom::ZERO);
+            }
             let header = self.view(reader).header(height)?.ok_or(ChainReadError::NoTip)?;
             Ok::<_, ChainError>(header.bloom)
         })?;

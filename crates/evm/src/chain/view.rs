@@ -5,14 +5,14 @@ use alloy_rlp::{Decodable, Header as RlpHeader};
 use esker_evm_state::blocks::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
 use esker_evm_state::state::{At, StateError, StateView};
 use esker_evm_state::types::{Block, Header, Receipt};
-use esker_storage::{KvRead, Scope};
+use esker_storage::{KvRead, Scope, StorageError};
 
 use super::ChainReadError;
 use crate::executor::BlockHashes;
 use crate::rules::Rules;
 
 /// Most blocks that BLOCKHASH reaches back.
-const MAX_LOOK_BACK: u64 = 256;
+pub(super) const MAX_LOOK_BACK: u64 = 256;
 
 /// The chain in one reader: a snapshot, or overlays of undecided blocks over one.
 #[derive(Clone, Copy)]
@@ -116,12 +116,15 @@ impl BlockHashes for Ancestors<'_> {
         if number > self.parent_number || self.parent_number - number >= MAX_LOOK_BACK {
             return Ok(None);
         }
-        self.view.hash_of(number).map_err(|error| match error {
+        let hash = self.view.hash_of(number).map_err(|error| match error {
             ChainReadError::Storage(error) => StateError::Storage(error),
             // Reading the damaged block itself reports the error; here it has no hash.
             ChainReadError::NoTip | ChainReadError::Damaged { .. } => {
                 StateError::MissingCode(B256::ZERO)
             }
-        })
+        })?;
+        // A snapshot has all blocks that code can reach.
+        let missing = || StorageError::Corrupted(format!("block {number} is missing"));
+        hash.map(Some).ok_or_else(|| missing().into())
     }
 }

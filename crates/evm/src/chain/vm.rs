@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use alloy_primitives::B256;
 use bytes::Bytes;
 use esker_chain::commitment::StateTable;
+use esker_chain::tables::HistoryStart;
 use esker_chain::{
     AfterRewind, Backfill, BlockError, BlockFigures, BlockReport, BuildContext, Built,
     ChainContext, ChainError, ChainStats, ChainVm, DropLog, ExecutedBlock, GasFigures, PoolFigures,
@@ -27,7 +28,7 @@ use super::config::{BuildMode, EvmConfig};
 use super::error::state_failed;
 use super::genesis_source::GenesisSource;
 use super::rewinds::Rewinds;
-use super::view::ChainView;
+use super::view::{ChainView, MAX_LOOK_BACK};
 use super::{AcceptedBlock, ChainReadError};
 use crate::accounts::SenderLocks;
 use crate::executor::ChainParams;
@@ -53,6 +54,8 @@ pub struct Evm {
     pub(super) extension: Arc<dyn BlockExtension>,
     pub(super) pool: Pool,
     head: RwLock<Head>,
+    /// Height of the first stored block besides genesis, if the node joined from a snapshot.
+    first_block: AtomicU64,
     pub(super) rewinds: Rewinds,
     senders: Arc<SenderLocks>,
     pub(super) arrivals: AtomicU64,
@@ -100,6 +103,7 @@ impl Evm {
         let evm = Arc::new(Self {
             pool: Pool::new(config.pool).log_as(context.primary_alias()),
             head: RwLock::new_named("evm.head", Head { header: head, rewinds: 0 }),
+            first_block: AtomicU64::new(0),
             rewinds: Rewinds::new(),
             senders: Arc::default(),
             arrivals: AtomicU64::new(0),
@@ -162,6 +166,11 @@ impl Evm {
     /// The last accepted block.
     pub fn head(&self) -> Arc<SealedHeader> {
         Arc::clone(&self.head.read().header)
+    }
+
+    /// Height of the first stored block besides genesis, if the node joined from a snapshot; else 0.
+    pub fn first_block(&self) -> u64 {
+        self.first_block.load(Ordering::Relaxed)
     }
 
     /// Its height, and the number of rewinds so far.
@@ -243,7 +252,15 @@ impl ChainVm for Evm {
             )));
         }
         let tip = view.tip()?;
-        if self.config.history == History::Archive && tip.oldest_state > 0 {
+        let history = HistoryStart::of(reader)?;
+        let first_block = history.first_block(&self.context.chain_id);
+        // An archive that joined from a snapshot has all states from the snapshot's block on, which is the last of
+        // those that code can reach.
+        let oldest_archived = match history.bundle {
+            0 => 0,
+            _ => first_block.saturating_add(MAX_LOOK_BACK - 1),
+        };
+        if self.config.history == History::Archive && tip.oldest_state > oldest_archived {
             return Err(ChainError::Mismatch(format!(
                 "the folder was made by a pruning node and holds no state before block {}: set \
                  pruning-enabled = true, or start an archive in another folder",
@@ -261,6 +278,7 @@ impl ChainVm for Evm {
         for log in self.drop_logs() {
             log.open(reader, self.context.scope)?;
         }
+        self.first_block.store(first_block, Ordering::Relaxed);
         self.set_head(Arc::new(SealedHeader { header, hash: tip.hash }), None);
         Ok(())
     }
@@ -414,7 +432,11 @@ impl ChainVm for Evm {
 
     fn health(&self) -> Result<String, String> {
         let head = self.head();
-        Ok(format!("block {} {}", head.header.number, head.hash))
+        let block = format!("block {} {}", head.header.number, head.hash);
+        Ok(match self.first_block() {
+            0 => block,
+            first => format!("{block}, history from block {first}"),
+        })
     }
 
     fn block_figures(&self, block: &ExecutedBlock) -> BlockFigures {
@@ -439,6 +461,7 @@ impl ChainVm for Evm {
         let head = self.head();
         ChainStats {
             height: head.header.number,
+            first_block: self.first_block(),
             last_block_s: head.header.time,
             mempool_txs: (pending + queued) as u64,
             mempool_bytes: self.pool.bytes() as u64,

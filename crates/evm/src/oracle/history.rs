@@ -136,6 +136,10 @@ pub fn fee_history<S: HeaderSource + ?Sized>(
     if count.saturating_mul(percentiles.len() as u64) > MAX_REWARDS {
         return Err(HistoryError::TooManyRewards(MAX_REWARDS / count));
     }
+    // Like blocks before genesis, those before the history are left out, unless the newest is one of them.
+    let (newest, first) = (oldest + count - 1, source.first_block());
+    let oldest = if newest >= first { oldest.max(first) } else { oldest };
+    let count = newest + 1 - oldest;
     let mut history = FeeHistory { oldest, ..FeeHistory::default() };
     for height in oldest..oldest + count {
         let header = source.header(height).map_err(HistoryError::Source)?;

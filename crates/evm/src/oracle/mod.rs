@@ -32,6 +32,11 @@ pub trait HeaderSource {
     /// The last accepted block.
     fn head(&self) -> Arc<SealedHeader>;
 
+    /// Height of the oldest block that can be read; blocks below it but genesis can't.
+    fn first_block(&self) -> u64 {
+        0
+    }
+
     /// The header of a height; `None` where there is no block.
     fn header(&self, height: u64) -> Result<Option<Arc<SealedHeader>>, Self::Error>;
 
@@ -44,6 +49,10 @@ impl<T: ChainReader + ?Sized> HeaderSource for T {
 
     fn head(&self) -> Arc<SealedHeader> {
         ChainReader::head(self)
+    }
+
+    fn first_block(&self) -> u64 {
+        ChainReader::first_block(self)
     }
 
     fn header(&self, height: u64) -> Result<Option<Arc<SealedHeader>>, ViewError> {
@@ -161,7 +170,8 @@ impl FeeOracle {
         let (mut tips, mut base_fees) = (Vec::new(), Vec::new());
         let newest = head.header.number;
         // Genesis, which no transaction got into, is not looked at.
-        for height in (newest.saturating_sub(blocks) + 1..=newest).rev() {
+        let oldest = (newest.saturating_sub(blocks) + 1).max(source.first_block());
+        for height in (oldest..=newest).rev() {
             let header = match height == newest {
                 true => Some(Arc::clone(head)),
                 false => source.header(height)?,

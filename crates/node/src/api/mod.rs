@@ -90,6 +90,8 @@ pub struct ApiDeps {
     pub engine: Arc<dyn Engine>,
     /// The engine again, if this node follows others.
     pub follower: Option<FollowerDeps>,
+    /// Height of the first stored bundle above 0, if the node joined from a snapshot; else 0.
+    pub first_bundle: u64,
     /// The stream for followers of this node, if it is enabled.
     pub sync: Option<SyncDeps>,
     /// The store.

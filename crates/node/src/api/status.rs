@@ -28,6 +28,9 @@ struct StatusReport {
     role: &'static str,
     /// Height of the last final bundle.
     bundle: u64,
+    /// Height of the first stored bundle above 0, if the node joined from a snapshot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_bundle: Option<u64>,
     /// Connected nodes that decide.
     peers: usize,
     /// Followers with an open stream.
@@ -59,6 +62,9 @@ struct ChainReport {
     id: String,
     /// Height of the last accepted block.
     height: u64,
+    /// Height of the first stored block above 0, if the node joined from a snapshot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_block: Option<u64>,
     /// Transactions that wait for a block.
     pending: u64,
 }
@@ -67,6 +73,7 @@ struct ChainReport {
 struct StatusPage {
     network: (String, u32),
     node_id: String,
+    first_bundle: Option<u64>,
     engine: Arc<dyn Engine>,
     follower: Option<Arc<Follower>>,
     server: Option<Arc<BundleServer>>,
@@ -78,6 +85,7 @@ pub(super) fn install(deps: &ApiDeps, routes: &Routes) -> Result<(), RouteError>
     let page = StatusPage {
         network: (deps.network.name.clone(), deps.network.id),
         node_id: deps.identity.node_id().to_string(),
+        first_bundle: Some(deps.first_bundle).filter(|first| *first > 0),
         engine: Arc::clone(&deps.engine),
         follower: deps.follower.as_ref().map(|deps| Arc::clone(&deps.follower)),
         server: deps.sync.as_ref().map(|sync| Arc::clone(&sync.server)),
@@ -99,6 +107,7 @@ impl StatusPage {
                 Role::Follower => "follower",
             },
             bundle: engine.tip_final,
+            first_bundle: self.first_bundle,
             peers: engine.peers,
             followers: self.server.as_ref().map_or(0, |server| server.followers()),
             following: self.follower.as_ref().map(|follower| following(follower)),
@@ -124,6 +133,7 @@ fn chain_report(chain: &RunningChain) -> ChainReport {
         alias: chain.vm.name(),
         id: chain.vm.context().chain_id.to_string(),
         height: stats.height,
+        first_block: Some(stats.first_block).filter(|first| *first > 0),
         pending: stats.mempool_txs,
     }
 }

@@ -92,6 +92,7 @@ async fn stream(
 fn status(error: &OpenError) -> StatusCode {
     match error {
         OpenError::Ahead { .. } => StatusCode::CONFLICT,
+        OpenError::BeforeHistory { .. } => StatusCode::GONE,
         OpenError::Genesis => StatusCode::BAD_REQUEST,
         OpenError::Full(_) => StatusCode::SERVICE_UNAVAILABLE,
         OpenError::Chain(_) => StatusCode::INTERNAL_SERVER_ERROR,

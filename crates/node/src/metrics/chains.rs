@@ -33,6 +33,7 @@ struct Reasons {
 
 pub(super) struct ChainMetrics {
     height: IntGaugeVec,
+    first_block: IntGaugeVec,
     blocks: IntCounterVec,
     block_time: IntGaugeVec,
     transactions: IntCounterVec,
@@ -60,6 +61,7 @@ impl ChainMetrics {
     pub(super) fn new(registry: &Registry) -> Self {
         Self {
             height: f::HEIGHT.int_gauges(registry),
+            first_block: f::FIRST_BLOCK.int_gauges(registry),
             blocks: f::BLOCKS.int_counters(registry),
             block_time: f::BLOCK_TIME.int_gauges(registry),
             transactions: f::TRANSACTIONS.int_counters(registry),
@@ -93,6 +95,7 @@ impl ChainMetrics {
         };
         let (stats, counted) = (&now.stats, &before.stats);
         set(&self.height, stats.height);
+        set(&self.first_block, stats.first_block);
         set(&self.block_time, stats.last_block_s);
         set(&self.mempool_transactions, stats.mempool_txs);
         set(&self.mempool_bytes, stats.mempool_bytes);

@@ -100,6 +100,8 @@ families! {
     HASHES_WAITING = Gauge "esker_password_hashes_waiting" ["keys"] "Calls that wait for the check of a password.";
     HASHES_REFUSED = Counter "esker_password_hashes_refused_total" ["keys"] "Calls that were refused because too many checks waited, or theirs did not begin in time.";
     HEIGHT = Gauge "esker_chain_height" ["chain"] "Height of the last accepted block.";
+    FIRST_BLOCK = Gauge "esker_chain_first_block" ["chain"]
+        "Height of the first stored block besides genesis on a node that joined from a snapshot; 0 on other nodes.";
     BLOCKS = Counter "esker_chain_blocks_accepted_total" ["chain"] "Blocks accepted.";
     BLOCK_TIME = Gauge "esker_chain_last_block_timestamp_seconds" ["chain"] "Time in the last accepted block, in seconds since 1970.";
     TRANSACTIONS = Counter "esker_chain_transactions_accepted_total" ["chain"] "Transactions accepted.";

@@ -36,7 +36,14 @@ impl IndexSource for XvmIndex {
     fn container_at(&self, height: u64) -> Result<Option<Container>, String> {
         let view = self.0.view().map_err(error_text)?;
         let Some(bytes) = view.block_by_height(height).map_err(error_text)? else {
-            return Ok(None);
+            let first = self.0.first_block();
+            return match height < first {
+                true => Err(format!(
+                    "block {height} is not available: this node's history begins at block {first} (it joined from \
+                     a snapshot)"
+                )),
+                false => Ok(None),
+            };
         };
         let accepted_ms = view.accepted_at(height).map_err(error_text)?.unwrap_or_default();
         Ok(Some(Container { id: Id::sha256(&bytes), bytes, accepted_ms }))

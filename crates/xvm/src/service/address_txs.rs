@@ -20,10 +20,14 @@ pub(super) struct AddressTxsArgs {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct AddressTxsReply {
     #[serde(rename = "txIDs")]
     tx_ids: Vec<TxId>,
     cursor: JsonU64,
+    /// Of a node that joined from a snapshot: height of its first block. The list has no transactions before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_start: Option<JsonU64>,
 }
 
 /// Transactions that changed an address' holdings of an asset, in the order of acceptance.
@@ -36,7 +40,9 @@ pub(super) fn get_address_txs(vm: &Xvm, args: AddressTxsArgs) -> Reply<AddressTx
         .ok_or_else(|| ServiceError::InvalidAsset(args.asset_id.clone()))?;
     let tx_ids = vm.view()?.address_txs(&address, &asset, args.cursor.0, limit)?;
     let found = u64::try_from(tx_ids.len()).unwrap_or(u64::MAX);
-    Ok(AddressTxsReply { tx_ids, cursor: JsonU64(args.cursor.0.saturating_add(found)) })
+    let cursor = JsonU64(args.cursor.0.saturating_add(found));
+    let history_start = Some(JsonU64(vm.first_block())).filter(|first| first.0 > 0);
+    Ok(AddressTxsReply { tx_ids, cursor, history_start })
 }
 
 /// 0 asks for the largest page; a larger one is refused.

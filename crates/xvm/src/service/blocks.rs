@@ -51,8 +51,13 @@ pub(super) fn get_block(vm: &Xvm, args: BlockArgs) -> Reply<BlockReply> {
 
 /// The accepted block at a height.
 pub(super) fn get_block_by_height(vm: &Xvm, args: HeightArgs) -> Reply<BlockReply> {
-    let block = vm.view()?.block_by_height(args.height.0)?;
-    show(vm, block.ok_or(ServiceError::NoHeight(args.height.0))?, args.encoding)
+    let height = args.height.0;
+    let block = vm.view()?.block_by_height(height)?;
+    let missing = || match vm.first_block() {
+        first if height < first => ServiceError::BeforeHistory { height, first },
+        _ => ServiceError::NoHeight(height),
+    };
+    show(vm, block.ok_or_else(missing)?, args.encoding)
 }
 
 fn show(vm: &Xvm, bytes: Bytes, encoding: Encoding) -> Reply<BlockReply> {

@@ -22,6 +22,11 @@ pub(crate) enum ServiceError {
     NoBlock(BlockId),
     #[error("couldn't get block at height {0}: not found")]
     NoHeight(u64),
+    #[error(
+        "couldn't get block at height {height}: not available: this node's history begins at block {first} (it \
+         joined from a snapshot)"
+    )]
+    BeforeHistory { height: u64, first: u64 },
     #[error("nil transaction ID")]
     NilTxId,
     #[error("not found")]

@@ -26,6 +26,12 @@ pub enum AddressTxsError {
         /// Height of the last accepted block.
         height: u64,
     },
+    /// The node joined from a snapshot, and the index was off at some time since.
+    #[error(
+        "the address transaction index lacks blocks, and can't be filled: this node's history begins at block {0} \
+         (it joined from a snapshot)"
+    )]
+    Unfillable(u64),
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),

@@ -264,6 +264,9 @@ impl<'a> View<'a> {
             IndexProgress::Building { indexed, height } => {
                 return Err(AddressTxsError::Building { indexed, height });
             }
+            IndexProgress::Unfillable { first_block } => {
+                return Err(AddressTxsError::Unfillable(first_block));
+            }
         }
         let limit = limit.min(MAX_ADDRESS_TXS_PAGE);
         Ok(address_txs::page(self.state(), address, asset_id, cursor, limit)?)

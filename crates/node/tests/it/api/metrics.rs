@@ -26,6 +26,7 @@ async fn chains() {
     assert_eq!((series("height"), series("blocks_accepted_total")), (0.0, 0.0));
     let stats = ChainStats {
         height: 5,
+        first_block: 3,
         last_block_s: 1_607_144_400,
         mempool_txs: 3,
         mempool_bytes: 700,
@@ -37,6 +38,7 @@ async fn chains() {
         let figures =
             ["height", "blocks_accepted_total", "transactions_accepted_total"].map(series);
         assert_eq!(figures, [5.0, 5.0, 9.0]);
+        assert_eq!(series("first_block"), 3.0);
         assert_eq!(["mempool_transactions", "mempool_bytes"].map(series), [3.0, 700.0]);
         assert_eq!(series("last_block_timestamp_seconds"), 1_607_144_400.0);
     }

@@ -144,6 +144,7 @@ impl Node {
             }],
             engine: engine.clone(),
             follower: None,
+            first_bundle: 0,
             sync: None,
             store: store.clone(),
             data_dir: Some(std::env::temp_dir()),
