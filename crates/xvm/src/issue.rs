@@ -216,11 +216,34 @@ impl Xvm {
         let mut decided = *id;
         while let Some(next) = self.wallet.remove(&decided) {
             decided = next.id();
+            // No builder comes to it where another node decides.
+            let is_followed = self.context().forwarding.is_some();
+            if is_followed && self.is_double_spend(&next).unwrap_or(false) {
+                let reason = "conflicts with an accepted transaction".to_owned();
+                self.reject(decided, RejectKind::Conflict, reason);
+                continue;
+            }
             match self.pool(Pooled::new(next, false)) {
                 Ok(_) => return,
                 Err(error) => self.reject(decided, RejectKind::Wallet, error.to_string()),
             }
         }
+    }
+
+    /// Whether an accepted transaction has spent an output that this one spends.
+    fn is_double_spend(&self, tx: &Tx) -> Result<bool, StorageError> {
+        let reader = self.context().store.snapshot()?;
+        let state = ChainState::new(reader.as_ref(), self.scope());
+        if state.has_tx(&tx.id())? {
+            return Ok(false);
+        }
+        for id in tx.unsigned().local_utxo_ids() {
+            // An output that this node does not know yet may be one of a block to come.
+            if state.has_tx(&id.tx_id)? && state.utxo_bytes(&id)?.is_none() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Adds to the pool and asks for a block.

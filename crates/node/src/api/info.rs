@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use esker_chain::{Aliases, Engine};
+use esker_chain::{Aliases, Engine, Role};
 use esker_http::{Readiness, RouteError, Routes};
 use esker_primitives::{ChainId, Id, NodeId, SubnetId, excerpt};
 use esker_rpc::wire::{JsonU32, JsonU64};
@@ -389,7 +389,13 @@ impl InfoApi {
     }
 
     fn peers(&self, _: PeersArgs) -> Result<PeersReply, RpcError> {
-        Ok(PeersReply { num_peers: JsonU64(self.engine.status().peers as u64), peers: Vec::new() })
+        let status = self.engine.status();
+        // A follower's source is no peer of the network; the status and the health report have it.
+        let num_peers = match status.role {
+            Role::Follower => 0,
+            Role::Solo | Role::Validator => status.peers as u64,
+        };
+        Ok(PeersReply { num_peers: JsonU64(num_peers), peers: Vec::new() })
     }
 
     fn uptime(&self, args: UptimeArgs) -> Result<UptimeReply, RpcError> {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use esker_e2e::Node;
 use esker_e2e::files::{profile, tests_path};
 use esker_e2e::golden::{Failure, Names, Outcome, Scenario, replay};
 
@@ -15,40 +16,45 @@ const LINES_OF_THE_CLOCK: &[(&str, &str)] = &[("c/ws-1", "\"blockGasCost\": \"0x
 
 #[test]
 fn x_by_the_reference_names() {
-    check("x", Names::Brand);
+    check("x", Names::Brand, alone);
 }
 
 #[test]
 fn x_by_the_specification_names() {
-    check("x", Names::Specification);
+    check("x", Names::Specification, alone);
 }
 
 #[test]
 fn node_by_the_reference_names() {
-    check("node", Names::Brand);
+    check("node", Names::Brand, alone);
 }
 
 #[test]
 fn node_by_the_specification_names() {
-    check("node", Names::Specification);
+    check("node", Names::Specification, alone);
 }
 
 #[test]
 fn c_by_the_reference_names() {
-    check("c", Names::Brand);
+    check("c", Names::Brand, alone);
 }
 
 #[test]
 fn c_by_the_specification_names() {
-    check("c", Names::Specification);
+    check("c", Names::Specification, alone);
 }
 
-/// Every file of a folder.
-fn check(folder: &str, names: Names) {
+/// The node of a file, with nothing but its genesis.
+fn alone(scenario: &Scenario) -> Vec<Node> {
+    vec![local().config(profile(&scenario.profile)).start().unwrap()]
+}
+
+/// Every file of a folder. `start` starts the nodes of a file; the last one gets the requests.
+pub(crate) fn check(folder: &str, names: Names, start: fn(&Scenario) -> Vec<Node>) {
     let mut report = String::new();
     let mut matched = 0;
     for file in files(folder) {
-        let outcome = run(&file, names);
+        let outcome = run(&file, names, start);
         matched += outcome.matched;
         let name = name(&file);
         let mut of_the_clock = BTreeSet::new();
@@ -93,9 +99,9 @@ fn name(file: &Path) -> String {
     format!("{}/{}", folder.to_string_lossy(), file.file_stem().unwrap().to_string_lossy())
 }
 
-/// Replays a file on a fresh node, as it was recorded.
-fn run(file: &Path, names: Names) -> Outcome {
+/// Replays a file on fresh nodes, as it was recorded.
+fn run(file: &Path, names: Names, start: fn(&Scenario) -> Vec<Node>) -> Outcome {
     let scenario = Scenario::read(file, names).unwrap();
-    let node = local().config(profile(&scenario.profile)).start().unwrap();
-    replay(&scenario, node.address())
+    let nodes = start(&scenario);
+    replay(&scenario, nodes.last().expect("a node of the file").address())
 }

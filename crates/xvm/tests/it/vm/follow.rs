@@ -91,6 +91,25 @@ async fn a_forwarded_transaction_is_processing_until_a_block_of_the_source_has_i
 }
 
 #[tokio::test]
+async fn a_wallet_transaction_is_rejected_when_another_has_spent_its_inputs() {
+    let (mut world, forwarder) = follower();
+    let mut source = World::new();
+    let vm = world.x.clone();
+    let first = transfer(&vm, 1, native_id(&vm), 77, 9);
+    let second = transfer(&vm, 1, native_id(&vm), 78, 9);
+    for tx in [&first, &second] {
+        let issued = vm.issue_unverified_and_forward(tx.bytes()).unwrap();
+        assert_eq!(answered(issued).await, Ok(tx.id()));
+        assert_eq!(status(&vm, tx.id()), TxStatus::Processing);
+    }
+    assert_eq!(forwarder.calls().len(), 2);
+    accept(&mut world, &mut source, &[&first]).await;
+    assert_eq!(status(&vm, first.id()), TxStatus::Accepted);
+    assert_eq!(status(&vm, second.id()), rejected("conflicts with an accepted transaction"));
+    assert_eq!((vm.stats().mempool_txs, vm.wallet_pending().len()), (0, 0));
+}
+
+#[tokio::test]
 async fn what_is_invalid_here_is_not_passed_on() {
     let (world, forwarder) = follower();
     let parent = transfer(&world.x, 1, native_id(&world.x), 5000, 9);

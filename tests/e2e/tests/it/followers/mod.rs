@@ -4,6 +4,7 @@ mod access;
 mod avalanchego;
 mod faults;
 mod forward;
+mod golden;
 mod lies;
 mod load;
 mod measure;
