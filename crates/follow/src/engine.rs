@@ -2,6 +2,7 @@
 
 mod prefetch;
 mod progress;
+mod source_log;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use esker_primitives::clock::Clock;
 
 use self::prefetch::Prefetch;
 use self::progress::Progress;
+use self::source_log::SourceLog;
 use crate::status::StatusCell;
 use crate::{FeedItem, FollowStatus, Source, SourceError};
 
@@ -75,13 +77,16 @@ impl Follower {
         &self,
         source: &Arc<dyn Source>,
         machine: &dyn ChainMachine,
+        log: &mut SourceLog,
     ) -> Result<SourceError, EngineError> {
         let last = machine.last_final();
         let feed = match source.open(last).await {
             Ok(feed) => feed,
             Err(error) => return Ok(error),
         };
-        tracing::info!(source = source.name(), height = last.0, "following");
+        if log.connected() {
+            tracing::info!(source = source.name(), height = last.0, "following");
+        }
         self.status.connected(source.name(), last.0);
         let mut items = Prefetch::spawn(feed);
         let mut progress = Progress::new(self.clock.now_ms(), last.0);
@@ -153,9 +158,10 @@ impl Follower {
     }
 
     /// Notes why a source was left.
-    fn left(&self, source: &dyn Source, error: &SourceError) {
+    fn left(&self, source: &dyn Source, error: &SourceError, log: &mut SourceLog) {
         let (name, is_fault) = (source.name(), error.is_fault());
-        if !self.status.disconnected(format!("{name}: {error}"), is_fault) {
+        self.status.disconnected(format!("{name}: {error}"), is_fault);
+        if !log.lost(&error.to_string(), self.clock.now_ms()) {
             return;
         }
         if is_fault {
@@ -231,14 +237,19 @@ impl Engine for Follower {
             return Err(EngineError::Protocol("no source to follow".to_owned()));
         }
         let mut wait = self.config.retry_min;
+        let mut logs = vec![SourceLog::default(); self.sources.len()];
         loop {
             let before = machine.last_final().0;
-            for source in &self.sources {
+            for (source, log) in self.sources.iter().zip(&mut logs) {
+                let from = machine.last_final().0;
                 let error = tokio::select! {
-                    followed = self.follow(source, machine.as_ref()) => followed?,
+                    followed = self.follow(source, machine.as_ref(), log) => followed?,
                     () = stop.wait() => return Ok(()),
                 };
-                self.left(source.as_ref(), &error);
+                if machine.last_final().0 > from {
+                    log.advanced();
+                }
+                self.left(source.as_ref(), &error, log);
             }
             wait = match machine.last_final().0 > before {
                 true => self.config.retry_min,

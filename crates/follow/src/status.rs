@@ -63,16 +63,14 @@ impl StatusCell {
         inner.shown.tip_seen = inner.shown.tip_seen.max(tip_final);
     }
 
-    /// The connection ended, or could not be made. Whether the error is new, so that it is logged.
-    pub(crate) fn disconnected(&self, error: String, is_fault: bool) -> bool {
+    /// The connection ended, or could not be made.
+    pub(crate) fn disconnected(&self, error: String, is_fault: bool) {
         let mut inner = self.0.lock();
         inner.shown.source = None;
-        let is_new = inner.shown.last_error.as_ref() != Some(&error);
         if is_fault {
             inner.shown.fault = Some(error.clone());
         }
         inner.shown.last_error = Some(error);
-        is_new
     }
 
     /// The source has this many bundles after the last final one.
@@ -116,8 +114,7 @@ mod tests {
         assert_eq!((status.lag_bundles(), status.lag_ms), (0, 0));
         // A source that says nothing more, and one that is gone.
         assert_eq!(cell.get(8000 + FRESH_MS).lag_ms, FRESH_MS);
-        assert!(cell.disconnected("gone".into(), false));
-        assert!(!cell.disconnected("gone".into(), false));
+        cell.disconnected("gone".into(), false);
         assert_eq!(cell.get(8100).lag_ms, 100);
     }
 

@@ -3,6 +3,8 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use bytes::Bytes;
@@ -11,10 +13,12 @@ use esker_e2e::until::PATIENCE;
 use esker_e2e::{Node, Proxy, until};
 use esker_follow::{Hello, Record, RecordReader};
 use esker_primitives::Id;
+use serde_json::json;
 
 use super::load::under_load;
 use super::support::{assert_same, follower, follower_health, heights, wait_for, writer};
 use crate::load::Mover;
+use crate::support::json_lines;
 
 /// Bundles of the honest source that liars know.
 const KNOWN: usize = 4;
@@ -23,12 +27,16 @@ const KNOWN: usize = 4;
 #[derive(Debug)]
 struct Liar {
     address: SocketAddr,
+    /// Requests that it has answered.
+    requests: Arc<AtomicUsize>,
 }
 
 impl Liar {
     fn start(reply: Vec<u8>, stays: bool) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
+        let requests = Arc::new(AtomicUsize::new(0));
+        let answered = Arc::clone(&requests);
         // It ends with the process of the test.
         thread::spawn(move || {
             let mut silent = Vec::new();
@@ -36,12 +44,13 @@ impl Liar {
                 let mut request = [0; 4096];
                 let _head = client.read(&mut request);
                 let _left = client.write_all(&reply);
+                answered.fetch_add(1, Ordering::Relaxed);
                 if stays {
                     silent.push(client);
                 }
             }
         });
-        Self { address }
+        Self { address, requests }
     }
 
     fn with_body(body: &[u8]) -> Self {
@@ -199,4 +208,30 @@ fn good_bundles_before_an_invalid_one_are_final() {
     proxy.cut_all();
     wait_for(&node, &source);
     assert_same(&source, &node);
+}
+
+#[test]
+fn sources_that_fail_for_different_reasons_are_logged_once() {
+    const ROUNDS: usize = 6;
+    let (folder, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let refused = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_vec();
+    let (refuses, lies) = (Liar::start(refused, false), Liar::with_body(b"<html>hello</html>"));
+    let sources = format!("http://{},http://{}", refuses.address, lies.address);
+    let node = follower(folder.path(), &sources).arg("--log-format").arg("json");
+    let node = node.arg("--log-dir").arg(logs.path()).start().unwrap();
+    until("both sources were asked some times", || {
+        let asked = |liar: &Liar| liar.requests.load(Ordering::Relaxed);
+        (asked(&refuses) >= ROUNDS && asked(&lies) >= ROUNDS).then_some(())
+    });
+    assert!(node.stop().unwrap().success());
+    let lines = json_lines(&logs.path().join("main.log"));
+    for (liar, level, message) in [
+        (&refuses, "WARN", "lost the source; trying the next"),
+        (&lies, "ERROR", "the source can't be followed"),
+    ] {
+        let url = format!("http://{}", liar.address);
+        let of_liar: Vec<_> = lines.iter().filter(|line| line["source"] == url).collect();
+        assert_eq!(of_liar.len(), 1, "{of_liar:?}");
+        assert_eq!((&of_liar[0]["level"], &of_liar[0]["message"]), (&json!(level), &json!(message)));
+    }
 }
