@@ -18,11 +18,11 @@ pub struct GenesisConfig {
     /// Beginnings of Apricot 1 to 4, Unix s.
     pub history: [Option<u64>; 4],
     /// Beginnings of [`Phase::ALL`], Unix s.
-    pub phases: [Option<u64>; 9],
+    pub phases: [Option<u64>; Phase::COUNT],
 }
 
 /// Names of the beginnings in a genesis: those of Apricot 1 to 4, then those of [`Phase::ALL`].
-pub const FORK_NAMES: [&str; 13] = [
+pub const FORK_NAMES: [&str; 4 + Phase::COUNT] = [
     "apricotPhase1BlockTimestamp",
     "apricotPhase2BlockTimestamp",
     "apricotPhase3BlockTimestamp",

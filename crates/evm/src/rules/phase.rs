@@ -72,8 +72,11 @@ pub enum NativeAsset {
 }
 
 impl Phase {
+    /// Number of phases. Arrays with an entry for each have this length.
+    pub const COUNT: usize = Self::Fortuna as usize + 1;
+
     /// All phases, oldest first.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::Apricot5,
         Self::ApricotPre6,
         Self::Apricot6,

@@ -15,7 +15,7 @@ pub struct ForkSchedule {
     /// Apricot 1 to 4.
     pub history: [u64; 4],
     /// The phases of [`Phase::ALL`].
-    pub phases: [u64; 9],
+    pub phases: [u64; Phase::COUNT],
 }
 
 impl ForkSchedule {

@@ -23,7 +23,8 @@ fn build(json: &[u8], schedule: ForkSchedule) -> Block {
     genesis.build(&rules, SCOPE, Default::default(), &mut WriteSet::default()).unwrap()
 }
 
-const NEVER: ForkSchedule = ForkSchedule { history: [UNSCHEDULED; 4], phases: [UNSCHEDULED; 9] };
+const NEVER: ForkSchedule =
+    ForkSchedule { history: [UNSCHEDULED; 4], phases: [UNSCHEDULED; Phase::COUNT] };
 
 /// Everything up to a phase from the start.
 fn all_until(phase: Phase) -> ForkSchedule {
