@@ -2,6 +2,7 @@
 //! its exchanges with other chains.
 
 mod bundles;
+mod state;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use esker_storage::audit::{AuditError, AuditLog};
 use esker_storage::{KvRead, KvStore, PendingWrites, StorageResult};
 
 pub use bundles::audit_bundles;
+pub use state::audit_state;
 
 /// A chain whose rows can be audited.
 pub trait Audit: Send + Sync {

@@ -122,6 +122,14 @@ pub struct BundleRecord {
     pub proof: Vec<u8>,
 }
 
+impl BundleRecord {
+    /// As [`crate::Bundle::state_commitment`].
+    #[must_use]
+    pub fn state_commitment(&self) -> Option<Id> {
+        has_commitment(self.version).then_some(self.commitment)
+    }
+}
+
 /// The last final bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
@@ -138,8 +146,8 @@ impl Encode for BundleRecord {
         w.u16(self.version);
         w.id(&self.parent);
         w.u64(self.timestamp_ms);
-        if has_commitment(self.version) {
-            w.id(&self.commitment);
+        if let Some(commitment) = self.state_commitment() {
+            w.id(&commitment);
         }
         w.len(self.blocks.len());
         for (chain, height) in &self.blocks {

@@ -11,9 +11,10 @@ use crate::{KvRead, KvStore, LmdbStore, Scope, StorageError, StorageResult, Tabl
 
 pub use crate::folder::TempFolder;
 
-/// Version of the layout of all tables. A folder of a later version is refused; an older one is migrated when it is
-/// opened, one version at a time.
-pub const SCHEMA_VERSION: u32 = 1;
+/// Version of the layout of all tables. A folder of a later version is refused. An older one is migrated at the start of
+/// a node, one version at a time: 1 has no rows of the state commitment, which the machine adds
+/// (`esker_chain::commitment`).
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Schema version of the folder, under the name `schema`.
 const FACTS: Table<[u8], Vec<u8>> = Table::new(0x00, "meta");
@@ -73,6 +74,11 @@ pub fn check_dir(path: &Path) -> StorageResult<()> {
     check_file(&path.join(DATABASE_FILE), Thoroughness::Full)
 }
 
+/// Records that a store has the present layout, in the commit that completes its migration.
+pub fn put_schema_version(out: &mut WriteSet) {
+    FACTS.put_bytes(out, Scope::NODE, SCHEMA, &SCHEMA_VERSION.to_be_bytes());
+}
+
 fn open(folder: Folder, options: &OpenOptions) -> StorageResult<LmdbStore> {
     let store = LmdbStore::open(folder, options)?;
     let reader = store.snapshot()?;
@@ -88,8 +94,7 @@ fn open(folder: Folder, options: &OpenOptions) -> StorageResult<LmdbStore> {
         }
         None if reader.seek(&[])?.is_none() => {
             let mut set = WriteSet::new();
-            let version = SCHEMA_VERSION.to_be_bytes();
-            FACTS.put_bytes(&mut set, Scope::NODE, SCHEMA, &version);
+            put_schema_version(&mut set);
             store.write(&set)?;
         }
         None => return Err(StorageError::Corrupted("no schema version".to_owned())),

@@ -84,9 +84,8 @@ impl StateTables {
         let mut checksums = BTreeMap::new();
         for (id, (part, is_changed)) in parts {
             if is_changed {
-                let (checksum, row) = part.to_row();
-                STATE_PARTS.put_bytes(out, Scope::NODE, id.as_bytes(), &row);
-                checksums.insert(id, checksum);
+                STATE_PARTS.put(out, Scope::NODE, id.as_bytes(), &part);
+                checksums.insert(id, part.checksum());
             }
         }
         Ok(checksums)

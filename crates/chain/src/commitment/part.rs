@@ -6,8 +6,9 @@ use esker_storage::{KvRead, Scope, StorageResult, ValueCodec};
 
 use crate::tables::STATE_PARTS;
 
-/// The set hash of a part's rows. The stored form is the checksum and the lanes of the hash, so that the checksum is
-/// read without computing it.
+/// The set hash of a part's rows. The stored form are the lanes of the hash; the [`StateSummary`] has its checksum.
+///
+/// [`StateSummary`]: super::StateSummary
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatePart(SetHash);
 
@@ -40,12 +41,6 @@ impl StatePart {
     pub fn checksum(&self) -> Id {
         Id::new(self.0.checksum())
     }
-
-    /// The checksum and the stored form.
-    pub(super) fn to_row(&self) -> (Id, Vec<u8>) {
-        let checksum = self.0.checksum();
-        (Id::new(checksum), [checksum.as_slice(), &self.0.to_bytes()].concat())
-    }
 }
 
 /// The fixed bytes of an element: tag and length of the key (u16) before the key, length of the value (u32) before the
@@ -56,14 +51,12 @@ fn head(tag: u8, key: &[u8], value: &[u8]) -> ([u8; 3], [u8; 4]) {
     ([tag, high, low], u32::try_from(value.len()).unwrap_or(u32::MAX).to_be_bytes())
 }
 
-/// The checksum, then the lanes.
 impl ValueCodec for StatePart {
     fn encode_value(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.to_row().1);
+        out.extend_from_slice(&self.0.to_bytes());
     }
 
     fn decode_value(bytes: &[u8]) -> Option<Self> {
-        let (_, lanes) = bytes.split_first_chunk::<{ Id::LEN }>()?;
-        Some(Self(SetHash::from_bytes(lanes.try_into().ok()?)))
+        Some(Self(SetHash::from_bytes(bytes.try_into().ok()?)))
     }
 }

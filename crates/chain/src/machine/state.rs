@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use esker_primitives::clock::Clock;
-use esker_storage::{KvRead, Scope, Store, WriteSet};
+use esker_storage::{KvRead, Scope, Store, WriteSet, meta};
 
 use super::undo::delete_all;
-use crate::commitment::{StateSummary, StateTables, compute_parts, compute_summary};
+use crate::commitment::{StatePart, StateSummary, StateTables, compute_parts, compute_summary};
 use crate::tables::{STATE, STATE_PARTS};
 use crate::{ChainError, ChainVm};
 
@@ -60,10 +60,12 @@ pub(super) fn add_missing(
     let summary = compute_summary(&known, &parts, reader.as_ref())?;
     drop(reader);
     let mut out = WriteSet::new();
-    for (id, part) in &parts {
+    for (id, part) in parts.iter().filter(|(_, part)| **part != StatePart::default()) {
         STATE_PARTS.put(&mut out, Scope::NODE, id.as_bytes(), part);
     }
     STATE.put(&mut out, Scope::NODE, &(), &summary);
+    // An older version would not keep these rows up to date.
+    meta::put_schema_version(&mut out);
     store.writer.commit_blocking(out)?;
     tracing::info!(commitment = %summary.commitment(), "computed the commitment of the state");
     Ok(())

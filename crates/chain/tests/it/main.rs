@@ -5,6 +5,7 @@
 mod addresses;
 mod bundles;
 mod calls;
+mod commitment;
 mod crash;
 mod forward;
 mod history;

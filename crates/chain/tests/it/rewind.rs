@@ -16,7 +16,7 @@ use crate::toy::{ChainEvent, Toy, World};
 /// The tables that say what is kept: scope 0, tag.
 const UNDO_PREFIX: [u8; 3] = [0, 0, 0x13];
 
-fn keeping(bundles: u64) -> MachineConfig {
+pub(crate) fn keeping(bundles: u64) -> MachineConfig {
     let undo = Undo::Keep(UndoLimits::bundles(bundles));
     MachineConfig { check_proposals: true, undo, decides_alone: true, ..MachineConfig::default() }
 }
@@ -36,7 +36,7 @@ pub(crate) fn rows(kv: &dyn KvStore) -> Vec<Entry> {
     rows
 }
 
-fn undo_rows(kv: &dyn KvStore) -> Vec<u64> {
+pub(crate) fn undo_rows(kv: &dyn KvStore) -> Vec<u64> {
     let mut heights = Vec::new();
     let reader = kv.snapshot().unwrap();
     reader

@@ -69,12 +69,17 @@ impl World {
     }
 
     pub(crate) fn toy(&self, number: u16) -> Arc<Toy> {
+        self.toy_in(number, Scope(number))
+    }
+
+    /// A toy whose rows are in this scope.
+    pub(crate) fn toy_in(&self, number: u16, scope: Scope) -> Arc<Toy> {
         let clock: Arc<dyn Clock> = self.clock.clone();
         let context = ChainContext {
             network_id: 12345,
             hrp: "local".into(),
             chain_id: Id::sha256(&number.to_be_bytes()),
-            scope: Scope(number),
+            scope,
             native_asset_id: Id::ZERO,
             native_aliases: Vec::new(),
             aliases: Arc::new(FixedAliases::default()),
@@ -109,6 +114,10 @@ pub(crate) fn block_bytes(parent: &Id, height: u64, ops: &[Op]) -> Bytes {
 impl Toy {
     /// A block that the chain can't stand.
     pub(crate) const PANICS: &[u8] = b"panic";
+
+    pub(crate) fn scope(&self) -> Scope {
+        self.context.scope
+    }
 
     pub(crate) fn id(&self) -> ChainId {
         self.context.chain_id

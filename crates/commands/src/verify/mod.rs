@@ -13,7 +13,7 @@ mod supply;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use esker_chain::audit::{Audit, AuditContext, Ledger, Scratch, audit_bundles};
+use esker_chain::audit::{Audit, AuditContext, Ledger, Scratch, audit_bundles, audit_state};
 use esker_chain::tables::{CHAINS, HistoryStart};
 use esker_chain::{ChainError, ChainVm};
 use esker_node::Environment;
@@ -106,6 +106,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
     let chains = chains_with_rows(chains, stored.as_ref(), &mut report)?;
     let vms: Vec<Arc<dyn ChainVm>> = chains.iter().map(|(vm, _)| Arc::clone(vm)).collect();
     audit_bundles(&vms, stored.as_ref(), &mut report)?;
+    audit_state(&vms, stored.as_ref(), &mut report)?;
 
     // Exchanges and amounts before a snapshot are not stored.
     let first_bundle = HistoryStart::of(stored.as_ref())?.bundle;

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_primitives::{Address, Bytes, Signature, TxKind, U256};
-use esker_chain::audit::{Audit, AuditContext, Exchange, Ledger, Scratch, audit_bundles};
+use esker_chain::audit::{
+    Audit, AuditContext, Exchange, Ledger, Scratch, audit_bundles, audit_state,
+};
 use esker_chain::{ChainMachine as _, ChainVm};
 use esker_evm_state::types::Transaction;
 use esker_primitives::codec::Decode as _;
@@ -167,6 +169,7 @@ pub(crate) fn audit(world: &World) -> [Ledger; 2] {
     let stored = world.store.snapshot().unwrap();
     let vms: Vec<Arc<dyn ChainVm>> = vec![world.x.clone(), world.evm().clone()];
     audit_bundles(&vms, stored.as_ref(), &mut NoFindings).unwrap();
+    audit_state(&vms, stored.as_ref(), &mut NoFindings).unwrap();
     let memory = scratch();
     let native = world.x.context().native_asset_id;
     let ledger = |chain: &dyn Audit, id| {

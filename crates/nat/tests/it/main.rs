@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "in tests a panic is the message")]
 
 mod blocks;
+mod commitment;
 mod conservation;
 mod failing_reads;
 mod follow;

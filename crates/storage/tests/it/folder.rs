@@ -101,12 +101,12 @@ fn a_later_schema_is_refused_and_left_alone() {
     assert_eq!(
         refusal(place.path()).to_string(),
         format!(
-            "data folder {} was written by a later release (schema 2, this one knows 1): \
+            "data folder {} was written by a later release (schema 3, this one knows 2): \
              use that release or a newer one, or choose another folder",
             place.path().display()
         )
     );
-    assert!(matches!(refusal(place.path()), StorageError::NewerSchema { found: 2, known: 1, .. }));
+    assert!(matches!(refusal(place.path()), StorageError::NewerSchema { found: 3, known: 2, .. }));
 }
 
 #[test]

@@ -310,7 +310,7 @@ fn a_folder_of_a_later_schema_is_refused_and_left_alone() {
             facts.push(store.snapshot().unwrap().seek(&next).unwrap().unwrap());
         }
         let (key, value) = facts.pop().unwrap();
-        assert_eq!(value, SCHEMA_VERSION.to_be_bytes());
+        assert_eq!(value, 1u32.to_be_bytes(), "the layout of 0.1.0");
         let mut set = WriteSet::new();
         set.put(&key, &(SCHEMA_VERSION + 1).to_be_bytes());
         store.write(&set).unwrap();

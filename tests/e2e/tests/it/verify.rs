@@ -19,6 +19,8 @@ const NODE: &[(u8, &str)] = &[
     (0x10, "bundles: "),
     (0x11, "bundles: position"),
     (0x12, "chains: "),
+    (0x15, "state commitment of "),
+    (0x16, "state commitment"),
     (0x20, "shared memory: element"),
     (0x21, "shared memory: trait and element"),
 ];
