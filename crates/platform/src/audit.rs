@@ -26,7 +26,7 @@ impl Audit for Platform {
             Ok::<_, StorageError>(())
         })?;
         let first = HistoryStart::of(ctx.stored)?.first_block(&self.context().chain_id);
-        for height in first.max(1)..=last {
+        for height in first.max(1)..=last.max(first) {
             let found = BLOCKS.get(ctx.stored, scope, &height)?;
             let parsed = found.ok_or_else(|| "nothing".to_owned()).and_then(|bytes| {
                 let block = Block::parse(&bytes).map_err(|error| error.to_string())?;

@@ -140,6 +140,7 @@ impl XvmAudit<'_> {
     /// Goes over the blocks in order; false if a block is unusable, so that later rows cannot be derived.
     fn derive_blocks(&mut self, ctx: &mut AuditContext<'_>) -> Result<bool, AuditError> {
         let last = BLOCKS.last(ctx.stored, self.scope(), &[])?.map_or(0, |(height, _)| height);
+        let last = last.max(self.first_block);
         let mut parent = ChainState::new(ctx.scratch.rows()?.as_ref(), self.scope()).tip()?.id;
         for height in self.first_block.max(1)..=last {
             let place = self.place(format!("block {height}"));

@@ -5,7 +5,7 @@
 //! [`Proxy`] cuts connections between processes; [`avalanchego`] is a stand-in for an AvalancheGo node; [`tables`] has the
 //! method tables of a node; [`Socket`] is a websocket; [`funds`] has the well-known keys of the local network. Nothing here knows how the
 //! node works inside: tests see what a client sees. Only [`decoders`] has functions of the node itself, each one of
-//! bytes alone. Start at `tests/it/main.rs`.
+//! bytes alone, and [`history`] prepares a folder with them. Start at `tests/it/main.rs`.
 
 pub mod avalanchego;
 pub mod decoders;
@@ -14,6 +14,7 @@ pub mod docs;
 pub mod files;
 pub mod funds;
 pub mod golden;
+pub mod history;
 pub mod hostile;
 pub mod node;
 pub mod proxy;

@@ -48,7 +48,7 @@ impl Auditing<'_> {
         };
         let first = HistoryStart::of(ctx.stored)?.first_block(&evm.context().chain_id);
         self.audit_gap(first, ctx)?;
-        for height in std::iter::once(0).chain(first.max(1)..=last) {
+        for height in std::iter::once(0).chain(first.max(1)..=last.max(first)) {
             if height > 1 && height == first {
                 // The block before it is not stored.
                 walk.parent = None;

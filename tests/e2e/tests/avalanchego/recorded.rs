@@ -47,7 +47,7 @@ fn after(ledger: Ledger, folder: &Path, recording: &Recording) {
     assert_verified(&copy);
     let exported = copy_of(&path("stopped"), &path("exported"));
     let file = path("blocks.jsonl");
-    replay::run(&ReplayCommand::Export(file.clone()), &exported).unwrap();
+    replay::run(&ReplayCommand::Export { file: file.clone(), from: None }, &exported).unwrap();
     replay::run(&ReplayCommand::Import(file), &config(&path("imported"))).unwrap();
     let ledger = Ledger::open(&copy_of(&path("imported"), &path("end")));
     ledger.assert_is_end_of(recording);

@@ -25,6 +25,7 @@ mod evm_pool;
 mod folders;
 mod followers;
 mod golden;
+mod history;
 mod index;
 mod keystore;
 mod load;

@@ -8,4 +8,4 @@ mod golden;
 mod lies;
 mod load;
 mod measure;
-mod support;
+pub(crate) mod support;

@@ -11,18 +11,18 @@ use crate::load::EVM;
 use crate::support::{PROGRAM, local};
 
 /// A development node that serves followers.
-pub(super) fn writer(folder: &Path) -> NodeBuilder {
+pub(crate) fn writer(folder: &Path) -> NodeBuilder {
     local().dev().data_dir(folder).arg("--api-sync-enabled")
 }
 
 /// A follower of the development network.
-pub(super) fn follower(folder: &Path, sources: &str) -> NodeBuilder {
+pub(crate) fn follower(folder: &Path, sources: &str) -> NodeBuilder {
     let limits = ["--follow-idle-timeout", "3s"];
     local().network("dev").data_dir(folder).args(&["--follow", sources]).args(&limits)
 }
 
 /// The heights of both chains.
-pub(super) fn heights(node: &Node) -> (u64, u64) {
+pub(crate) fn heights(node: &Node) -> (u64, u64) {
     (node.x().get_height().unwrap(), c_height(node))
 }
 
@@ -32,14 +32,14 @@ fn c_height(node: &Node) -> u64 {
 }
 
 /// The message of the follower's health check, and its error.
-pub(super) fn follower_health(node: &Node) -> (Value, Option<String>) {
+pub(crate) fn follower_health(node: &Node) -> (Value, Option<String>) {
     let report: Value = node.rpc().call("/ext/health", "health.health", json!({})).unwrap();
     let check = &report["checks"]["follower"];
     (check["message"].clone(), check["error"].as_str().map(str::to_owned))
 }
 
 /// Waits until a follower has what its source has now.
-pub(super) fn wait_for(follower: &Node, source: &Node) {
+pub(crate) fn wait_for(follower: &Node, source: &Node) {
     let wanted = heights(source);
     until(&format!("the follower reaches {wanted:?}"), || {
         let (x, c) = heights(follower);
@@ -48,7 +48,7 @@ pub(super) fn wait_for(follower: &Node, source: &Node) {
 }
 
 /// Every block, and what a client reads of the state, is the same on both nodes.
-pub(super) fn assert_same(one: &Node, other: &Node) {
+pub(crate) fn assert_same(one: &Node, other: &Node) {
     assert_eq!(heights(one), heights(other));
     let (x, c) = heights(one);
     for height in 0..=x {
@@ -72,13 +72,13 @@ pub(super) fn assert_same(one: &Node, other: &Node) {
     }
 }
 
-pub(super) fn call(node: &Node, method: &str, params: &Value) -> Value {
+pub(crate) fn call(node: &Node, method: &str, params: &Value) -> Value {
     let mut rpc: RpcClient = node.rpc();
     rpc.call(EVM, method, params.clone()).unwrap()
 }
 
 /// `esker db verify` finds nothing.
-pub(super) fn verify(folder: &Path) {
+pub(crate) fn verify(folder: &Path) {
     let mut command = Command::new(PROGRAM);
     command.args(["db", "verify", "--network", "dev", "--data-dir"]).arg(folder);
     let output = command.stdin(Stdio::null()).output().unwrap();
