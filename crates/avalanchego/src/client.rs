@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use esker_outbound::{Dialer, SourceUrl};
 use esker_primitives::{BlockId, ChainId, Id, TxId, hexfmt};
 use http::StatusCode;
 use serde::Deserialize;
@@ -13,7 +14,6 @@ use thiserror::Error;
 use crate::block::Chain;
 use crate::connection::Connection;
 use crate::outer::MAX_CONTAINER_LEN;
-use crate::url::SourceUrl;
 
 /// Most bytes of one answer: a container of [`MAX_CONTAINER_LEN`] fits in hexadecimal, with as much again around it.
 pub const MAX_ANSWER_LEN: usize = 4 * MAX_CONTAINER_LEN;
@@ -154,8 +154,8 @@ type Outcome<T> = Result<T, String>;
 impl IndexClient {
     /// A client of that node. It connects with the first request.
     #[must_use]
-    pub const fn new(url: SourceUrl) -> Self {
-        Self { connection: Connection::new(url) }
+    pub const fn new(url: SourceUrl, dialer: Dialer) -> Self {
+        Self { connection: Connection::new(url, dialer) }
     }
 
     /// With another deadline of each request than 30 s, its connection and its answer included.

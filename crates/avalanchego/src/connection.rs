@@ -3,17 +3,13 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use esker_outbound::{Dialer, HttpConnection, SourceUrl};
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::client::ClientError;
-use crate::url::SourceUrl;
 
 /// Deadline of one request, its connection and its answer included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,29 +18,19 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Connection {
     url: SourceUrl,
+    dialer: Dialer,
     timeout: Duration,
     open: Option<Open>,
 }
 
-#[derive(Debug)]
-struct Open {
-    sender: SendRequest<Full<Bytes>>,
-    /// Drives the connection.
-    task: JoinHandle<()>,
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
+type Open = HttpConnection<Full<Bytes>>;
 
 /// A status and a body.
 pub(crate) type Answer = (StatusCode, Bytes);
 
 impl Connection {
-    pub(crate) const fn new(url: SourceUrl) -> Self {
-        Self { url, timeout: REQUEST_TIMEOUT, open: None }
+    pub(crate) const fn new(url: SourceUrl, dialer: Dialer) -> Self {
+        Self { url, dialer, timeout: REQUEST_TIMEOUT, open: None }
     }
 
     pub(crate) const fn set_timeout(&mut self, timeout: Duration) {
@@ -86,22 +72,9 @@ impl Connection {
                 done => return done,
             }
         }
-        let open = self.connect().await?;
+        let open = self.dialer.connect(&self.url).await;
+        let open = open.map_err(|error| ClientError::Unreachable(error.to_string()))?;
         self.exchange(open, path, body, max).await
-    }
-
-    async fn connect(&self) -> Result<Open, ClientError> {
-        let unreachable =
-            |error: &dyn std::fmt::Display| ClientError::Unreachable(error.to_string());
-        let address = (self.url.host.as_str(), self.url.port);
-        let stream = TcpStream::connect(address).await.map_err(|error| unreachable(&error))?;
-        let connected = handshake(TokioIo::new(stream)).await;
-        let (sender, connection) = connected.map_err(|error| unreachable(&error))?;
-        // A request on the connection reports its failure.
-        let task = tokio::spawn(async move {
-            let _ended = connection.await;
-        });
-        Ok(Open { sender, task })
     }
 
     /// One request; the connection is kept if its answer was read to the end.

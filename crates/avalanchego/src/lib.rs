@@ -20,7 +20,6 @@ mod connection;
 mod order;
 pub mod outer;
 mod source;
-mod url;
 
 pub use block::{Block, BlockReader, Blocked, Chain, ChainIds, Export, Import, InnerBlock, Shared};
 pub use chain_feed::{ChainFeed, FeedError, FeedFault};
@@ -30,4 +29,3 @@ pub use order::{
 };
 pub use outer::{Outer, OuterError, OuterKind};
 pub use source::{Accepted, Source, SourceError, Start, Step, Waiting};
-pub use url::{SCHEME, SourceUrl, UrlError};

@@ -5,17 +5,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::BundleId;
+use esker_outbound::{Dialer, HttpConnection, SourceUrl};
 use esker_primitives::excerpt;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
 
 use crate::record::{Hello, PROTOCOL_VERSION, Record, RecordReader};
-use crate::{Feed, FeedItem, Source, SourceError, SourceUrl};
+use crate::{Feed, FeedItem, Source, SourceError};
 
 /// Path of the stream.
 pub(crate) const PATH: &str = "/ext/sync/bundles";
@@ -41,6 +38,7 @@ impl Default for Timeouts {
 #[derive(Clone, Debug)]
 pub struct EskerSource {
     url: SourceUrl,
+    dialer: Dialer,
     name: String,
     network_id: u32,
     genesis: BundleId,
@@ -49,29 +47,27 @@ pub struct EskerSource {
 
 impl EskerSource {
     /// A source of a network with this ID and this bundle of height 0.
-    pub fn new(url: SourceUrl, network_id: u32, genesis: BundleId, timeouts: Timeouts) -> Self {
+    pub fn new(
+        url: SourceUrl,
+        dialer: Dialer,
+        (network_id, genesis): (u32, BundleId),
+        timeouts: Timeouts,
+    ) -> Self {
         let name = url.to_string();
-        Self { url, name, network_id, genesis, timeouts }
+        Self { url, dialer, name, network_id, genesis, timeouts }
     }
 
     async fn connect(&self, last: (u64, BundleId)) -> Result<EskerFeed, SourceError> {
-        let authority = self.url.authority();
         let lost = |error: &dyn std::fmt::Display| SourceError::Unreachable(error.to_string());
-        let stream = TcpStream::connect(&authority).await.map_err(|error| lost(&error))?;
-        stream.set_nodelay(true).map_err(|error| lost(&error))?;
-        let (mut sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|error| lost(&error))?;
-        let connection = Connection(tokio::spawn(async move {
-            // The body of the reply reports the error.
-            let _ended = connection.await;
-        }));
+        let mut connection = self.dialer.connect(&self.url).await.map_err(|error| lost(&error))?;
         let request = Request::builder()
             .method(Method::GET)
             .uri(format!("{PATH}?from={}", last.0.saturating_add(1)))
-            .header(header::HOST, authority)
+            .header(header::HOST, self.url.authority())
             .body(Empty::<Bytes>::new())
             .map_err(|error| lost(&error))?;
-        let reply = sender.send_request(request).await.map_err(|error| lost(&error))?;
+        let reply = connection.sender.send_request(request).await;
+        let reply = reply.map_err(|error| lost(&error))?;
         let status = reply.status();
         if status != StatusCode::OK {
             return Err(refusal(status, reply.into_body()).await);
@@ -152,16 +148,6 @@ impl Source for EskerSource {
     }
 }
 
-/// The task of a connection.
-#[derive(Debug)]
-struct Connection(JoinHandle<()>);
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 /// An open stream.
 struct EskerFeed {
     body: Incoming,
@@ -169,7 +155,7 @@ struct EskerFeed {
     /// Height of the last bundle that was handed out.
     last: u64,
     idle: Duration,
-    _connection: Connection,
+    _connection: HttpConnection<Empty<Bytes>>,
 }
 
 impl EskerFeed {

@@ -8,17 +8,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::forward::{ForwardError, ForwardedTx, TxForwarder, TxKind};
+use esker_outbound::{Dialer, HttpConnection, SourceKind, SourceUrl};
 use esker_primitives::sync::Mutex;
 use esker_primitives::{excerpt, hexfmt};
 use http::{Request, header};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
-
-use crate::SourceUrl;
-use crate::url::SourceKind;
 
 /// Most bytes of a source's answer.
 const MAX_ANSWER: usize = 64 << 10;
@@ -38,7 +33,8 @@ pub struct SourceForwarder {
 /// One source.
 struct Target {
     url: SourceUrl,
-    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+    dialer: Dialer,
+    idle: Mutex<Vec<HttpConnection<Full<Bytes>>>>,
 }
 
 /// Why a source gave no answer to a call.
@@ -51,9 +47,9 @@ enum CallError {
 
 impl SourceForwarder {
     /// A forwarder to these sources, the preferred one first.
-    pub fn new(urls: Vec<SourceUrl>) -> Self {
-        let target =
-            |url| Arc::new(Target { url, idle: Mutex::new_named("follow.idle", Vec::new()) });
+    pub fn new(urls: Vec<SourceUrl>, dialer: &Dialer) -> Self {
+        let idle = || Mutex::new_named("follow.idle", Vec::new());
+        let target = |url| Arc::new(Target { url, dialer: dialer.clone(), idle: idle() });
         Self { sources: urls.into_iter().map(target).collect(), preferred: AtomicUsize::new(0) }
     }
 }
@@ -91,39 +87,29 @@ impl Target {
     async fn send(&self, tx: &ForwardedTx) -> Result<Result<(), ForwardError>, CallError> {
         let (path, body) = call(self.url.kind, tx);
         let kept = self.idle.lock().pop();
-        if let Some(sender) = kept
-            && let Ok(answer) = self.exchange(sender, &path, body.clone()).await
-        {
-            return outcome(&answer);
+        let mut unreachable: fn(String) -> CallError = CallError::NotSent;
+        if let Some(kept) = kept {
+            if let Ok(answer) = self.exchange(kept, &path, body.clone()).await {
+                return outcome(&answer);
+            }
+            // The source has closed the kept connection: before it read the call, or after.
+            unreachable = CallError::Lost;
         }
-        // The source may have closed a kept connection meanwhile.
-        let sender = self.connect().await.map_err(CallError::NotSent)?;
-        outcome(&self.exchange(sender, &path, body).await.map_err(CallError::Lost)?)
+        let open = self.connect().await.map_err(unreachable)?;
+        outcome(&self.exchange(open, &path, body).await.map_err(CallError::Lost)?)
     }
 
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
-        let connecting = async {
-            let stream = TcpStream::connect(self.url.authority()).await?;
-            stream.set_nodelay(true)?;
-            Ok::<_, std::io::Error>(stream)
-        };
-        let stream = tokio::time::timeout(CONNECT_TIMEOUT, connecting)
+    async fn connect(&self) -> Result<HttpConnection<Full<Bytes>>, String> {
+        tokio::time::timeout(CONNECT_TIMEOUT, self.dialer.connect(&self.url))
             .await
             .map_err(|_| format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()))?
-            .map_err(|error| error.to_string())?;
-        let (sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
-        // Ends with its sender.
-        let _task = tokio::spawn(async move {
-            let _ended = connection.await;
-        });
-        Ok(sender)
+            .map_err(|error| error.to_string())
     }
 
     /// Sends a call and keeps the connection.
     async fn exchange(
         &self,
-        mut sender: SendRequest<Full<Bytes>>,
+        mut open: HttpConnection<Full<Bytes>>,
         path: &str,
         body: Bytes,
     ) -> Result<(u16, Bytes), String> {
@@ -132,14 +118,14 @@ impl Target {
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body))
             .map_err(|error| error.to_string())?;
-        sender.ready().await.map_err(|error| error.to_string())?;
-        let reply = sender.send_request(request).await.map_err(|error| error.to_string())?;
+        open.sender.ready().await.map_err(|error| error.to_string())?;
+        let reply = open.sender.send_request(request).await.map_err(|error| error.to_string())?;
         let status = reply.status().as_u16();
         let answer = Limited::new(reply.into_body(), MAX_ANSWER).collect().await;
         let answer = answer.map_err(|error| error.to_string())?.to_bytes();
         let mut idle = self.idle.lock();
-        if idle.len() < MAX_IDLE && !sender.is_closed() {
-            idle.push(sender);
+        if idle.len() < MAX_IDLE && !open.sender.is_closed() {
+            idle.push(open);
         }
         Ok((status, answer))
     }

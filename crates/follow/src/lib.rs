@@ -12,7 +12,6 @@ mod forward;
 mod record;
 mod serve;
 mod status;
-mod url;
 
 pub use client::{EskerSource, Timeouts};
 pub use engine::{Follower, FollowerConfig};
@@ -21,4 +20,3 @@ pub use forward::SourceForwarder;
 pub use record::{Hello, MAX_RECORD_LEN, PROTOCOL_VERSION, Record, RecordError, RecordReader};
 pub use serve::{BundleServer, BundleStream, OpenError, ServerConfig};
 pub use status::FollowStatus;
-pub use url::{SourceKind, SourceUrl, UrlError};

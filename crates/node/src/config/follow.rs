@@ -1,6 +1,7 @@
 //! The nodes that this one follows, and the followers that it serves.
 
-use esker_follow::{SourceKind, SourceUrl, Timeouts};
+use esker_follow::Timeouts;
+use esker_outbound::{Dialer, SourceKind, SourceUrl, UrlError};
 
 use super::{Config, Mode, Settings};
 use crate::chains::followed;
@@ -28,7 +29,7 @@ impl Config {
 
 fn sources(settings: &Settings) -> Result<Vec<SourceUrl>, String> {
     let urls = settings.follow.0.iter().map(|text| text.parse());
-    urls.collect::<Result<_, _>>().map_err(|error: esker_follow::UrlError| error.to_string())
+    urls.collect::<Result<_, _>>().map_err(|error: UrlError| error.to_string())
 }
 
 /// Whether the P-Chain is an observed chain: its exports are what X and C import.
@@ -37,14 +38,14 @@ pub(super) fn observes_p(settings: &Settings) -> bool {
     sources.iter().any(|source| source.kind == SourceKind::AvalancheGo)
 }
 
-/// Refuses what followers and their sources can't do.
+/// Refuses what followers and their sources can't do. Returns what connects to the sources.
 ///
 /// The error has the setting at fault.
 pub(super) fn check(
     settings: &Settings,
     mode: Mode,
     network: &Network,
-) -> Result<(), (&'static str, String)> {
+) -> Result<Dialer, (&'static str, String)> {
     let sources = sources(settings).map_err(|reason| ("follow", reason))?;
     let follows = !sources.is_empty();
     if sources.len() > MAX_SOURCES {
@@ -81,5 +82,19 @@ pub(super) fn check(
     if settings.follow_idle_timeout.is_zero() {
         return Err(("follow-idle-timeout", "expected more than 0s".to_owned()));
     }
-    Ok(())
+    dialer(settings, &sources)
+}
+
+fn dialer(settings: &Settings, sources: &[SourceUrl]) -> Result<Dialer, (&'static str, String)> {
+    let needs_tls = sources.iter().any(|source| source.is_tls);
+    let dialer = match (&settings.follow_ca_file, needs_tls) {
+        (Some(file), true) => Dialer::with_ca_file(file),
+        (None, true) => Dialer::with_machine_roots(),
+        (None, false) => return Ok(Dialer::plain()),
+        (Some(_), false) => {
+            let reason = "only together with a source that begins with https://";
+            return Err(("follow-ca-file", reason.to_owned()));
+        }
+    };
+    dialer.map_err(|error| ("follow-ca-file", error.to_string()))
 }

@@ -250,9 +250,12 @@ settings! {
 
     ["Followers"]
     /// Follow these nodes instead of making blocks, the preferred one first (docs/followers.md): `http://HOST:PORT` of an
-    /// Esker with `api-sync-enabled`, or `avalanchego+http://HOST:PORT` of an AvalancheGo with its index. Empty: the node makes
-    /// the blocks itself.
+    /// Esker with `api-sync-enabled`, or `avalanchego+http://HOST:PORT` of an AvalancheGo with its index; with `https` over TLS.
+    /// Empty: the node makes the blocks itself.
     follow: CommaList = "follow", "";
+    /// Certificates, in PEM, by which sources with `https` are checked: those of authorities, or of the sources themselves.
+    /// Default: the authorities that this machine trusts.
+    follow_ca_file: Option<PathBuf> = "follow-ca-file", "";
     /// How long a source may send nothing before the node tries the next one. An honest source sends something every second.
     follow_idle_timeout: Duration = "follow-idle-timeout", "10s";
     /// How long the node may be behind its sources before its health check fails.

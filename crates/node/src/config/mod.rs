@@ -34,6 +34,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_http::HttpConfig;
+use esker_outbound::Dialer;
 use esker_primitives::{ChainId, network};
 use esker_rpc::work::{RateLimitConfig, SpoolConfig, SpoolSpace};
 use esker_storage::FileSpace;
@@ -55,6 +56,8 @@ pub struct Config {
     pub network: Network,
     /// Whether the P-Chain is an observed chain of this node. One that the folder has stays observed.
     pub observes_p: bool,
+    /// Connects to the nodes that this one follows.
+    pub dialer: Dialer,
     /// The data folder; `None` for a temporary one.
     pub data_dir: Option<PathBuf>,
     /// Settings of all chains of the network, by ID.
@@ -98,7 +101,7 @@ impl Config {
             return Err(layers.value_error("http-head-limit", reason));
         }
         tls::check(&settings)?;
-        follow::check(&settings, mode, &network)
+        let dialer = follow::check(&settings, mode, &network)
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
         evm::check(&settings, &network)
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
@@ -111,7 +114,18 @@ impl Config {
         warnings.extend(profile::warnings(&settings));
         warnings.extend(ignored_settings(&layers.file));
         let observes_p = follow::observes_p(&settings);
-        Ok(Self { mode, settings, network, observes_p, data_dir, chains, values, warnings, layers })
+        Ok(Self {
+            mode,
+            settings,
+            network,
+            observes_p,
+            dialer,
+            data_dir,
+            chains,
+            values,
+            warnings,
+            layers,
+        })
     }
 
     /// Settings of one chain of the network.

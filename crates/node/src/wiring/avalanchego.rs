@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use esker_avalanchego as avalanchego;
 use esker_avalanchego::{Chain as Followed, IndexClient, Step, Waiting};
 use esker_chain::{BundleId, ChainVm};
-use esker_follow::{Feed, FeedItem, Source, SourceError, SourceUrl};
+use esker_follow::{Feed, FeedItem, Source, SourceError};
+use esker_outbound::{Dialer, SourceUrl};
 use esker_platform::Platform;
 use esker_primitives::ChainId;
 use esker_storage::Store;
@@ -58,15 +59,14 @@ impl FollowedNode {
 /// An AvalancheGo node.
 pub(super) struct AvalancheGoSource {
     name: String,
-    url: avalanchego::SourceUrl,
+    url: SourceUrl,
+    dialer: Dialer,
     node: Arc<FollowedNode>,
 }
 
 impl AvalancheGoSource {
-    pub(super) fn new(url: &SourceUrl, node: Arc<FollowedNode>) -> Self {
-        let host = url.host.trim_matches(['[', ']']).to_owned();
-        let name = url.to_string();
-        Self { name, url: avalanchego::SourceUrl { host, port: url.port }, node }
+    pub(super) fn new(url: SourceUrl, dialer: Dialer, node: Arc<FollowedNode>) -> Self {
+        Self { name: url.to_string(), url, dialer, node }
     }
 }
 
@@ -89,7 +89,7 @@ impl Source for AvalancheGoSource {
         let blocks = FollowedBlocks::new(chains, network)
             .ok_or_else(|| here(&"this node does not run the C-Chain"))?;
         let start = followed::start(network, chains, p, &blocks, store).map_err(|e| here(&e))?;
-        let client = IndexClient::new(self.url.clone());
+        let client = IndexClient::new(self.url.clone(), self.dialer.clone());
         let source = avalanchego::Source::open(client, blocks, start).await.map_err(fault)?;
         let memory = AcceptedMemory(store.clone());
         Ok(Box::new(AvalancheGoFeed { source, memory, node, reported: None, blocked: None }))

@@ -7,9 +7,8 @@ use std::thread::{self, JoinHandle};
 use esker_chain::forward::{ForwardLimits, Forwarding, ReadOnlyForwarder, TxForwarder};
 use esker_chain::{ChainMachine, Engine, EngineError, Machine, Shutdown, ShutdownTrigger};
 use esker_engine::Solo;
-use esker_follow::{
-    EskerSource, Follower, FollowerConfig, Source, SourceForwarder, SourceKind, SourceUrl,
-};
+use esker_follow::{EskerSource, Follower, FollowerConfig, Source, SourceForwarder};
+use esker_outbound::{SourceKind, SourceUrl};
 use esker_primitives::clock::Clock;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -34,9 +33,12 @@ pub(super) fn choose(
     let source = |url: SourceUrl| -> Arc<dyn Source> {
         match (url.kind, &node) {
             (SourceKind::AvalancheGo, Some(node)) => {
-                Arc::new(AvalancheGoSource::new(&url, Arc::clone(node)))
+                Arc::new(AvalancheGoSource::new(url, config.dialer.clone(), Arc::clone(node)))
             }
-            _ => Arc::new(EskerSource::new(url, network, genesis, config.follow_timeouts())),
+            _ => {
+                let (dialer, timeouts) = (config.dialer.clone(), config.follow_timeouts());
+                Arc::new(EskerSource::new(url, dialer, (network, genesis), timeouts))
+            }
         }
     };
     let sources = urls.into_iter().map(source).collect();
@@ -53,7 +55,7 @@ pub(super) fn forwarding(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<
     }
     let forwarder: Arc<dyn TxForwarder> = match config.settings.read_only {
         true => Arc::new(ReadOnlyForwarder),
-        false => Arc::new(SourceForwarder::new(urls)),
+        false => Arc::new(SourceForwarder::new(urls, &config.dialer)),
     };
     let limits = ForwardLimits::default();
     Some(Forwarding::new(forwarder, Arc::clone(clock), Handle::current(), limits))

@@ -10,6 +10,7 @@ use esker_avalanchego::{
 };
 use esker_e2e::avalanchego::{Recording, StandIn};
 use esker_node::chains::followed::{self, AcceptedMemory, FollowedBlocks};
+use esker_outbound::Dialer;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
@@ -63,7 +64,7 @@ async fn connect(
     let blocks = FollowedBlocks::new(chains, &network).unwrap();
     let p = ledger.open.observed_p.as_ref().unwrap();
     let start = followed::start(&network, chains, p, &blocks, &ledger.store).unwrap();
-    let client = IndexClient::new(stand_in.url().parse().unwrap());
+    let client = IndexClient::new(stand_in.url().parse().unwrap(), Dialer::plain());
     Source::open(client, blocks, start).await
 }
 
@@ -295,7 +296,7 @@ async fn requests_ask_for_less_where_answers_are_too_long() {
     assert_eq!(&asked[..4], ["32", "16", "8", "4"], "{asked:?}");
     assert_eq!(follower.ledger.height("C"), 5);
     stand_in.set_padding(MAX_ANSWER_LEN);
-    let mut client = IndexClient::new(stand_in.url().parse().unwrap());
+    let mut client = IndexClient::new(stand_in.url().parse().unwrap(), Dialer::plain());
     let error = client.containers(Chain::C, 0, 1).await.unwrap_err();
     assert_eq!(error, ClientError::TooLong { max: MAX_ANSWER_LEN });
 }
@@ -305,7 +306,8 @@ async fn a_request_without_an_answer_ends() {
     let (_folder, stand_in, _follower) = first_run().await;
     stand_in.set_delay(Duration::from_secs(3600));
     let url = stand_in.url().parse().unwrap();
-    let mut client = IndexClient::new(url).with_timeout(Duration::from_millis(100));
+    let mut client =
+        IndexClient::new(url, Dialer::plain()).with_timeout(Duration::from_millis(100));
     let error = client.network_id().await.unwrap_err();
     assert_eq!(error, ClientError::Timeout { ms: 100 });
     assert!(error.is_temporary());

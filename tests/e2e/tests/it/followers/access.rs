@@ -104,6 +104,14 @@ fn settings_that_followers_do_not_have() {
             &["node", "--follow", "http://localhost:1", "--follow-idle-timeout", "0s"],
             "follow-idle-timeout: expected more than 0s",
         ),
+        (
+            &["node", "--follow", "https://localhost:1", "--follow-ca-file", "/no/such/file"],
+            "follow-ca-file: can't read /no/such/file",
+        ),
+        (
+            &["node", "--follow", "http://localhost:1", "--follow-ca-file", "/no/such/file"],
+            "follow-ca-file: only together with a source that begins with https://",
+        ),
         (&["node", "--sync-allowed-clients", "everyone"], "expected IP addresses"),
     ] {
         let (code, message) = start(args, folder.path());

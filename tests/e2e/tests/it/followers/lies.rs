@@ -232,6 +232,9 @@ fn sources_that_fail_for_different_reasons_are_logged_once() {
         let url = format!("http://{}", liar.address);
         let of_liar: Vec<_> = lines.iter().filter(|line| line["source"] == url).collect();
         assert_eq!(of_liar.len(), 1, "{of_liar:?}");
-        assert_eq!((&of_liar[0]["level"], &of_liar[0]["message"]), (&json!(level), &json!(message)));
+        assert_eq!(
+            (&of_liar[0]["level"], &of_liar[0]["message"]),
+            (&json!(level), &json!(message))
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! TLS and HTTP/2 of a node.
 
 mod client;
+mod follow;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

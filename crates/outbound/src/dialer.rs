@@ -1,0 +1,273 @@
+//! Opening connections.
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hyper::body::Body;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use rustls::crypto::ring::default_provider;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, ServerName};
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
+
+use crate::SourceUrl;
+
+/// Largest file of certificates, in bytes.
+const MAX_FILE: u64 = 4 << 20;
+
+/// Why the certificates for TLS can't be used.
+#[derive(Debug, Error)]
+pub enum RootsError {
+    /// The file can't be read.
+    #[error("can't read {}: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// No usable certificate in the file.
+    #[error(
+        "{} holds no usable certificate{}: expected PEM text with -----BEGIN CERTIFICATE-----",
+        path.display(),
+        .reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default()
+    )]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with the first one that can't be used.
+        reason: Option<String>,
+    },
+    /// The machine has no certificates.
+    #[error("this machine has no certificates of authorities: name a file of them")]
+    NoneHere,
+}
+
+/// Opens connections to sources, with TLS where their addresses say so.
+#[derive(Clone, Debug)]
+pub struct Dialer {
+    tls: Option<Tls>,
+}
+
+#[derive(Clone)]
+struct Tls {
+    connector: TlsConnector,
+    /// Whose certificates are trusted, for error texts.
+    trusted: Arc<str>,
+}
+
+/// An open HTTP/1.1 connection. Dropping it closes it.
+#[derive(Debug)]
+pub struct HttpConnection<B> {
+    /// Sends one request after the other.
+    pub sender: SendRequest<B>,
+    /// Drives the connection. Requests report its errors.
+    task: JoinHandle<()>,
+}
+
+impl<B> Drop for HttpConnection<B> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Dialer {
+    /// Without TLS.
+    pub const fn plain() -> Self {
+        Self { tls: None }
+    }
+
+    /// Trusts the authorities that this machine trusts.
+    ///
+    /// # Errors
+    /// It has no certificates of authorities.
+    pub fn with_machine_roots() -> Result<Self, RootsError> {
+        let found = rustls_native_certs::load_native_certs();
+        let mut roots = RootCertStore::empty();
+        let (added, _unusable) = roots.add_parsable_certificates(found.certs);
+        if added == 0 {
+            return Err(RootsError::NoneHere);
+        }
+        Ok(Self::with_roots(roots, "the authorities that this machine trusts"))
+    }
+
+    /// Trusts the certificates of a file in PEM: of authorities, or of the sources themselves.
+    ///
+    /// # Errors
+    /// The file can't be read, or holds something else.
+    pub fn with_ca_file(path: &Path) -> Result<Self, RootsError> {
+        let read = |error| RootsError::Read { path: path.to_owned(), error };
+        let certificate = |reason| RootsError::Certificate { path: path.to_owned(), reason };
+        let text = read_bounded(path).map_err(read)?;
+        let mut roots = RootCertStore::empty();
+        for parsed in CertificateDer::pem_slice_iter(&text) {
+            let parsed = parsed.map_err(|error| certificate(Some(error.to_string())))?;
+            roots.add(parsed).map_err(|error| certificate(Some(error.to_string())))?;
+        }
+        if roots.is_empty() {
+            return Err(certificate(None));
+        }
+        Ok(Self::with_roots(roots, &path.display().to_string()))
+    }
+
+    fn with_roots(roots: RootCertStore, trusted: &str) -> Self {
+        let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("the provider has the ciphers of TLS 1.2 and 1.3")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let connector = TlsConnector::from(Arc::new(config));
+        Self { tls: Some(Tls { connector, trusted: trusted.into() }) }
+    }
+
+    /// Opens a connection. The caller sets the deadline.
+    ///
+    /// # Errors
+    /// There is no connection, or the certificate is not trusted or of another name.
+    pub async fn connect<B>(&self, url: &SourceUrl) -> io::Result<HttpConnection<B>>
+    where
+        B: Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let stream = TcpStream::connect((url.host.as_str(), url.port)).await?;
+        stream.set_nodelay(true)?;
+        if !url.is_tls {
+            return open(stream).await;
+        }
+        let tls = self.tls.as_ref().ok_or_else(|| io::Error::other("TLS is not set up"))?;
+        let name = ServerName::try_from(url.host.clone()).map_err(io::Error::other)?;
+        let secured = tls.connector.connect(name, stream).await.map_err(|error| {
+            io::Error::new(error.kind(), format!("TLS: {error} (trusted: {})", tls.trusted))
+        })?;
+        open(secured).await
+    }
+}
+
+async fn open<S, B>(stream: S) -> io::Result<HttpConnection<B>>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let (sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    let task = tokio::spawn(async move {
+        let _ended = connection.await;
+    });
+    Ok(HttpConnection { sender, task })
+}
+
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    // A pipe would block.
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(io::Error::other(format!("it is larger than {MAX_FILE} bytes")));
+    }
+    Ok(bytes)
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tls").field("trusted", &self.trusted).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::Request;
+    use http_body_util::{BodyExt as _, Empty};
+    use rustls::ServerConfig;
+    use rustls_pki_types::PrivateKeyDer;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+
+    use super::*;
+
+    /// A server with a certificate for `localhost`, which answers each connection once; its certificate in PEM.
+    async fn server() -> (u16, String) {
+        let names = vec!["localhost".to_owned()];
+        let made = rcgen::generate_simple_self_signed(names).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(made.signing_key.serialize_pem().as_bytes());
+        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key.unwrap())
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+                let mut request = [0; 1024];
+                let _read = stream.read(&mut request).await.unwrap();
+                let reply = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
+                stream.write_all(reply).await.unwrap();
+                stream.shutdown().await.unwrap();
+            }
+        });
+        (port, made.cert.pem())
+    }
+
+    async fn get(dialer: &Dialer, url: &str) -> Result<Bytes, String> {
+        let url = url.parse().unwrap();
+        let mut open = dialer.connect(&url).await.map_err(|error| error.to_string())?;
+        let request = Request::get("/").body(Empty::<Bytes>::new()).unwrap();
+        let reply = open.sender.send_request(request).await.map_err(|error| error.to_string())?;
+        Ok(reply.into_body().collect().await.map_err(|error| error.to_string())?.to_bytes())
+    }
+
+    #[tokio::test]
+    async fn a_certificate_is_checked() {
+        let (port, pem) = server().await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        std::fs::write(&file, pem).unwrap();
+        let trusting = Dialer::with_ca_file(&file).unwrap();
+        assert_eq!(get(&trusting, &format!("https://localhost:{port}")).await.unwrap(), "hi");
+        let other_name = get(&trusting, &format!("https://127.0.0.1:{port}")).await.unwrap_err();
+        assert!(other_name.contains("not valid for name"), "{other_name}");
+
+        let (_, other) = server().await;
+        std::fs::write(&file, other).unwrap();
+        let distrusting = Dialer::with_ca_file(&file).unwrap();
+        let error = get(&distrusting, &format!("https://localhost:{port}")).await.unwrap_err();
+        assert!(error.starts_with("TLS: ") && error.contains("ca.pem"), "{error}");
+        let error = get(&Dialer::plain(), &format!("https://localhost:{port}")).await.unwrap_err();
+        assert_eq!(error, "TLS is not set up");
+    }
+
+    #[test]
+    fn files_without_certificates() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        let refusal = |path: &Path| Dialer::with_ca_file(path).unwrap_err().to_string();
+        assert!(refusal(&file).starts_with("can't read"), "{}", refusal(&file));
+        assert!(refusal(folder.path()).contains("not a regular file"));
+        for (text, reason) in [
+            ("", "holds no usable certificate:"),
+            ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "holds no usable"),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            assert!(refusal(&file).contains(reason), "{}", refusal(&file));
+        }
+    }
+}

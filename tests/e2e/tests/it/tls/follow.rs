@@ -1,0 +1,46 @@
+//! Followers whose source serves HTTPS.
+
+use std::path::Path;
+
+use esker_e2e::funds::funded;
+use esker_e2e::{Node, until};
+use serde_json::Value;
+
+use super::client::Certificate;
+use crate::support::{local, wait_accepted, wallet};
+
+/// What a follower reports about its source.
+fn following(node: &Node) -> Value {
+    let reply = node.rpc().http().request("GET", "/ext/status", &[], b"").unwrap();
+    let status: Value = serde_json::from_slice(&reply.body).unwrap();
+    status["following"].clone()
+}
+
+#[test]
+fn a_follower_checks_the_certificate_of_its_source() {
+    let certificate = Certificate::new();
+    let source = certificate.give(local().dev().arg("--api-sync-enabled")).start().unwrap();
+    let url = format!("https://localhost:{}", source.address().port());
+    let follower = |ca_file: &Path| {
+        let node = local().network("dev").args(&["--follow", &url]);
+        node.arg("--follow-ca-file").arg(ca_file).start().unwrap()
+    };
+    let node = follower(&certificate.certificate);
+    until("the follower is at the tip", || {
+        let following = following(&node);
+        (following["source"] == url.as_str() && following["lagMs"] == 0).then_some(())
+    });
+    // Transactions take the same way.
+    let own = wallet(&node, "X", funded());
+    let tx = own.base_tx(Vec::new(), b"over TLS").unwrap();
+    let id = node.x().issue_tx(&tx).unwrap();
+    wait_accepted(&mut node.x(), &id);
+
+    let other = Certificate::new();
+    let distrusting = follower(&other.certificate);
+    let error = until("the follower reports the certificate", || {
+        following(&distrusting)["error"].as_str().map(str::to_owned)
+    });
+    assert!(error.contains("TLS: invalid peer certificate"), "{error}");
+    assert!(error.contains(&other.certificate.display().to_string()), "{error}");
+}
