@@ -77,7 +77,7 @@ impl XvmAudit<'_> {
                 put_all(pending, &rows);
                 Ok::<_, StorageError>(())
             })?;
-            done += chunk.len() as u64;
+            done = done.saturating_add(chunk.len() as u64);
             ctx.log.progress(&self.place("state"), done, None)?;
         }
     }
