@@ -329,7 +329,7 @@ async fn blocks_become_final_in_bundles_of_their_own() {
     let (_, on) = machine.last_final();
     machine.finalize_blocks(&on, vec![first.clone(), second.clone()]).await.unwrap();
     assert_eq!(machine.last_final().0, 2);
-    assert_eq!(last(&machine).blocks, [second.clone()]);
+    assert_eq!(last(&machine).blocks, std::slice::from_ref(&second));
     assert_eq!(last(&machine).state_commitment(), Some(expected(&world, &toys)));
     let late = machine.finalize_blocks(&on, vec![first]).await;
     assert!(matches!(late, Err(FinalizeError::NotLast { last: 2, .. })), "{late:?}");

@@ -58,7 +58,7 @@ impl XvmAudit<'_> {
         visit: impl Fn(&dyn KvRead, &[u8], &[u8], &mut WriteSet) -> StorageResult<Option<String>>,
     ) -> Result<(), AuditError> {
         let mut after: Option<Vec<u8>> = None;
-        let mut done = 0;
+        let mut done = 0u64;
         loop {
             let chunk = read_chunk(ctx.stored, prefix, after.as_deref())?;
             let Some((last, _)) = chunk.last() else { return Ok(()) };
