@@ -102,7 +102,14 @@ struct Importer<'a> {
 
 impl<'a> Importer<'a> {
     fn new(node: &'a Offline) -> Self {
-        Self { node, verified: Vec::new(), verified_bytes: 0, imported: 0, skipped: 0, before_history: 0 }
+        Self {
+            node,
+            verified: Vec::new(),
+            verified_bytes: 0,
+            imported: 0,
+            skipped: 0,
+            before_history: 0,
+        }
     }
 
     /// Imports blocks until the input ends (true) or a stop is requested (false). All blocks before a refused one

@@ -66,7 +66,8 @@ fn methods_of_the_x_chain_begin_with_the_first_block() {
 
     // UTXOs, balances and assets are complete.
     let owner = wallet(&whole, "X", funded()).address();
-    let utxos = |node: &Node| node.x().walk_utxos(std::slice::from_ref(&owner), 1024, None).unwrap();
+    let utxos =
+        |node: &Node| node.x().walk_utxos(std::slice::from_ref(&owner), 1024, None).unwrap();
     assert!(!utxos(&whole).is_empty());
     assert_eq!(utxos(&joined), utxos(&whole));
     let balances =
