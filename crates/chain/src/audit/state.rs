@@ -1,16 +1,17 @@
 //! Audits the commitment of the state: it follows from the rows, and the last bundle has it.
 
 use std::fmt::Display;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_primitives::{ChainId, Id};
 use esker_storage::audit::{AuditError, AuditLog, Finding};
-use esker_storage::{KvRead, Scope, StorageError};
+use esker_storage::{KvRead, Scope, StorageError, StorageResult};
 
 use crate::commitment::{
     ChainState, SHARED_PART, StatePart, StateSummary, StateTables, compute_parts, compute_summary,
 };
-use crate::tables::{BUNDLES, POSITION};
+use crate::tables::{BUNDLES, CHAINS, POSITION, STATE_PARTS};
 use crate::{ChainError, ChainVm};
 
 /// Hashes the rows of all committed tables, compares the result with the stored hashes and with the last bundle, and
@@ -60,6 +61,14 @@ pub fn audit_state(
         };
         log.finding(finding(&format!(" of {}", name_of(id)), computed.checksum(), found));
     }
+    for id in stored_parts(stored)? {
+        // Nothing is known of chains that have begun here and are not configured now.
+        let is_known =
+            parts.contains_key(&id) || CHAINS.contains(stored, Scope::NODE, id.as_bytes())?;
+        if !is_known {
+            log.finding(finding(&format!(" of {id}"), "nothing", "a hash of rows"));
+        }
+    }
     match compute_summary(chains, &parts, stored) {
         Ok(computed) => compare(chains, &computed, &summary, log),
         Err(ChainError::Storage(error)) if !matches!(error, StorageError::Corrupted(_)) => {
@@ -68,6 +77,16 @@ pub fn audit_state(
         Err(error) => log.finding(finding("", "the last block of each chain", error)),
     }
     Ok(())
+}
+
+/// The parts with a stored hash.
+fn stored_parts(stored: &dyn KvRead) -> StorageResult<Vec<ChainId>> {
+    let mut ids = Vec::new();
+    STATE_PARTS.scan(stored, Scope::NODE, &[], None, |key, _| {
+        ids.extend(ChainId::from_slice(key));
+        ControlFlow::Continue(())
+    })?;
+    Ok(ids)
 }
 
 /// Compares the stored summary with the computed one. Nothing is known of chains that are not configured.

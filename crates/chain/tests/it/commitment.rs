@@ -304,6 +304,11 @@ async fn changed_missing_and_extra_rows_are_found() {
     STATE_PARTS.delete(&mut set, Scope::NODE, toys[1].id().as_bytes());
     assert_eq!(damaged(&set).len(), 1);
     let mut set = WriteSet::new();
+    let nobody = Id::sha256(b"nobody");
+    STATE_PARTS.put(&mut set, Scope::NODE, nobody.as_bytes(), &StatePart::default());
+    let unknown = format!("state commitment of {nobody}: expected nothing, found a hash of rows");
+    assert_eq!(damaged(&set), [unknown]);
+    let mut set = WriteSet::new();
     STATE.delete(&mut set, Scope::NODE, &());
     assert_eq!(damaged(&set), ["state commitment: expected a summary of the state, found nothing"]);
     let mut set = WriteSet::new();
