@@ -37,18 +37,20 @@ const TX_OF_ADDRESS: &str = "transaction of an address";
 
 impl Audit for Xvm {
     fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledgers>, AuditError> {
+        let history = HistoryStart::of(ctx.stored)?;
         let mut audit = XvmAudit {
             xvm: self,
             name: self.name(),
             ledgers: ctx.assets.iter().map(|asset| (*asset, Ledger::default())).collect(),
             indexed: None,
-            first_block: HistoryStart::of(ctx.stored)?.first_block(&self.context().chain_id),
+            is_joined: history.bundle > 0,
+            first_block: history.first_block(&self.context().chain_id),
         };
         audit.derive_genesis(ctx)?;
         if !audit.derive_blocks(ctx)? {
             return Ok(None);
         }
-        if audit.first_block > 0 {
+        if audit.is_joined {
             audit.adopt_state(ctx)?;
         }
         audit.compare(ctx)?;
@@ -65,8 +67,9 @@ struct XvmAudit<'a> {
     ledgers: Ledgers,
     /// Height up to which the index of addresses has its rows.
     indexed: Option<u64>,
-    /// Height of the first stored block besides genesis, if the node joined from a snapshot: what earlier blocks left is
-    /// taken as it is.
+    /// The node joined from a snapshot: the state then is taken as it is.
+    is_joined: bool,
+    /// Height of the first stored block besides genesis, if some are missing.
     first_block: u64,
 }
 
@@ -114,7 +117,7 @@ impl XvmAudit<'_> {
             return Err(StorageError::Backend(error.to_string()).into());
         }
         INDEXED.delete(&mut rows, self.scope(), &());
-        if self.first_block > 0 {
+        if self.is_joined {
             // They may have been consumed since.
             self.xvm.genesis_utxos().for_each(|utxo| {
                 remove_utxo(&mut rows, self.scope(), &utxo.utxo_id.input_id(), &utxo);
@@ -129,7 +132,7 @@ impl XvmAudit<'_> {
             self.ledgers.entry(asset).or_default().genesis = amount;
         }
         let stored = INDEXED.get(ctx.stored, self.scope(), &());
-        let stored = stored.map(|indexed| indexed.filter(|_| self.first_block == 0));
+        let stored = stored.map(|indexed| indexed.filter(|_| !self.is_joined));
         self.indexed = stored.unwrap_or_else(|error| {
             ctx.log.finding(Finding::new(self.place("address index"), "a height", error));
             None
@@ -210,7 +213,7 @@ impl XvmAudit<'_> {
                     remove_utxo(pending, scope, &id, &utxo);
                 }
                 None if tx.id() == EXEMPT => {}
-                None if self.first_block > 0 => {
+                None if self.is_joined => {
                     if ChainState::new(ctx.stored, scope).utxo_bytes(&utxo_id)?.is_some() {
                         let found = "one that is there";
                         ctx.log.finding(Finding::new(&place, format!("UTXO {id} consumed"), found));
@@ -285,7 +288,7 @@ impl XvmAudit<'_> {
             let taken = consumed.saturating_add(imported).saturating_add(minted);
             let left = produced.saturating_add(exported);
             // After a join from a snapshot it is not known what a consumed UTXO held.
-            if taken < left && self.first_block == 0 {
+            if taken < left && !self.is_joined {
                 let expected = match asset == native {
                     true => format!("at most {taken} nano-units of the native asset"),
                     false => format!("at most {taken} units of asset {asset}"),
@@ -318,7 +321,7 @@ impl XvmAudit<'_> {
             (ADDRESS_TXS.prefix(scope), TX_OF_ADDRESS),
         ];
         for (prefix, what) in tables {
-            if self.first_block > 0 && what == TX_OF_ADDRESS {
+            if self.is_joined && what == TX_OF_ADDRESS {
                 // It depends on what earlier transactions produced.
                 continue;
             }
@@ -340,7 +343,7 @@ impl XvmAudit<'_> {
     fn check_times(&self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
         let tip = ChainState::new(ctx.scratch.rows()?.as_ref(), self.scope()).tip()?.height;
         // Blocks of a snapshot were never accepted here: the times begin with the first block after them.
-        let is_joined = self.first_block > 0;
+        let is_joined = self.is_joined;
         let mut next = if is_joined { 0 } else { 1u64 };
         let mut wrong = Vec::new();
         ACCEPTED_AT.scan(ctx.stored, self.scope(), &[], None, |key, value| {

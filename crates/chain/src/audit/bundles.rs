@@ -68,11 +68,11 @@ pub fn audit_bundles(
     audit_undo(stored, position.height, log)?;
     for chain in chains {
         let id = &chain.context().chain_id;
-        let last = match (walk.heights.get(id), walk.history.first_block(id)) {
-            (Some(last), _) => *last,
-            (None, 0) => 0,
+        let last = match walk.heights.get(id) {
+            Some(last) => *last,
             // No bundle since the snapshot has a block of the chain.
-            (None, _) => continue,
+            None if walk.history.bundle > 1 => continue,
+            None => 0,
         };
         // The chain reports a block that can't be read.
         if let Ok(Some(_)) = chain.block_at(stored, last.saturating_add(1)) {
@@ -126,7 +126,8 @@ fn audit_bundle(
     let is_first = height > 0 && height == walk.history.bundle;
     let before = walk.last.map_or(Id::ZERO, |last| last.id);
     if height > 1 && is_first {
-        walk.heights.retain(|chain, _| walk.history.first_block(chain) == 0);
+        // The last blocks before it are not known.
+        walk.heights.clear();
     } else if height > 0 && parent != before {
         return wrong("parent", &before, &parent);
     }
@@ -140,9 +141,11 @@ fn audit_bundle(
         let next = walk.heights.get(&id).map_or(first, |last| last + 1);
         // Chains that joined later begin with their first block. After a snapshot, the blocks before the next one
         // of a bundle may be in bundles that are not stored.
+        let is_after_snapshot = height > 0 && walk.history.bundle > 1;
         let fits = match walk.heights.contains_key(&id) {
             true => at == next,
-            false => at == next || next == 0 && at == 1 || first > 0 && at > first,
+            false if is_after_snapshot => at >= first.max(1),
+            false => at == next || next == 0 && at == 1,
         };
         if !fits {
             return wrong(&format!("block of chain {}", chain.name()), &next, &at);

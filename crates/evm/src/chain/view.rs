@@ -12,7 +12,7 @@ use crate::executor::BlockHashes;
 use crate::rules::Rules;
 
 /// Most blocks that BLOCKHASH reaches back.
-pub(super) const MAX_LOOK_BACK: u64 = 256;
+const MAX_LOOK_BACK: u64 = 256;
 
 /// The chain in one reader: a snapshot, or overlays of undecided blocks over one.
 #[derive(Clone, Copy)]

@@ -28,7 +28,7 @@ use super::config::{BuildMode, EvmConfig};
 use super::error::state_failed;
 use super::genesis_source::GenesisSource;
 use super::rewinds::Rewinds;
-use super::view::{ChainView, MAX_LOOK_BACK};
+use super::view::ChainView;
 use super::{AcceptedBlock, ChainReadError};
 use crate::accounts::SenderLocks;
 use crate::executor::ChainParams;
@@ -252,15 +252,7 @@ impl ChainVm for Evm {
             )));
         }
         let tip = view.tip()?;
-        let history = HistoryStart::of(reader)?;
-        let first_block = history.first_block(&self.context.chain_id);
-        // An archive that joined from a snapshot has all states from the snapshot's block on, which is the last of
-        // those that code can reach.
-        let oldest_archived = match history.bundle {
-            0 => 0,
-            _ => first_block.saturating_add(MAX_LOOK_BACK - 1),
-        };
-        if self.config.history == History::Archive && tip.oldest_state > oldest_archived {
+        if self.config.history == History::Archive && tip.oldest_state > 0 {
             return Err(ChainError::Mismatch(format!(
                 "the folder was made by a pruning node and holds no state before block {}: set \
                  pruning-enabled = true, or start an archive in another folder",
@@ -278,6 +270,7 @@ impl ChainVm for Evm {
         for log in self.drop_logs() {
             log.open(reader, self.context.scope)?;
         }
+        let first_block = HistoryStart::of(reader)?.first_block(&self.context.chain_id);
         self.first_block.store(first_block, Ordering::Relaxed);
         self.set_head(Arc::new(SealedHeader { header, hash: tip.hash }), None);
         Ok(())

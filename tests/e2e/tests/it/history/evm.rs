@@ -64,6 +64,20 @@ fn methods_of_the_c_chain_begin_with_the_first_block() {
         c(&joined, method, json!([])).unwrap();
     }
     assert_eq!(c(&joined, "evm_syncing", json!([])), Ok(json!(false)));
+    files(&joined, &whole, first);
+}
+
+/// Files of blocks: what is stored is written, and taken again.
+fn files(joined: &Node, whole: &Node, first: u64) {
+    let (export, import) = ("admin_exportChain", "admin_importChain");
+    assert_eq!(c(joined, export, json!(["all.rlp"])), before_history(1, first));
+    assert_eq!(c(joined, export, json!(["part.rlp", first])), Ok(json!(true)));
+    assert_eq!(c(joined, import, json!(["part.rlp"])), Ok(json!(true)));
+    assert_eq!(c(whole, export, json!(["all.rlp"])), Ok(json!(true)));
+    let file = |node: &Node| node.data_dir().join("chain-files").join("all.rlp");
+    assert!(!file(joined).exists(), "a refused export leaves no file");
+    std::fs::copy(file(whole), file(joined)).unwrap();
+    assert_eq!(c(joined, import, json!(["all.rlp"])), before_history(1, first));
 }
 
 /// Every method that takes the number of a block says that the block is not there.

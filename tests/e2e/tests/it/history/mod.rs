@@ -46,7 +46,7 @@ const CONFIG: &str = r#"
 [chains.C]
 eth-apis = [
     "eth", "eth-filter", "net", "web3", "internal-eth", "internal-blockchain", "internal-transaction", "debug-tracer",
-    "debug", "internal-debug",
+    "debug", "internal-debug", "admin",
 ]
 "#;
 

@@ -6,14 +6,14 @@ use esker_e2e::{Node, NodeBuilder};
 use serde_json::{Value, json};
 
 use super::{Folders, ask, esker, node};
-use crate::support::{accept, wallet};
+use crate::support::{accept, json_lines, wallet};
 
 const X: &str = "/ext/bc/X";
 const NAT: &str = "/ext/bc/C/nat";
 const INDEX: &str = "/ext/index/X/block";
 
 fn start(node: NodeBuilder) -> Node {
-    node.arg("--index-enabled").start().unwrap()
+    node.args(&["--index-enabled", "--log-format", "json"]).start().unwrap()
 }
 
 /// An error of a method of the object dialect.
@@ -173,6 +173,10 @@ fn status_health_and_metrics_name_the_start_of_the_history() {
     for block in [start.x_block, start.first_c_block] {
         assert!(health.contains(&format!(", history from block {block}\"")), "{health}");
     }
+    let lines = json_lines(&folders.joined.join("logs/main.log"));
+    let text = "this node joined from a snapshot: its history begins there";
+    let line = lines.iter().find(|line| line["message"] == text).unwrap();
+    assert_eq!(line["bundle"], start.bundle);
     let metrics = page(&joined, "/ext/metrics");
     let gauge = format!("esker_chain_first_block{{chain=\"C\"}} {}\n", start.first_c_block);
     assert!(metrics.contains(&gauge));
