@@ -37,6 +37,21 @@ struct Target {
     idle: Mutex<Vec<HttpConnection<Full<Bytes>>>>,
 }
 
+/// A call without an answer. If the caller gives it up, the next call goes to another source first.
+struct Unanswered<'a> {
+    preferred: &'a AtomicUsize,
+    /// The source to ask first then; `None` once the call has ended.
+    next: Option<usize>,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let Some(next) = self.next {
+            self.preferred.store(next, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Why a source gave no answer to a call.
 enum CallError {
     /// It did not get the call.
@@ -60,9 +75,13 @@ impl TxForwarder for SourceForwarder {
         let first = self.preferred.load(Ordering::Relaxed);
         let (mut last, mut may_have_it) = ("no source is configured".to_owned(), false);
         for index in 0..self.sources.len() {
-            let index = (first + index) % self.sources.len();
+            let index = first.wrapping_add(index) % self.sources.len();
             let Some(source) = self.sources.get(index) else { continue };
-            match source.send(&tx).await {
+            let mut unanswered =
+                Unanswered { preferred: &self.preferred, next: Some(index.wrapping_add(1)) };
+            let sent = source.send(&tx).await;
+            unanswered.next = None;
+            match sent {
                 Ok(outcome) => {
                     self.preferred.store(index, Ordering::Relaxed);
                     return outcome;
@@ -182,6 +201,9 @@ fn outcome((status, body): &(u16, Bytes)) -> Result<Result<(), ForwardError>, Ca
 #[cfg(test)]
 mod tests {
     use esker_primitives::Id;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -206,6 +228,37 @@ mod tests {
             let sent = if kind == TxKind::Evm { &body["params"][0] } else { &body["params"]["tx"] };
             assert!(sent.as_str().unwrap().starts_with("0x01"), "{body}");
         }
+    }
+
+    /// A source whose connections are taken: it answers each call with success, or never.
+    async fn source(answers: bool) -> SourceUrl {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            let mut open = Vec::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                if answers {
+                    let mut request = [0; 4096];
+                    let _read = stream.read(&mut request).await.unwrap();
+                    let reply = b"HTTP/1.1 200 OK\r\ncontent-length: 13\r\n\r\n{\"result\":{}}";
+                    stream.write_all(reply).await.unwrap();
+                }
+                open.push(stream);
+            }
+        });
+        url.parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_source_that_does_not_answer_is_not_asked_first_again() {
+        let urls = vec![source(false).await, source(true).await];
+        let forwarder = SourceForwarder::new(urls, &Dialer::plain());
+        let (chain, id, bytes) = (Id::ZERO, Id::ZERO, Bytes::new());
+        let tx = ForwardedTx { chain, kind: TxKind::Asset, id, bytes };
+        let given_up = timeout(Duration::from_millis(200), forwarder.forward(tx.clone())).await;
+        assert!(given_up.is_err(), "{given_up:?}");
+        let answered = timeout(Duration::from_secs(20), forwarder.forward(tx)).await;
+        assert_eq!(answered.expect("the other source answers"), Ok(()));
     }
 
     #[test]
