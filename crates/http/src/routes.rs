@@ -322,9 +322,22 @@ impl Endpoint {
             Self::Object(_) | Self::Page(_) | Self::Axum(_) => '.',
         };
         let methods = self.service().into_iter().flat_map(Service::methods);
-        methods
-            .map(|method| ((method.namespace, method.name), method.full_name(separator)))
-            .collect()
+        let methods =
+            methods.map(|method| ((method.namespace, method.name), method.full_name(separator)));
+        let subscriptions = self.subscription_methods().into_iter();
+        let subscriptions = subscriptions
+            .map(|(namespace, name)| ((namespace, name), format!("{namespace}{separator}{name}")));
+        methods.chain(subscriptions).collect()
+    }
+
+    fn subscription_methods(&self) -> Vec<MethodName> {
+        match self {
+            Self::Positional(server) | Self::PositionalBoth(server) => {
+                server.subscription_methods().collect()
+            }
+            Self::Socket(dialect) => dialect.subscription_methods(),
+            Self::Object(_) | Self::Page(_) | Self::Axum(_) => Vec::new(),
+        }
     }
 
     fn service(&self) -> Option<&Service> {

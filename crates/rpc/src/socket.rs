@@ -18,6 +18,11 @@ pub trait SocketDialect: fmt::Debug + Send + Sync + 'static {
     /// What stands between a method's namespace and its name.
     fn separator(&self) -> char;
 
+    /// Methods beside those of [`Self::service`], by canonical namespace and name: those that begin and end subscriptions.
+    fn subscription_methods(&self) -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
+
     /// A new connection. Dropping it ends what it will have subscribed to.
     fn connect(&self) -> Arc<dyn SocketSession>;
 }

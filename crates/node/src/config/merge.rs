@@ -9,8 +9,8 @@ use super::error::{ConfigError, Origin};
 use super::file::{self, ChainTable, ConfiguredValue, FileLayer, Values};
 use super::flags::{Flags, Mode};
 use super::keys::{
-    self, CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, EVM_SECTION, KEYS, Key, Settings,
-    XVM_SECTION,
+    self, BUILD_VARIABLES, CHAIN_KEYS, CONFIG, ChainSettings, ENV_PREFIX, EVM_SECTION, KEYS, Key,
+    Settings, XVM_SECTION,
 };
 use super::nearest;
 use super::profile::{self, ProfileRow, Scope};
@@ -97,6 +97,7 @@ impl Layers {
                     let given = checked(key, text, Origin::Env(name.clone()))?;
                     layers.env.insert(key.name, given);
                 }
+                None if BUILD_VARIABLES.contains(&name.as_str()) => {}
                 // Not an error: other programs may use the prefix.
                 None => {
                     let known: Vec<_> = KEYS.iter().map(Key::env).collect();

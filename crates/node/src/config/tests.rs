@@ -397,7 +397,13 @@ fn bad_values_name_their_origin() {
 
 #[test]
 fn an_unknown_variable_is_a_warning() {
-    let env = [("ESKER_HTPP_PORT", "1"), ("OTHER", "1"), ("HOME", "/home/me")];
+    let env = [
+        ("ESKER_HTPP_PORT", "1"),
+        ("ESKER_GIT_COMMIT", "0123"),
+        ("ESKER_COMMIT_DATE", "2026-01-01"),
+        ("OTHER", "1"),
+        ("HOME", "/home/me"),
+    ];
     let config = load(&Given { env: &env, ..NOTHING }).unwrap();
     assert_eq!(
         config.warnings,

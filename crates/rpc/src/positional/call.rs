@@ -3,7 +3,7 @@
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Server, Subscriber,
+    MethodName, Server, Subscriber,
     errors::{not_a_list, not_found, not_on_sockets, to_rpc_error},
     message::{Message, MessageKind},
     reply, subscriptions,
@@ -51,9 +51,6 @@ pub(super) enum Outcome {
     Nothing,
 }
 
-/// A method's namespace and name, both canonical.
-pub(super) type MethodName = (&'static str, &'static str);
-
 impl<'a> Calls<'a> {
     pub(super) fn new(
         server: &'a Server,
@@ -93,7 +90,8 @@ impl<'a> Calls<'a> {
             Ok(Err(error)) => Outcome::Error(error),
             Err(_) => Outcome::TimedOut,
         };
-        (outcome, method.map(|method| (method.info().namespace, method.info().name)))
+        let name = method.map(|method| (method.info().namespace, method.info().name));
+        (outcome, name.or_else(|| self.server.subscription_method(&message.method)))
     }
 
     /// Takes units of the client's address.

@@ -54,7 +54,7 @@ use self::{
     part_queue::PartQueue,
     session::{Joined, NoNotifications, SubscriptionRecorder},
 };
-use crate::discover::EndpointInfo;
+use crate::discover::{EndpointInfo, SubscriptionMethods};
 pub use crate::socket::Overrun;
 use crate::work::{RateExceeded, ReplyBytes};
 use crate::{Caller, RpcError, Service, cost};
@@ -97,6 +97,12 @@ impl Default for Limits {
     }
 }
 
+/// A method's namespace and name, both canonical.
+pub type MethodName = (&'static str, &'static str);
+
+const SUBSCRIBE: &str = "subscribe";
+const UNSUBSCRIBE: &str = "unsubscribe";
+
 /// The answer to one message or batch.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub struct Answer {
@@ -105,7 +111,7 @@ pub struct Answer {
     /// What follows them, in the case of a large batch.
     pub rest: Vec<ReplyBytes>,
     /// The method of a single call, by its canonical namespace and name, for metrics.
-    pub method: Option<(&'static str, &'static str)>,
+    pub method: Option<MethodName>,
     /// Whether it is the error to a single call, or to a batch as a whole.
     pub failed: bool,
     /// Nothing of the message ran, because the client's address has used its units: seconds after which it may try again.
@@ -118,19 +124,28 @@ pub struct Server {
     service: Service,
     limits: Limits,
     notifiers: Vec<Arc<dyn Notifier>>,
+    /// Namespaces with subscriptions, each with its other names.
+    subscriptions: Vec<(&'static str, &'static [&'static str])>,
 }
 
 impl Server {
     /// A server of these methods, and of `rpc_modules`, which lists their namespaces.
     #[must_use]
     pub fn new(service: Service, limits: Limits) -> Self {
-        Self { service: modules::with_modules(service), limits, notifiers: Vec::new() }
+        Self {
+            service: modules::with_modules(service),
+            limits,
+            notifiers: Vec::new(),
+            subscriptions: Vec::new(),
+        }
     }
 
     /// The same with more subscriptions, for connections that can be notified. Where two notifiers have the same kind of
     /// subscription, the first one counts.
     #[must_use]
     pub fn with_notifier(mut self, notifier: Arc<dyn Notifier>) -> Self {
+        let SubscriptionMethods { namespace, namespace_aliases, .. } = notifier.subscriptions();
+        self.subscriptions.push((namespace, namespace_aliases));
         self.notifiers.push(notifier);
         self
     }
@@ -146,6 +161,23 @@ impl Server {
             self.notifiers.iter().map(|notifier| notifier.subscriptions()).collect();
         self.service = self.service.with_positional_discovery(info, &subscriptions);
         self
+    }
+
+    /// The methods that begin and end subscriptions, by canonical namespace and name. No table has them.
+    pub fn subscription_methods(&self) -> impl Iterator<Item = MethodName> {
+        let namespaces = self.subscriptions.iter().map(|(namespace, _)| *namespace);
+        namespaces.flat_map(|namespace| [SUBSCRIBE, UNSUBSCRIBE].map(|name| (namespace, name)))
+    }
+
+    /// The one of them that a client calls by this name.
+    fn subscription_method(&self, called: &str) -> Option<MethodName> {
+        let (called_namespace, called_name) = called.rsplit_once('_')?;
+        self.subscriptions.iter().find_map(|(namespace, aliases)| {
+            let names = [namespace].into_iter().chain(aliases.iter());
+            let is_called = names.into_iter().any(|name| *name == called_namespace);
+            let name = [SUBSCRIBE, UNSUBSCRIBE].into_iter().find(|name| *name == called_name);
+            name.filter(|_| is_called).map(|name| (*namespace, name))
+        })
     }
 
     /// A new session, to be kept for as long as the connection is open.

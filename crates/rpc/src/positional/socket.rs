@@ -7,13 +7,17 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use super::{Answer, Notification, Server, Session};
+use super::{Answer, MethodName, Notification, Server, Session};
 use crate::socket::{Overrun, SocketAnswer, SocketDialect, SocketSession};
 use crate::{Caller, Service};
 
 impl SocketDialect for Server {
     fn service(&self) -> &Service {
         Self::service(self)
+    }
+
+    fn subscription_methods(&self) -> Vec<MethodName> {
+        Self::subscription_methods(self).collect()
     }
 
     fn separator(&self) -> char {

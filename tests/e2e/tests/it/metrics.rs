@@ -88,6 +88,11 @@ fn a_running_node_reports_its_process_its_disk_and_its_chains() {
     assert_eq!(open["esker_http_websockets"], 1.0);
     assert_eq!(open["esker_rpc_subscriptions{chain=\"C\",kind=\"newHeads\"}"], 1.0);
     assert_eq!(open["esker_rpc_filters{chain=\"C\",kind=\"blocks\"}"], 1.0);
+    let subscribed = r#"{endpoint="C/ws",method="evm_subscribe",outcome="ok"}"#;
+    let subscribed = format!("esker_http_requests_total{subscribed}");
+    until("the subscription is counted by its method", || {
+        (series(&node).get(&subscribed) == Some(&1.0)).then_some(())
+    });
     drop(socket);
     until_series(&node, "esker_http_websockets", 0.0);
     until_series(&node, "esker_rpc_subscriptions{chain=\"C\",kind=\"newHeads\"}", 0.0);
