@@ -1,8 +1,8 @@
 //! The EVM chain as a [`ChainVm`].
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use alloy_primitives::B256;
 use bytes::Bytes;
@@ -62,7 +62,7 @@ pub struct Evm {
     accepted_txs: AtomicU64,
     accepted_gas: AtomicU64,
     events: broadcast::Sender<BlockAccepted>,
-    routes: OnceLock<Vec<Route>>,
+    routes: Mutex<Vec<Route>>,
     bad_blocks: Mutex<VecDeque<BadBlock>>,
     pub(super) blocks: BlockCache,
     pub(super) logs: LogIndex,
@@ -110,7 +110,7 @@ impl Evm {
             accepted_txs: AtomicU64::new(0),
             accepted_gas: AtomicU64::new(0),
             events: broadcast::channel(EVENT_BACKLOG).0,
-            routes: OnceLock::new(),
+            routes: Mutex::new_named("evm.routes", Vec::new()),
             bad_blocks: Mutex::new_named("evm.refused", VecDeque::new()),
             blocks: BlockCache::default(),
             logs: LogIndex::new(context.scope),
@@ -124,10 +124,10 @@ impl Evm {
         Ok(evm)
     }
 
-    /// Sets the chain's endpoints, which the services over it create. Only the first call has an effect.
+    /// Sets the chain's endpoints, which the services over it create. These own the chain: where nothing serves them they
+    /// must be removed, or the store stays open.
     pub fn set_routes(&self, routes: Vec<Route>) {
-        // A second call is a defect of the wiring, without effect.
-        let _already = self.routes.set(routes);
+        *self.routes.lock() = routes;
     }
 
     /// Rules and chain ID, for executing code on this chain.
@@ -420,7 +420,7 @@ impl ChainVm for Evm {
     }
 
     fn routes(&self) -> Vec<Route> {
-        self.routes.get().cloned().unwrap_or_default()
+        self.routes.lock().clone()
     }
 
     fn health(&self) -> Result<String, String> {

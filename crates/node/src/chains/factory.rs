@@ -42,6 +42,14 @@ impl Chain {
         }
     }
 
+    /// Removes the endpoints, where nothing serves them: those of an EVM chain own it, and with it the open store.
+    pub(crate) fn remove_routes(&self) {
+        match self {
+            Self::Xvm(_) => {}
+            Self::Evm(evm) => evm.set_routes(Vec::new()),
+        }
+    }
+
     /// The chain as the auditor's trait object.
     pub fn audit(&self) -> Arc<dyn Audit> {
         match self {

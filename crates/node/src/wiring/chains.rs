@@ -109,6 +109,7 @@ pub fn open_unchecked(
         metrics: &Metrics::new(),
     };
     let built = build(config, &store, parts, environment, &unrecorded)?;
+    remove_routes(&built.chains);
     Ok((store, built.chains, built.observed_p))
 }
 
@@ -132,7 +133,13 @@ pub fn open_offline(
         metrics: &Metrics::new(),
     };
     let chains = open(config, &store, parts, &environment, machine)?;
+    remove_routes(&chains.chains);
     Ok((store, chains))
+}
+
+/// Lets a command close the store: nothing serves the endpoints, which own their chains.
+fn remove_routes(chains: &[(ChainSpec, Chain)]) {
+    chains.iter().for_each(|(_, chain)| chain.remove_routes());
 }
 
 /// Aliases of all chains of the network, run or not: addresses and `/ext/info` contain them.

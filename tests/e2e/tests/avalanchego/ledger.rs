@@ -8,7 +8,6 @@ use alloy_primitives::{Address, B256, U256};
 use bytes::Bytes;
 use esker_chain::{ChainMachine as _, ChainVm as _, MachineConfig, Undo, UndoLimits};
 use esker_e2e::avalanchego::Recording;
-use esker_e2e::files::copy_folder;
 use esker_evm::chain::ChainView;
 use esker_keystore::Keystore;
 use esker_node::chains::Chain;
@@ -53,14 +52,11 @@ impl Ledger {
         Self { store, open }
     }
 
-    /// Closes the store and copies the folder to a new one. The chains of the old one may hold each other, and with them the
-    /// lock of their folder, until the process ends.
-    pub(crate) fn close(self, folder: &Path, copy: &Path) -> Config {
+    /// Closes the store, and unlocks its folder.
+    pub(crate) fn close(self) {
         let Self { store, open } = self;
         drop(open);
         store.writer.close_blocking().unwrap();
-        copy_folder(folder, copy).unwrap();
-        config(copy)
     }
 
     /// ID of `X`, `C` or `P`.

@@ -41,22 +41,16 @@ async fn accept(ledger: &Ledger, containers: &[Container]) {
 /// The stopped folder is whole, and its export makes the same one.
 fn after(ledger: Ledger, folder: &Path, recording: &Recording) {
     let path = |name: &str| folder.join(name);
-    let mut copy = ledger.close(&path("node"), &path("stopped"));
+    ledger.close();
+    let mut stopped = config(&path("node"));
     // The folder knows that P is observed.
-    copy.observes_p = false;
-    assert_verified(&copy);
-    let exported = copy_of(&path("stopped"), &path("exported"));
+    stopped.observes_p = false;
+    assert_verified(&stopped);
     let file = path("blocks.jsonl");
-    replay::run(&ReplayCommand::Export { file: file.clone(), from: None }, &exported).unwrap();
-    replay::run(&ReplayCommand::Import(file), &config(&path("imported"))).unwrap();
-    let ledger = Ledger::open(&copy_of(&path("imported"), &path("end")));
-    ledger.assert_is_end_of(recording);
-}
-
-/// See [`Ledger::close`].
-fn copy_of(folder: &Path, copy: &Path) -> Config {
-    copy_folder(folder, copy).unwrap();
-    config(copy)
+    replay::run(&ReplayCommand::Export { file: file.clone(), from: None }, &stopped).unwrap();
+    let imported = config(&path("imported"));
+    replay::run(&ReplayCommand::Import(file), &imported).unwrap();
+    Ledger::open(&imported).assert_is_end_of(recording);
 }
 
 fn assert_verified(config: &Config) {
@@ -109,9 +103,9 @@ async fn damaged_rows_of_p_are_reported() {
     // Up to an export of P that is not imported yet.
     accept(&ledger, &recording.containers[..40]).await;
     let p = ledger.open.observed_p.as_ref().unwrap().context().scope;
-    ledger.close(&path("node"), &path("stopped"));
+    ledger.close();
     let damaged = |name: &str, row: &[u8], is_removed: bool| {
-        copy_folder(&path("stopped"), &path(name)).unwrap();
+        copy_folder(&path("node"), &path(name)).unwrap();
         let store = meta::open_dir(&path(name), &OpenOptions::TEST).unwrap();
         let (key, mut value) = store.snapshot().unwrap().seek(row).unwrap().unwrap();
         assert!(key.starts_with(row));
@@ -164,7 +158,8 @@ async fn p_joins_a_folder_that_began_without_it() {
     let ledger = Ledger::open(&without);
     let first = ledger.open.machine.genesis().id();
     assert!(ledger.open.observed_p.is_none());
-    let ledger = Ledger::open(&ledger.close(&path("node"), &path("later")));
+    ledger.close();
+    let ledger = Ledger::open(&config(&path("node")));
     assert_eq!(ledger.open.machine.genesis().id(), first);
     let ours = Ledger::open(&config(&path("new")));
     assert_eq!(ours.open.machine.genesis().id(), first);

@@ -106,9 +106,8 @@ async fn indexes_that_grow_anyhow_give_the_recorded_state() {
     for (recording, seed) in Recording::all().iter().cycle().zip(1..=4) {
         let mut random = StdRng::seed_from_u64(seed);
         let folder = tempfile::tempdir().unwrap();
-        let path = |number: usize| folder.path().join(number.to_string());
         let mut stand_in = StandIn::start(recording);
-        let ledger = Ledger::open(&config(&path(0)));
+        let ledger = Ledger::open(&config(folder.path()));
         let mut follower = Follower::open(ledger, &stand_in, 3).await.unwrap();
         let mut shown: BTreeMap<Chain, usize> = BTreeMap::new();
         let total = |chain| recording.of(chain).len();
@@ -132,8 +131,10 @@ async fn indexes_that_grow_anyhow_give_the_recorded_state() {
                 stand_in.restart();
             }
             if round % 5 == 0 {
-                let config = follower.ledger.close(&path(round - 5), &path(round));
-                let ledger = Ledger::open(&config);
+                let Follower { ledger, source, .. } = follower;
+                drop(source);
+                ledger.close();
+                let ledger = Ledger::open(&config(folder.path()));
                 follower = Follower::open(ledger, &stand_in, 3).await.unwrap();
             }
             let waiting = follower.follow().await.unwrap();
