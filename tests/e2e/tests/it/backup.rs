@@ -4,7 +4,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -16,7 +15,7 @@ use esker_e2e::funds::FUNDED;
 use esker_e2e::{Node, NodeBuilder, until};
 use serde_json::{Value, json};
 
-use crate::support::{PROGRAM, json_lines, local};
+use crate::support::{esker, json_lines, local};
 
 const ADMIN: &str = "/ext/admin";
 const C: &str = "/ext/bc/C/rpc";
@@ -40,14 +39,6 @@ fn call(rpc: &mut RpcClient, path: &str, method: &str, params: Value) -> Result<
 fn backup(node: &Node, path: &Path, rate: &str) -> Result<Value, String> {
     let params = json!({ "path": path, "bytesPerSecond": rate });
     call(&mut node.rpc(), ADMIN, "admin.backup", params)
-}
-
-/// Runs a command to its end: exit code, and both outputs.
-fn esker(args: &[&str], paths: &[&Path]) -> (Option<i32>, String) {
-    let mut command = Command::new(PROGRAM);
-    let output = command.args(args).args(paths).stdin(Stdio::null()).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout) + &text(output.stderr))
 }
 
 fn assert_verifies(folder: &Path) {

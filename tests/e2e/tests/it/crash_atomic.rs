@@ -3,16 +3,13 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use esker_client::{RpcClient, XvmClient};
 use esker_e2e::Node;
 use esker_e2e::funds::key;
 
-use crate::load::{Export, Mover, Random, send_on_c, send_on_x};
+use crate::load::{Export, Mover, Random, with_load};
 use crate::support::{PROGRAM, local, wallet};
 
 /// Kills of one run.
@@ -59,28 +56,16 @@ fn verify(folder: &Path) -> String {
 
 /// Moves all that reaches the node until so many exports were reported accepted, and kills it some time later.
 fn load_until(node: Node, mover: &Mover, exports: u64, then: Duration) -> Vec<Export> {
-    let (address, stop) = (node.address(), AtomicBool::new(false));
-    let (report, reports) = mpsc::channel();
-    thread::scope(|scope| {
-        let on_x = wallet(&node, "X", key(1));
-        scope.spawn(|| send_on_x(XvmClient::new(address, "X"), on_x, &stop));
-        scope.spawn(|| send_on_c(RpcClient::new(address), &stop));
-        scope.spawn(|| {
-            let report = report;
-            while !stop.load(Ordering::Relaxed) {
-                if mover.move_funds(address, &report).is_none() {
-                    return;
-                }
-            }
-        });
+    let on_x = wallet(&node, "X", key(1));
+    let (mut seen, rest) = with_load(node.address(), on_x, mover, |reports| {
         let count = usize::try_from(exports).unwrap();
-        let mut seen: Vec<Export> = reports.iter().take(count).collect();
+        let seen: Vec<Export> = reports.iter().take(count).collect();
         assert_eq!(seen.len(), count);
         // At no particular moment of the node's work.
         thread::sleep(then);
         node.kill().unwrap();
-        stop.store(true, Ordering::Relaxed);
-        seen.extend(reports);
         seen
-    })
+    });
+    seen.extend(rest);
+    seen
 }

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use alloy_primitives::{Address, U256, keccak256};
-use alloy_rlp::{BufMut as _, Encodable, Header};
+use alloy_primitives::{Address, U256};
 use esker_client::{RpcClient, Wallet};
 use esker_e2e::files::tests_path;
 use esker_e2e::funds::{FUNDED, funded, key};
@@ -17,6 +16,7 @@ use esker_primitives::address;
 use esker_primitives::keys::PrivateKey;
 use serde_json::{Value, json};
 
+use crate::legacy_tx::LegacyTx;
 use crate::support::{PROGRAM, local, wait_accepted, wallet};
 
 const PASSWORD: &str = "Str0ng-Pass-W0rd!";
@@ -135,31 +135,8 @@ fn wait_atomic(node: &Node, chain: &str, sent: &Value) {
 
 /// A transfer of [`VALUE`] from the funded key's account, signed for a chain ID (EIP-155).
 fn signed(chain_id: u64, nonce: u64, to: Address) -> String {
-    let mut fields = Vec::new();
-    let fee = U256::from(300_000_000_000_u64);
-    nonce.encode(&mut fields);
-    fee.encode(&mut fields);
-    21_000_u64.encode(&mut fields);
-    to.encode(&mut fields);
-    VALUE.encode(&mut fields);
-    let empty: &[u8] = &[];
-    empty.encode(&mut fields);
-    let list = |payload: &[u8]| {
-        let mut out = Vec::new();
-        Header { list: true, payload_length: payload.len() }.encode(&mut out);
-        out.put_slice(payload);
-        out
-    };
-    let mut unsigned = fields.clone();
-    chain_id.encode(&mut unsigned);
-    0_u8.encode(&mut unsigned);
-    0_u8.encode(&mut unsigned);
-    let signature = funded().sign_hash(&keccak256(list(&unsigned)).0);
-    let bytes = signature.as_bytes();
-    (chain_id * 2 + 35 + u64::from(bytes[64] & 1)).encode(&mut fields);
-    U256::from_be_slice(&bytes[..32]).encode(&mut fields);
-    U256::from_be_slice(&bytes[32..64]).encode(&mut fields);
-    format!("0x{}", list(&fields).iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    let (to, value) = (to.as_slice(), U256::from(VALUE));
+    LegacyTx { nonce, gas: 21_000, to, value, data: &[] }.signed(chain_id)
 }
 
 /// Transfers on all funded EVM chains and on both asset-VM chains at once; until all are accepted.

@@ -4,10 +4,8 @@
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use alloy_primitives::{U256, keccak256};
-use alloy_rlp::{BufMut as _, Encodable as _, Header};
+use alloy_primitives::U256;
 use esker_client::{CallError, RpcClient};
 use esker_e2e::files::tests_path;
 use esker_e2e::funds::{FUNDED, funded, key};
@@ -22,7 +20,8 @@ use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::support::{PROGRAM, local};
+use crate::legacy_tx::LegacyTx;
+use crate::support::{esker, local};
 
 /// Where a new folder is kept, if it is to be.
 const NEW_FOLDER: &str = "NEW_DATA_FOLDER";
@@ -78,14 +77,6 @@ fn account(number: u8) -> Value {
     json!(address_of_key(&key(number).public_key()))
 }
 
-/// Runs a command to its end: exit code, and both outputs.
-fn esker(args: &[&str], paths: &[&Path]) -> (Option<i32>, String) {
-    let mut command = Command::new(PROGRAM);
-    let output = command.args(args).args(paths).stdin(Stdio::null()).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout) + &text(output.stderr))
-}
-
 fn assert_verifies(folder: &Path) {
     let (code, text) = esker(&["db", "verify", "--network", "local", "--data-dir"], &[folder]);
     assert_eq!(code, Some(0), "{text}");
@@ -107,30 +98,8 @@ fn mined(rpc: &mut RpcClient, to: &[u8], value: u64, data: &[u8]) -> Value {
     let from = address_of_key(&funded().public_key());
     let nonce = call(rpc, C, "eth_getTransactionCount", json!([from, "latest"]));
     let nonce = nonce.as_str().unwrap().parse::<U256>().unwrap();
-    let mut fields = Vec::new();
-    nonce.encode(&mut fields);
-    U256::from(300_000_000_000_u64).encode(&mut fields);
-    200_000_u64.encode(&mut fields);
-    to.encode(&mut fields);
-    value.encode(&mut fields);
-    data.encode(&mut fields);
-    let list = |payload: &[u8]| {
-        let mut out = Vec::new();
-        Header { list: true, payload_length: payload.len() }.encode(&mut out);
-        out.put_slice(payload);
-        out
-    };
-    let mut unsigned = fields.clone();
-    CHAIN_ID.encode(&mut unsigned);
-    0_u8.encode(&mut unsigned);
-    0_u8.encode(&mut unsigned);
-    let signature = funded().sign_hash(&keccak256(list(&unsigned)).0);
-    let bytes = signature.as_bytes();
-    (CHAIN_ID * 2 + 35 + u64::from(bytes[64] & 1)).encode(&mut fields);
-    U256::from_be_slice(&bytes[..32]).encode(&mut fields);
-    U256::from_be_slice(&bytes[32..64]).encode(&mut fields);
-    let raw: String = list(&fields).iter().map(|byte| format!("{byte:02x}")).collect();
-    let hash = call(rpc, C, "eth_sendRawTransaction", json!([format!("0x{raw}")]));
+    let tx = LegacyTx { nonce: nonce.to(), gas: 200_000, to, value: U256::from(value), data };
+    let hash = call(rpc, C, "eth_sendRawTransaction", json!([tx.signed(CHAIN_ID)]));
     until(&format!("{hash} is mined"), || {
         let receipt = call(rpc, C, "eth_getTransactionReceipt", json!([hash]));
         (!receipt.is_null()).then_some(receipt)

@@ -1,7 +1,9 @@
 //! Load on both chains, and transfers between them, until the node is gone.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 
 use esker_client::{CallError, RpcClient, Wallet, XvmClient};
 use esker_e2e::funds::{funded, key};
@@ -46,6 +48,33 @@ impl Random {
 pub(crate) enum Export {
     FromX(TxId),
     FromC(TxId),
+}
+
+/// Sends on both chains and between them while `during` runs, which gets the exports that are accepted meanwhile. Returns
+/// its result, and the further exports.
+pub(crate) fn with_load<T>(
+    address: SocketAddr,
+    on_x: Wallet,
+    mover: &Mover,
+    during: impl FnOnce(&Receiver<Export>) -> T,
+) -> (T, Vec<Export>) {
+    let stop = AtomicBool::new(false);
+    let (report, reports) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| send_on_x(XvmClient::new(address, "X"), on_x, &stop));
+        scope.spawn(|| send_on_c(RpcClient::new(address), &stop));
+        scope.spawn(|| {
+            let report = report;
+            while !stop.load(Ordering::Relaxed) {
+                if mover.move_funds(address, &report).is_none() {
+                    return;
+                }
+            }
+        });
+        let outcome = during(&reports);
+        stop.store(true, Ordering::Relaxed);
+        (outcome, reports.into_iter().collect())
+    })
 }
 
 /// Transfers to oneself that spend each other, until the node is gone.

@@ -28,6 +28,7 @@ mod golden;
 mod history;
 mod index;
 mod keystore;
+mod legacy_tx;
 mod load;
 mod logs;
 mod methods;

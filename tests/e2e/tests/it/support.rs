@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use esker_client::{ChainParams, Wallet, XvmClient};
@@ -17,6 +18,14 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_esker-e2e-node");
 /// A node of the local network.
 pub(crate) fn local() -> NodeBuilder {
     NodeBuilder::new(PROGRAM)
+}
+
+/// Runs a command to its end: exit code, and both outputs.
+pub(crate) fn esker(args: &[&str], paths: &[&Path]) -> (Option<i32>, String) {
+    let mut command = Command::new(PROGRAM);
+    let output = command.args(args).args(paths).stdin(Stdio::null()).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout) + &text(output.stderr))
 }
 
 /// The lines of a log file of the format `json`.

@@ -1,16 +1,11 @@
 //! Followers of a writer under load: everything that the writer has, they have.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::thread;
-
-use esker_client::{RpcClient, XvmClient};
 use esker_e2e::funds::key;
 use esker_e2e::{Node, Socket, until};
 use serde_json::{Value, json};
 
 use super::support::{assert_same, follower, follower_health, verify, wait_for, writer};
-use crate::load::{Mover, send_on_c, send_on_x};
+use crate::load::{Mover, with_load};
 use crate::support::{assert_state_is_replay, wallet};
 
 /// Transfers between the chains that a run waits for.
@@ -18,23 +13,10 @@ const MOVES: usize = 6;
 
 /// Runs `during` while clients send on both chains and between them; returns when so many exports are accepted.
 pub(super) fn under_load(node: &Node, mover: &Mover, exports: usize, during: impl FnOnce()) {
-    let (address, stop) = (node.address(), AtomicBool::new(false));
-    let (report, reports) = mpsc::channel();
-    thread::scope(|scope| {
-        let on_x = wallet(node, "X", key(1));
-        scope.spawn(|| send_on_x(XvmClient::new(address, "X"), on_x, &stop));
-        scope.spawn(|| send_on_c(RpcClient::new(address), &stop));
-        scope.spawn(|| {
-            let report = report;
-            while !stop.load(Ordering::Relaxed) {
-                if mover.move_funds(address, &report).is_none() {
-                    return;
-                }
-            }
-        });
+    let on_x = wallet(node, "X", key(1));
+    with_load(node.address(), on_x, mover, |reports| {
         during();
         assert_eq!(reports.iter().take(exports).count(), exports);
-        stop.store(true, Ordering::Relaxed);
     });
 }
 
