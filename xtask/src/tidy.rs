@@ -11,6 +11,7 @@ mod pages;
 mod places;
 mod sizes;
 mod specification;
+mod tables;
 mod todos;
 mod toolchain;
 
@@ -20,7 +21,7 @@ use anyhow::{Result, bail};
 pub type Rule = (&'static str, fn() -> Result<Vec<String>>);
 
 /// Every rule.
-pub const RULES: [Rule; 12] = [
+pub const RULES: [Rule; 13] = [
     ("crates depend on each other only along the arrows", arrows::breaches),
     ("source files are short", sizes::breaches),
     ("paths named in documents exist", documents::breaches),
@@ -29,6 +30,7 @@ pub const RULES: [Rule; 12] = [
     ("alerts and dashboards name metrics that exist", dashboards::breaches),
     ("every specified X-Chain method has goldens of success and failure", goldens::breaches),
     ("every rule of the specification names its tests", specification::breaches),
+    ("tables of one scope have different tags", tables::breaches),
     ("a mark of unfinished work names its issue", todos::breaches),
     ("the container image is built with the repository's compiler", toolchain::breaches),
     ("the Debian package has its files", package::breaches),
