@@ -57,7 +57,7 @@ pub enum ClientError {
         message: String,
     },
     /// The answer is not what AvalancheGo answers.
-    #[error("the answer to {method} makes no sense: {reason}")]
+    #[error("unexpected answer to {method}: {reason}")]
     Garbage {
         /// The method.
         method: &'static str,

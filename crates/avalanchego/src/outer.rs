@@ -54,14 +54,14 @@ pub enum OuterKind {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OuterError {
     /// The bytes are no outer block.
-    #[error("no block of the proposer VM: {0}")]
+    #[error("not a block of the proposer VM: {0}")]
     Codec(#[from] CodecError),
     /// Another type of block.
-    #[error("no block of the proposer VM: type {0} is neither a block (0) nor an option (1)")]
+    #[error("not a block of the proposer VM: type {0} is neither a block (0) nor an option (1)")]
     Type(u32),
     /// A block without outer block.
     #[error(
-        "a block of the {0} without a block of the proposer VM around it: only networks whose forks begin at Apricot \
+        "a block of the {0} that is not wrapped by the proposer VM: only networks whose forks begin at Apricot \
          Phase 5 or later can be followed"
     )]
     PreFork(&'static str),
@@ -201,9 +201,9 @@ mod tests {
         for (container, text) in [
             ("", "couldn't unpack codec version"),
             ("0001", "unknown codec version"),
-            ("f9031cf90299a017a7", "a block of the C-Chain without a block of the proposer VM"),
-            ("000000000014", "a block of the X-Chain without"),
-            ("000000000020", "a block of the P-Chain without"),
+            ("f9031cf90299a017a7", "a block of the C-Chain that is not wrapped by the proposer VM"),
+            ("000000000014", "a block of the X-Chain that is not wrapped"),
+            ("000000000020", "a block of the P-Chain that is not wrapped"),
             ("000000000007", "type 7 is neither"),
             ("000000000001", "insufficient length"),
         ] {

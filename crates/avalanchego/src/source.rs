@@ -67,7 +67,7 @@ pub enum SourceError {
     #[error(transparent)]
     Order(#[from] OrderError),
     /// The node is one of another network.
-    #[error("the node is one of network {found}, and this one of network {expected}")]
+    #[error("wrong network: the source has {found}, this node has {expected}")]
     Network {
         /// The node's.
         found: u32,
@@ -75,7 +75,7 @@ pub enum SourceError {
         expected: u32,
     },
     /// A chain is another one.
-    #[error("the node's {chain} is {found}, and this node's is {expected}")]
+    #[error("wrong {chain}: the source has {found}, this node has {expected}")]
     ChainId {
         /// The chain.
         chain: Chain,
@@ -85,7 +85,7 @@ pub enum SourceError {
         expected: esker_primitives::ChainId,
     },
     /// The node has not come to this node's last block.
-    #[error("the {chain} of the node has {total} blocks, and this node's has {height}")]
+    #[error("the {chain} of the source has {total} blocks, that of this node has {height}")]
     Behind {
         /// The chain.
         chain: Chain,

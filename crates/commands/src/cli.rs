@@ -99,8 +99,8 @@ pub fn command() -> Command {
     let dev = Command::new("dev")
         .about("Start a development network in one process")
         .long_about(
-            "Start a development network in one process: a chain of its own with funded accounts, ready in \
-             an instant. Without --data-dir everything is kept in a temporary folder and removed at the end.",
+            "Start a development network in one process: its own network with funded accounts, ready in \
+             milliseconds. Without --data-dir the data is in a temporary folder, which is removed at the end.",
         )
         .args(KEYS.iter().filter(|key| key.name != "network").flat_map(dev_arguments));
     let node = Command::new("node")
@@ -119,7 +119,7 @@ pub fn command() -> Command {
         )
         .args(KEYS.iter().flat_map(dev_arguments));
     let config = Command::new("config")
-        .about("Look at the configuration")
+        .about("Show the configuration")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(show);
@@ -128,7 +128,7 @@ pub fn command() -> Command {
         .about("A blockchain node: X-Chain assets and C-Chain EVM behind JSON-RPC")
         .after_help(
             "Every flag is also an environment variable (--http-port: ESKER_HTTP_PORT) and a key of the \
-             configuration file (http-port). A flag wins over a variable, a variable over the file.\n\n\
+             configuration file (http-port). A flag overrides a variable, and a variable overrides the file.\n\n\
              Exit codes: 0 ok, 1 failure while running, 2 usage or configuration, 3 damaged data, 4 port in \
              use.",
         )

@@ -68,19 +68,19 @@ pub enum SourceError {
     #[error("nothing arrived for {} s", .0.as_secs_f32())]
     Stalled(Duration),
     /// The source has fewer bundles than this node.
-    #[error("it is behind this node: {0}")]
+    #[error("source is behind this node: {0}")]
     Behind(String),
     /// The source does not serve this node.
-    #[error("it refuses: {0}")]
+    #[error("source refused: {0}")]
     Refused(String),
     /// The source ended the stream.
-    #[error("it ended the stream: {0}")]
+    #[error("source ended the stream: {0}")]
     Ended(String),
     /// What it sent has another form.
-    #[error("it sent something else than records of bundles: {0}")]
+    #[error("invalid data from source: {0}")]
     Protocol(String),
     /// The source is of another network, or has other bundles at heights that are final here.
-    #[error("it contradicts this node: {0}")]
+    #[error("source contradicts this node: {0}")]
     Contradiction(String),
 }
 

@@ -59,16 +59,16 @@ pub enum Record {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum RecordError {
     /// Its length is zero or above the limit.
-    #[error("a record of {0} bytes; expected 1 to {MAX_RECORD_LEN}")]
+    #[error("invalid record length: {0} bytes; expected 1 to {MAX_RECORD_LEN}")]
     Length(usize),
     /// It is of no known kind.
     #[error("unknown kind of record: {0}")]
     Kind(u8),
     /// It is shorter or longer than its kind is.
-    #[error("a record of kind {0} has another length")]
+    #[error("wrong length of a record of kind {0}")]
     Form(u8),
     /// The bundle can't be read.
-    #[error("a record with a broken bundle: {0}")]
+    #[error("invalid bundle in a record: {0}")]
     Bundle(#[from] CodecError),
 }
 
@@ -235,13 +235,13 @@ mod tests {
     #[test]
     fn a_record_of_another_form_is_refused() {
         for (bytes, error) in [
-            (&[0, 0, 0, 0][..], "a record of 0 bytes"),
-            (&[255, 255, 255, 255], "a record of 4294967295 bytes"),
+            (&[0, 0, 0, 0][..], "invalid record length: 0 bytes"),
+            (&[255, 255, 255, 255], "invalid record length: 4294967295 bytes"),
             (&[0, 0, 0, 1, 9], "unknown kind of record: 9"),
-            (&[0, 0, 0, 1, 0], "a record of kind 0 has another length"),
-            (&[0, 0, 0, 2, 2, 1], "a record of kind 2 has another length"),
-            (&[0, 0, 0, 5, 1, 0, 0, 0, 1], "a record of kind 1 has another length"),
-            (&[0, 0, 0, 5, 1, 0, 0, 0, 0], "a record with a broken bundle"),
+            (&[0, 0, 0, 1, 0], "wrong length of a record of kind 0"),
+            (&[0, 0, 0, 2, 2, 1], "wrong length of a record of kind 2"),
+            (&[0, 0, 0, 5, 1, 0, 0, 0, 1], "wrong length of a record of kind 1"),
+            (&[0, 0, 0, 5, 1, 0, 0, 0, 0], "invalid bundle in a record"),
         ] {
             let refused = read(bytes, 3).unwrap_err().to_string();
             assert!(refused.starts_with(error), "{bytes:?}: {refused}");

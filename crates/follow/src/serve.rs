@@ -59,7 +59,7 @@ pub enum OpenError {
     #[error("a stream begins at height 1 or later: height 0 follows from the network")]
     Genesis,
     /// There are too many followers.
-    #[error("{0} followers are connected; sync-max-followers is the limit")]
+    #[error("too many followers: {0} connected (sync-max-followers)")]
     Full(usize),
     /// The store can't be read.
     #[error(transparent)]

@@ -165,7 +165,7 @@ impl KeyFiles {
         let is_overfull = names.next().is_some();
         if is_overfull && !state.is_overfull {
             let folder = self.folder.display();
-            tracing::warn!(%folder, "the folder of keys has more than {MAX_FILES} files; the others are not looked at");
+            tracing::warn!(%folder, "the folder of keys has more than {MAX_FILES} files; the others are ignored");
         }
         state.is_overfull = is_overfull;
         state.files.retain(|name, _| there.contains(name));

@@ -208,7 +208,7 @@ fn an_import_that_was_stopped_goes_on() {
 #[test]
 fn without_data_or_input_nothing_is_made() {
     let place = Place::new();
-    is_refused(&place.run("export", "-"), 2, "there is no node's data in ");
+    is_refused(&place.run("export", "-"), 2, "no node data in ");
     is_refused(&place.run("import", &place.path("nothing")), 1, "No such file");
     is_refused(&place.run("import", &place.path("")), 1, "is a directory");
     is_refused(&run(&["export", "-", "--dev"]), 2, "name that folder");

@@ -154,7 +154,7 @@ fn there_must_be_data() {
     let dir = tempfile::tempdir().unwrap();
     let nowhere = dir.path().join("nowhere");
     let refused = run(&["user", "list", "--data-dir", nowhere.to_str().unwrap()]);
-    is_refused(&refused, 2, "there is no node's data in ");
+    is_refused(&refused, 2, "no node data in ");
     assert!(!nowhere.exists());
     is_refused(&run(&["user", "list"]), 2, ".esker/local");
     is_refused(&run(&["user", "list", "--network", "main"]), 2, ".esker/main");

@@ -262,7 +262,7 @@ impl Offer {
             }
             Err(error) if error.is_final() || if_unanswered == IfUnanswered::Withdraw => {
                 let ForwardedTx { chain, kind, id, .. } = &self.tx;
-                tracing::debug!(%chain, ?kind, %id, %error, "the source does not take a transaction");
+                tracing::debug!(%chain, ?kind, %id, %error, "the source did not accept a transaction");
                 if let Some(pool) = &pool {
                     pool.withdraw(id, error);
                 }

@@ -14,7 +14,7 @@ pub(crate) fn command(flags: Vec<Arg>) -> Command {
         .required(true)
         .value_parser(value_parser!(PathBuf))
         .value_hint(ValueHint::DirPath)
-        .help("The folder to be written; it must not exist");
+        .help("The folder to write; it must not exist");
     let url = Arg::new("url")
         .long("url")
         .value_name("URL")
@@ -24,13 +24,13 @@ pub(crate) fn command(flags: Vec<Arg>) -> Command {
         .value_name("N")
         .value_parser(value_parser!(u64))
         .default_value("0")
-        .help("Most bytes that are copied in a second; 0 is no limit");
+        .help("Maximum number of bytes copied per second; 0: no limit");
     Command::new("backup")
         .about("Copy the data of a node into a new folder")
         .long_about(
             "Copy the data of a node into a new folder: blocks, state, users, the node's identity and its key files. \
-             With --url a running node writes it, at one moment, while it goes on. Without, the data folder of a \
-             stopped node is copied. A node started with --data-dir FOLDER continues from the copy.",
+             With --url, a running node writes a consistent copy and keeps running. Without it, the data folder of \
+             a stopped node is copied. A node started with --data-dir FOLDER continues from the copy.",
         )
         .arg(to)
         .arg(url)

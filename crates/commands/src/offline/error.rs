@@ -15,7 +15,7 @@ pub enum OfflineError {
     )]
     NoFolder,
     /// The folder has no node's data.
-    #[error("there is no node's data in {}: start the node once, or choose another --data-dir", .0.display())]
+    #[error("no node data in {}: start the node once, or choose another --data-dir", .0.display())]
     NoData(PathBuf),
     /// A running node uses the data.
     #[error("{0}")]

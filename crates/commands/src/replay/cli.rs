@@ -19,18 +19,18 @@ pub(crate) fn commands(flags: impl Fn() -> Vec<Arg>) -> [Command; 2] {
     [
         of_file(
             "import",
-            "Take accepted blocks from a file, while no node runs on the data folder",
-            "A file of `esker export`: one block a line; - for standard input",
+            "Import accepted blocks from a file into a stopped node",
+            "A file of `esker export`, with one block per line; - for standard input",
         )
         .long_about(
-            "Take accepted blocks from a file into the data folder of a node that does not run. Each block is \
-             verified as one of another validator. Blocks that are there already are skipped, so that an import \
-             that was stopped goes on when it is started again.",
+            "Import accepted blocks from a file into the data folder of a stopped node. Each block is verified like a \
+             block of another validator. Blocks that the folder already has are skipped, so an import that was \
+             stopped can be continued by running it again.",
         ),
         of_file(
             "export",
-            "Write all accepted blocks to a new file, while no node runs on the data folder",
-            "The file to be written: one block a line; - for standard output",
+            "Export all accepted blocks of a stopped node to a new file",
+            "The file to write, with one block per line; - for standard output",
         )
         .arg(
             Arg::new("from")
@@ -40,7 +40,7 @@ pub(crate) fn commands(flags: impl Fn() -> Vec<Arg>) -> [Command; 2] {
                 .help("Height of the first bundle to export; by default all blocks are exported"),
         )
         .long_about(
-            "Write all accepted blocks to a new file, while no node runs on the data folder. With --from, the file \
+            "Export all accepted blocks of a stopped node to a new file. With --from, the file \
              begins with the blocks of a later bundle, and only a data folder that has all earlier blocks can import \
              it. A folder that joined from a snapshot has no earlier blocks and needs --from.",
         ),

@@ -11,10 +11,10 @@ pub(crate) fn command(flags: Vec<Arg>) -> Command {
         .long("to-height")
         .value_name("N")
         .value_parser(value_parser!(u64))
-        .help("The bundle that becomes the last one; without it the possible ones are listed");
+        .help("Height of the bundle that becomes the last one; without it the possible heights are listed");
     let yes = Arg::new("yes").long("yes").action(ArgAction::SetTrue).help("Skip the confirmation");
     Command::new("rewind")
-        .about("Rewind the last bundles of blocks")
+        .about("Rewind the last bundles of blocks of a stopped node")
         .long_about(
             "Rewind the last bundles of blocks of a stopped node, as far as it kept undo data (rewind-depth). The \
              bundles are shown first and must be confirmed. Transactions of their blocks are lost. Without \

@@ -46,7 +46,7 @@ pub enum StatusError {
         error: HttpError,
     },
     /// The answer is not a status.
-    #[error("{url} does not answer as a node does: {reason}")]
+    #[error("unexpected answer from {url}: {reason}; is it an Esker node?")]
     Unexpected {
         /// The node.
         url: String,

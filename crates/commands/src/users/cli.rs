@@ -22,14 +22,14 @@ pub(crate) fn command(flags: impl Iterator<Item = Arg>) -> Command {
             .long("password-file")
             .value_name("PATH")
             .value_parser(value_parser!(PathBuf))
-            .help("File whose text is the password, a line break at its end apart [default: ask on the terminal]")
+            .help("File that contains the password; a line break at its end is ignored [default: ask on the terminal]")
     };
     let of_user = |command, about| Command::new(command).about(about).arg(name()).arg(password());
     Command::new("user")
-        .about("Look after the keystore's users, while no node runs on the data folder")
+        .about("Manage the keystore's users of a stopped node")
         .long_about(
-            "Look after the users of a keystore in the data folder of a node that does not run. While the node \
-             runs, the API at /ext/keystore does the same.",
+            "Manage the keystore's users in the data folder of a stopped node. For a running node, use its API at \
+             /ext/keystore.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -39,14 +39,14 @@ pub(crate) fn command(flags: impl Iterator<Item = Arg>) -> Command {
             "create",
             "Create a user: the password has 8 characters or more, upper and lower case, a digit and a symbol",
         ))
-        .subcommand(Command::new("list").about("Print the names of all users, one a line"))
+        .subcommand(Command::new("list").about("Print the names of all users, one per line"))
         .subcommand(
             of_user("export", "Write a user to a new file; its keys stay encrypted with the password")
-                .arg(file("The file to be written")),
+                .arg(file("The file to write")),
         )
         .subcommand(
-            of_user("import", "Take a user from a file, under a name of your choice")
-                .arg(file("A file of `esker user export`, or what keystore.exportUser answers as `user`")),
+            of_user("import", "Create a user from an exported file, under any name")
+                .arg(file("A file of `esker user export`, or the `user` in a reply of keystore.exportUser")),
         )
         .subcommand(of_user("delete", "Delete a user and its keys"))
 }

@@ -8,16 +8,16 @@ use crate::rewind;
 /// The command; it accepts the flags of `esker node`.
 pub(crate) fn command(flags: impl Fn() -> Vec<Arg>) -> Command {
     let verify = Command::new("verify")
-        .about("Check all that the data folder holds, and print what is wrong")
+        .about("Check all data of a stopped node, and print the errors")
         .long_about(
-            "Check all that the data folder of a stopped node holds: blocks, state, indexes, shared memory, and the \
-             supply of the native asset. Each finding is printed as one line; the exit code is 1 \
-             then. Nothing is changed.",
+            "Check all data in the folder of a stopped node: blocks, state, indexes, shared memory, and the supply \
+             of the native asset. Each error is printed on one line, and the exit code is then 1. Nothing is \
+             changed.",
         )
         .arg(dev_switch())
         .args(flags());
     Command::new("db")
-        .about("Work on the data of a stopped node")
+        .about("Check or rewind the data of a stopped node")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(verify)

@@ -42,7 +42,7 @@ pub enum VerifyError {
     #[error(transparent)]
     Offline(#[from] OfflineError),
     /// A signal stopped the command.
-    #[error("stopped: not all was looked at")]
+    #[error("stopped before everything was checked")]
     Stopped,
     /// The result can't be written.
     #[error("can't write the result: {0}")]

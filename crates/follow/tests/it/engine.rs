@@ -104,7 +104,7 @@ async fn what_contradicts_changes_nothing_and_is_a_fault() {
     let run = Run::start(&clock(), &[&honest, &liar]);
     until("the fault is known", || run.follower.follow_status().fault.is_some()).await;
     let fault = run.follower.follow_status().fault.unwrap();
-    assert!(fault.starts_with("liar: it contradicts this node: another bundle, "), "{fault}");
+    assert!(fault.starts_with("liar: source contradicts this node: another bundle, "), "{fault}");
     assert_eq!(run.machine.last_final(), (2, all[1].id()));
     run.end().await;
 }

@@ -33,19 +33,19 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug, Error)]
 pub enum BackupError {
     /// The target exists.
-    #[error("{} exists: name a folder that does not", .0.display())]
+    #[error("{} already exists; choose another folder", .0.display())]
     Exists(PathBuf),
     /// Another process writes this backup.
     #[error("{} is being written by another process", .0.display())]
     InUse(PathBuf),
     /// The path names no folder.
-    #[error("\"{}\" names no folder", .0.display())]
+    #[error("invalid folder: \"{}\"", .0.display())]
     NoName(PathBuf),
     /// A backup is running.
-    #[error("a backup is running")]
+    #[error("another backup is running")]
     Running,
     /// The node stops.
-    #[error("the node stops")]
+    #[error("the node is stopping")]
     Stopping,
     /// A folder has more files than are copied.
     #[error("too many files in {}", .0.display())]

@@ -10,9 +10,9 @@ const HEAD: &str = "\
 Generated from the table of settings (`crates/node/src/config/keys.rs`) by `cargo xtask docs`; do not edit.
 
 Every setting can be given as a flag (`--http-port 9650`), as an environment variable (`ESKER_HTTP_PORT=9650`) and as
-a key of the configuration file that `--config` names (`http-port = 9650`). A flag wins over a variable, a variable
-over the file, the file over the default. `esker config show` prints each value and where it comes from; with `--dev`,
-what `esker dev` would use.
+a key of the configuration file that `--config` names (`http-port = 9650`). A flag overrides a variable, a variable
+the file, the file the default. `esker config show` prints each value and its origin; with `--dev`, those of
+`esker dev`.
 
 - A flag that is true or false is set by its name alone, or with `=`: `--index-transactions=false`.
 - The file is TOML. A key that is not listed here is an error. Relative paths in it begin at the file's own folder.

@@ -447,7 +447,7 @@ fn tables_of_chains() {
             ..NOTHING
         },
         expect![[
-            r#"esker.toml:1: chains.Second: chain "Second": another chain is called "X" already"#
+            r#"esker.toml:1: chains.Second: chain "Second": "X" is the name or alias of another chain"#
         ]],
     );
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::Preset;
 use super::accounts::Account;
-use super::funding::MOST_FUNDS;
+use super::funding::MAX_FUNDS;
 use super::mnemonic::{self, MnemonicError, PathError};
 use super::spec::Network;
 
@@ -47,7 +47,7 @@ pub enum DevError {
     Count,
     /// The balances are more than the X-Chain has to give.
     #[error(
-        "{count} accounts can get at most {most} units each: the X-Chain's genesis has {MOST_FUNDS} for all of them"
+        "{count} accounts can get at most {most} units each: the X-Chain's genesis has {MAX_FUNDS} for all of them"
     )]
     Balance {
         /// How many accounts.
@@ -110,7 +110,7 @@ impl DevAccounts {
         if !DEV_COUNTS.contains(&count) {
             return Err(DevError::Count);
         }
-        let most = MOST_FUNDS / count;
+        let most = MAX_FUNDS / count;
         if balance > most {
             return Err(DevError::Balance { count, most });
         }

@@ -173,7 +173,7 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
     let file: NetworkFile = serde_json::from_slice(bytes)?;
     let id = file.network_id;
     if matches!(id, 0 | network::MAIN_ID | network::TEST_ID) {
-        let reason = format!("{id} can't be a network of one's own (1 and 5 are main and test)");
+        let reason = format!("{id} is reserved: 1 and 5 are main and test");
         return Err(fault("networkID", reason));
     }
     let allocations = file
@@ -497,7 +497,7 @@ mod tests {
     fn faults_name_the_member() {
         check(
             |json| json["networkID"] = json!(1),
-            expect!["networkID: 1 can't be a network of one's own (1 and 5 are main and test)"],
+            expect!["networkID: 1 is reserved: 1 and 5 are main and test"],
         );
         check(
             |json| json["allocations"][1]["avaxAddr"] = json!("local1xyz"),
@@ -532,7 +532,9 @@ mod tests {
         );
         check(
             |json| json["esker"] = json!({"chains": [second(), second()]}),
-            expect![[r#"esker.chains: chain "Second": another chain is called "Second" already"#]],
+            expect![[
+                r#"esker.chains: chain "Second": "Second" is the name or alias of another chain"#
+            ]],
         );
         check(
             |json| {

@@ -21,7 +21,7 @@ const WELL_KNOWN_INDEX: u32 = 1;
 const WELL_KNOWN_UNITS: u64 = 300_000_000;
 
 /// Most whole units that the accounts can get: one is left for fees.
-pub(super) const MOST_FUNDS: u64 = WELL_KNOWN_UNITS - 1;
+pub(super) const MAX_FUNDS: u64 = WELL_KNOWN_UNITS - 1;
 
 /// Accounts funded by one transaction, so that it has fewer bytes than a transaction may have.
 const ACCOUNTS_PER_TX: usize = 500;
@@ -148,7 +148,7 @@ mod tests {
                 DevOptions { count: Some(1), balance: Some(units), ..DevOptions::default() };
             dev_funding_txs(&dev_network(&options).unwrap())
         };
-        assert_eq!(amount(&balance(MOST_FUNDS)[0], well_known().address()), NANO - 1_000_000);
+        assert_eq!(amount(&balance(MAX_FUNDS)[0], well_known().address()), NANO - 1_000_000);
         assert!(balance(0).is_empty());
         assert!(dev_funding_txs(&Preset::Local.network()).is_empty());
     }

@@ -33,7 +33,7 @@ pub enum MnemonicError {
         word: String,
     },
     /// The words do not belong together.
-    #[error("the checksum is wrong: a word is another one, or in another place")]
+    #[error("wrong checksum: a word is wrong or in the wrong place")]
     Checksum,
 }
 
@@ -150,7 +150,7 @@ mod tests {
         );
         assert_eq!(
             fault(&ABANDON.replace("about", "abandon")),
-            "the checksum is wrong: a word is another one, or in another place"
+            "wrong checksum: a word is wrong or in the wrong place"
         );
         assert_eq!(words(&"abandon ".repeat(1000)), Err(MnemonicError::TooLong));
         let long = fault(&ABANDON.replace("about", &"x".repeat(500)));

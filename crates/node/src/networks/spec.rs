@@ -181,7 +181,7 @@ pub enum AddChainError {
     #[error("chain \"{0}\": a name has 1 to 128 printable ASCII characters")]
     Name(String),
     /// Another chain has the name, alias or ID.
-    #[error("chain \"{chain}\": another chain is called \"{name}\" already")]
+    #[error("chain \"{chain}\": \"{name}\" is the name or alias of another chain")]
     Taken {
         /// The chain to add.
         chain: String,
@@ -381,11 +381,11 @@ mod tests {
         let mut network = Preset::Local.network();
         let mut refused = |declared| network.add_chain(declared).unwrap_err().to_string();
         for (declared, text) in [
-            (declaration("X-Chain", &[]), "another chain is called \"X-Chain\""),
-            (declaration("P-Chain", &[]), "another chain is called \"P-Chain\""),
-            (declaration("Y", &["avm"]), "another chain is called \"avm\""),
-            (declaration("Y", &["P"]), "another chain is called \"P\""),
-            (declaration("Y", &["a", "a"]), "another chain is called \"a\""),
+            (declaration("X-Chain", &[]), "\"X-Chain\" is the name or alias of another chain"),
+            (declaration("P-Chain", &[]), "\"P-Chain\" is the name or alias of another chain"),
+            (declaration("Y", &["avm"]), "\"avm\" is the name or alias of another chain"),
+            (declaration("Y", &["P"]), "\"P\" is the name or alias of another chain"),
+            (declaration("Y", &["a", "a"]), "\"a\" is the name or alias of another chain"),
             (declaration("Y", &["a-b"]), "alias \"a-b\""),
             (declaration("Y", &[""]), "alias \"\""),
             (declaration("", &[]), "1 to 128"),

@@ -197,9 +197,12 @@ async fn contradictions_are_refused_by_chain_and_index() {
     let id = refusal(|s| s.change(Chain::X, |all| all[2].id = all[1].id.clone())).await;
     assert!(id.starts_with("X-Chain, container 2: its ID is "), "{id}");
     let bytes = refusal(|s| s.alter(Chain::C, 2, |c| c.bytes.truncate(99))).await;
-    assert!(bytes.starts_with("C-Chain, container 2: no block of the proposer VM"), "{bytes}");
+    assert!(bytes.starts_with("C-Chain, container 2: not a block of the proposer VM"), "{bytes}");
     let bare = refusal(|s| s.alter(Chain::X, 0, |c| c.bytes = c.outer().inner.to_vec())).await;
-    assert!(bare.starts_with("X-Chain, container 0: a block of the X-Chain without"), "{bare}");
+    assert!(
+        bare.starts_with("X-Chain, container 0: a block of the X-Chain that is not wrapped"),
+        "{bare}"
+    );
     // An X block in the index of C.
     let other = refusal(|s| {
         let x = Recording::load("follow-1").of(Chain::X).remove(0);
@@ -212,8 +215,8 @@ async fn contradictions_are_refused_by_chain_and_index() {
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_without_sense_are_refused() {
     for (text, reason) in [
-        ("", "makes no sense: EOF"),
-        ("<html>", "makes no sense: expected value"),
+        ("", "unexpected answer to index.getContainerRange: EOF"),
+        ("<html>", "unexpected answer to index.getContainerRange: expected value"),
         (r#"{"jsonrpc":"2.0","result":{},"id":1}"#, "missing field `containers`"),
         (r#"{"jsonrpc":"2.0","id":1}"#, "neither result nor error"),
         (r#"{"jsonrpc":"2.0","result":{"containers":[]},"id":1}"#, "0 containers of "),

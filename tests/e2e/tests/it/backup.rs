@@ -215,7 +215,7 @@ fn a_stopped_folder_is_copied_by_the_command_alone() {
     let command = ["backup", "--dev", "--data-dir"];
     let (code, text) = esker(&command, &[&data, &copy]);
     assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("there is no node's data in"), "{text}");
+    assert!(text.contains("no node data in"), "{text}");
 
     let node = dev(&data).start().unwrap();
     send_c(&mut node.rpc(), 10);
@@ -229,7 +229,7 @@ fn a_stopped_folder_is_copied_by_the_command_alone() {
     assert_eq!(code, Some(0), "{text}");
     let (code, text) = esker(&command, &[&data, &copy]);
     assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("exists: name a folder that does not"), "{text}");
+    assert!(text.contains("already exists; choose another folder"), "{text}");
     assert_verifies(&copy);
     let restored = dev(&copy).start().unwrap();
     assert_eq!(node_id(&mut restored.rpc()), id);
@@ -247,11 +247,11 @@ fn targets_that_can_not_be_written_are_refused() {
     fs::create_dir(&mine).unwrap();
     fs::write(mine.join("file"), "x").unwrap();
     for (path, message) in [
-        (there.as_path(), format!("{} exists: name a folder that does not", there.display())),
-        (&other, format!("{} exists: name a folder that does not", mine.display())),
+        (there.as_path(), format!("{} already exists; choose another folder", there.display())),
+        (&other, format!("{} already exists; choose another folder", mine.display())),
         (&dir.path().join("no/where"), "cannot create folder".to_owned()),
-        (Path::new(""), "\"\" names no folder".to_owned()),
-        (Path::new("/"), "\"/\" names no folder".to_owned()),
+        (Path::new(""), "invalid folder: \"\"".to_owned()),
+        (Path::new("/"), "invalid folder: \"/\"".to_owned()),
     ] {
         let refused = backup(&node, path, "0").unwrap_err();
         assert!(refused.starts_with(&message), "{refused}");
@@ -322,14 +322,14 @@ fn a_node_that_stops_ends_its_backup() {
     let running = endless(&node, &copy);
     // One at a time.
     let second = dir.path().join("second");
-    assert_eq!(backup(&node, &second, "0").unwrap_err(), "a backup is running");
+    assert_eq!(backup(&node, &second, "0").unwrap_err(), "another backup is running");
     let (code, text) = esker(&["backup", "--url", &node.url()], &[&second]);
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("a backup is running"), "{text}");
+    assert!(text.contains("another backup is running"), "{text}");
     assert!(node.stop().unwrap().success());
     running.join().unwrap().unwrap_err();
     assert_eq!(names(dir.path()), ["data"], "nothing half-written is left");
-    assert_eq!(logged(&data, "backup failed")[0]["error"], "the node stops");
+    assert_eq!(logged(&data, "backup failed")[0]["error"], "the node is stopping");
     assert_eq!(logged(&data, "stopped").len(), 1);
     assert_verifies(&data);
 }

@@ -67,7 +67,7 @@ fn a_stream_is_refused_with_the_reason() {
     // One place, which is free again when its follower is gone.
     let (first, status) = ask(&node, &format!("{PATH}?from=1"));
     assert_eq!(status, "200");
-    let full = "503 1 followers are connected; sync-max-followers is the limit";
+    let full = "503 too many followers: 1 connected (sync-max-followers)";
     assert_eq!(refused(&node, "GET", &format!("{PATH}?from=1")), full);
     drop(first);
     until("the place is free", || {

@@ -128,7 +128,7 @@ fn nothing_of_a_source_that_lies_becomes_final() {
     let refused = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_vec();
     let liars = [
         ("garbage", Liar::with_body(b"<html>hello</html>"), "something else than records"),
-        ("an endless record", Liar::with_body(&endless), "a record of 4294967295 bytes"),
+        ("an endless record", Liar::with_body(&endless), "invalid record length: 4294967295 bytes"),
         ("silence", Liar::start(Vec::new(), true), "nothing arrived for 5 s"),
         ("no stream", Liar::start(refused, false), "with --api-sync-enabled"),
         ("not HTTP", Liar::start(b"SSH-2.0\r\n".to_vec(), false), "invalid HTTP version parsed"),
@@ -160,7 +160,7 @@ fn nothing_of_a_source_that_lies_becomes_final() {
         (
             "an end",
             Liar::with_records(&[greeting.clone(), Record::End("maintenance".to_owned())]),
-            "it ended the stream: maintenance",
+            "source ended the stream: maintenance",
         ),
     ];
     thread::scope(|scope| {
