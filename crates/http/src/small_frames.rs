@@ -12,7 +12,7 @@ const END_STREAM: u8 = 1;
 /// Bytes of memory that a frame takes beside its content.
 const FRAME_COST: u64 = 256;
 /// How much more than the bytes in them the frames of a connection may cost.
-const MOST_WASTED: u64 = 1024 * 1024;
+const MAX_WASTED: u64 = 1024 * 1024;
 
 /// Follows the frames of one connection.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl SmallFrames {
                 self.end_head();
             }
         }
-        self.wasted <= MOST_WASTED
+        self.wasted <= MAX_WASTED
     }
 
     /// No body is being received.

@@ -17,7 +17,7 @@ pub(crate) const SCRIPT_MEMORY: usize = 160 << 20;
 /// Stack of a script, bytes; the main thread's is 8 MiB.
 const SCRIPT_STACK: usize = 1 << 20;
 /// Longest error text that is returned, bytes.
-const MOST_TEXT: usize = 16 << 10;
+const MAX_TEXT: usize = 16 << 10;
 
 const PRELUDE: &str = include_str!("prelude.js");
 
@@ -245,7 +245,7 @@ fn describe<'js>(ctx: &Ctx<'js>, describer: &Fun, caught: CaughtError<'js>) -> S
     }
     let text = describer.clone().restore(ctx).and_then(|describe| describe.call((value,)));
     let mut text: String = text.unwrap_or_else(|_| "out of memory".to_owned());
-    let mut most = MOST_TEXT.min(text.len());
+    let mut most = MAX_TEXT.min(text.len());
     while !text.is_char_boundary(most) {
         most -= 1;
     }

@@ -18,7 +18,7 @@ use esker_evm::trace::{
 use esker_evm_state::state::StateError;
 
 use crate::slots::{ScriptSlots, Slot};
-use crate::wire::{Frame, Job, MOST_SAID, MOST_TOLD, Said};
+use crate::wire::{Frame, Job, MAX_NODE_MESSAGE, MAX_WORKER_MESSAGE, WorkerMessage};
 use crate::{scripts, worker};
 
 /// How long a read or write waits before it asks whether to go on.
@@ -76,7 +76,7 @@ impl ScriptSession for Session {
 
     fn tracer(&self, source: &str, config: &str) -> Result<Box<dyn Tracer>, TraceError> {
         if scripts::by_name(source).is_none() && !self.config.runs_custom {
-            return Err(TraceError::Failed(tracers::not_run(source, SWITCHED_OFF)));
+            return Err(TraceError::Failed(tracers::script_error_text(source, SWITCHED_OFF)));
         }
         Ok(Box::new(Remote {
             config: Arc::clone(&self.config),
@@ -149,19 +149,19 @@ impl RemoteTracer for Remote {
         let mut starter = self.process.borrow_mut();
         let process = starter.process(&self.config, tx.bounds.stop)?;
         let job = self.job(tx).frame().finish();
-        let ended = match job.len() > MOST_TOLD {
-            true => Err(Ended::Trace(TraceError::Failed("the script is too long".to_owned()))),
+        let ended = match job.len() > MAX_NODE_MESSAGE {
+            true => Err(JobFailure::Trace(TraceError::Failed("the script is too long".to_owned()))),
             false => process.run(&job, state, out, tx.bounds.stop),
         };
         match ended {
             Ok(()) => Ok(()),
             // The process itself is fine, and may have the next transaction.
-            Err(Ended::Script(text)) => Err(TraceError::Failed(text)),
-            Err(Ended::Trace(error)) => {
+            Err(JobFailure::Script(text)) => Err(TraceError::Failed(text)),
+            Err(JobFailure::Trace(error)) => {
                 starter.running = None;
                 Err(error)
             }
-            Err(Ended::Process(error)) => {
+            Err(JobFailure::Process(error)) => {
                 let status = process.end();
                 starter.running = None;
                 tracing::warn!(%error, ?status, "the process of a script died");
@@ -192,7 +192,7 @@ impl Remote {
 }
 
 /// Why a job ended without a result.
-enum Ended {
+enum JobFailure {
     /// The script failed, with this text.
     Script(String),
     /// The node wants no more of it.
@@ -201,13 +201,13 @@ enum Ended {
     Process(io::Error),
 }
 
-impl From<io::Error> for Ended {
+impl From<io::Error> for JobFailure {
     fn from(error: io::Error) -> Self {
         Self::Process(error)
     }
 }
 
-impl From<StateError> for Ended {
+impl From<StateError> for JobFailure {
     fn from(error: StateError) -> Self {
         Self::Trace(TraceError::Refused(esker_evm::executor::TxError::State(error)))
     }
@@ -253,31 +253,35 @@ impl Process {
         state: &mut StateOverlay<'_>,
         out: &mut dyn TraceOutput,
         stop: Option<StopCheck<'_>>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), JobFailure> {
         self.send(job, stop)?;
         loop {
             let frame = self.receive(stop)?;
-            let said = Said::parse(&frame).map_err(io::Error::from)?;
+            let said = WorkerMessage::parse(&frame).map_err(io::Error::from)?;
             let answer = match said {
-                Said::Account(address) => Frame::answer().account(state.account(address)?),
-                Said::Slot(address, slot) => Frame::answer().word(state.slot(address, slot)?),
-                Said::Code(hash) => Frame::answer().bytes(&state.code_of_hash(hash)?),
-                Said::Ancestor(number) => Frame::answer().maybe_hash(state.ancestor_hash(number)?),
-                Said::Output(bytes) => {
+                WorkerMessage::Account(address) => Frame::answer().account(state.account(address)?),
+                WorkerMessage::Slot(address, slot) => {
+                    Frame::answer().word(state.slot(address, slot)?)
+                }
+                WorkerMessage::Code(hash) => Frame::answer().bytes(&state.code_of_hash(hash)?),
+                WorkerMessage::Ancestor(number) => {
+                    Frame::answer().maybe_hash(state.ancestor_hash(number)?)
+                }
+                WorkerMessage::Output(bytes) => {
                     out.buffer().extend_from_slice(&bytes);
                     if out.buffer().len() >= CHUNK {
-                        out.checkpoint().map_err(|stop| Ended::Trace(stop.into()))?;
+                        out.checkpoint().map_err(|stop| JobFailure::Trace(stop.into()))?;
                     }
                     continue;
                 }
-                Said::Done => return Ok(()),
-                Said::Failed(text) => return Err(Ended::Script(text)),
+                WorkerMessage::Done => return Ok(()),
+                WorkerMessage::Failed(text) => return Err(JobFailure::Script(text)),
             };
             self.send(&answer.finish(), stop)?;
         }
     }
 
-    fn send(&mut self, mut bytes: &[u8], stop: Option<StopCheck<'_>>) -> Result<(), Ended> {
+    fn send(&mut self, mut bytes: &[u8], stop: Option<StopCheck<'_>>) -> Result<(), JobFailure> {
         while !bytes.is_empty() {
             match self.stream.write(bytes) {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
@@ -289,11 +293,11 @@ impl Process {
     }
 
     /// The next frame, without its length.
-    fn receive(&mut self, stop: Option<StopCheck<'_>>) -> Result<Vec<u8>, Ended> {
+    fn receive(&mut self, stop: Option<StopCheck<'_>>) -> Result<Vec<u8>, JobFailure> {
         loop {
             if let Some((length, rest)) = self.pending.split_first_chunk::<4>() {
                 let length = u32::from_le_bytes(*length) as usize;
-                if length > MOST_SAID {
+                if length > MAX_WORKER_MESSAGE {
                     return Err(io::Error::from(crate::wire::Malformed).into());
                 }
                 if rest.len() >= length {
@@ -304,7 +308,7 @@ impl Process {
             }
             // A process that never stops talking is stopped here.
             if let Some(stop) = stop.and_then(|stop| stop()) {
-                return Err(Ended::Trace(TraceError::Stopped(stop)));
+                return Err(JobFailure::Trace(TraceError::Stopped(stop)));
             }
             let mut part = [0; 16 << 10];
             match self.stream.read(&mut part) {
@@ -323,11 +327,11 @@ impl Drop for Process {
 }
 
 /// Is an error of the socket only a wait that was long enough to ask whether to go on?
-fn waited(error: io::Error, stop: Option<StopCheck<'_>>) -> Result<(), Ended> {
+fn waited(error: io::Error, stop: Option<StopCheck<'_>>) -> Result<(), JobFailure> {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     if !matches!(error.kind(), Interrupted | TimedOut | WouldBlock) {
         return Err(error.into());
     }
     let stopped: Option<Stop> = stop.and_then(|stop| stop());
-    stopped.map_or(Ok(()), |stop| Err(Ended::Trace(TraceError::Stopped(stop))))
+    stopped.map_or(Ok(()), |stop| Err(JobFailure::Trace(TraceError::Stopped(stop))))
 }

@@ -12,7 +12,7 @@ use rquickjs::{
 use crate::current::Current;
 
 /// Bytes beyond the end of the memory that `memory.slice` adds, at most.
-const MOST_PADDING: i64 = 1024 * 1024;
+const MAX_PADDING: i64 = 1024 * 1024;
 
 type Js<T> = rquickjs::Result<T>;
 
@@ -226,7 +226,7 @@ fn range(current: &Current, start: i64, end: i64) -> Result<Vec<u8>, String> {
     }
     let size = i64::try_from(current.numbers.get().memory).unwrap_or(i64::MAX);
     let padding = end.saturating_sub(size);
-    if padding > MOST_PADDING {
+    if padding > MAX_PADDING {
         return Err(format!("reached limit for padding memory slice: {padding}"));
     }
     let (from, to) = (usize::try_from(start), usize::try_from(end));

@@ -1,7 +1,7 @@
 //! What the node and a process for scripts say to each other.
 //!
 //! A frame is its length (four bytes, the least significant first), a byte that says what it is, and its fields. The
-//! node sends a [`Job`], answers what it is asked, and gets output until [`Said::Done`] or [`Said::Failed`]. What comes
+//! node sends a [`Job`], answers what it is asked, and gets output until [`WorkerMessage::Done`] or [`WorkerMessage::Failed`]. What comes
 //! from the process is checked here: its lengths are bounded, and nothing but the questions below can be asked.
 
 use std::io::{self, Read, Write};
@@ -14,9 +14,9 @@ use esker_evm::trace::TxPlace;
 use esker_evm_state::state::AccountParts;
 
 /// Longest frame from a process, bytes.
-pub(crate) const MOST_SAID: usize = 64 << 10;
+pub(crate) const MAX_WORKER_MESSAGE: usize = 64 << 10;
 /// Longest frame to a process, bytes: a job with its script, or a contract's code.
-pub(crate) const MOST_TOLD: usize = 64 << 20;
+pub(crate) const MAX_NODE_MESSAGE: usize = 64 << 20;
 /// Most output in a frame, bytes.
 pub(crate) const OUTPUT_PART: usize = 32 << 10;
 
@@ -37,7 +37,7 @@ pub(crate) struct Job {
 
 /// What a process says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum WorkerMessage {
     /// What is this account?
     Account(Address),
     /// What lies in this slot?
@@ -232,7 +232,7 @@ impl<'f> Fields<'f> {
     }
 }
 
-impl Said {
+impl WorkerMessage {
     /// The frame that says it.
     pub(crate) fn frame(&self) -> Frame {
         match self {
@@ -492,24 +492,24 @@ mod tests {
     #[test]
     fn what_a_process_says_is_checked() {
         let all = [
-            Said::Account(Address::ZERO),
-            Said::Slot(Address::ZERO, U256::from(1)),
-            Said::Code(B256::ZERO),
-            Said::Ancestor(7),
-            Said::Output(vec![1, 2]),
-            Said::Done,
-            Said::Failed("why".to_owned()),
+            WorkerMessage::Account(Address::ZERO),
+            WorkerMessage::Slot(Address::ZERO, U256::from(1)),
+            WorkerMessage::Code(B256::ZERO),
+            WorkerMessage::Ancestor(7),
+            WorkerMessage::Output(vec![1, 2]),
+            WorkerMessage::Done,
+            WorkerMessage::Failed("why".to_owned()),
         ];
         for said in all {
             let bytes = body(said.frame());
-            assert_eq!(Said::parse(&bytes), Ok(said));
-            assert_eq!(Said::parse(&bytes[..bytes.len() - 1]), Err(Malformed));
-            assert_eq!(Said::parse(&[&bytes[..], &[0]].concat()), Err(Malformed));
+            assert_eq!(WorkerMessage::parse(&bytes), Ok(said));
+            assert_eq!(WorkerMessage::parse(&bytes[..bytes.len() - 1]), Err(Malformed));
+            assert_eq!(WorkerMessage::parse(&[&bytes[..], &[0]].concat()), Err(Malformed));
         }
-        assert_eq!(Said::parse(&[]), Err(Malformed));
-        assert_eq!(Said::parse(&[9]), Err(Malformed));
-        assert_eq!(Said::parse(&body(Frame::new(6).bytes(&[0xff]))), Err(Malformed));
-        let long = (MOST_SAID as u32 + 1).to_le_bytes();
-        assert!(receive(&mut &long[..], MOST_SAID).is_err());
+        assert_eq!(WorkerMessage::parse(&[]), Err(Malformed));
+        assert_eq!(WorkerMessage::parse(&[9]), Err(Malformed));
+        assert_eq!(WorkerMessage::parse(&body(Frame::new(6).bytes(&[0xff]))), Err(Malformed));
+        let long = (MAX_WORKER_MESSAGE as u32 + 1).to_le_bytes();
+        assert!(receive(&mut &long[..], MAX_WORKER_MESSAGE).is_err());
     }
 }

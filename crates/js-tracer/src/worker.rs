@@ -21,7 +21,7 @@ use esker_evm_state::state::{AccountParts, StateError};
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 
 use crate::JsTracer;
-use crate::wire::{Fields, Job, MOST_TOLD, OUTPUT_PART, Said, receive, send};
+use crate::wire::{Fields, Job, MAX_NODE_MESSAGE, OUTPUT_PART, WorkerMessage, receive, send};
 
 /// The argument with which the program becomes such a process.
 pub const ARGUMENT: &str = "run-scripts";
@@ -40,15 +40,15 @@ pub fn run() -> ExitCode {
         Err(_) => return ExitCode::FAILURE,
     };
     loop {
-        let Ok(frame) = receive(&mut *stream.borrow_mut(), MOST_TOLD) else {
+        let Ok(frame) = receive(&mut *stream.borrow_mut(), MAX_NODE_MESSAGE) else {
             // The node is done, or gone.
             return ExitCode::SUCCESS;
         };
         let Ok(job) = Job::parse(&frame) else { return ExitCode::FAILURE };
         drop(frame);
         let said = match work(&job, &stream) {
-            Ok(()) => Said::Done,
-            Err(error) => Said::Failed(error.to_string()),
+            Ok(()) => WorkerMessage::Done,
+            Err(error) => WorkerMessage::Failed(error.to_string()),
         };
         if send(&mut *stream.borrow_mut(), said.frame()).is_err() {
             return ExitCode::FAILURE;
@@ -118,10 +118,14 @@ struct NodeState<'s> {
 }
 
 impl NodeState<'_> {
-    fn ask<T>(&self, question: &Said, read: impl FnOnce(&mut Fields<'_>) -> io::Result<T>) -> T {
+    fn ask<T>(
+        &self,
+        question: &WorkerMessage,
+        read: impl FnOnce(&mut Fields<'_>) -> io::Result<T>,
+    ) -> T {
         let mut stream = self.stream.borrow_mut();
         let answered = send(&mut *stream, question.frame()).and_then(|()| {
-            let frame = receive(&mut *stream, MOST_TOLD)?;
+            let frame = receive(&mut *stream, MAX_NODE_MESSAGE)?;
             read(&mut Fields::new(&frame))
         });
         // Without the node there is nothing left to do here.
@@ -131,21 +135,22 @@ impl NodeState<'_> {
 
 impl RemoteState for NodeState<'_> {
     fn account(&self, address: Address) -> Result<Option<AccountParts>, StateError> {
-        Ok(self.ask(&Said::Account(address), |fields| Ok(fields.account()?)))
+        Ok(self.ask(&WorkerMessage::Account(address), |fields| Ok(fields.account()?)))
     }
 
     fn slot(&self, address: Address, slot: U256) -> Result<U256, StateError> {
-        Ok(self.ask(&Said::Slot(address, slot), |fields| Ok(fields.word()?)))
+        Ok(self.ask(&WorkerMessage::Slot(address, slot), |fields| Ok(fields.word()?)))
     }
 
     fn code(&self, hash: B256) -> Result<Bytes, StateError> {
-        Ok(self.ask(&Said::Code(hash), |fields| Ok(Bytes::copy_from_slice(fields.bytes()?))))
+        Ok(self
+            .ask(&WorkerMessage::Code(hash), |fields| Ok(Bytes::copy_from_slice(fields.bytes()?))))
     }
 }
 
 impl BlockHashes for NodeState<'_> {
     fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
-        Ok(self.ask(&Said::Ancestor(number), |fields| Ok(fields.maybe_hash()?)))
+        Ok(self.ask(&WorkerMessage::Ancestor(number), |fields| Ok(fields.maybe_hash()?)))
     }
 }
 
@@ -158,8 +163,9 @@ struct StreamOutput<'s> {
 impl StreamOutput<'_> {
     fn flush(&mut self) -> Result<(), TraceStop> {
         for part in self.buffer.chunks(OUTPUT_PART) {
-            let said = Said::Output(part.to_vec());
-            send(&mut *self.stream.borrow_mut(), said.frame()).map_err(|_| TraceStop::Gone)?;
+            let said = WorkerMessage::Output(part.to_vec());
+            send(&mut *self.stream.borrow_mut(), said.frame())
+                .map_err(|_| TraceStop::ClientGone)?;
         }
         self.buffer.clear();
         Ok(())

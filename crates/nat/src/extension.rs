@@ -186,7 +186,7 @@ impl BlockExtension for AtomicExtension {
     }
 
     fn not_built(&self) {
-        self.pool.put_all_back();
+        self.pool.put_back_all();
     }
 
     fn undecided(&self, ext_data: &Bytes) {

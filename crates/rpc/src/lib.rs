@@ -52,7 +52,7 @@ pub use schemars;
 pub use address::ClientAddress;
 pub use context::{CallContext, Caller};
 pub use error::RpcError;
-pub use off_thread::{WorkRefused, off_thread, off_thread_again, off_thread_long};
+pub use off_thread::{WorkRefused, off_thread, off_thread_long, off_thread_restartable};
 pub use params::{NoArgs, Params, ParamsError};
 pub use reply_after::{ReplyAfter, ReplyWait};
 pub use result_writer::ResultWriter;

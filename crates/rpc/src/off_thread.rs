@@ -63,7 +63,7 @@ pub async fn off_thread_long<T: Send + 'static>(
 ///
 /// # Panics
 /// If the work does.
-pub async fn off_thread_again<T: Send + 'static>(
+pub async fn off_thread_restartable<T: Send + 'static>(
     caller: &Caller,
     mut work: impl FnMut(&CallContext) -> T + Send + 'static,
 ) -> Result<T, WorkRefused> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::folder::{LOCK_FILE, TEMP_PREFIX, TempFolder};
 
 /// Most folders that are removed at a time: a start stays quick.
-const MOST_REMOVED: usize = 100;
+const MAX_REMOVED: usize = 100;
 
 impl TempFolder {
     /// Removes the folders beside this one that processes of the same user left when they were killed, and returns
@@ -16,7 +16,7 @@ impl TempFolder {
         let Ok(own) = fs::symlink_metadata(self.path()) else { return Vec::new() };
         let entries = parent.into_iter().flatten().flatten();
         let beside = entries.map(|entry| entry.path()).filter(|path| path != self.path());
-        beside.filter(|path| remove_if_abandoned(path, &own)).take(MOST_REMOVED).collect()
+        beside.filter(|path| remove_if_abandoned(path, &own)).take(MAX_REMOVED).collect()
     }
 }
 

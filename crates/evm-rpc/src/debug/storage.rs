@@ -14,7 +14,7 @@ use esker_rpc::{CallContext, RpcError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::walk::{STEPS, Walk, must_go_on};
+use super::walk::{STEPS, Walk, check_cancelled};
 use crate::ReadApi;
 use crate::error::read_error;
 use crate::evm::TransactApi;
@@ -144,7 +144,7 @@ fn change_before(
     )
     .map_err(|error| failed(&error))?;
     for (index, tx) in block.block.transactions.iter().take(count).enumerate() {
-        must_go_on(context)?;
+        check_cancelled(context)?;
         let sender = receipts.get(index).map(|receipt| receipt.from);
         executor.execute(tx, sender).map_err(|error| {
             RpcError::new(format!("transaction {:#x} failed: {error}", tx.tx_hash()))

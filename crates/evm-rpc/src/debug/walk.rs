@@ -29,14 +29,14 @@ impl Walk<'_> {
         &self,
         read: impl FnOnce(StateView<'_>) -> Result<T, E>,
     ) -> Result<T, RpcError> {
-        must_go_on(self.context)?;
+        check_cancelled(self.context)?;
         let state = self.reads.chain.state_after(&self.header).map_err(read_error)?;
         read(state.view()).map_err(read_error)
     }
 }
 
 /// What is returned once the work must end is discarded.
-pub(super) fn must_go_on(context: &CallContext) -> Result<(), RpcError> {
+pub(super) fn check_cancelled(context: &CallContext) -> Result<(), RpcError> {
     if context.is_cancelled() {
         return Err(RpcError::new("the client has gone"));
     }

@@ -52,9 +52,9 @@ type Members<T> = BTreeMap<String, T>;
 
 fn content(reads: &ReadApi, (): ()) -> Result<Views<Members<Members<TransactionReply>>>, RpcError> {
     // Before all of them are copied.
-    must_fit(transactions(reads).saturating_mul(MIN_SHOWN_TX))?;
+    check_bytes(transactions(reads).saturating_mul(MIN_SHOWN_TX))?;
     let Content { pending, queued } = reads.pool.content();
-    must_show(pending.values().chain(queued.values()).flat_map(BTreeMap::values))?;
+    check_shown_size(pending.values().chain(queued.values()).flat_map(BTreeMap::values))?;
     let show = |accounts: BTreeMap<Address, BTreeMap<u64, PooledTx>>| {
         by_account(accounts, TransactionReply::pooled)
     };
@@ -66,13 +66,13 @@ fn content_from(
     (Addr(account),): (Addr,),
 ) -> Result<Views<Members<TransactionReply>>, RpcError> {
     let AccountContent { pending, queued } = reads.pool.content_of(account);
-    must_show(pending.values().chain(queued.values()))?;
+    check_shown_size(pending.values().chain(queued.values()))?;
     let show = |transactions| by_nonce(transactions, &TransactionReply::pooled);
     Ok(Views { pending: show(pending), queued: show(queued) })
 }
 
 fn inspect(reads: &ReadApi, (): ()) -> Result<Views<Members<Members<Line>>>, RpcError> {
-    must_fit(transactions(reads).saturating_mul(SHOWN_LINE))?;
+    check_bytes(transactions(reads).saturating_mul(SHOWN_LINE))?;
     let Content { pending, queued } = reads.pool.content();
     Ok(Views { pending: by_account(pending, Line), queued: by_account(queued, Line) })
 }
@@ -139,14 +139,14 @@ fn transactions(reads: &ReadApi) -> usize {
 }
 
 /// Refuses to show transactions that are more than [`MAX_SHOWN_BYTES`] as JSON.
-pub(crate) fn must_show<'a>(
+pub(crate) fn check_shown_size<'a>(
     transactions: impl Iterator<Item = &'a PooledTx>,
 ) -> Result<(), RpcError> {
-    must_fit(transactions.map(|pooled| size_of_transaction(pooled.tx())).sum())
+    check_bytes(transactions.map(|pooled| size_of_transaction(pooled.tx())).sum())
 }
 
 /// Refuses to show more than [`MAX_SHOWN_BYTES`].
-fn must_fit(bytes: usize) -> Result<(), RpcError> {
+fn check_bytes(bytes: usize) -> Result<(), RpcError> {
     if bytes <= MAX_SHOWN_BYTES {
         return Ok(());
     }

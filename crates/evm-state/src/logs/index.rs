@@ -50,7 +50,7 @@ struct Tail {
 
 /// The state in memory after a rewind.
 #[derive(Debug)]
-pub struct TailAfter(Tail);
+pub struct RewoundTail(Tail);
 
 impl Tail {
     fn push(&mut self, height: u64, bloom: &Bloom) {
@@ -136,7 +136,7 @@ impl LogIndex {
         tip: u64,
         after: &mut PendingWrites<'_>,
         bloom_of: impl Fn(&dyn KvRead, u64) -> Result<Bloom, E>,
-    ) -> Result<TailAfter, E> {
+    ) -> Result<RewoundTail, E> {
         let whole = tip.saturating_add(1) / SECTION;
         let stored = LOG_SECTIONS.get(after, self.scope, &())?.unwrap_or(0);
         for section in whole..stored {
@@ -153,11 +153,11 @@ impl LogIndex {
         for height in tail.first..=tip {
             tail.push(height, &bloom_of(after, height)?);
         }
-        Ok(TailAfter(tail))
+        Ok(RewoundTail(tail))
     }
 
     /// Updates memory after the rewind of [`Self::prepare_rewind`].
-    pub fn follow(&self, after: TailAfter) {
+    pub fn follow(&self, after: RewoundTail) {
         *self.tail.write() = Arc::new(after.0);
     }
 

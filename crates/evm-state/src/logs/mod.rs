@@ -17,6 +17,6 @@ mod row;
 mod section;
 pub mod tables;
 
-pub use index::{BackfillProgress, LogCandidates, LogIndex, TailAfter, write_section};
+pub use index::{BackfillProgress, LogCandidates, LogIndex, RewoundTail, write_section};
 pub use query::LogQuery;
 pub use row::{Row, SECTION};

@@ -61,7 +61,7 @@ impl StateOverlay<'_> {
                 }
                 continue;
             }
-            let held = self.held(address)?;
+            let held = self.cached(address)?;
             if created {
                 (held.wiped, held.stored) = (true, false);
                 held.slots.clear();

@@ -173,7 +173,7 @@ impl<'a> StateOverlay<'a> {
         }
     }
 
-    pub(super) fn held(&mut self, address: Address) -> Result<&mut CachedAccount, StateError> {
+    pub(super) fn cached(&mut self, address: Address) -> Result<&mut CachedAccount, StateError> {
         match self.accounts.entry(address) {
             Entry::Occupied(held) => Ok(held.into_mut()),
             Entry::Vacant(vacant) => {
@@ -190,7 +190,7 @@ impl<'a> StateOverlay<'a> {
 
     /// An account; `None` where there is none.
     pub fn account(&mut self, address: Address) -> Result<Option<AccountParts>, StateError> {
-        Ok(self.held(address)?.now)
+        Ok(self.cached(address)?.now)
     }
 
     /// An account's balance, wei.
@@ -206,7 +206,7 @@ impl<'a> StateOverlay<'a> {
     /// What lies in a slot.
     pub fn slot(&mut self, address: Address, slot: U256) -> Result<U256, StateError> {
         let base = self.base;
-        let held = self.held(address)?;
+        let held = self.cached(address)?;
         if let Some(found) = held.slots.get(&slot) {
             return Ok(found.now);
         }
@@ -247,7 +247,7 @@ impl<'a> StateOverlay<'a> {
     /// Sets what an account is, leaving its storage; creates it where there is none.
     pub fn set_account(&mut self, address: Address, parts: AccountParts) -> Result<(), StateError> {
         self.track(address);
-        let held = self.held(address)?;
+        let held = self.cached(address)?;
         let undo = Undo::Account(address, held.now, held.code.clone());
         held.now = Some(parts);
         self.undo.push(undo);
@@ -279,7 +279,7 @@ impl<'a> StateOverlay<'a> {
         let hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
         self.edit(address, |account| account.code_hash = hash)?;
         if !code.is_empty() {
-            self.held(address)?.code = Some((hash, code.clone()));
+            self.cached(address)?.code = Some((hash, code.clone()));
             self.new_codes.insert(hash, Bytecode::new_legacy(code));
         }
         Ok(())
@@ -295,7 +295,7 @@ impl<'a> StateOverlay<'a> {
         let before = self.slot(address, slot)?;
         self.track(address);
         let is_tracked = self.recent.is_some();
-        let held = self.held(address)?;
+        let held = self.cached(address)?;
         if is_tracked {
             held.recent_slots.push(slot);
         }
@@ -308,7 +308,7 @@ impl<'a> StateOverlay<'a> {
     /// Clears all of an account's storage.
     pub fn wipe(&mut self, address: Address) -> Result<(), StateError> {
         self.track(address);
-        let held = self.held(address)?;
+        let held = self.cached(address)?;
         let whole = std::mem::take(held);
         let (before, now, code) = (whole.before, whole.now, whole.code.clone());
         *held = CachedAccount { before, now, code, wiped: true, ..CachedAccount::default() };
@@ -334,7 +334,7 @@ impl<'a> StateOverlay<'a> {
 
     /// Removes an account if it is empty (EIP-161): what touching it does at the end of a transaction.
     pub fn clear_if_empty(&mut self, address: Address) -> Result<(), StateError> {
-        let held = self.held(address)?;
+        let held = self.cached(address)?;
         if held.now.is_some_and(|account| is_empty(&account)) {
             self.remove(address)?;
         }
@@ -343,7 +343,7 @@ impl<'a> StateOverlay<'a> {
 
     pub(super) fn remove(&mut self, address: Address) -> Result<(), StateError> {
         self.wipe(address)?;
-        self.held(address)?.now = None;
+        self.cached(address)?.now = None;
         Ok(())
     }
 

@@ -60,14 +60,14 @@ pub enum TraceStop {
     /// The trace is longer than a reply may be.
     TooLarge,
     /// The client is gone.
-    Gone,
+    ClientGone,
 }
 
 /// Why there is no trace. Texts are the reference's, where it has them.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The output takes no more.
-    #[error("{}", match .0 { TraceStop::TooLarge => "response too large", TraceStop::Gone => "execution aborted" })]
+    #[error("{}", match .0 { TraceStop::TooLarge => "response too large", TraceStop::ClientGone => "execution aborted" })]
     Output(TraceStop),
     /// The transaction can't be run.
     #[error("tracing failed: {0}")]

@@ -72,21 +72,22 @@ impl Tls {
             let tls = self.clone();
             // Only a panic or the end of the runtime makes it fail.
             let _ended =
-                tokio::task::spawn_blocking(move || tls.check_files(Patience::Settle)).await;
+                tokio::task::spawn_blocking(move || tls.check_files(ReloadPolicy::WhenStable))
+                    .await;
         }
     }
 
     /// Checks the files now. Logs whether they have changed and can be used; unusable ones change nothing.
     pub fn reload(&self) {
-        self.check_files(Patience::None);
+        self.check_files(ReloadPolicy::Immediate);
     }
 
-    fn check_files(&self, patience: Patience) {
+    fn check_files(&self, policy: ReloadPolicy) {
         let contents = self.0.files.read();
         let fingerprint = contents.as_ref().ok().map(FileContents::fingerprint);
         {
             let mut seen = self.0.last_seen.lock();
-            let is_settled = seen.checked == fingerprint || patience == Patience::None;
+            let is_settled = seen.checked == fingerprint || policy == ReloadPolicy::Immediate;
             seen.checked = fingerprint;
             if seen.handled == fingerprint || !is_settled {
                 return;
@@ -113,11 +114,11 @@ impl Tls {
 
 /// When changed files are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Patience {
+enum ReloadPolicy {
     /// At once.
-    None,
+    Immediate,
     /// When two checks in a row find the same.
-    Settle,
+    WhenStable,
 }
 
 /// TLS 1.2 and 1.3, for HTTP/2 and HTTP/1.1.

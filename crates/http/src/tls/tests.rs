@@ -145,14 +145,14 @@ fn changed_files_are_used_when_two_checks_find_the_same() {
     let tls = Tls::open(folder.files.clone()).unwrap();
     let first = tls.current();
     let is_first = || Arc::ptr_eq(&first, &tls.current());
-    tls.check_files(Patience::Settle);
-    tls.check_files(Patience::Settle);
+    tls.check_files(ReloadPolicy::WhenStable);
+    tls.check_files(ReloadPolicy::WhenStable);
     assert!(is_first(), "nothing has changed");
     let (certificate, key) = generate("other");
     folder.write(&certificate, &key);
-    tls.check_files(Patience::Settle);
+    tls.check_files(ReloadPolicy::WhenStable);
     assert!(is_first(), "the files may not be complete yet");
-    tls.check_files(Patience::Settle);
+    tls.check_files(ReloadPolicy::WhenStable);
     assert!(!is_first());
 }
 

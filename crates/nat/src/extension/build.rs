@@ -51,7 +51,7 @@ impl Builder<'_> {
         let below: HashSet<Id> = undecided.iter().map(AtomicTx::id).collect();
         let mut batch = Batch::default();
         undecided.iter().for_each(|tx| batch.consume(tx));
-        self.pool.put_all_back();
+        self.pool.put_back_all();
         let mut filling = Filling { batch, taken: Vec::new(), bytes: 0 };
         let mut candidates = self.pool.candidates();
         candidates.retain(|tx| !below.contains(&tx.id()));
@@ -60,7 +60,7 @@ impl Builder<'_> {
             let taken = filling.taken.len();
             let early = self.fill(block, state, rows, candidates, &mut filling)?;
             if early.is_empty() || filling.taken.len() == taken {
-                self.give_up_unreachable(block, state, &early)?;
+                self.drop_unreachable(block, state, &early)?;
                 break;
             }
             candidates = early;
@@ -117,7 +117,7 @@ impl Builder<'_> {
                 Err(TransferError::Rule(_)) => {
                     self.pool.put_back(&tx.id());
                     if let Some(reason) = self.refusal_on_accepted(block, &tx)? {
-                        self.pool.give_up(&tx.id(), reason);
+                        self.pool.drop_invalid(&tx.id(), reason);
                     }
                 }
             }
@@ -159,7 +159,7 @@ impl Builder<'_> {
     }
 
     /// Gives up exports whose nonces can't come, because nothing waits that uses the nonce before.
-    fn give_up_unreachable(
+    fn drop_unreachable(
         &self,
         block: &ExtBlock<'_>,
         state: &mut StateOverlay<'_>,
@@ -183,7 +183,7 @@ impl Builder<'_> {
                     "{}: nonce {nonce} of {account} does not come, since the transaction before it was dropped",
                     VerifyError::InvalidNonce
                 );
-                self.pool.give_up(&tx.id(), reason);
+                self.pool.drop_invalid(&tx.id(), reason);
             }
         }
         Ok(())

@@ -346,13 +346,13 @@ impl AtomicPool {
     }
 
     /// No block is under construction: as [`Self::put_back`], of all.
-    pub fn put_all_back(&self) {
+    pub fn put_back_all(&self) {
         self.inner.lock().taken.clear();
     }
 
-    /// Gives up a transaction that waits, and remembers why. One that an undecided block holds stays, as does one in the
+    /// Drops a pooled transaction that became invalid, and records the reason. One that an undecided block holds stays, as does one in the
     /// block under construction.
-    pub fn give_up(&self, id: &TxId, reason: String) {
+    pub fn drop_invalid(&self, id: &TxId, reason: String) {
         self.drop_waiting(id, DropKind::Invalid, reason);
     }
 

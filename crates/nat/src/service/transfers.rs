@@ -26,7 +26,7 @@ use super::{NatService, Reply, ServiceError, utxos};
 use crate::accounts::PendingAccounts;
 use crate::chain::BuiltError;
 use crate::txs::AtomicTx;
-use crate::wallet::{self, Import, Payer, Terms};
+use crate::wallet::{self, Import, Payer, TxParams};
 use crate::{SubmitError, Submitted};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -81,7 +81,7 @@ async fn import_checked(
         let keys = keyring(user, &nat.context().chain_id).keys();
         let keys: Keychain =
             keys.map_err(ServiceError::ImportKeys)?.into_iter().map(|(_, key)| key).collect();
-        let terms = Terms::new(nat.context(), nat.base_fee(base_fee)?);
+        let terms = TxParams::new(nat.context(), nat.base_fee(base_fee)?);
         until_taken(|| {
             let tx = build_import(nat, terms, &keys, source, to)?;
             Ok(nat.nat.submit_import(&tx))
@@ -129,7 +129,7 @@ async fn run_exclusively<T: Send + 'static>(
 
 fn build_import(
     nat: &NatService,
-    terms: Terms,
+    terms: TxParams,
     keys: &Keychain,
     source: ChainId,
     to: Address,
@@ -209,7 +209,7 @@ async fn export_checked(
     let user = unlock(&nat, Credentials { username, password }, client).await?;
     let exported = run_exclusively(nat, user, move |nat, user| {
         let keys = keys_of(nat, user, &from)?;
-        let terms = Terms::new(nat.context(), nat.base_fee(base_fee)?);
+        let terms = TxParams::new(nat.context(), nat.base_fee(base_fee)?);
         until_taken(|| {
             let accounts = nat.nat.accounts()?;
             let tx = build_export(nat, &accounts, terms, &keys, (chain, to), (asset_id, amount))?;
@@ -222,7 +222,7 @@ async fn export_checked(
 fn build_export(
     nat: &NatService,
     accounts: &PendingAccounts<'_>,
-    terms: Terms,
+    terms: TxParams,
     keys: &[PrivateKey],
     (chain, to): (ChainId, ShortId),
     asset: (AssetId, u64),

@@ -7,7 +7,7 @@ use esker_primitives::ids::{AssetId, ChainId, ShortId};
 use esker_primitives::keys::PrivateKey;
 use esker_utxo::{OutputOwners, TransferOutput, TransferableOutput};
 
-use super::{InputsError, Terms, WalletError};
+use super::{InputsError, TxParams, WalletError};
 use crate::txs::{
     AtomicTx, EvmInput, GAS_PER_EVM_INPUT, UnsignedAtomicTx, UnsignedExport, dynamic_fee,
 };
@@ -44,7 +44,7 @@ type Inputs<'a> = Vec<(EvmInput, &'a PrivateKey)>;
 /// # Errors
 /// The accounts can't pay both.
 pub fn export(
-    terms: Terms,
+    terms: TxParams,
     destination: ChainId,
     to: ShortId,
     (asset_id, amount): (AssetId, u64),
@@ -101,7 +101,7 @@ impl<'a> Payer<'a> {
     /// to it. An account that holds no more than its input costs is passed over.
     fn take_with_fee(
         &self,
-        terms: &Terms,
+        terms: &TxParams,
         amount: u64,
         mut gas: u64,
     ) -> Result<Inputs<'a>, InputsError> {

@@ -9,7 +9,7 @@ use esker_primitives::ids::{AssetId, ChainId, ShortId};
 use esker_primitives::keys::PrivateKey;
 use esker_utxo::{Keychain, TransferInput, TransferableInput, Utxo};
 
-use super::{Terms, WalletError};
+use super::{TxParams, WalletError};
 use crate::txs::{
     AtomicTx, EvmOutput, GAS_PER_BYTE, GAS_PER_EVM_OUTPUT, GAS_PER_SIGNATURE, UnsignedAtomicTx,
     UnsignedImport, dynamic_fee,
@@ -23,7 +23,7 @@ const INDEX_BYTES: u64 = 4;
 /// An import under construction: it takes what it is offered, as far as it fits into one transaction.
 #[derive(Debug)]
 pub struct Import<'a> {
-    terms: Terms,
+    terms: TxParams,
     source: ChainId,
     keys: &'a Keychain,
     now_s: u64,
@@ -36,7 +36,7 @@ pub struct Import<'a> {
 
 impl<'a> Import<'a> {
     /// Of what `source` exported to the owners of `keys`, at a time (Unix s).
-    pub fn new(terms: Terms, source: ChainId, keys: &'a Keychain, now_s: u64) -> Self {
+    pub fn new(terms: TxParams, source: ChainId, keys: &'a Keychain, now_s: u64) -> Self {
         let (inputs, amounts) = (Vec::new(), BTreeMap::new());
         let mut import = Self { terms, source, keys, now_s, inputs, amounts, room: 0 };
         let empty = AtomicTx::new(import.unsigned(Vec::new()), Vec::new());

@@ -18,7 +18,7 @@ use crate::txs::FeeError;
 
 /// The network, chain and asset that every transaction names, and the price of gas.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub struct TxParams {
     /// The network.
     pub network_id: u32,
     /// The chain.
@@ -29,7 +29,7 @@ pub struct Terms {
     pub base_fee: U256,
 }
 
-impl Terms {
+impl TxParams {
     /// Those of a chain.
     pub fn new(context: &ChainContext, base_fee: U256) -> Self {
         Self {

@@ -185,7 +185,7 @@ async fn key_methods_wait_until_the_source_can_verify_what_they_built() {
     let second = id_of(within("the second export", second).await.unwrap());
     assert_eq!(ids(&forwarder), [first, first, second]);
     forwarder.answer_all(Some(refusal("invalid nonce")));
-    world.nat.pool().give_up(&second, "gone".into());
+    world.nat.pool().drop_invalid(&second, "gone".into());
     let call = endpoint.call("nat.exportNative", order());
     assert_eq!(within("the third export", call).await, Err("invalid nonce".into()));
 }

@@ -105,7 +105,7 @@ fn one_that_pays_more_replaces_all_that_consume_the_same() {
     assert_eq!(status(&pool, &third), Some(PoolStatus::Pending));
     assert_eq!(ids(&pool.candidates()), [third.id(), rival.id()]);
     // A dropped one may come again, and is dropped no more.
-    pool.give_up(&rival.id(), "no".into());
+    pool.drop_invalid(&rival.id(), "no".into());
     pool.add(first.clone()).unwrap();
     assert_eq!(status(&pool, &first), Some(PoolStatus::Pending));
     assert_eq!(status(&pool, &rival), dropped("no".into()));
@@ -143,13 +143,13 @@ fn fifty_dropped_ones_are_remembered() {
     let txs: Vec<AtomicTx> = (0..=MAX_DROPPED.get() as u8).map(|n| tx(&[n], 5)).collect();
     for tx in &txs {
         pool.add(tx.clone()).unwrap();
-        pool.give_up(&tx.id(), "no".into());
+        pool.drop_invalid(&tx.id(), "no".into());
     }
     assert_eq!(MAX_DROPPED.get(), 50);
     assert_eq!(status(&pool, &txs[0]), None);
     assert!(txs[1..].iter().all(|tx| status(&pool, tx) == dropped("no".into())));
     // One that is not there can't be given up.
-    pool.give_up(&Id::ZERO, "no".into());
+    pool.drop_invalid(&Id::ZERO, "no".into());
     assert_eq!(pool.get(&Id::ZERO), None);
     assert!(pool.is_empty());
 }
@@ -193,18 +193,18 @@ fn the_block_under_construction_keeps_what_it_took() {
     let refused = pool.add(rival.clone()).unwrap_err();
     assert_eq!(refused.to_string(), "invalid block due to conflicting atomic inputs");
     assert_eq!(pool.add(other.clone()).unwrap_err(), PoolError::TooMany);
-    pool.give_up(&own.id(), "no".into());
+    pool.drop_invalid(&own.id(), "no".into());
     assert_eq!(status(&pool, &own), Some(PoolStatus::Pending));
     // The block is being decided on, and abandoned.
     pool.issued(vec![own.clone()]);
-    pool.put_all_back();
+    pool.put_back_all();
     assert_eq!(pool.add(rival.clone()).unwrap_err().to_string(), refused.to_string());
     pool.returned(std::slice::from_ref(&own));
     // One that came to nothing gives all back.
     assert!(pool.take(&own.id()));
     pool.put_back(&own.id());
     assert!(pool.take(&own.id()));
-    pool.put_all_back();
+    pool.put_back_all();
     pool.add(rival.clone()).unwrap();
     let reason = format!("replaced by {}, which pays more", rival.id());
     assert_eq!(status(&pool, &own), dropped(reason));

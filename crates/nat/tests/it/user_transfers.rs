@@ -190,7 +190,7 @@ async fn what_follows_a_dropped_export_is_dropped() {
     for _ in 0..4 {
         ids.push(export_native(&endpoint, 5).await);
     }
-    world.nat.pool().give_up(&ids[1], "gone".into());
+    world.nat.pool().drop_invalid(&ids[1], "gone".into());
     world.settle().await;
     check_accepted(&world, &ids[..1]);
     for (place, nonce) in [(2, 2), (3, 3)] {
@@ -213,7 +213,7 @@ async fn reasons_outlast_the_transactions() {
     let mut ids = Vec::new();
     for count in 0..MAX_DROPPED.get() + 10 {
         ids.push(export_native(&endpoint, 5 + count as u64).await);
-        world.nat.pool().give_up(&ids[count], format!("reason {count}"));
+        world.nat.pool().drop_invalid(&ids[count], format!("reason {count}"));
     }
     for (count, id) in ids.iter().enumerate() {
         let dropped = AtomicStatus::Dropped(format!("reason {count}"));

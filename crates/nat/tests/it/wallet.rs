@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use alloy_primitives::{Address, U256, address};
 use esker_nat::txs::{AtomicTx, BASE_GAS, UnsignedAtomicTx, dynamic_fee};
-use esker_nat::wallet::{AccountFunds, Import, Payer, Terms, export};
+use esker_nat::wallet::{AccountFunds, Import, Payer, TxParams, export};
 use esker_primitives::keys::PrivateKey;
 use esker_primitives::network::LOCAL_ID;
 use esker_primitives::{AssetId, ChainId, ShortId, TxId};
@@ -19,8 +19,8 @@ fn x() -> ChainId {
 }
 
 /// The C-Chain of the local network.
-fn terms(base_fee: u64) -> Terms {
-    Terms {
+fn terms(base_fee: u64) -> TxParams {
+    TxParams {
         network_id: LOCAL_ID,
         chain_id: "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC".parse().unwrap(),
         native: "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe".parse().unwrap(),

@@ -125,14 +125,14 @@ mod tests {
     use crate::clock::SystemClock;
 
     #[derive(Debug)]
-    enum Odd {
+    enum FaultyEngine {
         Fails,
         Panics,
         Waits,
     }
 
     #[async_trait]
-    impl Engine for Odd {
+    impl Engine for FaultyEngine {
         async fn run(
             self: Arc<Self>,
             _: Arc<dyn ChainMachine>,
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    fn spawn(engine: Odd) -> EngineThread {
+    fn spawn(engine: FaultyEngine) -> EngineThread {
         let (clock, work) = (Arc::new(SystemClock), Arc::new(Notify::new()));
         let store = Store::memory().unwrap();
         let machine =
@@ -163,7 +163,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_engine_that_ends_by_itself_returns_its_error() {
-        let mut thread = spawn(Odd::Fails);
+        let mut thread = spawn(FaultyEngine::Fails);
         thread.ended().await;
         let error = thread.stop().await.unwrap_err();
         assert_eq!(error.to_string(), "the engine stopped: odd");
@@ -172,14 +172,14 @@ mod tests {
 
     #[tokio::test]
     async fn an_engine_that_panics_is_noticed() {
-        let mut thread = spawn(Odd::Panics);
+        let mut thread = spawn(FaultyEngine::Panics);
         thread.ended().await;
         assert!(matches!(thread.stop().await, Err(StartError::EnginePanic)));
     }
 
     #[tokio::test]
     async fn an_engine_that_is_asked_to_end_returns_ok() {
-        let mut thread = spawn(Odd::Waits);
+        let mut thread = spawn(FaultyEngine::Waits);
         thread.stop().await.unwrap();
         thread.stop().await.unwrap();
     }

@@ -142,7 +142,7 @@ fn replay(
 ) -> Result<(), RpcError> {
     let scripts = begin_scripts(transact, config, context)?;
     output::write(writer, |out| {
-        again(transact, target, config.reexec(), context, out, |replay, deadline| {
+        replay_block(transact, target, config.reexec(), context, out, |replay, deadline| {
             if which == Which::All {
                 replay.out().buffer().push(b'[');
             }
@@ -182,7 +182,7 @@ pub(super) fn begin_scripts(
 }
 
 /// Lets `work` run the transactions of a block again, on the state after its parent.
-pub(super) fn again(
+pub(super) fn replay_block(
     transact: &TransactApi,
     target: &Target,
     reexec: u64,

@@ -9,7 +9,7 @@ use esker_evm::trace::json;
 use esker_evm_state::types::SealedBlock;
 use esker_rpc::{CallContext, ResultWriter, RpcError};
 
-use super::block::{Target, again, begin_scripts, end_member, trace_tx, write_member};
+use super::block::{Target, begin_scripts, end_member, replay_block, trace_tx, write_member};
 use super::config::TraceConfig;
 use super::output;
 use crate::error::read_error;
@@ -107,16 +107,23 @@ fn trace(
         Target::accepted(transact, Arc::clone(block)).and_then(|target| {
             let scripts = begin_scripts(transact, config, context)?;
             output::write(&mut writer, |out| {
-                again(transact, &target, config.reexec(), context, out, |replay, deadline| {
-                    for (index, tx) in target.block.block.transactions.iter().enumerate() {
-                        at.set(index);
-                        begun.set(replay.out().buffer().len());
-                        write_member(index, tx.tx_hash(), replay.out());
-                        trace_tx(replay, deadline, &target, index, (config, &*scripts))?;
-                        end_member(replay.out())?;
-                    }
-                    Ok(())
-                })
+                replay_block(
+                    transact,
+                    &target,
+                    config.reexec(),
+                    context,
+                    out,
+                    |replay, deadline| {
+                        for (index, tx) in target.block.block.transactions.iter().enumerate() {
+                            at.set(index);
+                            begun.set(replay.out().buffer().len());
+                            write_member(index, tx.tx_hash(), replay.out());
+                            trace_tx(replay, deadline, &target, index, (config, &*scripts))?;
+                            end_member(replay.out())?;
+                        }
+                        Ok(())
+                    },
+                )
             })
         })
     };

@@ -19,7 +19,7 @@ use esker_rpc::{CallContext, MethodTable, ResultWriter, RpcError, Service, cost}
 use schemars::JsonSchema;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::block::{Target, again, trace_block};
+use super::block::{Target, replay_block, trace_block};
 use super::config::{
     DEFAULT_REEXEC, DEFAULT_TIMEOUT, IgnoredSettings, LogSettings, MAX_TIMEOUT, TraceConfig,
     log_slots,
@@ -156,7 +156,7 @@ fn bad_block_to_file(
     write(files, &Target::of(bad.block), config.unwrap_or_default(), context)
 }
 
-/// Runs a block again, and writes a file for each transaction, or for one. Gives their names; null of a block without
+/// Runs a block replay_block, and writes a file for each transaction, or for one. Gives their names; null of a block without
 /// transactions.
 fn write(
     files: &TraceFiles,
@@ -176,31 +176,32 @@ fn write(
     let written = RefCell::new(Written { whole: Vec::new(), open: None, left: files.max_bytes });
     let mut out = FileOutput { buffer: Vec::new(), held: 0, written: &written };
     let reexec = config.reexec.unwrap_or(DEFAULT_REEXEC);
-    let ran = again(&files.transact, target, reexec, context, &mut out, |replay, deadline| {
-        for (at, tx) in txs.iter().enumerate() {
-            if context.is_cancelled() {
-                return Err(Refusal::Rpc(RpcError::new("execution aborted")));
+    let ran =
+        replay_block(&files.transact, target, reexec, context, &mut out, |replay, deadline| {
+            for (at, tx) in txs.iter().enumerate() {
+                if context.is_cancelled() {
+                    return Err(Refusal::Rpc(RpcError::new("execution aborted")));
+                }
+                let hash = tx.tx_hash();
+                if wanted.is_some_and(|wanted| wanted != *hash) {
+                    deadline.begin(MAX_TIMEOUT);
+                    replay.run(tx, target.sender(at))?;
+                    continue;
+                }
+                let name = files.name(&block.hash, at, hash);
+                let path = files.folder.new_file(&name)?;
+                written.borrow_mut().begin(path)?;
+                deadline.begin(DEFAULT_TIMEOUT);
+                let tracer = Box::new(JsonLogger::new(config.log));
+                replay.trace(tx, target.sender(at), block.hash, at, tracer)?;
+                replay.out().release();
+                written.borrow_mut().end()?;
+                if wanted.is_some() {
+                    break;
+                }
             }
-            let hash = tx.tx_hash();
-            if wanted.is_some_and(|wanted| wanted != *hash) {
-                deadline.begin(MAX_TIMEOUT);
-                replay.run(tx, target.sender(at))?;
-                continue;
-            }
-            let name = files.name(&block.hash, at, hash);
-            let path = files.folder.new_file(&name)?;
-            written.borrow_mut().begin(path)?;
-            deadline.begin(DEFAULT_TIMEOUT);
-            let tracer = Box::new(JsonLogger::new(config.log));
-            replay.trace(tx, target.sender(at), block.hash, at, tracer)?;
-            replay.out().release();
-            written.borrow_mut().end()?;
-            if wanted.is_some() {
-                break;
-            }
-        }
-        Ok(())
-    });
+            Ok(())
+        });
     drop(out);
     let Written { whole, open, left } = written.into_inner();
     if let Err(error) = ran {
@@ -257,7 +258,7 @@ impl Written {
         let Some((file, ..)) = &mut self.open else { return Ok(()) };
         file.write_all(bytes).map_err(|error| {
             tracing::warn!(%error, "a trace could not be written to a file");
-            TraceStop::Gone
+            TraceStop::ClientGone
         })
     }
 

@@ -13,7 +13,7 @@ use esker_primitives::sync::Mutex;
 use esker_rpc::args::FromParams;
 use esker_rpc::discover::{SubscriptionKind, SubscriptionMethods};
 use esker_rpc::positional::{Notification, Notifier, Overrun, RpcId, Session, Subscriber};
-use esker_rpc::{Caller, Params, RpcError, cost, off_thread_again};
+use esker_rpc::{Caller, Params, RpcError, cost, off_thread_restartable};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -215,7 +215,8 @@ async fn run(
     while blocks.next <= blocks.last {
         let (traced, at) = (blocks.clone(), blocks.next);
         let transact = Arc::clone(&transact);
-        let work = off_thread_again(&caller, move |context| traced.trace_next(&transact, context));
+        let work =
+            off_thread_restartable(&caller, move |context| traced.trace_next(&transact, context));
         let result = match work.await {
             Ok(Ok(traced)) => {
                 blocks.next = traced.next;

@@ -31,7 +31,7 @@ pub(super) struct Bounds {
 
 /// What a search came to.
 #[derive(Debug)]
-pub(super) struct Searched {
+pub(super) struct SearchOutcome {
     pub(super) logs: FoundLogs,
     /// Where it ended early, if it did.
     pub(super) stopped: Option<Stopped>,
@@ -128,7 +128,7 @@ impl Filters {
         matcher: &LogMatcher,
         range: RangeInclusive<u64>,
         context: &CallContext,
-    ) -> Result<Searched, RpcError> {
+    ) -> Result<SearchOutcome, RpcError> {
         let (bounds, query) = (self.bounds(), query_of(matcher));
         let (first, last) = range.into_inner();
         let (mut logs, mut size) = (FoundLogs::default(), Size::default());
@@ -142,12 +142,12 @@ impl Filters {
         };
         while let Some(from) = next {
             if let stopped @ Some(_) = pause(from)? {
-                return Ok(Searched { logs, stopped });
+                return Ok(SearchOutcome { logs, stopped });
             }
             let part = self.reads.chain.blocks_with_logs(&query, from, last).map_err(read_error)?;
             for at in part.heights {
                 if let stopped @ Some(_) = pause(at)? {
-                    return Ok(Searched { logs, stopped });
+                    return Ok(SearchOutcome { logs, stopped });
                 }
                 let receipts = self.reads.chain.receipts_at(at).map_err(read_error)?;
                 let more = size_of(&receipts, matcher);
@@ -158,7 +158,7 @@ impl Filters {
                 if let Some(why) = bounds.excess(size)
                     && !logs.is_empty()
                 {
-                    return Ok(Searched { logs, stopped: Some(Stopped { at, why }) });
+                    return Ok(SearchOutcome { logs, stopped: Some(Stopped { at, why }) });
                 }
                 let block = self.reads.chain.block_at(at).map_err(read_error)?;
                 let missing = || self.reads.chain.missing(format!("block {at}"));
@@ -168,7 +168,7 @@ impl Filters {
             }
             next = part.next;
         }
-        Ok(Searched { logs, stopped: None })
+        Ok(SearchOutcome { logs, stopped: None })
     }
 
     fn is_over_time(&self, bounds: &Bounds) -> bool {

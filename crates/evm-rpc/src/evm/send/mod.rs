@@ -30,7 +30,7 @@ use self::unsigned::{fee_cap, typed_transaction, unsigned_hash};
 use super::defaults::{GasDefault, sender};
 use super::table::table;
 use super::transact::TransactApi;
-use crate::txpool::must_show;
+use crate::txpool::check_shown_size;
 use crate::wire::call::TransactionArgs;
 use crate::wire::{Addr, Big, Data, Hash, TransactionReply, Uint64};
 
@@ -171,7 +171,7 @@ fn sign_typed_data(
 
 fn pending_transactions(transact: &TransactApi, (): ()) -> Result<Vec<TransactionReply>, RpcError> {
     let pending = transact.reads.pool.pending_of(&transact.accounts.accounts());
-    must_show(pending.iter())?;
+    check_shown_size(pending.iter())?;
     Ok(pending.into_iter().map(TransactionReply::pooled).collect())
 }
 

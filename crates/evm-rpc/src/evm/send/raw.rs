@@ -178,14 +178,14 @@ fn wide(bytes: &[u8], error: RawTxError) -> Result<U256, RawTxError> {
 }
 
 fn legacy(bytes: &[u8]) -> Result<RawTx, RawTxError> {
-    let mut fields = rlp::whole(bytes, "types.LegacyTx")?;
+    let mut fields = rlp::root_fields(bytes, "types.LegacyTx")?;
     let nonce = fields.uint(".Nonce")?;
     let price = fields.big(".GasPrice")?;
     let gas = fields.uint(".Gas")?;
     let to = fields.optional_array("*common.Address", ".To")?;
     let value = fields.big(".Value")?;
     let data = fields.bytes(".Data")?;
-    let mut signed = fields.taken().to_vec();
+    let mut signed = fields.consumed().to_vec();
     let [v, r, s] = signature_of(&mut fields)?;
     fields.end()?;
     rlp::alone(bytes)?;
@@ -223,7 +223,7 @@ fn legacy(bytes: &[u8]) -> Result<RawTx, RawTxError> {
 }
 
 fn access_list_tx(bytes: &[u8]) -> Result<RawTx, RawTxError> {
-    let mut fields = rlp::whole(bytes, "types.AccessListTx")?;
+    let mut fields = rlp::root_fields(bytes, "types.AccessListTx")?;
     let chain_id = fields.big(".ChainID")?;
     let nonce = fields.uint(".Nonce")?;
     let price = fields.big(".GasPrice")?;
@@ -235,7 +235,7 @@ fn access_list_tx(bytes: &[u8]) -> Result<RawTx, RawTxError> {
 }
 
 fn dynamic_fee_tx(bytes: &[u8]) -> Result<RawTx, RawTxError> {
-    let mut fields = rlp::whole(bytes, "types.DynamicFeeTx")?;
+    let mut fields = rlp::root_fields(bytes, "types.DynamicFeeTx")?;
     let chain_id = fields.big(".ChainID")?;
     let nonce = fields.uint(".Nonce")?;
     let tip_cap = fields.big(".GasTipCap")?;
@@ -250,13 +250,13 @@ fn dynamic_fee_tx(bytes: &[u8]) -> Result<RawTx, RawTxError> {
 /// A blob transaction, alone or with its blobs. It is refused, but not before it is known to be one.
 fn blob_tx(bytes: &[u8]) -> Result<RawTx, RawTxError> {
     if !rlp::begins_with_list(bytes)? {
-        let mut fields = rlp::whole(bytes, "types.BlobTx")?;
+        let mut fields = rlp::root_fields(bytes, "types.BlobTx")?;
         let tx = blob_fields(&mut fields)?;
         fields.end()?;
         rlp::alone(bytes)?;
         return Ok(tx);
     }
-    let mut fields = rlp::whole(bytes, "types.blobTxWithBlobs")?;
+    let mut fields = rlp::root_fields(bytes, "types.blobTxWithBlobs")?;
     let mut inner = fields.list("types.BlobTx", ".BlobTx")?;
     let tx = blob_fields(&mut inner)?;
     inner.end()?;
@@ -332,7 +332,7 @@ fn typed_rest<'a>(fields: &mut Fields<'a>) -> Result<TypedRest<'a>, RlpError> {
         value: fields.big(".Value")?,
         data: fields.bytes(".Data")?,
         access_list: access_list(fields)?,
-        signed: fields.taken(),
+        signed: fields.consumed(),
         signature: signature_of(fields)?,
     })
 }

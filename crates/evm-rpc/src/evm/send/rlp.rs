@@ -70,7 +70,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// The fields of the struct that the whole input is.
-pub(super) fn whole<'a>(input: &'a [u8], of: &'static str) -> Result<Fields<'a>, RlpError> {
+pub(super) fn root_fields<'a>(input: &'a [u8], of: &'static str) -> Result<Fields<'a>, RlpError> {
     let mut rest = input;
     let typed = |what| RlpError::Typed { what, of, field: None };
     let item = next(&mut rest, TOO_SHORT).map_err(|fault| match fault {
@@ -86,7 +86,7 @@ pub(super) fn whole<'a>(input: &'a [u8], of: &'static str) -> Result<Fields<'a>,
 
 /// Is the input a list with an element? `of` is Go's name of the struct that it is read into.
 pub(crate) fn check_list(input: &[u8], of: &'static str) -> Result<(), RlpError> {
-    match whole(input, of)?.all {
+    match root_fields(input, of)?.all {
         [] => Err(RlpError::Typed { what: TOO_FEW, of, field: None }),
         _ => Ok(()),
     }
@@ -199,7 +199,7 @@ impl<'a> Fields<'a> {
     /// The error about a field of this type.
     fn error(&self, fault: Fault, of: &'static str, field: &str) -> RlpError {
         match fault {
-            Fault::End => self.own(TOO_FEW),
+            Fault::End => self.struct_error(TOO_FEW),
             Fault::Plain(text) => RlpError::Plain(text),
             Fault::Typed(what) => {
                 let path = format!("{}{field}", self.path);
@@ -209,7 +209,7 @@ impl<'a> Fields<'a> {
     }
 
     /// An error about the struct itself.
-    fn own(&self, what: &'static str) -> RlpError {
+    fn struct_error(&self, what: &'static str) -> RlpError {
         let field = (!self.path.is_empty()).then(|| (self.whole, self.path.clone()));
         RlpError::Typed { what, of: self.of, field }
     }
@@ -325,8 +325,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The elements that were taken, as they are encoded.
-    pub(super) fn taken(&self) -> &'a [u8] {
+    /// The encoded bytes of the elements read so far.
+    pub(super) fn consumed(&self) -> &'a [u8] {
         &self.all[..self.all.len() - self.rest.len()]
     }
 
@@ -337,6 +337,6 @@ impl<'a> Fields<'a> {
 
     /// All fields are read: there must be no more elements.
     pub(super) fn end(self) -> Result<(), RlpError> {
-        if self.has_more() { Err(self.own(TOO_MANY)) } else { Ok(()) }
+        if self.has_more() { Err(self.struct_error(TOO_MANY)) } else { Ok(()) }
     }
 }

@@ -41,13 +41,16 @@ pub fn by_name(name: &str) -> Option<NewTracer> {
 pub fn create(name: &str, config: &str) -> Result<Box<dyn Tracer>, TraceError> {
     match by_name(name) {
         Some(new) => new(config),
-        None => Err(TraceError::Failed(not_run(name, "this node runs no tracers in JavaScript"))),
+        None => Err(TraceError::Failed(script_error_text(
+            name,
+            "this node runs no tracers in JavaScript",
+        ))),
     }
 }
 
 /// What is answered to source text that does not run. The reference takes an unknown name for JavaScript, so what could be
 /// a name gets the text that the reference has for it; anything else gets `why`.
-pub fn not_run(source: &str, why: &str) -> String {
+pub fn script_error_text(source: &str, why: &str) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
     let is_name = source.chars().all(is_part) && !source.starts_with(|c: char| c.is_ascii_digit());
     match source {

@@ -76,7 +76,7 @@ impl Part {
             name => match super::by_name(name) {
                 Some(new) => new(&String::from_utf8_lossy(config.as_bytes()))?,
                 None => {
-                    let text = super::not_run(name, NO_SCRIPTS);
+                    let text = super::script_error_text(name, NO_SCRIPTS);
                     let is_explained = text == NO_SCRIPTS;
                     let text = if is_explained { text } else { format!("{text}: {NO_SCRIPTS}") };
                     return Err(TraceError::Failed(text));
