@@ -83,7 +83,7 @@ impl EskerSource {
             Record::Hello(hello) => self.check(&hello, last)?,
             Record::End(reason) => return Err(SourceError::Ended(reason)),
             Record::Bundle { .. } | Record::Tip(_) => {
-                return Err(SourceError::Protocol("the first record is no greeting".to_owned()));
+                return Err(SourceError::Protocol("the first record is not a greeting".to_owned()));
             }
         }
         Ok(feed)

@@ -127,7 +127,7 @@ fn nothing_of_a_source_that_lies_becomes_final() {
     let endless = [0xff; 8];
     let refused = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_vec();
     let liars = [
-        ("garbage", Liar::with_body(b"<html>hello</html>"), "something else than records"),
+        ("garbage", Liar::with_body(b"<html>hello</html>"), "invalid data from source: "),
         ("an endless record", Liar::with_body(&endless), "invalid record length: 4294967295 bytes"),
         ("silence", Liar::start(Vec::new(), true), "nothing arrived for 5 s"),
         ("no stream", Liar::start(refused, false), "with --api-sync-enabled"),
@@ -141,7 +141,11 @@ fn nothing_of_a_source_that_lies_becomes_final() {
         ("other chains", with(&|hello| hello.genesis = other), "has other chains or parameters"),
         ("a later version", with(&|hello| hello.version = 9), "its stream has version 9"),
         ("a fork", with(&|hello| hello.parent = other), "bundle 0 is "),
-        ("no greeting", Liar::with_records(&[record(&bundles[0])]), "first record is no greeting"),
+        (
+            "no greeting",
+            Liar::with_records(&[record(&bundles[0])]),
+            "first record is not a greeting",
+        ),
         (
             "an invalid block",
             Liar::with_records(&[greeting.clone(), tampered(&bundles[0])]),
