@@ -177,7 +177,7 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
     }
 
     /// Puts the method registered last into the short lane first, because it mostly takes some milliseconds at most. Its
-    /// context reports this ([`CallContext::is_brief`]). If it calls [`CallContext::leave_short_lane`] it is restarted
+    /// context reports this ([`is_brief`](crate::CallContext::is_brief)). If it calls [`leave_short_lane`](crate::CallContext::leave_short_lane) it is restarted
     /// in the long lane.
     ///
     /// # Panics
@@ -190,8 +190,8 @@ impl<S: Send + Sync + 'static> MethodTable<S> {
         self
     }
 
-    /// How many units a call of the method registered last takes of what its address may use: one of [`cost`], which is
-    /// [`cost::READ`] unless this says otherwise.
+    /// How many units a call of the method registered last takes of what its address may use: one of [`cost`](crate::cost), which is
+    /// [`cost::READ`](crate::cost::READ) unless this says otherwise.
     ///
     /// # Panics
     ///
