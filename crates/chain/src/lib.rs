@@ -46,6 +46,7 @@ pub use error::{BlockError, ChainError, FinalizeError, ProposeError, RewindError
 pub use figures::{ChainStats, GasFigures, PoolFigures, ReasonCounters};
 pub use machine::{
     AcceptedEvent, GenesisBundle, Machine, MachineConfig, MachineEvent, Rewound, Undo, UndoLimits,
+    write_initial_rows,
 };
 pub use maintenance::{Maintenance, Wakeup};
 pub use report::{BlockReport, TxReport};

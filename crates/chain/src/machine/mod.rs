@@ -28,6 +28,7 @@ use tokio::sync::{Notify, broadcast};
 
 use self::core::Attempt;
 pub use self::rewind::Rewound;
+pub use self::state::write_initial_rows;
 use self::thread::{Job, MachineThread};
 pub use self::undo::{Undo, UndoLimits};
 use crate::tables::{BUNDLES, BundleRecord, HistoryStart, Position};

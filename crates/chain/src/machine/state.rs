@@ -7,11 +7,34 @@ use esker_storage::{KvRead, Scope, Store, WriteSet, meta};
 
 use super::undo::delete_all;
 use crate::commitment::{StatePart, StateSummary, StateTables, compute_parts, compute_summary};
-use crate::tables::{STATE, STATE_PARTS};
+use crate::tables::{CHAINS, STATE, STATE_PARTS};
 use crate::{ChainError, ChainVm};
 
 /// How often the progress of a scan is logged.
 const LOG_INTERVAL_MS: u64 = 5_000;
+
+/// Writes rows of the state that belong to no bundle, before the machine opens the store, together with the rows of the
+/// commitment that follow from them. Rows that the store has already change nothing.
+///
+/// Blocks the calling thread on the store.
+///
+/// # Errors
+/// The store can't be read or written, or two chains claim one table.
+pub fn write_initial_rows(
+    chains: &[Arc<dyn ChainVm>],
+    mut rows: WriteSet,
+    store: &Store,
+) -> Result<(), ChainError> {
+    let reader = store.snapshot()?;
+    let has_chains = CHAINS.last(reader.as_ref(), Scope::NODE, &[])?.is_some();
+    // In a store of a version without commitments, a scan of all rows follows.
+    if !has_chains || StateSummary::read(reader.as_ref())?.is_some() {
+        let state = genesis_rows(&rows, &StateTables::of(chains)?, reader.as_ref())?;
+        rows.merge(&state);
+    }
+    drop(reader);
+    Ok(store.writer.commit_blocking(rows)?)
+}
 
 /// The rows that genesis rows of new chains add.
 pub(super) fn genesis_rows(

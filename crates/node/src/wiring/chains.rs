@@ -49,10 +49,10 @@ pub(super) fn open(
     let unrecorded = parameters::compare(&config.network, store)?;
     let built = build(config, store, parts, environment, &unrecorded)?;
     let BuiltChains { aliases, chains, observed_p, work } = built;
-    first_start::write_exports(&config.network, store)?;
     // P is the last: the genesis chains are the first ones.
     let p = observed_p.iter().map(|p| Arc::clone(p) as Arc<dyn ChainVm>);
-    let vms = chains.iter().map(|(_, chain)| chain.vm()).chain(p).collect();
+    let vms: Vec<_> = chains.iter().map(|(_, chain)| chain.vm()).chain(p).collect();
+    first_start::write_exports(&config.network, &vms, store)?;
     let genesis = parameters::genesis_bundle(&config.network);
     let machine_config = MachineConfig { genesis, ..machine };
     let machine =

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_chain::tables::{CHAINS, POSITION};
-use esker_chain::{ChainError, Machine};
+use esker_chain::{ChainError, ChainVm, Machine, write_initial_rows};
 use esker_primitives::ChainId;
 use esker_shared_memory::{Requests, apply};
 use esker_storage::{KvStore, MemoryStore, PendingWrites, Scope, StorageResult, Store};
@@ -20,7 +20,11 @@ use crate::networks::{Network, P_CHAIN_ID, dev_funding_txs};
 
 /// Adds the P-Chain's exports of the network file to shared memory, for chains that are not in the store. It runs
 /// before their genesis is written, so a crash between the two makes it run again.
-pub(super) fn write_exports(network: &Network, store: &Store) -> Result<(), ChainError> {
+pub(super) fn write_exports(
+    network: &Network,
+    chains: &[Arc<dyn ChainVm>],
+    store: &Store,
+) -> Result<(), ChainError> {
     let reader = store.snapshot()?;
     let mut begun = BTreeMap::new();
     for exported in &network.exported {
@@ -38,7 +42,7 @@ pub(super) fn write_exports(network: &Network, store: &Store) -> Result<(), Chai
     let mut pending = PendingWrites::new(nothing.as_ref());
     apply(&mut pending, &P_CHAIN_ID, &requests)
         .map_err(|error| ChainError::Genesis(format!("exported UTXOs: {error}")))?;
-    Ok(store.writer.commit_blocking(pending.into_writes())?)
+    write_initial_rows(chains, pending.into_writes(), store)
 }
 
 /// The P-Chain's exports to the given chains, from the network file.

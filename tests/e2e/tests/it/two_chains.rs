@@ -3,6 +3,7 @@
 //! same on both: a chain takes only assets that it knows.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::thread;
 
 use esker_client::{Wallet, XvmClient};
@@ -13,7 +14,7 @@ use esker_primitives::{AssetId, ChainId};
 use esker_utxo::Utxo;
 use esker_xvm::txs::UnsignedTx;
 
-use crate::support::{accept, assert_state_is_replay, local, wallet};
+use crate::support::{accept, assert_state_is_replay, esker, local, wallet};
 
 /// Transactions on each chain at the same time.
 const TRAFFIC: u64 = 25;
@@ -152,7 +153,13 @@ fn a_foreign_asset_is_not_imported() {
 
 #[test]
 fn what_p_exported_in_the_network_file_is_imported() {
-    let node = two_chains();
+    let folder = tempfile::tempdir().unwrap();
+    let network = tests_path("networks/two-chains.json").display().to_string();
+    let start = || local().network(&network).data_dir(folder.path()).start().unwrap();
+    // The rows that were written before the first bundle are part of the state's commitment.
+    assert!(start().stop().unwrap().success());
+    assert_verified(&network, folder.path());
+    let node = start();
     for (alias, amounts) in [("X", vec![5_000_000_000, 7_000_000_000]), ("Y", vec![9_000_000_000])]
     {
         let own = wallet(&node, alias, funded());
@@ -171,4 +178,11 @@ fn what_p_exported_in_the_network_file_is_imported() {
             chain.walk_utxos(&[own.address()], 1024, Some("P")).unwrap().is_empty().then_some(())
         });
     }
+    assert!(node.stop().unwrap().success());
+    assert_verified(&network, folder.path());
+}
+
+fn assert_verified(network: &str, folder: &Path) {
+    let (code, printed) = esker(&["db", "verify", "--network", network, "--data-dir"], &[folder]);
+    assert!(code == Some(0) && printed.ends_with("\nnothing is wrong\n"), "{printed}");
 }
