@@ -177,7 +177,7 @@ fn mnemonics_and_paths_that_are_none() {
         ),
         (
             ["-m", &ABANDON.replace("about", "abandon")],
-            "--mnemonic: mnemonic: the checksum is wrong",
+            "--mnemonic: mnemonic: wrong checksum: a word is wrong or in the wrong place",
         ),
         (
             ["--derivation-path", "44/60"],
