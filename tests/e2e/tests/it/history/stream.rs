@@ -75,7 +75,7 @@ fn a_joined_follower_serves_bundles_after_its_snapshot() {
     let second = follower(&folder("second"), &joined.url()).start().unwrap();
     let url = joined.url();
     let reason = format!(
-        "{url}: it refuses: 410: {text}; follow a node that has the whole history, or join from a snapshot"
+        "{url}: source refused: 410: {text}; follow a node that has the whole history, or join from a snapshot"
     );
     until("the follower reports that its source lacks the beginning", || {
         let status: Value = status(&second);
