@@ -77,6 +77,10 @@ pub trait ChainMachine: Send + Sync + 'static {
     /// `None`: no chain had work in time. If the store can't be read for a while, retries until that time.
     async fn propose(&self, at: ProposeCtx<'_>) -> Result<Option<Bundle>, ProposeError>;
 
+    /// Builds at once on the state after the parent: as [`Self::propose`], but without work the bundle has no blocks.
+    /// `wait_until_ms` is not used. A network whose nodes decide together uses it to go on while there is no work.
+    async fn propose_now(&self, at: ProposeCtx<'_>) -> Result<Bundle, ProposeError>;
+
     /// Executes a bundle on its parent's state and keeps the writes under its ID. `ancestry` as in [`ProposeCtx`].
     ///
     /// # Errors
@@ -123,6 +127,10 @@ pub trait ChainMachine: Send + Sync + 'static {
     fn history_start(&self) -> Result<u64, ChainError> {
         Ok(0)
     }
+
+    /// Height of a final bundle. `None` for an unknown ID, and on a node that decides alone for all but the
+    /// first and the last one: such a node keeps no index. Reads the store on the calling thread.
+    fn height_of(&self, id: &BundleId) -> Result<Option<u64>, ChainError>;
 }
 
 /// A node's role in the network.

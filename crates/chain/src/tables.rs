@@ -31,6 +31,10 @@ pub const STATE_PARTS: Table<[u8; ChainId::LEN], StatePart> = Table::new(0x15, "
 /// The hashes and last blocks that the commitment of the state covers; one row.
 pub const STATE: Table<(), StateSummary> = Table::new(0x16, "state");
 
+/// Heights of final bundles by ID, on a node that does not decide alone: peers ask for bundles by ID. Bundles that
+/// became final before the node had this table are absent.
+pub const BUNDLE_HEIGHTS: Table<[u8; Id::LEN], u64> = Table::new(0x18, "bundle-height");
+
 /// The lowest heights that a store has. Everything below them was never in this store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistoryStart {

@@ -8,7 +8,9 @@ use esker_primitives::{ChainId, Id};
 use esker_storage::audit::{AuditError, AuditLog, Finding};
 use esker_storage::{KeyCodec as _, KvRead, Scope};
 
-use crate::tables::{BUNDLES, BundleRecord, HistoryStart, POSITION, Position, UNDO};
+use crate::tables::{
+    BUNDLE_HEIGHTS, BUNDLES, BundleRecord, HistoryStart, POSITION, Position, UNDO,
+};
 use crate::{Bundle, ChainError, ChainVm};
 
 /// Bundles between two reports of progress.
@@ -162,8 +164,15 @@ fn audit_bundle(
         }
     }
     let bundle = Bundle { version, parent, height, timestamp_ms, commitment, blocks };
-    walk.last = Some(Position { height, id: bundle.id(), timestamp_ms });
-    Ok(None)
+    let id = bundle.id();
+    walk.last = Some(Position { height, id, timestamp_ms });
+    match BUNDLE_HEIGHTS.get(stored, Scope::NODE, id.as_bytes()) {
+        // A node that decides alone has no such rows.
+        Ok(None) => Ok(None),
+        Ok(Some(indexed)) if indexed == height => Ok(None),
+        Ok(Some(indexed)) => wrong("height by ID", &height, &indexed),
+        Err(error) => wrong("height by ID", &height, &error),
+    }
 }
 
 /// The position of a walk over the bundles.

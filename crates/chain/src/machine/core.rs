@@ -13,7 +13,9 @@ use super::tree::{Node, Tree};
 use super::undo::{NewRow, UndoLog};
 use super::{AcceptedEvent, MachineConfig, MachineEvent, Shared, form};
 use crate::commitment::{StateChange, StateTables};
-use crate::tables::{BUNDLES, BundleRecord, HistoryStart, POSITION, Position, UndoRow};
+use crate::tables::{
+    BUNDLE_HEIGHTS, BUNDLES, BundleRecord, HistoryStart, POSITION, Position, UndoRow,
+};
 use crate::{
     BlockError, BuildContext, Built, Bundle, BundleId, ChainError, ChainVm, ExecutedBlock,
     FinalizeError, ProposeError, Shutdown, Verdict,
@@ -94,12 +96,14 @@ impl Core {
         Ok(Some(ParentState { state, path, now_ms, has_undecided }))
     }
 
-    /// Builds one block of each chain that has work, on the state after `parent`.
+    /// Builds one block of each chain that has work, on the state after `parent`. Without work the result is a bundle
+    /// without blocks if `is_empty_allowed`.
     pub(super) fn build(
         &mut self,
         id: &BundleId,
         ancestry: &[Bundle],
         height: u64,
+        is_empty_allowed: bool,
     ) -> Result<Attempt, ProposeError> {
         let verdict = self.reach(id, ancestry)?;
         let place = self.tree.place(id).filter(|_| verdict == Verdict::Valid);
@@ -115,7 +119,7 @@ impl Core {
         };
         let begun_ms = self.clock.now_ms();
         let (executed, later_ms) = self.build_blocks(&parent)?;
-        if executed.is_empty() {
+        if executed.is_empty() && !is_empty_allowed {
             return Ok(later_ms.map_or(Attempt::Nothing, Attempt::Later));
         }
         let StateChange { writes, commitment } = self.state_change(&executed, &parent.state)?;
@@ -557,6 +561,9 @@ impl Core {
         let record = BundleRecord { version, parent, timestamp_ms, commitment, blocks, proof };
         BUNDLES.put(out, Scope::NODE, &height, &record);
         POSITION.put(out, Scope::NODE, &(), &Position { height, id: node.id, timestamp_ms });
+        if !self.config.decides_alone {
+            BUNDLE_HEIGHTS.put(out, Scope::NODE, node.id.as_bytes(), &height);
+        }
     }
 
     /// Updates memory, chains and subscribers after the commit.

@@ -31,7 +31,7 @@ pub use self::rewind::Rewound;
 pub use self::state::write_initial_rows;
 use self::thread::{Job, MachineThread};
 pub use self::undo::{Undo, UndoLimits};
-use crate::tables::{BUNDLES, BundleRecord, HistoryStart, Position};
+use crate::tables::{BUNDLE_HEIGHTS, BUNDLES, BundleRecord, HistoryStart, Position};
 use crate::{
     Bundle, BundleId, ChainError, ChainMachine, ChainVm, ExecutedBlock, FinalizeError, ProposeCtx,
     ProposeError, RewindError, Verdict,
@@ -229,10 +229,15 @@ impl Machine {
         self.thread.call(|reply| Job::Compose { parent, blocks, reply }).await?
     }
 
-    async fn attempt(&self, at: &ProposeCtx<'_>) -> Result<Attempt, ProposeError> {
+    async fn attempt(
+        &self,
+        at: &ProposeCtx<'_>,
+        is_empty_allowed: bool,
+    ) -> Result<Attempt, ProposeError> {
         let (parent, height) = (at.parent, at.height);
         let ancestry = at.ancestry.to_vec();
-        self.thread.call(|reply| Job::Build { parent, ancestry, height, reply }).await?
+        let job = |reply| Job::Build { parent, ancestry, height, is_empty_allowed, reply };
+        self.thread.call(job).await?
     }
 }
 
@@ -254,7 +259,7 @@ impl ChainMachine for Machine {
             let mut others = pin!(self.proposals.notified());
             // From here on no wake-up is lost.
             others.as_mut().enable();
-            let (wake_ms, failed) = match self.attempt(&at).await {
+            let (wake_ms, failed) = match self.attempt(&at, false).await {
                 Ok(Attempt::Bundle(bundle, _)) => return Ok(Some(bundle)),
                 Ok(Attempt::Nothing) => (at.wait_until_ms, None),
                 Ok(Attempt::Later(ms)) => (ms.min(at.wait_until_ms), None),
@@ -276,6 +281,16 @@ impl ChainMachine for Machine {
                 () = work => self.proposals.notify_waiters(),
                 () = others => {}
                 () = self.clock.sleep_until(wake_ms) => {}
+            }
+        }
+    }
+
+    async fn propose_now(&self, at: ProposeCtx<'_>) -> Result<Bundle, ProposeError> {
+        match self.attempt(&at, true).await? {
+            Attempt::Bundle(bundle, _) => Ok(bundle),
+            Attempt::Nothing | Attempt::Later(_) => {
+                let text = "a bundle without blocks was not built".to_owned();
+                Err(ChainError::Corrupted(text).into())
             }
         }
     }
@@ -317,6 +332,18 @@ impl ChainMachine for Machine {
 
     fn history_start(&self) -> Result<u64, ChainError> {
         Ok(HistoryStart::of(self.store.snapshot()?.as_ref())?.bundle)
+    }
+
+    fn height_of(&self, id: &BundleId) -> Result<Option<u64>, ChainError> {
+        let (last, last_id) = self.last_final();
+        if last_id == *id {
+            return Ok(Some(last));
+        }
+        if self.genesis.id() == *id {
+            return Ok(Some(0));
+        }
+        let reader = self.store.snapshot()?;
+        Ok(BUNDLE_HEIGHTS.get(reader.as_ref(), Scope::NODE, id.as_bytes())?)
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) enum Job {
         parent: BundleId,
         ancestry: Vec<Bundle>,
         height: u64,
+        is_empty_allowed: bool,
         reply: Reply<Result<Attempt, ProposeError>>,
     },
     Verify {
@@ -138,8 +139,8 @@ async fn work(core: &mut Core, job: Job) {
         // Skipped if the caller has stopped waiting: it can repeat the call.
         Job::Build { reply, .. } if reply.is_closed() => {}
         Job::Verify { reply, .. } if reply.is_closed() => {}
-        Job::Build { parent, ancestry, height, reply } => {
-            let attempt = core.build(&parent, &ancestry, height);
+        Job::Build { parent, ancestry, height, is_empty_allowed, reply } => {
+            let attempt = core.build(&parent, &ancestry, height, is_empty_allowed);
             if let Err(Ok(Attempt::Bundle(bundle, true))) = reply.send(attempt) {
                 core.abandon(&bundle.id());
             }

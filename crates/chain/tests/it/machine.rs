@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_chain::tables::CHAINS;
 use esker_chain::{
     Bundle, ChainMachine, ChainVm, FinalizeError, MAX_BUNDLE_AHEAD_MS, MAX_BUNDLE_TIME_MS, Machine,
-    MachineConfig, ProposeCtx, Verdict,
+    MachineConfig, ProposeCtx, ProposeError, Verdict,
 };
 use esker_primitives::{ChainId, Id};
 use esker_storage::{MemoryStore, Scope, WriteSet};
@@ -285,6 +285,51 @@ async fn propose_waits_for_work_up_to_its_deadline() {
     assert!(!later.is_finished());
     world.clock.advance(200);
     assert_eq!(later.await.unwrap().blocks.len(), 1);
+}
+
+#[tokio::test]
+async fn propose_now_builds_a_bundle_without_blocks_when_no_chain_has_work() {
+    let (_world, toys, machine) = world(1);
+    let (_, parent) = machine.last_final();
+    let at = ProposeCtx { height: 1, parent, ancestry: &[], wait_until_ms: 0 };
+    let empty = machine.propose_now(at).await.unwrap();
+    assert_eq!((empty.height, empty.timestamp_ms, empty.blocks.len()), (1, 1_000_000, 0));
+    machine.finalize(&empty, None).await.unwrap();
+    toys[0].set(1, 10);
+    let at = ProposeCtx { height: 2, parent: empty.id(), ancestry: &[], wait_until_ms: 0 };
+    assert_eq!(machine.propose_now(at).await.unwrap().blocks.len(), 1);
+    let at = ProposeCtx { height: 3, parent: empty.id(), ancestry: &[], wait_until_ms: 0 };
+    assert!(matches!(machine.propose_now(at).await, Err(ProposeError::Height { .. })));
+}
+
+#[tokio::test]
+async fn final_bundles_are_found_by_id_where_several_nodes_decide() {
+    for decides_alone in [false, true] {
+        let world = World::on(Arc::new(MemoryStore::new()));
+        let toy = world.toy(1);
+        let config = MachineConfig { decides_alone, ..MachineConfig::default() };
+        let machine = Machine::open(
+            vec![Arc::clone(&toy) as Arc<dyn ChainVm>],
+            world.store.clone(),
+            world.clock.clone(),
+            Arc::clone(&world.work),
+            config,
+        );
+        let machine = machine.unwrap();
+        let mut ids = vec![machine.genesis().id()];
+        for register in 1..=3 {
+            toy.set(register, 1);
+            let bundle = propose(&machine).await;
+            assert_eq!(machine.height_of(&bundle.id()).unwrap(), None, "it is undecided");
+            machine.finalize(&bundle, None).await.unwrap();
+            ids.push(bundle.id());
+        }
+        let found: Vec<_> = ids.iter().map(|id| machine.height_of(id).unwrap()).collect();
+        match decides_alone {
+            false => assert_eq!(found, [Some(0), Some(1), Some(2), Some(3)]),
+            true => assert_eq!(found, [Some(0), None, None, Some(3)]),
+        }
+    }
 }
 
 #[tokio::test]

@@ -33,6 +33,10 @@ impl ChainMachine for Counting {
         self.0.propose(at).await
     }
 
+    async fn propose_now(&self, at: ProposeCtx<'_>) -> Result<Bundle, ProposeError> {
+        self.0.propose_now(at).await
+    }
+
     async fn verify(&self, ancestry: &[Bundle], bundle: &Bundle) -> Result<Verdict, ChainError> {
         self.0.verify(ancestry, bundle).await
     }
@@ -63,6 +67,10 @@ impl ChainMachine for Counting {
     fn bundle_at(&self, height: u64) -> Result<Option<(Bundle, Option<Bytes>)>, ChainError> {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0.bundle_at(height)
+    }
+
+    fn height_of(&self, id: &BundleId) -> Result<Option<u64>, ChainError> {
+        self.0.height_of(id)
     }
 }
 
