@@ -51,6 +51,10 @@ licences:
 advisories:
     cargo deny check advisories
 
+# Many runs of four simulated validators: `just bft-seeds 200`.
+bft-seeds seeds="1000":
+    ESKER_BFT_SEEDS={{seeds}} cargo test -p esker-engine-bft -- --ignored --nocapture slow_validators
+
 # Shows which recorded exchanges differ from those in a folder; `just goldens FOLDER --update` copies them.
 goldens *args:
     cargo xtask goldens {{args}}

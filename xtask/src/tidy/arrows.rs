@@ -19,6 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("esker-shared-memory", &["esker-storage"]),
     ("esker-chain", &["esker-storage", "esker-set-hash", "esker-rpc"]),
     ("esker-engine", &["esker-chain"]),
+    ("esker-engine-bft", &["esker-chain"]),
     ("esker-outbound", &["esker-primitives"]),
     ("esker-follow", &["esker-chain", "esker-outbound"]),
     ("esker-avalanchego", &["esker-utxo", "esker-outbound"]),

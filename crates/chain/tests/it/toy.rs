@@ -1,5 +1,6 @@
 //! A chain that is small enough to see through: a block sets numbered registers.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -227,12 +228,20 @@ impl ChainVm for Toy {
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {
         self.looks.fetch_add(1, Ordering::SeqCst);
         let mut queue = self.queue.lock();
-        let (ready, wait): (Vec<Op>, Vec<Op>) =
-            queue.iter().partition(|op| op.not_before_ms <= at.now_ms);
+        // Another node's block may have set a register meanwhile; undecided, it may also be dropped.
+        let scope = self.context.scope;
+        let is_set = |op: &Op| REGISTERS.get(parent, scope, &op.register).unwrap().is_some();
+        let (taken, open): (Vec<Op>, Vec<Op>) = queue.iter().partition(|op| is_set(op));
+        let (ready, mut wait): (Vec<Op>, Vec<Op>) =
+            open.iter().partition(|op| op.not_before_ms <= at.now_ms);
         if ready.is_empty() {
             let next = wait.iter().map(|op| op.not_before_ms).min();
             return Ok(next.map_or(Built::Nothing, Built::Later));
         }
+        // Submitted twice, it is in a block once.
+        let mut seen = BTreeSet::new();
+        let ready: Vec<Op> = ready.into_iter().filter(|op| seen.insert(op.register)).collect();
+        wait.extend(taken);
         *queue = wait;
         let (tip, height) = self.tip(parent, at);
         let bytes = block_bytes(&tip, height + 1, &ready);
@@ -280,6 +289,8 @@ impl ChainVm for Toy {
     }
 
     fn on_accepted(&self, block: &Arc<ExecutedBlock>, _: u64) {
+        let set = Self::ops(block);
+        self.queue.lock().retain(|op| set.iter().all(|done| done.register != op.register));
         self.events.lock().push(ChainEvent::Accepted(block.height));
     }
 

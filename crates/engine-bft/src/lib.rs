@@ -1,0 +1,36 @@
+//! The engine of several validators: Commonware simplex orders bundles, marshal delivers them, behind
+//! [`esker_chain::ChainMachine`].
+//!
+//! * A leader proposes a bundle of the machine, the others verify it with theirs and vote. A bundle with the votes of
+//!   a quorum is final. With `3f + 1` validators, `f` may be down, slow or dishonest.
+//! * Marshal stores no second copy of final bundles: it reads them from the machine. Only bundles that are not final
+//!   at the machine yet, and the votes, are in a folder of their own.
+//! * Types of the library stay inside this crate: keys and addresses come in as bytes and text.
+//!
+//! Chain code knows bundles, parents and state, but no votes; this crate knows no transactions. Start with `stack.rs`,
+//! which puts the parts together, and `application.rs`, which calls the machine.
+
+mod address;
+mod application;
+mod block;
+mod engine;
+mod finalizer;
+mod keys;
+#[cfg(test)]
+mod loopback;
+mod observer;
+mod settings;
+mod shared;
+#[cfg(test)]
+mod simulation;
+mod stack;
+mod store;
+#[cfg(test)]
+#[path = "../../chain/tests/it/toy.rs"]
+#[expect(dead_code, reason = "the machine's tests use more of it")]
+mod toy;
+
+pub use address::{AddressError, ValidatorAddress};
+pub use engine::{BftConfig, BftEngine, BftStats};
+pub use keys::{KeyError, ValidatorKey, ValidatorPublicKey};
+pub use settings::Timings;

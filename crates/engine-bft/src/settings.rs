@@ -1,0 +1,134 @@
+//! What all validators of a network agree on, and the timeouts.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use commonware_consensus::simplex::scheme::ed25519::Scheme;
+use commonware_utils::TryCollect;
+use commonware_utils::ordered::Set;
+use esker_chain::{BundleId, EngineError};
+
+use crate::{ValidatorKey, ValidatorPublicKey};
+
+/// Most validators of a network.
+const MAX_VALIDATORS: usize = 100;
+
+/// The validators of a network, in no particular order.
+#[derive(Clone, Debug)]
+pub(crate) struct Committee {
+    /// Bound into every vote and handshake, so that they count in one network only.
+    namespace: Vec<u8>,
+    members: BTreeSet<ValidatorPublicKey>,
+}
+
+impl Committee {
+    /// The validators of the network with this ID and first bundle.
+    ///
+    /// # Errors
+    /// There are none, more than 100, or one twice.
+    pub(crate) fn new(
+        network: u32,
+        genesis: BundleId,
+        members: &[ValidatorPublicKey],
+    ) -> Result<Self, EngineError> {
+        let set: BTreeSet<_> = members.iter().copied().collect();
+        if set.is_empty() || set.len() > MAX_VALIDATORS || set.len() != members.len() {
+            let text = format!(
+                "a network has 1 to {MAX_VALIDATORS} validators, each once: not {} with {} keys",
+                members.len(),
+                set.len()
+            );
+            return Err(EngineError::Protocol(text));
+        }
+        let namespace =
+            [b"esker-bft-0".as_slice(), &network.to_be_bytes(), genesis.as_bytes()].concat();
+        Ok(Self { namespace, members: set })
+    }
+
+    /// The number of validators.
+    #[must_use]
+    pub(crate) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    pub(crate) fn namespace(&self) -> &[u8] {
+        &self.namespace
+    }
+
+    fn keys(&self) -> Set<commonware_cryptography::ed25519::PublicKey> {
+        let keys = self.members.iter().map(ValidatorPublicKey::library);
+        keys.try_collect().expect("the members are distinct")
+    }
+
+    /// What signs votes with this key.
+    pub(crate) fn signer(&self, key: &ValidatorKey) -> Result<Scheme, EngineError> {
+        Scheme::signer(&self.namespace, self.keys(), key.library()).ok_or_else(|| {
+            let text = format!("{} is not a validator of this network", key.public_key());
+            EngineError::Protocol(text)
+        })
+    }
+}
+
+/// The votes of so many validators decide: all but those that may be dishonest.
+pub(crate) fn quorum(validators: usize) -> usize {
+    validators.saturating_sub(validators.saturating_sub(1) / 3)
+}
+
+/// Timeouts of the protocol. The defaults are for validators within some milliseconds of each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Timings {
+    /// How long the validators wait for a proposal of the round's leader. It decides how long users wait when a
+    /// leader is down.
+    pub leader: Duration,
+    /// How long they wait for a quorum in a round; more than `leader`.
+    pub certification: Duration,
+    /// When a vote to skip the round is sent again.
+    pub retry: Duration,
+    /// A leader that was silent for so long is skipped at once; more than `certification` and `retry`.
+    pub skip: Duration,
+    /// How long a peer has to answer a request.
+    pub fetch: Duration,
+    /// Age of the last bundle from which a leader proposes one without blocks. It bounds the rounds without a bundle.
+    pub heartbeat: Duration,
+}
+
+impl Default for Timings {
+    fn default() -> Self {
+        Self {
+            leader: Duration::from_secs(1),
+            certification: Duration::from_secs(2),
+            retry: Duration::from_secs(2),
+            skip: Duration::from_secs(5),
+            fetch: Duration::from_secs(2),
+            heartbeat: Duration::from_secs(10),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_primitives::Id;
+
+    use super::*;
+
+    #[test]
+    fn a_quorum_leaves_out_less_than_a_third() {
+        assert_eq!([1, 2, 3, 4, 5, 6, 7, 21].map(quorum), [1, 2, 3, 3, 4, 5, 5, 15]);
+    }
+
+    #[test]
+    fn a_committee_has_each_validator_once_and_signs_for_its_members_only() {
+        let keys: Vec<_> = (0..4).map(|n| ValidatorKey::from_bytes(&[n; 32])).collect();
+        let members: Vec<_> = keys.iter().map(ValidatorKey::public_key).collect();
+        let committee = Committee::new(7, Id::ZERO, &members).unwrap();
+        assert_eq!(committee.len(), 4);
+        assert!(keys.iter().all(|key| committee.signer(key).is_ok()));
+        let stranger = ValidatorKey::from_bytes(&[9; 32]);
+        let error = committee.signer(&stranger).unwrap_err().to_string();
+        assert_eq!(error, format!("{} is not a validator of this network", stranger.public_key()));
+        let twice = [members[0], members[1], members[0]];
+        for wrong in [&[][..], &twice] {
+            assert!(Committee::new(7, Id::ZERO, wrong).is_err());
+        }
+    }
+}

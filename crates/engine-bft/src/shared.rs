@@ -1,0 +1,163 @@
+//! What the parts of the engine share with each other and with readers of its status.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use esker_chain::{BundleId, EngineError};
+use esker_primitives::sync::Mutex;
+use tokio::sync::mpsc;
+
+/// Most rounds above the final one whose bundles are remembered.
+const MAX_ROUNDS: usize = 1024;
+
+/// Counts of rounds, heights, and the first error.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    tip_final: AtomicU64,
+    tip_seen: AtomicU64,
+    /// The last round with a result.
+    round: AtomicU64,
+    notarized_rounds: AtomicU64,
+    skipped_rounds: AtomicU64,
+    final_rounds: AtomicU64,
+    rounds: Mutex<Rounds>,
+    failed: mpsc::Sender<EngineError>,
+}
+
+/// The undecided bundles that this node has proposed or verified, by the number of their round.
+#[derive(Debug, Default)]
+struct Rounds {
+    bundles: BTreeMap<u64, BTreeSet<BundleId>>,
+    notarized: BTreeSet<u64>,
+}
+
+impl Shared {
+    /// A new state, and the receiver of the error that ends the engine.
+    pub(crate) fn new(tip_final: u64) -> (Self, mpsc::Receiver<EngineError>) {
+        let (failed, failure) = mpsc::channel(1);
+        let shared = Self {
+            tip_final: AtomicU64::new(tip_final),
+            tip_seen: AtomicU64::new(tip_final),
+            round: AtomicU64::new(0),
+            notarized_rounds: AtomicU64::new(0),
+            skipped_rounds: AtomicU64::new(0),
+            final_rounds: AtomicU64::new(0),
+            rounds: Mutex::new_named("engine_bft.rounds", Rounds::default()),
+            failed,
+        };
+        (shared, failure)
+    }
+
+    /// Ends the engine. Only the first error counts.
+    pub(crate) fn fail(&self, error: EngineError) {
+        let _later = self.failed.try_send(error);
+    }
+
+    pub(crate) fn set_final(&self, height: u64) {
+        self.tip_final.fetch_max(height, Ordering::Relaxed);
+        self.set_seen(height);
+    }
+
+    pub(crate) fn set_seen(&self, height: u64) {
+        self.tip_seen.fetch_max(height, Ordering::Relaxed);
+    }
+
+    pub(crate) fn tip_final(&self) -> u64 {
+        self.tip_final.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn tip_seen(&self) -> u64 {
+        self.tip_seen.load(Ordering::Relaxed)
+    }
+
+    /// Remembers a bundle of a round.
+    pub(crate) fn add_bundle(&self, round: u64, id: BundleId) {
+        let mut rounds = self.rounds.lock();
+        rounds.bundles.entry(round).or_default().insert(id);
+        while rounds.bundles.len() > MAX_ROUNDS {
+            rounds.bundles.pop_first();
+        }
+    }
+
+    /// Counts of rounds since the start: the last round with a result, those notarized, skipped and final.
+    pub(crate) fn counts(&self) -> [u64; 4] {
+        [&self.round, &self.notarized_rounds, &self.skipped_rounds, &self.final_rounds]
+            .map(|count| count.load(Ordering::Relaxed))
+    }
+
+    fn count(&self, counter: &AtomicU64, round: u64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+        self.round.fetch_max(round, Ordering::Relaxed);
+    }
+
+    /// A quorum voted for a bundle of a round.
+    pub(crate) fn notarized(&self, round: u64) {
+        self.count(&self.notarized_rounds, round);
+        let mut rounds = self.rounds.lock();
+        rounds.notarized.insert(round);
+        while rounds.notarized.len() > MAX_ROUNDS {
+            rounds.notarized.pop_first();
+        }
+    }
+
+    /// A quorum voted to skip a round.
+    pub(crate) fn skip(&self, round: u64) {
+        self.count(&self.skipped_rounds, round);
+    }
+
+    /// The bundles of a skipped round, unless a quorum voted for one.
+    pub(crate) fn skipped(&self, round: u64) -> Vec<BundleId> {
+        let rounds = self.rounds.lock();
+        if rounds.notarized.contains(&round) {
+            return Vec::new();
+        }
+        rounds.bundles.get(&round).into_iter().flatten().copied().collect()
+    }
+
+    /// The bundles of all rounds before `round` but those of `kept`.
+    pub(crate) fn bundles_before(&self, round: u64, kept: &[BundleId]) -> Vec<BundleId> {
+        let rounds = self.rounds.lock();
+        let ids = rounds.bundles.range(..round).flat_map(|(_, ids)| ids);
+        ids.filter(|id| !kept.contains(id)).copied().collect()
+    }
+
+    /// A round is final. Forgets the bundles up to it.
+    pub(crate) fn finalized(&self, round: u64) {
+        self.count(&self.final_rounds, round);
+        let mut rounds = self.rounds.lock();
+        let later = round.saturating_add(1);
+        rounds.bundles = rounds.bundles.split_off(&later);
+        rounds.notarized = rounds.notarized.split_off(&later);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_primitives::Id;
+
+    use super::*;
+
+    #[test]
+    fn bundles_of_rounds_are_found_until_a_later_round_is_final() {
+        let (shared, mut failure) = Shared::new(0);
+        let id = |n: u8| Id::sha256(&[n]);
+        for round in 1..=4u8 {
+            shared.add_bundle(u64::from(round), id(round));
+        }
+        shared.notarized(2);
+        assert_eq!(shared.skipped(1), [id(1)]);
+        assert_eq!(shared.skipped(2), [], "a quorum voted for it");
+        assert_eq!(shared.bundles_before(4, &[id(2)]), [id(1), id(3)]);
+        shared.skip(3);
+        shared.finalized(3);
+        assert_eq!(shared.counts(), [3, 1, 1, 1]);
+        assert_eq!(shared.bundles_before(5, &[]), [id(4)]);
+        for round in 0..5_000 {
+            shared.add_bundle(round, id(0));
+        }
+        assert_eq!(shared.rounds.lock().bundles.len(), MAX_ROUNDS);
+        shared.fail(EngineError::Protocol("first".into()));
+        shared.fail(EngineError::Protocol("second".into()));
+        assert_eq!(failure.try_recv().unwrap().to_string(), "first");
+    }
+}

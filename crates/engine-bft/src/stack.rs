@@ -1,0 +1,297 @@
+//! Puts the parts together, over any runtime and network.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use commonware_broadcast::buffered;
+use commonware_consensus::Reporters;
+use commonware_consensus::marshal::core::Actor;
+use commonware_consensus::marshal::resolver::p2p as resolver;
+use commonware_consensus::marshal::standard::Inline;
+use commonware_consensus::marshal::{self, Start};
+use commonware_consensus::simplex::elector::RoundRobin;
+use commonware_consensus::simplex::scheme::ed25519::Scheme;
+use commonware_consensus::simplex::{self, Floor, ForwardPolicy, SkipBudget, SkipPolicy};
+use commonware_consensus::types::{Epoch, FixedEpocher, ViewDelta};
+use commonware_cryptography::certificate::{ConstantProvider, Verifier};
+use commonware_cryptography::ed25519::PublicKey;
+use commonware_cryptography::{Digested, Sha256};
+use commonware_p2p::{Blocker, Provider, Receiver, Sender};
+use commonware_parallel::Sequential;
+use commonware_runtime::{Clock, Handle, Metrics, Spawner, Storage};
+use commonware_utils::{NZU64, NZUsize, NonZeroDuration};
+use esker_chain::{ChainMachine, EngineError};
+use rand_core::CryptoRng;
+use tokio::sync::mpsc;
+
+use crate::ValidatorKey;
+use crate::application::Application;
+use crate::block::{BundleBlock, digest_of};
+use crate::finalizer::{Finalizer, MAX_PENDING};
+use crate::observer::Observer;
+use crate::settings::{Committee, Timings};
+use crate::shared::Shared;
+use crate::store::{
+    BUFFER, BundleStore, Certificate, CertificateStore, SECTION, StoreError, newest_proof,
+    page_cache,
+};
+
+/// Most bytes of a bundle that travels. Blocks are far smaller, and nothing larger is proposed.
+pub(crate) const MAX_NETWORK_BUNDLE: usize = 16 << 20;
+
+/// Messages that wait inside a part.
+const MAILBOX: std::num::NonZeroUsize = NZUsize!(1024);
+
+/// Bundles of one sender that are kept until they are asked for.
+const BUNDLES_OF_A_PEER: usize = 16;
+
+/// Rounds below the final one of which votes and bundles are kept.
+const KEPT_ROUNDS: u64 = 64;
+
+/// Heights that are fetched from peers at a time.
+const MAX_REPAIR: std::num::NonZeroUsize = NZUsize!(32);
+
+/// Delay before a peer is asked again.
+const FETCH_RETRY: Duration = Duration::from_millis(100);
+
+/// All heights are of one epoch: the validators of a network stay the same.
+const HEIGHTS_OF_AN_EPOCH: std::num::NonZeroU64 = NZU64!(u64::MAX);
+
+/// A network's channels and peers. Channels are pairs of a sender and a receiver.
+pub(crate) struct Links<P, B, S, R> {
+    pub(crate) peers: P,
+    pub(crate) blocker: B,
+    pub(crate) votes: (S, R),
+    pub(crate) certificates: (S, R),
+    pub(crate) fetches: (S, R),
+    pub(crate) bundles: (S, R),
+    pub(crate) backfill: (S, R),
+}
+
+/// A validator: its key, its network, its chains.
+pub(crate) struct Validator {
+    pub(crate) key: ValidatorKey,
+    pub(crate) committee: Committee,
+    pub(crate) timings: Timings,
+    pub(crate) machine: Arc<dyn ChainMachine>,
+    pub(crate) shared: Arc<Shared>,
+    /// Begins the names of its files.
+    pub(crate) partition: String,
+}
+
+impl From<StoreError> for EngineError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Machine(error) => error.into(),
+            error => Self::Protocol(error.to_string()),
+        }
+    }
+}
+
+/// Where a start begins when the engine's folder is new.
+enum Origin {
+    Genesis,
+    /// A final bundle of the machine, with its certificate.
+    Final(Certificate),
+}
+
+/// Finds the origin. A store of final bundles without a certificate does not come from this network.
+fn origin(machine: &dyn ChainMachine, scheme: &Scheme) -> Result<Origin, EngineError> {
+    let (last, _) = machine.last_final();
+    if last == 0 {
+        return Ok(Origin::Genesis);
+    }
+    match newest_proof(machine, &scheme.certificate_codec_config())? {
+        Some((_, certificate)) => Ok(Origin::Final(certificate)),
+        None => Err(EngineError::Protocol(format!(
+            "none of the last bundles up to {last} has a certificate of this network's validators"
+        ))),
+    }
+}
+
+/// Runs a validator. Ends only with an error: a part has failed, or the machine.
+pub(crate) async fn run<E, P, B, S, R>(
+    mut context: E,
+    validator: Validator,
+    mut failure: mpsc::Receiver<EngineError>,
+    links: Links<P, B, S, R>,
+) -> EngineError
+where
+    E: Clock + CryptoRng + Spawner + Storage + Metrics,
+    P: Provider<PublicKey = PublicKey>,
+    B: Blocker<PublicKey = PublicKey>,
+    S: Sender<PublicKey = PublicKey>,
+    R: Receiver<PublicKey = PublicKey>,
+{
+    let parts = match Box::pin(start(&mut context, validator, links)).await {
+        Ok(parts) => parts,
+        Err(error) => return error,
+    };
+    tokio::select! {
+        biased;
+        Some(error) = failure.recv() => error,
+        ended = Handle::select(parts) => {
+            let reason = ended.err().map_or_else(String::new, |error| format!(": {error}"));
+            EngineError::Protocol(format!("a part of the consensus engine has stopped{reason}"))
+        }
+    }
+}
+
+async fn start<E, P, B, S, R>(
+    context: &mut E,
+    validator: Validator,
+    links: Links<P, B, S, R>,
+) -> Result<Vec<Handle<()>>, EngineError>
+where
+    E: Clock + CryptoRng + Spawner + Storage + Metrics,
+    P: Provider<PublicKey = PublicKey>,
+    B: Blocker<PublicKey = PublicKey>,
+    S: Sender<PublicKey = PublicKey>,
+    R: Receiver<PublicKey = PublicKey>,
+{
+    let Validator { key, committee, timings, machine, shared, partition } = validator;
+    let scheme = committee.signer(&key)?;
+    let me = key.public_key().library();
+    let cache = page_cache();
+    let origin = origin(machine.as_ref(), &scheme)?;
+    if let Origin::Final(certificate) = &origin
+        && !certificate.verify(context, &scheme, &Sequential)
+    {
+        let text = "the certificate of the last bundle is not of this network's validators";
+        return Err(EngineError::Protocol(text.to_owned()));
+    }
+    let genesis = machine.genesis();
+    let genesis_digest = digest_of(&genesis.id());
+
+    // Dissemination of bundles.
+    let (broadcast, buffer) = buffered::Engine::new(
+        context.child("broadcast"),
+        buffered::Config {
+            public_key: me.clone(),
+            mailbox_size: MAILBOX,
+            deque_size: BUNDLES_OF_A_PEER,
+            priority: true,
+            codec_config: MAX_NETWORK_BUNDLE,
+            peer_provider: links.peers.clone(),
+            strategy: Sequential,
+        },
+    );
+    let broadcast = broadcast.start(links.bundles);
+
+    // Order and backfill.
+    let epocher = FixedEpocher::new(HEIGHTS_OF_AN_EPOCH);
+    let fetch_timeout = NonZeroDuration::new(timings.fetch)
+        .ok_or_else(|| EngineError::Protocol("the fetch timeout is 0".to_owned()))?;
+    let backfill = resolver::init(
+        context.child("backfill"),
+        resolver::Config {
+            public_key: me,
+            peer_provider: links.peers,
+            blocker: links.blocker.clone(),
+            mailbox_size: MAILBOX,
+            fetch_timeout,
+            fetch_retry_delay: FETCH_RETRY,
+            priority_requests: false,
+            priority_responses: false,
+        },
+        links.backfill,
+    );
+    let bundles = BundleStore::open(
+        context.child("bundles"),
+        &partition,
+        Arc::clone(&machine),
+        cache.clone(),
+    )
+    .await?;
+    let certificates = CertificateStore::open(
+        context.child("certificates"),
+        &partition,
+        Arc::clone(&machine),
+        &scheme,
+        cache.clone(),
+    )
+    .await?;
+    let (marshal_start, floor) = match origin {
+        Origin::Genesis => {
+            let anchor = Digested::precomputed(BundleBlock::new(genesis), genesis_digest);
+            (Start::Genesis(anchor), Floor::Genesis(genesis_digest))
+        }
+        Origin::Final(certificate) => {
+            (Start::Floor(certificate.clone()), Floor::Finalized(certificate))
+        }
+    };
+    let (actor, marshal, position) = Actor::init(
+        context.child("marshal"),
+        certificates,
+        bundles,
+        marshal::Config {
+            provider: ConstantProvider::new(scheme.clone()),
+            epocher: epocher.clone(),
+            start: marshal_start,
+            partition_prefix: format!("{partition}marshal"),
+            mailbox_size: MAILBOX,
+            view_retention: ViewDelta::new(KEPT_ROUNDS),
+            prunable_items_per_section: NZU64!(SECTION),
+            page_cache: cache.clone(),
+            replay_buffer: BUFFER,
+            key_write_buffer: BUFFER,
+            value_write_buffer: BUFFER,
+            block_codec_config: MAX_NETWORK_BUNDLE,
+            max_repair: MAX_REPAIR,
+            max_pending_acks: NZUsize!(MAX_PENDING),
+            strategy: Sequential,
+        },
+    )
+    .await;
+    let (last, _) = machine.last_final();
+    if let Some(delivered) = position.processed().map(|processed| processed.height().get())
+        && delivered > last
+    {
+        return Err(EngineError::Protocol(format!(
+            "the votes in the engine's folder go up to bundle {delivered}, but the last stored bundle is {last}: the \
+             store is older than its votes"
+        )));
+    }
+
+    // The chains.
+    let (deliveries, finalizer) = Finalizer::new(Arc::clone(&machine), Arc::clone(&shared));
+    let mailbox = marshal.clone();
+    let finalizer = context.child("finalizer").spawn(|clock| finalizer.run(clock, mailbox));
+    let actor = actor.start(deliveries, buffer, backfill);
+    let (observer, notifier) = Observer::new(Arc::clone(&machine), Arc::clone(&shared));
+    let notifier = context.child("notifier").spawn(|_| notifier.run());
+    let application = Application::new(machine, shared, timings.heartbeat);
+    let application = Inline::new(context.child("application"), application, marshal, epocher);
+
+    // Votes.
+    let engine = simplex::Engine::new(
+        context.child("simplex"),
+        simplex::Config {
+            scheme,
+            elector: RoundRobin::<Sha256>::default(),
+            blocker: links.blocker,
+            automaton: application.clone(),
+            relay: application.clone(),
+            reporter: Reporters::from((application, observer)),
+            track_historical_votes: false,
+            strategy: Sequential,
+            partition: format!("{partition}votes"),
+            mailbox_size: MAILBOX,
+            epoch: Epoch::zero(),
+            floor,
+            replay_buffer: BUFFER,
+            write_buffer: BUFFER,
+            page_cache: cache,
+            leader_timeout: timings.leader,
+            certification_timeout: timings.certification,
+            timeout_retry: timings.retry,
+            view_retention: ViewDelta::new(KEPT_ROUNDS),
+            skip: SkipPolicy::Enabled { timeout: timings.skip, budget: SkipBudget::Participants },
+            fetch_timeout,
+            fetch_retry_delay: FETCH_RETRY,
+            forward: ForwardPolicy::SilentVoters,
+        },
+    );
+    let engine = engine.start(links.votes, links.certificates, links.fetches);
+    Ok(vec![broadcast, actor, finalizer, notifier, engine])
+}

@@ -1,0 +1,149 @@
+//! Certificates for marshal.
+
+use std::sync::Arc;
+
+use commonware_codec::{Decode, Read};
+use commonware_consensus::marshal::store::Certificates;
+use commonware_consensus::simplex::scheme::ed25519::Scheme;
+use commonware_consensus::simplex::types::Finalization;
+use commonware_consensus::types::Height;
+use commonware_cryptography::certificate::Verifier;
+use commonware_runtime::buffer::paged::CacheRef;
+use commonware_runtime::{Clock, Handle, Metrics, Storage};
+use commonware_storage::archive::{Archive, Identifier};
+use esker_chain::ChainMachine;
+
+use super::{Recent, StoreError, open, pruned_below};
+use crate::block::{Digest, digest_of, id_of};
+
+/// Bundles below the last one in which the newest certificate is looked for.
+const MAX_SEARCH: u64 = 1024;
+
+/// The proof of finality of a bundle.
+pub(crate) type Certificate = Finalization<Scheme, Digest>;
+
+type Codec = <Certificate as Read>::Cfg;
+
+/// The proofs of the machine's final bundles, and an archive of the last ones. A bundle that became final through a
+/// later one may have none.
+pub(crate) struct CertificateStore<E: Storage + Metrics + Clock> {
+    machine: Arc<dyn ChainMachine>,
+    codec: Codec,
+    recent: Recent<E, Certificate>,
+    /// The highest bundle with a proof when the engine started.
+    newest: Option<u64>,
+}
+
+impl<E: Storage + Metrics + Clock> CertificateStore<E> {
+    pub(crate) async fn open(
+        context: E,
+        partition: &str,
+        machine: Arc<dyn ChainMachine>,
+        scheme: &Scheme,
+        cache: CacheRef,
+    ) -> Result<Self, StoreError> {
+        let codec = scheme.certificate_codec_config();
+        let recent = open(context, format!("{partition}certificates"), cache, codec).await?;
+        let newest = newest_proof(machine.as_ref(), &codec)?.map(|(height, _)| height);
+        Ok(Self { machine, codec, recent, newest })
+    }
+}
+
+/// The newest certificate among the last final bundles.
+pub(crate) fn newest_proof(
+    machine: &dyn ChainMachine,
+    codec: &Codec,
+) -> Result<Option<(u64, Certificate)>, StoreError> {
+    let (last, _) = machine.last_final();
+    for height in (last.saturating_sub(MAX_SEARCH)..=last).rev() {
+        if let Some(certificate) = proof_at(machine, codec, height)? {
+            return Ok(Some((height, certificate)));
+        }
+    }
+    Ok(None)
+}
+
+fn proof_at(
+    machine: &dyn ChainMachine,
+    codec: &Codec,
+    height: u64,
+) -> Result<Option<Certificate>, StoreError> {
+    let Some((bundle, Some(proof))) = machine.bundle_at(height)? else { return Ok(None) };
+    let failed = |error| StoreError::Certificate { height, error };
+    let certificate = Certificate::decode_cfg(proof, codec).map_err(failed)?;
+    Ok((certificate.proposal.payload == digest_of(&bundle.id())).then_some(certificate))
+}
+
+impl<E: Storage + Metrics + Clock> Certificates for CertificateStore<E> {
+    type BlockDigest = Digest;
+    type Commitment = Digest;
+    type Scheme = Scheme;
+    type Error = StoreError;
+
+    async fn put(
+        mut self,
+        height: Height,
+        digest: Digest,
+        certificate: &Certificate,
+    ) -> Result<Self, StoreError> {
+        let height = height.get();
+        self.recent = Archive::put(self.recent, height, digest, certificate).await?;
+        if let Some(min) = pruned_below(height, self.machine.last_final().0) {
+            self.recent = self.recent.prune(min).await?;
+        }
+        Ok(self)
+    }
+
+    async fn sync(mut self) -> Result<Self, StoreError> {
+        self.recent = Archive::sync(self.recent).await?;
+        Ok(self)
+    }
+
+    async fn start_sync(mut self) -> Result<(Self, Handle<()>), StoreError> {
+        let (recent, synced) = Archive::start_sync(self.recent).await?;
+        self.recent = recent;
+        Ok((self, synced))
+    }
+
+    async fn get(&self, id: Identifier<'_, Digest>) -> Result<Option<Certificate>, StoreError> {
+        let height = match &id {
+            Identifier::Index(height) => Some(*height),
+            Identifier::Key(digest) => self.machine.height_of(&id_of(digest))?,
+        };
+        if let Some(certificate) = Archive::get(&self.recent, id).await? {
+            return Ok(Some(certificate));
+        }
+        match height {
+            Some(height) => proof_at(self.machine.as_ref(), &self.codec, height),
+            None => Ok(None),
+        }
+    }
+
+    async fn has(&self, height: Height) -> Result<bool, StoreError> {
+        if Archive::has(&self.recent, Identifier::Index(height.get())).await? {
+            return Ok(true);
+        }
+        Ok(proof_at(self.machine.as_ref(), &self.codec, height.get())?.is_some())
+    }
+
+    async fn prune(self, _: Height) -> Result<Self, StoreError> {
+        // The machine keeps its proofs, and the archive prunes itself.
+        Ok(self)
+    }
+
+    fn last_index(&self) -> Option<Height> {
+        Archive::last_index(&self.recent).max(self.newest).map(Height::new)
+    }
+
+    fn ranges_from(&self, from: Height) -> impl Iterator<Item = (Height, Height)> {
+        let from = from.get();
+        let first = Archive::first_index(&self.recent);
+        // Only the newest one of the machine's: marshal looks for the newest certificate below a height.
+        let newest = self
+            .newest
+            .filter(|height| *height >= from && first.is_none_or(|first| *height < first));
+        let recent = Archive::ranges_from(&self.recent, from);
+        let ranges = newest.map(|height| (height, height)).into_iter().chain(recent);
+        ranges.map(|(start, end)| (Height::new(start), Height::new(end)))
+    }
+}
