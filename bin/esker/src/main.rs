@@ -6,10 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use esker_commands::cli::{self, Invocation};
+use esker_commands::network::NewNetwork;
 use esker_commands::screen::{self, Ready};
 use esker_commands::signals::{Request, Signals};
 use esker_commands::status::StatusCommand;
-use esker_commands::{backup, replay, rewind, script_worker, status, users, verify};
+use esker_commands::{backup, network, replay, rewind, script_worker, status, users, verify};
 use esker_node::config::{Mode, show};
 use esker_node::logging::log_fatal;
 use esker_node::wiring::exit_code;
@@ -60,6 +61,9 @@ fn main() -> ExitCode {
     };
     if let Invocation::Status(command) = &invocation {
         return show_status(command);
+    }
+    if let Invocation::NewNetwork(command) = &invocation {
+        return new_network(command);
     }
     let (mode, flags) = invocation.configuration();
     // A name that is no text can't be one of ours.
@@ -113,6 +117,7 @@ fn main() -> ExitCode {
             Err(error) => fail(&error, error.exit_code()),
         },
         Invocation::Status(command) => show_status(&command),
+        Invocation::NewNetwork(command) => new_network(&command),
     }
 }
 
@@ -122,6 +127,17 @@ fn show_status(command: &StatusCommand) -> ExitCode {
         Ok((output, is_healthy)) => {
             print(&output);
             ExitCode::from(if is_healthy { exit_code::OK } else { exit_code::FAILURE })
+        }
+        Err(error) => fail(&error, error.exit_code()),
+    }
+}
+
+/// Makes a network and prints how to start its validators.
+fn new_network(command: &NewNetwork) -> ExitCode {
+    match network::run(command) {
+        Ok(output) => {
+            print(&output);
+            ExitCode::from(exit_code::OK)
         }
         Err(error) => fail(&error, error.exit_code()),
     }

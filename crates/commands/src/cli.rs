@@ -8,6 +8,7 @@ use esker_node::config::{Flags, Mode};
 use esker_primitives::excerpt;
 
 use crate::backup::{self, BackupCommand};
+use crate::network::{self, NewNetwork};
 use crate::replay::{self, ReplayCommand};
 use crate::rewind::{self, RewindCommand};
 use crate::status::{self, StatusCommand};
@@ -31,16 +32,18 @@ pub enum Invocation {
     Verify(Mode, Flags),
     /// Show the status of a running node.
     Status(StatusCommand),
+    /// Make a network of several validators.
+    NewNetwork(NewNetwork),
     /// Rewind the last bundles of a stopped node.
     Rewind(Mode, RewindCommand, Flags),
 }
 
 impl Invocation {
-    /// The mode and the flags that the configuration is loaded with; a status needs none.
+    /// The mode and the flags that the configuration is loaded with; the other commands need none.
     pub fn configuration(&self) -> (Mode, &Flags) {
         static NONE: Flags = Flags::new();
         match self {
-            Self::Status(_) => (Mode::Node, &NONE),
+            Self::Status(_) | Self::NewNetwork(_) => (Mode::Node, &NONE),
             Self::Run(mode, flags)
             | Self::ShowConfig(mode, flags)
             | Self::Replay(mode, _, flags)
@@ -76,6 +79,7 @@ pub fn parse(
         Some(("backup", given)) => {
             Ok(Invocation::Backup(mode(given), backup::parse(given), flags(given)))
         }
+        Some(("network", given)) => Ok(Invocation::NewNetwork(network::parse(given))),
         Some(("status", given)) => Ok(Invocation::Status(status::parse(given))),
         Some(("db", db)) => {
             if let Some(given) = db.subcommand_matches("rewind") {
@@ -138,6 +142,7 @@ pub fn command() -> Command {
         .subcommand(node)
         .subcommand(config)
         .subcommand(status::command())
+        .subcommand(network::command())
         .subcommand(backup::command(KEYS.iter().map(argument).collect()))
         .subcommand(verify::command(|| KEYS.iter().map(argument).collect()))
         .subcommands(replay::commands(|| KEYS.iter().map(argument).collect()))

@@ -8,6 +8,7 @@
 
 pub mod backup;
 pub mod cli;
+pub mod network;
 mod node_url;
 mod offline;
 mod progress;

@@ -32,7 +32,7 @@ pub use running::RunningNode;
 
 use self::avalanchego::FollowedNode;
 use self::data::DataFolder;
-use self::engine::EngineThread;
+use self::engine::{ChosenEngine, EngineThread};
 use crate::api::admin::settings::shown as shown_settings;
 use crate::api::{self, AdminDeps, ApiDeps, FollowerDeps, NetworkFacts, RunningChain};
 use crate::backup::{BackupSource, Backups};
@@ -72,6 +72,7 @@ impl Node {
 
         // The store, locked by this process and bound to this network.
         let folder = DataFolder::of(&config)?;
+        let validator = config.validator(folder.path())?;
         let store = folder.open_store(&config, &metrics)?;
         let environment = first_start::with_clock(environment, &config, &store)?;
         logging::check_files(&config.log())
@@ -129,7 +130,8 @@ impl Node {
             p,
             store: store.clone(),
         });
-        let (engine, follower) = engine::choose(&config, &machine, &environment.clock, followed);
+        let chosen = engine::choose(&config, validator, &machine, &environment.clock, followed);
+        let ChosenEngine { engine, follower, validator } = chosen;
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
         if config.network.dev_accounts.is_some() && follower.is_none() {
             fund_dev_accounts(&config, &chains, &machine, &mut engine_thread).await?;
@@ -170,6 +172,7 @@ impl Node {
                     max_lag: config.settings.follow_max_lag,
                 }),
                 first_bundle,
+                validator,
                 sync: api::sync::server(&config, &machine, stopped.clone()),
                 store: store.clone(),
                 data_dir: Some(folder.path().to_owned()),

@@ -38,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "esker-http",
             "esker-engine",
+            "esker-engine-bft",
             "esker-follow",
             "esker-avalanchego",
             "esker-platform",

@@ -133,6 +133,9 @@ fn text(status: &Value, health: &Value) -> String {
             line("error", error.to_owned());
         }
     }
+    if status["role"] == "validator" {
+        line("peers", plain(&status["peers"]));
+    }
     line("followers", plain(&status["followers"]));
     for chain in status["chains"].as_array().into_iter().flatten() {
         let pending = plain(&chain["pending"]);

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_chain::{ChainVm, Engine};
+use esker_engine_bft::BftEngine;
 use esker_follow::Follower;
 use esker_http::{Endpoint, Readiness, RouteError, Routes};
 use esker_primitives::clock::Clock;
@@ -92,6 +93,8 @@ pub struct ApiDeps {
     pub follower: Option<FollowerDeps>,
     /// Height of the first stored bundle above 0, if the node joined from a snapshot; else 0.
     pub first_bundle: u64,
+    /// The engine again, if this node is a validator.
+    pub validator: Option<Arc<BftEngine>>,
     /// The stream for followers of this node, if it is enabled.
     pub sync: Option<SyncDeps>,
     /// The store.
@@ -142,6 +145,7 @@ pub fn install(deps: ApiDeps, routes: &Arc<Routes>) -> Result<Arc<Health>, Route
         deps.follower.as_ref().map(|deps| &deps.follower),
         deps.sync.as_ref().map(|sync| &sync.server),
     );
+    deps.metrics.watch_validator(deps.validator.as_ref());
     if let Some(sync) = &deps.sync {
         sync::install(sync, routes)?;
     }

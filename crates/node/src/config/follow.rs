@@ -23,7 +23,9 @@ impl Config {
 
     /// Whether no other node depends on the bundles of this one, and it makes them itself.
     pub fn decides_alone(&self) -> bool {
-        self.settings.follow.0.is_empty() && !self.settings.api_sync_enabled
+        self.settings.follow.0.is_empty()
+            && !self.settings.api_sync_enabled
+            && self.network.validators.is_empty()
     }
 }
 

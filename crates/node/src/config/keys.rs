@@ -273,6 +273,13 @@ settings! {
     /// Most followers at a time.
     sync_max_followers: Positive = "sync-max-followers", "64";
 
+    ["Validators"]
+    /// File with the key of the validator that this node is, on a network with validators (docs/validators.md).
+    validator_key: Option<PathBuf> = "validator-key", "";
+    /// Address and port at which the other validators reach this one, such as `0.0.0.0:9700`. Empty: its address in the
+    /// network file, or its port on all addresses if that has a name.
+    validator_listen: String = "validator-listen", "";
+
     ["C-Chain of development networks"]
     /// Minimum time between two blocks. 0s: a block as soon as there is work.
     block_time: Seconds = "block-time", "0s";

@@ -19,12 +19,14 @@ pub(crate) mod personal;
 pub mod profile;
 pub mod show;
 mod tls;
+mod validator;
 pub mod value;
 
 pub use error::{ConfigError, Origin};
 pub use flags::{Flags, Mode};
 pub use keys::{ChainSettings, Settings};
 pub use merge::ResolvedSetting;
+pub use validator::ValidatorError;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -102,6 +104,8 @@ impl Config {
         }
         tls::check(&settings)?;
         let dialer = follow::check(&settings, mode, &network)
+            .map_err(|(name, reason)| layers.value_error(name, reason))?;
+        validator::check(&settings, mode, &network)
             .map_err(|(name, reason)| layers.value_error(name, reason))?;
         evm::check(&settings, &network)
             .map_err(|(name, reason)| layers.value_error(name, reason))?;

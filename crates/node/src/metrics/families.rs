@@ -145,6 +145,11 @@ families! {
         "Bundles that this node, a follower, lacks, as far as it knows.";
     FOLLOW_LAG_SECONDS = Gauge "esker_follow_lag_seconds" []
         "How long this node, a follower, has been behind its sources or without one; 0 at the tip.";
+    VALIDATOR_PEERS = Gauge "esker_validator_peers" []
+        "Validators that this one is connected to. 0 on a node that is no validator.";
+    VALIDATOR_ROUND = Gauge "esker_validator_round" [] "The last round of the validators that has a result.";
+    VALIDATOR_ROUNDS = Counter "esker_validator_rounds_total" ["result"]
+        "Rounds of the validators since the start by result: notarized (a quorum voted for the bundle), final, skipped.";
     CHECKS_FAILING = Gauge "esker_health_checks_failing" [] "Health checks that failed when they last ran.";
 }
 

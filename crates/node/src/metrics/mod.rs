@@ -10,10 +10,12 @@ mod follow;
 mod http;
 mod process;
 mod store;
+mod validators;
 
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+use esker_engine_bft::BftEngine;
 use esker_follow::{BundleServer, Follower};
 use esker_keystore::Hasher;
 use esker_primitives::sync::Mutex;
@@ -28,6 +30,7 @@ use self::chains::{ChainMetrics, WatchedChain};
 use self::clients::{ClientMetrics, ClientSources};
 use self::follow::{FollowMetrics, FollowSources};
 use self::process::ProcessMetrics;
+use self::validators::ValidatorMetrics;
 use crate::logging::LogLevels;
 
 pub use chains::ChainFigures;
@@ -72,6 +75,7 @@ pub struct Metrics {
     commit_seconds: Histogram,
     checks_failing: IntGauge,
     follow: FollowMetrics,
+    validators: ValidatorMetrics,
     sources: Mutex<Sources>,
 }
 
@@ -87,6 +91,7 @@ struct Sources {
     logs: Option<LogLevels>,
     clients: ClientSources,
     follow: FollowSources,
+    validator: Option<Weak<BftEngine>>,
 }
 
 impl Default for Metrics {
@@ -141,6 +146,7 @@ impl Metrics {
             commit_seconds: f::COMMIT_SECONDS.histogram(&registry),
             checks_failing: f::CHECKS_FAILING.int_gauge(&registry),
             follow: FollowMetrics::new(&registry),
+            validators: ValidatorMetrics::new(&registry),
             sources: Mutex::new_named("metrics", Sources::default()),
             registry,
         }
@@ -203,6 +209,11 @@ impl Metrics {
         self.sources.lock().follow.set(follower, server);
     }
 
+    /// Registers the engine of a validator.
+    pub fn watch_validator(&self, validator: Option<&Arc<BftEngine>>) {
+        self.sources.lock().validator = validator.map(Arc::downgrade);
+    }
+
     /// All metrics as text.
     pub fn render(&self) -> String {
         self.collect();
@@ -227,6 +238,7 @@ impl Metrics {
         }
         self.clients.collect(&sources.clients);
         self.follow.collect(&sources.follow);
+        self.validators.collect(sources.validator.as_ref());
         if let Some(store) = sources.store.as_ref().and_then(Weak::upgrade) {
             // A value that can't be read stays unchanged; the health report shows the failure.
             if let Ok(bytes) = store.size_on_disk() {

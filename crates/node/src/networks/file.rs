@@ -20,6 +20,7 @@ use super::spec::{
     AddChainError, ChainDeclaration, DeclaredFees, ExportedUtxo, Fees, GAS_LIMITS, Network,
     P_CHAIN_ID, Vm,
 };
+use super::validators::{self, JsonEngine, JsonValidator};
 
 /// Why a network file is unusable.
 #[derive(Debug, Error)]
@@ -96,6 +97,8 @@ struct Section {
     chains: Vec<JsonChain>,
     #[serde(rename = "exportedFromP")]
     exported_from_p: Vec<JsonExport>,
+    validators: Vec<JsonValidator>,
+    engine: JsonEngine,
 }
 
 #[derive(Default, Deserialize)]
@@ -203,6 +206,8 @@ pub fn parse(bytes: &[u8]) -> Result<Network, FileError> {
     let mut network = primary_network(&network::name(id), id, x, c)
         .map_err(|reason| fault("allocations", reason))?;
     network.start_time_s = file.start_time;
+    network.validators = validators::read(&file.esker.validators, &file.esker.engine)
+        .map_err(|(member, reason)| fault(format!("esker.{member}"), reason))?;
     let mut coins = Vec::new();
     for (index, mut chain) in file.esker.chains.into_iter().enumerate() {
         let coin =

@@ -14,6 +14,7 @@ mod mnemonic;
 mod parameters;
 mod presets;
 mod spec;
+mod validators;
 
 pub use coin::{Coin, CoinDeclaration};
 pub use dev::{
@@ -28,6 +29,7 @@ pub use spec::{
     AddChainError, ChainDeclaration, ChainSpec, DeclaredFees, EVM_CHAIN_IDS, ExportedUtxo, Fees,
     GAS_LIMITS, MAX_CHAINS, Network, P_ALIASES, P_CHAIN_ID, Vm,
 };
+pub use validators::Validators;
 
 use std::path::{Path, PathBuf};
 

@@ -10,6 +10,7 @@ use super::coin::Coin;
 use super::dev::{DEV_TIME_S, DevAccounts};
 use super::parameters::{ChainParameters, EvmParameters};
 use super::spec::{ChainSpec, Fees, Network};
+use super::validators::Validators;
 
 /// Aliases of the X-Chain. The first is the prefix of its addresses; the reference's `avm` stays in the list, because
 /// clients read it.
@@ -174,6 +175,7 @@ pub(super) fn primary_network(
         ],
         exported: Vec::new(),
         dev_accounts: None,
+        validators: Validators::default(),
     })
 }
 

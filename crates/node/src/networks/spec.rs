@@ -11,7 +11,7 @@ use esker_utxo::Utxo;
 use esker_xvm::genesis::{Genesis, primary};
 use thiserror::Error;
 
-use super::{ChainParameters, Coin, DevAccounts, EvmParameters};
+use super::{ChainParameters, Coin, DevAccounts, EvmParameters, Validators};
 use crate::aliases::MAX_ALIAS_BYTES;
 
 /// The P-Chain: the zero ID. It is a peer in shared memory with a few read methods, not a running chain.
@@ -172,6 +172,8 @@ pub struct Network {
     pub exported: Vec<ExportedUtxo>,
     /// The accounts of a development network, which its node funds on X and signs for on C.
     pub dev_accounts: Option<DevAccounts>,
+    /// The nodes that decide together, if the network has any.
+    pub validators: Validators,
 }
 
 /// Why a chain can't be added to a network.

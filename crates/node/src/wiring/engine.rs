@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use esker_chain::forward::{ForwardLimits, Forwarding, ReadOnlyForwarder, TxForwarder};
 use esker_chain::{ChainMachine, Engine, EngineError, Machine, Shutdown, ShutdownTrigger};
 use esker_engine::Solo;
+use esker_engine_bft::{BftConfig, BftEngine};
 use esker_follow::{EskerSource, Follower, FollowerConfig, Source, SourceForwarder};
 use esker_outbound::{SourceKind, SourceUrl};
 use esker_primitives::clock::Clock;
@@ -17,16 +18,29 @@ use super::StartError;
 use super::avalanchego::{AvalancheGoSource, FollowedNode};
 use crate::config::Config;
 
-/// The engine of a node: one that decides alone, or one that follows other nodes.
+/// The engine of a node, and again what is special of its kind.
+pub(super) struct ChosenEngine {
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) follower: Option<Arc<Follower>>,
+    pub(super) validator: Option<Arc<BftEngine>>,
+}
+
+/// The engine of a node: one that decides alone, one of several validators, or one that follows other nodes.
 pub(super) fn choose(
     config: &Config,
+    validator: Option<BftConfig>,
     machine: &Machine,
     clock: &Arc<dyn Clock>,
     node: Option<FollowedNode>,
-) -> (Arc<dyn Engine>, Option<Arc<Follower>>) {
+) -> ChosenEngine {
+    if let Some(validator) = validator {
+        let validator = Arc::new(BftEngine::new(validator));
+        let engine = Arc::clone(&validator) as Arc<dyn Engine>;
+        return ChosenEngine { engine, follower: None, validator: Some(validator) };
+    }
     let urls = config.sources();
     if urls.is_empty() {
-        return (Arc::new(Solo::new()), None);
+        return ChosenEngine { engine: Arc::new(Solo::new()), follower: None, validator: None };
     }
     let (network, genesis) = (config.network.id, machine.genesis().id());
     let node = node.map(Arc::new);
@@ -44,7 +58,8 @@ pub(super) fn choose(
     let sources = urls.into_iter().map(source).collect();
     let follower = Follower::new(sources, FollowerConfig::default(), Arc::clone(clock));
     let follower = Arc::new(follower);
-    (Arc::clone(&follower) as Arc<dyn Engine>, Some(follower))
+    let engine = Arc::clone(&follower) as Arc<dyn Engine>;
+    ChosenEngine { engine, follower: Some(follower), validator: None }
 }
 
 /// How a follower passes transactions on; `None` for a node that decides itself.

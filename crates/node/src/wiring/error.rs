@@ -90,6 +90,9 @@ pub enum StartError {
     /// Funding the development accounts failed.
     #[error("the development accounts can't be funded: {0}")]
     Funding(String),
+    /// The node is not a validator of its network.
+    #[error(transparent)]
+    Validator(#[from] crate::config::ValidatorError),
     /// The engine ended by itself.
     #[error("the engine stopped: {0}")]
     Engine(#[from] EngineError),
@@ -115,6 +118,7 @@ impl StartError {
             | Self::Route(_)
             | Self::Listen { .. }
             | Self::Certificate(_)
+            | Self::Validator(_)
             | Self::Logs { .. } => exit_code::CONFIG,
             Self::Chain(error)
             | Self::Engine(

@@ -53,4 +53,5 @@ mod tls;
 mod traces;
 mod two_chains;
 mod user_payments;
+mod validators;
 mod verify;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use esker_chain::Engine;
+use esker_engine_bft::BftEngine;
 use esker_http::Routes;
 use esker_primitives::SubnetId;
 use esker_storage::{StorageError, Store, WriteSet};
@@ -21,6 +22,9 @@ pub(in crate::api) fn standard(deps: &ApiDeps, routes: &Arc<Routes>) -> Arc<Heal
     health = network(health, Arc::clone(&deps.engine));
     if let Some(deps) = &deps.follower {
         health = follower(health, deps.clone());
+    }
+    if let Some(validator) = &deps.validator {
+        health = validators(health, Arc::clone(validator));
     }
     health = router(health, deps, routes);
     health = database(health, deps.store.clone());
@@ -49,6 +53,32 @@ fn network(health: Health, engine: Arc<dyn Engine>) -> Health {
             });
             if status.syncing {
                 return Err(Failure { error: "far behind the other nodes".to_owned(), message });
+            }
+            Ok(message)
+        }
+    })
+}
+
+/// Enough validators are connected to decide.
+fn validators(health: Health, validator: Arc<BftEngine>) -> Health {
+    health.check("validators", &[APPLICATION], move || {
+        let (peers, stats) = (validator.status().peers, validator.stats());
+        async move {
+            let message = json!({
+                "validators": stats.validators,
+                "quorum": stats.quorum,
+                "connectedPeers": peers,
+                "round": stats.round,
+            });
+            // This one counts too.
+            if peers.saturating_add(1) < stats.quorum {
+                let error = format!(
+                    "{} of {} validators are needed to decide, {} are connected",
+                    stats.quorum,
+                    stats.validators,
+                    peers.saturating_add(1)
+                );
+                return Err(Failure { error, message });
             }
             Ok(message)
         }

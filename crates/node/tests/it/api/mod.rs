@@ -145,6 +145,7 @@ impl Node {
             engine: engine.clone(),
             follower: None,
             first_bundle: 0,
+            validator: None,
             sync: None,
             store: store.clone(),
             data_dir: Some(std::env::temp_dir()),

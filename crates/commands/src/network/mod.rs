@@ -1,0 +1,223 @@
+//! `esker network new`: a network of several validators on one machine, for trying it out and as an example.
+
+mod cli;
+
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use esker_engine_bft::ValidatorKey;
+use esker_node::Environment;
+use esker_node::networks::Preset;
+use esker_node::wiring::exit_code;
+use esker_primitives::Randomness;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+pub(crate) use cli::{command, parse};
+
+/// Name of the network file in the folder.
+const NETWORK_FILE: &str = "network.json";
+
+/// The parsed arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewNetwork {
+    /// How many validators.
+    pub validators: u16,
+    /// The folder to make.
+    pub out: PathBuf,
+    /// HTTP port of the first validator.
+    pub base_port: u16,
+}
+
+/// Why there is no network.
+#[derive(Debug, Error)]
+pub enum NewNetworkError {
+    /// The ports do not fit.
+    #[error(
+        "--base-port {base_port}: {validators} validators need {needed} ports from there, up to 65535"
+    )]
+    Ports {
+        /// As given.
+        base_port: u16,
+        /// As given.
+        validators: u16,
+        /// Two for each.
+        needed: u32,
+    },
+    /// A file can't be written.
+    #[error("can't write {}: {error}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// The path can't be in a configuration file.
+    #[error("--out {}: the path must be UTF-8", .0.display())]
+    Path(PathBuf),
+}
+
+impl NewNetworkError {
+    /// The exit code of the process.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Ports { .. } | Self::Path(_) => exit_code::CONFIG,
+            Self::Write { .. } => exit_code::FAILURE,
+        }
+    }
+}
+
+/// Executes the command and returns its output.
+///
+/// # Errors
+/// The folder exists or can't be written. Files that were written before stay.
+pub fn run(command: &NewNetwork) -> Result<String, NewNetworkError> {
+    make(command, &Environment::system().randomness)
+}
+
+fn make(command: &NewNetwork, randomness: &Randomness) -> Result<String, NewNetworkError> {
+    let NewNetwork { validators, base_port, .. } = *command;
+    let needed = 2 * u32::from(validators);
+    if u32::from(base_port) + needed > u32::from(u16::MAX) + 1 {
+        return Err(NewNetworkError::Ports { base_port, validators, needed });
+    }
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |error| NewNetworkError::Write { path, error }
+    };
+    let out = std::path::absolute(&command.out).map_err(failed(&command.out))?;
+    if out.to_str().is_none() {
+        return Err(NewNetworkError::Path(out));
+    }
+    fs::create_dir(&out).map_err(failed(&out))?;
+    let network_file = out.join(NETWORK_FILE);
+    let mut members = Vec::new();
+    let mut output = format!("network of {validators} validators: {}\n", network_file.display());
+    for number in 1..=validators {
+        let http_port = base_port + 2 * (number - 1);
+        let folder = out.join(format!("validator-{number}"));
+        fs::create_dir(&folder).map_err(failed(&folder))?;
+        let mut secret = [0; ValidatorKey::LEN];
+        randomness(&mut secret);
+        let key = folder.join("key");
+        write_new(&key, 0o600, &format!("{}\n", hex::encode(secret))).map_err(failed(&key))?;
+        let public_key = ValidatorKey::from_bytes(&secret).public_key();
+        members.push(json!({
+            "publicKey": public_key.to_string(),
+            "address": format!("127.0.0.1:{}", http_port + 1),
+        }));
+        let config = folder.join("config.toml");
+        let text = configuration(number, validators, &network_file, &folder, http_port);
+        write_new(&config, 0o644, &text).map_err(failed(&config))?;
+        // A String takes every line.
+        let _written = writeln!(
+            output,
+            "validator {number}: esker node --config {}  (http://127.0.0.1:{http_port})",
+            config.display()
+        );
+    }
+    let text = format!("{:#}\n", network(&members));
+    write_new(&network_file, 0o644, &text).map_err(failed(&network_file))?;
+    Ok(output)
+}
+
+/// The network file: chains and accounts of the local network.
+fn network(members: &[Value]) -> Value {
+    const FUNDED_ETH: &str = "0xb3d82b1367d362de99ab59a658165aff520cbd4d";
+    let local = Preset::Local.network();
+    let c = local.chains.get(1).map(|chain| String::from_utf8_lossy(&chain.genesis).into_owned());
+    let allocation = |address: &str, amount: u64| {
+        json!({
+            "ethAddr": FUNDED_ETH, "avaxAddr": address, "initialAmount": amount, "unlockSchedule": [],
+        })
+    };
+    json!({
+        "networkID": local.id,
+        "startTime": local.start_time_s,
+        "allocations": [
+            allocation("X-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u", 300_000_000_000_000_000),
+            allocation("X-local1ur873jhz9qnaqv5qthk5sn3e8nj3e0kmggalnu", 10_000_000_000_000_000),
+        ],
+        "cChainGenesis": c,
+        "esker": { "validators": members },
+    })
+}
+
+fn configuration(
+    number: u16,
+    validators: u16,
+    network: &Path,
+    folder: &Path,
+    http_port: u16,
+) -> String {
+    // Texts of JSON are texts of TOML.
+    let quoted = |path: &Path| Value::from(path.to_string_lossy()).to_string();
+    format!(
+        "# Validator {number} of {validators}, made by `esker network new`.\nnetwork = {}\ndata-dir = {}\n\
+         validator-key = {}\nhttp-port = {http_port}\n",
+        quoted(network),
+        quoted(&folder.join("data")),
+        quoted(&folder.join("key")),
+    )
+}
+
+fn write_new(path: &Path, mode: u32, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    use super::*;
+
+    fn new(out: &Path, validators: u16, base_port: u16) -> Result<String, NewNetworkError> {
+        let next = AtomicU8::new(1);
+        let randomness: Randomness =
+            Arc::new(move |bytes: &mut [u8]| bytes.fill(next.fetch_add(1, Ordering::SeqCst)));
+        make(&NewNetwork { validators, out: out.to_owned(), base_port }, &randomness)
+    }
+
+    #[test]
+    fn the_network_file_can_be_loaded_and_has_the_keys() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("net");
+        let output = new(&out, 4, 9_000).unwrap();
+        assert_eq!(output.lines().count(), 5, "{output}");
+        let file = out.join(NETWORK_FILE);
+        let network = esker_node::networks::load(file.to_str().unwrap()).unwrap();
+        let local = Preset::Local.network();
+        let ids = |network: &esker_node::networks::Network| {
+            network.chains.iter().map(|chain| chain.id).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(&network), ids(&local), "the chains of the local network");
+        assert_eq!(network.validators.members.len(), 4);
+        for (number, (public_key, address)) in (1_u16..).zip(&network.validators.members) {
+            let text = fs::read_to_string(out.join(format!("validator-{number}/key"))).unwrap();
+            let key: ValidatorKey = text.parse().unwrap();
+            assert_eq!(key.public_key(), *public_key);
+            assert_eq!(address.port(), 9_000 + 2 * (number - 1) + 1);
+        }
+        let mode = fs::metadata(out.join("validator-1/key")).unwrap();
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&mode) & 0o777, 0o600);
+    }
+
+    #[test]
+    fn an_existing_folder_and_ports_beyond_the_last_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = new(folder.path(), 1, 9_000).unwrap_err();
+        assert!(matches!(error, NewNetworkError::Write { .. }), "{error}");
+        let error = new(&folder.path().join("a"), 4, 65_529).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "--base-port 65529: 4 validators need 8 ports from there, up to 65535"
+        );
+        assert!(new(&folder.path().join("b"), 4, 65_528).is_ok());
+    }
+}

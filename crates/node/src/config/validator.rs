@@ -1,0 +1,102 @@
+//! The validator that a node is, if its network has any.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use esker_engine_bft::{BftConfig, ValidatorKey};
+
+use super::{Config, Mode, Settings};
+use crate::networks::{Network, read_bounded};
+
+/// Folder of the engine's files below the data folder.
+const ENGINE_FOLDER: &str = "consensus";
+
+/// Most bytes of a key file.
+const MAX_KEY_FILE: u64 = 1024;
+
+/// Why a node can't be the validator that its settings name. Each has the setting or file at fault.
+#[derive(Debug, thiserror::Error)]
+pub enum ValidatorError {
+    /// Nothing says which validator it is.
+    #[error(
+        "network \"{0}\" has validators: give the key of one (--validator-key), or follow one (--follow)"
+    )]
+    NoKey(String),
+    /// The file has no key.
+    #[error("--validator-key {}: {reason}", path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// The fault.
+        reason: String,
+    },
+}
+
+impl Config {
+    /// The settings of the validator that this node is; `None`: it decides alone, or follows.
+    ///
+    /// # Errors
+    /// The key is missing, unreadable, or not one of the network's.
+    pub fn validator(&self, data_dir: &Path) -> Result<Option<BftConfig>, ValidatorError> {
+        let validators = &self.network.validators;
+        let Some(path) = &self.settings.validator_key else {
+            if validators.is_empty() || !self.settings.follow.0.is_empty() {
+                return Ok(None);
+            }
+            return Err(ValidatorError::NoKey(self.network.name.clone()));
+        };
+        let wrong = |reason| ValidatorError::Key { path: path.clone(), reason };
+        let bytes = read_bounded(path, MAX_KEY_FILE).map_err(wrong)?;
+        let text = std::str::from_utf8(&bytes).map_err(|error| wrong(error.to_string()))?;
+        let key: ValidatorKey =
+            text.parse().map_err(|error: esker_engine_bft::KeyError| wrong(error.to_string()))?;
+        let public_key = key.public_key();
+        let address = validators.address(&public_key).ok_or_else(|| {
+            wrong(format!("{public_key} is not the key of a validator of this network"))
+        })?;
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
+        let listen = match self.settings.validator_listen.as_str() {
+            "" => address.socket().unwrap_or(any),
+            given => given.parse().expect("checked by Config::load"),
+        };
+        Ok(Some(BftConfig {
+            key,
+            network: self.network.id,
+            validators: validators.members.clone(),
+            listen,
+            folder: data_dir.join(ENGINE_FOLDER),
+            timings: validators.timings,
+        }))
+    }
+}
+
+/// Refuses what validators can't do. The error has the setting at fault.
+pub(super) fn check(
+    settings: &Settings,
+    mode: Mode,
+    network: &Network,
+) -> Result<(), (&'static str, String)> {
+    let listen = &settings.validator_listen;
+    if !listen.is_empty() && listen.parse::<SocketAddr>().is_err() {
+        let reason = "expected an IP address and a port, such as 0.0.0.0:9700";
+        return Err(("validator-listen", reason.to_owned()));
+    }
+    if !network.validators.is_empty() && settings.rewind_depth > 0 {
+        let reason = "not on a network with validators: they never rewind bundles";
+        return Err(("rewind-depth", reason.to_owned()));
+    }
+    if settings.validator_key.is_none() {
+        return Ok(());
+    }
+    let refused = |reason: &str| Err(("validator-key", reason.to_owned()));
+    if mode == Mode::Dev {
+        return refused("esker dev decides alone");
+    }
+    if !settings.follow.0.is_empty() {
+        return refused("not with follow: a follower decides nothing");
+    }
+    if network.validators.is_empty() {
+        return refused("this network has no validators (docs/validators.md)");
+    }
+    Ok(())
+}

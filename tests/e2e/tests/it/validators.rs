@@ -1,0 +1,163 @@
+//! Several validators as processes, on the network that `esker network new` makes.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use esker_client::Wallet;
+use esker_e2e::funds::funded;
+use esker_e2e::{Node, NodeBuilder, until};
+use serde_json::{Value, json};
+
+use crate::support::{PROGRAM, wait_accepted, wallet};
+
+/// A port from which `count` ports are free.
+fn free_ports(count: u16) -> u16 {
+    until("enough ports in a row are free", || {
+        let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let first = socket.local_addr().unwrap().port();
+        let last = first.checked_add(count)?;
+        let is_free = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+        (first + 1..last).all(is_free).then_some(first)
+    })
+}
+
+/// Makes a network in a new folder.
+fn new_network(out: &Path, validators: u16) {
+    let base = free_ports(2 * validators);
+    let output = Command::new(PROGRAM)
+        .args(["network", "new", "--validators", &validators.to_string()])
+        .args(["--base-port", &base.to_string(), "--out"])
+        .arg(out)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn start(network: &Path, number: usize) -> Node {
+    let folder = network.join(format!("validator-{number}"));
+    NodeBuilder::new(PROGRAM)
+        .network(network.join("network.json"))
+        .data_dir(folder.join("data"))
+        .arg("--validator-key")
+        .arg(folder.join("key"))
+        .start()
+        .unwrap()
+}
+
+fn status(node: &Node) -> Value {
+    let reply = node.rpc().http().request("GET", "/ext/status", &[], b"").unwrap();
+    serde_json::from_slice(&reply.body).unwrap()
+}
+
+/// The error of the check of validators, and its message.
+fn health(node: &Node) -> (Option<String>, Value) {
+    let report: Value = node.rpc().call("/ext/health", "health.health", json!({})).unwrap();
+    let check = &report["checks"]["validators"];
+    (check["error"].as_str().map(str::to_owned), check["message"].clone())
+}
+
+/// Sends a payment to one node and waits until others have accepted it.
+fn pay(to: &Node, others: &[&Node]) {
+    let own = wallet(to, "X", funded());
+    let output = Wallet::output(own.params().fee_asset_id, 5, own.owner());
+    let tx = own.base_tx(vec![output], b"among validators").unwrap();
+    let id = to.x().issue_tx(&tx).unwrap();
+    wait_accepted(&mut to.x(), &id);
+    for node in others {
+        wait_accepted(&mut node.x(), &id);
+    }
+}
+
+#[test]
+fn four_validators_decide_and_one_may_be_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = folder.path().join("net");
+    new_network(&network, 4);
+    let nodes: Vec<Node> = (1..=4).map(|number| start(&network, number)).collect();
+    for node in &nodes {
+        until("each validator has its three peers", || {
+            let status = status(node);
+            assert_eq!(status["role"], "validator");
+            (status["peers"] == 3).then_some(())
+        });
+    }
+    until("enough validators are connected", || health(&nodes[0]).0.is_none().then_some(()));
+    pay(&nodes[0], &[&nodes[1], &nodes[2], &nodes[3]]);
+
+    // Three decide without the fourth, which then catches up.
+    let mut nodes = nodes;
+    nodes.pop().unwrap().kill().unwrap();
+    pay(&nodes[1], &[&nodes[0], &nodes[2]]);
+    let fourth = start(&network, 4);
+    let height = nodes[0].x().get_height().unwrap();
+    until("the fourth has what it missed", || {
+        (fourth.x().get_height().unwrap() >= height).then_some(())
+    });
+    pay(&fourth, &[&nodes[0]]);
+    for height in 0..=fourth.x().get_height().unwrap() {
+        let id = |node: &Node| node.x().get_block_by_height(height).unwrap().id();
+        assert_eq!(id(&nodes[0]), id(&fourth), "X {height}");
+    }
+    let metrics = nodes[0].rpc().http().request("GET", "/ext/metrics", &[], b"").unwrap();
+    let metrics = String::from_utf8(metrics.body.to_vec()).unwrap();
+    assert!(metrics.contains("\nesker_validator_rounds_total{result=\"final\"} "), "{metrics}");
+
+    // Two of four do not decide, and say so.
+    fourth.kill().unwrap();
+    nodes.pop().unwrap().kill().unwrap();
+    let (error, message) = until("the health report misses the others", || {
+        let (error, message) = health(&nodes[0]);
+        Some((error?, message))
+    });
+    assert_eq!(error, "3 of 4 validators are needed to decide, 2 are connected", "{message}");
+    for node in nodes {
+        assert!(node.stop().unwrap().success());
+    }
+    let verified = Command::new(PROGRAM)
+        .args(["db", "verify", "--config"])
+        .arg(network.join("validator-1/config.toml"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let reported = String::from_utf8(verified.stdout).unwrap();
+    assert!(reported.ends_with("\nnothing is wrong\n"), "{reported}");
+}
+
+#[test]
+fn a_network_of_validators_needs_the_key_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = folder.path().join("net");
+    new_network(&network, 1);
+    let stranger = folder.path().join("stranger");
+    std::fs::write(&stranger, "00".repeat(32)).unwrap();
+    let stranger = stranger.to_str().unwrap().to_owned();
+    let run = |args: &[&str]| {
+        let output = Command::new(PROGRAM)
+            .args(["node", "--http-port", "0", "--network"])
+            .arg(network.join("network.json"))
+            .arg("--data-dir")
+            .arg(folder.path().join("data"))
+            .args(args)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), text)
+    };
+    for (args, expected) in [
+        (
+            &[][..],
+            "has validators: give the key of one (--validator-key), or follow one (--follow)",
+        ),
+        (&["--validator-key", &stranger], "is not the key of a validator of this network"),
+        (
+            &["--validator-key", &stranger, "--follow", "http://127.0.0.1:1"],
+            "not with follow: a follower decides nothing",
+        ),
+    ] {
+        let (code, text) = run(args);
+        assert_eq!(code, Some(2), "{args:?}: {text}");
+        assert!(text.contains(expected), "{args:?}: {text}");
+    }
+}
