@@ -99,10 +99,11 @@ mod tests {
     #[test]
     fn bundles_travel_whole_and_keep_their_id() {
         let bundle = Bundle {
-            version: 0,
+            version: 1,
             parent: Id::sha256(b"parent"),
             height: 7,
             timestamp_ms: 1_000,
+            commitment: Id::sha256(b"state"),
             blocks: vec![(Id::sha256(b"chain"), Bytes::from_static(b"block"))],
         };
         let block = BundleBlock::new(bundle.clone());

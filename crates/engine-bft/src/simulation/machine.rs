@@ -11,6 +11,7 @@ use esker_chain::{
     Bundle, BundleId, ChainError, ChainMachine, ChainVm, FinalizeError, Machine, MachineConfig,
     ProposeCtx, ProposeError, Verdict,
 };
+use esker_primitives::ChainId;
 use esker_primitives::clock::{Clock as _, ManualClock};
 use esker_storage::KvStore;
 
@@ -94,6 +95,14 @@ impl ChainMachine for VirtualMachine {
         bundles: Vec<(Bundle, Option<Bytes>)>,
     ) -> Result<(), FinalizeError> {
         pollster::block_on(self.inner().finalize_all(bundles))
+    }
+
+    async fn finalize_blocks(
+        &self,
+        on: &BundleId,
+        blocks: Vec<(ChainId, Bytes)>,
+    ) -> Result<(), FinalizeError> {
+        pollster::block_on(self.inner().finalize_blocks(on, blocks))
     }
 
     async fn abandon(&self, id: &BundleId) -> Result<usize, ChainError> {
