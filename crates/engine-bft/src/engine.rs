@@ -1,10 +1,11 @@
 //! The engine of a validator on a real network.
 
+use std::fs::File;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -24,10 +25,12 @@ use commonware_stream::sake::{self, Sake};
 use commonware_utils::{NZU32, NZUsize, TryCollect as _};
 use esker_chain::{ChainMachine, Engine, EngineError, EngineStatus, Role, Shutdown};
 use esker_primitives::sync::Mutex;
-use tokio::sync::oneshot;
-use tracing::info;
+use tokio::sync::{mpsc, oneshot};
+use tracing::{info, warn};
 
 use crate::block::{BundleBlock, Digest};
+use crate::journal::{self, Journal, begin_journal};
+use crate::rejoin::Rejoin;
 use crate::settings::{Committee, Timings, quorum};
 use crate::shared::Shared;
 use crate::stack::{self, Links, MAX_NETWORK_BUNDLE, Validator};
@@ -73,9 +76,13 @@ pub struct BftConfig {
     pub validators: Vec<(ValidatorPublicKey, ValidatorAddress)>,
     /// Where it listens for its peers.
     pub listen: SocketAddr,
-    /// A folder of the engine's own for votes and recent bundles. A validator whose votes are lost must not vote
-    /// again: it could contradict itself.
+    /// A folder of the engine's own for votes and recent bundles. A validator whose votes are not there waits until
+    /// the others are past the rounds in which it may have voted.
     pub folder: PathBuf,
+    /// Whether the key has never voted, so that a new folder has nothing to wait for.
+    pub is_new_key: bool,
+    /// The file of the key, locked: no second process of this machine votes with it.
+    pub key_lock: Option<Arc<File>>,
     /// Timeouts.
     pub timings: Timings,
 }
@@ -87,6 +94,8 @@ pub struct BftStats {
     pub validators: usize,
     /// How many of them decide.
     pub quorum: usize,
+    /// Whether this one votes. It does not while it waits because its earlier votes are lost.
+    pub votes: bool,
     /// The last round with a result.
     pub round: u64,
     /// Rounds in which a quorum voted for a bundle.
@@ -103,6 +112,7 @@ pub struct BftEngine {
     config: BftConfig,
     shared: Mutex<Option<Arc<Shared>>>,
     peers: Arc<AtomicUsize>,
+    votes: Arc<AtomicBool>,
 }
 
 impl BftEngine {
@@ -110,7 +120,7 @@ impl BftEngine {
     #[must_use]
     pub fn new(config: BftConfig) -> Self {
         let shared = Mutex::new_named("engine_bft.shared", None);
-        Self { config, shared, peers: Arc::default() }
+        Self { config, shared, peers: Arc::default(), votes: Arc::default() }
     }
 
     /// Counts of rounds.
@@ -120,7 +130,8 @@ impl BftEngine {
             shared.map_or([0; 4], |shared| shared.counts());
         let validators = self.config.validators.len();
         let quorum = quorum(validators);
-        BftStats { validators, quorum, round, notarized, skipped, finalized }
+        let votes = self.votes.load(Ordering::Relaxed);
+        BftStats { validators, quorum, votes, round, notarized, skipped, finalized }
     }
 }
 
@@ -129,55 +140,43 @@ impl Engine for BftEngine {
     async fn run(
         self: Arc<Self>,
         machine: Arc<dyn ChainMachine>,
-        mut stop: Shutdown,
+        stop: Shutdown,
     ) -> Result<(), EngineError> {
-        let config = self.config.clone();
+        let config = &self.config;
         let keys: Vec<_> = config.validators.iter().map(|(key, _)| *key).collect();
         let committee = Committee::new(config.network, machine.genesis().id(), &keys)?;
         // Before anything is started: the key must be one of the validators'.
         let _signer = committee.signer(&config.key)?;
-        let (last, _) = machine.last_final();
-        let (shared, failure) = Shared::new(last);
-        let shared = Arc::new(shared);
-        *self.shared.lock() = Some(Arc::clone(&shared));
-        let validator = Validator {
-            key: config.key.clone(),
-            committee,
-            timings: config.timings,
-            machine,
-            shared,
-            partition: String::new(),
-        };
-        let peers = Arc::clone(&self.peers);
-        let settings = runtime::Config::new()
-            .with_worker_threads(THREADS)
-            .with_storage_directory(config.folder.clone())
-            .with_catch_panics(false);
-        let (done, ended) = oneshot::channel();
-        // The library's runtime can't be started within another one.
-        let body = move || {
-            let outcome = runtime::Runner::new(settings).start(|context| async move {
-                let (links, network) = connect(&context, &config, &validator.committee);
-                let counter = context.child("peers").spawn(|context| count_peers(context, peers));
-                let running = stack::run(context, validator, failure, links);
-                tokio::select! {
-                    biased;
-                    () = stop.wait() => Ok(()),
-                    error = running => Err(error),
-                    _ended = network => Err(EngineError::Protocol(
-                        "the network of the validators has stopped".to_owned(),
-                    )),
-                    _ended = counter => Err(EngineError::Protocol(
-                        "the counter of peers has stopped".to_owned(),
-                    )),
+        let public_key = config.key.public_key();
+        let folder = || config.folder.display();
+        let failed = |error| EngineError::Protocol(format!("{}: {error}", folder()));
+        let begin = || begin_journal(&config.folder, &public_key).map_err(failed);
+        match journal::read(&config.folder, &public_key).map_err(failed)? {
+            Journal::Kept => {}
+            Journal::Missing if config.is_new_key => begin()?,
+            Journal::Missing => {
+                warn!(
+                    folder = %folder(),
+                    "the votes of this validator are not in its folder: it follows the others, and votes when they are \
+                     past the rounds in which it may have voted"
+                );
+                let phase = self.phase(&committee, &machine, false);
+                if run_phase(phase, stop.clone()).await? == Ended::Stopped {
+                    return Ok(());
                 }
-            });
-            let _gone = done.send(outcome);
-        };
-        let failed = |error| EngineError::Protocol(format!("no thread for the engine: {error}"));
-        thread::Builder::new().name("consensus".to_owned()).spawn(body).map_err(failed)?;
-        let panicked = |_| EngineError::Protocol("the consensus engine has panicked".to_owned());
-        ended.await.map_err(panicked)?
+                begin()?;
+                info!(
+                    "the others are past the rounds in which this validator may have voted: it votes"
+                );
+            }
+            Journal::Other(owner) => {
+                let text = format!("{} has the votes of another validator, {owner}", folder());
+                return Err(EngineError::Protocol(text));
+            }
+        }
+        self.votes.store(true, Ordering::Relaxed);
+        let phase = self.phase(&committee, &machine, true);
+        run_phase(phase, stop).await.map(|_stopped| ())
     }
 
     fn status(&self) -> EngineStatus {
@@ -190,6 +189,99 @@ impl Engine for BftEngine {
             tip_seen,
             peers: self.peers.load(Ordering::Relaxed),
             syncing: tip_seen.saturating_sub(tip_final) > SYNCING_FROM,
+        }
+    }
+}
+
+/// A part of a validator's run: without votes, until it may vote, or with votes, until it is stopped.
+struct Phase {
+    config: BftConfig,
+    committee: Committee,
+    machine: Arc<dyn ChainMachine>,
+    shared: Arc<Shared>,
+    failure: mpsc::Receiver<EngineError>,
+    peers: Arc<AtomicUsize>,
+    votes: bool,
+}
+
+/// How a phase ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Stopped,
+    MayVote,
+}
+
+impl BftEngine {
+    fn phase(&self, committee: &Committee, machine: &Arc<dyn ChainMachine>, votes: bool) -> Phase {
+        let (shared, failure) = Shared::new(machine.last_final().0);
+        let shared = Arc::new(shared);
+        *self.shared.lock() = Some(Arc::clone(&shared));
+        Phase {
+            config: self.config.clone(),
+            committee: committee.clone(),
+            machine: Arc::clone(machine),
+            shared,
+            failure,
+            peers: Arc::clone(&self.peers),
+            votes,
+        }
+    }
+}
+
+/// Runs a phase in a thread of its own: the library's runtime can't be started within another one.
+async fn run_phase(phase: Phase, stop: Shutdown) -> Result<Ended, EngineError> {
+    let settings = runtime::Config::new()
+        .with_worker_threads(THREADS)
+        .with_storage_directory(phase.config.folder.clone())
+        .with_catch_panics(false);
+    let (done, ended) = oneshot::channel();
+    let body = move || {
+        let run = |context| phase.run(context, stop);
+        let _gone = done.send(runtime::Runner::new(settings).start(run));
+    };
+    let failed = |error| EngineError::Protocol(format!("no thread for the engine: {error}"));
+    thread::Builder::new().name("consensus".to_owned()).spawn(body).map_err(failed)?;
+    let panicked = |_| EngineError::Protocol("the consensus engine has panicked".to_owned());
+    ended.await.map_err(panicked)?
+}
+
+impl Phase {
+    async fn run(
+        self,
+        context: runtime::Context,
+        mut stop: Shutdown,
+    ) -> Result<Ended, EngineError> {
+        let Self { config, committee, machine, shared, failure, peers, votes } = self;
+        let (links, network) = connect(&context, &config, &committee);
+        let counted = Arc::clone(&peers);
+        let counter = context.child("peers").spawn(|context| count_peers(context, counted));
+        let rejoin = Rejoin {
+            machine: Arc::clone(&machine),
+            shared: Arc::clone(&shared),
+            peers,
+            committee: committee.clone(),
+            settle: config.timings.certification.saturating_mul(2),
+        };
+        let waiting = context.child("rejoin");
+        let validator = Validator {
+            key: config.key.clone(),
+            votes,
+            committee,
+            timings: config.timings,
+            machine,
+            shared,
+            partition: String::new(),
+        };
+        let running = stack::run(context, validator, failure, links);
+        let stopped =
+            |part| Err(EngineError::Protocol(format!("the validators' {part} has stopped")));
+        tokio::select! {
+            biased;
+            () = stop.wait() => Ok(Ended::Stopped),
+            error = running => Err(error),
+            _ended = network => stopped("network"),
+            _ended = counter => stopped("counter of peers"),
+            waited = rejoin.wait(waiting), if !votes => waited.map(|()| Ended::MayVote),
         }
     }
 }

@@ -15,10 +15,12 @@ mod application;
 mod block;
 mod engine;
 mod finalizer;
+mod journal;
 mod keys;
 #[cfg(test)]
 mod loopback;
 mod observer;
+mod rejoin;
 mod settings;
 mod shared;
 #[cfg(test)]
@@ -32,5 +34,6 @@ mod toy;
 
 pub use address::{AddressError, ValidatorAddress};
 pub use engine::{BftConfig, BftEngine, BftStats};
+pub use journal::begin_journal;
 pub use keys::{KeyError, ValidatorKey, ValidatorPublicKey};
 pub use settings::Timings;

@@ -114,6 +114,8 @@ fn configs(folder: &Path, count: u8) -> Vec<BftConfig> {
         key,
         network: 12345,
         validators: validators.clone(),
+        is_new_key: true,
+        key_lock: None,
         listen,
         timings: Timings::default(),
     };
@@ -172,6 +174,52 @@ async fn validators_decide_together_and_one_that_was_down_catches_up() {
         .filter(|height| nodes[0].machine.bundle_at(*height).unwrap().unwrap().1.is_some());
     assert!(proofs.count() > 0, "certificates are stored with the bundles");
     nodes.push(fourth);
+    for node in nodes {
+        node.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_validator_whose_votes_are_lost_waits_before_it_votes() {
+    let folder = tempfile::tempdir().unwrap();
+    let timings = Timings {
+        leader: Duration::from_millis(500),
+        certification: Duration::from_secs(1),
+        heartbeat: Duration::from_secs(1),
+        ..Timings::default()
+    };
+    let mut configs = configs(folder.path(), 4);
+    for config in &mut configs {
+        config.timings = timings;
+    }
+    let store = || Arc::new(MemoryStore::new()) as Arc<dyn KvStore>;
+    let mut nodes: Vec<Node> =
+        configs.iter().map(|config| Node::start(config.clone(), store())).collect();
+    nodes[0].toy.set(1, 1);
+    until("all decide", || nodes.iter().all(|node| node.toy.get(1) == Some(1))).await;
+    nodes.pop().unwrap().stop().await;
+
+    // Its store and its votes are gone.
+    let mut wiped = configs[3].clone();
+    std::fs::remove_dir_all(&wiped.folder).unwrap();
+    wiped.is_new_key = false;
+    let fourth = Node::start(wiped.clone(), store());
+    until("it has what the others decided", || fourth.toy.get(1) == Some(1)).await;
+    let before = fourth.engine.stats();
+    until("it votes", || fourth.engine.stats().votes).await;
+    assert!(!before.votes, "it has waited: {before:?}");
+    fourth.toy.set(2, 1);
+    until("it proposes", || nodes.iter().all(|node| node.toy.get(2) == Some(1))).await;
+    fourth.stop().await;
+
+    // The folder has the votes of this key alone.
+    let mut other = configs[2].clone();
+    nodes.pop().unwrap().stop().await;
+    other.folder = wiped.folder;
+    let node = Node::start(other, store());
+    let error = node.running.await.unwrap().unwrap_err().to_string();
+    let owner = configs[3].key.public_key().to_string();
+    assert!(error.ends_with(&format!("has the votes of another validator, {owner}")), "{error}");
     for node in nodes {
         node.stop().await;
     }

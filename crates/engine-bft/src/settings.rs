@@ -60,6 +60,11 @@ impl Committee {
         keys.try_collect().expect("the members are distinct")
     }
 
+    /// What checks votes, and signs none.
+    pub(crate) fn verifier(&self) -> Scheme {
+        Scheme::verifier(&self.namespace, self.keys())
+    }
+
     /// What signs votes with this key.
     pub(crate) fn signer(&self, key: &ValidatorKey) -> Result<Scheme, EngineError> {
         Scheme::signer(&self.namespace, self.keys(), key.library()).ok_or_else(|| {

@@ -71,6 +71,8 @@ pub(crate) struct Links<P, B, S, R> {
 /// A validator: its key, its network, its chains.
 pub(crate) struct Validator {
     pub(crate) key: ValidatorKey,
+    /// Whether it votes and proposes. One that does not still takes what the others decide.
+    pub(crate) votes: bool,
     pub(crate) committee: Committee,
     pub(crate) timings: Timings,
     pub(crate) machine: Arc<dyn ChainMachine>,
@@ -149,8 +151,9 @@ where
     S: Sender<PublicKey = PublicKey>,
     R: Receiver<PublicKey = PublicKey>,
 {
-    let Validator { key, committee, timings, machine, shared, partition } = validator;
-    let scheme = committee.signer(&key)?;
+    let Validator { key, votes, committee, timings, machine, shared, partition } = validator;
+    let signer = committee.signer(&key)?;
+    let scheme = if votes { signer } else { committee.verifier() };
     let me = key.public_key().library();
     let cache = page_cache();
     let origin = origin(machine.as_ref(), &scheme)?;

@@ -8,8 +8,9 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use esker_engine_bft::ValidatorKey;
+use esker_engine_bft::{ValidatorKey, begin_journal};
 use esker_node::Environment;
+use esker_node::config::ENGINE_FOLDER;
 use esker_node::networks::Preset;
 use esker_node::wiring::exit_code;
 use esker_primitives::Randomness;
@@ -20,6 +21,9 @@ pub(crate) use cli::{command, parse};
 
 /// Name of the network file in the folder.
 const NETWORK_FILE: &str = "network.json";
+
+/// Name of a validator's data folder.
+const DATA_FOLDER: &str = "data";
 
 /// The parsed arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +116,8 @@ fn make(command: &NewNetwork, randomness: &Randomness) -> Result<String, NewNetw
         let config = folder.join("config.toml");
         let text = configuration(number, validators, &network_file, &folder, http_port);
         write_new(&config, 0o644, &text).map_err(failed(&config))?;
+        let votes = folder.join(DATA_FOLDER).join(ENGINE_FOLDER);
+        begin_journal(&votes, &public_key).map_err(failed(&votes))?;
         // A String takes every line.
         let _written = writeln!(
             output,
@@ -159,7 +165,7 @@ fn configuration(
         "# Validator {number} of {validators}, made by `esker network new`.\nnetwork = {}\ndata-dir = {}\n\
          validator-key = {}\nhttp-port = {http_port}\n",
         quoted(network),
-        quoted(&folder.join("data")),
+        quoted(&folder.join(DATA_FOLDER)),
         quoted(&folder.join("key")),
     )
 }

@@ -35,7 +35,8 @@ impl Offline {
         }
         let environment = Environment::system();
         // The undo rows stay as the node left them.
-        let machine = MachineConfig { decides_alone: true, ..MachineConfig::default() };
+        let decides_alone = config.network.validators.is_empty();
+        let machine = MachineConfig { decides_alone, ..MachineConfig::default() };
         let (store, chains) = open_offline(config, &Keystore::disabled(), environment, machine)?;
         Ok(Self { store, chains })
     }

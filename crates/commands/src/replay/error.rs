@@ -89,6 +89,11 @@ pub enum ReplayError {
         /// Height of the first stored bundle.
         first: u64,
     },
+    /// Other nodes would not have the bundles of an import.
+    #[error(
+        "network \"{0}\" has validators: they decide which blocks are final, and nothing is imported"
+    )]
+    SeveralNodes(String),
     /// A signal stopped the command.
     #[error("stopped: {done}")]
     Stopped {
@@ -105,7 +110,7 @@ impl ReplayError {
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Offline(error) => error.exit_code(),
-            Self::BeforeHistory { .. } => exit_code::CONFIG,
+            Self::BeforeHistory { .. } | Self::SeveralNodes(_) => exit_code::CONFIG,
             _ => exit_code::FAILURE,
         }
     }

@@ -21,6 +21,9 @@ use crate::progress::Progress;
 const READ_AHEAD: usize = 2;
 
 pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
+    if !config.network.validators.is_empty() {
+        return Err(ReplayError::SeveralNodes(config.network.name.clone()));
+    }
     // Before the data folder is created: a wrong file name leaves nothing behind.
     let (input, length) = open(path)?;
     let stop = StopSignal::listen().map_err(ReplayError::Runtime)?;

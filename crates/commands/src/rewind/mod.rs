@@ -92,6 +92,9 @@ pub fn run(command: &RewindCommand, config: &Config) -> Result<String, RewindCom
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .map_err(RewindCommandError::Runtime)?;
+    if command.to.is_some() && !config.network.validators.is_empty() {
+        return Err(RewindError::SeveralNodes.into());
+    }
     let node = Offline::open_existing(config)?;
     let done = match command.to {
         None => list(&node, &runtime),

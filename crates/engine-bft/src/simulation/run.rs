@@ -152,6 +152,7 @@ impl World {
         let keys: Vec<_> = self.keys.iter().map(ValidatorKey::public_key).collect();
         let validator = Validator {
             key: self.keys[node].clone(),
+            votes: true,
             committee: Committee::new(12345, Id::ZERO, &keys).unwrap(),
             timings: Timings::default(),
             machine: Arc::clone(&machine) as Arc<dyn ChainMachine>,

@@ -276,6 +276,9 @@ settings! {
     ["Validators"]
     /// File with the key of the validator that this node is, on a network with validators (docs/validators.md).
     validator_key: Option<PathBuf> = "validator-key", "";
+    /// The validator's key has never voted, in any folder: it votes at once, though the data folder has no journal of its
+    /// votes. Only for the first start of a network, or after all validators have lost their votes.
+    validator_key_is_new: bool = "validator-key-is-new", "false";
     /// Address and port at which the other validators reach this one, such as `0.0.0.0:9700`. Empty: its address in the
     /// network file, or its port on all addresses if that has a name.
     validator_listen: String = "validator-listen", "";

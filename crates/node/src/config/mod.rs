@@ -26,7 +26,7 @@ pub use error::{ConfigError, Origin};
 pub use flags::{Flags, Mode};
 pub use keys::{ChainSettings, Settings};
 pub use merge::ResolvedSetting;
-pub use validator::ValidatorError;
+pub use validator::{ENGINE_FOLDER, ValidatorError};
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,7 +1,9 @@
 //! The validator that a node is, if its network has any.
 
+use std::fs::{File, TryLockError};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use esker_engine_bft::{BftConfig, ValidatorKey};
 
@@ -9,7 +11,7 @@ use super::{Config, Mode, Settings};
 use crate::networks::{Network, read_bounded};
 
 /// Folder of the engine's files below the data folder.
-const ENGINE_FOLDER: &str = "consensus";
+pub const ENGINE_FOLDER: &str = "consensus";
 
 /// Most bytes of a key file.
 const MAX_KEY_FILE: u64 = 1024;
@@ -30,13 +32,16 @@ pub enum ValidatorError {
         /// The fault.
         reason: String,
     },
+    /// Another process has the key.
+    #[error("--validator-key {}: another process uses this key: a validator never runs twice", .0.display())]
+    InUse(PathBuf),
 }
 
 impl Config {
     /// The settings of the validator that this node is; `None`: it decides alone, or follows.
     ///
     /// # Errors
-    /// The key is missing, unreadable, or not one of the network's.
+    /// The key is missing, unreadable, not one of the network's, or used by another process.
     pub fn validator(&self, data_dir: &Path) -> Result<Option<BftConfig>, ValidatorError> {
         let validators = &self.network.validators;
         let Some(path) = &self.settings.validator_key else {
@@ -47,6 +52,12 @@ impl Config {
         };
         let wrong = |reason| ValidatorError::Key { path: path.clone(), reason };
         let bytes = read_bounded(path, MAX_KEY_FILE).map_err(wrong)?;
+        let key_lock = File::open(path).map_err(|error| wrong(error.to_string()))?;
+        match key_lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(ValidatorError::InUse(path.clone())),
+            Err(TryLockError::Error(error)) => return Err(wrong(format!("can't lock: {error}"))),
+        }
         let text = std::str::from_utf8(&bytes).map_err(|error| wrong(error.to_string()))?;
         let key: ValidatorKey =
             text.parse().map_err(|error: esker_engine_bft::KeyError| wrong(error.to_string()))?;
@@ -65,6 +76,8 @@ impl Config {
             validators: validators.members.clone(),
             listen,
             folder: data_dir.join(ENGINE_FOLDER),
+            is_new_key: self.settings.validator_key_is_new,
+            key_lock: Some(Arc::new(key_lock)),
             timings: validators.timings,
         }))
     }
@@ -86,6 +99,9 @@ pub(super) fn check(
         return Err(("rewind-depth", reason.to_owned()));
     }
     if settings.validator_key.is_none() {
+        if settings.validator_key_is_new {
+            return Err(("validator-key-is-new", "only with validator-key".to_owned()));
+        }
         return Ok(());
     }
     let refused = |reason: &str| Err(("validator-key", reason.to_owned()));

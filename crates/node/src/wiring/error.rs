@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::parameters::ParameterError;
 use crate::aliases::AliasError;
+use crate::config::ValidatorError;
 use crate::identity::IdentityError;
 
 /// Exit codes of the process.
@@ -92,7 +93,7 @@ pub enum StartError {
     Funding(String),
     /// The node is not a validator of its network.
     #[error(transparent)]
-    Validator(#[from] crate::config::ValidatorError),
+    Validator(#[from] ValidatorError),
     /// The engine ended by itself.
     #[error("the engine stopped: {0}")]
     Engine(#[from] EngineError),
@@ -113,6 +114,7 @@ impl StartError {
             Self::Storage(error) => of_storage(error),
             Self::Identity(IdentityError::Damaged { .. }) => exit_code::DAMAGED,
             Self::PortInUse { .. } => exit_code::PORT_IN_USE,
+            Self::Validator(ValidatorError::InUse(_)) => exit_code::FAILURE,
             Self::Parameters(_)
             | Self::Alias(_)
             | Self::Route(_)

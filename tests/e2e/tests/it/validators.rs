@@ -34,6 +34,28 @@ fn new_network(out: &Path, validators: u16) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Shortens the timeouts of a network, so that a validator which lost its votes waits for seconds.
+fn shorten_timeouts(network: &Path) {
+    let file = network.join("network.json");
+    let mut content: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    content["esker"]["engine"] = json!({
+        "leaderTimeoutMs": 500, "certificationTimeoutMs": 1_000, "skipTimeoutMs": 2_500, "heartbeatMs": 1_000,
+    });
+    std::fs::write(file, content.to_string()).unwrap();
+}
+
+/// Runs the program with a validator's configuration; exit code and standard error.
+fn run(network: &Path, number: usize, args: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(PROGRAM)
+        .args(args)
+        .arg("--config")
+        .arg(network.join(format!("validator-{number}/config.toml")))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
 fn start(network: &Path, number: usize) -> Node {
     let folder = network.join(format!("validator-{number}"));
     NodeBuilder::new(PROGRAM)
@@ -122,6 +144,68 @@ fn four_validators_decide_and_one_may_be_killed() {
         .unwrap();
     let reported = String::from_utf8(verified.stdout).unwrap();
     assert!(reported.ends_with("\nnothing is wrong\n"), "{reported}");
+}
+
+#[test]
+fn a_validator_whose_votes_are_lost_follows_before_it_votes() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = folder.path().join("net");
+    new_network(&network, 4);
+    shorten_timeouts(&network);
+    let nodes: Vec<Node> = (1..=3).map(|number| start(&network, number)).collect();
+    let fourth = start(&network, 4);
+    pay(&nodes[0], &[&nodes[1], &nodes[2], &fourth]);
+    assert_eq!(health(&fourth).1["votes"], true);
+
+    // Its key is in use, whatever the data folder.
+    let elsewhere = folder.path().join("elsewhere");
+    let args = ["node", "--http-port", "0", "--data-dir", elsewhere.to_str().unwrap()];
+    let (code, text) = run(&network, 4, &args);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("another process uses this key: a validator never runs twice"), "{text}");
+    assert!(fourth.stop().unwrap().success());
+
+    // What would leave it with other bundles than the others have is refused.
+    let data = network.join("validator-4/data");
+    let backup = folder.path().join("backup");
+    let blocks = folder.path().join("blocks");
+    std::fs::write(&blocks, "").unwrap();
+    for (args, reason) in [
+        (&["import", blocks.to_str().unwrap()][..], "has validators: they decide which blocks"),
+        (
+            &["db", "rewind", "--to-height", "0", "--yes"],
+            "only a node that decides alone can rewind",
+        ),
+    ] {
+        let (code, text) = run(&network, 4, args);
+        assert_eq!(code, Some(2), "{args:?}: {text}");
+        assert!(text.contains(reason), "{args:?}: {text}");
+    }
+    let (code, text) = run(&network, 4, &["backup", backup.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{text}");
+    pay(&nodes[1], &[&nodes[0], &nodes[2]]);
+
+    // From the backup, which has no votes, and from nothing.
+    for restore in [true, false] {
+        std::fs::remove_dir_all(&data).unwrap();
+        if restore {
+            std::fs::rename(&backup, &data).unwrap();
+            assert!(!data.join("consensus").exists(), "a backup has no votes");
+        }
+        let fourth = start(&network, 4);
+        let height = nodes[0].x().get_height().unwrap();
+        until("it has what it missed", || {
+            (fourth.x().get_height().unwrap() >= height).then_some(())
+        });
+        until("it votes again", || (health(&fourth).1["votes"] == true).then_some(()));
+        let output = fourth.output();
+        assert!(output.contains("the votes of this validator are not in its folder"), "{output}");
+        pay(&fourth, &[&nodes[0]]);
+        assert!(fourth.stop().unwrap().success());
+    }
+    for node in nodes {
+        assert!(node.stop().unwrap().success());
+    }
 }
 
 #[test]

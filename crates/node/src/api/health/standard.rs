@@ -68,6 +68,7 @@ fn validators(health: Health, validator: Arc<BftEngine>) -> Health {
                 "validators": stats.validators,
                 "quorum": stats.quorum,
                 "connectedPeers": peers,
+                "votes": stats.votes,
                 "round": stats.round,
             });
             // This one counts too.
