@@ -23,6 +23,7 @@ use commonware_runtime::{
 use commonware_stream::cups::{self, Cups};
 use commonware_stream::sake::{self, Sake};
 use commonware_utils::{NZU32, NZUsize, TryCollect as _};
+use esker_chain::forward::ExchangePools;
 use esker_chain::{ChainMachine, Engine, EngineError, EngineStatus, Role, Shutdown};
 use esker_primitives::sync::Mutex;
 use tokio::sync::{mpsc, oneshot};
@@ -60,9 +61,10 @@ const SYNCING_FROM: u64 = 16;
 /// Interval of counting the connected peers.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Messages per second of one peer: votes and certificates, requests, bundles.
+/// Messages per second of one peer: votes and certificates, requests, transactions, bundles.
 const SMALL_MESSAGES: Quota = Quota::per_second(NZU32!(1024));
 const REQUESTS: Quota = Quota::per_second(NZU32!(256));
+const TRANSACTIONS: Quota = Quota::per_second(NZU32!(512));
 const BUNDLES: Quota = Quota::per_second(NZU32!(64));
 
 /// The settings of a validator.
@@ -85,6 +87,8 @@ pub struct BftConfig {
     pub key_lock: Option<Arc<File>>,
     /// Timeouts.
     pub timings: Timings,
+    /// The pools of its chains.
+    pub pools: Arc<ExchangePools>,
 }
 
 /// Counts since the start of the engine.
@@ -270,6 +274,7 @@ impl Phase {
             timings: config.timings,
             machine,
             shared,
+            pools: Arc::clone(&config.pools),
             partition: String::new(),
         };
         let running = stack::run(context, validator, failure, links);
@@ -337,6 +342,7 @@ fn connect(
         fetches: network.register(2, REQUESTS),
         bundles: network.register(3, BUNDLES),
         backfill: network.register(4, BUNDLES),
+        transactions: network.register(5, TRANSACTIONS),
         peers: oracle.clone(),
         blocker: oracle,
     };

@@ -14,6 +14,7 @@ mod address;
 mod application;
 mod block;
 mod engine;
+mod exchange;
 mod finalizer;
 mod journal;
 mod keys;
@@ -31,6 +32,8 @@ mod store;
 #[path = "../../chain/tests/it/toy.rs"]
 #[expect(dead_code, reason = "the machine's tests use more of it")]
 mod toy;
+#[cfg(test)]
+mod toy_pool;
 
 pub use address::{AddressError, ValidatorAddress};
 pub use engine::{BftConfig, BftEngine, BftStats};

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use esker_primitives::clock::ManualClock;
 use esker_storage::{KvStore, MemoryStore};
 
 use crate::toy::{Toy, World};
+use crate::toy_pool::pools_of;
 use crate::{BftConfig, BftEngine, Timings, ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -68,6 +69,7 @@ impl Node {
         let machine =
             Machine::open(chains, world.store, world.clock, world.work, MachineConfig::default())
                 .unwrap();
+        let config = BftConfig { pools: pools_of(&toy), ..config };
         let engine = Arc::new(BftEngine::new(config));
         let (stop, stopped) = Shutdown::new();
         let driven = Arc::clone(&machine) as Arc<dyn ChainMachine>;
@@ -91,11 +93,14 @@ async fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Free ports of this machine.
+/// Free ports of this machine. None that the system gives to outgoing connections: such a connection could have it
+/// while a validator is down.
 fn free_ports(count: usize) -> Vec<u16> {
-    let bind = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let sockets: Vec<_> = (0..count).map(bind).collect();
-    sockets.iter().map(|socket| socket.local_addr().unwrap().port()).collect()
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    let of_process = u16::try_from(std::process::id() % 900).unwrap() * 20;
+    let next = || 10_000 + (of_process + TAKEN.fetch_add(1, Ordering::Relaxed)) % 20_000;
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    std::iter::repeat_with(next).filter(is_free).take(count).collect()
 }
 
 fn configs(folder: &Path, count: u8) -> Vec<BftConfig> {
@@ -118,6 +123,7 @@ fn configs(folder: &Path, count: u8) -> Vec<BftConfig> {
         key_lock: None,
         listen,
         timings: Timings::default(),
+        pools: Arc::default(),
     };
     keys.into_iter().zip(listens).map(config).collect()
 }
@@ -175,6 +181,24 @@ async fn validators_decide_together_and_one_that_was_down_catches_up() {
     assert!(proofs.count() > 0, "certificates are stored with the bundles");
     nodes.push(fourth);
     for node in nodes {
+        node.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_outlives_the_node_that_took_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let configs = configs(folder.path(), 4);
+    let start = |node: usize| Node::start(configs[node].clone(), Arc::new(MemoryStore::new()));
+    // Two of four decide nothing. The leader of the first round, which would propose at once, is not one of them.
+    let (first, second) = (start(1), start(2));
+    first.toy.set(1, 1);
+    until("the second has it", || second.toy.queue.lock().len() == 1).await;
+    first.stop().await;
+    let others = [second, start(0), start(3)];
+    until("the others decide it", || others.iter().all(|node| node.toy.get(1) == Some(1))).await;
+    for node in others {
+        assert_eq!(node.toy.total(), 1);
         node.stop().await;
     }
 }

@@ -20,6 +20,7 @@ use commonware_p2p::{Blocker, Provider, Receiver, Sender};
 use commonware_parallel::Sequential;
 use commonware_runtime::{Clock, Handle, Metrics, Spawner, Storage};
 use commonware_utils::{NZU64, NZUsize, NonZeroDuration};
+use esker_chain::forward::ExchangePools;
 use esker_chain::{ChainMachine, EngineError};
 use rand_core::CryptoRng;
 use tokio::sync::mpsc;
@@ -27,6 +28,7 @@ use tokio::sync::mpsc;
 use crate::ValidatorKey;
 use crate::application::Application;
 use crate::block::{BundleBlock, digest_of};
+use crate::exchange;
 use crate::finalizer::{Finalizer, MAX_PENDING};
 use crate::observer::Observer;
 use crate::settings::{Committee, Timings};
@@ -66,6 +68,7 @@ pub(crate) struct Links<P, B, S, R> {
     pub(crate) fetches: (S, R),
     pub(crate) bundles: (S, R),
     pub(crate) backfill: (S, R),
+    pub(crate) transactions: (S, R),
 }
 
 /// A validator: its key, its network, its chains.
@@ -77,6 +80,8 @@ pub(crate) struct Validator {
     pub(crate) timings: Timings,
     pub(crate) machine: Arc<dyn ChainMachine>,
     pub(crate) shared: Arc<Shared>,
+    /// The pools of its chains.
+    pub(crate) pools: Arc<ExchangePools>,
     /// Begins the names of its files.
     pub(crate) partition: String,
 }
@@ -151,7 +156,7 @@ where
     S: Sender<PublicKey = PublicKey>,
     R: Receiver<PublicKey = PublicKey>,
 {
-    let Validator { key, votes, committee, timings, machine, shared, partition } = validator;
+    let Validator { key, votes, committee, timings, machine, shared, pools, partition } = validator;
     let signer = committee.signer(&key)?;
     let scheme = if votes { signer } else { committee.verifier() };
     let me = key.public_key().library();
@@ -266,6 +271,12 @@ where
     let application = Application::new(machine, shared, timings.heartbeat);
     let application = Inline::new(context.child("application"), application, marshal, epocher);
 
+    // Transactions.
+    let transactions = (links.transactions, links.blocker.clone());
+    let exchange = context.child("exchange");
+    let exchange =
+        exchange.spawn(|clock| exchange::run(clock, pools, transactions.1, transactions.0));
+
     // Votes.
     let engine = simplex::Engine::new(
         context.child("simplex"),
@@ -296,5 +307,5 @@ where
         },
     );
     let engine = engine.start(links.votes, links.certificates, links.fetches);
-    Ok(vec![broadcast, actor, finalizer, notifier, engine])
+    Ok(vec![broadcast, actor, finalizer, notifier, exchange, engine])
 }

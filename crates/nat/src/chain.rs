@@ -1,6 +1,6 @@
 //! The chain as services see it: what they submit, and what they ask about atomic transactions.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use alloy_primitives::U256;
 use esker_chain::ChainContext;
@@ -111,6 +111,11 @@ impl Nat {
     /// The chain.
     pub const fn evm(&self) -> &Arc<Evm> {
         &self.evm
+    }
+
+    /// The extension, for what must not keep it.
+    pub(crate) fn weak_extension(&self) -> Weak<AtomicExtension> {
+        Arc::downgrade(&self.extension)
     }
 
     /// The chain's context: names, clock, store.

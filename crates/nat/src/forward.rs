@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
-use esker_chain::forward::{ForwardError, ForwardPool, ForwardedTx, SourceAnswer, TxKind};
+use esker_chain::forward::{
+    ExchangePool, ForwardError, ForwardPool, ForwardedTx, SourceAnswer, TxKind,
+};
 use esker_evm::chain::Evm;
 use esker_primitives::ids::{Id, TxId};
 
@@ -46,6 +48,12 @@ impl Nat {
             };
             forwarding.register(self.context().chain_id, TxKind::Atomic, Arc::new(pool));
         }
+    }
+
+    /// What waits here, for a node that passes transactions to others which decide too.
+    pub fn exchange_pool(&self) -> Arc<dyn ExchangePool> {
+        let extension = self.weak_extension();
+        Arc::new(WaitingTxs { evm: Arc::downgrade(self.evm()), extension })
     }
 
     /// A transaction as it goes to a source.
@@ -98,5 +106,20 @@ impl ForwardPool for WaitingTxs {
                 return;
             }
         }
+    }
+}
+
+impl ExchangePool for WaitingTxs {
+    fn is_waiting(&self, id: &Id) -> bool {
+        self.nat().is_some_and(|nat| nat.pool().contains(id))
+    }
+
+    fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
+        let Some(nat) = self.nat() else { return Ok(()) };
+        let parsed = AtomicTx::parse(&tx.bytes).map_err(|error| error.to_string())?;
+        if parsed.id() != tx.id {
+            return Err(format!("its ID is {}", parsed.id()));
+        }
+        nat.submit(parsed).map(|_id| ()).map_err(|error| error.to_string())
     }
 }

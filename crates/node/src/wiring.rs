@@ -73,6 +73,9 @@ impl Node {
         // The store, locked by this process and bound to this network.
         let folder = DataFolder::of(&config)?;
         let validator = config.validator(folder.path())?;
+        if let Some(validator) = &validator {
+            listen::check_validator(validator.listen)?;
+        }
         let store = folder.open_store(&config, &metrics)?;
         let environment = first_start::with_clock(environment, &config, &store)?;
         logging::check_files(&config.log())
@@ -99,6 +102,7 @@ impl Node {
             machine: &Arc::default(),
             script_slots: &Arc::default(),
             forwarding: forwarding.as_ref(),
+            exchange: validator.as_ref().map(|validator| &validator.pools),
             metrics: &metrics,
         };
         let opened = chains::open(&config, &store, parts, &environment, machine)?;

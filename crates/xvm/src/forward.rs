@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
-use esker_chain::forward::{ForwardError, ForwardPool, ForwardedTx, SourceAnswer, TxKind};
+use esker_chain::forward::{
+    ExchangePool, ForwardError, ForwardPool, ForwardedTx, SourceAnswer, TxKind,
+};
 use esker_primitives::{Id, TxId};
 
 use crate::figures::RejectKind;
@@ -34,6 +36,11 @@ impl Xvm {
             let pool = Arc::new(WaitingTxs(Arc::downgrade(self)));
             forwarding.register(self.context().chain_id, TxKind::Asset, pool);
         }
+    }
+
+    /// What waits here, for a node that passes transactions to others which decide too.
+    pub fn exchange_pool(self: &Arc<Self>) -> Arc<dyn ExchangePool> {
+        Arc::new(WaitingTxs(Arc::downgrade(self)))
     }
 
     /// A transaction as it goes to a source.
@@ -116,5 +123,25 @@ impl ForwardPool for WaitingTxs {
                 return;
             }
         }
+    }
+}
+
+impl ExchangePool for WaitingTxs {
+    fn is_waiting(&self, id: &Id) -> bool {
+        self.0.upgrade().is_some_and(|vm| vm.mempool.contains(id) || vm.wallet.contains(id))
+    }
+
+    fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
+        let Some(vm) = self.0.upgrade() else { return Ok(()) };
+        let parsed = Tx::parse(&tx.bytes).map_err(|error| error.to_string())?;
+        if parsed.id() != tx.id {
+            return Err(format!("its ID is {}", parsed.id()));
+        }
+        let admitted = match tx.kind {
+            // Outputs that it spends are not accepted yet, so it can't be verified.
+            TxKind::AssetWallet => vm.enqueue(&parsed).map(|_added| ()),
+            TxKind::Asset | TxKind::Atomic | TxKind::Evm => vm.issue_tx(parsed).map(|_id| ()),
+        };
+        admitted.map_err(|error| error.to_string())
     }
 }

@@ -6,6 +6,7 @@
 //! network, and is absent ([`crate::ChainContext::forwarding`]) on a node that decides itself.
 
 mod desk;
+mod exchange;
 mod reoffer;
 mod scripted;
 
@@ -19,6 +20,7 @@ use esker_rpc::RpcError;
 use thiserror::Error;
 
 pub use desk::{ForwardLimits, ForwardSlot, Forwarding, Sent, SourceAnswer};
+pub use exchange::{ExchangePool, ExchangePools};
 pub use reoffer::{ReofferRound, ReofferTask};
 pub use scripted::ScriptedForwarder;
 

@@ -95,6 +95,7 @@ impl Wires {
             fetches: channel(2).await,
             bundles: channel(3).await,
             backfill: channel(4).await,
+            transactions: channel(5).await,
         }
     }
 

@@ -18,6 +18,7 @@ use crate::settings::{Committee, Timings};
 use crate::shared::Shared;
 use crate::stack::{self, Validator};
 use crate::toy::Toy;
+use crate::toy_pool::pools_of;
 
 const NODES: usize = 4;
 
@@ -157,6 +158,7 @@ impl World {
             timings: Timings::default(),
             machine: Arc::clone(&machine) as Arc<dyn ChainMachine>,
             shared: Arc::new(shared),
+            pools: pools_of(&toy),
             partition: format!("node{node}-"),
         };
         let links = wires.connect(node).await;

@@ -3,14 +3,16 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
-use alloy_eips::eip2718::Encodable2718;
+use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::B256;
-use esker_chain::forward::{ForwardError, ForwardPool, ForwardedTx, Sent, SourceAnswer, TxKind};
+use esker_chain::forward::{
+    ExchangePool, ForwardError, ForwardPool, ForwardedTx, Sent, SourceAnswer, TxKind,
+};
 use esker_evm_state::types::Transaction;
 use esker_primitives::Id;
 
 use super::{Evm, SubmitError};
-use crate::pool::DropReason;
+use crate::pool::{DropReason, PoolError};
 
 /// A transaction that waits for a block.
 #[derive(Debug)]
@@ -32,6 +34,11 @@ impl Evm {
             let pool = Arc::new(WaitingTxs(Arc::downgrade(self)));
             forwarding.register(self.context.chain_id, TxKind::Evm, pool);
         }
+    }
+
+    /// What waits here, for a node that passes transactions to others which decide too.
+    pub fn exchange_pool(self: &Arc<Self>) -> Arc<dyn ExchangePool> {
+        Arc::new(WaitingTxs(Arc::downgrade(self)))
     }
 
     /// As [`Self::submit`], with the source's answer, if another node decides.
@@ -81,6 +88,25 @@ impl ForwardPool for WaitingTxs {
             if visit(evm.forwarded(pooled.tx())).is_break() {
                 return;
             }
+        }
+    }
+}
+
+impl ExchangePool for WaitingTxs {
+    fn is_waiting(&self, id: &Id) -> bool {
+        self.0.upgrade().is_some_and(|evm| evm.pool.contains(&B256::new(*id.as_bytes())))
+    }
+
+    fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
+        let Some(evm) = self.0.upgrade() else { return Ok(()) };
+        let parsed =
+            Transaction::decode_2718_exact(&tx.bytes).map_err(|error| error.to_string())?;
+        if parsed.tx_hash().0 != *tx.id.as_bytes() {
+            return Err(format!("its hash is {}", parsed.tx_hash()));
+        }
+        match evm.submit_here(parsed) {
+            Ok(_) | Err(SubmitError::Pool(PoolError::AlreadyKnown)) => Ok(()),
+            Err(error) => Err(error.to_string()),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloy_primitives::{B256, U256};
+use esker_chain::forward::TxKind;
 use esker_chain::{ChainContext, ChainError, Route};
 use esker_evm::accounts::{AccountManager, AccountManagers, KeyRing, NoAccounts};
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, GenesisSource, PRUNED_WINDOW};
@@ -186,6 +187,10 @@ pub(super) fn build(
     let server = server.with_discovery(&chain_info(&spec.primary_alias(), RPC, Some(WS)));
     let mut routes = vec![Route::positional(RPC, server.clone()).with_socket(WS, Arc::new(server))];
     let nat = Nat::new(Arc::clone(&evm), atomic);
+    if let Some(pools) = parts.exchange {
+        pools.register(spec.id, TxKind::Evm, evm.exchange_pool());
+        pools.register(spec.id, TxKind::Atomic, nat.exchange_pool());
+    }
     routes.extend(NatService::new(nat, Arc::clone(parts.keystore), VERSION.to_owned()).routes());
     if settings.admin_api_enabled {
         let effective = Effective {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker_chain::audit::Audit;
-use esker_chain::forward::Forwarding;
+use esker_chain::forward::{ExchangePools, Forwarding, TxKind};
 use esker_chain::{ChainContext, ChainError, ChainVm, Maintenance};
 use esker_evm::chain::Evm;
 use esker_js_tracer::ScriptSlots;
@@ -100,6 +100,8 @@ pub struct NodeParts<'a> {
     pub script_slots: &'a Arc<ScriptSlots>,
     /// Where transactions of clients go besides the chains' pools; `None`: this node decides.
     pub forwarding: Option<&'a Arc<Forwarding>>,
+    /// The pools that pass transactions to other validators; `None`: this node is none.
+    pub exchange: Option<&'a Arc<ExchangePools>>,
     /// What the chains' clients keep open is registered here.
     pub metrics: &'a Metrics,
 }
@@ -114,7 +116,11 @@ pub fn build(
 ) -> Result<Chain, ChainError> {
     match &spec.parameters {
         ChainParameters::Xvm(fees) => {
-            xvm(spec, fees, context, config, parts.keystore).map(Chain::Xvm)
+            let xvm = xvm(spec, fees, context, config, parts.keystore)?;
+            if let Some(pools) = parts.exchange {
+                pools.register(spec.id, TxKind::Asset, xvm.exchange_pool());
+            }
+            Ok(Chain::Xvm(xvm))
         }
         ChainParameters::Evm(parameters) => {
             evm::build((spec, parameters), context, config, (parts, randomness), is_known)

@@ -79,6 +79,7 @@ impl Config {
             is_new_key: self.settings.validator_key_is_new,
             key_lock: Some(Arc::new(key_lock)),
             timings: validators.timings,
+            pools: Arc::default(),
         }))
     }
 }

@@ -106,6 +106,7 @@ pub fn open_unchecked(
         machine: &Arc::default(),
         script_slots: &Arc::default(),
         forwarding: None,
+        exchange: None,
         metrics: &Metrics::new(),
     };
     let built = build(config, &store, parts, environment, &unrecorded)?;
@@ -130,6 +131,7 @@ pub fn open_offline(
         machine: &Arc::default(),
         script_slots: &Arc::default(),
         forwarding: None,
+        exchange: None,
         metrics: &Metrics::new(),
     };
     let chains = open(config, &store, parts, &environment, machine)?;

@@ -34,6 +34,14 @@ pub(super) async fn http(config: &Config) -> Result<(TcpListener, SocketAddr), S
     bind(config, port).await.map_err(|error| fault(config, port, "http-port", error))
 }
 
+/// Checks that a validator can listen for its peers: its engine, which does, starts later.
+pub(super) fn check_validator(address: SocketAddr) -> Result<(), StartError> {
+    match std::net::TcpListener::bind(address) {
+        Ok(_closed) => Ok(()),
+        Err(error) => Err(StartError::Listen { address: address.to_string(), error }),
+    }
+}
+
 /// The listener that serves the C-Chain at `/`.
 pub(super) struct EvmListener {
     pub(super) listener: TcpListener,

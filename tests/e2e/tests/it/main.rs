@@ -53,5 +53,6 @@ mod tls;
 mod traces;
 mod two_chains;
 mod user_payments;
+mod validator_txs;
 mod validators;
 mod verify;

@@ -1,6 +1,7 @@
 //! What several tests need.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -42,9 +43,15 @@ pub(crate) fn now_s() -> u64 {
 
 /// A wallet of one key on a chain, with what the chain has for it.
 pub(crate) fn wallet(node: &Node, alias: &str, key: PrivateKey) -> Wallet {
-    let params = ChainParams::fetch(node.address(), alias, "NAT").unwrap();
+    wallet_at(node.address(), alias, key)
+}
+
+/// As [`wallet`], of the node at an address.
+pub(crate) fn wallet_at(address: SocketAddr, alias: &str, key: PrivateKey) -> Wallet {
+    let params = ChainParams::fetch(address, alias, "NAT").unwrap();
     let mut wallet = Wallet::new(params, key, Vec::new(), now_s());
-    wallet.add_utxos(node.chain(alias).walk_utxos(&[wallet.address()], 1024, None).unwrap());
+    let mut chain = XvmClient::new(address, alias);
+    wallet.add_utxos(chain.walk_utxos(&[wallet.address()], 1024, None).unwrap());
     wallet
 }
 

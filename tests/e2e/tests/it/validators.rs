@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use esker_client::Wallet;
 use esker_e2e::funds::funded;
@@ -11,19 +12,20 @@ use serde_json::{Value, json};
 
 use crate::support::{PROGRAM, wait_accepted, wallet};
 
-/// A port from which `count` ports are free.
+/// A port from which `count` ports are free. Not one that the system gives to outgoing connections: such a connection
+/// could have it while a validator is down.
 fn free_ports(count: u16) -> u16 {
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    let of_process = u16::try_from(std::process::id() % 900).unwrap() * 20;
     until("enough ports in a row are free", || {
-        let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let first = socket.local_addr().unwrap().port();
-        let last = first.checked_add(count)?;
+        let first = 10_000 + (of_process + TAKEN.fetch_add(count, Ordering::Relaxed)) % 20_000;
         let is_free = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
-        (first + 1..last).all(is_free).then_some(first)
+        (first..first + count).all(is_free).then_some(first)
     })
 }
 
-/// Makes a network in a new folder.
-fn new_network(out: &Path, validators: u16) {
+/// Makes a network in a new folder; its first port.
+pub(crate) fn new_network(out: &Path, validators: u16) -> u16 {
     let base = free_ports(2 * validators);
     let output = Command::new(PROGRAM)
         .args(["network", "new", "--validators", &validators.to_string()])
@@ -32,6 +34,7 @@ fn new_network(out: &Path, validators: u16) {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    base
 }
 
 /// Shortens the timeouts of a network, so that a validator which lost its votes waits for seconds.
@@ -56,7 +59,7 @@ fn run(network: &Path, number: usize, args: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-fn start(network: &Path, number: usize) -> Node {
+pub(crate) fn start(network: &Path, number: usize) -> Node {
     let folder = network.join(format!("validator-{number}"));
     NodeBuilder::new(PROGRAM)
         .network(network.join("network.json"))
@@ -67,7 +70,7 @@ fn start(network: &Path, number: usize) -> Node {
         .unwrap()
 }
 
-fn status(node: &Node) -> Value {
+pub(crate) fn status(node: &Node) -> Value {
     let reply = node.rpc().http().request("GET", "/ext/status", &[], b"").unwrap();
     serde_json::from_slice(&reply.body).unwrap()
 }
@@ -209,14 +212,18 @@ fn a_validator_whose_votes_are_lost_follows_before_it_votes() {
 }
 
 #[test]
-fn a_network_of_validators_needs_the_key_of_one() {
+fn a_network_of_validators_needs_the_key_of_one_and_its_port() {
     let folder = tempfile::tempdir().unwrap();
     let network = folder.path().join("net");
-    new_network(&network, 1);
+    let base = new_network(&network, 1);
+    let other = TcpListener::bind((Ipv4Addr::LOCALHOST, base + 1)).unwrap();
+    let (code, text) = run(&network, 1, &["node", "--http-port", "0"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains(&format!("can't listen on {}", other.local_addr().unwrap())), "{text}");
     let stranger = folder.path().join("stranger");
     std::fs::write(&stranger, "00".repeat(32)).unwrap();
     let stranger = stranger.to_str().unwrap().to_owned();
-    let run = |args: &[&str]| {
+    let run_as = |args: &[&str]| {
         let output = Command::new(PROGRAM)
             .args(["node", "--http-port", "0", "--network"])
             .arg(network.join("network.json"))
@@ -240,7 +247,7 @@ fn a_network_of_validators_needs_the_key_of_one() {
             "not with follow: a follower decides nothing",
         ),
     ] {
-        let (code, text) = run(args);
+        let (code, text) = run_as(args);
         assert_eq!(code, Some(2), "{args:?}: {text}");
         assert!(text.contains(expected), "{args:?}: {text}");
     }

@@ -1,0 +1,194 @@
+//! Two or more nodes' pools, and the messages between them by hand.
+
+use std::collections::BTreeMap;
+
+use commonware_codec::{Copying, DecodeExt as _};
+use commonware_cryptography::Signer as _;
+use commonware_cryptography::ed25519::PrivateKey;
+use esker_chain::forward::{ExchangePool, ForwardError, ForwardPool, TxKind};
+use esker_primitives::sync::Mutex;
+use esker_primitives::{ChainId, Id};
+
+use super::*;
+
+/// A pool without rules: it refuses what begins with `!`, and counts what it was given.
+#[derive(Debug)]
+struct Pool {
+    txs: Mutex<BTreeMap<Id, ForwardedTx>>,
+    admitted: Mutex<usize>,
+}
+
+impl ForwardPool for Pool {
+    fn is_in_block(&self, id: &Id) -> bool {
+        *id == Id::sha256(b"in a block")
+    }
+
+    fn withdraw(&self, _: &Id, _: &ForwardError) {}
+
+    fn visit_waiting(&self, visit: &mut dyn FnMut(ForwardedTx) -> ControlFlow<()>) {
+        for tx in self.txs.lock().values() {
+            if visit(tx.clone()).is_break() {
+                return;
+            }
+        }
+    }
+}
+
+impl ExchangePool for Pool {
+    fn is_waiting(&self, id: &Id) -> bool {
+        self.txs.lock().contains_key(id)
+    }
+
+    fn admit(&self, tx: &ForwardedTx) -> Result<(), String> {
+        *self.admitted.lock() += 1;
+        if tx.bytes.starts_with(b"!") {
+            return Err("it begins with an exclamation mark".to_owned());
+        }
+        self.txs.lock().insert(tx.id, tx.clone());
+        Ok(())
+    }
+}
+
+fn chain() -> ChainId {
+    Id::sha256(b"chain")
+}
+
+fn tx(bytes: &'static [u8]) -> ForwardedTx {
+    ForwardedTx {
+        chain: chain(),
+        kind: TxKind::Evm,
+        id: Id::sha256(bytes),
+        bytes: Bytes::from_static(bytes),
+    }
+}
+
+struct Node {
+    key: PublicKey,
+    pool: Arc<Pool>,
+    exchange: Exchange,
+}
+
+impl Node {
+    fn new(number: u8) -> Self {
+        let key = PrivateKey::decode(Copying([number; 32].as_slice())).unwrap().public_key();
+        let pool = Arc::new(Pool {
+            txs: Mutex::new_named("test.txs", BTreeMap::new()),
+            admitted: Mutex::new_named("test.admitted", 0),
+        });
+        let pools = Arc::new(ExchangePools::default());
+        pools.register(chain(), TxKind::Evm, Arc::clone(&pool) as Arc<dyn ExchangePool>);
+        Self { key, pool, exchange: Exchange::new(pools) }
+    }
+
+    fn add(&self, bytes: &'static [u8]) {
+        self.pool.txs.lock().insert(tx(bytes).id, tx(bytes));
+    }
+
+    fn has(&self, bytes: &'static [u8]) -> bool {
+        self.pool.is_waiting(&tx(bytes).id)
+    }
+}
+
+fn at(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+}
+
+/// One round: `from` announces to `to`, which requests, and receives on the next look. Returns the messages by kind.
+fn round(seconds: u64, from: &mut Node, to: &mut Node) -> [usize; 3] {
+    let mut counts = [0; 3];
+    let mut deliver = |from: &mut Node, to: &mut Node, outgoing: Vec<Outgoing>| {
+        let mut answers = Vec::new();
+        for (_, message) in outgoing {
+            let kind = match &message {
+                Message::Announce(_) => 0,
+                Message::Request(_) => 1,
+                Message::Deliver(_) => 2,
+            };
+            counts[kind] += 1;
+            let message = Message::decode(message.encode()).unwrap();
+            answers.extend(to.exchange.receive(at(seconds), from.key.clone(), message));
+        }
+        answers
+    };
+    let announced = from.exchange.look(at(seconds));
+    let requests = deliver(from, to, announced);
+    let none = deliver(to, from, requests);
+    assert!(none.is_empty());
+    let delivered = from.exchange.look(at(seconds));
+    deliver(from, to, delivered);
+    counts
+}
+
+#[test]
+fn a_transaction_is_announced_and_fetched_once_and_announced_again_later() {
+    let (mut a, mut b) = (Node::new(1), Node::new(2));
+    a.add(b"first");
+    a.add(b"in a block");
+    assert_eq!(round(0, &mut a, &mut b), [1, 1, 1]);
+    assert!(b.has(b"first") && !b.has(b"in a block"));
+    assert_eq!(round(1, &mut a, &mut b), [0, 0, 0], "nothing is new");
+    a.add(b"second");
+    assert_eq!(round(2, &mut a, &mut b), [1, 1, 1]);
+    assert_eq!(*b.pool.admitted.lock(), 2);
+
+    // A node that was down hears of all that waits.
+    let mut c = Node::new(3);
+    assert_eq!(round(3, &mut a, &mut c), [0, 0, 0]);
+    assert_eq!(round(6, &mut a, &mut c), [1, 1, 1]);
+    assert!(c.has(b"first") && c.has(b"second"));
+}
+
+#[test]
+fn what_is_refused_is_not_fetched_again_at_once() {
+    let (mut a, mut b) = (Node::new(1), Node::new(2));
+    a.add(b"!");
+    assert_eq!(round(0, &mut a, &mut b), [1, 1, 1]);
+    assert_eq!(round(6, &mut a, &mut b), [1, 0, 0]);
+    assert_eq!(*b.pool.admitted.lock(), 1);
+    b.exchange.look(at(11));
+    assert_eq!(round(12, &mut a, &mut b), [1, 1, 1], "it may have become valid");
+    assert_eq!(*b.pool.admitted.lock(), 2);
+}
+
+#[test]
+fn what_was_not_requested_is_not_taken_and_a_silent_peer_is_replaced() {
+    let (mut a, b) = (Node::new(1), Node::new(2));
+    let announce = || Message::Announce(vec![TxKey::of(&tx(b"one"))]);
+    let deliver = || Message::Deliver(vec![tx(b"one")]);
+    let none = a.exchange.receive(at(0), b.key.clone(), deliver());
+    assert!(none.is_empty() && *a.pool.admitted.lock() == 0);
+    assert_eq!(a.exchange.receive(at(0), b.key.clone(), announce()).len(), 1);
+
+    let c = Node::new(3);
+    assert!(a.exchange.receive(at(1), c.key.clone(), announce()).is_empty(), "it is on its way");
+    a.exchange.receive(at(1), c.key.clone(), deliver());
+    assert_eq!(*a.pool.admitted.lock(), 0, "another was asked");
+    a.exchange.look(at(3));
+    assert_eq!(a.exchange.receive(at(3), c.key.clone(), announce()).len(), 1);
+    a.exchange.receive(at(3), c.key, deliver());
+    assert!(a.has(b"one"));
+}
+
+#[test]
+fn requests_and_memory_are_bounded() {
+    let (mut a, b) = (Node::new(1), Node::new(2));
+    let key =
+        |n: usize| TxKey { chain: chain(), kind: TxKind::Evm, id: Id::sha256(&n.to_be_bytes()) };
+    let mut requested = 0;
+    for first in (0..20 * MAX_ITEMS).step_by(MAX_ITEMS) {
+        let keys: Vec<_> = (first..first + MAX_ITEMS).map(key).collect();
+        for (_, message) in
+            a.exchange.receive(at(0), b.key.clone(), Message::Announce(keys.clone()))
+        {
+            let Message::Request(keys) = message else { panic!("{message:?}") };
+            requested += keys.len();
+        }
+        a.exchange.receive(at(0), b.key.clone(), Message::Request(keys));
+    }
+    assert_eq!(requested, MAX_WANTED);
+    assert_eq!(a.exchange.asked[&b.key].len(), MAX_ASKED);
+    assert!(a.exchange.look(at(0)).is_empty(), "it has none of them");
+    assert!(a.exchange.asked.is_empty());
+    let groups = batches((0..3 * MAX_ITEMS).map(|_| tx(b"small")).collect());
+    assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [MAX_ITEMS; 3]);
+}
