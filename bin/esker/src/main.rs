@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use esker_commands::cli::{self, Invocation};
-use esker_commands::network::NewNetwork;
+use esker_commands::network::NetworkCommand;
 use esker_commands::screen::{self, Ready};
 use esker_commands::signals::{Request, Signals};
 use esker_commands::status::StatusCommand;
@@ -62,8 +62,8 @@ fn main() -> ExitCode {
     if let Invocation::Status(command) = &invocation {
         return show_status(command);
     }
-    if let Invocation::NewNetwork(command) = &invocation {
-        return new_network(command);
+    if let Invocation::Network(command) = &invocation {
+        return run_network_command(command);
     }
     let (mode, flags) = invocation.configuration();
     // A name that is no text can't be one of ours.
@@ -117,7 +117,7 @@ fn main() -> ExitCode {
             Err(error) => fail(&error, error.exit_code()),
         },
         Invocation::Status(command) => show_status(&command),
-        Invocation::NewNetwork(command) => new_network(&command),
+        Invocation::Network(command) => run_network_command(&command),
     }
 }
 
@@ -132,14 +132,20 @@ fn show_status(command: &StatusCommand) -> ExitCode {
     }
 }
 
-/// Makes a network and prints how to start its validators.
-fn new_network(command: &NewNetwork) -> ExitCode {
-    match network::run(command) {
-        Ok(output) => {
-            print(&output);
-            ExitCode::from(exit_code::OK)
-        }
-        Err(error) => fail(&error, error.exit_code()),
+/// Makes a network and prints how to start its validators, or runs them.
+fn run_network_command(command: &NetworkCommand) -> ExitCode {
+    match command {
+        NetworkCommand::New(command) => match network::run(command) {
+            Ok(output) => {
+                print(&output);
+                ExitCode::from(exit_code::OK)
+            }
+            Err(error) => fail(&error, error.exit_code()),
+        },
+        NetworkCommand::Run(folder) => match network::run_network(folder) {
+            Ok(()) => ExitCode::from(exit_code::OK),
+            Err(error) => fail(&error, error.exit_code()),
+        },
     }
 }
 

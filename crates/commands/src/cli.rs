@@ -8,7 +8,7 @@ use esker_node::config::{Flags, Mode};
 use esker_primitives::excerpt;
 
 use crate::backup::{self, BackupCommand};
-use crate::network::{self, NewNetwork};
+use crate::network::{self, NetworkCommand};
 use crate::replay::{self, ReplayCommand};
 use crate::rewind::{self, RewindCommand};
 use crate::status::{self, StatusCommand};
@@ -32,8 +32,8 @@ pub enum Invocation {
     Verify(Mode, Flags),
     /// Show the status of a running node.
     Status(StatusCommand),
-    /// Make a network of several validators.
-    NewNetwork(NewNetwork),
+    /// Make or run a network of several validators.
+    Network(NetworkCommand),
     /// Rewind the last bundles of a stopped node.
     Rewind(Mode, RewindCommand, Flags),
 }
@@ -43,7 +43,7 @@ impl Invocation {
     pub fn configuration(&self) -> (Mode, &Flags) {
         static NONE: Flags = Flags::new();
         match self {
-            Self::Status(_) | Self::NewNetwork(_) => (Mode::Node, &NONE),
+            Self::Status(_) | Self::Network(_) => (Mode::Node, &NONE),
             Self::Run(mode, flags)
             | Self::ShowConfig(mode, flags)
             | Self::Replay(mode, _, flags)
@@ -79,7 +79,7 @@ pub fn parse(
         Some(("backup", given)) => {
             Ok(Invocation::Backup(mode(given), backup::parse(given), flags(given)))
         }
-        Some(("network", given)) => Ok(Invocation::NewNetwork(network::parse(given))),
+        Some(("network", given)) => Ok(Invocation::Network(network::parse(given))),
         Some(("status", given)) => Ok(Invocation::Status(status::parse(given))),
         Some(("db", db)) => {
             if let Some(given) = db.subcommand_matches("rewind") {

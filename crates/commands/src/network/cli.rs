@@ -4,10 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 
-use super::NewNetwork;
-
-/// Most validators of a network.
-const MAX_VALIDATORS: i64 = 100;
+use super::{MAX_VALIDATORS, NetworkCommand, NewNetwork};
 
 /// The command.
 pub(crate) fn command() -> Command {
@@ -15,7 +12,7 @@ pub(crate) fn command() -> Command {
         .long("validators")
         .value_name("N")
         .required(true)
-        .value_parser(value_parser!(u16).range(1..=MAX_VALIDATORS))
+        .value_parser(value_parser!(u16).range(1..=i64::from(MAX_VALIDATORS)))
         .help("How many nodes decide together; 4 tolerate the loss of one, 7 of two");
     let out = Arg::new("out")
         .long("out")
@@ -39,19 +36,36 @@ pub(crate) fn command() -> Command {
         .arg(validators)
         .arg(out)
         .arg(base_port);
+    let folder = Arg::new("folder")
+        .value_name("DIR")
+        .required(true)
+        .value_hint(ValueHint::DirPath)
+        .value_parser(value_parser!(PathBuf))
+        .help("Folder that `esker network new` made");
+    let run = Command::new("run")
+        .about("Run all validators of a network on this machine, until Ctrl-C")
+        .long_about(
+            "Run all validators of a network on this machine, to try it out: a process each, with their output together, \
+             each line with the validator's number before it. Ctrl-C stops all of them.",
+        )
+        .arg(folder);
     Command::new("network")
-        .about("Make networks of several validators")
+        .about("Make and run networks of several validators")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(new)
+        .subcommand(run)
 }
 
 /// The parsed command.
-pub(crate) fn parse(given: &ArgMatches) -> NewNetwork {
+pub(crate) fn parse(given: &ArgMatches) -> NetworkCommand {
+    if let Some(given) = given.subcommand_matches("run") {
+        return NetworkCommand::Run(given.get_one("folder").cloned().unwrap_or_default());
+    }
     let given = given.subcommand_matches("new").unwrap_or(given);
-    NewNetwork {
+    NetworkCommand::New(NewNetwork {
         validators: given.get_one("validators").copied().unwrap_or(1),
         out: given.get_one("out").cloned().unwrap_or_default(),
         base_port: given.get_one("base-port").copied().unwrap_or(1),
-    }
+    })
 }

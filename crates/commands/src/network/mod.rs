@@ -1,6 +1,7 @@
-//! `esker network new`: a network of several validators on one machine, for trying it out and as an example.
+//! `esker network`: makes and runs a network of several validators on one machine, for trying it out and as an example.
 
 mod cli;
+mod run;
 
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -18,14 +19,30 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 pub(crate) use cli::{command, parse};
+pub use run::{RunNetworkError, run_network};
 
 /// Name of the network file in the folder.
 const NETWORK_FILE: &str = "network.json";
 
+/// Name of a validator's configuration file.
+const CONFIG_FILE: &str = "config.toml";
+
+/// Most validators of a network.
+const MAX_VALIDATORS: u16 = 100;
+
 /// Name of a validator's data folder.
 const DATA_FOLDER: &str = "data";
 
-/// The parsed arguments.
+/// The parsed subcommand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NetworkCommand {
+    /// Make a network.
+    New(NewNetwork),
+    /// Run the validators of the network in this folder.
+    Run(PathBuf),
+}
+
+/// The parsed arguments of `esker network new`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewNetwork {
     /// How many validators.
@@ -102,7 +119,7 @@ fn make(command: &NewNetwork, randomness: &Randomness) -> Result<String, NewNetw
     let mut output = format!("network of {validators} validators: {}\n", network_file.display());
     for number in 1..=validators {
         let http_port = base_port + 2 * (number - 1);
-        let folder = out.join(format!("validator-{number}"));
+        let folder = validator_folder(&out, number);
         fs::create_dir(&folder).map_err(failed(&folder))?;
         let mut secret = [0; ValidatorKey::LEN];
         randomness(&mut secret);
@@ -113,7 +130,7 @@ fn make(command: &NewNetwork, randomness: &Randomness) -> Result<String, NewNetw
             "publicKey": public_key.to_string(),
             "address": format!("127.0.0.1:{}", http_port + 1),
         }));
-        let config = folder.join("config.toml");
+        let config = folder.join(CONFIG_FILE);
         let text = configuration(number, validators, &network_file, &folder, http_port);
         write_new(&config, 0o644, &text).map_err(failed(&config))?;
         let votes = folder.join(DATA_FOLDER).join(ENGINE_FOLDER);
@@ -127,7 +144,13 @@ fn make(command: &NewNetwork, randomness: &Randomness) -> Result<String, NewNetw
     }
     let text = format!("{:#}\n", network(&members));
     write_new(&network_file, 0o644, &text).map_err(failed(&network_file))?;
+    let _written = writeln!(output, "all of them: esker network run {}", out.display());
     Ok(output)
+}
+
+/// The folder of a validator, counted from 1.
+fn validator_folder(network: &Path, number: u16) -> PathBuf {
+    network.join(format!("validator-{number}"))
 }
 
 /// The network file: chains and accounts of the local network.
@@ -195,7 +218,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("net");
         let output = new(&out, 4, 9_000).unwrap();
-        assert_eq!(output.lines().count(), 5, "{output}");
+        assert_eq!(output.lines().count(), 6, "{output}");
         let file = out.join(NETWORK_FILE);
         let network = esker_node::networks::load(file.to_str().unwrap()).unwrap();
         let local = Preset::Local.network();

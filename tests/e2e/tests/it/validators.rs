@@ -1,16 +1,18 @@
 //! Several validators as processes, on the network that `esker network new` makes.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use esker_client::Wallet;
+use esker_client::{RpcClient, Wallet, XvmClient};
+use esker_e2e::files::tests_path;
 use esker_e2e::funds::funded;
 use esker_e2e::{Node, NodeBuilder, until};
 use serde_json::{Value, json};
 
-use crate::support::{PROGRAM, wait_accepted, wallet};
+use crate::load::EVM;
+use crate::support::{PROGRAM, esker, wait_accepted, wallet};
 
 /// A port from which `count` ports are free. Not one that the system gives to outgoing connections: such a connection
 /// could have it while a validator is down.
@@ -208,6 +210,65 @@ fn a_validator_whose_votes_are_lost_follows_before_it_votes() {
     }
     for node in nodes {
         assert!(node.stop().unwrap().success());
+    }
+}
+
+/// A running `esker network run`, killed on drop.
+struct RunningNetwork(Child);
+
+impl Drop for RunningNetwork {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        // Its validators end with it when it is told to.
+        let _terminated = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ended = self.0.wait();
+    }
+}
+
+#[test]
+fn one_command_runs_four_validators_and_stops_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = folder.path().join("net");
+    let base = new_network(&network, 4);
+    let (code, text) = esker(&["network", "run"], &[folder.path()]);
+    assert_eq!(code, Some(2), "{text}");
+    let log = std::fs::File::create(folder.path().join("log")).unwrap();
+    let child = Command::new(PROGRAM)
+        .args(["network", "run"])
+        .arg(&network)
+        .stdin(Stdio::null())
+        .stdout(log)
+        .spawn()
+        .unwrap();
+    let mut running = RunningNetwork(child);
+    let address = |number: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, base + 2 * (number - 1)));
+    let chain = |number| XvmClient::new(address(number), "X");
+    for number in 1..=4 {
+        until("a validator answers", || chain(number).get_height().ok());
+    }
+
+    // As the README shows: sent to the first, read from the fourth.
+    let readme = std::fs::read_to_string(tests_path("../README.md")).unwrap();
+    let (_, rest) = readme.split_once(r#""evm_sendRawTransaction","params":[""#).unwrap();
+    let (raw, _) = rest.split_once('"').unwrap();
+    let _hash: Value =
+        RpcClient::new(address(1)).call(EVM, "evm_sendRawTransaction", json!([raw])).unwrap();
+    let params = json!(["0x0707070707070707070707070707070707070707", "latest"]);
+    until("the fourth has it", || {
+        let balance: String =
+            RpcClient::new(address(4)).call(EVM, "evm_getBalance", params.clone()).unwrap();
+        (balance == "0x9").then_some(())
+    });
+
+    let pid = running.0.id().to_string();
+    assert!(Command::new("kill").arg(&pid).status().unwrap().success());
+    let ended = until("all have stopped", || running.0.try_wait().unwrap());
+    assert!(ended.success(), "{ended}");
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    for number in 1..=4 {
+        assert!(log.contains(&format!("{number} | validator ended: exit status: 0\n")), "{log}");
     }
 }
 

@@ -1,0 +1,228 @@
+//! `esker network run`: all validators of a network of `esker network new`, as processes of this machine, for trying it
+//! out.
+
+use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use esker_node::wiring::exit_code;
+use rustix::process::{Pid, Signal, kill_process};
+use thiserror::Error;
+
+use super::{CONFIG_FILE, MAX_VALIDATORS, validator_folder};
+use crate::signals::{Request, Signals};
+
+/// Between two looks at the processes.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long the validators have to stop; then they are killed.
+const STOP_WITHIN: Duration = Duration::from_secs(60);
+
+/// Most bytes of a line that is passed on at once.
+const MAX_LINE: u64 = 64 << 10;
+
+/// Why a network does not run, or has ended.
+#[derive(Debug, Error)]
+pub enum RunNetworkError {
+    /// The folder has no validators.
+    #[error(
+        "no {CONFIG_FILE} in {}: make the network with `esker network new`",
+        .0.display()
+    )]
+    NoValidator(PathBuf),
+    /// A process can't be started.
+    #[error("can't start validator {number}: {error}")]
+    Start {
+        /// Which, from 1.
+        number: u16,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// Signals can't be listened to.
+    #[error("can't start: {0}")]
+    Runtime(io::Error),
+    /// All ended by themselves.
+    #[error("all validators have ended")]
+    AllEnded,
+    /// Some did not stop, or with a failure.
+    #[error("validator {number} ended with {status}")]
+    Failed {
+        /// Which, from 1.
+        number: u16,
+        /// As the system says.
+        status: ExitStatus,
+    },
+}
+
+impl RunNetworkError {
+    /// The exit code of the process.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoValidator(_) => exit_code::CONFIG,
+            Self::Start { .. } | Self::Runtime(_) | Self::AllEnded | Self::Failed { .. } => {
+                exit_code::FAILURE
+            }
+        }
+    }
+}
+
+/// A validator's process.
+struct Validator {
+    number: u16,
+    child: Child,
+    ended: Option<ExitStatus>,
+}
+
+/// Starts the validators of a folder and passes their output on, with their numbers before it, until a signal; then
+/// stops them. One that ends by itself does not end the others.
+///
+/// # Errors
+/// See [`RunNetworkError`]. No process is left.
+pub fn run_network(folder: &Path) -> Result<(), RunNetworkError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(RunNetworkError::Runtime)?;
+    runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(RunNetworkError::Runtime)?;
+        let mut validators = Validators(Vec::new());
+        validators.start(folder)?;
+        validators.watch(&mut signals).await?;
+        validators.stop(&mut signals).await
+    })
+}
+
+/// All processes; those that run are killed on drop.
+struct Validators(Vec<Validator>);
+
+impl Drop for Validators {
+    fn drop(&mut self) {
+        for validator in self.0.iter_mut().filter(|validator| validator.ended.is_none()) {
+            // It may have ended a moment ago.
+            let _killed = validator.child.kill();
+            let _ended = validator.child.wait();
+        }
+    }
+}
+
+impl Validators {
+    fn start(&mut self, folder: &Path) -> Result<(), RunNetworkError> {
+        for number in 1..=MAX_VALIDATORS {
+            let config = validator_folder(folder, number).join(CONFIG_FILE);
+            if !config.is_file() {
+                if number == 1 {
+                    return Err(RunNetworkError::NoValidator(validator_folder(folder, number)));
+                }
+                break;
+            }
+            let failed = |error| RunNetworkError::Start { number, error };
+            self.0.push(start(number, &config).map_err(failed)?);
+        }
+        Ok(())
+    }
+
+    /// Waits for a signal.
+    async fn watch(&mut self, signals: &mut Signals) -> Result<(), RunNetworkError> {
+        loop {
+            tokio::select! {
+                request = signals.next() => if request == Request::Stop { return Ok(()) },
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            if self.is_over() {
+                return Err(RunNetworkError::AllEnded);
+            }
+        }
+    }
+
+    /// Stops the validators; kills them at a second signal, or after a minute.
+    async fn stop(mut self, signals: &mut Signals) -> Result<(), RunNetworkError> {
+        for validator in self.0.iter().filter(|validator| validator.ended.is_none()) {
+            validator.terminate();
+        }
+        let deadline = Instant::now() + STOP_WITHIN;
+        while !self.is_over() {
+            let is_urgent = tokio::select! {
+                request = signals.next() => request == Request::Stop,
+                () = tokio::time::sleep(LOOK) => Instant::now() >= deadline,
+            };
+            if is_urgent {
+                break;
+            }
+        }
+        let failed = self.0.iter().find_map(|validator| {
+            let status = validator.ended.filter(|status| !status.success())?;
+            Some(RunNetworkError::Failed { number: validator.number, status })
+        });
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Notes which have ended; whether all have.
+    fn is_over(&mut self) -> bool {
+        for validator in self.0.iter_mut().filter(|validator| validator.ended.is_none()) {
+            // A process that can't be asked counts as running.
+            if let Ok(Some(status)) = validator.child.try_wait() {
+                print_line(validator.number, format!("validator ended: {status}\n").as_bytes());
+                validator.ended = Some(status);
+            }
+        }
+        self.0.iter().all(|validator| validator.ended.is_some())
+    }
+}
+
+impl Validator {
+    fn terminate(&self) {
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let Some(id) = id {
+            // It may have ended a moment ago; its ID stays its own until it is waited for.
+            let _sent = kill_process(id, Signal::TERM);
+        }
+    }
+}
+
+/// Starts a validator in a process group of its own: Ctrl-C reaches this process alone, which stops the validators.
+fn start(number: u16, config: &Path) -> io::Result<Validator> {
+    let mut child = Command::new(std::env::current_exe()?)
+        .args(["node", "--config"])
+        .arg(config)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let validator = Validator { number, child, ended: None };
+    if let Some(stdout) = stdout {
+        pass_on(number, stdout)?;
+    }
+    if let Some(stderr) = stderr {
+        pass_on(number, stderr)?;
+    }
+    Ok(validator)
+}
+
+/// Passes a process's lines on until it ends.
+fn pass_on(number: u16, output: impl Read + Send + 'static) -> io::Result<()> {
+    let run = move || {
+        let mut output = BufReader::new(output);
+        let mut line = Vec::new();
+        while let Ok(1..) = output.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
+            print_line(number, &line);
+            line.clear();
+        }
+    };
+    // It ends with the process whose output it reads.
+    thread::Builder::new().name(format!("output-{number}")).spawn(run).map(|_thread| ())
+}
+
+fn print_line(number: u16, line: &[u8]) {
+    let mut screen = io::stdout().lock();
+    let end: &[u8] = if line.ends_with(b"\n") { b"" } else { b"\n" };
+    // Nobody may read it any more: the validators run all the same.
+    let _written = write!(screen, "{number} | ")
+        .and_then(|()| screen.write_all(line))
+        .and_then(|()| screen.write_all(end))
+        .and_then(|()| screen.flush());
+}
