@@ -53,6 +53,7 @@ mod tls;
 mod traces;
 mod two_chains;
 mod user_payments;
+mod validator_faults;
 mod validator_txs;
 mod validators;
 mod verify;

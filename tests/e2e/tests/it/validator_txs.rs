@@ -27,7 +27,7 @@ fn chain_id(node: &Node, alias: &str) -> ChainId {
 }
 
 /// A signed transfer of the account that the local network funds.
-fn transfer(nonce: u64) -> String {
+pub(crate) fn transfer(nonce: u64) -> String {
     let keys = KeyRing::new([WELL_KNOWN_KEY.as_slice()]).unwrap();
     let from = address_of_key(&funded().public_key());
     let (price, gas, to, value) =

@@ -40,7 +40,7 @@ pub(crate) fn new_network(out: &Path, validators: u16) -> u16 {
 }
 
 /// Shortens the timeouts of a network, so that a validator which lost its votes waits for seconds.
-fn shorten_timeouts(network: &Path) {
+pub(crate) fn shorten_timeouts(network: &Path) {
     let file = network.join("network.json");
     let mut content: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     content["esker"]["engine"] = json!({
@@ -78,7 +78,7 @@ pub(crate) fn status(node: &Node) -> Value {
 }
 
 /// The error of the check of validators, and its message.
-fn health(node: &Node) -> (Option<String>, Value) {
+pub(crate) fn health(node: &Node) -> (Option<String>, Value) {
     let report: Value = node.rpc().call("/ext/health", "health.health", json!({})).unwrap();
     let check = &report["checks"]["validators"];
     (check["error"].as_str().map(str::to_owned), check["message"].clone())

@@ -1,0 +1,176 @@
+//! Faults of validators under traffic, over real processes: what was accepted stays, and all have the same blocks.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use esker_client::Wallet;
+use esker_e2e::funds::{funded, key};
+use esker_e2e::{Node, until};
+use esker_primitives::TxId;
+use serde_json::{Value, json};
+
+use crate::load::EVM;
+use crate::support::{PROGRAM, accept, wallet};
+use crate::validator_txs::transfer;
+use crate::validators::{health, new_network, shorten_timeouts, start};
+
+/// What was sent, and is accepted or will be.
+struct Traffic {
+    nonce: u64,
+    sent: Vec<(TxId, String)>,
+}
+
+impl Traffic {
+    /// Sends a payment on X and a transfer on C to a node that has all earlier ones.
+    fn send(&mut self, to: &Node) {
+        let own = wallet(to, "X", funded());
+        let output = Wallet::output(own.params().fee_asset_id, 5, own.owner());
+        let payment = own.base_tx(vec![output], b"among faults").unwrap();
+        let id = to.x().issue_tx(&payment).unwrap();
+        let raw = json!([transfer(self.nonce)]);
+        let hash = to.rpc().call(EVM, "eth_sendRawTransaction", raw).unwrap();
+        self.nonce += 1;
+        self.sent.push((id, hash));
+    }
+
+    /// Whether a node has accepted the last ones.
+    fn is_accepted(&self, node: &Node) -> bool {
+        let (x, c) = self.sent.last().unwrap();
+        is_accepted(node, x, c)
+    }
+
+    /// Sends to the first node and waits until all of them have it.
+    fn exchange(&mut self, nodes: &[&Node]) {
+        self.send(nodes[0]);
+        for node in nodes {
+            until("accepted on all validators that run", || self.is_accepted(node).then_some(()));
+        }
+    }
+}
+
+fn is_accepted(node: &Node, x: &TxId, c: &str) -> bool {
+    let status = node.x().get_tx_status(x).unwrap();
+    assert_ne!(status.status, "Rejected", "{x}: {:?}", status.reason);
+    let receipt: Value = node.rpc().call(EVM, "eth_getTransactionReceipt", json!([c])).unwrap();
+    status.is_accepted() && !receipt.is_null()
+}
+
+fn signal(node: &Node, name: &str) {
+    let args = [format!("-{name}"), node.pid().to_string()];
+    assert!(Command::new("kill").args(args).status().unwrap().success());
+}
+
+/// The IDs of all blocks of both chains up to these heights.
+fn blocks(node: &Node, (x, c): (u64, u64)) -> Vec<String> {
+    let on_x = (0..=x).map(|height| node.x().get_block_by_height(height).unwrap().id().to_string());
+    let on_c = (0..=c).map(|height| {
+        let params = json!([format!("{height:#x}"), false]);
+        let block: Value = node.rpc().call(EVM, "eth_getBlockByNumber", params).unwrap();
+        block["hash"].as_str().unwrap().to_owned()
+    });
+    on_x.chain(on_c).collect()
+}
+
+fn heights(node: &Node) -> (u64, u64) {
+    let c: String = node.rpc().call(EVM, "eth_blockNumber", json!([])).unwrap();
+    let c = u64::from_str_radix(c.trim_start_matches("0x"), 16).unwrap();
+    (node.x().get_height().unwrap(), c)
+}
+
+fn verify(network: &Path, number: usize) {
+    let config = network.join(format!("validator-{number}/config.toml"));
+    let mut command = Command::new(PROGRAM);
+    let command = command.args(["db", "verify", "--config"]).arg(config).stdin(Stdio::null());
+    let reported = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(reported.ends_with("\nnothing is wrong\n"), "validator {number}: {reported}");
+}
+
+#[test]
+fn validators_agree_through_kills_pauses_and_a_lost_quorum() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = folder.path().join("net");
+    new_network(&network, 4);
+    shorten_timeouts(&network);
+    let mut nodes: Vec<Node> = (1..=4).map(|number| start(&network, number)).collect();
+    let rich = wallet(&nodes[0], "X", funded());
+    let output = Wallet::output(rich.params().fee_asset_id, 1_000_000_000, key(2).address());
+    accept(&mut nodes[0].x(), &rich.base_tx(vec![output], b"for the last payment").unwrap());
+    let mut traffic = Traffic { nonce: 0, sent: Vec::new() };
+    traffic.exchange(&nodes.iter().collect::<Vec<_>>());
+
+    // Each is killed in turn while transactions are under way, so that some are killed as leaders.
+    for number in 1..=4 {
+        traffic.send(&nodes[1]);
+        nodes.remove(0).kill().unwrap();
+        for node in &nodes {
+            until("three go on", || traffic.is_accepted(node).then_some(()));
+        }
+        traffic.exchange(&nodes.iter().collect::<Vec<_>>());
+        let back = start(&network, number);
+        until("it catches up", || traffic.is_accepted(&back).then_some(()));
+        traffic.exchange(&[&back, &nodes[0], &nodes[1], &nodes[2]]);
+        nodes.push(back);
+    }
+
+    // One does not answer for a while.
+    signal(&nodes[3], "STOP");
+    traffic.exchange(&[&nodes[0], &nodes[1], &nodes[2]]);
+    signal(&nodes[3], "CONT");
+    until("it catches up", || traffic.is_accepted(&nodes[3]).then_some(()));
+
+    // Two of four decide nothing, and go on by themselves when the others are back.
+    for node in nodes.drain(2..) {
+        node.kill().unwrap();
+    }
+    until("both miss the others", || {
+        nodes.iter().all(|node| health(node).0.is_some()).then_some(())
+    });
+    let before = heights(&nodes[0]);
+    traffic.send(&nodes[0]);
+    until("the other knows it", || {
+        let (id, _) = traffic.sent.last().unwrap();
+        (nodes[1].x().get_tx_status(id).unwrap().status == "Processing").then_some(())
+    });
+    assert_eq!(heights(&nodes[0]), before);
+    nodes.extend([3, 4].map(|number| start(&network, number)));
+    for node in &nodes {
+        until("all go on", || traffic.is_accepted(node).then_some(()));
+    }
+
+    // All at once, while a transaction is under way.
+    traffic.exchange(&nodes.iter().collect::<Vec<_>>());
+    let reported = traffic.sent.clone();
+    traffic.send(&nodes[0]);
+    for node in nodes.drain(..) {
+        node.kill().unwrap();
+    }
+    traffic.sent.pop();
+    let nodes: Vec<Node> = (1..=4).map(|number| start(&network, number)).collect();
+    for (x, c) in &reported {
+        assert!(nodes.iter().all(|node| is_accepted(node, x, c)), "{x} and {c} were accepted");
+    }
+    // Of another key: what was under way may have spent the outputs of the first.
+    let own = wallet(&nodes[2], "X", key(2));
+    let output = Wallet::output(own.params().fee_asset_id, 7, own.owner());
+    let tx = own.base_tx(vec![output], b"after all").unwrap();
+    let id = nodes[2].x().issue_tx(&tx).unwrap();
+    for node in &nodes {
+        until("all go on", || node.x().get_tx_status(&id).unwrap().is_accepted().then_some(()));
+    }
+
+    let heights = heights(&nodes[0]);
+    let first = blocks(&nodes[0], heights);
+    for node in &nodes[1..] {
+        until("it has the blocks of the first", || {
+            let (x, c) = self::heights(node);
+            (x >= heights.0 && c >= heights.1).then_some(())
+        });
+        assert_eq!(blocks(node, heights), first);
+    }
+    for node in nodes {
+        assert!(node.stop().unwrap().success());
+    }
+    for number in 1..=4 {
+        verify(&network, number);
+    }
+}
