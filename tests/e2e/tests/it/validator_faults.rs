@@ -1,5 +1,7 @@
 //! Faults of validators under traffic, over real processes: what was accepted stays, and all have the same blocks.
 
+use std::io::Write as _;
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -13,6 +15,9 @@ use crate::load::EVM;
 use crate::support::{PROGRAM, accept, wallet};
 use crate::validator_txs::transfer;
 use crate::validators::{health, new_network, shorten_timeouts, start};
+
+/// Connections of strangers to the ports of the validators' network.
+const STRANGERS: usize = 300;
 
 /// What was sent, and is accepted or will be.
 struct Traffic {
@@ -172,5 +177,36 @@ fn validators_agree_through_kills_pauses_and_a_lost_quorum() {
     }
     for number in 1..=4 {
         verify(&network, number);
+    }
+}
+
+#[test]
+fn strangers_at_the_port_of_the_validators_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = folder.path().join("net");
+    let base = new_network(&network, 4);
+    let mut nodes: Vec<Node> = (1..=4).map(|number| start(&network, number)).collect();
+    let mut traffic = Traffic { nonce: 0, sent: Vec::new() };
+    traffic.exchange(&nodes.iter().collect::<Vec<_>>());
+
+    // Some say nothing, some say nonsense. The connections stay open, as far as the node leaves them so.
+    let mut connections = Vec::new();
+    for number in 0..STRANGERS {
+        let port = base + 1 + 2 * u16::try_from(number % 4).unwrap();
+        let mut connection = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        if number % 2 == 0 {
+            // It may be closed already.
+            let _refused = connection.write_all(&[0xff; 4_096]);
+        }
+        connections.push(connection);
+    }
+    traffic.exchange(&nodes.iter().collect::<Vec<_>>());
+    nodes.pop().unwrap().kill().unwrap();
+    let back = start(&network, 4);
+    until("it catches up", || traffic.is_accepted(&back).then_some(()));
+    traffic.exchange(&[&back, &nodes[0], &nodes[1], &nodes[2]]);
+    drop(connections);
+    for node in nodes.into_iter().chain([back]) {
+        assert!(node.stop().unwrap().success());
     }
 }
