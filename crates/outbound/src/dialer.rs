@@ -1,11 +1,11 @@
 //! Opening connections.
 
 use std::error::Error;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use esker_primitives::read_bounded;
 use hyper::body::Body;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -107,7 +107,7 @@ impl Dialer {
     pub fn with_ca_file(path: &Path) -> Result<Self, RootsError> {
         let read = |error| RootsError::Read { path: path.to_owned(), error };
         let certificate = |reason| RootsError::Certificate { path: path.to_owned(), reason };
-        let text = read_bounded(path).map_err(read)?;
+        let text = read_bounded(path, MAX_FILE).map_err(read)?;
         let mut roots = RootCertStore::empty();
         for parsed in CertificateDer::pem_slice_iter(&text) {
             let parsed = parsed.map_err(|error| certificate(Some(error.to_string())))?;
@@ -166,19 +166,6 @@ where
         let _ended = connection.await;
     });
     Ok(HttpConnection { sender, task })
-}
-
-fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    // A pipe would block.
-    if !path.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(io::Error::other(format!("it is larger than {MAX_FILE} bytes")));
-    }
-    Ok(bytes)
 }
 
 impl std::fmt::Debug for Tls {
