@@ -12,6 +12,7 @@ use esker_rpc::socket::SocketDialect;
 use esker_storage::{KvRead, PendingWrites, WriteSet};
 
 use crate::commitment::StateTable;
+use crate::snapshot::ChainSnapshot;
 use crate::{BlockError, BlockReport, ChainContext, ChainError, ChainStats, PoolFigures};
 
 /// A block with the changes that its acceptance makes.
@@ -236,6 +237,11 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
 
     /// Bytes of the accepted block at a height.
     fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError>;
+
+    /// The chain's part of state snapshots; `None`: a node with the chain neither gives nor takes one.
+    fn snapshot(&self) -> Option<&dyn ChainSnapshot> {
+        None
+    }
 
     /// The chain's endpoints.
     fn routes(&self) -> Vec<Route>;

@@ -23,11 +23,12 @@ use bytes::Bytes;
 use esker_primitives::clock::Clock;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, Id};
-use esker_storage::{Scope, Store};
+use esker_storage::{KvRead, Scope, Store};
 use tokio::sync::{Notify, broadcast};
 
 use self::core::Attempt;
 pub use self::rewind::Rewound;
+pub(crate) use self::start::first_bundle;
 pub use self::state::write_initial_rows;
 use self::thread::{Job, MachineThread};
 pub use self::undo::{Undo, UndoLimits};
@@ -175,6 +176,20 @@ impl Shared {
 }
 
 impl Machine {
+    /// Opens a snapshot of the state after the last final bundle. `shared` is the shared memory's part. The view of the
+    /// store stays open as long as the reader exists.
+    pub fn open_snapshot(
+        &self,
+        shared: &dyn PartSnapshot,
+    ) -> Result<SnapshotReader, SnapshotRefusal> {
+        SnapshotReader::open(&self.chains, shared, &self.store)
+    }
+
+    /// The store, for its size.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// The chains, in the order of their declaration.
     pub fn chains(&self) -> &[Arc<dyn ChainVm>] {
         &self.chains
@@ -325,8 +340,16 @@ fn bundle_at(
     store: &Store,
     height: u64,
 ) -> Result<Option<(Bundle, Option<Bytes>)>, ChainError> {
-    let reader = store.snapshot()?;
-    let Some(record) = BUNDLES.get(reader.as_ref(), Scope::NODE, &height)? else {
+    bundle_in(chains, store.snapshot()?.as_ref(), height)
+}
+
+/// The final bundle of a height, with its proof.
+pub(crate) fn bundle_in(
+    chains: &[Arc<dyn ChainVm>],
+    reader: &dyn KvRead,
+    height: u64,
+) -> Result<Option<(Bundle, Option<Bytes>)>, ChainError> {
+    let Some(record) = BUNDLES.get(reader, Scope::NODE, &height)? else {
         return Ok(None);
     };
     let mut blocks = Vec::with_capacity(record.blocks.len());
@@ -337,7 +360,7 @@ fn bundle_at(
             ))
         };
         let chain = chains.iter().find(|chain| chain.context().chain_id == id);
-        let block = chain.ok_or_else(damaged)?.block_at(reader.as_ref(), block_height)?;
+        let block = chain.ok_or_else(damaged)?.block_at(reader, block_height)?;
         blocks.push((id, block.ok_or_else(damaged)?));
     }
     let BundleRecord { version, parent, timestamp_ms, commitment, .. } = record;

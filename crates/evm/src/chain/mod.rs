@@ -19,6 +19,7 @@ mod report;
 mod rewind;
 mod rewinds;
 mod settle;
+mod snapshot;
 mod submit;
 mod view;
 mod vm;

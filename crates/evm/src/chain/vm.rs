@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use alloy_primitives::B256;
 use bytes::Bytes;
 use esker_chain::commitment::StateTable;
+use esker_chain::snapshot::ChainSnapshot;
 use esker_chain::tables::HistoryStart;
 use esker_chain::{
     AfterRewind, Backfill, BlockError, BlockFigures, BlockReport, BuildContext, Built,
@@ -16,6 +17,7 @@ use esker_chain::{
 use esker_evm_state::blocks::{History, write_block};
 use esker_evm_state::logs::LogIndex;
 use esker_evm_state::state::ApplyOptions;
+use esker_evm_state::state::tables::STATE_START;
 use esker_evm_state::types::{Block, SealedBlock, SealedHeader};
 use esker_primitives::BlockId;
 use esker_primitives::sync::{Mutex, RwLock};
@@ -252,7 +254,9 @@ impl ChainVm for Evm {
             )));
         }
         let tip = view.tip()?;
-        if self.config.history == History::Archive && tip.oldest_state > 0 {
+        // A node that joined from a snapshot keeps what came after it.
+        let begun = STATE_START.get(reader, self.context.scope, &())?.unwrap_or(0);
+        if self.config.history == History::Archive && tip.oldest_state > begun {
             return Err(ChainError::Mismatch(format!(
                 "the folder was made by a pruning node and holds no state before block {}: set \
                  pruning-enabled = true, or start an archive in another folder",
@@ -417,6 +421,10 @@ impl ChainVm for Evm {
 
     fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError> {
         Ok(self.view(reader).block_bytes(height)?.map(Bytes::from))
+    }
+
+    fn snapshot(&self) -> Option<&dyn ChainSnapshot> {
+        Some(self)
     }
 
     fn routes(&self) -> Vec<Route> {

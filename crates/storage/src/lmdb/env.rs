@@ -10,9 +10,10 @@ use heed::{Database, Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn, WithoutTls}
 use super::MAX_READERS;
 use super::disk_space::reserve_reader_table;
 use crate::folder::{Folder, action_error};
+use crate::kv::is_kept;
 use crate::meta::OpenOptions;
 use crate::readers::Readers;
-use crate::{StorageError, StorageResult, WriteSet};
+use crate::{Scope, StorageError, StorageResult, WriteSet};
 
 /// Map sizes are multiples of the largest page size of common systems.
 const MAP_GRAIN: u64 = 64 << 10;
@@ -69,6 +70,28 @@ impl Environment {
                 None => {
                     self.db.delete(&mut txn, key).map_err(in_context)?;
                 }
+            }
+        }
+        self.readers.commit(|| txn.commit()).map_err(in_context)
+    }
+
+    /// As [`crate::KvStore::reset`]. After an error nothing is changed.
+    pub(super) fn reset(&self, keep: &dyn Fn(&[u8]) -> bool, set: &WriteSet) -> StorageResult<()> {
+        let in_context = |error| self.error(error);
+        let mut txn = self.env.write_txn().map_err(in_context)?;
+        let node = Scope::NODE.0.to_be_bytes();
+        let mut kept = WriteSet::new();
+        for entry in self.db.prefix_iter(&txn, &node).map_err(in_context)? {
+            let (key, value) = entry.map_err(in_context)?;
+            if is_kept(key, keep) {
+                kept.put(key, value);
+            }
+        }
+        kept.merge(set);
+        self.db.clear(&mut txn).map_err(in_context)?;
+        for (key, value) in kept.iter() {
+            if let Some(value) = value {
+                self.db.put(&mut txn, key, value).map_err(in_context)?;
             }
         }
         self.readers.commit(|| txn.commit()).map_err(in_context)

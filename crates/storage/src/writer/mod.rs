@@ -132,6 +132,16 @@ impl Writer {
         pollster::block_on(self.submit(one(set), None, false))
     }
 
+    /// Queues `set` like [`Self::commit_when_writable`] and returns: the caller prepares the next set while this one is
+    /// written. Not for the threads that serve connections.
+    pub fn begin_commit_blocking(&self, set: WriteSet) -> StorageResult<PendingCommit> {
+        set.check()?;
+        let (reply, done) = oneshot::channel();
+        let job = Job::Commit(Commit { sets: one(set), after: None, reply, may_wait: true });
+        pollster::block_on(self.queue.send(job)).map_err(|_| StorageError::Closed)?;
+        Ok(PendingCommit(done))
+    }
+
     /// Fails while the writer is suspended. Check it before accepting anything that must be written later.
     ///
     /// # Errors
@@ -182,6 +192,17 @@ impl Writer {
         let job = Job::Commit(Commit { sets, after, reply, may_wait });
         self.queue.send(job).await.map_err(|_| StorageError::Closed)?;
         done.await.map_err(|_| StorageError::Closed)?
+    }
+}
+
+/// A commit that was queued.
+#[derive(Debug)]
+pub struct PendingCommit(oneshot::Receiver<StorageResult<()>>);
+
+impl PendingCommit {
+    /// Waits for the commit, blocking the calling thread.
+    pub fn wait(self) -> StorageResult<()> {
+        pollster::block_on(self.0).map_err(|_| StorageError::Closed)?
     }
 }
 
