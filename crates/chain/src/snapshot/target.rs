@@ -22,7 +22,7 @@ pub fn is_unfinished(reader: &dyn KvRead) -> StorageResult<bool> {
 pub fn check_finished(reader: &dyn KvRead) -> Result<(), ChainError> {
     if is_unfinished(reader)? {
         return Err(ChainError::Mismatch(
-            "the snapshot was not completed: start again with --follow URL --follow-snapshot, or empty the data folder"
+            "the snapshot was not completed: start again with --follow URL --snapshot, or empty the data folder"
                 .to_owned(),
         ));
     }

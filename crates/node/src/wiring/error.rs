@@ -90,6 +90,9 @@ pub enum StartError {
     /// Funding the development accounts failed.
     #[error("the development accounts can't be funded: {0}")]
     Funding(String),
+    /// The node was asked to stop while it started.
+    #[error("stopped while starting")]
+    Stopped,
     /// The engine ended by itself.
     #[error("the engine stopped: {0}")]
     Engine(#[from] EngineError),
@@ -126,6 +129,7 @@ impl StartError {
             | Self::Write { .. }
             | Self::Thread(_)
             | Self::Funding(_)
+            | Self::Stopped
             | Self::Engine(_)
             | Self::EnginePanic => exit_code::FAILURE,
         }
