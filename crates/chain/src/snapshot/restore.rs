@@ -354,10 +354,8 @@ fn genesis_of_others(
 
 /// Where the history of the store begins.
 fn history(bundle: &Bundle, parts: &[Part<'_>]) -> HistoryStart {
-    let first = |part: &Part<'_>| {
-        let first = part.blocks?.first;
-        (first > 1).then_some((part.id, first))
-    };
+    // Also where it is block 1: the bundles of the blocks are not there.
+    let first = |part: &Part<'_>| Some((part.id, part.blocks?.first));
     HistoryStart { bundle: bundle.height, blocks: parts.iter().filter_map(first).collect() }
 }
 

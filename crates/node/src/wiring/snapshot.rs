@@ -131,6 +131,9 @@ pub(super) async fn join(
     let state = HttpState::new(server.http, routes, &server.node_id, server.metrics);
     let (ended, mut has_ended) = Shutdown::new();
     let second = duplicate(listener)?;
+    if let Ok(http) = listener.local_addr() {
+        tracing::info!(%http, "answering while joining: /ext/health, /ext/status");
+    }
     let serving =
         serve(vec![second], server.tls, Arc::new(state), async move { has_ended.wait().await });
     let serving = tokio::spawn(serving);
