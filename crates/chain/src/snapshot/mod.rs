@@ -1,5 +1,5 @@
 //! Snapshots of the state: how a new follower gets the state at a final bundle without the blocks before it
-//! (docs/protocol/snapshot.md).
+//! (docs/protocol/snapshot.md, "Records").
 //!
 //! * [`SnapshotReader`] gives the blocks and rows of a snapshot out of one view of the source's store.
 //! * [`SnapshotTarget`] is the empty store of a follower; [`Restore`] checks what arrives and writes it.

@@ -1,4 +1,4 @@
-//! Snapshots of the state over HTTP (docs/protocol/snapshot.md).
+//! Snapshots of the state over HTTP (docs/protocol/snapshot.md, "Records").
 
 mod client;
 mod join;

@@ -1,10 +1,17 @@
 //! Followers that join from a snapshot of their source's state.
 
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 
+use esker_chain::snapshot::{Page, PageBuilder, SnapshotItem};
 use esker_e2e::funds::key;
+use esker_e2e::until::PATIENCE;
 use esker_e2e::{Node, NodeBuilder, Proxy, until};
+use esker_follow::snapshot::{SnapshotRecord, SnapshotRecordReader, SnapshotTotals};
+use esker_primitives::Id;
 use serde_json::json;
 
 use super::load::under_load;
@@ -149,16 +156,6 @@ impl Unready {
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
     }
-
-    /// Where it answers while it joins.
-    fn address(&self) -> std::net::SocketAddr {
-        until("the joining node answers", || {
-            let output = self.output();
-            let (_, rest) = output.split_once("answering while joining")?;
-            let (_, rest) = rest.split_once("http=")?;
-            rest.split_whitespace().next()?.parse().ok()
-        })
-    }
 }
 
 impl Drop for Unready {
@@ -175,4 +172,175 @@ fn start_unready(folder: &Path, source: &str) -> Unready {
     command.args(["--follow", source, "--follow-idle-timeout", "3s", "--data-dir"]).arg(folder);
     command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output);
     Unready { child: command.spawn().unwrap(), log }
+}
+
+/// The records of an honest snapshot.
+fn honest_records(source: &Node) -> Vec<SnapshotRecord> {
+    let mut stream = TcpStream::connect(source.address()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = "GET /ext/sync/snapshot HTTP/1.0\r\nHost: localhost\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let body = answer.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
+    assert!(answer.starts_with(b"HTTP/1.0 200"), "{}", String::from_utf8_lossy(&answer[..body]));
+    let mut reader = SnapshotRecordReader::default();
+    reader.push(&answer[body..]);
+    std::iter::from_fn(|| reader.next().unwrap()).collect()
+}
+
+/// Records as a source sends them, with an end of the right length.
+fn body(records: &[SnapshotRecord]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for record in records {
+        let record = match record {
+            SnapshotRecord::End(SnapshotTotals { rows, bytes: 1.. }) => {
+                SnapshotRecord::End(SnapshotTotals { rows: *rows, bytes: body.len() as u64 })
+            }
+            other => other.clone(),
+        };
+        body.extend_from_slice(&record.to_bytes());
+    }
+    body
+}
+
+/// A source that answers each request with the same body.
+fn liar(body: &[u8]) -> String {
+    let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\n\r\n";
+    let reply = [&head[..], body].concat();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    // It ends with the process of the test.
+    thread::spawn(move || {
+        for mut client in listener.incoming().map_while(Result::ok) {
+            let mut request = [0; 4096];
+            let _head = client.read(&mut request);
+            let _left = client.write_all(&reply);
+        }
+    });
+    url
+}
+
+type Rows = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// The records with the rows of the first page of a table changed. `None`: the table has no row.
+fn with_rows(
+    records: &[SnapshotRecord],
+    wanted: u8,
+    change: &dyn Fn(&mut Rows),
+) -> Option<Vec<SnapshotRecord>> {
+    let mut records = records.to_vec();
+    let mut added = 0i64;
+    let page = records.iter_mut().find_map(|record| match record {
+        SnapshotRecord::Item(SnapshotItem::Rows { tag, page, .. }) if *tag == wanted => Some(page),
+        _ => None,
+    })?;
+    let split = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
+    let mut rows: Rows = Page(page).flatten().map(split).collect();
+    added -= rows.len() as i64;
+    change(&mut rows);
+    added += rows.len() as i64;
+    let mut changed = PageBuilder::default();
+    for (key, value) in &rows {
+        changed.push(key, value);
+    }
+    *page = changed.finish();
+    for record in &mut records {
+        if let SnapshotRecord::End(totals) = record {
+            totals.rows = totals.rows.checked_add_signed(added).unwrap();
+        }
+    }
+    // No page is empty.
+    records.retain(|record| !matches!(record, SnapshotRecord::Item(SnapshotItem::Rows { page, .. }) if page.is_empty()));
+    Some(records)
+}
+
+#[test]
+fn a_snapshot_that_is_altered_is_refused() {
+    let first = tempfile::tempdir().unwrap();
+    let source = writer(first.path()).start().unwrap();
+    under_load(&source, &Mover::new(&source), 3, || ());
+    let honest = honest_records(&source);
+    let mut lies: Vec<(String, Vec<SnapshotRecord>)> = Vec::new();
+    for tag in [0x20, 0x09, 0x06, 0x42, 0x40, 0x41] {
+        let mut lie = |what: &str, change: &dyn Fn(&mut Rows)| {
+            let records = with_rows(&honest, tag, change);
+            lies.extend(records.map(|records| (format!("{what} {tag:#x}"), records)));
+        };
+        lie("a changed value of", &|rows| {
+            let value = rows.iter_mut().map(|row| &mut row.1).find(|value| !value.is_empty());
+            if let Some(last) = value.and_then(|value| value.last_mut()) {
+                *last ^= 1;
+            }
+        });
+        lie("a missing row of", &|rows| drop(rows.pop()));
+        lie("a row twice of", &|rows| rows.extend(rows.last().cloned()));
+        lie("a further row of", &|rows| {
+            let (mut key, value) = rows.last().cloned().unwrap();
+            *key.last_mut().unwrap() ^= 1;
+            rows.push((key, value));
+            rows.sort();
+        });
+    }
+    let mut lie = |what: &str, change: &dyn Fn(&mut SnapshotRecord)| {
+        let mut records = honest.clone();
+        records.iter_mut().for_each(change);
+        assert_ne!(records, honest, "{what}");
+        lies.push((what.to_owned(), records));
+    };
+    lie("another network", &|record| {
+        if let SnapshotRecord::Hello(hello) = record {
+            hello.network_id = 7;
+        }
+    });
+    lie("another bundle", &|record| {
+        if let SnapshotRecord::Bundle { bundle, .. } = record {
+            bundle.timestamp_ms += 1;
+        }
+    });
+    lie("another summary", &|record| {
+        if let SnapshotRecord::Summary(summary) = record {
+            summary.shared = Id::sha256(b"another");
+        }
+    });
+    lie("changed blocks", &|record| {
+        if let SnapshotRecord::Item(SnapshotItem::Block { bytes, .. }) = record {
+            let mut changed = bytes.to_vec();
+            *changed.last_mut().unwrap() ^= 1;
+            *bytes = changed.into();
+        }
+    });
+    lie("receipts of another block", &|record| {
+        if let SnapshotRecord::Item(SnapshotItem::Block { extra, .. }) = record {
+            *extra = vec![1, 2, 3].into();
+        }
+    });
+    lie("another number of rows", &|record| {
+        if let SnapshotRecord::End(totals) = record {
+            totals.rows += 1;
+        }
+    });
+    lie("another number of bytes", &|record| {
+        if let SnapshotRecord::End(totals) = record {
+            totals.bytes = 0;
+        }
+    });
+    lies.push(("a cut".to_owned(), honest[..honest.len() - 1].to_vec()));
+    thread::scope(|scope| {
+        for lies in lies.chunks(lies.len().div_ceil(4)) {
+            let source = &source;
+            scope.spawn(move || {
+                for (what, records) in lies {
+                    let folder = tempfile::tempdir().unwrap();
+                    let sources = format!("{},{}", liar(&body(records)), source.url());
+                    let node = joiner(folder.path(), &sources).start().unwrap();
+                    let output = node.output();
+                    let is_refused = output.contains("the source's snapshot is refused")
+                        || what == "a cut" && output.contains("no snapshot from the source");
+                    assert!(is_refused, "{what}: {output}");
+                    assert_same_state(source, &node);
+                }
+            });
+        }
+    });
 }
