@@ -77,6 +77,10 @@ pub trait ChainMachine: Send + Sync + 'static {
     /// `None`: no chain had work in time. If the store can't be read for a while, retries until that time.
     async fn propose(&self, at: ProposeCtx<'_>) -> Result<Option<Bundle>, ProposeError>;
 
+    /// Announces blocks that will probably be verified soon: helper threads check their signatures meanwhile, as far
+    /// as their queue has room. Returns at once. Verdicts never depend on it.
+    fn prepare(&self, _blocks: &[(ChainId, Bytes)]) {}
+
     /// Executes a bundle on its parent's state and keeps the writes under its ID. `ancestry` as in [`ProposeCtx`].
     ///
     /// # Errors

@@ -191,6 +191,11 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
     /// Builds a block from pooled transactions on the state in `parent`.
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError>;
 
+    /// Does the part of [`Self::verify`] that needs no state, for a block that may be verified soon: parses it, checks
+    /// signatures. Called on helper threads, for several blocks at once. The chain keeps a limited number of results;
+    /// verdicts never depend on them.
+    fn prepare(&self, _block: &Bytes) {}
+
     /// Fully verifies a block of any origin and executes it on the state in `parent`.
     fn verify(
         &self,

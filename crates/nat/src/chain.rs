@@ -173,12 +173,15 @@ impl Nat {
     fn admit(&self, tx: &AtomicTx) -> Result<Sent, SubmitError> {
         let id = tx.id();
         for _ in 0..MAX_CHECKS {
-            if self.pool().contains(&id) {
+            let is_pooled = self.pool().contains(&id);
+            let reader = self.context().store.snapshot()?;
+            // The pool drops an accepted transaction a moment after the commit. Until then the rules refuse it, as
+            // they do later.
+            if is_pooled && AcceptedTx::get(reader.as_ref(), self.context().scope, &id)?.is_none() {
                 self.context().work.notify_one();
                 return Ok(Sent::Again);
             }
             self.context().store.ensure_writable()?;
-            let reader = self.context().store.snapshot()?;
             self.verify_on(tx, reader.as_ref())?;
             let verified_at = self.height(reader.as_ref())?;
             match self.pool().add_verified(tx.clone(), verified_at) {

@@ -46,4 +46,4 @@ pub use refusal::WriteRefusal;
 pub use store::Store;
 pub use table::{Scope, Table};
 pub use write_set::WriteSet;
-pub use writer::{PendingCommit, RetryPolicy, Writer};
+pub use writer::{QueuedCommit, RetryPolicy, Writer};

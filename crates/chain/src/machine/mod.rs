@@ -3,10 +3,12 @@
 //! One thread ([`thread`]) owns the state ([`core`]) and executes calls in order: build, verify, finalize, drop.
 //! Undecided bundles are kept in memory as a tree over the final state ([`tree`]): each adds a layer of write sets. A
 //! final bundle is one write: all chains' blocks, state, indexes, shared memory, statuses and the final position.
-//! Chains are notified after the commit, never before.
+//! Chains are notified after the commit, never before. Helper threads ([`prepare`]) check signatures of announced blocks
+//! ahead of it.
 
 mod core;
 mod form;
+mod prepare;
 mod rewind;
 mod start;
 mod state;
@@ -27,6 +29,7 @@ use esker_storage::{KvRead, Scope, Store};
 use tokio::sync::{Notify, broadcast};
 
 use self::core::Attempt;
+use self::prepare::PreparePool;
 pub use self::rewind::Rewound;
 pub(crate) use self::start::first_bundle;
 pub use self::state::write_initial_rows;
@@ -120,7 +123,8 @@ pub struct AcceptedEvent {
     pub height: u64,
     /// Acceptance time at this node, Unix ms.
     pub accepted_ms: u64,
-    /// Time that the commit took, ms. Several bundles may share a commit.
+    /// Time that the commit took, ms. Several bundles may share a commit, and later ones may have been executed
+    /// during it.
     pub commit_ms: u64,
     /// Time that building or verifying its blocks took at this node, ms.
     pub execute_ms: u64,
@@ -142,6 +146,7 @@ pub struct Machine {
     proposals: Notify,
     shared: Arc<Shared>,
     thread: MachineThread,
+    helpers: Arc<PreparePool>,
 }
 
 /// State that the machine's thread shares with callers.
@@ -291,6 +296,14 @@ impl ChainMachine for Machine {
                 () = work => self.proposals.notify_waiters(),
                 () = others => {}
                 () = self.clock.sleep_until(wake_ms) => {}
+            }
+        }
+    }
+
+    fn prepare(&self, blocks: &[(ChainId, Bytes)]) {
+        for (id, block) in blocks {
+            if let Some(chain) = self.chains.iter().find(|chain| chain.context().chain_id == *id) {
+                self.helpers.prepare(chain, block);
             }
         }
     }

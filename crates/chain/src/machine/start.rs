@@ -9,6 +9,7 @@ use esker_storage::{KvRead, Scope, Store, WriteSet};
 use tokio::sync::Notify;
 
 use super::core::Core;
+use super::prepare::PreparePool;
 use super::thread::MachineThread;
 use super::tree::Tree;
 use super::undo::{Undo, UndoLog};
@@ -60,6 +61,7 @@ impl Machine {
             .0;
         let shared = Arc::new(Shared::new(last));
         let (trigger, closing) = Shutdown::new();
+        let helpers = Arc::new(PreparePool::new());
         let core = Core {
             chains: chains.clone(),
             state_tables,
@@ -71,6 +73,7 @@ impl Machine {
             shared: Arc::clone(&shared),
             work: Arc::clone(&work),
             closing,
+            helpers: Arc::clone(&helpers),
             is_lost: false,
         };
         let thread = MachineThread::spawn(core, trigger)?;
@@ -83,6 +86,7 @@ impl Machine {
             proposals: Notify::new(),
             shared,
             thread,
+            helpers,
         }))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use esker_primitives::{BlockId, ChainId};
-use esker_storage::{KvRead, PendingCommit, Scope, WriteSet};
+use esker_storage::{KvRead, QueuedCommit, Scope, WriteSet};
 
 use super::rows_hash::RowsHash;
 use super::{
@@ -40,7 +40,7 @@ pub struct Restore<'a> {
     rows: u64,
     hash: RowsHash,
     out: WriteSet,
-    writing: Option<PendingCommit>,
+    writing: Option<QueuedCommit>,
     /// Rows of the tables before the current one, and maybe further ones.
     stored: Box<dyn KvRead>,
 }
@@ -287,7 +287,7 @@ impl<'a> Restore<'a> {
         let history = history(&bundle, &parts);
         let position = put_end(target, (bundle, proof), &summary, hashes, &history, &mut out);
         drop(parts);
-        target.store.writer.begin_commit_blocking(out)?.wait()?;
+        target.store.writer.enqueue_blocking(out)?.wait()?;
         Ok(position)
     }
 
@@ -300,7 +300,7 @@ impl<'a> Restore<'a> {
         self.wait()?;
         if !self.out.is_empty() {
             let out = std::mem::take(&mut self.out);
-            self.writing = Some(self.target.store.writer.begin_commit_blocking(out)?);
+            self.writing = Some(self.target.store.writer.enqueue_blocking(out)?);
         }
         Ok(())
     }

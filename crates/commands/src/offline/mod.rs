@@ -54,7 +54,7 @@ impl Offline {
         &self.chains.clock
     }
 
-    pub(crate) fn machine(&self) -> &Machine {
+    pub(crate) fn machine(&self) -> &Arc<Machine> {
         &self.chains.machine
     }
 
@@ -63,7 +63,7 @@ impl Offline {
         self.chains.chains.iter().map(|(_, chain)| chain)
     }
 
-    pub(crate) fn aliases(&self) -> &AliasTable {
+    pub(crate) fn aliases(&self) -> &Arc<AliasTable> {
         &self.chains.aliases
     }
 

@@ -14,6 +14,7 @@ mod genesis_source;
 mod journal;
 mod maintenance;
 mod nonces;
+mod prepared;
 mod reader;
 mod report;
 mod rewind;
