@@ -205,15 +205,14 @@ impl<'a> Importer<'a> {
             self.imported += done;
             waiting.drain(..usize::try_from(done).unwrap_or(usize::MAX).min(waiting.len()));
             match outcome {
-                Ok(()) => {}
                 Err(FinalizeError::Invalid(reason) | FinalizeError::NotYet { reason, .. })
                     if done == 0 =>
                 {
                     let WaitingBlock { chain, height, line, .. } = waiting.swap_remove(0);
                     return Err(ReplayError::Refused { chain, height, line, reason });
                 }
-                // The verdict on the final state is the one to report.
-                Err(FinalizeError::Invalid(_) | FinalizeError::NotYet { .. }) => {}
+                // Where a block is refused, the verdict on the final state is the one to report.
+                Ok(()) | Err(FinalizeError::Invalid(_) | FinalizeError::NotYet { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }
