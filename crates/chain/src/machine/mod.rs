@@ -35,6 +35,7 @@ pub(crate) use self::start::first_bundle;
 pub use self::state::write_initial_rows;
 use self::thread::{Job, MachineThread};
 pub use self::undo::{Undo, UndoLimits};
+use crate::snapshot::{PartSnapshot, SnapshotReader, SnapshotRefusal};
 use crate::tables::{BUNDLES, BundleRecord, HistoryStart, Position};
 use crate::{
     Bundle, BundleId, ChainError, ChainMachine, ChainVm, ExecutedBlock, FinalizeError, ProposeCtx,

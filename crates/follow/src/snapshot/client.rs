@@ -3,18 +3,20 @@
 use esker_chain::commitment::StateSummary;
 use esker_chain::snapshot::SnapshotItem;
 use esker_chain::{Bundle, BundleId};
+use esker_outbound::{Dialer, SourceUrl};
 
 use super::PATH;
 use super::record::{
     SNAPSHOT_VERSION, SnapshotHello, SnapshotRecord, SnapshotRecordReader, SnapshotTotals,
 };
 use crate::client::{SourceBody, check_network, get, unexpected_end};
-use crate::{SourceError, SourceUrl, Timeouts};
+use crate::{SourceError, Timeouts};
 
 /// A node that sends snapshots.
 #[derive(Clone, Debug)]
 pub struct SnapshotSource {
     url: SourceUrl,
+    dialer: Dialer,
     name: String,
     network_id: u32,
     genesis: BundleId,
@@ -41,9 +43,14 @@ pub(super) enum Next {
 
 impl SnapshotSource {
     /// A source of a network with this ID and this bundle of height 0.
-    pub fn new(url: SourceUrl, network_id: u32, genesis: BundleId, timeouts: Timeouts) -> Self {
+    pub fn new(
+        url: SourceUrl,
+        dialer: Dialer,
+        (network_id, genesis): (u32, BundleId),
+        timeouts: Timeouts,
+    ) -> Self {
         let name = url.to_string();
-        Self { url, name, network_id, genesis, timeouts }
+        Self { url, dialer, name, network_id, genesis, timeouts }
     }
 
     /// Its address, for logs and status.
@@ -60,7 +67,7 @@ impl SnapshotSource {
     }
 
     async fn connect(&self) -> Result<Opened, SourceError> {
-        let body = get(&self.url, PATH, self.timeouts.idle).await?;
+        let body = get(&self.dialer, &self.url, PATH, self.timeouts.idle).await?;
         let mut body = SnapshotBody { body, records: SnapshotRecordReader::default() };
         let unexpected = |what: &str| SourceError::Protocol(format!("a record that is no {what}"));
         let hello = match body.record().await? {

@@ -110,7 +110,10 @@ pub(super) async fn join(
     });
     let target = Arc::new(target.await.map_err(|_| ChainError::Stopped)??);
     let id = target.genesis().id();
-    let source = |url| SnapshotSource::new(url, network.id, id, config.follow_timeouts());
+    let source = |url| {
+        let dialer = config.dialer.clone();
+        SnapshotSource::new(url, dialer, (network.id, id), config.follow_timeouts())
+    };
     let status = JoinStatusCell::default();
     let join = SnapshotJoin::new(
         config.sources().into_iter().map(source).collect(),
