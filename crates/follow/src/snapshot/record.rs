@@ -288,13 +288,13 @@ mod tests {
     fn a_record_of_another_form_is_refused() {
         for (bytes, error) in [
             (&[0, 0, 0, 1, 9][..], "unknown kind of record: 9"),
-            (&[0, 0, 0, 1, 0], "a record of kind 0 has another length"),
-            (&[0, 0, 0, 2, 2, 1], "a record of kind 2 has another length"),
-            (&[0, 0, 0, 2, 3, 1], "a record of kind 3 has another length"),
-            (&[0, 0, 0, 2, 4, 1], "a record of kind 4 has another length"),
-            (&[0, 0, 0, 1, 5], "a record of kind 5 has another length"),
-            (&[0, 0, 0, 1, 6], "a record of kind 6 has another length"),
-            (&[0, 0, 0, 1, 7], "a record of kind 7 has another length"),
+            (&[0, 0, 0, 1, 0], "wrong length of a record of kind 0"),
+            (&[0, 0, 0, 2, 2, 1], "wrong length of a record of kind 2"),
+            (&[0, 0, 0, 2, 3, 1], "wrong length of a record of kind 3"),
+            (&[0, 0, 0, 2, 4, 1], "wrong length of a record of kind 4"),
+            (&[0, 0, 0, 1, 5], "wrong length of a record of kind 5"),
+            (&[0, 0, 0, 1, 6], "wrong length of a record of kind 6"),
+            (&[0, 0, 0, 1, 7], "wrong length of a record of kind 7"),
         ] {
             let refused = read(bytes, 3).unwrap_err().to_string();
             assert!(refused.starts_with(error), "{bytes:?}: {refused}");
