@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use esker_chain::forward::ReofferTask;
+use esker_chain::forward::ResubmitTask;
 use esker_chain::{Aliases, ChainMachine as _, Machine, MachineConfig, Shutdown, Undo, UndoLimits};
 use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
@@ -237,7 +237,7 @@ impl Node {
             tasks.push(tokio::spawn(listen::follow_certificate(tls.clone(), stopped.clone())));
         }
         if let Some(forwarding) = forwarding.filter(|forwarding| !forwarding.is_read_only()) {
-            tasks.push(tokio::spawn(ReofferTask::new(forwarding).run(stopped.clone())));
+            tasks.push(tokio::spawn(ResubmitTask::new(forwarding).run(stopped.clone())));
         }
         tasks.push(tokio::spawn(health.run(stopped)));
         let ready_after = begun.elapsed();
