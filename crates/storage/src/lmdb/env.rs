@@ -146,8 +146,10 @@ fn open_env(path: &Path, map_size: u64, durable: bool) -> StorageResult<Env<With
     let opened = unsafe { options.flags(flags).open(path) };
     opened.map_err(|error| match error {
         heed::Error::Io(error) if error.kind() == std::io::ErrorKind::OutOfMemory => {
-            let action = format!("cannot map {map_size} bytes of address space for");
-            action_error(action.trim_start_matches("cannot "), path, error)
+            let action = format!(
+                "map {map_size} bytes of address space (a lower store-map-size may fit) for"
+            );
+            action_error(&action, path, error)
         }
         heed::Error::Io(error) => action_error("open", path, error),
         error => backend(error, map_size, MAX_READERS),
