@@ -9,6 +9,7 @@ mod links;
 mod package;
 mod pages;
 mod places;
+mod services;
 mod sizes;
 mod specification;
 mod tables;
@@ -21,7 +22,7 @@ use anyhow::{Result, bail};
 pub type Rule = (&'static str, fn() -> Result<Vec<String>>);
 
 /// Every rule.
-pub const RULES: [Rule; 13] = [
+pub const RULES: [Rule; 14] = [
     ("crates depend on each other only along the arrows", arrows::breaches),
     ("source files are short", sizes::breaches),
     ("paths named in documents exist", documents::breaches),
@@ -34,6 +35,7 @@ pub const RULES: [Rule; 13] = [
     ("a mark of unfinished work names its issue", todos::breaches),
     ("the container image is built with the repository's compiler", toolchain::breaches),
     ("the Debian package has its files", package::breaches),
+    ("units and images give the node settings that exist", services::breaches),
     ("nothing names a place outside the repository", places::breaches),
 ];
 

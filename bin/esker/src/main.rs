@@ -14,7 +14,7 @@ use esker_commands::{backup, network, replay, rewind, script_worker, status, use
 use esker_node::config::{Mode, show};
 use esker_node::logging::log_fatal;
 use esker_node::wiring::exit_code;
-use esker_node::{Config, Environment, Node, RunningNode, StartError};
+use esker_node::{Config, Environment, Node, RunningNode, Shutdown, StartError};
 use esker_profiling::heap::SamplingAllocator;
 use esker_profiling::{locks, memory};
 use mimalloc::MiMalloc;
@@ -160,13 +160,28 @@ fn run(config: Config) -> Result<(), StartError> {
         .map_err(StartError::Thread)?;
     let ended = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(StartError::Thread)?;
-        let node =
-            Node::start(config, Environment { commit: COMMIT, ..Environment::system() }).await?;
+        let environment = Environment { commit: COMMIT, ..Environment::system() };
+        let (stop_start, stopped) = Shutdown::new();
+        let starting = Node::start_unless_stopped(config, environment, stopped);
+        tokio::pin!(starting);
+        let mut is_stopping = false;
+        let node = loop {
+            tokio::select! {
+                started = &mut starting => match started {
+                    Err(StartError::Stopped) => return Ok(()),
+                    started => break started?,
+                },
+                () = signals.stop(), if !is_stopping => {
+                    is_stopping = true;
+                    stop_start.trigger();
+                }
+            }
+        };
         let announced = announce(&node);
         let activity = shows_screen(&node).then(|| node.show_activity(std::io::stdout()));
         let failed = node.failed();
         tokio::pin!(failed);
-        while announced.is_ok() {
+        while announced.is_ok() && !is_stopping {
             tokio::select! {
                 () = &mut failed => break,
                 request = signals.next() => match request {

@@ -8,7 +8,7 @@ use esker_primitives::{AssetId, ChainId};
 use esker_storage::{Scope, Store};
 use tokio::sync::Notify;
 
-use crate::forward::{ForwardError, ForwardSlot, Forwarding};
+use crate::forward::{ForwardError, ForwardPermit, Forwarding};
 
 /// Chain aliases: from alias to blockchain ID and back. Aliases may be added while the node runs.
 pub trait Aliases: Send + Sync + fmt::Debug {
@@ -81,12 +81,12 @@ impl ChainContext {
         self.aliases.primary_alias(&self.chain_id).unwrap_or_else(|| self.chain_id.to_string())
     }
 
-    /// Takes a place for a transaction that a client sends, before it is checked.
+    /// Reserves capacity for a transaction that a client sends, before it is checked.
     ///
     /// # Errors
     /// The node is read-only, or too many transactions wait for the source's answer.
-    pub fn reserve_forward(&self) -> Result<ForwardSlot, ForwardError> {
-        self.forwarding.as_ref().map_or_else(|| Ok(ForwardSlot::default()), |to| to.reserve())
+    pub fn reserve_forward(&self) -> Result<ForwardPermit, ForwardError> {
+        self.forwarding.as_ref().map_or_else(|| Ok(ForwardPermit::default()), |to| to.reserve())
     }
 
     /// Whether clients may send transactions at all: methods that send ask before they look at their arguments.

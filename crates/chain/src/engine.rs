@@ -81,6 +81,10 @@ pub trait ChainMachine: Send + Sync + 'static {
     /// `wait_until_ms` is not used. A network whose nodes decide together uses it to go on while there is no work.
     async fn propose_now(&self, at: ProposeCtx<'_>) -> Result<Bundle, ProposeError>;
 
+    /// Announces blocks that will probably be verified soon: helper threads check their signatures meanwhile, as far
+    /// as their queue has room. Returns at once. Verdicts never depend on it.
+    fn prepare(&self, _blocks: &[(ChainId, Bytes)]) {}
+
     /// Executes a bundle on its parent's state and keeps the writes under its ID. `ancestry` as in [`ProposeCtx`].
     ///
     /// # Errors

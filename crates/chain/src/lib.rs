@@ -28,6 +28,7 @@ pub mod listing;
 mod machine;
 mod maintenance;
 mod report;
+pub mod snapshot;
 mod stored;
 pub mod tables;
 mod transfer_log;

@@ -2,13 +2,14 @@
 //!
 //! Tags 0x10 to 0x1f of the node-wide scope belong to this file.
 
+use bytes::Bytes;
 use esker_primitives::codec::{CodecError, Decode, Encode, Reader, Writer};
 use esker_primitives::{ChainId, Id};
 use esker_storage::{KvRead, Scope, StorageResult, Table, ValueCodec, WriteSet};
 
-use crate::BundleId;
 use crate::bundle::has_commitment;
 use crate::commitment::{StatePart, StateSummary};
+use crate::{Bundle, BundleId};
 
 /// Final bundles by height, without the blocks' bytes. Each chain stores its blocks.
 pub const BUNDLES: Table<u64, BundleRecord> = Table::new(0x10, "bundle");
@@ -34,6 +35,9 @@ pub const STATE: Table<(), StateSummary> = Table::new(0x16, "state");
 /// Heights of final bundles by ID, on a node that does not decide alone: peers ask for bundles by ID. Bundles that
 /// became final before the node had this table are absent.
 pub const BUNDLE_HEIGHTS: Table<[u8; Id::LEN], u64> = Table::new(0x18, "bundle-height");
+
+/// Present while a snapshot of the state is being written: the store has a part of a state, and no node runs on it.
+pub const UNFINISHED: Table<(), ()> = Table::new(0x17, "unfinished-snapshot");
 
 /// The lowest heights that a store has. Everything below them was never in this store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,6 +135,18 @@ impl BundleRecord {
     #[must_use]
     pub fn state_commitment(&self) -> Option<Id> {
         has_commitment(self.version).then_some(self.commitment)
+    }
+
+    /// The record of a bundle, with the height of each of its blocks.
+    pub(crate) fn of(bundle: &Bundle, blocks: Vec<(ChainId, u64)>, proof: Option<Bytes>) -> Self {
+        Self {
+            version: bundle.version,
+            parent: bundle.parent,
+            timestamp_ms: bundle.timestamp_ms,
+            commitment: bundle.commitment,
+            blocks,
+            proof: proof.map(Vec::from).unwrap_or_default(),
+        }
     }
 }
 

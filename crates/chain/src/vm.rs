@@ -12,6 +12,7 @@ use esker_rpc::socket::SocketDialect;
 use esker_storage::{KvRead, PendingWrites, WriteSet};
 
 use crate::commitment::StateTable;
+use crate::snapshot::ChainSnapshot;
 use crate::{BlockError, BlockReport, ChainContext, ChainError, ChainStats, PoolFigures};
 
 /// A block with the changes that its acceptance makes.
@@ -190,6 +191,11 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
     /// Builds a block from pooled transactions on the state in `parent`.
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError>;
 
+    /// Does the part of [`Self::verify`] that needs no state, for a block that may be verified soon: parses it, checks
+    /// signatures. Called on helper threads, for several blocks at once. The chain keeps a limited number of results;
+    /// verdicts never depend on them.
+    fn prepare(&self, _block: &Bytes) {}
+
     /// Fully verifies a block of any origin and executes it on the state in `parent`.
     fn verify(
         &self,
@@ -236,6 +242,11 @@ pub trait ChainVm: Send + Sync + fmt::Debug + 'static {
 
     /// Bytes of the accepted block at a height.
     fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError>;
+
+    /// The chain's part of state snapshots; `None`: a node with the chain neither gives nor takes one.
+    fn snapshot(&self) -> Option<&dyn ChainSnapshot> {
+        None
+    }
 
     /// The chain's endpoints.
     fn routes(&self) -> Vec<Route>;

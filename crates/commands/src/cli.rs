@@ -15,6 +15,9 @@ use crate::status::{self, StatusCommand};
 use crate::users::{self, UserCommand};
 use crate::verify;
 
+/// Short names of flags.
+const SHORT_NAMES: [(&str, &str); 1] = [("follow-snapshot", "snapshot")];
+
 /// A parsed command line.
 #[derive(Debug)]
 pub enum Invocation {
@@ -153,6 +156,10 @@ pub fn command() -> Command {
 
 fn argument(key: &Key) -> Arg {
     let arg = Arg::new(key.name).long(key.name).help(help(key)).help_heading(key.section);
+    let arg = match SHORT_NAMES.iter().find(|(name, _)| *name == key.name) {
+        Some((_, short)) => arg.visible_alias(*short),
+        None => arg,
+    };
     if key.is_switch {
         // `--flag`, `--flag=false`; never `--flag false`, which would consume the next argument.
         arg.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("BOOL")

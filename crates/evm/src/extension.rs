@@ -8,7 +8,7 @@ use esker_chain::commitment::StateTable;
 use esker_chain::{DropLog, PoolFigures, TxReport};
 use esker_evm_state::state::StateError;
 use esker_storage::audit::{AuditError, Finding, shown};
-use esker_storage::{KvRead, PendingWrites};
+use esker_storage::{KvRead, PendingWrites, WriteSet};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
@@ -93,6 +93,12 @@ pub trait BlockExtension: Send + Sync + fmt::Debug + 'static {
     /// As [`esker_chain::ChainVm::state_tables`].
     fn state_tables(&self) -> Vec<StateTable> {
         Vec::new()
+    }
+
+    /// Writes what is kept of the transactions in a final block that comes with a snapshot of the state, and nothing of
+    /// the state itself.
+    fn restore_block(&self, _block: &ExtBlock<'_>, _out: &mut WriteSet) -> Result<(), ExtError> {
+        Ok(())
     }
 
     /// Is there something waiting that a block could hold?

@@ -58,26 +58,11 @@ impl EskerSource {
     }
 
     async fn connect(&self, last: (u64, BundleId)) -> Result<EskerFeed, SourceError> {
-        let lost = |error: &dyn std::fmt::Display| SourceError::Unreachable(error.to_string());
-        let mut connection = self.dialer.connect(&self.url).await.map_err(|error| lost(&error))?;
-        let request = Request::builder()
-            .method(Method::GET)
-            .uri(format!("{PATH}?from={}", last.0.saturating_add(1)))
-            .header(header::HOST, self.url.authority())
-            .body(Empty::<Bytes>::new())
-            .map_err(|error| lost(&error))?;
-        let reply = connection.sender.send_request(request).await;
-        let reply = reply.map_err(|error| lost(&error))?;
-        let status = reply.status();
-        if status != StatusCode::OK {
-            return Err(refusal(status, reply.into_body()).await);
-        }
+        let path = format!("{PATH}?from={}", last.0.saturating_add(1));
         let mut feed = EskerFeed {
-            body: reply.into_body(),
+            body: get(&self.dialer, &self.url, &path, self.timeouts.idle).await?,
             records: RecordReader::default(),
             last: last.0,
-            idle: self.timeouts.idle,
-            _connection: connection,
         };
         match feed.record().await? {
             Record::Hello(hello) => self.check(&hello, last)?,
@@ -96,17 +81,7 @@ impl EskerSource {
             let text = format!("its stream has version {version}, not {PROTOCOL_VERSION}");
             return Err(SourceError::Refused(text));
         }
-        if (hello.network_id, hello.genesis) != (self.network_id, self.genesis) {
-            let text = if hello.network_id == self.network_id {
-                format!(
-                    "network {} there has other chains or parameters: its first bundle is {}, here it is {}",
-                    hello.network_id, hello.genesis, self.genesis
-                )
-            } else {
-                format!("it is of network {}, this node of {}", hello.network_id, self.network_id)
-            };
-            return Err(SourceError::Contradiction(text));
-        }
+        check_network((hello.network_id, hello.genesis), (self.network_id, self.genesis))?;
         if hello.parent != last.1 {
             let (height, id) = last;
             let text = format!("bundle {height} is {} there and {id} here", hello.parent);
@@ -114,6 +89,25 @@ impl EskerSource {
         }
         Ok(())
     }
+}
+
+/// Compares network ID and bundle 0 of a source with this node's.
+pub(crate) fn check_network(
+    there: (u32, BundleId),
+    here: (u32, BundleId),
+) -> Result<(), SourceError> {
+    if there == here {
+        return Ok(());
+    }
+    let text = if there.0 == here.0 {
+        format!(
+            "network {} there has other chains or parameters: its first bundle is {}, here it is {}",
+            there.0, there.1, here.1
+        )
+    } else {
+        format!("it is of network {}, this node of {}", there.0, here.0)
+    };
+    Err(SourceError::Contradiction(text))
 }
 
 /// Why a source answered with a status other than 200.
@@ -148,14 +142,68 @@ impl Source for EskerSource {
     }
 }
 
+/// Asks for a path; the body of an answer with status 200. A body that sends nothing for `idle` is a failure.
+pub(crate) async fn get(
+    dialer: &Dialer,
+    url: &SourceUrl,
+    path: &str,
+    idle: Duration,
+) -> Result<SourceBody, SourceError> {
+    let lost = |error: &dyn std::fmt::Display| SourceError::Unreachable(error.to_string());
+    let mut connection = dialer.connect(url).await.map_err(|error| lost(&error))?;
+    let request = Request::builder()
+        .method(Method::GET)
+        .uri(path)
+        .header(header::HOST, url.authority())
+        .body(Empty::<Bytes>::new())
+        .map_err(|error| lost(&error))?;
+    let reply = connection.sender.send_request(request).await.map_err(|error| lost(&error))?;
+    let status = reply.status();
+    if status != StatusCode::OK {
+        return Err(refusal(status, reply.into_body()).await);
+    }
+    Ok(SourceBody { body: reply.into_body(), idle, _connection: connection })
+}
+
+/// The body of a source's answer.
+pub(crate) struct SourceBody {
+    body: Incoming,
+    idle: Duration,
+    _connection: HttpConnection<Empty<Bytes>>,
+}
+
+impl SourceBody {
+    /// The next bytes; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, SourceError> {
+        loop {
+            let frame = tokio::time::timeout(self.idle, self.body.frame()).await;
+            match frame.map_err(|_| SourceError::Stalled(self.idle))? {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+                Some(Err(error)) => return Err(SourceError::Unreachable(error.to_string())),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+/// The end of a stream that has none.
+pub(crate) fn unexpected_end(is_in_record: bool) -> SourceError {
+    SourceError::Unreachable(match is_in_record {
+        true => "the stream ended within a record".to_owned(),
+        false => "the stream ended".to_owned(),
+    })
+}
+
 /// An open stream.
 struct EskerFeed {
-    body: Incoming,
+    body: SourceBody,
     records: RecordReader,
     /// Height of the last bundle that was handed out.
     last: u64,
-    idle: Duration,
-    _connection: HttpConnection<Empty<Bytes>>,
 }
 
 impl EskerFeed {
@@ -165,25 +213,10 @@ impl EskerFeed {
             if let Some(record) = record.map_err(|e| SourceError::Protocol(e.to_string()))? {
                 return Ok(record);
             }
-            self.read().await?;
-        }
-    }
-
-    /// Reads a part of the stream.
-    async fn read(&mut self) -> Result<(), SourceError> {
-        let frame = tokio::time::timeout(self.idle, self.body.frame()).await;
-        match frame.map_err(|_| SourceError::Stalled(self.idle))? {
-            Some(Ok(frame)) => {
-                if let Some(data) = frame.data_ref() {
-                    self.records.push(data);
-                }
-                Ok(())
+            match self.body.next().await? {
+                Some(data) => self.records.push(&data),
+                None => return Err(unexpected_end(self.records.is_in_record())),
             }
-            Some(Err(error)) => Err(SourceError::Unreachable(error.to_string())),
-            None if self.records.is_in_record() => {
-                Err(SourceError::Unreachable("the stream ended within a record".to_owned()))
-            }
-            None => Err(SourceError::Unreachable("the stream ended".to_owned())),
         }
     }
 }

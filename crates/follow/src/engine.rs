@@ -21,9 +21,9 @@ use self::source_log::SourceLog;
 use crate::status::StatusCell;
 use crate::{FeedItem, FollowStatus, Source, SourceError};
 
-/// Most bundles that become final in one write.
-const GROUP_LEN: usize = 64;
-/// Bytes of blocks at which a group of bundles becomes final.
+/// Most bundles that the machine gets at once.
+const GROUP_LEN: usize = 256;
+/// Bytes of blocks at which a group of bundles is complete.
 const GROUP_BYTES: usize = 4 << 20;
 /// Longest wait for the time of a bundle that is ahead of the clock, before it is tried again.
 const CLOCK_WAIT_MS: u64 = 1000;
@@ -76,9 +76,11 @@ impl Follower {
     async fn follow(
         &self,
         source: &Arc<dyn Source>,
-        machine: &dyn ChainMachine,
+        machine: &Arc<dyn ChainMachine>,
         log: &mut SourceLog,
     ) -> Result<SourceError, EngineError> {
+        let reader_machine = Arc::clone(machine);
+        let machine = machine.as_ref();
         let last = machine.last_final();
         let feed = match source.open(last).await {
             Ok(feed) => feed,
@@ -88,7 +90,7 @@ impl Follower {
             tracing::info!(source = source.name(), height = last.0, "following");
         }
         self.status.connected(source.name(), last.0);
-        let mut items = Prefetch::spawn(feed);
+        let mut items = Prefetch::spawn(feed, reader_machine);
         let mut progress = Progress::new(self.clock.now_ms(), last.0);
         loop {
             let mut group = Group::new(machine);
@@ -121,7 +123,7 @@ impl Follower {
         }
     }
 
-    /// Makes a group of bundles final, in one write.
+    /// Makes a group of bundles final, in as few writes as their size allows.
     async fn finalize(
         &self,
         machine: &dyn ChainMachine,
@@ -172,7 +174,7 @@ impl Follower {
     }
 }
 
-/// Consecutive bundles, or blocks of a source without bundles, that become final in one write.
+/// Consecutive bundles, or blocks of a source without bundles, that become final together.
 struct Group {
     bundles: Vec<(Bundle, Option<Bytes>)>,
     /// Each becomes a bundle of its own, after the others.
@@ -243,7 +245,7 @@ impl Engine for Follower {
             for (source, log) in self.sources.iter().zip(&mut logs) {
                 let from = machine.last_final().0;
                 let error = tokio::select! {
-                    followed = self.follow(source, machine.as_ref(), log) => followed?,
+                    followed = self.follow(source, &machine, log) => followed?,
                     () = stop.wait() => return Ok(()),
                 };
                 if machine.last_final().0 > from {

@@ -79,6 +79,9 @@ pub enum SourceError {
     /// What it sent has another form.
     #[error("invalid data from source: {0}")]
     Protocol(String),
+    /// Its snapshot of the state is wrong.
+    #[error("its snapshot is wrong: {0}")]
+    Snapshot(String),
     /// The source is of another network, or has other bundles at heights that are final here.
     #[error("source contradicts this node: {0}")]
     Contradiction(String),
@@ -87,6 +90,6 @@ pub enum SourceError {
 impl SourceError {
     /// Whether no honest source of this network fails in this way, so that an operator has to look.
     pub fn is_fault(&self) -> bool {
-        matches!(self, Self::Protocol(_) | Self::Contradiction(_))
+        matches!(self, Self::Protocol(_) | Self::Contradiction(_) | Self::Snapshot(_))
     }
 }

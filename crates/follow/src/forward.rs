@@ -73,7 +73,7 @@ impl SourceForwarder {
 impl TxForwarder for SourceForwarder {
     async fn forward(&self, tx: ForwardedTx) -> Result<(), ForwardError> {
         let first = self.preferred.load(Ordering::Relaxed);
-        let (mut last, mut may_have_it) = ("no source is configured".to_owned(), false);
+        let (mut last, mut lost) = ("no source is configured".to_owned(), None);
         for index in 0..self.sources.len() {
             let index = first.wrapping_add(index) % self.sources.len();
             let Some(source) = self.sources.get(index) else { continue };
@@ -87,17 +87,15 @@ impl TxForwarder for SourceForwarder {
                     return outcome;
                 }
                 // The next source may be asked: to send a transaction twice changes nothing.
-                Err(error) => {
-                    may_have_it |= matches!(error, CallError::Lost(_));
-                    let (CallError::NotSent(error) | CallError::Lost(error)) = error;
-                    last = format!("{}: {error}", source.url);
-                }
+                Err(CallError::NotSent(error)) => last = format!("{}: {error}", source.url),
+                Err(CallError::Lost(error)) => lost = Some(format!("{}: {error}", source.url)),
             }
         }
-        match may_have_it {
-            true => Err(ForwardError::Lost(last)),
-            false => Err(ForwardError::Unreachable(last)),
-        }
+        Err(match lost {
+            // A source that may have it matters more than one that does not.
+            Some(error) => ForwardError::Lost(error),
+            None => ForwardError::Unreachable(last),
+        })
     }
 }
 
@@ -259,6 +257,26 @@ mod tests {
         assert!(given_up.is_err(), "{given_up:?}");
         let answered = timeout(Duration::from_secs(20), forwarder.forward(tx)).await;
         assert_eq!(answered.expect("the other source answers"), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_source_that_may_have_a_transaction_is_named() {
+        let reader = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let first = format!("http://{}", reader.local_addr().unwrap());
+        let read = tokio::spawn(async move {
+            let mut stream = reader.accept().await.unwrap().0;
+            stream.read(&mut [0; 4096]).await.unwrap()
+        });
+        let gone = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap();
+        let urls = vec![first.parse().unwrap(), format!("http://{gone}").parse().unwrap()];
+        let forwarder = SourceForwarder::new(urls, &Dialer::plain());
+        let (chain, id, bytes) = (Id::ZERO, Id::ZERO, Bytes::new());
+        let tx = ForwardedTx { chain, kind: TxKind::Asset, id, bytes };
+        let sent = timeout(Duration::from_secs(20), forwarder.forward(tx));
+        let error = sent.await.expect("both sources are gone").unwrap_err();
+        assert!(read.await.unwrap() > 0);
+        let ForwardError::Lost(text) = error else { panic!("{error:?}") };
+        assert!(text.starts_with(&first), "{text}");
     }
 
     #[test]

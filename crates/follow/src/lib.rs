@@ -3,6 +3,7 @@
 //! [`Follower`] is the engine of such a node. It asks a [`Source`] for the bundles after its own last one, gives them
 //! to the machine like an engine with another validator's bundles, and goes on with the next source where one fails.
 //! [`EskerSource`] is a source over the stream that [`BundleServer`] serves (docs/protocol/bundle-stream.md, "Records").
+//! [`snapshot`] has the other way to begin: the state at a bundle, without the bundles before it.
 //! No source is trusted: the machine verifies every block, and nothing that is final is ever replaced.
 
 mod client;
@@ -11,6 +12,7 @@ mod feed;
 mod forward;
 mod record;
 mod serve;
+pub mod snapshot;
 mod status;
 
 pub use client::{EskerSource, Timeouts};

@@ -14,7 +14,7 @@ const MAX_PROOF_LEN: usize = 1 << 20;
 /// Most bytes of a record after its length: a bundle with its proof, and the bytes around them.
 pub const MAX_RECORD_LEN: usize = MAX_BUNDLE_SIZE + MAX_PROOF_LEN + 64;
 /// Most bytes of the reason in [`Record::End`].
-const MAX_REASON_LEN: usize = 1024;
+pub(crate) const MAX_REASON_LEN: usize = 1024;
 
 const HELLO: u8 = 0;
 const BUNDLE: u8 = 1;
@@ -104,13 +104,8 @@ impl Record {
                 Ok(Self::Hello(Hello { version, network_id, genesis, parent, tip }))
             }
             BUNDLE => {
-                let len = bytes.try_get_u32().map_err(|_| form())? as usize;
-                if len > MAX_PROOF_LEN || len > bytes.len() {
-                    return Err(form());
-                }
-                let proof = bytes.split_to(len);
-                let bundle = Bundle::parse(&bytes)?;
-                Ok(Self::Bundle { bundle, proof: (!proof.is_empty()).then_some(proof) })
+                let (bundle, proof) = take_bundle(bytes).map_err(|e| e.unwrap_or_else(form))?;
+                Ok(Self::Bundle { bundle, proof })
             }
             TIP if bytes.len() == 8 => Ok(Self::Tip(bytes.get_u64())),
             END if bytes.len() <= MAX_REASON_LEN => {
@@ -133,7 +128,20 @@ pub(crate) fn bundle_record(bundle: &Bundle, proof: Option<&[u8]>) -> Bytes {
     })
 }
 
-fn framed(kind: u8, len: usize, write: impl FnOnce(&mut BytesMut)) -> Bytes {
+/// A bundle with its proof, from the payload of a record. The error is `None` if that has another form.
+pub(crate) fn take_bundle(
+    mut bytes: Bytes,
+) -> Result<(Bundle, Option<Bytes>), Option<RecordError>> {
+    let len = bytes.try_get_u32().map_err(|_| None)? as usize;
+    if len > MAX_PROOF_LEN || len > bytes.len() {
+        return Err(None);
+    }
+    let proof = bytes.split_to(len);
+    let bundle = Bundle::parse(&bytes).map_err(|error| Some(error.into()))?;
+    Ok((bundle, (!proof.is_empty()).then_some(proof)))
+}
+
+pub(crate) fn framed(kind: u8, len: usize, write: impl FnOnce(&mut BytesMut)) -> Bytes {
     let mut out = BytesMut::with_capacity(4 + 1 + len);
     out.put_u32(u32::try_from(1 + len).unwrap_or(u32::MAX));
     out.put_u8(kind);
@@ -142,7 +150,7 @@ fn framed(kind: u8, len: usize, write: impl FnOnce(&mut BytesMut)) -> Bytes {
 }
 
 /// The caller has checked the length.
-fn take_id(bytes: &mut Bytes) -> Id {
+pub(crate) fn take_id(bytes: &mut Bytes) -> Id {
     let mut id = [0; Id::LEN];
     bytes.copy_to_slice(&mut id);
     Id::from(id)
@@ -151,13 +159,13 @@ fn take_id(bytes: &mut Bytes) -> Id {
 /// Cuts a stream of bytes into records. It holds at most one record and one chunk of input.
 #[derive(Debug, Default)]
 pub struct RecordReader {
-    buffer: BytesMut,
+    frames: FrameReader,
 }
 
 impl RecordReader {
     /// Adds bytes of the stream. Take all records with [`Self::next`] before adding more.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.buffer.extend_from_slice(bytes);
+        self.frames.push(bytes);
     }
 
     /// The next record; `None` if more bytes are needed.
@@ -166,6 +174,29 @@ impl RecordReader {
     /// The stream can't be read from here on.
     #[expect(clippy::should_implement_trait, reason = "no iterator: more input may follow None")]
     pub fn next(&mut self) -> Result<Option<Record>, RecordError> {
+        self.frames.next()?.map(Record::parse).transpose()
+    }
+
+    /// Whether a record has begun and is not complete.
+    pub fn is_in_record(&self) -> bool {
+        self.frames.is_in_frame()
+    }
+}
+
+/// Cuts a stream of bytes into what follows each length.
+#[derive(Debug, Default)]
+pub(crate) struct FrameReader {
+    buffer: BytesMut,
+}
+
+impl FrameReader {
+    /// Adds bytes of the stream.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// What follows the next length; `None` if more bytes are needed.
+    pub(crate) fn next(&mut self) -> Result<Option<Bytes>, RecordError> {
         let Some(head) = self.buffer.first_chunk::<4>() else { return Ok(None) };
         let len = u32::from_be_bytes(*head) as usize;
         if len == 0 || len > MAX_RECORD_LEN {
@@ -175,11 +206,11 @@ impl RecordReader {
             return Ok(None);
         }
         self.buffer.advance(4);
-        Record::parse(self.buffer.split_to(len).freeze()).map(Some)
+        Ok(Some(self.buffer.split_to(len).freeze()))
     }
 
     /// Whether a record has begun and is not complete.
-    pub fn is_in_record(&self) -> bool {
+    pub(crate) fn is_in_frame(&self) -> bool {
         !self.buffer.is_empty()
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use alloy_primitives::U256;
 use esker_chain::ChainContext;
-use esker_chain::forward::{ForwardError, Sent};
+use esker_chain::forward::{ForwardError, Submission};
 use esker_evm::chain::{ChainReadError, Evm};
 use esker_evm::executor::{NoHashes, StateOverlay};
 use esker_evm::rules::{FeeRuleError, PhaseRules};
@@ -169,27 +169,30 @@ impl Nat {
 
     /// As [`Self::submit`], with the source's answer, if another node decides.
     pub fn submit_and_forward(&self, tx: &AtomicTx) -> Result<Submitted, SubmitError> {
-        let slot = self.context().reserve_forward()?;
+        let permit = self.context().reserve_forward()?;
         let id = tx.id();
-        let sent = self.admit(tx).inspect_err(|error| self.note_refused(&id, error))?;
-        Ok(Submitted { id, answer: slot.send(sent, || self.forwarded(tx)) })
+        let submission = self.admit(tx).inspect_err(|error| self.note_refused(&id, error))?;
+        Ok(Submitted { id, answer: permit.send(submission, || self.forwarded(tx)) })
     }
 
-    fn admit(&self, tx: &AtomicTx) -> Result<Sent, SubmitError> {
+    fn admit(&self, tx: &AtomicTx) -> Result<Submission, SubmitError> {
         let id = tx.id();
         for _ in 0..MAX_CHECKS {
-            if self.pool().contains(&id) {
+            let is_pooled = self.pool().contains(&id);
+            let reader = self.context().store.snapshot()?;
+            // The pool drops an accepted transaction a moment after the commit. Until then the rules refuse it, as
+            // they do later.
+            if is_pooled && AcceptedTx::get(reader.as_ref(), self.context().scope, &id)?.is_none() {
                 self.context().work.notify_one();
-                return Ok(Sent::Again);
+                return Ok(Submission::Repeat);
             }
             self.context().store.ensure_writable()?;
-            let reader = self.context().store.snapshot()?;
             self.verify_on(tx, reader.as_ref())?;
             let verified_at = self.height(reader.as_ref())?;
             match self.pool().add_verified(tx.clone(), verified_at) {
                 Ok(()) => {
                     self.context().work.notify_one();
-                    return Ok(Sent::First);
+                    return Ok(Submission::New);
                 }
                 Err(JoinError::Pool(error)) => return Err(error.into()),
                 Err(JoinError::Outdated) => {}
@@ -200,9 +203,9 @@ impl Nat {
 
     /// As [`Self::submit`], of an import that was built for a user: it replaces nothing that waits.
     pub(crate) fn submit_import(&self, tx: &AtomicTx) -> Result<Submitted, BuiltError> {
-        let slot = self.context().reserve_forward()?;
+        let permit = self.context().reserve_forward()?;
         let id = self.note_built(&tx.id(), self.join_import(tx))?;
-        Ok(Submitted { id, answer: slot.send(Sent::First, || self.forwarded(tx)) })
+        Ok(Submitted { id, answer: permit.send(Submission::New, || self.forwarded(tx)) })
     }
 
     fn join_import(&self, tx: &AtomicTx) -> Result<TxId, BuiltError> {
@@ -223,9 +226,9 @@ impl Nat {
         tx: &AtomicTx,
         accounts: &PendingAccounts<'_>,
     ) -> Result<Submitted, BuiltError> {
-        let slot = self.context().reserve_forward()?;
+        let permit = self.context().reserve_forward()?;
         let id = self.note_built(&tx.id(), self.join_export(tx, accounts))?;
-        Ok(Submitted { id, answer: slot.send(Sent::First, || self.forwarded(tx)) })
+        Ok(Submitted { id, answer: permit.send(Submission::New, || self.forwarded(tx)) })
     }
 
     fn join_export(

@@ -20,7 +20,7 @@ use esker_evm::verify::MAX_ATOMIC_GAS;
 use esker_evm_state::state::StateError;
 use esker_primitives::ids::ChainId;
 use esker_shared_memory::{ELEMENTS_TAG, Requests, SharedMemoryError};
-use esker_storage::{KvRead, PendingWrites};
+use esker_storage::{KvRead, PendingWrites, WriteSet};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::audit::AtomicAudit;
@@ -159,6 +159,13 @@ impl BlockExtension for AtomicExtension {
 
     fn state_tables(&self) -> Vec<StateTable> {
         vec![StateTable::node_wide(ELEMENTS_TAG)]
+    }
+
+    fn restore_block(&self, block: &ExtBlock<'_>, out: &mut WriteSet) -> Result<(), ExtError> {
+        for tx in decode(block)? {
+            AcceptedTx::put(out, self.context.scope, block.number, &tx);
+        }
+        Ok(())
     }
 
     fn has_work(&self) -> bool {

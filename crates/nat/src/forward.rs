@@ -39,7 +39,7 @@ impl WaitingTxs {
 }
 
 impl Nat {
-    /// Lets the node's forwarding offer what waits here.
+    /// Lets the node's forwarding submit what waits here.
     pub(crate) fn register_pool(&self, extension: &Arc<AtomicExtension>) {
         if let Some(forwarding) = &self.context().forwarding {
             let pool = WaitingTxs {
@@ -87,7 +87,7 @@ impl ForwardPool for WaitingTxs {
         is_issued || is_accepted()
     }
 
-    fn must_wait(&self, id: &Id) -> bool {
+    fn has_pending_dependencies(&self, id: &Id) -> bool {
         let Some(nat) = self.nat() else { return false };
         let waiting = nat.pool().get(id).filter(|_| nat.pool().contains(id));
         waiting.is_some_and(|(tx, _)| nat.follows_waiting(&tx))

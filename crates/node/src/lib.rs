@@ -28,4 +28,5 @@ pub mod wiring;
 pub use activity::Activity;
 pub use config::{Config, ConfigError};
 pub use environment::Environment;
+pub use esker_chain::Shutdown;
 pub use wiring::{Node, RunningNode, StartError};

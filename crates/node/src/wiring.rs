@@ -12,6 +12,7 @@ mod keystore;
 mod listen;
 mod parameters;
 mod running;
+mod snapshot;
 mod unserved;
 mod versions;
 
@@ -19,7 +20,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use esker_chain::forward::ReofferTask;
+use esker_chain::forward::ResubmitTask;
 use esker_chain::{Aliases, ChainMachine as _, Machine, MachineConfig, Shutdown, Undo, UndoLimits};
 use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
@@ -29,6 +30,7 @@ pub use error::of_storage as storage_exit_code;
 pub use error::{StartError, exit_code};
 pub use first_start::exported as exported_by_p;
 pub use running::RunningNode;
+pub use snapshot::SharedMemoryPart;
 
 use self::avalanchego::FollowedNode;
 use self::data::DataFolder;
@@ -62,6 +64,16 @@ impl Node {
     pub async fn start(
         config: Config,
         environment: Environment,
+    ) -> Result<RunningNode, StartError> {
+        let (_never, stop) = Shutdown::new();
+        Self::start_unless_stopped(config, environment, stop).await
+    }
+
+    /// As [`Self::start`]; a start that takes long ends at `stop` with [`StartError::Stopped`].
+    pub async fn start_unless_stopped(
+        config: Config,
+        environment: Environment,
+        stop_start: Shutdown,
     ) -> Result<RunningNode, StartError> {
         let begun = Instant::now();
         let logs = logging::install(&config.log());
@@ -105,7 +117,20 @@ impl Node {
             exchange: validator.as_ref().map(|validator| &validator.pools),
             metrics: &metrics,
         };
-        let opened = chains::open(&config, &store, parts, &environment, machine)?;
+        let prepared = chains::prepare(&config, &store, parts, &environment)?;
+        let mut listener = None;
+        if snapshot::is_wanted(&config, &store)? {
+            let (bound, _) = listener.insert(listen::http(&config).await?);
+            let server = snapshot::JoinServer {
+                http: config.http(),
+                tls: tls.clone(),
+                node_id: identity.node_id(),
+                metrics: Arc::clone(&metrics),
+            };
+            let parts = (&prepared, &store);
+            snapshot::join(&config, parts, &environment, (bound, server), stop_start).await?;
+        }
+        let opened = chains::open(&config, &store, prepared, parts, &environment, machine)?;
         let OpenChains { aliases, chains, observed_p, machine, clock: _ } = opened;
         let first_bundle = machine.history_start()?;
         if first_bundle > 0 {
@@ -157,7 +182,10 @@ impl Node {
         add_static_endpoints(&routes)?;
         keystore::add_endpoint(&config, keystore, &routes)?;
         unserved::note(&config, &chains, &aliases, &routes);
-        let (listener, http_addr) = listen::http(&config).await?;
+        let (listener, http_addr) = match listener {
+            Some(bound) => bound,
+            None => listen::http(&config).await?,
+        };
         let evm = listen::evm(&config, &routes).await?;
         let backups = Backups::new(Arc::clone(&store.kv), BackupSource::of(&config, folder.path()));
         let health = api::install(
@@ -216,7 +244,7 @@ impl Node {
             tasks.push(tokio::spawn(listen::follow_certificate(tls.clone(), stopped.clone())));
         }
         if let Some(forwarding) = forwarding.filter(|forwarding| !forwarding.is_read_only()) {
-            tasks.push(tokio::spawn(ReofferTask::new(forwarding).run(stopped.clone())));
+            tasks.push(tokio::spawn(ResubmitTask::new(forwarding).run(stopped.clone())));
         }
         tasks.push(tokio::spawn(health.run(stopped)));
         let ready_after = begun.elapsed();

@@ -1,11 +1,11 @@
 //! Opening connections.
 
 use std::error::Error;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use esker_primitives::read_bounded;
 use hyper::body::Body;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -107,7 +107,7 @@ impl Dialer {
     pub fn with_ca_file(path: &Path) -> Result<Self, RootsError> {
         let read = |error| RootsError::Read { path: path.to_owned(), error };
         let certificate = |reason| RootsError::Certificate { path: path.to_owned(), reason };
-        let text = read_bounded(path).map_err(read)?;
+        let text = read_bounded(path, MAX_FILE).map_err(read)?;
         let mut roots = RootCertStore::empty();
         for parsed in CertificateDer::pem_slice_iter(&text) {
             let parsed = parsed.map_err(|error| certificate(Some(error.to_string())))?;
@@ -147,9 +147,19 @@ impl Dialer {
         let tls = self.tls.as_ref().ok_or_else(|| io::Error::other("TLS is not set up"))?;
         let name = ServerName::try_from(url.host.clone()).map_err(io::Error::other)?;
         let secured = tls.connector.connect(name, stream).await.map_err(|error| {
-            io::Error::new(error.kind(), format!("TLS: {error} (trusted: {})", tls.trusted))
+            let reason = tls_reason(&error);
+            io::Error::new(error.kind(), format!("TLS: {reason} (trusted: {})", tls.trusted))
         })?;
         open(secured).await
+    }
+}
+
+/// Why a handshake failed. For the most common mistake the library has a name of its code instead of a text.
+fn tls_reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.contains("CaUsedAsEndEntity") {
+        true => "the source's certificate is that of an authority, which servers can't use: make one with basicConstraints CA:FALSE".to_owned(),
+        false => text,
     }
 }
 
@@ -168,19 +178,6 @@ where
     Ok(HttpConnection { sender, task })
 }
 
-fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    // A pipe would block.
-    if !path.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(io::Error::other(format!("it is larger than {MAX_FILE} bytes")));
-    }
-    Ok(bytes)
-}
-
 impl std::fmt::Debug for Tls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tls").field("trusted", &self.trusted).finish_non_exhaustive()
@@ -192,6 +189,7 @@ mod tests {
     use bytes::Bytes;
     use http::Request;
     use http_body_util::{BodyExt as _, Empty};
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
     use rustls::ServerConfig;
     use rustls_pki_types::PrivateKeyDer;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -200,16 +198,22 @@ mod tests {
 
     use super::*;
 
-    /// A server with a certificate for `localhost`, which answers each connection once; its certificate in PEM.
     async fn server() -> (u16, String) {
-        let names = vec!["localhost".to_owned()];
-        let made = rcgen::generate_simple_self_signed(names).unwrap();
-        let key = PrivateKeyDer::from_pem_slice(made.signing_key.serialize_pem().as_bytes());
+        serve(IsCa::NoCa).await
+    }
+
+    /// A server with a certificate for `localhost`, which answers each connection once; its certificate in PEM.
+    async fn serve(is_ca: IsCa) -> (u16, String) {
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.is_ca = is_ca;
+        let key = KeyPair::generate().unwrap();
+        let cert = params.self_signed(&key).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes());
         let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key.unwrap())
+            .with_single_cert(vec![cert.der().clone()], key.unwrap())
             .unwrap();
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -224,7 +228,7 @@ mod tests {
                 stream.shutdown().await.unwrap();
             }
         });
-        (port, made.cert.pem())
+        (port, cert.pem())
     }
 
     async fn get(dialer: &Dialer, url: &str) -> Result<Bytes, String> {
@@ -251,6 +255,13 @@ mod tests {
         let distrusting = Dialer::with_ca_file(&file).unwrap();
         let error = get(&distrusting, &format!("https://localhost:{port}")).await.unwrap_err();
         assert!(error.starts_with("TLS: ") && error.contains("ca.pem"), "{error}");
+
+        let (port, authority) = serve(IsCa::Ca(BasicConstraints::Unconstrained)).await;
+        std::fs::write(&file, authority).unwrap();
+        let trusting = Dialer::with_ca_file(&file).unwrap();
+        let error = get(&trusting, &format!("https://localhost:{port}")).await.unwrap_err();
+        assert!(error.contains("make one with basicConstraints CA:FALSE"), "{error}");
+
         let error = get(&Dialer::plain(), &format!("https://localhost:{port}")).await.unwrap_err();
         assert_eq!(error, "TLS is not set up");
     }

@@ -20,6 +20,7 @@ mod audit;
 mod block;
 mod error;
 mod parts;
+mod snapshot;
 mod tables;
 mod tx;
 mod vm;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use esker_chain::commitment::StateTable;
+use esker_chain::snapshot::ChainSnapshot;
 use esker_chain::tables::HistoryStart;
 use esker_chain::{
     AfterRewind, BlockError, BlockFigures, BuildContext, Built, ChainContext, ChainError,
@@ -212,6 +213,10 @@ impl ChainVm for Platform {
 
     fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError> {
         Ok(BLOCKS.get(reader, self.scope(), &height)?.map(Bytes::from))
+    }
+
+    fn snapshot(&self) -> Option<&dyn ChainSnapshot> {
+        Some(self)
     }
 
     fn routes(&self) -> Vec<Route> {

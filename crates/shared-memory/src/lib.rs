@@ -14,6 +14,7 @@ mod audit;
 mod error;
 mod page;
 mod query;
+mod restore;
 mod tables;
 
 pub use apply::{Element, Requests, apply};
@@ -21,4 +22,5 @@ pub use audit::{compare, visit};
 pub use error::{SharedMemoryError, SharedMemoryResult};
 pub use page::{PageEnd, PageStart, visit_page};
 pub use query::{Cursor, Page, get, indexed};
+pub use restore::{ROW_KEY_LEN, restore_row};
 pub use tables::{ELEMENTS_TAG, MAX_KEY_LEN, MAX_TRAIT_LEN};

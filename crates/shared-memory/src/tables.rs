@@ -68,6 +68,13 @@ pub(crate) struct ElementKey {
     key: Vec<u8>,
 }
 
+impl ElementKey {
+    /// The key of [`BY_TRAIT`] for this element and a trait.
+    pub(crate) fn trait_key(&self, name: &[u8]) -> SharedMemoryResult<Vec<u8>> {
+        self.space.trait_key(name, &self.key)
+    }
+}
+
 impl KeyCodec for ElementKey {
     fn encode_key(&self, out: &mut Vec<u8>) {
         self.space.encode(out);

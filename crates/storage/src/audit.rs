@@ -62,6 +62,17 @@ pub trait AuditLog {
     fn progress(&mut self, what: &str, done: u64, of: Option<u64>) -> Result<(), AuditError>;
 }
 
+/// Keeps the findings.
+impl AuditLog for Vec<Finding> {
+    fn finding(&mut self, finding: Finding) {
+        self.push(finding);
+    }
+
+    fn progress(&mut self, _: &str, _: u64, _: Option<u64>) -> Result<(), AuditError> {
+        Ok(())
+    }
+}
+
 /// Compares the rows whose keys begin with `prefix` with the expected rows; `name` describes a row by its key.
 pub fn compare_rows(
     stored: &dyn KvRead,
@@ -155,19 +166,6 @@ mod tests {
     use super::*;
     use crate::{KvStore as _, MemoryStore, WriteSet};
 
-    #[derive(Default)]
-    struct Findings(Vec<Finding>);
-
-    impl AuditLog for Findings {
-        fn finding(&mut self, finding: Finding) {
-            self.0.push(finding);
-        }
-
-        fn progress(&mut self, _: &str, _: u64, _: Option<u64>) -> Result<(), AuditError> {
-            Ok(())
-        }
-    }
-
     fn store(rows: &[(u16, u8)]) -> MemoryStore {
         let (store, mut set) = (MemoryStore::new(), WriteSet::new());
         for (key, value) in rows {
@@ -181,7 +179,7 @@ mod tests {
 
     fn compare(stored: &[(u16, u8)], expected: &[(u16, u8)]) -> Vec<Finding> {
         let (stored, expected) = (store(stored), store(expected));
-        let mut findings = Findings::default();
+        let mut findings = Vec::new();
         compare_rows(
             stored.snapshot().unwrap().as_ref(),
             expected.snapshot().unwrap().as_ref(),
@@ -190,7 +188,7 @@ mod tests {
             &mut findings,
         )
         .unwrap();
-        findings.0
+        findings
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use esker_chain::forward::Sent;
+use esker_chain::forward::Submission;
 use esker_primitives::TxId;
 use esker_storage::{KvRead, PendingWrites, StorageResult};
 
@@ -41,11 +41,12 @@ pub(crate) struct StateAfterParents<'a> {
 impl Xvm {
     /// Issues a transaction that was built on the coins of `view` and of the pool.
     pub(crate) fn issue_built(&self, tx: Tx, view: &View<'_>) -> Result<Issued, BuiltError> {
-        let slot = self.context().reserve_forward()?;
+        let permit = self.context().reserve_forward()?;
         let outgoing = self.context().forwarding.as_ref().map(|_| tx.clone());
         let id = self.join_built(tx, view)?;
-        let answer =
-            outgoing.map(|tx| slot.send(Sent::First, || self.forwarded(&tx))).unwrap_or_default();
+        let answer = outgoing
+            .map(|tx| permit.send(Submission::New, || self.forwarded(&tx)))
+            .unwrap_or_default();
         Ok(Issued { id, answer })
     }
 

@@ -269,12 +269,23 @@ pub(crate) fn write_block(
 pub(crate) fn add_utxo(out: &mut impl KvWrite, scope: Scope, fee_asset_id: &AssetId, utxo: &Utxo) {
     let bytes = utxo.to_versioned_bytes();
     UTXOS.put_bytes(out, scope, &utxo_key(&utxo.utxo_id), &bytes);
+    list_utxo(out, scope, fee_asset_id, utxo, &bytes);
+}
+
+/// Adds an output, with its bytes, to its owners' lists.
+pub(crate) fn list_utxo(
+    out: &mut impl KvWrite,
+    scope: Scope,
+    fee_asset_id: &AssetId,
+    utxo: &Utxo,
+    bytes: &[u8],
+) {
     let addresses = &utxo.output.owners().addresses;
     if addresses.is_empty() {
         return;
     }
     let id = utxo.utxo_id.input_id();
-    let row = index_row::encode(utxo, &bytes, fee_asset_id);
+    let row = index_row::encode(utxo, bytes, fee_asset_id);
     for address in addresses {
         ADDRESS_UTXOS.put_bytes(out, scope, &(*address, id), &row);
     }

@@ -30,7 +30,7 @@ pub struct Issued {
 struct WaitingTxs(Weak<Xvm>);
 
 impl Xvm {
-    /// Lets the node's forwarding offer what waits here.
+    /// Lets the node's forwarding submit what waits here.
     pub(crate) fn register_pool(self: &Arc<Self>) {
         if let Some(forwarding) = &self.context().forwarding {
             let pool = Arc::new(WaitingTxs(Arc::downgrade(self)));
@@ -75,7 +75,7 @@ impl ForwardPool for WaitingTxs {
         vm.undecided.has_tx(id) || vm.is_accepted(id).unwrap_or(false)
     }
 
-    fn must_wait(&self, id: &Id) -> bool {
+    fn has_pending_dependencies(&self, id: &Id) -> bool {
         let Some(vm) = self.0.upgrade() else { return false };
         let (Some(tx), Some(forwarding)) = (vm.waiting_tx(id), &vm.context().forwarding) else {
             return false;
@@ -84,7 +84,7 @@ impl ForwardPool for WaitingTxs {
         // The source can't verify it before it has these.
         parents(&tx).any(|parent| {
             (vm.mempool.contains(&parent) || vm.wallet.contains(&parent))
-                && !forwarding.is_taken(chain, TxKind::Asset, parent)
+                && !forwarding.is_acknowledged(chain, TxKind::Asset, parent)
         })
     }
 

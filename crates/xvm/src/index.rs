@@ -83,6 +83,11 @@ impl AddressIndex {
         }
     }
 
+    /// Whether it is switched on.
+    pub(crate) const fn is_on(&self) -> bool {
+        self.on
+    }
+
     /// Reads how far the index is. `first_block`: the first stored block besides genesis, 0 with a whole history. After
     /// a join from a snapshot the list begins with the next block.
     pub(crate) fn open(&self, state: ChainState<'_>, first_block: u64) -> StorageResult<()> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use esker_chain::ChainError;
-use esker_chain::forward::{ForwardError, ForwardSlot, Sent, TxKind};
+use esker_chain::forward::{ForwardError, ForwardPermit, Submission, TxKind};
 use esker_primitives::TxId;
 use esker_primitives::codec::CodecError;
 use esker_storage::{KvRead, StorageError};
@@ -66,9 +66,9 @@ impl Xvm {
     }
 
     fn forward_tx(&self, tx: &Tx) -> Result<Issued, IssueError> {
-        let slot = self.context().reserve_forward()?;
+        let permit = self.context().reserve_forward()?;
         let added = self.admit(tx).inspect_err(|error| self.note_refused(&tx.id(), error))?;
-        let answer = slot.send(sent(added), || self.forwarded(tx));
+        let answer = permit.send(submission(added), || self.forwarded(tx));
         Ok(Issued { id: tx.id(), answer })
     }
 
@@ -146,10 +146,10 @@ impl Xvm {
 
     /// As [`Self::issue_unverified`], with the source's answer, if another node decides.
     pub fn issue_unverified_and_forward(&self, bytes: &[u8]) -> Result<Issued, IssueError> {
-        let slot = self.context().reserve_forward()?;
+        let permit = self.context().reserve_forward()?;
         let tx = self.parse(bytes)?;
         let added = self.enqueue(&tx).inspect_err(|error| self.note_refused(&tx.id(), error))?;
-        Ok(self.issued_by_wallet(&tx, slot, added))
+        Ok(self.issued_by_wallet(&tx, permit, added))
     }
 
     /// As [`Self::issue_unverified`], of a transaction that is decoded. It is not passed on.
@@ -166,8 +166,8 @@ impl Xvm {
         tx: &Tx,
         pending: &PendingList,
     ) -> Option<Result<Issued, IssueError>> {
-        let slot = match self.context().reserve_forward() {
-            Ok(slot) => slot,
+        let permit = match self.context().reserve_forward() {
+            Ok(permit) => permit,
             Err(error) => return Some(Err(error.into())),
         };
         if let Err(error) = self.context().store.ensure_writable() {
@@ -178,11 +178,11 @@ impl Xvm {
             Err(full) => Err(full.into()),
         };
         let added = enqueued.inspect_err(|error| self.note_refused(&tx.id(), error));
-        Some(added.map(|added| self.issued_by_wallet(tx, slot, added)))
+        Some(added.map(|added| self.issued_by_wallet(tx, permit, added)))
     }
 
-    fn issued_by_wallet(&self, tx: &Tx, slot: ForwardSlot, added: Added) -> Issued {
-        let answer = slot.send(sent(added), || self.forwarded_as(TxKind::AssetWallet, tx));
+    fn issued_by_wallet(&self, tx: &Tx, permit: ForwardPermit, added: Added) -> Issued {
+        let answer = permit.send(submission(added), || self.forwarded_as(TxKind::AssetWallet, tx));
         Issued { id: tx.id(), answer }
     }
 
@@ -331,9 +331,9 @@ impl Xvm {
     }
 }
 
-const fn sent(added: Added) -> Sent {
+const fn submission(added: Added) -> Submission {
     match added {
-        Added::New => Sent::First,
-        Added::Known => Sent::Again,
+        Added::New => Submission::New,
+        Added::Known => Submission::Repeat,
     }
 }

@@ -43,6 +43,7 @@ mod log;
 mod maintenance;
 mod mempool;
 mod rewind;
+mod snapshot;
 mod status;
 mod vm;
 mod wallet;

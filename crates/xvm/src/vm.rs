@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use esker_chain::commitment::StateTable;
+use esker_chain::snapshot::ChainSnapshot;
 use esker_chain::tables::HistoryStart;
 use esker_chain::{
     AfterRewind, BlockError, BlockFigures, BlockReport, BuildContext, Built, ChainContext,
@@ -412,6 +413,10 @@ impl ChainVm for Xvm {
 
     fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError> {
         Ok(ChainState::new(reader, self.scope()).block(height)?)
+    }
+
+    fn snapshot(&self) -> Option<&dyn ChainSnapshot> {
+        Some(self)
     }
 
     fn routes(&self) -> Vec<Route> {

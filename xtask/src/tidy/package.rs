@@ -9,7 +9,7 @@ use crate::workspace;
 
 const MANIFEST: &str = "bin/esker/Cargo.toml";
 /// Scripts that the package system calls; those that are there.
-const SCRIPTS: [&str; 2] = ["postinst", "postrm"];
+const SCRIPTS: [&str; 3] = ["postinst", "postrm", "prerm"];
 /// Below these folders are files that the build makes.
 const BUILT: [&str; 2] = ["target", "dist"];
 
@@ -83,6 +83,7 @@ mod tests {
                 "../units/node.service",
                 "../scripts/postinst",
                 "../scripts/postrm",
+                "../scripts/prerm",
             ]
         );
     }

@@ -5,10 +5,10 @@
 //! [`TxForwarder`], and a refusal takes it out of the pool again. It decides nothing about transactions, knows no
 //! network, and is absent ([`crate::ChainContext::forwarding`]) on a node that decides itself.
 
-mod desk;
 mod exchange;
-mod reoffer;
+mod resubmit;
 mod scripted;
+mod service;
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -19,12 +19,12 @@ use esker_primitives::{ChainId, Id};
 use esker_rpc::RpcError;
 use thiserror::Error;
 
-pub use desk::{ForwardLimits, ForwardSlot, Forwarding, Sent, SourceAnswer};
 pub use exchange::{ExchangePool, ExchangePools};
-pub use reoffer::{ReofferRound, ReofferTask};
+pub use resubmit::{ResubmitRound, ResubmitTask};
 pub use scripted::ScriptedForwarder;
+pub use service::{ForwardLimits, ForwardPermit, Forwarding, SourceAnswer, Submission};
 
-/// By which method a source takes a transaction in.
+/// The method by which a transaction is submitted to a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TxKind {
     /// `xvm.issueTx`
@@ -53,11 +53,11 @@ impl TxKind {
 pub struct ForwardedTx {
     /// Its chain.
     pub chain: ChainId,
-    /// How a source takes it in.
+    /// How it is submitted.
     pub kind: TxKind,
     /// Its ID, or its hash on an EVM chain.
     pub id: Id,
-    /// What the method of its kind takes, before it is made a text: the codec's bytes, or the envelope of an EVM
+    /// The argument of that method, before it is encoded as text: the codec's bytes, or the envelope of an EVM
     /// transaction.
     pub bytes: Bytes,
 }
@@ -117,10 +117,10 @@ pub enum ForwardError {
         "the source's answer was lost ({0}) and it may have the transaction: look for it before you send it again"
     )]
     Lost(String),
-    /// It follows transactions of this node's pool that take too long.
+    /// Transactions of this node's pool that it depends on were not accepted in time.
     #[error("the transactions before this one are not accepted yet: try again")]
-    NotInOrder,
-    /// As many as may wait for an answer do.
+    DependenciesPending,
+    /// The maximum number of transactions waits for the source's answer.
     #[error("{0} transactions wait for the source's answer already: try again")]
     Busy(usize),
 }
@@ -134,25 +134,25 @@ impl ForwardError {
             | Self::Unreachable(_)
             | Self::TimedOut(_)
             | Self::Lost(_)
-            | Self::NotInOrder
+            | Self::DependenciesPending
             | Self::Busy(_) => self.to_string(),
         }
     }
 
     /// Whether the source has the transaction in its pool already. Of the methods only `evm_sendRawTransaction` refuses
     /// for that reason, with this text.
-    fn is_known(&self) -> bool {
+    fn is_already_known(&self) -> bool {
         matches!(self, Self::Refused { message, .. } if message == "already known")
     }
 
-    /// Whether offering the transaction again is of no use.
-    const fn is_final(&self) -> bool {
+    /// Whether submitting the transaction again can't succeed.
+    const fn is_permanent(&self) -> bool {
         match self {
             Self::Refused { .. } | Self::ReadOnly => true,
             Self::Unreachable(_)
             | Self::TimedOut(_)
             | Self::Lost(_)
-            | Self::NotInOrder
+            | Self::DependenciesPending
             | Self::Busy(_) => false,
         }
     }
@@ -166,7 +166,7 @@ impl From<ForwardError> for RpcError {
             | ForwardError::Unreachable(_)
             | ForwardError::TimedOut(_)
             | ForwardError::Lost(_)
-            | ForwardError::NotInOrder
+            | ForwardError::DependenciesPending
             | ForwardError::Busy(_) => Self::new(error.to_string()),
         }
     }
@@ -177,15 +177,15 @@ pub trait ForwardPool: Send + Sync + fmt::Debug + 'static {
     /// Whether an accepted block holds the transaction, or one that is being decided on.
     fn is_in_block(&self, id: &Id) -> bool;
 
-    /// Whether transactions wait here that a source must have taken, or accepted, before this one.
-    fn must_wait(&self, _id: &Id) -> bool {
+    /// Whether transactions wait here that the source must have in its pool, or accepted, before this one.
+    fn has_pending_dependencies(&self, _id: &Id) -> bool {
         false
     }
 
     /// Removes a waiting transaction that the source does not have, with those that depend on it, and records why.
     fn withdraw(&self, id: &Id, error: &ForwardError);
 
-    /// Visits waiting transactions in the order in which a source takes them, until `visit` breaks. No lock is held
+    /// Visits waiting transactions in the order in which a source accepts them, until `visit` breaks. No lock is held
     /// while it is called.
     fn visit_waiting(&self, visit: &mut dyn FnMut(ForwardedTx) -> ControlFlow<()>);
 }

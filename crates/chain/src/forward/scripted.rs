@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::{ForwardError, ForwardedTx, TxForwarder};
 
-/// Takes down what it is passed and answers as it was told, `Ok` unless told otherwise. It may hold its answers back.
+/// Records the transactions it gets, and answers as configured, `Ok` by default. Answers can be held back.
 #[derive(Debug)]
 pub struct ScriptedForwarder {
     answers: Mutex<Answers>,
@@ -25,7 +25,7 @@ struct Answers {
 }
 
 impl ScriptedForwarder {
-    /// One that takes everything.
+    /// A forwarder that accepts everything.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             answers: Mutex::new(Answers::default()),
@@ -34,27 +34,27 @@ impl ScriptedForwarder {
         })
     }
 
-    /// From now on all transactions are refused for that reason, or taken.
+    /// From now on all transactions get this error, or are accepted.
     pub fn answer_all(&self, error: Option<ForwardError>) {
         self.answers.lock().of_all = error;
     }
 
-    /// From now on one transaction is refused for that reason.
+    /// From now on one transaction gets this error.
     pub fn refuse(&self, id: Id, error: ForwardError) {
         self.answers.lock().of_one.insert(id, error);
     }
 
-    /// Holds answers back, or lets them go.
+    /// Holds answers back, or releases them.
     pub fn hold(&self, is_held: bool) {
         self.is_open.send_replace(!is_held);
     }
 
-    /// What it was passed so far.
+    /// The transactions that it has got so far.
     pub fn calls(&self) -> Vec<ForwardedTx> {
         self.calls.borrow().clone()
     }
 
-    /// Waits until it was passed so many.
+    /// Waits until it has got so many transactions.
     pub async fn wait_for_calls(&self, count: usize) {
         let mut calls = self.calls.subscribe();
         drop(calls.wait_for(|calls| calls.len() >= count).await);

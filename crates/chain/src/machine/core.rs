@@ -5,10 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use esker_primitives::clock::Clock;
 use esker_primitives::{ChainId, Id};
-use esker_storage::{KvRead, KvWrite, Overlay, PendingWrites, Scope, Store, WriteSet};
+use esker_storage::{
+    KvRead, KvWrite, Overlay, PendingWrites, QueuedCommit, Scope, Store, WriteSet,
+};
 use tokio::sync::Notify;
 use tracing::debug;
 
+use super::prepare::PreparePool;
 use super::tree::{Node, Tree};
 use super::undo::{NewRow, UndoLog};
 use super::{AcceptedEvent, MachineConfig, MachineEvent, Shared, form};
@@ -21,8 +24,11 @@ use crate::{
     FinalizeError, ProposeError, Shutdown, Verdict,
 };
 
-/// Bytes of bundles and write sets at which a commit is full.
-const MAX_COMMIT_BYTES: usize = 32 << 20;
+/// Bytes of bundles and write sets at which a commit is full. While it is written, the next bundles are executed, and
+/// each of their reads looks into the write set of each bundle that is not final.
+const MAX_COMMIT_BYTES: usize = 4 << 20;
+/// Most bundles of a commit.
+const MAX_COMMIT_LEN: usize = 64;
 
 /// The result of building on a parent.
 #[derive(Debug)]
@@ -67,6 +73,14 @@ type DecidedBundle = (Arc<Node>, Option<Bytes>);
 /// Blocks of a bundle by the index of their chain.
 type ExecutedBlocks = Vec<(usize, Arc<ExecutedBlock>)>;
 
+/// A commit that the writer has not finished.
+struct PendingCommit {
+    group: Vec<DecidedBundle>,
+    queued: QueuedCommit,
+    undo: Option<NewRow>,
+    accepted_ms: u64,
+}
+
 /// Chains, store and the tree of undecided bundles. One thread owns it, so no job interrupts another.
 #[derive(Debug)]
 pub(super) struct Core {
@@ -82,6 +96,7 @@ pub(super) struct Core {
     pub(super) work: Arc<Notify>,
     /// Triggered when the machine is closed.
     pub(super) closing: Shutdown,
+    pub(super) helpers: Arc<PreparePool>,
     /// The state of the store is unknown after a failed write. All further calls fail.
     pub(super) is_lost: bool,
 }
@@ -324,6 +339,7 @@ impl Core {
         let begun_ms = self.clock.now_ms();
         let mut executed = Vec::with_capacity(order.len());
         for (index, (_, bytes)) in order.into_iter().zip(&bundle.blocks) {
+            self.helpers.on_verify(bytes);
             match self.chains[index].verify(&parent.state, bytes, &parent.context(index)) {
                 Ok(block) => executed.push((index, Arc::new(block))),
                 Err(BlockError::Invalid(reason)) => return Ok(Err(Verdict::Invalid(reason))),
@@ -411,21 +427,24 @@ impl Core {
         self.finalize_all(decisions.collect()).await
     }
 
-    /// Makes consecutive bundles final. If one fails, the earlier ones are committed.
+    /// Makes consecutive bundles final. If one fails, the earlier ones are committed. While one commit is written, the
+    /// bundles of the next one are executed.
     pub(super) async fn finalize_all(
         &mut self,
         decisions: Vec<Decision>,
     ) -> Result<(), FinalizeError> {
         let mut group: Vec<DecidedBundle> = Vec::new();
+        let mut pending: Option<PendingCommit> = None;
         let mut bytes = 0usize;
         let mut outcome = Ok(());
         for decision in decisions {
+            let before = pending.iter().flat_map(|commit| &commit.group).chain(&group);
             let decided = match decision {
                 Decision::Bundle(bundle, proof) => {
-                    self.decide(&bundle, &group).map(|node| node.map(|node| (node, proof)))
+                    self.decide(&bundle, before).map(|node| node.map(|node| (node, proof)))
                 }
                 Decision::Block(chain, block) => {
-                    self.decide_block((chain, block), &group).map(|node| Some((node, None)))
+                    self.decide_block((chain, block), before).map(|node| Some((node, None)))
                 }
             };
             match decided {
@@ -440,26 +459,30 @@ impl Core {
                 }
             }
             // An undo row covers one commit, so each bundle gets its own.
-            if bytes >= MAX_COMMIT_BYTES || self.undo.is_kept() {
+            let is_full = bytes >= MAX_COMMIT_BYTES || group.len() >= MAX_COMMIT_LEN;
+            if is_full || self.undo.is_kept() {
                 bytes = 0;
-                self.commit(std::mem::take(&mut group)).await?;
+                self.finish_commit(pending.take()).await?;
+                pending = Some(self.begin_commit(std::mem::take(&mut group)).await?);
             }
         }
+        self.finish_commit(pending).await?;
         if !group.is_empty() {
-            self.commit(group).await?;
+            let last = self.begin_commit(group).await?;
+            self.finish_commit(Some(last)).await?;
         }
         outcome
     }
 
     /// The node of a bundle after the last final one and `before`; executes it if needed. `None`: it is in `before`,
     /// or is already final.
-    fn decide(
+    fn decide<'a>(
         &mut self,
         bundle: &Bundle,
-        before: &[DecidedBundle],
+        before: impl Iterator<Item = &'a DecidedBundle> + Clone,
     ) -> Result<Option<Arc<Node>>, FinalizeError> {
         let (id, height) = (bundle.id(), bundle.height);
-        if before.iter().any(|(node, _)| node.id == id) || self.final_id_at(height)? == Some(id) {
+        if before.clone().any(|(node, _)| node.id == id) || self.final_id_at(height)? == Some(id) {
             return Ok(None);
         }
         let final_tip = self.tree.last();
@@ -483,17 +506,20 @@ impl Core {
     }
 
     /// The node of a new bundle with this block, after the last final one and `before`.
-    fn decide_block(
+    fn decide_block<'a>(
         &mut self,
         block: (ChainId, Bytes),
-        before: &[DecidedBundle],
+        before: impl Iterator<Item = &'a DecidedBundle>,
     ) -> Result<Arc<Node>, FinalizeError> {
         let parent = before.last().map_or_else(|| self.tree.last().id, |(node, _)| node.id);
         self.compose(&parent, vec![block], true)?.map_err(refusal)
     }
 
-    /// Writes consecutive bundles after the last final one, then notifies the chains.
-    async fn commit(&mut self, group: Vec<DecidedBundle>) -> Result<(), FinalizeError> {
+    /// Queues the write of consecutive bundles after the last final one.
+    async fn begin_commit(
+        &mut self,
+        group: Vec<DecidedBundle>,
+    ) -> Result<PendingCommit, FinalizeError> {
         let accepted_ms = self.clock.now_ms();
         let base = self.store.snapshot()?;
         let extension = Arc::new(self.extension(&group, accepted_ms, base.as_ref())?);
@@ -502,10 +528,25 @@ impl Core {
         let undo = self.add_undo(&group, accepted_ms, base.as_ref(), &mut sets)?;
         drop(base);
         let mut closing = self.closing.clone();
+        tokio::select! {
+            biased;
+            queued = self.store.writer.enqueue_all_when_writable(sets) => {
+                Ok(PendingCommit { group, queued: queued?, undo, accepted_ms })
+            }
+            () = closing.wait() => Err(ChainError::Stopped.into()),
+        }
+    }
+
+    /// Waits for a commit, then notifies the chains.
+    async fn finish_commit(&mut self, commit: Option<PendingCommit>) -> Result<(), FinalizeError> {
+        let Some(PendingCommit { group, queued, undo, accepted_ms }) = commit else {
+            return Ok(());
+        };
+        let mut closing = self.closing.clone();
         // The bundle is decided: it waits until the store accepts writes.
         tokio::select! {
             biased;
-            written = self.store.writer.commit_all_when_writable(sets) => written?,
+            written = queued.done() => written?,
             () = closing.wait() => return Err(ChainError::Stopped.into()),
         }
         self.undo.committed(undo);

@@ -3,10 +3,12 @@
 //! One thread ([`thread`]) owns the state ([`core`]) and executes calls in order: build, verify, finalize, drop.
 //! Undecided bundles are kept in memory as a tree over the final state ([`tree`]): each adds a layer of write sets. A
 //! final bundle is one write: all chains' blocks, state, indexes, shared memory, statuses and the final position.
-//! Chains are notified after the commit, never before.
+//! Chains are notified after the commit, never before. Helper threads ([`prepare`]) check signatures of announced blocks
+//! ahead of it.
 
 mod core;
 mod form;
+mod prepare;
 mod rewind;
 mod start;
 mod state;
@@ -23,14 +25,17 @@ use bytes::Bytes;
 use esker_primitives::clock::Clock;
 use esker_primitives::sync::Mutex;
 use esker_primitives::{ChainId, Id};
-use esker_storage::{Scope, Store};
+use esker_storage::{KvRead, Scope, Store};
 use tokio::sync::{Notify, broadcast};
 
 use self::core::Attempt;
+use self::prepare::PreparePool;
 pub use self::rewind::Rewound;
+pub(crate) use self::start::first_bundle;
 pub use self::state::write_initial_rows;
 use self::thread::{Job, MachineThread};
 pub use self::undo::{Undo, UndoLimits};
+use crate::snapshot::{PartSnapshot, SnapshotReader, SnapshotRefusal};
 use crate::tables::{BUNDLE_HEIGHTS, BUNDLES, BundleRecord, HistoryStart, Position};
 use crate::{
     Bundle, BundleId, ChainError, ChainMachine, ChainVm, ExecutedBlock, FinalizeError, ProposeCtx,
@@ -119,7 +124,8 @@ pub struct AcceptedEvent {
     pub height: u64,
     /// Acceptance time at this node, Unix ms.
     pub accepted_ms: u64,
-    /// Time that the commit took, ms. Several bundles may share a commit.
+    /// Time that the commit took, ms. Several bundles may share a commit, and later ones may have been executed
+    /// during it.
     pub commit_ms: u64,
     /// Time that building or verifying its blocks took at this node, ms.
     pub execute_ms: u64,
@@ -141,6 +147,7 @@ pub struct Machine {
     proposals: Notify,
     shared: Arc<Shared>,
     thread: MachineThread,
+    helpers: Arc<PreparePool>,
 }
 
 /// State that the machine's thread shares with callers.
@@ -175,6 +182,20 @@ impl Shared {
 }
 
 impl Machine {
+    /// Opens a snapshot of the state after the last final bundle. `shared` is the shared memory's part. The view of the
+    /// store stays open as long as the reader exists.
+    pub fn open_snapshot(
+        &self,
+        shared: &dyn PartSnapshot,
+    ) -> Result<SnapshotReader, SnapshotRefusal> {
+        SnapshotReader::open(&self.chains, shared, &self.store)
+    }
+
+    /// The store, for its size.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// The chains, in the order of their declaration.
     pub fn chains(&self) -> &[Arc<dyn ChainVm>] {
         &self.chains
@@ -295,6 +316,14 @@ impl ChainMachine for Machine {
         }
     }
 
+    fn prepare(&self, blocks: &[(ChainId, Bytes)]) {
+        for (id, block) in blocks {
+            if let Some(chain) = self.chains.iter().find(|chain| chain.context().chain_id == *id) {
+                self.helpers.prepare(chain, block);
+            }
+        }
+    }
+
     async fn verify(&self, ancestry: &[Bundle], bundle: &Bundle) -> Result<Verdict, ChainError> {
         let (ancestry, bundle) = (ancestry.to_vec(), bundle.clone());
         self.thread.call(|reply| Job::Verify { ancestry, bundle, reply }).await?
@@ -352,8 +381,16 @@ fn bundle_at(
     store: &Store,
     height: u64,
 ) -> Result<Option<(Bundle, Option<Bytes>)>, ChainError> {
-    let reader = store.snapshot()?;
-    let Some(record) = BUNDLES.get(reader.as_ref(), Scope::NODE, &height)? else {
+    bundle_in(chains, store.snapshot()?.as_ref(), height)
+}
+
+/// The final bundle of a height, with its proof.
+pub(crate) fn bundle_in(
+    chains: &[Arc<dyn ChainVm>],
+    reader: &dyn KvRead,
+    height: u64,
+) -> Result<Option<(Bundle, Option<Bytes>)>, ChainError> {
+    let Some(record) = BUNDLES.get(reader, Scope::NODE, &height)? else {
         return Ok(None);
     };
     let mut blocks = Vec::with_capacity(record.blocks.len());
@@ -364,7 +401,7 @@ fn bundle_at(
             ))
         };
         let chain = chains.iter().find(|chain| chain.context().chain_id == id);
-        let block = chain.ok_or_else(damaged)?.block_at(reader.as_ref(), block_height)?;
+        let block = chain.ok_or_else(damaged)?.block_at(reader, block_height)?;
         blocks.push((id, block.ok_or_else(damaged)?));
     }
     let BundleRecord { version, parent, timestamp_ms, commitment, .. } = record;

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use esker_primitives::Id;
+use bytes::Bytes;
 use esker_primitives::clock::Clock;
+use esker_primitives::{ChainId, Id};
 use esker_storage::{KvRead, Scope, Store, WriteSet};
 use tokio::sync::Notify;
 
 use super::core::Core;
+use super::prepare::PreparePool;
 use super::thread::MachineThread;
 use super::tree::Tree;
 use super::undo::{Undo, UndoLog};
@@ -59,6 +61,7 @@ impl Machine {
             .0;
         let shared = Arc::new(Shared::new(last));
         let (trigger, closing) = Shutdown::new();
+        let helpers = Arc::new(PreparePool::new());
         let core = Core {
             chains: chains.clone(),
             state_tables,
@@ -70,6 +73,7 @@ impl Machine {
             shared: Arc::clone(&shared),
             work: Arc::clone(&work),
             closing,
+            helpers: Arc::clone(&helpers),
             is_lost: false,
         };
         let thread = MachineThread::spawn(core, trigger)?;
@@ -82,6 +86,7 @@ impl Machine {
             proposals: Notify::new(),
             shared,
             thread,
+            helpers,
         }))
     }
 }
@@ -181,31 +186,33 @@ fn write_first_bundle(
 ) -> Result<Position, ChainError> {
     let reader = store.snapshot()?;
     let mut blocks = Vec::with_capacity(chains.len());
-    let mut heights = Vec::with_capacity(chains.len());
     for chain in chains.iter().take(genesis.chain_count) {
         let id = chain.context().chain_id;
         let block = chain
             .block_at(reader.as_ref(), 0)?
             .ok_or_else(|| ChainError::Genesis(format!("chain {id} has no block of height 0")))?;
         blocks.push((id, block));
-        heights.push((id, 0));
     }
     drop(reader);
-    let parent = genesis.parameters_hash;
-    let (version, commitment) = (Bundle::FIRST_VERSION, Id::ZERO);
-    let bundle = Bundle { version, parent, height: 0, timestamp_ms: 0, commitment, blocks };
+    let heights = blocks.iter().map(|(id, _)| (*id, 0)).collect();
+    let bundle = first_bundle(genesis, blocks);
     let position = Position { height: 0, id: bundle.id(), timestamp_ms: 0 };
-    let record = BundleRecord {
-        version: bundle.version,
-        parent: bundle.parent,
-        timestamp_ms: 0,
-        commitment,
-        blocks: heights,
-        proof: Vec::new(),
-    };
+    let record = BundleRecord::of(&bundle, heights, None);
     let mut out = WriteSet::default();
     BUNDLES.put(&mut out, Scope::NODE, &0, &record);
     POSITION.put(&mut out, Scope::NODE, &(), &position);
     store.writer.commit_blocking(out)?;
     Ok(position)
+}
+
+/// The bundle of height 0 with the blocks of the genesis chains.
+pub(crate) fn first_bundle(genesis: &GenesisBundle, blocks: Vec<(ChainId, Bytes)>) -> Bundle {
+    Bundle {
+        version: Bundle::FIRST_VERSION,
+        parent: genesis.parameters_hash,
+        height: 0,
+        timestamp_ms: 0,
+        commitment: Id::ZERO,
+        blocks,
+    }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bytes::Bytes;
 use esker_chain::{
     Bundle, ChainError, ChainMachine, FinalizeError, Machine, MachineConfig, ProposeCtx,
     ProposeError, Verdict,
@@ -153,6 +154,65 @@ async fn several_final_bundles_are_one_write() {
         .filter(|event| matches!(event, ChainEvent::Verified(_)))
         .count();
     assert_eq!(verified, 21);
+}
+
+/// The first commit waits for the disk; the bundles of the second one are executed meanwhile, those of the third are
+/// not.
+#[tokio::test]
+async fn bundles_are_executed_while_earlier_ones_are_written() {
+    let (disk, store, toys, machine) = on_a_disk();
+    let bundles = branch(&toys[0], &machine.genesis(), 1, 150);
+    disk.refuse_writes(StorageError::Full { size: 7 });
+    let call = tokio::spawn({
+        let machine = Arc::clone(&machine);
+        let all = bundles.iter().map(|bundle| (bundle.clone(), None)).collect();
+        async move { machine.finalize_all(all).await }
+    });
+    until_refused(&store).await;
+    soon(async {
+        while machine.undecided() < 128 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!((machine.undecided(), machine.last_final().0), (128, 0));
+    disk.refuse_writes(None);
+    soon(call).await.unwrap().unwrap();
+    assert_eq!((machine.undecided(), toys[0].total()), (0, 150));
+    assert_eq!(machine.last_final(), (150, bundles[149].id()));
+    let mut events = toys[0].take_events();
+    events.retain(|event| matches!(event, ChainEvent::Accepted(_)));
+    assert_eq!(events, (1..=150).map(ChainEvent::Accepted).collect::<Vec<_>>());
+}
+
+/// A block of the toy that is large enough to be prepared.
+fn large(number: u64) -> Bytes {
+    let op = |value| Op { register: number, value, not_before_ms: 0 };
+    block_bytes(&Id::ZERO, number, &(0..200).map(op).collect::<Vec<_>>())
+}
+
+#[tokio::test]
+async fn announced_blocks_are_prepared_unless_they_are_small_or_verified_before() {
+    let (_world, toys, machine) = world(1);
+    let (toy, mut prepared) = (&toys[0], toys[0].prepared.subscribe());
+    // All threads are busy.
+    toy.hold_preparation(true);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.saturating_sub(1).clamp(1, 16);
+    let busy: Vec<_> = (1..=threads as u64).map(|number| (toy.id(), large(number))).collect();
+    machine.prepare(&busy);
+    soon(prepared.wait_for(|blocks| blocks.len() == threads)).await.unwrap();
+    let [early, verified, late] = [101, 102, 103].map(large);
+    let small = block_bytes(&Id::ZERO, 1, &[]);
+    for block in [&early, &small, &verified, &late] {
+        machine.prepare(&[(toy.id(), block.clone()), (Id::ZERO, block.clone())]);
+    }
+    let blocks = vec![(toy.id(), verified)];
+    let bundle = Bundle { blocks, ..foreign(toy, &machine, 1) };
+    assert!(matches!(verify(&machine, &bundle).await, Verdict::Invalid(_)));
+    toy.hold_preparation(false);
+    let blocks = soon(prepared.wait_for(|blocks| blocks.contains(&late))).await.unwrap();
+    assert_eq!(blocks.len(), threads + 1, "those up to the verified one are left out");
 }
 
 #[tokio::test]

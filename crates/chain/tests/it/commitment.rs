@@ -10,32 +10,18 @@ use esker_chain::{
     Bundle, ChainMachine, ChainVm, FinalizeError, Machine, MachineConfig, RewindError, Verdict,
 };
 use esker_primitives::{ChainId, Id};
-use esker_storage::audit::{AuditError, AuditLog, Finding};
+use esker_storage::audit::Finding;
 use esker_storage::{KvStore, MemoryStore, Scope, WriteSet, meta};
 
 use crate::machine::{foreign, open, open_with, propose, world};
 use crate::rewind::{keeping, rows, undo_rows};
 use crate::toy::{Op, REGISTERS, Toy, World, block_bytes};
 
-/// Keeps findings.
-#[derive(Default)]
-struct Findings(Vec<String>);
-
-impl AuditLog for Findings {
-    fn finding(&mut self, finding: Finding) {
-        self.0.push(finding.to_string());
-    }
-
-    fn progress(&mut self, _: &str, _: u64, _: Option<u64>) -> Result<(), AuditError> {
-        Ok(())
-    }
-}
-
 fn findings(world: &World, toys: &[Arc<Toy>]) -> Vec<String> {
     let chains: Vec<_> = toys.iter().map(|toy| Arc::clone(toy) as Arc<dyn ChainVm>).collect();
-    let mut findings = Findings::default();
+    let mut findings = Vec::new();
     audit_state(&chains, world.store.snapshot().unwrap().as_ref(), &mut findings).unwrap();
-    findings.0
+    findings.iter().map(Finding::to_string).collect()
 }
 
 /// The commitment to the final state, by its definition.

@@ -1,4 +1,4 @@
-//! Passing transactions on: what ends an offer, and the task that repeats it.
+//! Forwarding transactions: the outcomes of a submission, and the task that submits again.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::Shutdown;
 use esker_chain::forward::{
-    ForwardError, ForwardLimits, ForwardPool, ForwardedTx, Forwarding, ReofferTask,
-    ScriptedForwarder, Sent, SourceAnswer, TxForwarder, TxKind,
+    ForwardError, ForwardLimits, ForwardPool, ForwardedTx, Forwarding, ResubmitTask,
+    ScriptedForwarder, SourceAnswer, Submission, TxForwarder, TxKind,
 };
 use esker_primitives::clock::ManualClock;
 use esker_primitives::sync::Mutex;
@@ -27,25 +27,25 @@ async fn within<F: Future>(what: &str, wait: F) -> F::Output {
     timeout(DEADLINE, wait).await.unwrap_or_else(|_| panic!("no end of: {what}"))
 }
 
-/// A pool that is what a test makes it.
+/// A pool that a test fills.
 #[derive(Debug, Default)]
-struct ToyPool(Mutex<Txs>);
+struct TestPool(Mutex<Txs>);
 
 #[derive(Debug, Default)]
 struct Txs {
     waiting: Vec<ForwardedTx>,
     in_blocks: HashSet<Id>,
-    early: HashSet<Id>,
+    dependent: HashSet<Id>,
     withdrawn: Vec<(Id, String)>,
 }
 
-impl ForwardPool for ToyPool {
+impl ForwardPool for TestPool {
     fn is_in_block(&self, id: &Id) -> bool {
         self.0.lock().in_blocks.contains(id)
     }
 
-    fn must_wait(&self, id: &Id) -> bool {
-        self.0.lock().early.contains(id)
+    fn has_pending_dependencies(&self, id: &Id) -> bool {
+        self.0.lock().dependent.contains(id)
     }
 
     fn withdraw(&self, id: &Id, error: &ForwardError) {
@@ -60,22 +60,22 @@ impl ForwardPool for ToyPool {
     }
 }
 
-struct Desk {
+struct Fixture {
     forwarding: Arc<Forwarding>,
-    pool: Arc<ToyPool>,
+    pool: Arc<TestPool>,
     clock: ManualClock,
 }
 
 fn limits() -> ForwardLimits {
-    ForwardLimits { reoffer_batch: 2, block_delay: Duration::ZERO, ..ForwardLimits::default() }
+    ForwardLimits { resubmit_batch: 2, block_delay: Duration::ZERO, ..ForwardLimits::default() }
 }
 
-impl Desk {
+impl Fixture {
     fn new(forwarder: Arc<dyn TxForwarder>, limits: ForwardLimits) -> Self {
         let clock = ManualClock::new(START_MS);
         let forwarding =
             Forwarding::new(forwarder, Arc::new(clock.clone()), Handle::current(), limits);
-        let pool = Arc::<ToyPool>::default();
+        let pool = Arc::<TestPool>::default();
         forwarding.register(CHAIN, TxKind::Asset, pool.clone());
         Self { forwarding, pool, clock }
     }
@@ -89,15 +89,15 @@ impl Desk {
     }
 
     fn send(&self, tx: &ForwardedTx) -> SourceAnswer {
-        self.forwarding.reserve().unwrap().send(Sent::First, || tx.clone())
+        self.forwarding.reserve().unwrap().send(Submission::New, || tx.clone())
     }
 
     fn waiting(&self) -> usize {
         self.pool.0.lock().waiting.len()
     }
 
-    async fn is_free(&self) {
-        within("the end of all offers", async {
+    async fn wait_until_idle(&self) {
+        within("the end of all submissions", async {
             while self.forwarding.in_flight() > 0 {
                 tokio::task::yield_now().await;
             }
@@ -112,97 +112,97 @@ fn refused() -> ForwardError {
 
 /// A forwarder that panics.
 #[derive(Debug)]
-struct Broken;
+struct PanickingForwarder;
 
 #[async_trait]
-impl TxForwarder for Broken {
+impl TxForwarder for PanickingForwarder {
     async fn forward(&self, _: ForwardedTx) -> Result<(), ForwardError> {
         panic!("the forwarder is broken")
     }
 }
 
 #[tokio::test]
-async fn an_offer_that_panics_frees_its_place_and_leaves_the_transaction() {
-    let desk = Desk::new(Arc::new(Broken), limits());
-    let tx = desk.pooled(1);
-    let answer = within("an answer", desk.send(&tx).wait()).await;
+async fn panicking_forwarder_releases_the_permit_and_keeps_the_transaction() {
+    let fixture = Fixture::new(Arc::new(PanickingForwarder), limits());
+    let tx = fixture.pooled(1);
+    let answer = within("an answer", fixture.send(&tx).wait()).await;
     assert_eq!(answer, Err(ForwardError::Unreachable("the call was lost".into())));
-    desk.is_free().await;
-    assert_eq!(desk.waiting(), 1);
-    assert!(within("an answer", desk.send(&tx).wait()).await.is_err(), "a new offer");
+    fixture.wait_until_idle().await;
+    assert_eq!(fixture.waiting(), 1);
+    assert!(within("an answer", fixture.send(&tx).wait()).await.is_err(), "a new submission");
 }
 
 #[tokio::test]
-async fn a_transaction_whose_turn_does_not_come_leaves() {
+async fn transaction_with_pending_dependencies_times_out() {
     let forwarder = ScriptedForwarder::new();
     let deadline = Duration::from_millis(20);
-    let desk = Desk::new(forwarder.clone(), ForwardLimits { deadline, ..limits() });
-    let tx = desk.pooled(1);
-    desk.pool.0.lock().early.insert(tx.id);
-    let answer = within("an answer", desk.send(&tx).wait()).await;
-    assert_eq!(answer, Err(ForwardError::NotInOrder));
-    assert_eq!((desk.waiting(), forwarder.calls().len()), (0, 0));
+    let fixture = Fixture::new(forwarder.clone(), ForwardLimits { deadline, ..limits() });
+    let tx = fixture.pooled(1);
+    fixture.pool.0.lock().dependent.insert(tx.id);
+    let answer = within("an answer", fixture.send(&tx).wait()).await;
+    assert_eq!(answer, Err(ForwardError::DependenciesPending));
+    assert_eq!((fixture.waiting(), forwarder.calls().len()), (0, 0));
 }
 
 #[tokio::test]
-async fn only_a_recent_success_makes_another_offer_needless() {
+async fn recently_acknowledged_transaction_is_not_submitted_again() {
     let forwarder = ScriptedForwarder::new();
-    let desk = Desk::new(forwarder.clone(), limits());
-    let tx = desk.pooled(1);
-    let again = || desk.forwarding.reserve().unwrap().send(Sent::Again, || tx.clone());
+    let fixture = Fixture::new(forwarder.clone(), limits());
+    let tx = fixture.pooled(1);
+    let again = || fixture.forwarding.reserve().unwrap().send(Submission::Repeat, || tx.clone());
     forwarder.answer_all(Some(ForwardError::Unreachable("gone".into())));
     within("an answer", again().wait()).await.unwrap_err();
     forwarder.answer_all(None);
     for (advance_ms, calls) in [(0, 2), (29_999, 2), (1, 3)] {
-        desk.clock.advance(advance_ms);
+        fixture.clock.advance(advance_ms);
         within("an answer", again().wait()).await.unwrap();
         assert_eq!(forwarder.calls().len(), calls, "{advance_ms}");
     }
-    assert!(desk.forwarding.is_taken(CHAIN, TxKind::Asset, tx.id));
-    // One that was pooled anew is offered in any case.
-    within("an answer", desk.send(&tx).wait()).await.unwrap();
+    assert!(fixture.forwarding.is_acknowledged(CHAIN, TxKind::Asset, tx.id));
+    // A new one is submitted in any case.
+    within("an answer", fixture.send(&tx).wait()).await.unwrap();
     assert_eq!(forwarder.calls().len(), 4);
 }
 
 #[tokio::test]
-async fn a_block_that_comes_after_a_refusal_keeps_the_transaction() {
+async fn refused_transaction_is_kept_if_a_block_holds_it() {
     let forwarder = ScriptedForwarder::new();
     let block_delay = Duration::from_millis(20);
-    let desk = Desk::new(forwarder.clone(), ForwardLimits { block_delay, ..limits() });
-    let (kept, lost) = (desk.pooled(1), desk.pooled(2));
+    let fixture = Fixture::new(forwarder.clone(), ForwardLimits { block_delay, ..limits() });
+    let (kept, lost) = (fixture.pooled(1), fixture.pooled(2));
     forwarder.answer_all(Some(refused()));
-    let task = ReofferTask::new(Arc::clone(&desk.forwarding));
+    let task = ResubmitTask::new(Arc::clone(&fixture.forwarding));
     let block = async {
         within("both calls", forwarder.wait_for_calls(2)).await;
-        desk.pool.0.lock().in_blocks.insert(kept.id);
+        fixture.pool.0.lock().in_blocks.insert(kept.id);
     };
     let (round, ()) = tokio::join!(within("a round", task.round()), block);
-    assert_eq!((round.taken, round.refused), (1, 1));
-    let withdrawn = desk.pool.0.lock().withdrawn.clone();
+    assert_eq!((round.acknowledged, round.refused), (1, 1));
+    let withdrawn = fixture.pool.0.lock().withdrawn.clone();
     assert_eq!(withdrawn, [(lost.id, "refused by the source: no".to_owned())]);
 }
 
 #[tokio::test]
-async fn the_task_offers_in_rounds_until_the_shutdown() {
+async fn resubmit_task_runs_rounds_until_shutdown() {
     let forwarder = ScriptedForwarder::new();
-    let desk = Desk::new(forwarder.clone(), limits());
-    let txs: Vec<ForwardedTx> = (1..=3).map(|number| desk.pooled(number)).collect();
+    let fixture = Fixture::new(forwarder.clone(), limits());
+    let txs: Vec<ForwardedTx> = (1..=3).map(|number| fixture.pooled(number)).collect();
     let (trigger, shutdown) = Shutdown::new();
-    let task = tokio::spawn(ReofferTask::new(Arc::clone(&desk.forwarding)).run(shutdown));
+    let task = tokio::spawn(ResubmitTask::new(Arc::clone(&fixture.forwarding)).run(shutdown));
     // At once the first two, a second later the third, and all again when they are due.
     within("the first round", forwarder.wait_for_calls(2)).await;
     for (advance_ms, calls) in [(1_000, 3), (30_000, 5), (1_000, 6)] {
         within("the task asleep", async {
-            while desk.clock.sleepers() == 0 {
+            while fixture.clock.sleepers() == 0 {
                 tokio::task::yield_now().await;
             }
         })
         .await;
-        desk.clock.advance(advance_ms);
+        fixture.clock.advance(advance_ms);
         within("a round", forwarder.wait_for_calls(calls)).await;
     }
-    let offered: Vec<Id> = forwarder.calls().iter().map(|tx| tx.id).collect();
-    assert_eq!(offered, [0, 1, 2, 0, 1, 2].map(|at: usize| txs[at].id));
+    let submitted: Vec<Id> = forwarder.calls().iter().map(|tx| tx.id).collect();
+    assert_eq!(submitted, [0, 1, 2, 0, 1, 2].map(|at: usize| txs[at].id));
     trigger.trigger();
     within("the end of the task", task).await.unwrap();
 }

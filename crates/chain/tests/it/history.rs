@@ -5,7 +5,7 @@ use std::sync::Arc;
 use esker_chain::audit::audit_bundles;
 use esker_chain::tables::{BUNDLES, BundleRecord, HISTORY_START, HistoryStart};
 use esker_chain::{Bundle, ChainMachine, ChainVm, FinalizeError, Machine, Verdict};
-use esker_storage::audit::{AuditError, AuditLog, Finding};
+use esker_storage::audit::Finding;
 use esker_storage::{Scope, WriteSet};
 
 use crate::machine::{foreign, open, propose, world};
@@ -42,24 +42,11 @@ async fn joined() -> (World, Vec<Arc<Toy>>, Arc<Machine>, Vec<Bundle>) {
     (world, toys, machine, bundles)
 }
 
-#[derive(Default)]
-struct Findings(Vec<String>);
-
-impl AuditLog for Findings {
-    fn finding(&mut self, finding: Finding) {
-        self.0.push(finding.to_string());
-    }
-
-    fn progress(&mut self, _: &str, _: u64, _: Option<u64>) -> Result<(), AuditError> {
-        Ok(())
-    }
-}
-
 fn audit(world: &World, toys: &[Arc<Toy>]) -> Vec<String> {
     let chains: Vec<_> = toys.iter().map(|toy| Arc::clone(toy) as Arc<dyn ChainVm>).collect();
-    let mut findings = Findings::default();
+    let mut findings = Vec::new();
     audit_bundles(&chains, world.store.snapshot().unwrap().as_ref(), &mut findings).unwrap();
-    findings.0
+    findings.iter().map(Finding::to_string).collect()
 }
 
 #[tokio::test]

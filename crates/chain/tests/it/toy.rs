@@ -12,10 +12,10 @@ use esker_chain::{
 };
 use esker_primitives::clock::{Clock, ManualClock};
 use esker_primitives::codec::{Reader, Writer};
-use esker_primitives::sync::Mutex;
+use esker_primitives::sync::{Condvar, Mutex};
 use esker_primitives::{BlockId, ChainId, Id};
 use esker_storage::{KvRead, KvStore, PendingWrites, Scope, Store, Table, WriteSet};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// Register number to value.
 pub(crate) const REGISTERS: Table<u64, u64> = Table::new(0x80, "register");
@@ -50,6 +50,10 @@ pub(crate) struct Toy {
     pub(crate) events: Mutex<Vec<ChainEvent>>,
     /// How often it was asked for a block.
     pub(crate) looks: AtomicU64,
+    /// Blocks that were prepared.
+    pub(crate) prepared: watch::Sender<Vec<Bytes>>,
+    /// Whether the test holds up the preparation of blocks.
+    pub(crate) holds_preparation: (Mutex<bool>, Condvar),
 }
 
 /// What the chains of a test share.
@@ -95,6 +99,8 @@ impl World {
             queue: Mutex::new_named("toy.queue", Vec::new()),
             events: Mutex::new_named("toy.events", Vec::new()),
             looks: AtomicU64::new(0),
+            prepared: watch::Sender::default(),
+            holds_preparation: (Mutex::new_named("toy.preparation", false), Condvar::new()),
         })
     }
 }
@@ -122,6 +128,11 @@ impl Toy {
 
     pub(crate) fn id(&self) -> ChainId {
         self.context.chain_id
+    }
+
+    pub(crate) fn hold_preparation(&self, holds: bool) {
+        *self.holds_preparation.0.lock() = holds;
+        self.holds_preparation.1.notify_all();
     }
 
     pub(crate) fn submit(&self, op: Op) {
@@ -254,6 +265,12 @@ impl ChainVm for Toy {
             }
             Err(error) => Err(ChainError::Corrupted(error.to_string())),
         }
+    }
+
+    fn prepare(&self, block: &Bytes) {
+        self.prepared.send_modify(|prepared| prepared.push(block.clone()));
+        let (holds, released) = &self.holds_preparation;
+        released.wait_while(&mut holds.lock(), |holds| *holds);
     }
 
     fn verify(

@@ -8,13 +8,14 @@ use std::path::{self, Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use esker_chain::snapshot::check_finished;
 use esker_client::RpcClient;
 use esker_client::http::HttpClient;
 use esker_client::rpc::CallError;
 use esker_node::backup::{BackupError, BackupSource};
 use esker_node::config::Config;
 use esker_node::wiring::{StartError, exit_code};
-use esker_storage::{StorageError, meta};
+use esker_storage::{KvStore as _, StorageError, meta};
 use serde_json::{Value, json};
 use thiserror::Error;
 
@@ -132,6 +133,9 @@ fn offline(config: &Config, to: &Path, rate: u64) -> Result<(String, String), Ba
             other => other.into(),
         }
     })?;
+    let reader = store.snapshot().map_err(BackupError::from)?;
+    check_finished(reader.as_ref()).map_err(|error| OfflineError::from(StartError::from(error)))?;
+    drop(reader);
     let stop = StopSignal::listen().map_err(BackupCommandError::System)?;
     let (begun, mut size) = (Instant::now(), 0);
     BackupSource::of(config, folder).write(&store, to, &mut |bytes| {

@@ -55,7 +55,7 @@ impl Offline {
         &self.chains.clock
     }
 
-    pub(crate) fn machine(&self) -> &Machine {
+    pub(crate) fn machine(&self) -> &Arc<Machine> {
         &self.chains.machine
     }
 
@@ -64,7 +64,7 @@ impl Offline {
         self.chains.chains.iter().map(|(_, chain)| chain)
     }
 
-    pub(crate) fn aliases(&self) -> &AliasTable {
+    pub(crate) fn aliases(&self) -> &Arc<AliasTable> {
         &self.chains.aliases
     }
 

@@ -4,21 +4,19 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
-use esker_chain::{Aliases as _, Bundle, BundleId, ChainMachine as _, ChainVm};
+use bytes::Bytes;
+use esker_chain::{Aliases as _, ChainMachine as _, ChainVm, FinalizeError};
 use esker_node::config::Config;
 use esker_primitives::ChainId;
 use tokio::sync::mpsc;
 
-use super::lines::{BlockLine, Lines, ReadError};
+use super::lines::{BlockLine, ReadError};
+use super::read_ahead::{Announcer, InputBlock, read_ahead};
 use super::{ReplayError, STANDARD};
 use crate::offline::{Offline, StopSignal};
 use crate::progress::Progress;
-
-/// Blocks that are read ahead. Few, because one may be large.
-const READ_AHEAD: usize = 2;
 
 pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
     if !config.network.validators.is_empty() {
@@ -33,7 +31,10 @@ pub(super) fn run(path: &Path, config: &Config) -> Result<String, ReplayError> {
         .build()
         .map_err(ReplayError::Runtime)?;
     let mut importer = Importer::new(&node);
-    let taken = runtime.block_on(importer.import_all(read(input), path, length, &stop));
+    let announcer =
+        Announcer { machine: Arc::downgrade(node.machine()), aliases: Arc::clone(node.aliases()) };
+    let blocks = read_ahead(input, announcer, runtime.handle().clone());
+    let taken = runtime.block_on(importer.import_all(blocks, path, length, &stop));
     let done = importer.summary();
     node.close()?;
     match taken {
@@ -60,43 +61,27 @@ fn open(path: &Path) -> Result<(Box<dyn BufRead + Send>, Option<u64>), ReplayErr
     Ok((Box::new(BufReader::new(file)), length))
 }
 
-/// A block with its line number and the bytes read so far.
-type Read = (u64, BlockLine, u64);
-
-/// Reads and decodes on a separate thread, so that a read that waits for input can be stopped.
-fn read(input: Box<dyn BufRead + Send>) -> mpsc::Receiver<Result<Read, ReadError>> {
-    let (sender, receiver) = mpsc::channel(READ_AHEAD);
-    let run = move || {
-        let mut lines = Lines::new(input);
-        loop {
-            let next = match lines.next_block() {
-                Ok(None) => return,
-                Ok(Some((line, block))) => Ok((line, block, lines.bytes_read())),
-                Err(error) => Err(error),
-            };
-            let ended = next.is_err();
-            if sender.blocking_send(next).is_err() || ended {
-                return;
-            }
-        }
-    };
-    // The handle is dropped: the process does not wait for unused input.
-    let _reader = thread::spawn(run);
-    receiver
-}
-
-/// Most bundles that become final in one write.
-const GROUP_LEN: usize = 64;
-/// How long verified bundles wait for further input.
+/// Most bundles that the machine gets at once.
+const GROUP_LEN: usize = 256;
+/// How long read blocks wait for further input.
 const INPUT_WAIT: Duration = Duration::from_millis(50);
-/// Bytes of blocks at which verified bundles become final.
+/// Bytes of blocks at which a group of bundles is complete.
 const GROUP_BYTES: usize = 4 << 20;
+
+/// A block that the machine has not got yet.
+struct WaitingBlock {
+    id: ChainId,
+    bytes: Bytes,
+    chain: String,
+    height: u64,
+    line: u64,
+}
 
 struct Importer<'a> {
     node: &'a Offline,
-    /// Consecutive verified bundles that are not final yet.
-    verified: Vec<Bundle>,
-    verified_bytes: usize,
+    /// Consecutive blocks that the machine has not got yet.
+    waiting: Vec<WaitingBlock>,
+    waiting_bytes: usize,
     imported: u64,
     skipped: u64,
     /// Blocks below the first stored one, which were not compared with anything.
@@ -107,8 +92,8 @@ impl<'a> Importer<'a> {
     fn new(node: &'a Offline) -> Self {
         Self {
             node,
-            verified: Vec::new(),
-            verified_bytes: 0,
+            waiting: Vec::new(),
+            waiting_bytes: 0,
             imported: 0,
             skipped: 0,
             before_history: 0,
@@ -119,7 +104,7 @@ impl<'a> Importer<'a> {
     /// become final.
     async fn import_all(
         &mut self,
-        blocks: mpsc::Receiver<Result<Read, ReadError>>,
+        blocks: mpsc::Receiver<Result<InputBlock, ReadError>>,
         path: &Path,
         length: Option<u64>,
         stop: &StopSignal,
@@ -131,7 +116,7 @@ impl<'a> Importer<'a> {
 
     async fn import_blocks(
         &mut self,
-        mut blocks: mpsc::Receiver<Result<Read, ReadError>>,
+        mut blocks: mpsc::Receiver<Result<InputBlock, ReadError>>,
         path: &Path,
         length: Option<u64>,
         stop: &StopSignal,
@@ -142,13 +127,13 @@ impl<'a> Importer<'a> {
                 biased;
                 () = stop.requested() => return Ok(false),
                 next = blocks.recv() => next,
-                // Verified bundles do not wait for slow input.
-                () = tokio::time::sleep(INPUT_WAIT), if !self.verified.is_empty() => {
+                // Blocks do not wait for slow input.
+                () = tokio::time::sleep(INPUT_WAIT), if !self.waiting.is_empty() => {
                     self.finalize().await?;
                     continue;
                 }
             };
-            let (line, block, read) = match next {
+            let InputBlock { line, block, bytes_read: read, .. } = match next {
                 None => return Ok(true),
                 Some(Ok(block)) => block,
                 Some(Err(ReadError::Line(line, error))) => {
@@ -174,7 +159,7 @@ impl<'a> Importer<'a> {
         };
         let chain_name = chain.name();
         let id = chain.context().chain_id;
-        let mut last = chain.stats().height + self.verified_of(&id);
+        let mut last = chain.stats().height + self.waiting_of(&id);
         if height <= last {
             self.finalize().await?;
             last = chain.stats().height;
@@ -196,48 +181,44 @@ impl<'a> Importer<'a> {
         if height - last > 1 {
             return Err(ReplayError::Gap { chain: chain_name, height, last, line });
         }
-        let machine = self.node.machine();
-        // A block from the future is refused; a file has only past blocks.
-        let mut composed = machine.compose(&self.tip(), vec![(id, bytes.clone())]).await;
-        if !matches!(composed, Ok(Ok(_))) && !self.verified.is_empty() {
-            // There may be too many undecided bundles. Otherwise the verdict on the final state is the one to report.
-            self.finalize().await?;
-            composed = machine.compose(&self.tip(), vec![(id, bytes)]).await;
-        }
-        let bundle = composed?.map_err(|verdict| {
-            let reason = verdict.to_string();
-            ReplayError::Refused { chain: chain_name, height, line, reason }
-        })?;
-        self.verified_bytes += bundle.blocks.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
-        self.verified.push(bundle);
-        if self.verified.len() >= GROUP_LEN || self.verified_bytes >= GROUP_BYTES {
+        self.waiting_bytes += bytes.len();
+        self.waiting.push(WaitingBlock { id, bytes, chain: chain_name, height, line });
+        if self.waiting.len() >= GROUP_LEN || self.waiting_bytes >= GROUP_BYTES {
             self.finalize().await?;
         }
         Ok(())
     }
 
-    /// The last bundle, final or not.
-    fn tip(&self) -> BundleId {
-        self.verified.last().map_or_else(|| self.node.machine().last_final().1, Bundle::id)
+    /// Number of waiting blocks of a chain.
+    fn waiting_of(&self, chain: &ChainId) -> u64 {
+        self.waiting.iter().filter(|block| block.id == *chain).count() as u64
     }
 
-    /// Number of verified blocks of a chain that are not final.
-    fn verified_of(&self, chain: &ChainId) -> u64 {
-        let blocks = self.verified.iter().flat_map(|bundle| &bundle.blocks);
-        blocks.filter(|(id, _)| id == chain).count() as u64
-    }
-
-    /// Makes the verified bundles final, in one write.
+    /// Makes the waiting blocks final, in as few writes as their size allows. The machine verifies them in the same
+    /// call.
     async fn finalize(&mut self) -> Result<(), ReplayError> {
-        self.verified_bytes = 0;
-        let bundles = std::mem::take(&mut self.verified);
-        if bundles.is_empty() {
-            return Ok(());
+        let machine = self.node.machine();
+        let mut waiting = std::mem::take(&mut self.waiting);
+        self.waiting_bytes = 0;
+        while !waiting.is_empty() {
+            let (before, on) = machine.last_final();
+            let blocks = waiting.iter().map(|block| (block.id, block.bytes.clone())).collect();
+            let outcome = machine.finalize_blocks(&on, blocks).await;
+            let done = machine.last_final().0.saturating_sub(before);
+            self.imported += done;
+            waiting.drain(..usize::try_from(done).unwrap_or(usize::MAX).min(waiting.len()));
+            match outcome {
+                Err(FinalizeError::Invalid(reason) | FinalizeError::NotYet { reason, .. })
+                    if done == 0 =>
+                {
+                    let WaitingBlock { chain, height, line, .. } = waiting.swap_remove(0);
+                    return Err(ReplayError::Refused { chain, height, line, reason });
+                }
+                // Where a block is refused, the verdict on the final state is the one to report.
+                Ok(()) | Err(FinalizeError::Invalid(_) | FinalizeError::NotYet { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
-        let blocks = bundles.len() as u64;
-        let bundles = bundles.into_iter().map(|bundle| (bundle, None)).collect();
-        self.node.machine().finalize_all(bundles).await?;
-        self.imported += blocks;
         Ok(())
     }
 

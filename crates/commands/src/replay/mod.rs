@@ -9,6 +9,7 @@ mod error;
 mod export;
 mod import;
 pub mod lines;
+mod read_ahead;
 
 use std::path::PathBuf;
 

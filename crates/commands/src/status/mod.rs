@@ -136,6 +136,12 @@ fn text(status: &Value, health: &Value) -> String {
     if status["role"] == "validator" {
         line("peers", plain(&status["peers"]));
     }
+    if let Some(joining) = status["joining"].as_object() {
+        line("joining", joining_text(joining));
+        if let Some(error) = joining["error"].as_str() {
+            line("error", error.to_owned());
+        }
+    }
     line("followers", plain(&status["followers"]));
     for chain in status["chains"].as_array().into_iter().flatten() {
         let pending = plain(&chain["pending"]);
@@ -157,6 +163,16 @@ fn text(status: &Value, health: &Value) -> String {
         failing => failing.iter().for_each(|text| line("unhealthy", text.clone())),
     }
     out
+}
+
+/// How far a node is that joins from a snapshot.
+fn joining_text(joining: &serde_json::Map<String, Value>) -> String {
+    let Some(source) = joining["source"].as_str() else {
+        return "from a snapshot, no source connected".to_owned();
+    };
+    let of_total = joining["totalRows"].as_u64().map(|total| format!(" of {total}"));
+    let (rows, of_total) = (&joining["rows"], of_total.unwrap_or_default());
+    format!("from a snapshot of bundle {}, {rows}{of_total} rows, from {source}", joining["bundle"])
 }
 
 #[cfg(test)]

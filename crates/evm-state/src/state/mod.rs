@@ -9,10 +9,12 @@
 //! - [`BlockState`] turns the [`StateChanges`] of a block into rows and the new state root.
 //! - [`StateTries`] computes the roots of simulated blocks.
 //! - [`StateView::walk_accounts`] and [`StateView::walk_slots`] go through all of it, in parts.
+//! - [`StateRestore`] checks a whole state that comes from elsewhere, and writes its tries.
 //! - [`prune`] forgets the undo rows of a height.
 
 mod apply;
 mod changes;
+mod restore;
 mod rows;
 pub mod tables;
 mod tries;
@@ -26,6 +28,7 @@ use crate::trie::TrieError;
 
 pub use apply::{ApplyOptions, BlockState, prune};
 pub use changes::{AccountChange, AccountParts, StateChanges};
+pub use restore::{RestoreError, StateRestore};
 pub use rows::{StoredAccount, StoredSlot, UndoKeys};
 pub use tries::StateTries;
 pub use view::{AccountNodes, At, StateView, StorageNodes, asset_slot};

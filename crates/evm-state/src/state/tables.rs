@@ -1,4 +1,4 @@
-//! The rows of the state, in the chain's scope. Tags 0x40 to 0x4a.
+//! The rows of the state, in the chain's scope. Tags 0x40 to 0x4b.
 //!
 //! `A` is the hash of an address, `S` that of a storage slot, `P` the path of a trie node.
 
@@ -34,6 +34,9 @@ pub const STORAGE_NODE_UNDO: Table<(HashKey, PathKey, u64), Vec<u8>> =
 pub const UNDO_KEYS: Table<u64, UndoKeys> = Table::new(0x49, "undo keys");
 /// What was hashed, by its hash: addresses and slots, where the configuration asks for it.
 pub const PREIMAGES: Table<HashKey, Vec<u8>> = Table::new(0x4a, "preimage");
+
+/// Height of the state that a snapshot brought, if the node joined from one; one row. No state before it can be read.
+pub const STATE_START: Table<(), u64> = Table::new(0x4b, "state start");
 
 /// A path of nibbles as a key: its length, then the nibbles in pairs, so that no key is the beginning of
 /// another.

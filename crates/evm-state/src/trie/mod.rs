@@ -2,9 +2,11 @@
 //! store, and what a block replaces goes into undo rows, so that an old proof costs as much as a new one.
 //!
 //! Keys are hashes of 32 bytes, so no branch holds a value. [`TrieUpdate`] changes a trie over a
-//! [`NodeSource`] and gives its roots, or the rows that change; [`prove`] walks one.
+//! [`NodeSource`] and gives its roots, or the rows that change; [`TrieStream`] builds one from sorted leaves; [`prove`]
+//! walks one.
 
 mod proof;
+mod stream;
 mod update;
 
 use alloy_primitives::B256;
@@ -13,6 +15,7 @@ use esker_storage::StorageError;
 use thiserror::Error;
 
 pub use proof::{Proof, prove};
+pub use stream::{NodeRow, TrieStream};
 pub use update::{RowChange, TrieUpdate};
 
 /// Where nodes come from.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::B256;
 use esker_chain::forward::{
-    ExchangePool, ForwardError, ForwardPool, ForwardedTx, Sent, SourceAnswer, TxKind,
+    ExchangePool, ForwardError, ForwardPool, ForwardedTx, SourceAnswer, Submission, TxKind,
 };
 use esker_evm_state::types::Transaction;
 use esker_primitives::Id;
@@ -28,7 +28,7 @@ pub struct Submitted {
 struct WaitingTxs(Weak<Evm>);
 
 impl Evm {
-    /// Lets the node's forwarding offer what waits here.
+    /// Lets the node's forwarding submit what waits here.
     pub(super) fn register_pool(self: &Arc<Self>) {
         if let Some(forwarding) = &self.context.forwarding {
             let pool = Arc::new(WaitingTxs(Arc::downgrade(self)));
@@ -43,10 +43,10 @@ impl Evm {
 
     /// As [`Self::submit`], with the source's answer, if another node decides.
     pub fn submit_and_forward(&self, tx: Transaction) -> Result<Submitted, SubmitError> {
-        let slot = self.context.reserve_forward()?;
+        let permit = self.context.reserve_forward()?;
         let outgoing = self.context.forwarding.as_ref().map(|_| self.forwarded(&tx));
         let hash = self.submit_here(tx)?;
-        let answer = outgoing.map(|tx| slot.send(Sent::First, || tx)).unwrap_or_default();
+        let answer = outgoing.map(|tx| permit.send(Submission::New, || tx)).unwrap_or_default();
         Ok(Submitted { hash, answer })
     }
 

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 use bytes::Bytes;
 use esker_chain::commitment::StateTable;
+use esker_chain::snapshot::ChainSnapshot;
 use esker_chain::tables::HistoryStart;
 use esker_chain::{
     AfterRewind, Backfill, BlockError, BlockFigures, BlockReport, BuildContext, Built,
@@ -16,6 +17,7 @@ use esker_chain::{
 use esker_evm_state::blocks::{History, write_block};
 use esker_evm_state::logs::LogIndex;
 use esker_evm_state::state::ApplyOptions;
+use esker_evm_state::state::tables::STATE_START;
 use esker_evm_state::types::{Block, SealedBlock, SealedHeader};
 use esker_primitives::BlockId;
 use esker_primitives::sync::{Mutex, RwLock};
@@ -27,6 +29,7 @@ use super::cache::BlockCache;
 use super::config::{BuildMode, EvmConfig};
 use super::error::state_failed;
 use super::genesis_source::GenesisSource;
+use super::prepared::{PreparedBlocks, PreparedSlot};
 use super::rewinds::Rewinds;
 use super::view::ChainView;
 use super::{AcceptedBlock, ChainReadError};
@@ -35,7 +38,7 @@ use crate::executor::ChainParams;
 use crate::extension::BlockExtension;
 use crate::genesis::Genesis;
 use crate::pool::Pool;
-use crate::verify::{VerifyError, verify_block};
+use crate::verify::{PreparedBlock, VerifyError, verify_block};
 use crate::view::{BadBlock, BlockAccepted, ChainPosition};
 
 /// Most bad blocks that are kept.
@@ -65,6 +68,7 @@ pub struct Evm {
     routes: Mutex<Vec<Route>>,
     bad_blocks: Mutex<VecDeque<BadBlock>>,
     pub(super) blocks: BlockCache,
+    prepared: PreparedBlocks,
     pub(super) logs: LogIndex,
 }
 
@@ -113,6 +117,7 @@ impl Evm {
             routes: Mutex::new_named("evm.routes", Vec::new()),
             bad_blocks: Mutex::new_named("evm.refused", VecDeque::new()),
             blocks: BlockCache::default(),
+            prepared: PreparedBlocks::default(),
             logs: LogIndex::new(context.scope),
             context,
             params,
@@ -197,6 +202,24 @@ impl Evm {
         ChainView::new(reader, self.context.scope, self.params.rules.as_ref())
     }
 
+    /// Parses a block, unless another thread has; its senders are not recovered yet.
+    fn parse_into(
+        &self,
+        slot: &PreparedSlot,
+        bytes: &Bytes,
+    ) -> Result<Arc<PreparedBlock>, alloy_rlp::Error> {
+        let rules = &self.params.rules;
+        let parse = || {
+            let block = rules.decode_block(bytes)?;
+            Ok(Arc::new(PreparedBlock::new(block, rules.chain_id())))
+        };
+        slot.get_or_init(parse).clone()
+    }
+
+    fn pooled_sender(&self, hash: &B256) -> Option<Address> {
+        self.pool.get(hash).map(|(tx, _)| tx.sender())
+    }
+
     fn record_bad_block(&self, block: Block, size: usize, reason: String) {
         let hash = self.params.rules.block_hash(&block.header);
         let block = Arc::new(SealedBlock { block, hash, size });
@@ -252,7 +275,9 @@ impl ChainVm for Evm {
             )));
         }
         let tip = view.tip()?;
-        if self.config.history == History::Archive && tip.oldest_state > 0 {
+        // A node that joined from a snapshot keeps what came after it.
+        let begun = STATE_START.get(reader, self.context.scope, &())?.unwrap_or(0);
+        if self.config.history == History::Archive && tip.oldest_state > begun {
             return Err(ChainError::Mismatch(format!(
                 "the folder was made by a pruning node and holds no state before block {}: set \
                  pruning-enabled = true, or start an archive in another folder",
@@ -318,15 +343,29 @@ impl ChainVm for Evm {
         }
     }
 
+    fn prepare(&self, block: &Bytes) {
+        let Some(slot) = self.prepared.add(block) else { return };
+        // The verdict names the fault.
+        if let Ok(prepared) = self.parse_into(&slot, block) {
+            drop(slot);
+            prepared.compute_all(&|hash| self.pooled_sender(hash));
+        }
+    }
+
     fn verify(
         &self,
         parent: &dyn KvRead,
         block: &[u8],
         at: &BuildContext,
     ) -> Result<ExecutedBlock, BlockError> {
-        let bytes = Bytes::copy_from_slice(block);
         let invalid = |error: &dyn std::fmt::Display| BlockError::Invalid(error.to_string());
-        let block = self.params.rules.decode_block(&bytes).map_err(|error| invalid(&error))?;
+        let (bytes, slot) = match self.prepared.take(block) {
+            Some(found) => found,
+            None => (Bytes::copy_from_slice(block), PreparedSlot::default()),
+        };
+        let prepared = self.parse_into(&slot, &bytes).map_err(|error| invalid(&error))?;
+        drop(slot);
+        let block = prepared.block();
         let latest = at.now_ms / 1000 + crate::verify::MAX_FUTURE_S;
         if block.header.time > latest {
             let until_ms = (block.header.time - crate::verify::MAX_FUTURE_S).saturating_mul(1000);
@@ -337,11 +376,16 @@ impl ChainVm for Evm {
             return Err(BlockError::NotYet { until_ms, reason });
         }
         let head = self.parent(parent, at).map_err(ChainError::from)?;
-        let known = |hash: &B256| self.pool.get(hash).map(|(tx, _)| tx.sender());
+        let known = |hash: &B256| self.pooled_sender(hash);
         let mut writes = WriteSet::default();
         let verified = self.with_parent_context(parent, &head, at, |ctx| {
-            verify_block(ctx, &block, None, &known, &mut writes)
+            verify_block(ctx, &prepared, None, &known, &mut writes)
         });
+        // A helper thread may still hold it.
+        let block = match Arc::try_unwrap(prepared) {
+            Ok(prepared) => prepared.into_block(),
+            Err(prepared) => prepared.block().clone(),
+        };
         let processed = match verified.map_err(VerifyError::internal) {
             Ok(processed) => processed,
             Err(Ok(error)) => return Err(state_failed(error).into()),
@@ -385,6 +429,7 @@ impl ChainVm for Evm {
         self.accepted_txs.fetch_add(sealed.receipts.len() as u64, Ordering::Relaxed);
         self.accepted_gas.fetch_add(sealed.block.header.gas_used, Ordering::Relaxed);
         self.settle_pool(&sealed);
+        self.prepared.drop_through(block.height);
         // Without subscribers it is not an error.
         let _listeners = self.events.send(BlockAccepted { block: sealed, rewinds });
         if self.pool.counts().0 > 0 || self.extension.has_work() {
@@ -417,6 +462,10 @@ impl ChainVm for Evm {
 
     fn block_at(&self, reader: &dyn KvRead, height: u64) -> Result<Option<Bytes>, ChainError> {
         Ok(self.view(reader).block_bytes(height)?.map(Bytes::from))
+    }
+
+    fn snapshot(&self) -> Option<&dyn ChainSnapshot> {
+        Some(self)
     }
 
     fn routes(&self) -> Vec<Route> {

@@ -6,6 +6,7 @@
 
 mod assemble;
 mod error;
+mod prepared;
 mod syntactic;
 
 use alloy_primitives::{Address, B256, Bytes};
@@ -21,6 +22,7 @@ use crate::rules::{ChildTerms, FeeRuleError};
 
 pub use assemble::{assemble, child_executor};
 pub use error::{SyntacticError, VerifyError};
+pub use prepared::PreparedBlock;
 pub use syntactic::{MAX_ATOMIC_GAS, MAX_FUTURE_S};
 
 /// Where a block is verified or made: on its parent.
@@ -81,11 +83,12 @@ impl ParentContext<'_> {
 /// transactions already recovered, by the transaction's hash.
 pub fn verify_block(
     ctx: &ParentContext<'_>,
-    block: &Block,
+    prepared: &PreparedBlock,
     now_s: Option<u64>,
     known_sender: &dyn Fn(&B256) -> Option<Address>,
     out: &mut WriteSet,
 ) -> Result<BlockExecutionOutput, VerifyError> {
+    let block = prepared.block();
     let header = &block.header;
     let phase = ctx.chain.rules.phase_at(header.time)?;
     let ext = ExtBlock {
@@ -99,7 +102,7 @@ pub fn verify_block(
         has_undecided: ctx.has_undecided,
     };
     let summary = ctx.extension.parse(&ext)?;
-    syntactic::check(&*ctx.chain.rules, &phase, block, &summary, now_s)?;
+    syntactic::check(&*ctx.chain.rules, &phase, prepared, &summary, now_s)?;
     ctx.extension.check_inputs(&ext, ctx.reader)?;
     check_predicates(ctx, block)?;
     if header.parent_hash != ctx.parent_hash
@@ -121,7 +124,8 @@ pub fn verify_block(
         terms.gas_available.min(header.gas_limit),
     )?;
     for (index, tx) in block.transactions.iter().enumerate() {
-        executor.execute(tx, known_sender(tx.hash())).map_err(|error| VerifyError::Apply {
+        let sender = prepared.sender(index, known_sender);
+        executor.execute(tx, sender).map_err(|error| VerifyError::Apply {
             index,
             hash: *tx.hash(),
             error: Box::new(error),

@@ -2,9 +2,9 @@
 //! reference's order.
 
 use alloy_primitives::{B64, B256, U256, keccak256};
-use esker_evm_state::types::{Block, Header, ext_data_hash};
+use esker_evm_state::types::{Header, ext_data_hash};
 
-use super::SyntacticError;
+use super::{PreparedBlock, SyntacticError};
 use crate::extension::ExtSummary;
 use crate::rules::{Instructions, Phase, PhaseRules, Rules};
 
@@ -20,17 +20,18 @@ type Checked = Result<(), SyntacticError>;
 pub(super) fn check(
     rules: &dyn Rules,
     phase: &PhaseRules,
-    block: &Block,
+    prepared: &PreparedBlock,
     ext: &ExtSummary,
     now_s: Option<u64>,
 ) -> Checked {
+    let block = prepared.block();
     let header = &block.header;
     let want = ext_data_hash(&block.ext_data);
     if header.ext_data_hash != want {
         return Err(SyntacticError::ExtDataHash { have: header.ext_data_hash, want });
     }
     check_constants(rules, phase, header)?;
-    check_body(rules, block, ext)?;
+    check_body(rules, prepared, ext)?;
     if let Some(now_s) = now_s {
         let allowed = now_s.saturating_add(MAX_FUTURE_S);
         if header.time > allowed {
@@ -66,12 +67,13 @@ fn check_constants(rules: &dyn Rules, phase: &PhaseRules, header: &Header) -> Ch
     Ok(())
 }
 
-fn check_body(rules: &dyn Rules, block: &Block, ext: &ExtSummary) -> Checked {
+fn check_body(rules: &dyn Rules, prepared: &PreparedBlock, ext: &ExtSummary) -> Checked {
+    let block = prepared.block();
     let header = &block.header;
     if block.version != 0 {
         return Err(SyntacticError::Version(block.version));
     }
-    let want = block.transactions_root();
+    let want = prepared.transactions_root();
     if header.transactions_root != want {
         return Err(SyntacticError::TransactionsRoot { have: header.transactions_root, want });
     }

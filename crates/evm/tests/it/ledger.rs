@@ -7,7 +7,7 @@ use esker_evm::executor::{BlockExecutionOutput, BlockHashes, ChainParams, CodeCa
 use esker_evm::extension::BlockExtension;
 use esker_evm::genesis::Genesis;
 use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule};
-use esker_evm::verify::{ParentContext, VerifyError, verify_block};
+use esker_evm::verify::{ParentContext, PreparedBlock, VerifyError, verify_block};
 use esker_evm_state::state::{ApplyOptions, At, StateError, StateView};
 use esker_evm_state::types::{Block, Header};
 use esker_storage::{KvRead, KvStore, MemoryStore, Scope, WriteSet};
@@ -95,8 +95,9 @@ impl Ledger {
         extension: &dyn BlockExtension,
     ) -> Result<(BlockExecutionOutput, WriteSet), VerifyError> {
         let mut out = WriteSet::default();
+        let block = PreparedBlock::new(block.clone(), self.params.rules.chain_id());
         let processed = self.with_site(extension, |site| {
-            verify_block(site, block, Some(self.now_s), &|_| None, &mut out)
+            verify_block(site, &block, Some(self.now_s), &|_| None, &mut out)
         })?;
         Ok((processed, out))
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alloy_consensus::{SignableTransaction, TxEip1559};
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, address};
+use bytes::Bytes;
 use esker_chain::{
     BuildContext, Built, Bundle, ChainContext, ChainError, ChainMachine, ChainVm, FixedAliases,
     Machine, MachineConfig, ProposeCtx, Undo, UndoLimits, Verdict,
@@ -330,6 +331,48 @@ async fn a_recorded_chain_is_verified_block_by_block() {
     let head = ChainReader::head(world.evm.as_ref());
     assert_eq!(head.header.number, accepted);
     assert_ne!(head.hash, B256::ZERO);
+}
+
+/// A block that another node made, and the same with one byte changed at that place from the end.
+async fn foreign_block(changed: Option<usize>) -> Bytes {
+    let maker = world(EvmConfig::default(), easy());
+    for nonce in 0..40 {
+        maker.evm.submit(transfer(nonce, 50 * GWEI, GWEI, 5)).unwrap();
+    }
+    let mut block = propose(&maker).await.blocks[0].1.to_vec();
+    if let Some(at) = changed {
+        let at = block.len() - at;
+        block[at] ^= 1;
+    }
+    block.into()
+}
+
+/// The verdicts on a block that was prepared and on one that was not are the same.
+#[tokio::test]
+async fn preparing_a_block_does_not_change_its_verdict() {
+    // The block as it is; with other ext data, another signature, another transaction.
+    for changed in [None, Some(1), Some(10), Some(40), Some(400)] {
+        let bytes = foreign_block(changed).await;
+        let mut found = Vec::new();
+        for is_prepared in [false, true] {
+            let node = world(EvmConfig::default(), easy());
+            let reader = node.evm.context().store.snapshot().unwrap();
+            if is_prepared {
+                node.evm.prepare(&bytes);
+            }
+            let verify = || {
+                let at = BuildContext { now_ms: node.clock.now_ms(), ..BuildContext::default() };
+                let executed = node.evm.verify(reader.as_ref(), &bytes, &at);
+                executed.map(|block| (block.id, block.writes)).map_err(|error| error.to_string())
+            };
+            // The second time it is not prepared any more.
+            found.extend([verify(), verify()]);
+        }
+        for verdict in &found {
+            assert_eq!(verdict, &found[0]);
+            assert_eq!(verdict.is_err(), changed.is_some());
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
-//! Reading ahead of the machine, within bounds.
+//! Reading ahead of the machine, within bounds. Blocks are announced to the machine as soon as they are read.
 
 use std::sync::Arc;
 
+use esker_chain::ChainMachine;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -11,7 +12,7 @@ use crate::{Feed, FeedItem, SourceError};
 /// Most items that are read ahead.
 const MAX_ITEMS: usize = 256;
 /// Bytes of blocks that are read ahead, in units of [`UNIT`]. A larger item waits alone.
-const MAX_UNITS: usize = 16 << 10;
+const MAX_UNITS: usize = 8 << 10;
 const UNIT: usize = 1024;
 
 /// A task that reads a feed while the machine executes what was read before.
@@ -25,7 +26,7 @@ pub(super) struct Prefetch {
 type Read = Result<(FeedItem, Option<OwnedSemaphorePermit>), SourceError>;
 
 impl Prefetch {
-    pub(super) fn spawn(mut feed: Box<dyn Feed>) -> Self {
+    pub(super) fn spawn(mut feed: Box<dyn Feed>, machine: Arc<dyn ChainMachine>) -> Self {
         let (sender, items) = mpsc::channel(MAX_ITEMS);
         let memory = Arc::new(Semaphore::new(MAX_UNITS));
         let task = tokio::spawn(async move {
@@ -35,6 +36,7 @@ impl Prefetch {
                         let units = item.bytes().div_ceil(UNIT).min(MAX_UNITS);
                         let units = u32::try_from(units).unwrap_or(u32::MAX);
                         let permit = Arc::clone(&memory).acquire_many_owned(units).await.ok();
+                        announce(&item, machine.as_ref());
                         Ok((item, permit))
                     }
                     Err(error) => Err(error),
@@ -63,6 +65,14 @@ impl Prefetch {
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => Some(Err(ended())),
         }
+    }
+}
+
+fn announce(item: &FeedItem, machine: &dyn ChainMachine) {
+    match item {
+        FeedItem::Bundle { bundle, .. } => machine.prepare(&bundle.blocks),
+        FeedItem::Block { chain, bytes } => machine.prepare(&[(*chain, bytes.clone())]),
+        FeedItem::Remaining(_) => {}
     }
 }
 

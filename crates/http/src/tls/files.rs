@@ -1,12 +1,12 @@
 //! The files of a certificate: its chain, and its key.
 
 use std::collections::hash_map::DefaultHasher;
-use std::fs::File;
 use std::hash::{Hash, Hasher};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use esker_primitives::read_bounded;
 use rustls::crypto::ring::default_provider;
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::{self, PemObject};
@@ -123,24 +123,11 @@ impl FileContents {
 }
 
 fn read(path: &Path, what: &'static str) -> Result<Vec<u8>, CertificateError> {
-    read_bounded(path).map_err(|error| CertificateError::Read {
+    read_bounded(path, MAX_FILE).map_err(|error| CertificateError::Read {
         what,
         path: path.to_owned(),
         error,
     })
-}
-
-fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    // A pipe would block.
-    if !path.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(io::Error::other(format!("it is larger than {MAX_FILE} bytes")));
-    }
-    Ok(bytes)
 }
 
 fn chain(path: &Path, bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, CertificateError> {

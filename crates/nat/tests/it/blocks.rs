@@ -61,6 +61,23 @@ async fn an_amount_goes_there_and_back() {
 }
 
 /// A rival that pays more does not replace what is in a block under construction: it would be Dropped, and then Accepted.
+/// Between the commit of a block and the pool's update the pool still has what the block holds.
+#[tokio::test]
+async fn an_accepted_transaction_that_the_pool_still_has_is_refused() {
+    let world = World::easy();
+    let owner = key(1);
+    let utxos = world.fund(&owner, &[5 * ONE]).await;
+    let import = world.import(&utxos, &owner, account(&owner), ONE / 100);
+    world.nat.submit(import.clone()).unwrap();
+    world.nat.submit(import.clone()).expect("one that waits may be sent again");
+    world.settle().await;
+    let later = world.nat.submit(import.clone()).unwrap_err();
+    world.nat.pool().add(import.clone()).unwrap();
+    let refused = world.nat.submit(import.clone()).unwrap_err();
+    assert_eq!(refused.to_string(), later.to_string());
+    assert!(world.nat.pool().contains(&import.id()));
+}
+
 #[tokio::test]
 async fn a_rival_comes_while_a_block_is_built() {
     let world = World::easy();

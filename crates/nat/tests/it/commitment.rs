@@ -6,34 +6,21 @@ use std::sync::Arc;
 use esker_chain::ChainVm;
 use esker_chain::audit::audit_state;
 use esker_chain::commitment::{SHARED_PART, StateSummary, StateTables, StoredTable};
-use esker_storage::audit::{AuditError, AuditLog, Finding};
+use esker_storage::audit::Finding;
 use esker_storage::{Entry, WriteSet};
 use esker_utxo::OutputOwners;
 
 use crate::world::{ONE, World, account, evm_transfer, key, output};
-
-#[derive(Default)]
-struct Findings(Vec<String>);
-
-impl AuditLog for Findings {
-    fn finding(&mut self, finding: Finding) {
-        self.0.push(finding.to_string());
-    }
-
-    fn progress(&mut self, _: &str, _: u64, _: Option<u64>) -> Result<(), AuditError> {
-        Ok(())
-    }
-}
 
 fn chains(world: &World) -> Vec<Arc<dyn ChainVm>> {
     vec![world.x.clone(), world.evm().clone()]
 }
 
 fn findings(world: &World) -> Vec<String> {
-    let mut findings = Findings::default();
+    let mut findings = Vec::new();
     let reader = world.store.snapshot().unwrap();
     audit_state(&chains(world), reader.as_ref(), &mut findings).unwrap();
-    findings.0
+    findings.iter().map(Finding::to_string).collect()
 }
 
 fn summary(world: &World) -> StateSummary {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use esker_chain::ChainMachine;
 use esker_chain::forward::{
-    ForwardError, ForwardLimits, ReadOnlyForwarder, ReofferTask, ScriptedForwarder, TxKind,
+    ForwardError, ForwardLimits, ReadOnlyForwarder, ResubmitTask, ScriptedForwarder, TxKind,
 };
 use esker_evm::view::PoolReader as _;
 use esker_nat::txs::AtomicTx;
@@ -23,8 +23,8 @@ const DEADLINE: Duration = Duration::from_secs(20);
 const LIMITS: ForwardLimits = ForwardLimits {
     max_in_flight: 4,
     deadline: Duration::from_secs(10),
-    reoffer_after_ms: 30_000,
-    reoffer_batch: 8,
+    resubmit_interval_ms: 30_000,
+    resubmit_batch: 8,
     block_delay: Duration::ZERO,
 };
 
@@ -78,8 +78,8 @@ async fn accept(world: &World, source: &World, txs: &[&AtomicTx]) {
     world.machine.finalize(&bundle, None).await.unwrap();
 }
 
-fn reoffer(world: &World) -> ReofferTask {
-    ReofferTask::new(world.nat.context().forwarding.clone().unwrap())
+fn resubmit(world: &World) -> ResubmitTask {
+    ResubmitTask::new(world.nat.context().forwarding.clone().unwrap())
 }
 
 #[tokio::test]
@@ -139,15 +139,15 @@ async fn without_a_source_nothing_is_kept() {
 }
 
 #[tokio::test]
-async fn what_still_waits_is_offered_again() {
+async fn waiting_transactions_are_resubmitted() {
     let (world, forwarder) = follower();
     let tx = export(&world, 0);
     submit(&world, &tx).await.unwrap();
     world.wait_s(30);
-    assert_eq!(within("a round", reoffer(&world).round()).await.taken, 1);
+    assert_eq!(within("a round", resubmit(&world).round()).await.acknowledged, 1);
     world.wait_s(30);
     forwarder.answer_all(Some(refusal("insufficient funds")));
-    assert_eq!(within("a round", reoffer(&world).round()).await.refused, 1);
+    assert_eq!(within("a round", resubmit(&world).round()).await.refused, 1);
     assert_eq!(status(&world, &tx.id()), dropped("refused by the source: insufficient funds"));
     assert_eq!(ids(&forwarder), [tx.id(); 3]);
 }
@@ -179,7 +179,7 @@ async fn key_methods_wait_until_the_source_can_verify_what_they_built() {
     assert_eq!(ids(&forwarder), [first]);
     // A round passes it over as well.
     world.wait_s(30);
-    assert_eq!(within("a round", reoffer(&world).round()).await.taken, 1);
+    assert_eq!(within("a round", resubmit(&world).round()).await.acknowledged, 1);
     source.wait_s(30);
     accept(&world, &source, &[&built]).await;
     let second = id_of(within("the second export", second).await.unwrap());

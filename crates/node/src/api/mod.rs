@@ -10,6 +10,7 @@ mod facts;
 pub mod health;
 pub mod index;
 pub mod info;
+mod joining;
 pub mod platform;
 mod status;
 mod supply;
@@ -34,6 +35,7 @@ pub use facts::{Blockchain, NetworkFacts};
 pub use health::Health;
 pub use index::{Container, IndexSource};
 pub use info::{TxFees, UpgradeTimes, Versions};
+pub use joining::{JoiningDeps, install_joining};
 pub use platform::{FeeConfig, MinStake};
 pub use sync::SyncDeps;
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::{ApiDeps, RunningChain};
 
 /// Path of the report, below `/ext/`.
-const PATH: &str = "status";
+pub(super) const PATH: &str = "status";
 
 /// The report.
 #[derive(Debug, Serialize)]
@@ -144,20 +144,24 @@ impl Page for StatusPage {
         method: &'a Method,
         _: Option<&'a str>,
     ) -> BoxFuture<'a, Option<PageReply>> {
-        let reply = match *method {
-            Method::GET | Method::HEAD => {
-                let mut body = serde_json::to_vec(&self.report()).unwrap_or_default();
-                body.push(b'\n');
-                let content_type = "application/json";
-                PageReply { status: StatusCode::OK, content_type, body: body.into() }
-            }
-            _ => PageReply {
-                status: StatusCode::METHOD_NOT_ALLOWED,
-                content_type: "text/plain; charset=utf-8",
-                body: "the status is read with GET\n".into(),
-            },
-        };
-        std::future::ready(Some(reply)).boxed()
+        std::future::ready(Some(reply(method, &self.report()))).boxed()
+    }
+}
+
+/// The reply to a request for the status.
+pub(super) fn reply(method: &Method, report: &impl Serialize) -> PageReply {
+    match *method {
+        Method::GET | Method::HEAD => {
+            let mut body = serde_json::to_vec(report).unwrap_or_default();
+            body.push(b'\n');
+            let content_type = "application/json";
+            PageReply { status: StatusCode::OK, content_type, body: body.into() }
+        }
+        _ => PageReply {
+            status: StatusCode::METHOD_NOT_ALLOWED,
+            content_type: "text/plain; charset=utf-8",
+            body: "the status is read with GET\n".into(),
+        },
     }
 }
 

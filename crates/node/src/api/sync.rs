@@ -1,4 +1,5 @@
-//! `/ext/sync/bundles`: the stream of final bundles for followers (docs/protocol/bundle-stream.md, "Request").
+//! `/ext/sync/bundles`: the stream of final bundles for followers (docs/protocol/bundle-stream.md, "Request"), and
+//! `/ext/sync/snapshot`: the state for new ones (docs/protocol/snapshot.md, "Request").
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,7 +8,9 @@ use axum::body::Body;
 use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use esker_chain::snapshot::SnapshotRefusal;
 use esker_chain::{ChainMachine, Machine, Shutdown};
+use esker_follow::snapshot::{SnapshotLimits, SnapshotOpenError, SnapshotServer};
 use esker_follow::{BundleServer, OpenError, ServerConfig};
 use esker_http::{ClientAddress, Endpoint, RouteError, Routes};
 use http::StatusCode;
@@ -16,15 +19,20 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 use crate::config::Config;
+use crate::wiring::SharedMemoryPart;
 
 /// Path of the stream, below `/ext/`.
 const PATH: &str = "sync/bundles";
+/// Path of the snapshot, below `/ext/`.
+const SNAPSHOT_PATH: &str = "sync/snapshot";
 
 /// The server of a node's followers.
 #[derive(Clone, Debug)]
 pub struct SyncDeps {
     /// The server.
     pub server: Arc<BundleServer>,
+    /// The server of snapshots.
+    pub snapshots: Arc<SnapshotServer>,
     /// The addresses that are served.
     pub allowed: Arc<Vec<IpNet>>,
 }
@@ -45,9 +53,17 @@ pub(crate) fn server(config: &Config, machine: &Arc<Machine>, stop: Shutdown) ->
     };
     settings.api_sync_enabled.then(|| {
         let (events, network) = (machine.subscribe(), config.network.id);
+        let snapshots = SnapshotServer::new(
+            Arc::clone(machine),
+            Arc::new(SharedMemoryPart),
+            network,
+            SnapshotLimits::default(),
+            stop.clone(),
+        );
         let machine = Arc::clone(machine) as Arc<dyn ChainMachine>;
         let server = BundleServer::spawn(machine, events, network, limits, stop);
-        SyncDeps { server, allowed: Arc::new(settings.sync_allowed_clients.0.clone()) }
+        let allowed = Arc::new(settings.sync_allowed_clients.0.clone());
+        SyncDeps { server, snapshots, allowed }
     })
 }
 
@@ -55,7 +71,11 @@ pub(crate) fn server(config: &Config, machine: &Arc<Machine>, stop: Shutdown) ->
 pub(super) fn install(deps: &SyncDeps, routes: &Routes) -> Result<(), RouteError> {
     let router =
         axum::Router::new().route(&format!("/ext/{PATH}"), get(stream)).with_state(deps.clone());
-    routes.node(PATH, Endpoint::Axum(router))
+    routes.node(PATH, Endpoint::Axum(router))?;
+    let snapshot = axum::Router::new()
+        .route(&format!("/ext/{SNAPSHOT_PATH}"), get(snapshot))
+        .with_state(deps.clone());
+    routes.node(SNAPSHOT_PATH, Endpoint::Axum(snapshot))
 }
 
 impl SyncDeps {
@@ -71,8 +91,7 @@ async fn stream(
     start: Result<Query<Start>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
     if !api.allows(client) {
-        let text = "this address is not in sync-allowed-clients\n";
-        return (StatusCode::FORBIDDEN, text).into_response();
+        return forbidden();
     }
     let Ok(Query(Start { from })) = start else {
         let text = "expected the height of the first bundle: ?from=1\n";
@@ -86,6 +105,39 @@ async fn stream(
         }
         Ok(Err(error)) => (status(&error), format!("{error}\n")).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+async fn snapshot(
+    State(api): State<SyncDeps>,
+    Extension(ClientAddress(client)): Extension<ClientAddress>,
+) -> Response {
+    if !api.allows(client) {
+        return forbidden();
+    }
+    let opened = tokio::task::spawn_blocking(move || api.snapshots.open()).await;
+    match opened {
+        Ok(Ok(stream)) => {
+            let kind = [(CONTENT_TYPE, "application/octet-stream")];
+            (kind, Body::from_stream(stream)).into_response()
+        }
+        Ok(Err(error)) => (snapshot_status(&error), format!("{error}\n")).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+fn forbidden() -> Response {
+    let text = "this address is not in sync-allowed-clients\n";
+    (StatusCode::FORBIDDEN, text).into_response()
+}
+
+fn snapshot_status(error: &SnapshotOpenError) -> StatusCode {
+    match error {
+        SnapshotOpenError::Full(_) => StatusCode::SERVICE_UNAVAILABLE,
+        SnapshotOpenError::Refused(
+            SnapshotRefusal::Genesis | SnapshotRefusal::NoCommitment(_) | SnapshotRefusal::Chain(_),
+        ) => StatusCode::CONFLICT,
+        SnapshotOpenError::Refused(SnapshotRefusal::Failed(_)) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 

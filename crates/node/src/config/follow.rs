@@ -81,6 +81,10 @@ pub(super) fn check(
         let reason = "only together with follow: a node that makes blocks takes transactions";
         return Err(("read-only", reason.to_owned()));
     }
+    if settings.follow_snapshot && (!follows || kinds(SourceKind::AvalancheGo)) {
+        let reason = "only together with follow, of an Esker node: others send no snapshots";
+        return Err(("follow-snapshot", reason.to_owned()));
+    }
     if settings.follow_idle_timeout.is_zero() {
         return Err(("follow-idle-timeout", "expected more than 0s".to_owned()));
     }

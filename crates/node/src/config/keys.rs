@@ -259,6 +259,9 @@ settings! {
     /// Certificates, in PEM, by which sources with `https` are checked: those of authorities, or of the sources themselves.
     /// Default: the authorities that this machine trusts.
     follow_ca_file: Option<PathBuf> = "follow-ca-file", "";
+    /// Begin with a snapshot of the source's state, without the blocks before it, if the data folder has no final bundles
+    /// (docs/followers.md). `--snapshot` for short. Only together with `follow`, and not behind an AvalancheGo node.
+    follow_snapshot: bool = "follow-snapshot", "false";
     /// How long a source may send nothing before the node tries the next one. An honest source sends something every second.
     follow_idle_timeout: Duration = "follow-idle-timeout", "10s";
     /// How long the node may be behind its sources before its health check fails.
@@ -266,7 +269,7 @@ settings! {
     /// Refuse transactions, and methods that make them. Without it a follower passes transactions on to its sources. Only
     /// together with `follow`.
     read_only: bool = "read-only", "false";
-    /// Serve followers: `/ext/sync/bundles` streams the final bundles of blocks. Not with `rewind-depth`.
+    /// Serve followers: `/ext/sync/bundles` streams the final bundles of blocks, `/ext/sync/snapshot` sends the state. Not with `rewind-depth`.
     api_sync_enabled: bool = "api-sync-enabled", "false";
     /// Addresses of followers, and ranges such as `10.0.0.0/8`. Others get status 403.
     sync_allowed_clients: IpRanges = "sync-allowed-clients", "127.0.0.0/8,::1";

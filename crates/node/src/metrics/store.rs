@@ -37,6 +37,10 @@ impl KvStore for MeteredStore {
         written
     }
 
+    fn reset(&self, keep: &dyn Fn(&[u8]) -> bool, set: &WriteSet) -> StorageResult<()> {
+        self.store.reset(keep, set)
+    }
+
     fn flush(&self) -> StorageResult<()> {
         self.store.flush()
     }

@@ -36,22 +36,47 @@ pub struct OpenChains {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Opens the chains of a network. New chains start from their genesis.
+/// The chains of a network over a store that may lack them.
+pub(super) struct PreparedChains {
+    built: BuiltChains,
+    unrecorded: UnrecordedParameters,
+}
+
+/// Compares the network with the store, and makes its chains.
+pub(super) fn prepare(
+    config: &Config,
+    store: &Store,
+    parts: NodeParts<'_>,
+    environment: &Environment,
+) -> Result<PreparedChains, StartError> {
+    let unrecorded = parameters::compare(&config.network, store)?;
+    let built = build(config, store, parts, environment, &unrecorded)?;
+    Ok(PreparedChains { built, unrecorded })
+}
+
+impl PreparedChains {
+    /// All chains, in the order of the machine.
+    pub(super) fn vms(&self) -> Vec<Arc<dyn ChainVm>> {
+        // P is the last: the genesis chains are the first ones.
+        let p = self.built.observed_p.iter().map(|p| Arc::clone(p) as Arc<dyn ChainVm>);
+        self.built.chains.iter().map(|(_, chain)| chain.vm()).chain(p).collect()
+    }
+}
+
+/// Opens the chains. New chains start from their genesis.
 ///
 /// Blocks the calling thread on the store.
 pub(super) fn open(
     config: &Config,
     store: &Store,
+    prepared: PreparedChains,
     parts: NodeParts<'_>,
     environment: &Environment,
     machine: MachineConfig,
 ) -> Result<OpenChains, StartError> {
-    let unrecorded = parameters::compare(&config.network, store)?;
-    let built = build(config, store, parts, environment, &unrecorded)?;
+    let vms = prepared.vms();
+    let PreparedChains { built, unrecorded } = prepared;
     let BuiltChains { aliases, chains, observed_p, work } = built;
-    // P is the last: the genesis chains are the first ones.
-    let p = observed_p.iter().map(|p| Arc::clone(p) as Arc<dyn ChainVm>);
-    let vms: Vec<_> = chains.iter().map(|(_, chain)| chain.vm()).chain(p).collect();
     first_start::write_exports(&config.network, &vms, store)?;
     let genesis = parameters::genesis_bundle(&config.network);
     let machine_config = MachineConfig { genesis, ..machine };
@@ -134,7 +159,8 @@ pub fn open_offline(
         exchange: None,
         metrics: &Metrics::new(),
     };
-    let chains = open(config, &store, parts, &environment, machine)?;
+    let prepared = prepare(config, &store, parts, &environment)?;
+    let chains = open(config, &store, prepared, parts, &environment, machine)?;
     remove_routes(&chains.chains);
     Ok((store, chains))
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use esker_chain::snapshot::check_finished;
 use esker_primitives::Randomness;
 use esker_storage::meta::{self, OpenOptions, TempFolder};
 use esker_storage::{KvStore, RetryPolicy, StorageResult, Store};
@@ -66,8 +67,13 @@ impl DataFolder {
     }
 
     /// Opens the store for a command, which stops at the first error ([`Self::open_kv`]).
-    pub(super) fn open_offline_store(&self, config: &Config) -> StorageResult<Store> {
-        Store::new(self.open_kv(config, &Arc::new(Metrics::new()))?)
+    ///
+    /// # Errors
+    /// Also if a snapshot was not completed in it.
+    pub(super) fn open_offline_store(&self, config: &Config) -> Result<Store, StartError> {
+        let store = Store::new(self.open_kv(config, &Arc::new(Metrics::new()))?)?;
+        check_finished(store.snapshot()?.as_ref())?;
+        Ok(store)
     }
 
     /// Opens the store, locks the folder, and checks that it belongs to the network.

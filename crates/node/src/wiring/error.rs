@@ -94,6 +94,9 @@ pub enum StartError {
     /// The node is not a validator of its network.
     #[error(transparent)]
     Validator(#[from] ValidatorError),
+    /// The node was asked to stop while it started.
+    #[error("stopped while starting")]
+    Stopped,
     /// The engine ended by itself.
     #[error("the engine stopped: {0}")]
     Engine(#[from] EngineError),
@@ -132,6 +135,7 @@ impl StartError {
             | Self::Write { .. }
             | Self::Thread(_)
             | Self::Funding(_)
+            | Self::Stopped
             | Self::Engine(_)
             | Self::EnginePanic => exit_code::FAILURE,
         }

@@ -10,9 +10,10 @@ use heed::{Database, Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn, WithoutTls}
 use super::MAX_READERS;
 use super::disk_space::reserve_reader_table;
 use crate::folder::{Folder, action_error};
+use crate::kv::is_kept;
 use crate::meta::OpenOptions;
 use crate::readers::Readers;
-use crate::{StorageError, StorageResult, WriteSet};
+use crate::{Scope, StorageError, StorageResult, WriteSet};
 
 /// Map sizes are multiples of the largest page size of common systems.
 const MAP_GRAIN: u64 = 64 << 10;
@@ -74,6 +75,28 @@ impl Environment {
         self.readers.commit(|| txn.commit()).map_err(in_context)
     }
 
+    /// As [`crate::KvStore::reset`]. After an error nothing is changed.
+    pub(super) fn reset(&self, keep: &dyn Fn(&[u8]) -> bool, set: &WriteSet) -> StorageResult<()> {
+        let in_context = |error| self.error(error);
+        let mut txn = self.env.write_txn().map_err(in_context)?;
+        let node = Scope::NODE.0.to_be_bytes();
+        let mut kept = WriteSet::new();
+        for entry in self.db.prefix_iter(&txn, &node).map_err(in_context)? {
+            let (key, value) = entry.map_err(in_context)?;
+            if is_kept(key, keep) {
+                kept.put(key, value);
+            }
+        }
+        kept.merge(set);
+        self.db.clear(&mut txn).map_err(in_context)?;
+        for (key, value) in kept.iter() {
+            if let Some(value) = value {
+                self.db.put(&mut txn, key, value).map_err(in_context)?;
+            }
+        }
+        self.readers.commit(|| txn.commit()).map_err(in_context)
+    }
+
     /// Whether LMDB refuses all further transactions, including reads. It does so permanently after it failed to
     /// write a meta page. All other failures only end their transaction.
     pub(super) fn is_broken(&self) -> bool {
@@ -123,8 +146,10 @@ fn open_env(path: &Path, map_size: u64, durable: bool) -> StorageResult<Env<With
     let opened = unsafe { options.flags(flags).open(path) };
     opened.map_err(|error| match error {
         heed::Error::Io(error) if error.kind() == std::io::ErrorKind::OutOfMemory => {
-            let action = format!("cannot map {map_size} bytes of address space for");
-            action_error(action.trim_start_matches("cannot "), path, error)
+            let action = format!(
+                "map {map_size} bytes of address space (a lower store-map-size may fit) for"
+            );
+            action_error(&action, path, error)
         }
         heed::Error::Io(error) => action_error("open", path, error),
         error => backend(error, map_size, MAX_READERS),

@@ -140,6 +140,17 @@ impl KvStore for LmdbStore {
         written.map_err(|error| self.disk_space.classify(error, bytes))
     }
 
+    fn reset(&self, keep: &dyn Fn(&[u8]) -> bool, set: &WriteSet) -> StorageResult<()> {
+        set.check()?;
+        self.check_room(set.size_bytes())?;
+        let env = self.env()?;
+        let written = env.reset(keep, set);
+        if written.is_err() && env.is_broken() {
+            self.close_broken(env);
+        }
+        written.map_err(|error| self.disk_space.classify(error, set.size_bytes()))
+    }
+
     fn flush(&self) -> StorageResult<()> {
         let env = self.env()?;
         env.env.force_sync().map_err(|error| env.error(error))

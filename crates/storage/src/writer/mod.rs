@@ -127,9 +127,23 @@ impl Writer {
         self.submit(sets, None, true).await
     }
 
+    /// As [`Self::commit_all_when_writable`], but returns once the sets are in the queue.
+    pub async fn enqueue_all_when_writable(
+        &self,
+        sets: Vec<Arc<WriteSet>>,
+    ) -> StorageResult<QueuedCommit> {
+        self.enqueue(sets, None, true).await
+    }
+
     /// As [`Self::commit`], blocking the calling thread; not for the threads that serve connections.
     pub fn commit_blocking(&self, set: WriteSet) -> StorageResult<()> {
         pollster::block_on(self.submit(one(set), None, false))
+    }
+
+    /// Queues `set` like [`Self::commit_when_writable`] and returns: the caller prepares the next set while this one is
+    /// written. Not for the threads that serve connections.
+    pub fn enqueue_blocking(&self, set: WriteSet) -> StorageResult<QueuedCommit> {
+        pollster::block_on(self.enqueue(one(set), None, true))
     }
 
     /// Fails while the writer is suspended. Check it before accepting anything that must be written later.
@@ -176,12 +190,38 @@ impl Writer {
         after: Option<AfterCommit>,
         may_wait: bool,
     ) -> StorageResult<()> {
+        self.enqueue(sets, after, may_wait).await?.done().await
+    }
+
+    async fn enqueue(
+        &self,
+        sets: Vec<Arc<WriteSet>>,
+        after: Option<AfterCommit>,
+        may_wait: bool,
+    ) -> StorageResult<QueuedCommit> {
         // Checked here, so that an invalid set does not fail the others of its group.
         sets.iter().try_for_each(|set| set.check())?;
         let (reply, done) = oneshot::channel();
         let job = Job::Commit(Commit { sets, after, reply, may_wait });
         self.queue.send(job).await.map_err(|_| StorageError::Closed)?;
-        done.await.map_err(|_| StorageError::Closed)?
+        Ok(QueuedCommit(done))
+    }
+}
+
+/// A commit in the writer's queue. Dropping this does not cancel it.
+#[derive(Debug)]
+#[must_use = "the commit may fail"]
+pub struct QueuedCommit(oneshot::Receiver<StorageResult<()>>);
+
+impl QueuedCommit {
+    /// Waits until the commit is done, and durable if the store was opened as durable.
+    pub async fn done(self) -> StorageResult<()> {
+        self.0.await.map_err(|_| StorageError::Closed)?
+    }
+
+    /// As [`Self::done`], blocking the calling thread.
+    pub fn wait(self) -> StorageResult<()> {
+        pollster::block_on(self.done())
     }
 }
 

@@ -74,6 +74,17 @@ fn a_full_store_refuses_and_goes_on() {
 }
 
 #[test]
+fn too_large_a_map_is_refused_with_the_setting() {
+    let place = tempfile::tempdir().unwrap();
+    let options = OpenOptions { map_size: 1 << 60, ..OpenOptions::TEST };
+    let error = open_dir(place.path(), &options).unwrap_err().to_string();
+    let expected =
+        format!("cannot map {} bytes of address space (a lower store-map-size", 1u64 << 60);
+    assert!(error.starts_with(&expected), "{error}");
+    open_dir(place.path(), &OpenOptions::TEST).unwrap();
+}
+
+#[test]
 fn snapshots_move_between_threads_and_outlive_the_store() {
     let store = open_temp(&OpenOptions::TEST).unwrap();
     let path = store.folder().to_owned();

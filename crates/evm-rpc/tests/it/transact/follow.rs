@@ -7,7 +7,7 @@ use alloy_consensus::{TxLegacy, TypedTransaction};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, Bytes, TxKind, U256, hex};
 use esker_chain::forward::{
-    ForwardError, ForwardLimits, ReadOnlyForwarder, ReofferTask, ScriptedForwarder,
+    ForwardError, ForwardLimits, ReadOnlyForwarder, ResubmitTask, ScriptedForwarder,
     TxKind as ForwardKind,
 };
 use esker_chain::{ChainMachine, ChainVm};
@@ -29,8 +29,8 @@ const BLOCK_MS: u64 = 2_000;
 const LIMITS: ForwardLimits = ForwardLimits {
     max_in_flight: 8,
     deadline: Duration::from_secs(10),
-    reoffer_after_ms: 30_000,
-    reoffer_batch: 8,
+    resubmit_interval_ms: 30_000,
+    resubmit_batch: 8,
     block_delay: Duration::ZERO,
 };
 
@@ -98,8 +98,8 @@ fn source() -> World {
     World::new(TransactConfig::default(), false)
 }
 
-fn reoffer(world: &World) -> ReofferTask {
-    ReofferTask::new(world.evm.context().forwarding.clone().unwrap())
+fn resubmit(world: &World) -> ResubmitTask {
+    ResubmitTask::new(world.evm.context().forwarding.clone().unwrap())
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn what_the_source_knows_or_has_accepted_is_a_success() {
 }
 
 #[tokio::test]
-async fn an_offer_ends_although_its_client_has_left() {
+async fn submission_completes_after_its_client_disconnects() {
     let (world, forwarder) = follower();
     let tx = transfer(0, PRICE);
     forwarder.answer_all(Some(refusal(-32000, "no")));
@@ -192,7 +192,7 @@ async fn an_offer_ends_although_its_client_has_left() {
     }
     assert_eq!(world.evm.pool().counts(), (1, 0));
     forwarder.hold(false);
-    within("the end of the offer", async {
+    within("the end of the submission", async {
         while world.evm.pool().counts() != (0, 0) {
             tokio::task::yield_now().await;
         }
@@ -252,7 +252,7 @@ async fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 }
 
 #[tokio::test]
-async fn a_refusal_of_a_later_offer_drops_the_transaction() {
+async fn refused_resubmission_drops_the_transaction() {
     let (world, forwarder) = follower();
     let txs: Vec<Transaction> = (0..3).map(|nonce| transfer(nonce, PRICE)).collect();
     for tx in &txs {
@@ -262,11 +262,11 @@ async fn a_refusal_of_a_later_offer_drops_the_transaction() {
     forwarder.answer_all(Some(refusal(-32000, "already known")));
     let refused = esker_primitives::Id::new(txs[1].tx_hash().0);
     forwarder.refuse(refused, refusal(-32000, "transaction underpriced"));
-    let round = within("a round", reoffer(&world).round()).await;
-    assert_eq!((round.taken, round.refused), (2, 1));
-    let offered: Vec<_> = forwarder.calls().iter().map(|tx| *tx.id.as_bytes()).collect();
+    let round = within("a round", resubmit(&world).round()).await;
+    assert_eq!((round.acknowledged, round.refused), (2, 1));
+    let submitted: Vec<_> = forwarder.calls().iter().map(|tx| *tx.id.as_bytes()).collect();
     let expected: Vec<_> = txs.iter().chain(&txs).map(|tx| tx.tx_hash().0).collect();
-    assert_eq!(offered, expected);
+    assert_eq!(submitted, expected);
     let reason = "refused by the source: transaction underpriced";
     assert_eq!(dropped(&world, &txs[1]), Some(reason.into()));
     // The third waits for the nonce of the second, which another can use.
@@ -279,7 +279,7 @@ async fn a_refusal_of_a_later_offer_drops_the_transaction() {
 }
 
 #[tokio::test]
-async fn transactions_of_the_journal_are_offered_by_rounds() {
+async fn journal_transactions_are_resubmitted_in_batches() {
     let (before, _) = follower();
     for nonce in 0..10 {
         send(&before, &transfer(nonce, PRICE)).await;
@@ -287,10 +287,10 @@ async fn transactions_of_the_journal_are_offered_by_rounds() {
     let (again, forwarder) = follower();
     assert_eq!(again.evm.restore_txs(before.evm.waiting_txs()), 10);
     assert!(forwarder.calls().is_empty());
-    let round = within("a round", reoffer(&again).round()).await;
-    assert_eq!((round.taken, round.has_more), (8, true));
-    let round = within("a round", reoffer(&again).round()).await;
-    assert_eq!((round.taken, round.has_more), (2, false));
+    let round = within("a round", resubmit(&again).round()).await;
+    assert_eq!((round.acknowledged, round.has_more), (8, true));
+    let round = within("a round", resubmit(&again).round()).await;
+    assert_eq!((round.acknowledged, round.has_more), (2, false));
 }
 
 #[tokio::test]

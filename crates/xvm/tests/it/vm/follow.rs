@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_chain::forward::{
-    ForwardError, ForwardLimits, ReofferRound, ReofferTask, ScriptedForwarder, TxKind,
+    ForwardError, ForwardLimits, ResubmitRound, ResubmitTask, ScriptedForwarder, TxKind,
 };
 use esker_chain::{ChainMachine, ChainVm};
 use esker_primitives::{Id, TxId};
@@ -22,8 +22,8 @@ const DEADLINE: Duration = Duration::from_secs(20);
 pub(super) const LIMITS: ForwardLimits = ForwardLimits {
     max_in_flight: 4,
     deadline: Duration::from_secs(10),
-    reoffer_after_ms: 30_000,
-    reoffer_batch: 3,
+    resubmit_interval_ms: 30_000,
+    resubmit_batch: 3,
     block_delay: Duration::ZERO,
 };
 
@@ -182,7 +182,7 @@ async fn clients_that_send_the_same_at_once_get_one_answer() {
 }
 
 #[tokio::test]
-async fn an_offer_ends_although_its_client_has_left() {
+async fn submission_completes_after_its_client_disconnects() {
     let (world, forwarder) = follower();
     let vm = world.x.clone();
     let tx = transfer(&vm, 1, native_id(&vm), 77, 9);
@@ -263,11 +263,11 @@ async fn a_refused_parent_takes_its_children_along() {
     world.clock.advance(30_000);
     forwarder.refuse(parent.id(), refusal("not found"));
     forwarder.refuse(child.id(), refusal("not found"));
-    let task = ReofferTask::new(world.forwarding.clone().unwrap());
-    // The child is not offered before its parent is decided on.
+    let task = ResubmitTask::new(world.forwarding.clone().unwrap());
+    // The child is not submitted before its parent is decided on.
     for _ in [&parent, &child] {
         let round = within("a round", task.round()).await;
-        assert_eq!((round.taken, round.refused), (0, 1));
+        assert_eq!((round.acknowledged, round.refused), (0, 1));
     }
     for tx in [&parent, &child] {
         assert_eq!(status(&vm, tx.id()), rejected("refused by the source: not found"));
@@ -276,24 +276,24 @@ async fn a_refused_parent_takes_its_children_along() {
 }
 
 #[tokio::test]
-async fn what_still_waits_is_offered_again_oldest_first() {
+async fn waiting_transactions_are_resubmitted_oldest_first() {
     let (mut world, forwarder) = follower();
     let mut source = World::new();
     let (vm, native) = (world.x.clone(), native_id(&world.x));
-    let task = ReofferTask::new(world.forwarding.clone().unwrap());
+    let task = ResubmitTask::new(world.forwarding.clone().unwrap());
     let txs: Vec<Tx> = (1..=3).map(|key| transfer(&vm, key, native, 5, 9)).collect();
     for tx in &txs {
         issue(&vm, tx).await.unwrap();
     }
     // Too early.
     world.clock.set(START_MS + 29_999);
-    assert_eq!(within("a round", task.round()).await, ReofferRound::default());
+    assert_eq!(within("a round", task.round()).await, ResubmitRound::default());
     world.clock.set(START_MS + 30_000);
     // The source has lost the first and refuses the second, and has already accepted the third.
     forwarder.refuse(txs[1].id(), refusal("tx conflicts with other tx"));
     accept(&mut world, &mut source, &[&txs[2]]).await;
     let round = within("a round", task.round()).await;
-    assert_eq!(round, ReofferRound { taken: 1, refused: 1, ..ReofferRound::default() });
+    assert_eq!(round, ResubmitRound { acknowledged: 1, refused: 1, ..ResubmitRound::default() });
     let expected: Vec<Id> = [&txs[0], &txs[1], &txs[2], &txs[0], &txs[1]].map(Tx::id).into();
     assert_eq!(forwarded_ids(&forwarder), expected);
     assert_eq!(status(&vm, txs[0].id()), TxStatus::Processing);
@@ -304,12 +304,12 @@ async fn what_still_waits_is_offered_again_oldest_first() {
     world.clock.advance(30_000);
     forwarder.answer_all(Some(ForwardError::Unreachable("gone".into())));
     let round = within("a round", task.round()).await;
-    assert!(round.is_cut_short && round.refused == 0, "{round:?}");
+    assert!(round.is_aborted && round.refused == 0, "{round:?}");
     assert_eq!(status(&vm, txs[0].id()), TxStatus::Processing);
 }
 
 #[tokio::test]
-async fn transactions_of_the_journal_are_offered_by_rounds() {
+async fn journal_transactions_are_resubmitted_in_batches() {
     let (before, _) = follower();
     let native = native_id(&before.x);
     let parent = transfer(&before.x, 1, native, 100_000, 9);
@@ -325,11 +325,11 @@ async fn transactions_of_the_journal_are_offered_by_rounds() {
     // At the start nothing waits for the source.
     assert_eq!(again.x.restore_txs(before.x.waiting_txs()), 4);
     assert!(forwarder.calls().is_empty());
-    let task = ReofferTask::new(again.forwarding.clone().unwrap());
+    let task = ResubmitTask::new(again.forwarding.clone().unwrap());
     let round = within("a round", task.round()).await;
-    assert_eq!((round.taken, round.has_more), (3, true));
+    assert_eq!((round.acknowledged, round.has_more), (3, true));
     let round = within("a round", task.round()).await;
-    assert_eq!((round.taken, round.has_more), (1, false));
+    assert_eq!((round.acknowledged, round.has_more), (1, false));
     let expected: Vec<Id> = chain.iter().map(Tx::id).collect();
     assert_eq!(forwarded_ids(&forwarder), expected);
     let kinds: Vec<TxKind> = forwarder.calls().iter().map(|tx| tx.kind).collect();

@@ -3,8 +3,8 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use bytes::Bytes;
@@ -33,6 +33,12 @@ struct Liar {
 
 impl Liar {
     fn start(reply: Vec<u8>, stays: bool) -> Self {
+        let (_, free) = mpsc::channel();
+        Self::with_gate(reply, stays, free)
+    }
+
+    /// It waits for a message of the gate before each answer, until the gate's sender is dropped.
+    fn with_gate(reply: Vec<u8>, stays: bool, gate: mpsc::Receiver<()>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(AtomicUsize::new(0));
@@ -43,6 +49,7 @@ impl Liar {
             for mut client in listener.incoming().map_while(Result::ok) {
                 let mut request = [0; 4096];
                 let _head = client.read(&mut request);
+                let _opened = gate.recv();
                 let _left = client.write_all(&reply);
                 answered.fetch_add(1, Ordering::Relaxed);
                 if stays {
@@ -54,14 +61,22 @@ impl Liar {
     }
 
     fn with_body(body: &[u8]) -> Self {
-        let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\n\r\n";
-        Self::start([&head[..], body].concat(), true)
+        Self::start(reply(body), true)
     }
 
     fn with_records(records: &[Record]) -> Self {
-        let body: Vec<u8> = records.iter().flat_map(Record::to_bytes).collect();
-        Self::with_body(&body)
+        Self::with_body(&body(records))
     }
+}
+
+/// An answer with this body.
+fn reply(body: &[u8]) -> Vec<u8> {
+    let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\n\r\n";
+    [&head[..], body].concat()
+}
+
+fn body(records: &[Record]) -> Vec<u8> {
+    records.iter().flat_map(Record::to_bytes).collect()
 }
 
 /// The first records of an honest source.
@@ -199,10 +214,14 @@ fn good_bundles_before_an_invalid_one_are_final() {
     let (hello, bundles) = honest_records(&source);
     let records =
         [Record::Hello(hello), record(&bundles[0]), record(&bundles[1]), tampered(&bundles[2])];
-    let proxy = Proxy::start(Liar::with_records(&records).address).unwrap();
+    let (gate, opened) = mpsc::channel();
+    let liar = Liar::with_gate(reply(&body(&records)), true, opened);
+    gate.send(()).unwrap();
+    let proxy = Proxy::start(liar.address).unwrap();
     let node = follower(second.path(), &proxy.url()).start().unwrap();
     let error = until("the health check names the bundle", || follower_health(&node).1);
     assert!(error.contains("bundle 3 is invalid"), "{error}");
+    drop(gate);
     // Asked for bundle 3, the liar begins with bundle 1 again: it contradicts what is final.
     let error = until("the health check names the contradiction", || {
         follower_health(&node).1.filter(|error| error.contains("bundle 2 is "))

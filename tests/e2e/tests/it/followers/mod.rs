@@ -8,4 +8,5 @@ mod golden;
 mod lies;
 mod load;
 mod measure;
+mod snapshot;
 pub(crate) mod support;

@@ -1,0 +1,228 @@
+//! The chain in a snapshot of the state: its last blocks with their receipts, code, accounts and storage.
+
+use std::sync::Arc;
+
+use alloy_consensus::Transaction as _;
+use alloy_primitives::B256;
+use bytes::Bytes;
+use esker_chain::ChainError;
+use esker_chain::snapshot::{
+    ChainSnapshot, MAX_BLOCKS, PartRestore, PartSnapshot, RestoreError, SnapshotBlock,
+    SnapshotTable,
+};
+use esker_evm_state::blocks::tables::{BLOCKS, HEIGHTS, LOCATIONS, Location, RECEIPTS, TIP, Tip};
+use esker_evm_state::state::tables::{ACCOUNTS, CODE, PREIMAGES, SLOTS, STATE_START};
+use esker_evm_state::state::{RestoreError as StateFault, StateRestore};
+use esker_evm_state::types::{
+    Block, EMPTY_OMMERS_HASH, Receipt, StoredReceipts, block_bloom, ext_data_hash, receipts_root,
+};
+use esker_primitives::BlockId;
+use esker_storage::{KvRead, Scope, ValueCodec as _, WriteSet};
+
+use super::vm::Evm;
+use crate::executor::recover_sender;
+use crate::extension::{BlockExtension, ExtBlock};
+use crate::rules::Rules;
+
+/// Bytes of a hash.
+const HASH: usize = 32;
+/// Most bytes of an account's row and of a slot's.
+const MAX_VALUE: usize = 128;
+/// Most bytes of code. The limit of a genesis is that of the network file.
+const MAX_CODE: usize = 16 << 20;
+
+impl PartSnapshot for Evm {
+    fn tables(&self) -> Vec<SnapshotTable> {
+        // Accounts are checked against code, and slots against accounts.
+        vec![
+            SnapshotTable::new(CODE.tag(), CODE.name(), HASH, MAX_CODE),
+            SnapshotTable::new(ACCOUNTS.tag(), ACCOUNTS.name(), HASH, MAX_VALUE),
+            SnapshotTable::new(SLOTS.tag(), SLOTS.name(), 2 * HASH, MAX_VALUE),
+        ]
+    }
+
+    fn restore(&self) -> Box<dyn PartRestore + '_> {
+        let (rules, scope) = (self.params.rules.as_ref(), self.context.scope);
+        Box::new(Restore {
+            rules,
+            scope,
+            extension: &self.extension,
+            state: Some(StateRestore::new(rules, scope)),
+            state_root: B256::ZERO,
+        })
+    }
+}
+
+impl ChainSnapshot for Evm {
+    fn block_count(&self) -> u64 {
+        // As many as BLOCKHASH reaches back.
+        MAX_BLOCKS
+    }
+
+    fn block_extra(&self, reader: &dyn KvRead, height: u64) -> Result<Bytes, ChainError> {
+        let receipts =
+            RECEIPTS.get_with(reader, self.context.scope, &height, Bytes::copy_from_slice);
+        Ok(receipts?.unwrap_or_default())
+    }
+
+    fn keeps_genesis_row(&self, key: &[u8]) -> bool {
+        let kept = [BLOCKS.tag(), HEIGHTS.tag(), PREIMAGES.tag()];
+        key.first().is_some_and(|tag| kept.contains(tag))
+    }
+}
+
+struct Restore<'a> {
+    rules: &'a dyn Rules,
+    scope: Scope,
+    extension: &'a Arc<dyn BlockExtension>,
+    /// `None` at the end.
+    state: Option<StateRestore<'a>>,
+    /// Of the last block.
+    state_root: B256,
+}
+
+impl PartRestore for Restore<'_> {
+    fn block(
+        &mut self,
+        given: SnapshotBlock<'_>,
+        out: &mut WriteSet,
+    ) -> Result<BlockId, RestoreError> {
+        let block = self.rules.decode_block(given.bytes);
+        let block = block.map_err(|error| RestoreError::invalid(error.to_string()))?;
+        let hash = self.rules.block_hash(&block.header);
+        if BlockId::new(hash.0) != given.id || block.header.number != given.height {
+            return Err(RestoreError::invalid(format!("it is block {hash}")));
+        }
+        check_body(&block).map_err(RestoreError::invalid)?;
+        let receipts =
+            receipts(&block, given.extra, self.rules.chain_id()).map_err(RestoreError::invalid)?;
+        let (scope, height) = (self.scope, given.height);
+        BLOCKS.put_bytes(out, scope, &height, given.bytes);
+        HEIGHTS.put(out, scope, &hash.0, &height);
+        for (index, tx) in (0u32..).zip(&block.transactions) {
+            LOCATIONS.put(out, scope, &tx.tx_hash().0, &Location { height, index });
+        }
+        if !receipts.0.is_empty() {
+            RECEIPTS.put_bytes(out, scope, &height, given.extra);
+        }
+        self.ext_data(&block, hash, out)?;
+        if given.is_last {
+            self.state_root = block.header.state_root;
+            TIP.put(out, scope, &(), &Tip { height, hash, oldest_state: height });
+            STATE_START.put(out, scope, &(), &height);
+        }
+        Ok(BlockId::new(block.header.parent_hash.0))
+    }
+
+    fn row(
+        &mut self,
+        tag: u8,
+        (key, value): (&[u8], &[u8]),
+        stored: &dyn KvRead,
+        out: &mut WriteSet,
+    ) -> Result<(), RestoreError> {
+        let ended = || RestoreError::invalid("rows after the last table");
+        let state = self.state.as_mut().ok_or_else(ended)?;
+        let (first, second) = key.split_at(HASH);
+        let first = B256::from_slice(first);
+        let taken = if tag == CODE.tag() {
+            state.code(first, value)
+        } else if tag == ACCOUNTS.tag() {
+            state.account(first, value, stored, out)
+        } else {
+            state.slot((first, B256::from_slice(second)), value, stored, out)
+        };
+        taken.map_err(fault)
+    }
+
+    fn end_table(
+        &mut self,
+        tag: u8,
+        stored: &dyn KvRead,
+        out: &mut WriteSet,
+    ) -> Result<(), RestoreError> {
+        if tag == ACCOUNTS.tag()
+            && let Some(state) = &mut self.state
+        {
+            return state.end_accounts(self.state_root, out).map_err(fault);
+        }
+        if tag == SLOTS.tag()
+            && let Some(state) = self.state.take()
+        {
+            return state.finish(stored, out).map_err(fault);
+        }
+        Ok(())
+    }
+}
+
+impl Restore<'_> {
+    /// What the extension keeps of its transactions.
+    fn ext_data(&self, block: &Block, hash: B256, out: &mut WriteSet) -> Result<(), RestoreError> {
+        if block.ext_data.is_empty() {
+            return Ok(());
+        }
+        let header = &block.header;
+        let phase = self.rules.phase_at(header.time);
+        let phase = phase.map_err(|error| RestoreError::invalid(error.to_string()))?;
+        let block = ExtBlock {
+            number: header.number,
+            time: header.time,
+            base_fee: header.base_fee.unwrap_or_default(),
+            phase: &phase,
+            hash,
+            ext_data: &block.ext_data,
+            undecided: &[],
+            has_undecided: false,
+        };
+        let written = self.extension.restore_block(&block, out);
+        written.map_err(|error| RestoreError::invalid(error.to_string()))
+    }
+}
+
+fn fault(error: StateFault) -> RestoreError {
+    match error {
+        StateFault::Invalid(reason) => RestoreError::Invalid(reason),
+        StateFault::Storage(error) => error.into(),
+    }
+}
+
+/// Compares a block's body with its header.
+fn check_body(block: &Block) -> Result<(), &'static str> {
+    let header = &block.header;
+    let has_ommers = !block.uncles.is_empty() || header.ommers_hash != EMPTY_OMMERS_HASH;
+    match () {
+        () if has_ommers => Err("it has uncles"),
+        () if block.version != 0 => Err("it has another version"),
+        () if block.transactions_root() != header.transactions_root => {
+            Err("its transactions are not those of its header")
+        }
+        () if ext_data_hash(&block.ext_data) != header.ext_data_hash => {
+            Err("its ext data is not that of its header")
+        }
+        () => Ok(()),
+    }
+}
+
+/// Decodes a block's receipts, and compares them with the header and with what follows from the transactions.
+fn receipts(block: &Block, bytes: &[u8], chain_id: u64) -> Result<StoredReceipts, &'static str> {
+    let receipts = match bytes {
+        [] => StoredReceipts::default(),
+        bytes => StoredReceipts::decode_value(bytes).ok_or("its receipts do not decode")?,
+    };
+    let mut encoded = Vec::with_capacity(bytes.len());
+    if !receipts.0.is_empty() {
+        receipts.encode_value(&mut encoded);
+    }
+    let header = &block.header;
+    let is_same = encoded == bytes
+        && receipts.0.len() == block.transactions.len()
+        && receipts_root(&receipts.0) == header.receipts_root
+        && block_bloom(&receipts.0) == header.bloom
+        && receipts.0.iter().zip(&block.transactions).all(|(receipt, tx)| {
+            let Ok(sender) = recover_sender(tx, chain_id) else { return false };
+            let made = tx.to().is_none().then(|| sender.create(tx.nonce()));
+            let Receipt { from, contract_address, tx_type, .. } = receipt;
+            (*from, *contract_address, *tx_type) == (sender, made, tx.tx_type() as u8)
+        });
+    if is_same { Ok(receipts) } else { Err("its receipts are not those of its header") }
+}

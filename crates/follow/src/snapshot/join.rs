@@ -1,0 +1,178 @@
+//! Joining: from the first source whose snapshot is complete and right.
+
+use std::sync::Arc;
+
+use esker_chain::snapshot::{Restore, RestoreError, SnapshotItem, SnapshotTarget};
+use esker_chain::tables::Position;
+use esker_chain::{ChainError, Shutdown};
+use esker_primitives::clock::Clock;
+use tokio::sync::mpsc;
+
+use super::client::{Next, Opened, SnapshotSource};
+use super::progress::Progress;
+use super::status::JoinStatusCell;
+use crate::{FollowerConfig, SourceError};
+
+/// Records that are read ahead, of about half a mebibyte each; a record has at most 68 MiB.
+const BACKLOG: usize = 8;
+
+/// How a join ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Joined {
+    /// The store has the state after this bundle.
+    Snapshot(Position),
+    /// The source has no snapshot yet, for this reason: the store is as new, to be filled from the beginning.
+    FromBeginning(String),
+    /// The node was asked to stop.
+    Stopped,
+}
+
+/// Takes a snapshot from one of several sources.
+#[derive(Debug)]
+pub struct SnapshotJoin {
+    sources: Vec<SnapshotSource>,
+    config: FollowerConfig,
+    clock: Arc<dyn Clock>,
+    status: JoinStatusCell,
+}
+
+/// What the thread that writes gets.
+enum Work {
+    Item(SnapshotItem),
+    /// The end, with the number of rows.
+    End(u64),
+}
+
+impl SnapshotJoin {
+    /// From these sources, the preferred one first.
+    pub fn new(
+        sources: Vec<SnapshotSource>,
+        config: FollowerConfig,
+        clock: Arc<dyn Clock>,
+        status: JoinStatusCell,
+    ) -> Self {
+        Self { sources, config, clock, status }
+    }
+
+    /// Tries all sources until one gives a complete snapshot. Nothing of an incomplete one stays in the store, which
+    /// nobody else may use meanwhile.
+    ///
+    /// # Errors
+    /// The store fails. It may have a part of a state; a next join begins anew.
+    pub async fn run(
+        &self,
+        target: &Arc<SnapshotTarget>,
+        mut stop: Shutdown,
+    ) -> Result<Joined, ChainError> {
+        let mut wait = self.config.retry_min;
+        loop {
+            for source in &self.sources {
+                let error = tokio::select! {
+                    joined = self.join(source, target) => match joined? {
+                        Ok(position) => return Ok(Joined::Snapshot(position)),
+                        Err(error) => error,
+                    },
+                    () = stop.wait() => return Ok(Joined::Stopped),
+                };
+                if let SourceError::Behind(reason) = error {
+                    let text = format!("{}: {reason}", source.name());
+                    tracing::warn!(reason = text, "no snapshot yet; following from the beginning");
+                    target.clear()?;
+                    return Ok(Joined::FromBeginning(text));
+                }
+                self.left(source, &error);
+            }
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = stop.wait() => return Ok(Joined::Stopped),
+            }
+            wait = (wait * 2).min(self.config.retry_max);
+        }
+    }
+
+    fn left(&self, source: &SnapshotSource, error: &SourceError) {
+        let (name, is_fault) = (source.name(), error.is_fault());
+        if !self.status.ended(format!("{name}: {error}"), is_fault) {
+            return;
+        }
+        if is_fault {
+            tracing::error!(source = name, %error, "the source's snapshot is refused");
+        } else {
+            tracing::warn!(source = name, %error, "no snapshot from the source; trying the next");
+        }
+    }
+
+    /// One attempt.
+    async fn join(
+        &self,
+        source: &SnapshotSource,
+        target: &Arc<SnapshotTarget>,
+    ) -> Result<Result<Position, SourceError>, ChainError> {
+        let Opened { bundle, proof, summary, mut body } = match source.open().await {
+            Ok(opened) => opened,
+            Err(error) => return Ok(Err(error)),
+        };
+        let height = bundle.height;
+        tracing::info!(source = source.name(), height, "joining from a snapshot");
+        self.status.update(|status| {
+            status.source = Some(source.name().to_owned());
+            status.height = Some(height);
+        });
+        let (work, mut items) = mpsc::channel::<Work>(BACKLOG);
+        let (of_thread, status) = (Arc::clone(target), self.status.clone());
+        let writing = tokio::task::spawn_blocking(move || {
+            of_thread.begin()?;
+            let mut restore = Restore::new(&of_thread, bundle, proof, summary)?;
+            while let Some(next) = items.blocking_recv() {
+                match next {
+                    Work::Item(item) => restore.take(item)?,
+                    Work::End(rows) => return restore.finish(rows).map(Some),
+                }
+                let rows = restore.rows();
+                status.update(|status| status.rows = rows);
+            }
+            Ok::<_, RestoreError>(None)
+        });
+        let mut progress = Progress::new(self.clock.now_ms());
+        let ended = loop {
+            let next = match body.next().await {
+                Ok(next) => next,
+                Err(error) => break Some(error),
+            };
+            let bytes = body.bytes();
+            self.status.update(|status| status.bytes = bytes);
+            progress.note(&self.status, self.clock.now_ms());
+            let next = match next {
+                Next::Item(item) => Work::Item(item),
+                Next::End(totals) => Work::End(totals.rows),
+                Next::Total(rows) => {
+                    self.status.update(|status| status.total = Some(rows));
+                    continue;
+                }
+                Next::Nothing => continue,
+            };
+            let is_end = matches!(next, Work::End(_));
+            // If the thread has ended, its error is the reason.
+            if work.send(next).await.is_err() || is_end {
+                break None;
+            }
+        };
+        drop(work);
+        let written = writing.await.map_err(|_| ChainError::Stopped)?;
+        let refused = match written {
+            Ok(Some(position)) => {
+                let (bytes, rows) = (body.bytes(), self.status.get().rows);
+                let id = position.id;
+                tracing::info!(height, %id, rows, bytes, "joined from a snapshot");
+                return Ok(Ok(position));
+            }
+            Ok(None) => None,
+            Err(RestoreError::Invalid(reason)) => Some(SourceError::Snapshot(reason)),
+            Err(RestoreError::Chain(error)) => return Err(error),
+        };
+        // Nothing of it stays, but the mark.
+        target.begin()?;
+        let cut = || SourceError::Unreachable("the snapshot ended early".to_owned());
+        Ok(Err(refused.or(ended).unwrap_or_else(cut)))
+    }
+}

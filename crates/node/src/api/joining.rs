@@ -1,0 +1,95 @@
+//! What a node answers while it joins from a state snapshot: `/ext/health` and `/ext/status`.
+
+use std::sync::Arc;
+
+use esker_follow::snapshot::{JoinStatus, JoinStatusCell};
+use esker_http::{Endpoint, Page, PageReply, RouteError, Routes};
+use esker_primitives::clock::Clock;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use http::Method;
+use serde_json::{Value, json};
+
+use super::health::{self, APPLICATION, Failure, Health};
+use super::status;
+use crate::metrics::Metrics;
+
+/// What the two need.
+#[derive(Clone, Debug)]
+pub struct JoiningDeps {
+    /// Name and ID of the network.
+    pub network: (String, u32),
+    /// The node's ID.
+    pub node_id: String,
+    /// How far the join is.
+    pub status: JoinStatusCell,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The metrics.
+    pub metrics: Arc<Metrics>,
+}
+
+/// Adds the paths.
+pub fn install_joining(deps: JoiningDeps, routes: &Arc<Routes>) -> Result<(), RouteError> {
+    let health = Health::new(Arc::clone(&deps.clock), Arc::clone(&deps.metrics));
+    let status = deps.status.clone();
+    let health = health.check("follower", &[APPLICATION], move || {
+        let status = status.get();
+        async move {
+            let error = match &status.fault {
+                Some(fault) => fault.clone(),
+                None => text(&status),
+            };
+            Err(Failure { error, message: figures(&status) })
+        }
+    });
+    health::install(&Arc::new(health), routes)?;
+    routes.node("metrics", Endpoint::Page(deps.metrics.clone()))?;
+    routes.node(status::PATH, Endpoint::Page(Arc::new(JoiningPage(deps))))
+}
+
+fn figures(status: &JoinStatus) -> Value {
+    json!({
+        "source": status.source,
+        "bundle": status.height,
+        "rows": status.rows,
+        "totalRows": status.total,
+        "bytes": status.bytes,
+        "error": status.fault.as_ref().or(status.last_error.as_ref()),
+    })
+}
+
+fn text(status: &JoinStatus) -> String {
+    let error = status.last_error.as_ref().map(|error| format!(": {error}"));
+    let rows = match status.total {
+        Some(total) => format!(" of {total}"),
+        None => String::new(),
+    };
+    format!("joining from a snapshot, {} rows{rows}{}", status.rows, error.unwrap_or_default())
+}
+
+/// `/ext/status`.
+#[derive(Debug)]
+struct JoiningPage(JoiningDeps);
+
+impl Page for JoiningPage {
+    fn answer<'a>(
+        &'a self,
+        method: &'a Method,
+        _: Option<&'a str>,
+    ) -> BoxFuture<'a, Option<PageReply>> {
+        let Self(JoiningDeps { network, node_id, status, .. }) = self;
+        let report = json!({
+            "network": network.0,
+            "networkID": network.1,
+            "nodeID": node_id,
+            "role": "follower",
+            "bundle": 0,
+            "peers": 0,
+            "followers": 0,
+            "joining": figures(&status.get()),
+            "chains": [],
+        });
+        std::future::ready(Some(status::reply(method, &report))).boxed()
+    }
+}

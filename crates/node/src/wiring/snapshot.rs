@@ -1,0 +1,160 @@
+//! Joining from a state snapshot, before the chains are opened (docs/followers.md, "Joining from a snapshot").
+
+use std::sync::Arc;
+
+use esker_chain::snapshot::{
+    PartRestore, PartSnapshot, RestoreError, SnapshotBlock, SnapshotTable, SnapshotTarget,
+    check_finished, is_unfinished,
+};
+use esker_chain::tables::POSITION;
+use esker_chain::{ChainError, Shutdown};
+use esker_follow::FollowerConfig;
+use esker_follow::snapshot::{JoinStatusCell, Joined, SnapshotJoin, SnapshotSource};
+use esker_http::{HttpConfig, HttpState, Routes, serve};
+use esker_primitives::{BlockId, NodeId};
+use esker_shared_memory::{ELEMENTS_TAG, ROW_KEY_LEN, restore_row};
+use esker_storage::{KvRead, Scope, Store, WriteSet};
+use tokio::net::TcpListener;
+
+use super::StartError;
+use super::chains::PreparedChains;
+use super::parameters::genesis_bundle;
+use crate::api;
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::metrics::Metrics;
+
+/// Most bytes of an element with its traits.
+const MAX_ELEMENT: usize = 4 << 20;
+
+/// Shared memory's part of a snapshot.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedMemoryPart;
+
+impl PartSnapshot for SharedMemoryPart {
+    fn tables(&self) -> Vec<SnapshotTable> {
+        vec![SnapshotTable {
+            tag: ELEMENTS_TAG,
+            name: "shared memory",
+            min_key: *ROW_KEY_LEN.start(),
+            max_key: *ROW_KEY_LEN.end(),
+            max_value: MAX_ELEMENT,
+        }]
+    }
+
+    fn restore(&self) -> Box<dyn PartRestore + '_> {
+        Box::new(*self)
+    }
+}
+
+impl PartRestore for SharedMemoryPart {
+    fn block(&mut self, _: SnapshotBlock<'_>, _: &mut WriteSet) -> Result<BlockId, RestoreError> {
+        Err(RestoreError::invalid("a block of shared memory"))
+    }
+
+    fn row(
+        &mut self,
+        _: u8,
+        (key, value): (&[u8], &[u8]),
+        _: &dyn KvRead,
+        out: &mut WriteSet,
+    ) -> Result<(), RestoreError> {
+        restore_row(key, value, out).map_err(RestoreError::invalid)
+    }
+}
+
+/// Whether the node begins with a snapshot.
+///
+/// # Errors
+/// The store has a part of one, and the configuration asks for none.
+pub(super) fn is_wanted(config: &Config, store: &Store) -> Result<bool, ChainError> {
+    let reader = store.snapshot()?;
+    if !config.settings.follow_snapshot {
+        check_finished(reader.as_ref())?;
+        return Ok(false);
+    }
+    if is_unfinished(reader.as_ref())? {
+        return Ok(true);
+    }
+    let position = POSITION.get(reader.as_ref(), Scope::NODE, &())?;
+    match position.map_or(0, |position| position.height) {
+        0 => Ok(true),
+        height => {
+            tracing::info!(height, "follow-snapshot has no effect: the folder has final bundles");
+            Ok(false)
+        }
+    }
+}
+
+/// What answers while the node joins.
+pub(super) struct JoinServer {
+    pub(super) http: HttpConfig,
+    pub(super) tls: Option<esker_http::Tls>,
+    pub(super) node_id: NodeId,
+    pub(super) metrics: Arc<Metrics>,
+}
+
+/// Takes a snapshot into the store of these chains. Meanwhile `/ext/health` and `/ext/status` answer on the listener.
+pub(super) async fn join(
+    config: &Config,
+    (prepared, store): (&PreparedChains, &Store),
+    environment: &Environment,
+    (listener, server): (&mut TcpListener, JoinServer),
+    stop: Shutdown,
+) -> Result<(), StartError> {
+    let vms = prepared.vms();
+    let (network, genesis) = (&config.network, genesis_bundle(&config.network));
+    let store = store.clone();
+    let target = tokio::task::spawn_blocking(move || {
+        SnapshotTarget::new(&vms, Box::new(SharedMemoryPart), store, &genesis)
+    });
+    let target = Arc::new(target.await.map_err(|_| ChainError::Stopped)??);
+    let id = target.genesis().id();
+    let source = |url| {
+        let dialer = config.dialer.clone();
+        SnapshotSource::new(url, dialer, (network.id, id), config.follow_timeouts())
+    };
+    let status = JoinStatusCell::default();
+    let join = SnapshotJoin::new(
+        config.sources().into_iter().map(source).collect(),
+        FollowerConfig::default(),
+        Arc::clone(&environment.clock),
+        status.clone(),
+    );
+
+    let routes = Arc::new(Routes::new(server.metrics.clone()));
+    let deps = api::JoiningDeps {
+        network: (network.name.clone(), network.id),
+        node_id: server.node_id.to_string(),
+        status,
+        clock: Arc::clone(&environment.clock),
+        metrics: Arc::clone(&server.metrics),
+    };
+    api::install_joining(deps, &routes)?;
+    let state = HttpState::new(server.http, routes, &server.node_id, server.metrics);
+    let (ended, mut has_ended) = Shutdown::new();
+    let second = duplicate(listener)?;
+    if let Ok(http) = listener.local_addr() {
+        tracing::info!(%http, "answering while joining: /ext/health, /ext/status");
+    }
+    let serving =
+        serve(vec![second], server.tls, Arc::new(state), async move { has_ended.wait().await });
+    let serving = tokio::spawn(serving);
+    let joined = join.run(&target, stop).await;
+    ended.trigger();
+    if let Err(error) = serving.await {
+        tracing::error!(%error, "a task of the node failed");
+    }
+    match joined? {
+        Joined::Snapshot(_) | Joined::FromBeginning(_) => Ok(()),
+        Joined::Stopped => Err(StartError::Stopped),
+    }
+}
+
+/// The same listener once more: connections that come between its two users wait.
+fn duplicate(listener: &mut TcpListener) -> Result<TcpListener, StartError> {
+    use std::os::fd::AsFd as _;
+    let failed = |error| StartError::Thread(error);
+    let second = listener.as_fd().try_clone_to_owned().map_err(failed)?;
+    TcpListener::from_std(std::net::TcpListener::from(second)).map_err(failed)
+}
