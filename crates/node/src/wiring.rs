@@ -120,6 +120,7 @@ impl Node {
                 http: config.http(),
                 tls: tls.clone(),
                 node_id: identity.node_id(),
+                folder: folder.path().to_owned(),
                 metrics: Arc::clone(&metrics),
             };
             let parts = (&prepared, &store);

@@ -100,6 +100,11 @@ impl NodeBuilder {
 
     /// Starts the process and waits until it serves.
     pub fn start(self) -> Result<Node> {
+        self.spawn()?.wait()
+    }
+
+    /// Starts the process.
+    pub fn spawn(self) -> Result<StartingNode> {
         let scratch = tempfile::tempdir()?;
         let data_dir = self.data_dir.unwrap_or_else(|| scratch.path().join("data"));
         std::fs::create_dir_all(&data_dir)?;
@@ -137,10 +142,38 @@ impl NodeBuilder {
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
         let child =
             command.spawn().with_context(|| format!("starting {}", self.program.display()))?;
-        let mut node =
-            Node { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), data_dir, log, scratch };
-        node.address = node.wait_ready(&ready_file)?;
-        Ok(node)
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        Ok(StartingNode { node: Node { child, address, data_dir, log, scratch }, ready_file })
+    }
+}
+
+/// A node that may not serve yet; killed when dropped.
+#[derive(Debug)]
+pub struct StartingNode {
+    node: Node,
+    ready_file: PathBuf,
+}
+
+impl StartingNode {
+    /// Waits until it serves.
+    pub fn wait(mut self) -> Result<Node> {
+        self.node.address = self.node.wait_ready(&self.ready_file)?;
+        Ok(self.node)
+    }
+
+    /// What it has written to its outputs.
+    pub fn output(&self) -> String {
+        self.node.output()
+    }
+
+    /// As [`Node::kill`].
+    pub fn kill(self) -> Result<()> {
+        self.node.kill()
+    }
+
+    /// As [`Node::stop`].
+    pub fn stop(self) -> Result<ExitStatus> {
+        self.node.stop()
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod access;
 mod avalanchego;
+mod crowd;
 mod faults;
 mod forward;
 mod golden;
@@ -9,4 +10,5 @@ mod lies;
 mod load;
 mod measure;
 mod snapshot;
+mod snapshot_faults;
 pub(crate) mod support;

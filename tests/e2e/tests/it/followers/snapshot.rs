@@ -12,6 +12,7 @@ use esker_e2e::until::PATIENCE;
 use esker_e2e::{Node, NodeBuilder, Proxy, until};
 use esker_follow::snapshot::{SnapshotRecord, SnapshotRecordReader, SnapshotTotals};
 use esker_primitives::Id;
+use esker_utxo::UtxoId;
 use serde_json::json;
 
 use super::load::under_load;
@@ -24,8 +25,20 @@ fn joiner(folder: &Path, sources: &str) -> NodeBuilder {
     follower(folder, sources).args(&["--snapshot", "--api-sync-enabled"])
 }
 
-/// What a client reads of the state is the same on both nodes, and so are the last blocks.
+/// What a client reads of the state is the same on both nodes of the development network, and so are the last blocks.
 fn assert_same_state(one: &Node, other: &Node) {
+    assert_same_tips(one, other);
+    for account in call(one, "evm_accounts", &json!([])).as_array().into_iter().flatten() {
+        for method in ["evm_getBalance", "evm_getTransactionCount"] {
+            let read = |node| call(node, method, &json!([account, "latest"]));
+            assert_eq!(read(one), read(other), "{method} {account}");
+        }
+    }
+    assert_eq!(outputs(one, 1), outputs(other, 1));
+}
+
+/// The last blocks are the same on both nodes.
+pub(super) fn assert_same_tips(one: &Node, other: &Node) {
     assert_eq!(heights(one), heights(other));
     let (x, _) = heights(one);
     let block = |node: &Node| node.x().get_block_by_height(x).unwrap().id();
@@ -34,19 +47,14 @@ fn assert_same_state(one: &Node, other: &Node) {
     assert_eq!(last(one), last(other));
     let receipts = |node| call(node, "evm_getBlockReceipts", &json!(["latest"]));
     assert_eq!(receipts(one), receipts(other));
-    for account in call(one, "evm_accounts", &json!([])).as_array().into_iter().flatten() {
-        for method in ["evm_getBalance", "evm_getTransactionCount"] {
-            let read = |node| call(node, method, &json!([account, "latest"]));
-            assert_eq!(read(one), read(other), "{method} {account}");
-        }
-    }
-    let utxos = |node: &Node| {
-        let mut ids: Vec<_> =
-            wallet(node, "X", key(1)).coins().iter().map(|utxo| utxo.utxo_id).collect();
-        ids.sort_unstable();
-        ids
-    };
-    assert_eq!(utxos(one), utxos(other));
+}
+
+/// The outputs of a test key on the X-Chain.
+pub(super) fn outputs(node: &Node, owner: u8) -> Vec<UtxoId> {
+    let mut ids: Vec<_> =
+        wallet(node, "X", key(owner)).coins().iter().map(|utxo| utxo.utxo_id).collect();
+    ids.sort_unstable();
+    ids
 }
 
 #[test]
@@ -121,11 +129,11 @@ fn an_unfinished_snapshot_is_no_state() {
     under_load(&source, &mover, 1, || ());
     let proxy = Proxy::start(source.address()).unwrap();
     proxy.cut_after(4_000);
-    let mut joining = start_unready(second.path(), &proxy.url());
+    let joining = joiner(second.path(), &proxy.url()).spawn().unwrap();
     until("a snapshot was begun", || {
         joining.output().contains("no snapshot from the source").then_some(())
     });
-    joining.kill();
+    joining.kill().unwrap();
     let copy = first.path().join("copy");
     let copy = copy.to_str().unwrap();
     for command in [&["node"][..], &["db", "verify"], &["backup", copy]] {
@@ -138,40 +146,6 @@ fn an_unfinished_snapshot_is_no_state() {
     assert_same_state(&source, &node);
     assert!(node.stop().unwrap().success());
     verify(second.path());
-}
-
-/// A joining node, which is not waited for.
-#[derive(Debug)]
-struct Unready {
-    child: std::process::Child,
-    log: std::path::PathBuf,
-}
-
-impl Unready {
-    fn output(&self) -> String {
-        std::fs::read_to_string(&self.log).unwrap_or_default()
-    }
-
-    fn kill(&mut self) {
-        let _ended = self.child.kill();
-        let _reaped = self.child.wait();
-    }
-}
-
-impl Drop for Unready {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-fn start_unready(folder: &Path, source: &str) -> Unready {
-    let log = folder.with_extension("output");
-    let output = std::fs::File::create(&log).unwrap();
-    let mut command = Command::new(PROGRAM);
-    command.args(["node", "--network", "dev", "--http-port", "0", "--snapshot"]);
-    command.args(["--follow", source, "--follow-idle-timeout", "3s", "--data-dir"]).arg(folder);
-    command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output);
-    Unready { child: command.spawn().unwrap(), log }
 }
 
 /// The records of an honest snapshot.
