@@ -192,6 +192,9 @@ impl<'a> Restore<'a> {
 
     fn take_rows(&mut self, id: ChainId, tag: u8, page: Bytes) -> Result<(), RestoreError> {
         self.check_blocks()?;
+        if page.is_empty() {
+            return Err(RestoreError::invalid(format!("no rows of table {tag:#x}")));
+        }
         loop {
             let (part, table) = self.at;
             let Some(current) = self.parts.get(part) else {
