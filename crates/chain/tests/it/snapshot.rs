@@ -191,20 +191,19 @@ fn shared_rows() -> SnapshotItem {
     SnapshotItem::Rows { part: SHARED_PART, tag: SHARED_TAG, page }
 }
 
+/// Its name, the change, and the reason of the refusal.
+type Lie = (&'static str, Box<dyn Fn(&mut Sent)>, &'static str);
+
 /// Changes with which no snapshot is taken, and the reason.
-fn lies() -> Vec<(&'static str, Box<dyn Fn(&mut Sent)>, &'static str)> {
-    fn lie(
-        what: &'static str,
-        change: impl Fn(&mut Sent) + 'static,
-        reason: &'static str,
-    ) -> (&'static str, Box<dyn Fn(&mut Sent)>, &'static str) {
+fn lies() -> Vec<Lie> {
+    fn lie(what: &'static str, change: impl Fn(&mut Sent) + 'static, reason: &'static str) -> Lie {
         (what, Box::new(change), reason)
     }
     fn rows_lie(
         what: &'static str,
         change: impl Fn(&mut Rows) + 'static,
         reason: &'static str,
-    ) -> (&'static str, Box<dyn Fn(&mut Sent)>, &'static str) {
+    ) -> Lie {
         lie(what, move |sent| with_rows(sent, &change), reason)
     }
     const SUMMARY: &str = "its bundle does not commit to its summary";
@@ -223,6 +222,14 @@ fn lies() -> Vec<(&'static str, Box<dyn Fn(&mut Sent)>, &'static str)> {
                 sent.bundle.commitment = sent.summary.commitment();
             },
             ", which this node does not have",
+        ),
+        lie(
+            "a summary with a chain at height 0",
+            |sent| {
+                sent.summary.chains.values_mut().next().unwrap().height = 0;
+                sent.bundle.commitment = sent.summary.commitment();
+            },
+            " without blocks",
         ),
         lie(
             "a summary without a chain of the bundle",
@@ -320,7 +327,7 @@ fn lies() -> Vec<(&'static str, Box<dyn Fn(&mut Sent)>, &'static str)> {
         rows_lie("keys that descend", |rows| rows.reverse(), ORDER),
         rows_lie("a row twice", |rows| rows.insert(1, rows[0].clone()), ORDER),
         rows_lie("a long key", |rows| rows[0].0.push(0), LENGTH),
-        rows_lie("a short key", |rows| drop(rows[0].0.pop()), LENGTH),
+        rows_lie("a short key", |rows| rows[0].0.truncate(7), LENGTH),
         rows_lie("no key", |rows| rows[0].0.clear(), LENGTH),
         rows_lie("a long value", |rows| rows[0].1.resize(17, 0), LENGTH),
         rows_lie("a value that does not decode", |rows| rows[0].1.push(0), "that does not decode"),

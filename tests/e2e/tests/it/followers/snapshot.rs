@@ -21,12 +21,12 @@ use crate::load::Mover;
 use crate::support::{PROGRAM, local, wallet};
 
 /// A follower that begins with a snapshot.
-fn joiner(folder: &Path, sources: &str) -> NodeBuilder {
+pub(super) fn joiner(folder: &Path, sources: &str) -> NodeBuilder {
     follower(folder, sources).args(&["--snapshot", "--api-sync-enabled"])
 }
 
 /// What a client reads of the state is the same on both nodes of the development network, and so are the last blocks.
-fn assert_same_state(one: &Node, other: &Node) {
+pub(super) fn assert_same_state(one: &Node, other: &Node) {
     assert_same_tips(one, other);
     for account in call(one, "evm_accounts", &json!([])).as_array().into_iter().flatten() {
         for method in ["evm_getBalance", "evm_getTransactionCount"] {
@@ -229,6 +229,25 @@ fn with_rows(
     Some(records)
 }
 
+/// The records with a bundle that commits to their summary, and the greeting of that bundle.
+fn committed(mut records: Vec<SnapshotRecord>) -> Vec<SnapshotRecord> {
+    let summary = records.iter().find_map(|record| match record {
+        SnapshotRecord::Summary(summary) => Some(summary.commitment()),
+        _ => None,
+    });
+    let mut id = None;
+    for record in &mut records {
+        if let SnapshotRecord::Bundle { bundle, .. } = record {
+            bundle.commitment = summary.unwrap();
+            id = Some(bundle.id());
+        }
+    }
+    if let SnapshotRecord::Hello(hello) = &mut records[0] {
+        hello.bundle = id.unwrap();
+    }
+    records
+}
+
 #[test]
 fn a_snapshot_that_is_altered_is_refused() {
     let first = tempfile::tempdir().unwrap();
@@ -299,6 +318,17 @@ fn a_snapshot_that_is_altered_is_refused() {
             totals.bytes = 0;
         }
     });
+    let mut without_blocks = honest.clone();
+    for record in &mut without_blocks {
+        if let SnapshotRecord::Summary(summary) = record {
+            summary.chains.values_mut().for_each(|chain| chain.height = 0);
+        }
+    }
+    lies.push(("chains at height 0".to_owned(), committed(without_blocks)));
+    let mut second_greeting = honest.clone();
+    second_greeting.insert(4, honest[0].clone());
+    lies.push(("a second greeting".to_owned(), second_greeting));
+    lies.push(("no greeting".to_owned(), honest[1..].to_vec()));
     lies.push(("a cut".to_owned(), honest[..honest.len() - 1].to_vec()));
     thread::scope(|scope| {
         for lies in lies.chunks(lies.len().div_ceil(4)) {
