@@ -11,4 +11,5 @@ mod load;
 mod measure;
 mod snapshot;
 mod snapshot_faults;
+mod snapshot_use;
 pub(crate) mod support;

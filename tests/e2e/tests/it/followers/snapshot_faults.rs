@@ -231,6 +231,9 @@ fn a_join_on_a_full_disk_goes_on_when_there_is_room() {
     assert!(code == Some(2) && text.contains(UNFINISHED), "{text}");
     let node = crowd.joiner(&folder, &source.url()).spawn().unwrap();
     no_room(&node);
+    assert!(node.stop().unwrap().success());
+    let node = crowd.joiner(&folder, &source.url()).spawn().unwrap();
+    no_room(&node);
     disk.free().unwrap();
     let node = node.wait().unwrap();
     wait_for(&node, &source);
