@@ -15,6 +15,7 @@
 //! [`WriteSet`]: esker_storage::WriteSet
 
 pub mod address;
+mod adjustable_clock;
 pub mod audit;
 mod bundle;
 pub mod commitment;
@@ -34,6 +35,7 @@ pub mod tables;
 mod transfer_log;
 mod vm;
 
+pub use adjustable_clock::AdjustableClock;
 pub use bundle::{
     Bundle, BundleId, MAX_BUNDLE_AHEAD_MS, MAX_BUNDLE_BLOCKS, MAX_BUNDLE_SIZE, MAX_BUNDLE_TIME_MS,
 };

@@ -110,6 +110,7 @@ impl Node {
             machine: &Arc::default(),
             script_slots: &Arc::default(),
             forwarding: forwarding.as_ref(),
+            development: None,
             metrics: &metrics,
         };
         let prepared = chains::prepare(&config, &store, parts, &environment)?;
@@ -127,7 +128,7 @@ impl Node {
             snapshot::join(&config, parts, &environment, (bound, server), stop_start).await?;
         }
         let opened = chains::open(&config, &store, prepared, parts, &environment, machine)?;
-        let OpenChains { aliases, chains, observed_p, machine, clock: _ } = opened;
+        let OpenChains { aliases, chains, observed_p, machine, clock: _, development } = opened;
         let first_bundle = machine.history_start()?;
         if first_bundle > 0 {
             tracing::info!(
@@ -155,7 +156,7 @@ impl Node {
             p,
             store: store.clone(),
         });
-        let (engine, follower) = engine::choose(&config, &machine, &environment.clock, followed);
+        let (engine, follower) = engine::choose(&config, &machine, &environment.clock, followed, development);
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
         if config.network.dev_accounts.is_some() && follower.is_none() {
             fund_dev_accounts(&config, &chains, &machine, &mut engine_thread).await?;

@@ -159,6 +159,7 @@ impl Auditing<'_> {
                 has_undecided: false,
             };
             let moved = walk.extension.block(&ext, ctx)?;
+            self.set = self.set.saturating_add(moved.set);
             for (sum, wei) in [
                 (&mut self.ledger.imported, moved.imported),
                 (&mut self.ledger.exported, moved.exported),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloy_primitives::{B256, U256};
-use esker_chain::{ChainContext, ChainError, Route};
+use esker_chain::{AdjustableClock, ChainContext, ChainError, Route};
 use esker_evm::accounts::{AccountManager, AccountManagers, KeyRing, NoAccounts};
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, GenesisSource, PRUNED_WINDOW};
+use esker_evm::control::{ControlExtension, Controls};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::{BlockExtension, ExtDataView};
 use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
@@ -20,8 +21,9 @@ use esker_evm_rpc::evm::{
 };
 use esker_evm_rpc::subscriptions::Subscriptions;
 use esker_evm_rpc::{
-    Api, ChainFiles, ChainTraces, DevelopmentNode, ProofWindow, ReadApi, ReadConfig, TraceFiles,
-    admin_methods, development_methods, file_tracing_methods, tracing_methods,
+    Api, ChainFiles, ChainTraces, DevelopmentNode, IntervalMining, ProofWindow, ReadApi,
+    ReadConfig, TraceFiles, admin_methods, development_methods, file_tracing_methods,
+    tracing_methods,
 };
 use esker_evm_state::blocks::History;
 use esker_js_tracer::{ScriptConfig, ScriptHost, ScriptSlots};
@@ -75,8 +77,15 @@ pub(super) fn build(
         blockchain_id: context.chain_id,
         codes: Arc::new(CodeCache::default()),
     };
-    let clock = Arc::clone(&context.clock);
-    let importer = Importer { chain: context.chain_id, machine: Arc::clone(parts.machine) };
+    // Time limits are those of the node; blocks may have another time.
+    let chain_clock = Arc::clone(&context.clock);
+    let clock = parts.development.map_or_else(|| Arc::clone(&chain_clock), AdjustableClock::base);
+    let importer = Importer {
+        chain: context.chain_id,
+        machine: Arc::clone(parts.machine),
+        development: parts.development.cloned(),
+        rules: Arc::clone(&rules),
+    };
     let is_archive = is_archive(settings, config.mode);
     let evm_config = EvmConfig {
         history: if is_archive { History::Archive } else { History::Window(PRUNED_WINDOW) },
@@ -86,9 +95,19 @@ pub(super) fn build(
         allow_unprotected: allows_unprotected(settings, config.mode),
     };
     let atomic = Arc::new(AtomicExtension::new(context.clone()));
-    let extension = Arc::clone(&atomic) as Arc<dyn BlockExtension>;
+    let controls = parts.development.filter(|_| config.mode == Mode::Dev && config.decides_alone());
+    let controls =
+        controls.map(|clock| Arc::new(Controls::new(clock.clone(), Arc::clone(&context.work))));
+    let mut extension = Arc::clone(&atomic) as Arc<dyn BlockExtension>;
+    if config.network.is_development() {
+        extension =
+            Arc::new(ControlExtension::new(extension, Arc::clone(&rules), controls.clone()));
+    }
     let genesis = GenesisSource::json(spec.genesis.clone(), is_known);
     let evm = Evm::new(context, params.clone(), evm_config, genesis, extension)?;
+    if let Some(controls) = controls {
+        evm.set_controls(controls);
+    }
 
     let apis = personal::apis(settings, config.mode).map_err(|error| fault(&error))?;
     let reads = Arc::new(ReadApi {
@@ -128,7 +147,8 @@ pub(super) fn build(
         submitter: evm.clone(),
         events: evm.clone(),
         accounts,
-        clock,
+        clock: chain_clock,
+        limit_clock: Arc::clone(&clock),
         config: transact_config(settings, config).map_err(|error| fault(&error))?,
         senders: Arc::clone(evm.senders()),
         receipt_waits: ReceiptWaits::default(),
@@ -164,8 +184,8 @@ pub(super) fn build(
     let has_traces = apis.has(Api::DebugTracer);
     let traces = has_traces.then(|| ChainTraces::new(&transact, Arc::clone(randomness)));
     if config.mode == Mode::Dev {
-        service =
-            service.merge(&development_methods(&Arc::new(development_node(transact, randomness))));
+        let node = development_node(transact, &evm, clock, randomness);
+        service = service.merge(&development_methods(&Arc::new(node)));
     }
     let mut server = Server::new(service, limits(settings));
     if apis.has(Api::EthFilter) {
@@ -260,14 +280,18 @@ fn in_dev(switch: Switch, mode: Mode) -> bool {
     }
 }
 
-fn development_node(transact: Arc<TransactApi>, randomness: &Randomness) -> DevelopmentNode {
+fn development_node(
+    transact: Arc<TransactApi>,
+    chain: &Arc<Evm>,
+    clock: Arc<dyn Clock>,
+    randomness: &Randomness,
+) -> DevelopmentNode {
     let mut instance_id = B256::ZERO;
     randomness(instance_id.as_mut_slice());
     DevelopmentNode {
         transact,
-        // True also with a block interval: a waiting transaction makes the next block, and no block is made without
-        // one. A tool that waited for further blocks would wait forever.
-        automine: true,
+        chain: Arc::clone(chain),
+        interval: IntervalMining::new(clock),
         version: env!("CARGO_PKG_VERSION"),
         instance_id,
     }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use esker_chain::audit::Audit;
 use esker_chain::forward::Forwarding;
-use esker_chain::{ChainContext, ChainError, ChainVm, Maintenance};
+use esker_chain::{AdjustableClock, ChainContext, ChainError, ChainVm, Maintenance};
 use esker_evm::chain::Evm;
+use esker_evm::control::{Controls, split_record};
 use esker_js_tracer::ScriptSlots;
 use esker_keystore::Keystore;
 use esker_nat::txs::{ExtDataForm, decode_ext_data};
@@ -42,6 +43,14 @@ impl Chain {
         }
     }
 
+    /// The controls, of an EVM chain of a development node.
+    pub(crate) fn controls(&self) -> Option<&Arc<Controls>> {
+        match self {
+            Self::Xvm(_) => None,
+            Self::Evm(evm) => evm.controls(),
+        }
+    }
+
     /// Removes the endpoints, where nothing serves them: those of an EVM chain own it, and with it the open store.
     pub(crate) fn remove_routes(&self) {
         match self {
@@ -70,7 +79,8 @@ impl Chain {
             Self::Xvm(_) => Some((Block::parse(block).ok()?.txs().len(), 0)),
             Self::Evm(evm) => {
                 let block = evm.params().rules.decode_block(block).ok()?;
-                let atomic = decode_ext_data(&block.ext_data, ExtDataForm::Batch).ok()?;
+                let (_, ext_data) = split_record(&block.ext_data).ok()?;
+                let atomic = decode_ext_data(ext_data, ExtDataForm::Batch).ok()?;
                 Some((block.transactions.len(), atomic.len()))
             }
         }
@@ -100,6 +110,8 @@ pub struct NodeParts<'a> {
     pub script_slots: &'a Arc<ScriptSlots>,
     /// Where transactions of clients go besides the chains' pools; `None`: this node decides.
     pub forwarding: Option<&'a Arc<Forwarding>>,
+    /// The clock of the chains of a development network, which controls move; `None` on other networks.
+    pub development: Option<&'a AdjustableClock>,
     /// What the chains' clients keep open is registered here.
     pub metrics: &'a Metrics,
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use esker_chain::tables::CHAINS;
-use esker_chain::{Aliases, ChainContext, ChainVm, Machine, MachineConfig};
+use esker_chain::tables::{CHAINS, POSITION};
+use esker_chain::{AdjustableClock, Aliases, ChainContext, ChainVm, Machine, MachineConfig};
 use esker_keystore::Keystore;
 use esker_platform::Platform;
 use esker_primitives::{AssetId, ChainId, Clock};
@@ -32,14 +32,20 @@ pub struct OpenChains {
     pub observed_p: Option<Arc<Platform>>,
     /// The machine, which commits their blocks.
     pub machine: Arc<Machine>,
-    /// The clock of all of them.
+    /// The node's clock.
     pub clock: Arc<dyn Clock>,
+    /// The clock of the chains of a development network; those of other networks have the node's.
+    pub development: Option<AdjustableClock>,
 }
 
 /// The chains of a network over a store that may lack them.
 pub(super) struct PreparedChains {
     built: BuiltChains,
     unrecorded: UnrecordedParameters,
+    /// The chains' clock.
+    clock: Arc<dyn Clock>,
+    /// The same on a development network.
+    development: Option<AdjustableClock>,
 }
 
 /// Compares the network with the store, and makes its chains.
@@ -50,8 +56,17 @@ pub(super) fn prepare(
     environment: &Environment,
 ) -> Result<PreparedChains, StartError> {
     let unrecorded = parameters::compare(&config.network, store)?;
+    let node_clock = &environment.clock;
+    let is_development = config.network.is_development();
+    let development = is_development.then(|| AdjustableClock::new(Arc::clone(node_clock)));
+    let environment = &match &development {
+        Some(clock) => Environment { clock: Arc::new(clock.clone()), ..environment.clone() },
+        None => environment.clone(),
+    };
+    let parts = NodeParts { development: development.as_ref(), ..parts };
     let built = build(config, store, parts, environment, &unrecorded)?;
-    Ok(PreparedChains { built, unrecorded })
+    let clock = Arc::clone(&environment.clock);
+    Ok(PreparedChains { built, unrecorded, clock, development })
 }
 
 impl PreparedChains {
@@ -75,18 +90,25 @@ pub(super) fn open(
     machine: MachineConfig,
 ) -> Result<OpenChains, StartError> {
     let vms = prepared.vms();
-    let PreparedChains { built, unrecorded } = prepared;
+    let PreparedChains { built, unrecorded, clock, development } = prepared;
+    // It may have been moved forward: it does not begin before the last block.
+    if let Some(clock) = &development
+        && let Some(last) = POSITION.get(store.snapshot()?.as_ref(), Scope::NODE, &())?
+    {
+        clock.advance_to(last.timestamp_ms);
+    }
     let BuiltChains { aliases, chains, observed_p, work } = built;
     first_start::write_exports(&config.network, &vms, store)?;
     let genesis = parameters::genesis_bundle(&config.network);
     let machine_config = MachineConfig { genesis, ..machine };
     let machine =
-        Machine::open(vms, store.clone(), Arc::clone(&environment.clock), work, machine_config)?;
+        Machine::open(vms, store.clone(), clock, work, machine_config)?;
     if machine_config.decides_alone {
         parts.machine.set(&machine);
     }
     unrecorded.record(store)?;
-    Ok(OpenChains { aliases, chains, observed_p, machine, clock: Arc::clone(&environment.clock) })
+    let clock = Arc::clone(&environment.clock);
+    Ok(OpenChains { aliases, chains, observed_p, machine, clock, development })
 }
 
 /// Chains before they are opened.
@@ -131,6 +153,7 @@ pub fn open_unchecked(
         machine: &Arc::default(),
         script_slots: &Arc::default(),
         forwarding: None,
+        development: None,
         metrics: &Metrics::new(),
     };
     let built = build(config, &store, parts, environment, &unrecorded)?;
@@ -155,6 +178,7 @@ pub fn open_offline(
         machine: &Arc::default(),
         script_slots: &Arc::default(),
         forwarding: None,
+        development: None,
         metrics: &Metrics::new(),
     };
     let prepared = prepare(config, &store, parts, &environment)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use esker_chain::forward::{ForwardLimits, Forwarding, ReadOnlyForwarder, TxForwarder};
-use esker_chain::{ChainMachine, Engine, EngineError, Machine, Shutdown, ShutdownTrigger};
+use esker_chain::{AdjustableClock, ChainMachine, Engine, EngineError, Machine, Shutdown, ShutdownTrigger};
 use esker_engine::Solo;
 use esker_follow::{EskerSource, Follower, FollowerConfig, Source, SourceForwarder};
 use esker_outbound::{SourceKind, SourceUrl};
@@ -17,12 +17,14 @@ use super::StartError;
 use super::avalanchego::{AvalancheGoSource, FollowedNode};
 use crate::config::Config;
 
-/// The engine of a node: one that decides alone, or one that follows other nodes.
+/// The engine of a node: one that decides alone, or one that follows other nodes. `chain_clock` is that of the chains of
+/// a development network.
 pub(super) fn choose(
     config: &Config,
     machine: &Machine,
     clock: &Arc<dyn Clock>,
     node: Option<FollowedNode>,
+    chain_clock: Option<AdjustableClock>,
 ) -> (Arc<dyn Engine>, Option<Arc<Follower>>) {
     let urls = config.sources();
     if urls.is_empty() {
@@ -42,7 +44,10 @@ pub(super) fn choose(
         }
     };
     let sources = urls.into_iter().map(source).collect();
-    let follower = Follower::new(sources, FollowerConfig::default(), Arc::clone(clock));
+    let mut follower = Follower::new(sources, FollowerConfig::default(), Arc::clone(clock));
+    if let Some(chain_clock) = chain_clock {
+        follower = follower.with_chain_clock(chain_clock);
+    }
     let follower = Arc::new(follower);
     (Arc::clone(&follower) as Arc<dyn Engine>, Some(follower))
 }
