@@ -3,6 +3,7 @@
 //!
 //! Only `esker dev` has these methods; no service of the list `eth-apis` switches them on.
 
+mod impersonation;
 mod mining;
 mod numbers;
 mod state;
@@ -74,6 +75,12 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["address", "code"])
         .on_list_async("setStorageAt", state::set_storage_at)
         .params(&["address", "slot", "value"])
+        .on_list("impersonateAccount", impersonation::impersonate)
+        .params(&["address"])
+        .on_list("stopImpersonatingAccount", impersonation::stop)
+        .params(&["address"])
+        .on_list("autoImpersonateAccount", impersonation::auto)
+        .params(&["enabled"])
         .bind(Arc::clone(node));
     let hardhat = MethodTable::new("hardhat")
         .on_list("getAutomine", mining::get_automine)
@@ -92,12 +99,21 @@ pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
         .params(&["address", "code"])
         .on_list_async("setStorageAt", state::set_storage_at)
         .params(&["address", "slot", "value"])
+        .on_list("impersonateAccount", impersonation::hardhat_impersonate)
+        .params(&["address"])
+        .on_list("stopImpersonatingAccount", impersonation::hardhat_stop)
+        .params(&["address"])
+        .bind(Arc::clone(node));
+    let unsigned = MethodTable::new("evm")
+        .alias("eth")
+        .on_list_blocking_with("sendUnsignedTransaction", impersonation::send_unsigned)
+        .params(&["transaction"])
         .bind(Arc::clone(node));
     let evm = both(MethodTable::new("evm"))
         .on_list_async("mine", mining::evm_mine)
         .params(&["options"])
         .bind(Arc::clone(node));
-    anvil.merge(&hardhat).merge(&evm)
+    anvil.merge(&hardhat).merge(&evm).merge(&unsigned)
 }
 
 /// The methods that have the names of both `anvil` and `evm`.

@@ -18,7 +18,7 @@ use esker_storage::{PendingWrites, StorageError};
 
 use super::{Auditing, add};
 use crate::chain::{ChainReadError, ChainView};
-use crate::executor::recover_sender;
+use crate::executor::sender_of;
 use crate::extension::{ExtBlock, ExtensionAudit};
 
 /// Blocks between two reports of progress.
@@ -250,7 +250,7 @@ impl Auditing<'_> {
             self.wrong(ctx, format!("{place}: bloom"), want, got);
         }
         for (receipt, tx) in receipts.iter().zip(&block.transactions) {
-            let Ok(sender) = recover_sender(tx, self.evm.params().rules.chain_id()) else {
+            let Ok(sender) = sender_of(tx, &*self.evm.params().rules) else {
                 let what = format!("block {height}: sender of transaction {}", tx.tx_hash());
                 self.wrong(ctx, what, "an address", "no signature");
                 continue;

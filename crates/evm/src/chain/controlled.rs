@@ -5,15 +5,17 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use esker_chain::tables::POSITION;
 use esker_chain::{ChainError, ChainVm as _, ExecutedBlock};
-use esker_evm_state::types::Header;
+use esker_evm_state::types::{Header, Transaction};
 use esker_storage::Scope;
 
+use super::SubmitError;
 use super::builder::{BuildError, BuildOutcome};
 use super::config::BuildMode;
 use super::vm::Evm;
 use crate::control::{Controls, Plan};
+use crate::executor::impersonated;
 use crate::extension::ExtError;
-use crate::pool::DropReason;
+use crate::pool::{DropReason, PoolError};
 use crate::view::ViewError;
 
 impl Evm {
@@ -78,6 +80,21 @@ impl Evm {
         if let (Some(controls), Plan::Mine | Plan::Change) = (self.controls(), plan) {
             controls.built(B256::new(*block.id.as_bytes()));
         }
+    }
+
+    /// Refuses a transaction of a client that impersonates an account, unless the controls allow it.
+    pub(super) fn check_impersonation(&self, tx: &Transaction) -> Result<(), PoolError> {
+        let Some(account) = impersonated(tx.signature()) else { return Ok(()) };
+        let is_allowed = self.controls().is_some_and(|c| c.impersonates(&account));
+        if is_allowed { Ok(()) } else { Err(PoolError::InvalidSender) }
+    }
+
+    /// Pools a transaction with an [`crate::executor::impersonating_signature`], whoever the sender is.
+    ///
+    /// # Errors
+    /// The pool refuses it.
+    pub fn submit_impersonated(&self, tx: Transaction) -> Result<B256, SubmitError> {
+        self.submit_here(tx)
     }
 
     /// Removes a transaction from the pool; false if it is not there.

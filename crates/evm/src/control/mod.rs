@@ -5,10 +5,12 @@
 //! way while a block is built and while it is verified. Chains of other networks do not have this extension and refuse
 //! such blocks. [`Controls`] queues what clients ask for.
 
+mod accounts;
 mod extension;
 mod queue;
 mod record;
 
+pub use accounts::ImpersonatedAccounts;
 pub use extension::ControlExtension;
 pub use queue::{ControlError, Controls, MAX_BLOCKS, MAX_TIME_S};
 pub(crate) use queue::{Plan, Wanted};

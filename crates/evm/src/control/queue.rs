@@ -1,10 +1,10 @@
 //! What clients ask for: blocks and changes, one after the other, and how the clock goes on after each block.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 use esker_chain::AdjustableClock;
 use esker_primitives::Clock as _;
 use esker_primitives::sync::Mutex;
@@ -21,6 +21,9 @@ pub const MAX_TIME_S: u64 = 253_370_764_800;
 
 /// Requests that may wait.
 const MAX_REQUESTS: usize = 1024;
+
+/// Accounts that are impersonated one by one.
+const MAX_IMPERSONATED: usize = 10_000;
 
 /// Why a control was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -42,6 +45,9 @@ pub enum ControlError {
     /// Too many requests.
     #[error("too many requests wait for a block: at most {MAX_REQUESTS}")]
     TooMany,
+    /// Too many accounts.
+    #[error("too many accounts are impersonated: at most {MAX_IMPERSONATED}")]
+    TooManyAccounts,
     /// The change is not possible.
     #[error("{0}")]
     Refused(String),
@@ -92,6 +98,8 @@ struct Request {
 struct State {
     automine: bool,
     timestamp_interval_s: Option<u64>,
+    impersonated: HashSet<Address>,
+    impersonates_all: bool,
     requests: VecDeque<Request>,
 }
 
@@ -108,7 +116,13 @@ pub struct Controls {
 impl Controls {
     /// Controls of a chain with this clock and this notification of new work. Transactions make blocks by themselves.
     pub fn new(clock: AdjustableClock, work: Arc<Notify>) -> Self {
-        let state = State { automine: true, timestamp_interval_s: None, requests: VecDeque::new() };
+        let state = State {
+            automine: true,
+            timestamp_interval_s: None,
+            impersonated: HashSet::new(),
+            impersonates_all: false,
+            requests: VecDeque::new(),
+        };
         let state = Mutex::new_named("evm.controls", state);
         Self { clock, work, state, is_logging: AtomicBool::new(true) }
     }
@@ -137,6 +151,35 @@ impl Controls {
     pub fn set_automine(&self, automine: bool) {
         self.state.lock().automine = automine;
         self.work.notify_one();
+    }
+
+    /// Lets the node send transactions of an account without its key.
+    ///
+    /// # Errors
+    /// There are too many such accounts.
+    pub fn impersonate(&self, account: Address) -> Result<(), ControlError> {
+        let mut state = self.state.lock();
+        if state.impersonated.len() >= MAX_IMPERSONATED && !state.impersonated.contains(&account) {
+            return Err(ControlError::TooManyAccounts);
+        }
+        state.impersonated.insert(account);
+        Ok(())
+    }
+
+    /// Ends [`Self::impersonate`].
+    pub fn stop_impersonating(&self, account: &Address) {
+        self.state.lock().impersonated.remove(account);
+    }
+
+    /// Whether the node sends transactions of all accounts.
+    pub fn set_auto_impersonation(&self, is_on: bool) {
+        self.state.lock().impersonates_all = is_on;
+    }
+
+    /// Whether the node sends transactions of the account without its key.
+    pub fn impersonates(&self, account: &Address) -> bool {
+        let state = self.state.lock();
+        state.impersonates_all || state.impersonated.contains(account)
     }
 
     /// Makes blocks with what waits in the pool, also empty ones, `interval_s` seconds apart. Returns when they are

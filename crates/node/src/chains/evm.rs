@@ -8,7 +8,7 @@ use alloy_primitives::{B256, U256};
 use esker_chain::{AdjustableClock, ChainContext, ChainError, Route};
 use esker_evm::accounts::{AccountManager, AccountManagers, KeyRing, NoAccounts};
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, GenesisSource, PRUNED_WINDOW};
-use esker_evm::control::{ControlExtension, Controls};
+use esker_evm::control::{ControlExtension, Controls, ImpersonatedAccounts};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::{BlockExtension, ExtDataView};
 use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
@@ -70,7 +70,11 @@ pub(super) fn build(
     };
     let settings = config.chain(&spec.id);
     let EvmParameters { chain_id, schedule, fees, coin: _ } = parameters.clone();
-    let rules: Arc<dyn Rules> = Arc::new(CChainRules::new(chain_id, schedule, fees));
+    let mut rules = CChainRules::new(chain_id, schedule, fees);
+    if config.network.is_development() {
+        rules = rules.for_development();
+    }
+    let rules: Arc<dyn Rules> = Arc::new(rules);
     let params = ChainParams {
         rules: Arc::clone(&rules),
         network_id: context.network_id,
@@ -105,8 +109,8 @@ pub(super) fn build(
     }
     let genesis = GenesisSource::json(spec.genesis.clone(), is_known);
     let evm = Evm::new(context, params.clone(), evm_config, genesis, extension)?;
-    if let Some(controls) = controls {
-        evm.set_controls(controls);
+    if let Some(controls) = &controls {
+        evm.set_controls(Arc::clone(controls));
     }
 
     let apis = personal::apis(settings, config.mode).map_err(|error| fault(&error))?;
@@ -139,7 +143,7 @@ pub(super) fn build(
         weak.upgrade().map(|filters| filters.counts()).unwrap_or_default()
     });
     let key_folder = parts.data_folder.and_then(|data| config.key_folder(settings, data));
-    let accounts = accounts(config, key_folder, (&clock, randomness), metrics);
+    let accounts = accounts(config, controls, key_folder, (&clock, randomness), metrics);
     let transact = Arc::new(TransactApi {
         reads: Arc::clone(&reads),
         chain: params,
@@ -230,6 +234,7 @@ pub(super) fn build(
 /// The accounts that the node signs for: those of a development network, and those of the folder of keys.
 fn accounts(
     config: &Config,
+    controls: Option<Arc<Controls>>,
     key_folder: Option<PathBuf>,
     (clock, randomness): (&Arc<dyn Clock>, &Randomness),
     metrics: &Metrics,
@@ -238,6 +243,9 @@ fn accounts(
     if config.mode == Mode::Dev {
         managers.push(Arc::new(dev_accounts(&config.network)));
     }
+    managers.extend(
+        controls.map(|c| Arc::new(ImpersonatedAccounts::new(c)) as Arc<dyn AccountManager>),
+    );
     managers.push(match key_folder {
         Some(folder) => {
             let cost = ScryptCost::STANDARD;

@@ -107,10 +107,16 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "evm_getBalance" | "evm_getAccount" | "evm_getAccountInfo" | "evm_getTransactionCount" => {
             vec![json!([account, "latest"]), json!([account, "0x1"])]
         }
+        "anvil_impersonateAccount"
+        | "hardhat_impersonateAccount"
+        | "anvil_stopImpersonatingAccount"
+        | "hardhat_stopImpersonatingAccount" => vec![json!([CONTRACT])],
+        "evm_sendUnsignedTransaction" => vec![json!([tx])],
         "evm_mine" => vec![json!([{ "blocks": "0x40" }])],
         "anvil_mine" | "hardhat_mine" => vec![json!(["0x40", "0x1"])],
         "evm_setAutomine"
         | "anvil_setAutomine"
+        | "anvil_autoImpersonateAccount"
         | "anvil_setLoggingEnabled"
         | "hardhat_setLoggingEnabled" => vec![json!([true])],
         "evm_setIntervalMining" | "anvil_setIntervalMining" => vec![json!([0])],
