@@ -215,7 +215,7 @@ impl Evm {
         let rules = &self.params.rules;
         let parse = || {
             let block = rules.decode_block(bytes)?;
-            Ok(Arc::new(PreparedBlock::new(block, rules.chain_id())))
+            Ok(Arc::new(PreparedBlock::new(block, Arc::clone(rules))))
         };
         slot.get_or_init(parse).clone()
     }

@@ -7,7 +7,7 @@ use esker_chain::audit::AuditContext;
 use esker_chain::commitment::StateTable;
 use esker_chain::{DropLog, PoolFigures, TxReport};
 use esker_storage::audit::{AuditError, Finding};
-use esker_storage::{KvRead, PendingWrites};
+use esker_storage::{KvRead, PendingWrites, WriteSet};
 
 use super::{ControlRecord, Controls, RecordError, Wanted, split_record};
 use crate::executor::StateOverlay;
@@ -98,6 +98,10 @@ impl BlockExtension for ControlExtension {
 
     fn state_tables(&self) -> Vec<StateTable> {
         self.inner.state_tables()
+    }
+
+    fn restore_block(&self, block: &ExtBlock<'_>, out: &mut WriteSet) -> Result<(), ExtError> {
+        self.with_inner(block, |_, inner| self.inner.restore_block(inner, out))?
     }
 
     fn has_work(&self) -> bool {
