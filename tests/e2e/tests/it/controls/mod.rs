@@ -1,5 +1,6 @@
 //! The controls of `esker dev`, in the forms of anvil and Hardhat.
 
+mod followers;
 mod impersonation;
 mod mining;
 mod state;
