@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use esker_chain::{AdjustableClock, 
-    Bundle, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError, Role, Shutdown,
+use esker_chain::{
+    AdjustableClock, Bundle, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError, Role,
+    Shutdown,
 };
 use esker_primitives::ChainId;
 use esker_primitives::clock::Clock;

@@ -156,7 +156,8 @@ impl Node {
             p,
             store: store.clone(),
         });
-        let (engine, follower) = engine::choose(&config, &machine, &environment.clock, followed, development);
+        let (engine, follower) =
+            engine::choose(&config, &machine, &environment.clock, followed, development);
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
         if config.network.dev_accounts.is_some() && follower.is_none() {
             fund_dev_accounts(&config, &chains, &machine, &mut engine_thread).await?;

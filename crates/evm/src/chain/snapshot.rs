@@ -94,8 +94,7 @@ impl PartRestore for Restore<'_> {
             return Err(RestoreError::invalid(format!("it is block {hash}")));
         }
         check_body(&block).map_err(RestoreError::invalid)?;
-        let receipts =
-            receipts(&block, given.extra, self.rules).map_err(RestoreError::invalid)?;
+        let receipts = receipts(&block, given.extra, self.rules).map_err(RestoreError::invalid)?;
         let (scope, height) = (self.scope, given.height);
         BLOCKS.put_bytes(out, scope, &height, given.bytes);
         HEIGHTS.put(out, scope, &hash.0, &height);
@@ -204,7 +203,11 @@ fn check_body(block: &Block) -> Result<(), &'static str> {
 }
 
 /// Decodes a block's receipts, and compares them with the header and with what follows from the transactions.
-fn receipts(block: &Block, bytes: &[u8], rules: &dyn Rules) -> Result<StoredReceipts, &'static str> {
+fn receipts(
+    block: &Block,
+    bytes: &[u8],
+    rules: &dyn Rules,
+) -> Result<StoredReceipts, &'static str> {
     let receipts = match bytes {
         [] => StoredReceipts::default(),
         bytes => StoredReceipts::decode_value(bytes).ok_or("its receipts do not decode")?,

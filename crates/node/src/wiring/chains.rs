@@ -101,8 +101,7 @@ pub(super) fn open(
     first_start::write_exports(&config.network, &vms, store)?;
     let genesis = parameters::genesis_bundle(&config.network);
     let machine_config = MachineConfig { genesis, ..machine };
-    let machine =
-        Machine::open(vms, store.clone(), clock, work, machine_config)?;
+    let machine = Machine::open(vms, store.clone(), clock, work, machine_config)?;
     if machine_config.decides_alone {
         parts.machine.set(&machine);
     }

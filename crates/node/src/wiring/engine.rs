@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use esker_chain::forward::{ForwardLimits, Forwarding, ReadOnlyForwarder, TxForwarder};
-use esker_chain::{AdjustableClock, ChainMachine, Engine, EngineError, Machine, Shutdown, ShutdownTrigger};
+use esker_chain::{
+    AdjustableClock, ChainMachine, Engine, EngineError, Machine, Shutdown, ShutdownTrigger,
+};
 use esker_engine::Solo;
 use esker_follow::{EskerSource, Follower, FollowerConfig, Source, SourceForwarder};
 use esker_outbound::{SourceKind, SourceUrl};
