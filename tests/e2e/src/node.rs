@@ -5,13 +5,14 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use esker_client::{RpcClient, XvmClient};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::until::until;
+use crate::until::{PATIENCE, until_within};
 
 /// What a node is started with.
 #[derive(Debug)]
@@ -156,8 +157,13 @@ pub struct StartingNode {
 
 impl StartingNode {
     /// Waits until it serves.
-    pub fn wait(mut self) -> Result<Node> {
-        self.node.address = self.node.wait_ready(&self.ready_file)?;
+    pub fn wait(self) -> Result<Node> {
+        self.wait_within(PATIENCE)
+    }
+
+    /// As [`Self::wait`], for a start that takes long.
+    pub fn wait_within(mut self, patience: Duration) -> Result<Node> {
+        self.node.address = self.node.wait_ready(&self.ready_file, patience)?;
         Ok(self.node)
     }
 
@@ -251,8 +257,8 @@ impl Node {
     }
 
     /// Waits for the ready file, which the node writes at once with all of its content.
-    fn wait_ready(&mut self, ready_file: &Path) -> Result<SocketAddr> {
-        let ready = until("the node is ready", || {
+    fn wait_ready(&mut self, ready_file: &Path, patience: Duration) -> Result<SocketAddr> {
+        let ready = until_within("the node is ready", patience, || {
             if let Ok(text) = std::fs::read_to_string(ready_file)
                 && let Ok(value) = serde_json::from_str::<Value>(&text)
             {

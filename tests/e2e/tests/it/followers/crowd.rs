@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::snapshot::{assert_same_tips, outputs};
 use super::support::call;
 use crate::load::{Mover, Random};
-use crate::support::{PROGRAM, local};
+use crate::support::PROGRAM;
 
 /// Whose outputs the crowd on the X-Chain has.
 const OWNER: u8 = 5;
@@ -44,6 +44,7 @@ impl CrowdSize {
 #[derive(Debug)]
 pub(super) struct Crowd {
     folder: TempDir,
+    program: PathBuf,
 }
 
 impl Crowd {
@@ -60,9 +61,14 @@ impl Crowd {
                 "exportedFromP": [{ "to": "X", "amount": 1, "addresses": [x_address(&key(OWNER))] }],
             },
         });
-        let crowd = Self { folder };
+        let crowd = Self { folder, program: PROGRAM.into() };
         fs::write(crowd.file(), file.to_string()).unwrap();
         crowd
+    }
+
+    /// With another binary of the node.
+    pub(super) fn with_program(self, program: PathBuf) -> Self {
+        Self { program, ..self }
     }
 
     /// The network file.
@@ -72,7 +78,10 @@ impl Crowd {
 
     /// A node that decides alone and serves followers.
     pub(super) fn writer(&self, folder: &Path) -> NodeBuilder {
-        local().network(self.file()).data_dir(folder).arg("--api-sync-enabled")
+        NodeBuilder::new(&self.program)
+            .network(self.file())
+            .data_dir(folder)
+            .arg("--api-sync-enabled")
     }
 
     /// A running writer with blocks on both chains.
@@ -84,14 +93,13 @@ impl Crowd {
 
     /// A follower that begins with a snapshot.
     pub(super) fn joiner(&self, folder: &Path, sources: &str) -> NodeBuilder {
-        let flags = ["--snapshot", "--api-sync-enabled", "--follow-idle-timeout", "3s"];
-        let node = local().network(self.file()).data_dir(folder);
-        node.args(&["--follow", sources]).args(&flags)
+        let flags = ["--snapshot", "--follow-idle-timeout", "3s"];
+        self.writer(folder).args(&["--follow", sources]).args(&flags)
     }
 
     /// Runs a command of the program on a folder of the network: its exit code, and both outputs.
     pub(super) fn run(&self, command: &[&str], folder: &Path) -> (Option<i32>, String) {
-        let mut program = Command::new(PROGRAM);
+        let mut program = Command::new(&self.program);
         program.args(command).arg("--network").arg(self.file()).arg("--data-dir").arg(folder);
         let output = program.stdin(Stdio::null()).output().unwrap();
         let text = [output.stdout, output.stderr].concat();
@@ -166,7 +174,7 @@ fn c_genesis(size: CrowdSize) -> String {
     let mut genesis: Value = serde_json::from_slice(&dev.c_chain().genesis).unwrap();
     let alloc: &mut Map<String, Value> = genesis["alloc"].as_object_mut().unwrap();
     for index in 0..size.accounts {
-        alloc.insert(account(index)[2..].to_owned(), json!({ "balance": "0x1" }));
+        alloc.insert(account(index)[2..].to_owned(), json!({ "balance": "1" }));
     }
     let mut random = Random(1);
     for index in 0..size.contracts {
