@@ -67,26 +67,30 @@ impl SnapshotJoin {
         let mut wait = self.config.retry_min;
         loop {
             for source in &self.sources {
-                let error = tokio::select! {
-                    joined = self.join(source, target) => match joined? {
-                        Ok(position) => return Ok(Joined::Snapshot(position)),
-                        Err(error) => error,
-                    },
+                let joined = tokio::select! {
+                    joined = self.join(source, target) => joined,
                     () = stop.wait() => return Ok(Joined::Stopped),
                 };
-                if let SourceError::Behind(reason) = error {
-                    let text = format!("{}: {reason}", source.name());
-                    tracing::warn!(reason = text, "no snapshot yet; following from the beginning");
-                    target.clear()?;
-                    return Ok(Joined::FromBeginning(text));
+                match joined {
+                    Ok(Ok(joined)) => return Ok(joined),
+                    Ok(Err(error)) => self.left(source, &error),
+                    // The store is as after a kill, and the next attempt begins anew.
+                    Err(error) if error.is_temporary() => self.suspended(&error),
+                    Err(error) => return Err(error),
                 }
-                self.left(source, &error);
             }
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = stop.wait() => return Ok(Joined::Stopped),
             }
             wait = (wait * 2).min(self.config.retry_max);
+        }
+    }
+
+    /// This node can't write now.
+    fn suspended(&self, error: &ChainError) {
+        if self.status.ended(error.to_string(), false) {
+            tracing::error!(%error, "can't write the snapshot; trying again");
         }
     }
 
@@ -107,9 +111,15 @@ impl SnapshotJoin {
         &self,
         source: &SnapshotSource,
         target: &Arc<SnapshotTarget>,
-    ) -> Result<Result<Position, SourceError>, ChainError> {
+    ) -> Result<Result<Joined, SourceError>, ChainError> {
         let Opened { bundle, proof, summary, mut body } = match source.open().await {
             Ok(opened) => opened,
+            Err(SourceError::Behind(reason)) => {
+                target.clear()?;
+                let text = format!("{}: {reason}", source.name());
+                tracing::warn!(reason = text, "no snapshot yet; following from the beginning");
+                return Ok(Ok(Joined::FromBeginning(text)));
+            }
             Err(error) => return Ok(Err(error)),
         };
         let height = bundle.height;
@@ -164,7 +174,7 @@ impl SnapshotJoin {
                 let (bytes, rows) = (body.bytes(), self.status.get().rows);
                 let id = position.id;
                 tracing::info!(height, %id, rows, bytes, "joined from a snapshot");
-                return Ok(Ok(position));
+                return Ok(Ok(Joined::Snapshot(position)));
             }
             Ok(None) => None,
             Err(RestoreError::Invalid(reason)) => Some(SourceError::Snapshot(reason)),

@@ -328,6 +328,9 @@ fn a_snapshot_that_is_altered_is_refused() {
     let mut second_greeting = honest.clone();
     second_greeting.insert(4, honest[0].clone());
     lies.push(("a second greeting".to_owned(), second_greeting));
+    let mut endless = honest[..3].to_vec();
+    endless.extend(std::iter::repeat_n(SnapshotRecord::Alive, 3601));
+    lies.push(("no content".to_owned(), endless));
     lies.push(("no greeting".to_owned(), honest[1..].to_vec()));
     lies.push(("a cut".to_owned(), honest[..honest.len() - 1].to_vec()));
     thread::scope(|scope| {

@@ -207,17 +207,23 @@ fn a_join_on_a_full_disk_goes_on_when_there_is_room() {
         return;
     };
     let folder = disk.path().join("data");
-    let no_room = |node: &StartingNode| {
+    // A node without room for the rest of its snapshot.
+    let suspended = || {
+        proxy.hold_after(SOME);
+        let node = crowd.joiner(&folder, &proxy.url()).spawn().unwrap();
+        until("a part of the snapshot was sent", || (proxy.held() > 0).then_some(()));
+        disk.fill().unwrap();
+        proxy.release();
         until("the follower has no room for the snapshot", || {
             node.output().contains("insufficient disk space").then_some(())
         });
+        node
     };
-    proxy.hold_after(SOME);
-    let node = crowd.joiner(&folder, &proxy.url()).spawn().unwrap();
-    until("a part of the snapshot was sent", || (proxy.held() > 0).then_some(()));
-    disk.fill().unwrap();
-    proxy.release();
-    no_room(&node);
+    let assert_unfinished = || {
+        let (code, text) = crowd.run(&["db", "verify"], &folder);
+        assert!(code == Some(2) && text.contains(UNFINISHED), "{text}");
+    };
+    let node = suspended();
     let error = |check: &str| {
         let report: Value = rpc(&node).call("/ext/health", "health.health", json!({})).unwrap();
         report["checks"][check]["error"].as_str().unwrap_or_default().to_owned()
@@ -227,13 +233,19 @@ fn a_join_on_a_full_disk_goes_on_when_there_is_room() {
     });
     assert!(error("follower").starts_with("joining from a snapshot, "), "{}", error("follower"));
     node.kill().unwrap();
-    let (code, text) = crowd.run(&["db", "verify"], &folder);
-    assert!(code == Some(2) && text.contains(UNFINISHED), "{text}");
+    assert_unfinished();
+    // Started without room.
     let node = crowd.joiner(&folder, &source.url()).spawn().unwrap();
-    no_room(&node);
+    until("the follower can't begin", || {
+        node.output().contains("can't write the snapshot; trying again").then_some(())
+    });
     assert!(node.stop().unwrap().success());
-    let node = crowd.joiner(&folder, &source.url()).spawn().unwrap();
-    no_room(&node);
+    disk.free().unwrap();
+    let node = suspended();
+    assert!(node.stop().unwrap().success());
+    assert_unfinished();
+    disk.free().unwrap();
+    let node = suspended();
     disk.free().unwrap();
     let node = node.wait().unwrap();
     wait_for(&node, &source);
