@@ -66,17 +66,31 @@ impl SnapshotJoin {
     ) -> Result<Joined, ChainError> {
         let mut wait = self.config.retry_min;
         loop {
+            let mut behind = None;
             for source in &self.sources {
                 let joined = tokio::select! {
                     joined = self.join(source, target) => joined,
                     () = stop.wait() => return Ok(Joined::Stopped),
                 };
                 match joined {
-                    Ok(Ok(joined)) => return Ok(joined),
+                    Ok(Ok(position)) => return Ok(Joined::Snapshot(position)),
+                    Ok(Err(SourceError::Behind(reason))) => {
+                        behind = Some(format!("{}: {reason}", source.name()));
+                    }
                     Ok(Err(error)) => self.left(source, &error),
                     // The store is as after a kill, and the next attempt begins anew.
                     Err(error) if error.is_temporary() => self.suspended(&error),
                     Err(error) => return Err(error),
+                }
+            }
+            if let Some(reason) = behind {
+                match target.clear() {
+                    Ok(()) => {
+                        tracing::warn!(reason, "no snapshot yet; following from the beginning");
+                        return Ok(Joined::FromBeginning(reason));
+                    }
+                    Err(error) if error.is_temporary() => self.suspended(&error.into()),
+                    Err(error) => return Err(error.into()),
                 }
             }
             tokio::select! {
@@ -111,15 +125,9 @@ impl SnapshotJoin {
         &self,
         source: &SnapshotSource,
         target: &Arc<SnapshotTarget>,
-    ) -> Result<Result<Joined, SourceError>, ChainError> {
+    ) -> Result<Result<Position, SourceError>, ChainError> {
         let Opened { bundle, proof, summary, mut body } = match source.open().await {
             Ok(opened) => opened,
-            Err(SourceError::Behind(reason)) => {
-                target.clear()?;
-                let text = format!("{}: {reason}", source.name());
-                tracing::warn!(reason = text, "no snapshot yet; following from the beginning");
-                return Ok(Ok(Joined::FromBeginning(text)));
-            }
             Err(error) => return Ok(Err(error)),
         };
         let height = bundle.height;
@@ -174,7 +182,7 @@ impl SnapshotJoin {
                 let (bytes, rows) = (body.bytes(), self.status.get().rows);
                 let id = position.id;
                 tracing::info!(height, %id, rows, bytes, "joined from a snapshot");
-                return Ok(Ok(Joined::Snapshot(position)));
+                return Ok(Ok(position));
             }
             Ok(None) => None,
             Err(RestoreError::Invalid(reason)) => Some(SourceError::Snapshot(reason)),

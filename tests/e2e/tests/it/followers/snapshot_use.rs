@@ -100,6 +100,24 @@ fn a_joined_follower_needs_a_source_with_the_next_bundles() {
 }
 
 #[test]
+fn a_source_without_bundles_is_passed_over_while_another_has_a_snapshot() {
+    let crowd = Crowd::new(CrowdSize { accounts: 10, contracts: 1, outputs: 1 });
+    let folders = [(); 4].map(|()| tempfile::tempdir().unwrap());
+    let [first, second, third, fourth] = folders.each_ref().map(|folder| folder.path());
+    let empty = crowd.writer(first).start().unwrap();
+    let source = crowd.source(second);
+    let sources = format!("{},{}", empty.url(), source.url());
+    let node = crowd.joiner(third, &sources).start().unwrap();
+    assert!(node.output().contains("joined from a snapshot"), "{}", node.output());
+    wait_for(&node, &source);
+    assert_same_state(&source, &node);
+    let node = crowd.joiner(fourth, &empty.url()).start().unwrap();
+    let text = "no snapshot yet; following from the beginning";
+    assert!(node.output().contains(text), "{}", node.output());
+    assert_eq!(heights(&node), (0, 0));
+}
+
+#[test]
 fn a_read_only_follower_joins() {
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let source = writer(first.path()).start().unwrap();
