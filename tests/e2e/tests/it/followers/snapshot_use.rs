@@ -118,6 +118,22 @@ fn a_source_without_bundles_is_passed_over_while_another_has_a_snapshot() {
 }
 
 #[test]
+fn a_join_without_a_source_leaves_an_empty_folder() {
+    let crowd = Crowd::new(CrowdSize { accounts: 10, contracts: 1, outputs: 1 });
+    let folder = tempfile::tempdir().unwrap();
+    let node = crowd.joiner(folder.path(), "http://127.0.0.1:1").spawn().unwrap();
+    until("the source can't be reached", || {
+        node.output().contains("no snapshot from the source; trying the next").then_some(())
+    });
+    node.kill().unwrap();
+    let (code, text) = crowd.run(&["db", "verify"], folder.path());
+    assert!(code == Some(2) && text.contains("no node data in "), "{code:?}: {text}");
+    // It may as well begin with the genesis.
+    let node = crowd.writer(folder.path()).start().unwrap();
+    assert_eq!(heights(&node), (0, 0));
+}
+
+#[test]
 fn a_read_only_follower_joins() {
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let source = writer(first.path()).start().unwrap();
