@@ -13,17 +13,18 @@ pub struct AdjustableClock(Arc<Shared>);
 
 struct Shared {
     base: Arc<dyn Clock>,
-    setting: Mutex<Setting>,
+    setting: Mutex<ClockSetting>,
     changed: watch::Sender<()>,
 }
 
+/// How a clock is adjusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Setting {
+pub struct ClockSetting {
     offset_ms: i128,
     stopped_ms: Option<u64>,
 }
 
-impl Setting {
+impl ClockSetting {
     fn show(self, base_ms: u64) -> u64 {
         self.stopped_ms.unwrap_or_else(|| self.running(base_ms))
     }
@@ -46,7 +47,7 @@ impl fmt::Debug for AdjustableClock {
 impl AdjustableClock {
     /// Shows what `base` shows.
     pub fn new(base: Arc<dyn Clock>) -> Self {
-        let setting = Mutex::new_named("chain.clock", Setting::default());
+        let setting = Mutex::new_named("chain.clock", ClockSetting::default());
         Self(Arc::new(Shared { base, setting, changed: watch::channel(()).0 }))
     }
 
@@ -57,7 +58,7 @@ impl AdjustableClock {
 
     /// Sets the time to `unix_ms` and runs on from there.
     pub fn set(&self, unix_ms: u64) {
-        self.change(|base_ms| Setting {
+        self.change(|base_ms| ClockSetting {
             offset_ms: i128::from(unix_ms) - i128::from(base_ms),
             stopped_ms: None,
         });
@@ -93,6 +94,16 @@ impl AdjustableClock {
         self.0.changed.send_replace(());
     }
 
+    /// How the clock is adjusted now.
+    pub fn setting(&self) -> ClockSetting {
+        *self.0.setting.lock()
+    }
+
+    /// Adjusts the clock as it was then.
+    pub fn restore(&self, setting: ClockSetting) {
+        self.change(|_| setting);
+    }
+
     /// The time at which the clock is stopped, Unix ms; `None` while it runs.
     pub fn stopped_ms(&self) -> Option<u64> {
         self.0.setting.lock().stopped_ms
@@ -103,7 +114,7 @@ impl AdjustableClock {
         self.0.setting.lock().offset_ms
     }
 
-    fn change(&self, change: impl FnOnce(u64) -> Setting) {
+    fn change(&self, change: impl FnOnce(u64) -> ClockSetting) {
         let new = change(self.0.base.now_ms());
         *self.0.setting.lock() = new;
         self.0.changed.send_replace(());
@@ -127,7 +138,7 @@ impl Clock for AdjustableClock {
                     return;
                 }
                 // The clock outlives the wait, so the channel is never closed.
-                let Setting { offset_ms, stopped_ms } = setting;
+                let ClockSetting { offset_ms, stopped_ms } = setting;
                 if stopped_ms.is_some() {
                     let _open = changed.changed().await;
                     continue;
@@ -166,6 +177,10 @@ mod tests {
         assert_eq!(clock.now_ms(), 9_007);
         clock.set(3);
         assert_eq!(clock.now_ms(), 3);
+        let setting = clock.setting();
+        clock.stop_at(8);
+        clock.restore(setting);
+        assert_eq!((clock.now_ms(), clock.stopped_ms()), (3, None));
         clock.set(u64::MAX);
         base.set(u64::MAX);
         assert_eq!(clock.now_ms(), u64::MAX);

@@ -35,7 +35,7 @@ pub mod tables;
 mod transfer_log;
 mod vm;
 
-pub use adjustable_clock::AdjustableClock;
+pub use adjustable_clock::{AdjustableClock, ClockSetting};
 pub use bundle::{
     Bundle, BundleId, MAX_BUNDLE_AHEAD_MS, MAX_BUNDLE_BLOCKS, MAX_BUNDLE_SIZE, MAX_BUNDLE_TIME_MS,
 };

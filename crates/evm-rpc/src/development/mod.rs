@@ -6,6 +6,7 @@
 mod impersonation;
 mod mining;
 mod numbers;
+mod snapshots;
 mod state;
 mod time;
 
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use esker_evm::chain::Evm;
-use esker_evm::control::Controls;
+use esker_evm::control::{Controls, Snapshots};
 use esker_evm::rules::Instructions;
 use esker_rpc::{MethodTable, RpcError, Service};
 use schemars::JsonSchema;
@@ -32,6 +33,8 @@ pub struct DevelopmentNode {
     pub transact: Arc<TransactApi>,
     /// The chain, with controls.
     pub chain: Arc<Evm>,
+    /// Snapshots of all chains of the node.
+    pub snapshots: Arc<Snapshots>,
     /// Blocks at regular times.
     pub interval: IntervalMining,
     /// Version of the node, without its name.
@@ -132,6 +135,9 @@ fn both(table: MethodTable<DevelopmentNode>) -> MethodTable<DevelopmentNode> {
         .on_list("setBlockTimestampInterval", time::set_interval)
         .params(&["seconds"])
         .on_list("removeBlockTimestampInterval", time::remove_interval)
+        .on_list_async("snapshot", snapshots::take)
+        .on_list_async("revert", snapshots::revert)
+        .params(&["id"])
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -232,7 +238,8 @@ struct AnvilMetadata {
     latest_block_number: u64,
     latest_block_hash: Hash,
     forked_network: Option<()>,
-    snapshots: BTreeMap<String, ()>,
+    /// By ID: height and hash of the last block.
+    snapshots: BTreeMap<String, (u64, Hash)>,
 }
 
 fn anvil_metadata(node: &DevelopmentNode, (): ()) -> Result<AnvilMetadata, RpcError> {
@@ -252,6 +259,6 @@ fn anvil_metadata(node: &DevelopmentNode, (): ()) -> Result<AnvilMetadata, RpcEr
         latest_block_number,
         latest_block_hash,
         forked_network: None,
-        snapshots: BTreeMap::new(),
+        snapshots: snapshots::list(node),
     })
 }

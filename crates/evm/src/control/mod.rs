@@ -9,6 +9,7 @@ mod accounts;
 mod extension;
 mod queue;
 mod record;
+mod snapshots;
 
 pub use accounts::ImpersonatedAccounts;
 pub use extension::ControlExtension;
@@ -17,3 +18,4 @@ pub(crate) use queue::{Plan, Wanted};
 pub use record::{
     ControlRecord, MAX_BALANCE, MAX_CODE, RecordError, StateChange, WantedChange, split_record,
 };
+pub use snapshots::Snapshots;

@@ -12,6 +12,7 @@ use thiserror::Error;
 use tokio::sync::{Notify, oneshot};
 
 use super::WantedChange;
+use super::snapshots::ControlSettings;
 
 /// Most blocks of one request.
 pub const MAX_BLOCKS: u64 = 100_000;
@@ -100,6 +101,8 @@ struct State {
     timestamp_interval_s: Option<u64>,
     impersonated: HashSet<Address>,
     impersonates_all: bool,
+    /// No block is built.
+    is_held: bool,
     requests: VecDeque<Request>,
 }
 
@@ -121,6 +124,7 @@ impl Controls {
             timestamp_interval_s: None,
             impersonated: HashSet::new(),
             impersonates_all: false,
+            is_held: false,
             requests: VecDeque::new(),
         };
         let state = Mutex::new_named("evm.controls", state);
@@ -271,6 +275,32 @@ impl Controls {
         had
     }
 
+    /// Whether no block is built at all.
+    pub(super) fn set_held(&self, is_held: bool) {
+        self.state.lock().is_held = is_held;
+        self.work.notify_one();
+    }
+
+    pub(super) fn settings(&self) -> ControlSettings {
+        let state = self.state.lock();
+        ControlSettings {
+            automine: state.automine,
+            timestamp_interval_s: state.timestamp_interval_s,
+            impersonated: state.impersonated.clone(),
+            impersonates_all: state.impersonates_all,
+        }
+    }
+
+    pub(super) fn restore(&self, settings: ControlSettings) {
+        let ControlSettings { automine, timestamp_interval_s, impersonated, impersonates_all } =
+            settings;
+        let mut state = self.state.lock();
+        state.automine = automine;
+        state.timestamp_interval_s = timestamp_interval_s;
+        state.impersonated = impersonated;
+        state.impersonates_all = impersonates_all;
+    }
+
     fn offset_s(&self) -> i64 {
         i64::try_from(self.clock.offset_ms() / 1000).unwrap_or(i64::MAX)
     }
@@ -325,6 +355,7 @@ impl Controls {
     pub(crate) fn plan(&self) -> Plan {
         let state = self.state.lock();
         match state.requests.front() {
+            _ if state.is_held => Plan::Nothing,
             Some(Request { work: Work::Mine { .. }, .. }) => Plan::Mine,
             Some(Request { work: Work::Change(_), .. }) => Plan::Change,
             None if state.automine => Plan::Pool,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloy_primitives::{B256, U256};
-use esker_chain::{AdjustableClock, ChainContext, ChainError, Route};
+use esker_chain::{ChainContext, ChainError, Route};
 use esker_evm::accounts::{AccountManager, AccountManagers, KeyRing, NoAccounts};
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, GenesisSource, PRUNED_WINDOW};
-use esker_evm::control::{ControlExtension, Controls, ImpersonatedAccounts};
+use esker_evm::control::{ControlExtension, Controls, ImpersonatedAccounts, Snapshots};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::{BlockExtension, ExtDataView};
 use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
@@ -83,11 +83,12 @@ pub(super) fn build(
     };
     // Time limits are those of the node; blocks may have another time.
     let chain_clock = Arc::clone(&context.clock);
-    let clock = parts.development.map_or_else(|| Arc::clone(&chain_clock), AdjustableClock::base);
+    let clock =
+        parts.development.map_or_else(|| Arc::clone(&chain_clock), |shared| shared.clock.base());
     let importer = Importer {
         chain: context.chain_id,
         machine: Arc::clone(parts.machine),
-        development: parts.development.cloned(),
+        development: parts.development.map(|shared| shared.clock.clone()),
         rules: Arc::clone(&rules),
     };
     let is_archive = is_archive(settings, config.mode);
@@ -100,8 +101,8 @@ pub(super) fn build(
     };
     let atomic = Arc::new(AtomicExtension::new(context.clone()));
     let controls = parts.development.filter(|_| config.mode == Mode::Dev && config.decides_alone());
-    let controls =
-        controls.map(|clock| Arc::new(Controls::new(clock.clone(), Arc::clone(&context.work))));
+    let controls = controls
+        .map(|shared| Arc::new(Controls::new(shared.clock.clone(), Arc::clone(&context.work))));
     let mut extension = Arc::clone(&atomic) as Arc<dyn BlockExtension>;
     if config.network.is_development() {
         extension =
@@ -187,8 +188,10 @@ pub(super) fn build(
     }
     let has_traces = apis.has(Api::DebugTracer);
     let traces = has_traces.then(|| ChainTraces::new(&transact, Arc::clone(randomness)));
-    if config.mode == Mode::Dev {
-        let node = development_node(transact, &evm, clock, randomness);
+    if let Some(shared) = parts.development.filter(|_| config.mode == Mode::Dev) {
+        let snapshots = Arc::clone(&shared.snapshots);
+        snapshots.add_chain(&evm);
+        let node = development_node(transact, &evm, (clock, snapshots), randomness);
         service = service.merge(&development_methods(&Arc::new(node)));
     }
     let mut server = Server::new(service, limits(settings));
@@ -291,7 +294,7 @@ fn in_dev(switch: Switch, mode: Mode) -> bool {
 fn development_node(
     transact: Arc<TransactApi>,
     chain: &Arc<Evm>,
-    clock: Arc<dyn Clock>,
+    (clock, snapshots): (Arc<dyn Clock>, Arc<Snapshots>),
     randomness: &Randomness,
 ) -> DevelopmentNode {
     let mut instance_id = B256::ZERO;
@@ -299,6 +302,7 @@ fn development_node(
     DevelopmentNode {
         transact,
         chain: Arc::clone(chain),
+        snapshots,
         interval: IntervalMining::new(clock),
         version: env!("CARGO_PKG_VERSION"),
         instance_id,

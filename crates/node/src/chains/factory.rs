@@ -8,7 +8,7 @@ use esker_chain::audit::Audit;
 use esker_chain::forward::Forwarding;
 use esker_chain::{AdjustableClock, ChainContext, ChainError, ChainVm, Maintenance};
 use esker_evm::chain::Evm;
-use esker_evm::control::{Controls, split_record};
+use esker_evm::control::{Controls, Snapshots, split_record};
 use esker_js_tracer::ScriptSlots;
 use esker_keystore::Keystore;
 use esker_nat::txs::{ExtDataForm, decode_ext_data};
@@ -95,6 +95,23 @@ impl Chain {
     }
 }
 
+/// What the chains of a development network share, besides.
+#[derive(Clone, Debug)]
+pub struct Development {
+    /// Their clock, which controls move.
+    pub clock: AdjustableClock,
+    /// Snapshots of all of them.
+    pub snapshots: Arc<Snapshots>,
+}
+
+impl Development {
+    /// Shared parts over this clock.
+    pub fn new(clock: AdjustableClock) -> Self {
+        let snapshots = Arc::new(Snapshots::new(clock.clone()));
+        Self { clock, snapshots }
+    }
+}
+
 /// What the chains of a node share, besides their context.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeParts<'a> {
@@ -110,8 +127,8 @@ pub struct NodeParts<'a> {
     pub script_slots: &'a Arc<ScriptSlots>,
     /// Where transactions of clients go besides the chains' pools; `None`: this node decides.
     pub forwarding: Option<&'a Arc<Forwarding>>,
-    /// The clock of the chains of a development network, which controls move; `None` on other networks.
-    pub development: Option<&'a AdjustableClock>,
+    /// What the chains of a development network share; `None` on other networks.
+    pub development: Option<&'a Development>,
     /// What the chains' clients keep open is registered here.
     pub metrics: &'a Metrics,
 }

@@ -14,7 +14,7 @@ use super::data::DataFolder;
 use super::parameters::{self, UnrecordedParameters};
 use super::{StartError, first_start};
 use crate::aliases::AliasTable;
-use crate::chains::{Chain, NodeParts, factory};
+use crate::chains::{Chain, Development, NodeParts, factory};
 use crate::config::Config;
 use crate::diagnostics::Diagnostics;
 use crate::environment::Environment;
@@ -42,10 +42,7 @@ pub struct OpenChains {
 pub(super) struct PreparedChains {
     built: BuiltChains,
     unrecorded: UnrecordedParameters,
-    /// The chains' clock.
-    clock: Arc<dyn Clock>,
-    /// The same on a development network.
-    development: Option<AdjustableClock>,
+    development: Option<Development>,
 }
 
 /// Compares the network with the store, and makes its chains.
@@ -56,12 +53,12 @@ pub(super) fn prepare(
     environment: &Environment,
 ) -> Result<PreparedChains, StartError> {
     let unrecorded = parameters::compare(&config.network, store)?;
-    let node_clock = &environment.clock;
-    let is_development = config.network.is_development();
-    let development = is_development.then(|| AdjustableClock::new(Arc::clone(node_clock)));
-    let environment = &match &development {
-        Some(clock) => Environment { clock: Arc::new(clock.clone()), ..environment.clone() },
-        None => environment.clone(),
+    let development = clock(config, environment).map(Development::new);
+    let environment = match &development {
+        Some(Development { clock, .. }) => {
+            &Environment { clock: Arc::new(clock.clone()), ..environment.clone() }
+        }
+        None => environment,
     };
     let parts = NodeParts { development: development.as_ref(), ..parts };
     let built = build(config, store, parts, environment, &unrecorded)?;
@@ -90,12 +87,17 @@ pub(super) fn open(
     machine: MachineConfig,
 ) -> Result<OpenChains, StartError> {
     let vms = prepared.vms();
-    let PreparedChains { built, unrecorded, clock, development } = prepared;
+    let PreparedChains { built, unrecorded, development } = prepared;
+    let node_clock = Arc::clone(&environment.clock);
+    let clock = match &development {
+        Some(shared) => Arc::new(shared.clock.clone()),
+        None => Arc::clone(&node_clock),
+    };
     // It may have been moved forward: it does not begin before the last block.
-    if let Some(clock) = &development
+    if let Some(shared) = &development
         && let Some(last) = POSITION.get(store.snapshot()?.as_ref(), Scope::NODE, &())?
     {
-        clock.advance_to(last.timestamp_ms);
+        shared.clock.advance_to(last.timestamp_ms);
     }
     let BuiltChains { aliases, chains, observed_p, work } = built;
     first_start::write_exports(&config.network, &vms, store)?;
@@ -104,10 +106,25 @@ pub(super) fn open(
     let machine = Machine::open(vms, store.clone(), clock, work, machine_config)?;
     if machine_config.decides_alone {
         parts.machine.set(&machine);
+        if let Some(shared) = &development {
+            shared.snapshots.set_machine(&machine);
+        }
     }
     unrecorded.record(store)?;
-    let clock = Arc::clone(&environment.clock);
-    Ok(OpenChains { aliases, chains, observed_p, machine, clock, development })
+    Ok(OpenChains {
+        aliases,
+        chains,
+        observed_p,
+        machine,
+        clock: node_clock,
+        development: development.map(|shared| shared.clock),
+    })
+}
+
+/// The clock of the chains of a development network.
+fn clock(config: &Config, environment: &Environment) -> Option<AdjustableClock> {
+    let is_development = config.network.is_development();
+    is_development.then(|| AdjustableClock::new(Arc::clone(&environment.clock)))
 }
 
 /// Chains before they are opened.

@@ -91,6 +91,8 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "web3_clientVersion"
         | "anvil_getAutomine"
         | "anvil_getIntervalMining"
+        | "anvil_snapshot"
+        | "evm_snapshot"
         | "anvil_dropAllTransactions"
         | "anvil_removeBlockTimestampInterval"
         | "evm_removeBlockTimestampInterval"
@@ -112,6 +114,8 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_stopImpersonatingAccount"
         | "hardhat_stopImpersonatingAccount" => vec![json!([CONTRACT])],
         "evm_sendUnsignedTransaction" => vec![json!([tx])],
+        // No snapshot of this number: the node stays as it is for the other methods.
+        "anvil_revert" | "evm_revert" => vec![json!(["0x0"])],
         "evm_mine" => vec![json!([{ "blocks": "0x40" }])],
         "anvil_mine" | "hardhat_mine" => vec![json!(["0x40", "0x1"])],
         "evm_setAutomine"
