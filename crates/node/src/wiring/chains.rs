@@ -62,8 +62,7 @@ pub(super) fn prepare(
     };
     let parts = NodeParts { development: development.as_ref(), ..parts };
     let built = build(config, store, parts, environment, &unrecorded)?;
-    let clock = Arc::clone(&environment.clock);
-    Ok(PreparedChains { built, unrecorded, clock, development })
+    Ok(PreparedChains { built, unrecorded, development })
 }
 
 impl PreparedChains {
