@@ -18,6 +18,9 @@ use crate::chain::Evm;
 /// Snapshots that are kept.
 const MAX_SNAPSHOTS: usize = 10_000;
 
+/// Bytes of waiting transactions that all snapshots hold together.
+const MAX_WAITING_BYTES: usize = 64 << 20;
+
 /// What a revert can take back at most: bundles, and bytes of the rows before them.
 const UNDO: UndoLimits = UndoLimits { bundles: 1_000_000, bytes: 1 << 30 };
 
@@ -48,6 +51,12 @@ struct Snapshot {
     height: u64,
     clock: ClockSetting,
     chains: BTreeMap<ChainId, SavedChain>,
+}
+
+impl Snapshot {
+    fn waiting_bytes(&self) -> usize {
+        self.chains.values().flat_map(|chain| &chain.waiting).map(Bytes::len).sum()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -116,6 +125,12 @@ impl Snapshots {
             let snapshot = self.snapshot(last.0);
             if machine.last_final() == last {
                 let mut taken = self.taken.lock();
+                let held: usize = taken.snapshots.values().map(Snapshot::waiting_bytes).sum();
+                if held.saturating_add(snapshot.waiting_bytes()) > MAX_WAITING_BYTES {
+                    return Err(ControlError::Refused(format!(
+                        "snapshots would hold more than {MAX_WAITING_BYTES} bytes of waiting transactions"
+                    )));
+                }
                 taken.last_id += 1;
                 let id = taken.last_id;
                 taken.snapshots.insert(id, snapshot);

@@ -137,7 +137,7 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         }
         "anvil_setNonce" | "hardhat_setNonce" => vec![json!([CONTRACT, "0x1"])],
         "anvil_setCode" | "hardhat_setCode" => {
-            vec![json!([CONTRACT, format!("0x{}", "00".repeat(128 * 1024))])]
+            vec![json!([CONTRACT, format!("0x{}", "00".repeat(256))])]
         }
         "anvil_setStorageAt" | "hardhat_setStorageAt" => vec![json!([account, "0x0", "0x1"])],
         "evm_getAssetBalance" => vec![json!([account, "latest", stock.asset])],
