@@ -93,7 +93,6 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "anvil_getIntervalMining"
         | "anvil_snapshot"
         | "evm_snapshot"
-        | "anvil_dropAllTransactions"
         | "anvil_removeBlockTimestampInterval"
         | "evm_removeBlockTimestampInterval"
         | "anvil_nodeInfo"
@@ -116,6 +115,8 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "evm_sendUnsignedTransaction" => vec![json!([tx])],
         // No snapshot of this number: the node stays as it is for the other methods.
         "anvil_revert" | "evm_revert" => vec![json!(["0x0"])],
+        // With an argument too many: the pool stays full for the other methods.
+        "anvil_dropAllTransactions" => vec![json!(["extra"])],
         "evm_mine" => vec![json!([{ "blocks": "0x40" }])],
         "anvil_mine" | "hardhat_mine" => vec![json!(["0x40", "0x1"])],
         "evm_setAutomine"
