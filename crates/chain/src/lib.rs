@@ -48,8 +48,8 @@ pub use engine::{
 pub use error::{BlockError, ChainError, FinalizeError, ProposeError, RewindError};
 pub use figures::{ChainStats, GasFigures, PoolFigures, ReasonCounters};
 pub use machine::{
-    AcceptedEvent, GenesisBundle, Machine, MachineConfig, MachineEvent, Rewound, Undo, UndoLimits,
-    write_initial_rows,
+    AcceptedEvent, BuildPause, GenesisBundle, Machine, MachineConfig, MachineEvent, Rewound, Undo,
+    UndoLimits, write_initial_rows,
 };
 pub use maintenance::{Maintenance, Wakeup};
 pub use report::{BlockReport, TxReport};

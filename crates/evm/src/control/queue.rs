@@ -102,7 +102,6 @@ struct State {
     impersonated: HashSet<Address>,
     impersonates_all: bool,
     /// No block is built.
-    is_held: bool,
     requests: VecDeque<Request>,
 }
 
@@ -124,7 +123,6 @@ impl Controls {
             timestamp_interval_s: None,
             impersonated: HashSet::new(),
             impersonates_all: false,
-            is_held: false,
             requests: VecDeque::new(),
         };
         let state = Mutex::new_named("evm.controls", state);
@@ -275,12 +273,6 @@ impl Controls {
         had
     }
 
-    /// Whether no block is built at all.
-    pub(super) fn set_held(&self, is_held: bool) {
-        self.state.lock().is_held = is_held;
-        self.work.notify_one();
-    }
-
     pub(super) fn settings(&self) -> ControlSettings {
         let state = self.state.lock();
         ControlSettings {
@@ -355,7 +347,6 @@ impl Controls {
     pub(crate) fn plan(&self) -> Plan {
         let state = self.state.lock();
         match state.requests.front() {
-            _ if state.is_held => Plan::Nothing,
             Some(Request { work: Work::Mine { .. }, .. }) => Plan::Mine,
             Some(Request { work: Work::Change(_), .. }) => Plan::Change,
             None if state.automine => Plan::Pool,

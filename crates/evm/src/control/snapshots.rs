@@ -5,11 +5,13 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use alloy_primitives::{Address, B256};
 use bytes::Bytes;
+use esker_chain::tables::POSITION;
 use esker_chain::{
     AdjustableClock, ChainMachine as _, ChainVm as _, ClockSetting, Machine, Undo, UndoLimits,
 };
 use esker_primitives::ChainId;
 use esker_primitives::sync::Mutex;
+use esker_storage::Scope;
 use tokio::sync::Semaphore;
 
 use super::ControlError;
@@ -141,7 +143,7 @@ impl Snapshots {
     }
 
     /// Takes back all bundles since a snapshot, and restores the pools of EVM chains, the clock and the settings. The
-    /// snapshot and all later ones are gone. False: there is no such snapshot. To be polled to its end: it holds the chains.
+    /// snapshot and all later ones are gone. False: there is no such snapshot. To be polled to its end: no block is made meanwhile.
     ///
     /// # Errors
     /// The bundles can't be taken back; nothing has changed.
@@ -152,18 +154,19 @@ impl Snapshots {
             None => return Ok(false),
         };
         let machine = self.machine()?;
-        let held = self.hold();
-        let rewound = machine.rewind(height).await;
-        if let Err(error) = rewound {
-            held.iter().for_each(release);
-            return Err(refused(error));
-        }
+        // A block must not be built with the time of before the revert.
+        let _pause = machine.pause_building();
+        machine.rewind(height).await.map_err(refused)?;
         let later = self.taken.lock().snapshots.split_off(&id);
         if let Some(snapshot) = later.into_values().next() {
             self.clock.restore(snapshot.clock);
+            // The snapshot may be of the middle of blocks with times that were ahead of the clock.
+            let reader = machine.store().snapshot().map_err(refused)?;
+            if let Some(last) = POSITION.get(reader.as_ref(), Scope::NODE, &()).map_err(refused)? {
+                self.clock.advance_to(last.timestamp_ms);
+            }
             snapshot.chains.into_values().for_each(SavedChain::restore);
         }
-        held.iter().for_each(release);
         Ok(true)
     }
 
@@ -188,19 +191,6 @@ impl Snapshots {
         };
         let chains = self.evms().into_iter().filter_map(saved).collect();
         Snapshot { height, clock: self.clock.setting(), chains }
-    }
-
-    /// Lets the EVM chains build no block.
-    fn hold(&self) -> Vec<Arc<Evm>> {
-        let evms = self.evms();
-        evms.iter().filter_map(|evm| evm.controls()).for_each(|controls| controls.set_held(true));
-        evms
-    }
-}
-
-fn release(evm: &Arc<Evm>) {
-    if let Some(controls) = evm.controls() {
-        controls.set_held(false);
     }
 }
 

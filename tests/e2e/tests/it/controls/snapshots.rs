@@ -1,13 +1,15 @@
 //! Snapshots of all chains, and the way back.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use esker_client::Wallet;
-use esker_e2e::Node;
 use esker_e2e::funds::funded;
+use esker_e2e::{Node, until};
 use serde_json::{Value, json};
 
-use super::{FIRST, OTHER, error, height, last_time, receipt, result, send, start, verify};
+use super::{FIRST, OTHER, call, error, height, last_time, receipt, result, send, start, verify};
 use crate::support::{accept, local, wallet};
 
 /// What clients see of both chains.
@@ -144,4 +146,53 @@ fn a_revert_is_quick() {
     // A debug build on a busy machine: milliseconds otherwise.
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert_eq!(height(&node), 50);
+}
+
+/// Ends threads when it is dropped.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn reverts_beside_blocks_and_moves_of_the_clock() {
+    const ROUNDS: usize = 20;
+    let folder = tempfile::tempdir().unwrap();
+    let node = start(folder.path());
+    let done = AtomicBool::new(false);
+    // A revert takes back what they have just done: that the node answers is what counts.
+    let until_done = |work: &dyn Fn()| {
+        while !done.load(Ordering::Relaxed) {
+            work();
+        }
+    };
+    let transfer = json!([{"from": FIRST, "to": OTHER, "value": "0x1", "gas": "0x5208"}]);
+    thread::scope(|scope| {
+        // The threads end also where an assertion fails.
+        let _done = Done(&done);
+        scope.spawn(|| until_done(&|| drop(call(&node, "anvil_mine", json!([5, 20])))));
+        scope.spawn(|| until_done(&|| drop(call(&node, "evm_increaseTime", json!([500])))));
+        scope.spawn(|| until_done(&|| drop(call(&node, "eth_sendTransaction", transfer.clone()))));
+        scope.spawn(|| {
+            until_done(&|| {
+                let wallet = wallet(&node, "X", funded());
+                let output = Wallet::output(wallet.params().fee_asset_id, 5, wallet.owner());
+                if let Ok(tx) = wallet.base_tx(vec![output], b"") {
+                    let _outcome = node.x().issue_tx(&tx);
+                }
+            });
+        });
+        for _ in 0..ROUNDS {
+            let id = result(&node, "evm_snapshot", json!([]));
+            let begun = height(&node);
+            until("blocks after the snapshot", || (height(&node) > begun + 2).then_some(()));
+            assert_eq!(result(&node, "evm_revert", json!([id])), true);
+        }
+    });
+    receipt(&node, &send(&node));
+    assert!(node.stop().unwrap().success());
+    verify(folder.path());
 }

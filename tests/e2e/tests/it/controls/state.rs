@@ -3,7 +3,7 @@
 use esker_e2e::Node;
 use serde_json::{Value, json};
 
-use super::{OTHER, error, height, imported, receipt, result, send, start, verify};
+use super::{OTHER, call, error, height, imported, receipt, result, send, start, verify};
 use crate::support::local;
 
 /// Returns what its slot 0 holds.
@@ -136,4 +136,19 @@ fn hostile_changes_change_nothing() {
     assert!(got.contains("the most that can be set"), "{got}");
     assert_eq!(see(&node), before);
     assert_eq!(receipt(&node, &send(&node))["status"], "0x1");
+}
+
+#[test]
+fn an_account_with_the_last_nonce_stops_nothing() {
+    let node = local().dev().start().unwrap();
+    result(&node, "anvil_setNonce", json!([super::FIRST, "0xffffffffffffffff"]));
+    for _ in 0..2 {
+        let tx = json!([{"from": super::FIRST, "to": OTHER, "value": "0x7", "gas": "0x5208"}]);
+        call(&node, "eth_sendTransaction", tx);
+    }
+    let next = result(&node, "eth_getTransactionCount", json!([super::FIRST, "pending"]));
+    assert_eq!(next, "0xffffffffffffffff");
+    let second = result(&node, "eth_accounts", json!([]))[1].clone();
+    let tx = json!([{"from": second, "to": OTHER, "value": "0x7", "gas": "0x5208"}]);
+    assert_eq!(receipt(&node, &result(&node, "eth_sendTransaction", tx))["status"], "0x1");
 }
