@@ -15,6 +15,7 @@
 //! [`WriteSet`]: esker_storage::WriteSet
 
 pub mod address;
+mod adjustable_clock;
 pub mod audit;
 mod bundle;
 pub mod commitment;
@@ -34,6 +35,7 @@ pub mod tables;
 mod transfer_log;
 mod vm;
 
+pub use adjustable_clock::{AdjustableClock, ClockSetting};
 pub use bundle::{
     Bundle, BundleId, MAX_BUNDLE_AHEAD_MS, MAX_BUNDLE_BLOCKS, MAX_BUNDLE_SIZE, MAX_BUNDLE_TIME_MS,
 };
@@ -46,8 +48,8 @@ pub use engine::{
 pub use error::{BlockError, ChainError, FinalizeError, ProposeError, RewindError};
 pub use figures::{ChainStats, GasFigures, PoolFigures, ReasonCounters};
 pub use machine::{
-    AcceptedEvent, GenesisBundle, Machine, MachineConfig, MachineEvent, Rewound, Undo, UndoLimits,
-    write_initial_rows,
+    AcceptedEvent, BuildPause, GenesisBundle, Machine, MachineConfig, MachineEvent, Rewound, Undo,
+    UndoLimits, write_initial_rows,
 };
 pub use maintenance::{Maintenance, Wakeup};
 pub use report::{BlockReport, TxReport};

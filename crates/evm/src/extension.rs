@@ -188,6 +188,8 @@ pub struct ExtTransfers {
     pub exported: u128,
     /// Burnt as fees.
     pub burnt: u128,
+    /// By how much a control record changed the supply; 0 outside of development networks.
+    pub set: i128,
 }
 
 /// An extension's part of an audit of its chain.

@@ -10,6 +10,7 @@
 //! - [`simulate`]: blocks of calls that are not made.
 //! - [`trace`]: watching transactions run.
 //! - [`extension`]: the port for what blocks carry beside EVM transactions.
+//! - [`control`]: controls of a development network.
 //! - [`view`]: what services read of the chain and of the pool.
 //! - [`genesis`]: the first block.
 //! - [`verify`]: verifying blocks, and giving one's own their final form.
@@ -18,6 +19,7 @@ pub mod accounts;
 mod audit;
 pub mod call;
 pub mod chain;
+pub mod control;
 pub mod executor;
 pub mod extension;
 pub mod genesis;

@@ -10,7 +10,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use esker_chain::{
-    Bundle, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError, Role, Shutdown,
+    AdjustableClock, Bundle, ChainMachine, Engine, EngineError, EngineStatus, FinalizeError, Role,
+    Shutdown,
 };
 use esker_primitives::ChainId;
 use esker_primitives::clock::Clock;
@@ -53,6 +54,7 @@ pub struct Follower {
     sources: Vec<Arc<dyn Source>>,
     config: FollowerConfig,
     clock: Arc<dyn Clock>,
+    chain_clock: Option<AdjustableClock>,
     status: StatusCell,
 }
 
@@ -64,7 +66,14 @@ impl Follower {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let status = StatusCell::new(clock.now_ms());
-        Self { sources, config, clock, status }
+        Self { sources, config, clock, chain_clock: None, status }
+    }
+
+    /// Moves the chains' clock forward to blocks that are ahead of it, as on a development network, where the source's
+    /// may have been moved. Without it the follower waits.
+    #[must_use]
+    pub fn with_chain_clock(self, clock: AdjustableClock) -> Self {
+        Self { chain_clock: Some(clock), ..self }
     }
 
     /// Source, heights and lag.
@@ -139,6 +148,11 @@ impl Follower {
                 Ok(()) => {
                     self.status.advanced(tip, self.clock.now_ms());
                     return Ok(Ok(()));
+                }
+                Err(FinalizeError::NotYet { until_ms, .. })
+                    if self.chain_clock.as_ref().is_some_and(|clock| clock.now_ms() < until_ms) =>
+                {
+                    self.chain_clock.iter().for_each(|clock| clock.advance_to(until_ms));
                 }
                 Err(FinalizeError::NotYet { until_ms, reason }) => {
                     let now_ms = self.clock.now_ms();

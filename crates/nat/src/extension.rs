@@ -11,6 +11,7 @@ use alloy_primitives::{Address, Bytes, U256};
 use esker_chain::commitment::StateTable;
 use esker_chain::{ChainContext, DropLog, PoolFigures, TxReport};
 use esker_evm::chain::Evm;
+use esker_evm::control::split_record;
 use esker_evm::executor::StateOverlay;
 use esker_evm::extension::{
     BlockExtension, ChangedAccount, ExtBlock, ExtDataView, ExtError, ExtOutcome, ExtSummary,
@@ -265,6 +266,7 @@ impl BlockExtension for AtomicExtension {
 
 impl ExtDataView for AtomicExtension {
     fn transactions(&self, ext_data: &[u8]) -> Option<Box<RawValue>> {
+        let (_, ext_data) = split_record(ext_data).ok()?;
         let txs = decode_ext_data(ext_data, ExtDataForm::Batch).ok()?;
         let shown: Vec<_> = txs.iter().map(|tx| tx_json(tx, &self.context)).collect();
         Some(to_raw_value(&shown).expect("JSON can be written"))

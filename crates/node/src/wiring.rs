@@ -115,6 +115,7 @@ impl Node {
             script_slots: &Arc::default(),
             forwarding: forwarding.as_ref(),
             exchange: validator.as_ref().map(|validator| &validator.pools),
+            development: None,
             metrics: &metrics,
         };
         let prepared = chains::prepare(&config, &store, parts, &environment)?;
@@ -125,13 +126,14 @@ impl Node {
                 http: config.http(),
                 tls: tls.clone(),
                 node_id: identity.node_id(),
+                folder: folder.path().to_owned(),
                 metrics: Arc::clone(&metrics),
             };
             let parts = (&prepared, &store);
             snapshot::join(&config, parts, &environment, (bound, server), stop_start).await?;
         }
         let opened = chains::open(&config, &store, prepared, parts, &environment, machine)?;
-        let OpenChains { aliases, chains, observed_p, machine, clock: _ } = opened;
+        let OpenChains { aliases, chains, observed_p, machine, clock: _, development } = opened;
         let first_bundle = machine.history_start()?;
         if first_bundle > 0 {
             tracing::info!(
@@ -159,7 +161,9 @@ impl Node {
             p,
             store: store.clone(),
         });
-        let chosen = engine::choose(&config, validator, &machine, &environment.clock, followed);
+        let (node_clock, chain_clock) = (&environment.clock, development);
+        let chosen =
+            engine::choose(&config, validator, &machine, (node_clock, chain_clock), followed);
         let ChosenEngine { engine, follower, validator } = chosen;
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
         if config.network.dev_accounts.is_some() && follower.is_none() {

@@ -5,13 +5,14 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use esker_client::{RpcClient, XvmClient};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::until::until;
+use crate::until::{PATIENCE, until_within};
 
 /// What a node is started with.
 #[derive(Debug)]
@@ -100,6 +101,11 @@ impl NodeBuilder {
 
     /// Starts the process and waits until it serves.
     pub fn start(self) -> Result<Node> {
+        self.spawn()?.wait()
+    }
+
+    /// Starts the process.
+    pub fn spawn(self) -> Result<StartingNode> {
         let scratch = tempfile::tempdir()?;
         let data_dir = self.data_dir.unwrap_or_else(|| scratch.path().join("data"));
         std::fs::create_dir_all(&data_dir)?;
@@ -137,10 +143,43 @@ impl NodeBuilder {
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
         let child =
             command.spawn().with_context(|| format!("starting {}", self.program.display()))?;
-        let mut node =
-            Node { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), data_dir, log, scratch };
-        node.address = node.wait_ready(&ready_file)?;
-        Ok(node)
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        Ok(StartingNode { node: Node { child, address, data_dir, log, scratch }, ready_file })
+    }
+}
+
+/// A node that may not serve yet; killed when dropped.
+#[derive(Debug)]
+pub struct StartingNode {
+    node: Node,
+    ready_file: PathBuf,
+}
+
+impl StartingNode {
+    /// Waits until it serves.
+    pub fn wait(self) -> Result<Node> {
+        self.wait_within(PATIENCE)
+    }
+
+    /// As [`Self::wait`], for a start that takes long.
+    pub fn wait_within(mut self, patience: Duration) -> Result<Node> {
+        self.node.address = self.node.wait_ready(&self.ready_file, patience)?;
+        Ok(self.node)
+    }
+
+    /// What it has written to its outputs.
+    pub fn output(&self) -> String {
+        self.node.output()
+    }
+
+    /// As [`Node::kill`].
+    pub fn kill(self) -> Result<()> {
+        self.node.kill()
+    }
+
+    /// As [`Node::stop`].
+    pub fn stop(self) -> Result<ExitStatus> {
+        self.node.stop()
     }
 }
 
@@ -218,8 +257,8 @@ impl Node {
     }
 
     /// Waits for the ready file, which the node writes at once with all of its content.
-    fn wait_ready(&mut self, ready_file: &Path) -> Result<SocketAddr> {
-        let ready = until("the node is ready", || {
+    fn wait_ready(&mut self, ready_file: &Path, patience: Duration) -> Result<SocketAddr> {
+        let ready = until_within("the node is ready", patience, || {
             if let Ok(text) = std::fs::read_to_string(ready_file)
                 && let Ok(value) = serde_json::from_str::<Value>(&text)
             {

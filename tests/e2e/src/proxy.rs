@@ -1,13 +1,13 @@
-//! A TCP proxy between two processes of a test: its target can change, and it can cut connections.
+//! A TCP proxy between two processes of a test: its target can change, and it can cut or hold connections.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::Result;
-use esker_primitives::sync::Mutex;
+use esker_primitives::sync::{Condvar, Mutex};
 
 /// Bytes of a piece that is passed on.
 const PIECE: usize = 1024;
@@ -24,6 +24,11 @@ struct Shared {
     target: Mutex<SocketAddr>,
     /// Connections are cut after so many bytes to the client; 0: they are not.
     cut_after: AtomicU64,
+    /// Connections wait after so many bytes to the client; 0: they do not.
+    hold_after: Mutex<u64>,
+    released: Condvar,
+    /// Connections that wait.
+    held: AtomicUsize,
     open: Mutex<Vec<TcpStream>>,
     has_ended: AtomicBool,
 }
@@ -36,6 +41,9 @@ impl Proxy {
         let shared = Arc::new(Shared {
             target: Mutex::new(target),
             cut_after: AtomicU64::new(0),
+            hold_after: Mutex::new(0),
+            released: Condvar::new(),
+            held: AtomicUsize::new(0),
             open: Mutex::new(Vec::new()),
             has_ended: AtomicBool::new(false),
         });
@@ -66,6 +74,21 @@ impl Proxy {
         self.shared.cut_after.store(bytes, Ordering::Relaxed);
     }
 
+    /// Holds each connection after so many bytes to its client, until [`Self::release`].
+    pub fn hold_after(&self, bytes: u64) {
+        *self.shared.hold_after.lock() = bytes;
+    }
+
+    /// Number of connections that are held.
+    pub fn held(&self) -> usize {
+        self.shared.held.load(Ordering::Relaxed)
+    }
+
+    /// Lets all connections go on.
+    pub fn release(&self) {
+        self.shared.release();
+    }
+
     /// Cuts every open connection.
     pub fn cut_all(&self) {
         self.shared.cut_all();
@@ -83,8 +106,25 @@ impl Shared {
         let mut open = self.open.lock();
         open.extend([&client, &server].map(TcpStream::try_clone).into_iter().flatten());
         let limit = self.cut_after.load(Ordering::Relaxed);
-        thread::spawn(move || copy(client, to_server, 0));
-        thread::spawn(move || copy(server, to_client, limit));
+        let of_thread = Arc::clone(self);
+        thread::spawn(move || copy(client, to_server, 0, |_| ()));
+        thread::spawn(move || copy(server, to_client, limit, |passed| of_thread.wait(passed)));
+    }
+
+    /// Waits while a connection that has passed so many bytes is held.
+    fn wait(&self, passed: u64) {
+        let mut hold_after = self.hold_after.lock();
+        if *hold_after == 0 || passed < *hold_after {
+            return;
+        }
+        self.held.fetch_add(1, Ordering::Relaxed);
+        self.released.wait_while(&mut hold_after, |hold_after| *hold_after != 0);
+        self.held.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn release(&self) {
+        *self.hold_after.lock() = 0;
+        self.released.notify_all();
     }
 
     fn cut_all(&self) {
@@ -95,9 +135,10 @@ impl Shared {
     }
 }
 
-/// Copies until an end, or until `limit` bytes were passed on.
-fn copy(mut from: TcpStream, mut to: TcpStream, limit: u64) {
+/// Copies until an end, or until `limit` bytes were passed on. `passed` gets the number of bytes after each piece.
+fn copy(mut from: TcpStream, mut to: TcpStream, limit: u64, passed: impl Fn(u64)) {
     let mut piece = [0; PIECE];
+    let mut total = 0;
     let mut left = if limit == 0 { u64::MAX } else { limit };
     while left > 0 {
         let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
@@ -108,6 +149,8 @@ fn copy(mut from: TcpStream, mut to: TcpStream, limit: u64) {
                     break;
                 }
                 left -= read as u64;
+                total += read as u64;
+                passed(total);
             }
         }
     }
@@ -120,6 +163,7 @@ fn copy(mut from: TcpStream, mut to: TcpStream, limit: u64) {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.has_ended.store(true, Ordering::Relaxed);
+        self.shared.release();
         self.shared.cut_all();
         // Wakes the listener.
         let _woken = TcpStream::connect(self.address);

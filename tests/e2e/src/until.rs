@@ -10,13 +10,21 @@ const PAUSE: Duration = Duration::from_millis(5);
 ///
 /// # Panics
 /// When there was none within [`PATIENCE`].
-pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+pub fn until<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
+    until_within(what, PATIENCE, ask)
+}
+
+/// As [`until`], for a condition that takes longer.
+///
+/// # Panics
+/// When there was none within `patience`.
+pub fn until_within<T>(what: &str, patience: Duration, mut ask: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + patience;
     loop {
         if let Some(answer) = ask() {
             return answer;
         }
-        assert!(Instant::now() < deadline, "still not so after {PATIENCE:?}: {what}");
+        assert!(Instant::now() < deadline, "still not so after {patience:?}: {what}");
         std::thread::sleep(PAUSE);
     }
 }

@@ -150,11 +150,27 @@ pub struct Machine {
     helpers: Arc<PreparePool>,
 }
 
+/// While one exists, the machine builds no bundle.
+#[derive(Debug)]
+pub struct BuildPause {
+    shared: Arc<Shared>,
+    work: Arc<Notify>,
+}
+
+impl Drop for BuildPause {
+    fn drop(&mut self) {
+        self.shared.pauses.fetch_sub(1, Ordering::SeqCst);
+        self.work.notify_one();
+    }
+}
+
 /// State that the machine's thread shares with callers.
 #[derive(Debug)]
 struct Shared {
     last: Mutex<Position>,
     undecided: AtomicUsize,
+    /// Number of [`BuildPause`]s.
+    pauses: AtomicUsize,
     events: broadcast::Sender<MachineEvent>,
 }
 
@@ -163,6 +179,7 @@ impl Shared {
         Self {
             last: Mutex::new_named("machine.last", last),
             undecided: AtomicUsize::new(0),
+            pauses: AtomicUsize::new(0),
             events: broadcast::channel(EVENT_BACKLOG).0,
         }
     }
@@ -209,6 +226,13 @@ impl Machine {
     /// Number of executed, undecided bundles.
     pub fn undecided(&self) -> usize {
         self.shared.undecided.load(Ordering::Acquire)
+    }
+
+    /// Lets this node build no bundle until the result is dropped. A bundle that is being built when this is called may
+    /// still become final; a later [`Self::rewind`] drops it if it has not.
+    pub fn pause_building(&self) -> BuildPause {
+        self.shared.pauses.fetch_add(1, Ordering::SeqCst);
+        BuildPause { shared: Arc::clone(&self.shared), work: Arc::clone(&self.work) }
     }
 
     /// Rewinds all final bundles above a height, in one write. The store is then as it was when the bundle at that

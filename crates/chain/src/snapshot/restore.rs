@@ -95,6 +95,10 @@ impl<'a> Restore<'a> {
             let part = chain.vm.snapshot().ok_or_else(|| {
                 RestoreError::invalid(format!("chain {} can't be part of it", chain.vm.name()))
             })?;
+            if state.height == 0 {
+                let text = format!("its summary has chain {} without blocks", chain.vm.name());
+                return Err(RestoreError::invalid(text));
+            }
             let first = state.height.saturating_sub(part.block_count().saturating_sub(1)).max(1);
             parts.push(Part {
                 id: *id,
@@ -192,6 +196,9 @@ impl<'a> Restore<'a> {
 
     fn take_rows(&mut self, id: ChainId, tag: u8, page: Bytes) -> Result<(), RestoreError> {
         self.check_blocks()?;
+        if page.is_empty() {
+            return Err(RestoreError::invalid(format!("no rows of table {tag:#x}")));
+        }
         loop {
             let (part, table) = self.at;
             let Some(current) = self.parts.get(part) else {

@@ -11,4 +11,5 @@ mod forward;
 mod history;
 mod machine;
 mod rewind;
+mod snapshot;
 mod toy;

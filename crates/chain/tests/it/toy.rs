@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use esker_chain::commitment::StateTable;
+use esker_chain::snapshot::{
+    ChainSnapshot, PartRestore, PartSnapshot, RestoreError, SnapshotBlock, SnapshotTable,
+};
 use esker_chain::{
     AfterRewind, BlockError, BuildContext, Built, ChainContext, ChainError, ChainStats, ChainVm,
     ExecutedBlock, FixedAliases, Rewinding, Route,
@@ -23,6 +26,9 @@ pub(crate) const BLOCKS: Table<u64, Vec<u8>> = Table::new(0x81, "block");
 /// Ops of all accepted blocks: no part of validity, added to their commit.
 const TOTAL: Table<(), u64> = Table::new(0x83, "total");
 pub(crate) const TIP: Table<(), [u8; Id::LEN]> = Table::new(0x82, "tip");
+
+/// Tag of the rows that all chains share. Toys have none.
+pub(crate) const SHARED_TAG: u8 = 0x20;
 
 /// Sets a register, no earlier than a time. A register can't be set twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,11 +174,7 @@ impl Toy {
         let id = Id::new(TIP.get(reader, self.context.scope, &()).unwrap().unwrap());
         let height = at.ancestors.first().map(|block| block.height);
         let height = height.unwrap_or_else(|| {
-            let mut last = 0;
-            while BLOCKS.get(reader, self.context.scope, &(last + 1)).unwrap().is_some() {
-                last += 1;
-            }
-            last
+            BLOCKS.last(reader, self.context.scope, &[]).unwrap().map_or(0, |(height, _)| height)
         });
         (id, height)
     }
@@ -228,7 +230,7 @@ impl ChainVm for Toy {
     }
 
     fn state_tables(&self) -> Vec<StateTable> {
-        vec![StateTable::of_chain(REGISTERS.tag())]
+        vec![StateTable::of_chain(REGISTERS.tag()), StateTable::node_wide(SHARED_TAG)]
     }
 
     fn last_block(&self, reader: &dyn KvRead) -> Result<(u64, BlockId), ChainError> {
@@ -340,6 +342,10 @@ impl ChainVm for Toy {
         Ok(BLOCKS.get(reader, self.context.scope, &height)?.map(Bytes::from))
     }
 
+    fn snapshot(&self) -> Option<&dyn ChainSnapshot> {
+        Some(self)
+    }
+
     fn routes(&self) -> Vec<Route> {
         Vec::new()
     }
@@ -350,5 +356,63 @@ impl ChainVm for Toy {
 
     fn stats(&self) -> ChainStats {
         ChainStats::default()
+    }
+}
+
+/// Blocks of a chain in a snapshot.
+pub(crate) const SNAPSHOT_BLOCKS: u64 = 2;
+/// Length of a register's key and value. A snapshot's table allows longer values, which do not decode.
+const REGISTER_LEN: usize = 8;
+
+impl PartSnapshot for Toy {
+    fn tables(&self) -> Vec<SnapshotTable> {
+        let longest = 2 * REGISTER_LEN;
+        vec![SnapshotTable::new(REGISTERS.tag(), REGISTERS.name(), REGISTER_LEN, longest)]
+    }
+
+    fn restore(&self) -> Box<dyn PartRestore + '_> {
+        Box::new(ToyRestore(self.scope()))
+    }
+}
+
+impl ChainSnapshot for Toy {
+    fn block_count(&self) -> u64 {
+        SNAPSHOT_BLOCKS
+    }
+
+    fn keeps_genesis_row(&self, key: &[u8]) -> bool {
+        key.first() == Some(&BLOCKS.tag())
+    }
+}
+
+struct ToyRestore(Scope);
+
+impl PartRestore for ToyRestore {
+    fn block(
+        &mut self,
+        block: SnapshotBlock<'_>,
+        out: &mut WriteSet,
+    ) -> Result<BlockId, RestoreError> {
+        if Id::sha256(block.bytes) != block.id {
+            return Err(RestoreError::invalid("another ID"));
+        }
+        BLOCKS.put(out, self.0, &block.height, &block.bytes.to_vec());
+        if block.is_last {
+            TIP.put(out, self.0, &(), block.id.as_bytes());
+        }
+        Ok(Reader::new(block.bytes).id().unwrap())
+    }
+
+    fn row(
+        &mut self,
+        _: u8,
+        (_, value): (&[u8], &[u8]),
+        _: &dyn KvRead,
+        _: &mut WriteSet,
+    ) -> Result<(), RestoreError> {
+        match value.len() {
+            REGISTER_LEN => Ok(()),
+            _ => Err(RestoreError::invalid("a register that does not decode")),
+        }
     }
 }

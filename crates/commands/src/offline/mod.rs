@@ -7,7 +7,7 @@ mod stop;
 use std::path::Path;
 use std::sync::Arc;
 
-use esker_chain::{Machine, MachineConfig};
+use esker_chain::{AdjustableClock, Machine, MachineConfig};
 use esker_keystore::Keystore;
 use esker_node::Environment;
 use esker_node::aliases::AliasTable;
@@ -53,6 +53,11 @@ impl Offline {
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
         &self.chains.clock
+    }
+
+    /// The clock of the chains of a development network.
+    pub(crate) fn development(&self) -> Option<&AdjustableClock> {
+        self.chains.development.as_ref()
     }
 
     pub(crate) fn machine(&self) -> &Arc<Machine> {

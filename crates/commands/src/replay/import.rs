@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use esker_chain::{Aliases as _, ChainMachine as _, ChainVm, FinalizeError};
 use esker_node::config::Config;
-use esker_primitives::ChainId;
+use esker_primitives::{ChainId, Clock as _};
 use tokio::sync::mpsc;
 
 use super::lines::{BlockLine, ReadError};
@@ -60,6 +60,9 @@ fn open(path: &Path) -> Result<(Box<dyn BufRead + Send>, Option<u64>), ReplayErr
     let length = (found.is_file() && found.len() > 0).then_some(found.len());
     Ok((Box::new(BufReader::new(file)), length))
 }
+
+/// How far a block may be ahead of the clock, ms.
+const MAX_AHEAD_MS: u64 = 10_000;
 
 /// Most bundles that the machine gets at once.
 const GROUP_LEN: usize = 256;
@@ -208,6 +211,7 @@ impl<'a> Importer<'a> {
             self.imported += done;
             waiting.drain(..usize::try_from(done).unwrap_or(usize::MAX).min(waiting.len()));
             match outcome {
+                Err(FinalizeError::NotYet { until_ms, .. }) if self.follow_time(until_ms) => {}
                 Err(FinalizeError::Invalid(reason) | FinalizeError::NotYet { reason, .. })
                     if done == 0 =>
                 {
@@ -220,6 +224,15 @@ impl<'a> Importer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// A block ahead of the clock is refused, except on a development network, whose clock may have been moved forward.
+    /// Returns whether the clock was moved.
+    fn follow_time(&self, until_ms: u64) -> bool {
+        let Some(clock) = self.node.development() else { return false };
+        let moves = clock.now_ms() < until_ms;
+        clock.advance_to(until_ms.saturating_add(MAX_AHEAD_MS));
+        moves
     }
 
     fn chain(&self, name: &str) -> Option<&'a Arc<dyn ChainVm>> {

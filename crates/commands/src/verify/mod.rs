@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use esker_chain::audit::{Audit, AuditContext, Ledger, Scratch, audit_bundles, audit_state};
-use esker_chain::tables::{CHAINS, HistoryStart};
+use esker_chain::tables::{CHAINS, HistoryStart, POSITION};
 use esker_chain::{ChainError, ChainVm};
 use esker_node::Environment;
 use esker_node::config::Config;
@@ -101,6 +101,9 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
     }
     let (store, chains, observed_p) = open_unchecked(config, &environment)?;
     let stored = store.snapshot()?;
+    if !has_begun(stored.as_ref())? {
+        return Err(OfflineError::NoData(folder.to_owned()).into());
+    }
     let p = observed_p.map(|p| (Arc::clone(&p) as Arc<dyn ChainVm>, p as Arc<dyn Audit>));
     let chains = chains.into_iter().map(|(_, chain)| (chain.vm(), chain.audit())).chain(p);
     let chains = chains_with_rows(chains, stored.as_ref(), &mut report)?;
@@ -165,6 +168,12 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<u64, VerifyError> {
     drop(stored);
     store.writer.close_blocking()?;
     report.finish(&supply)
+}
+
+/// Whether the store has a chain: a first start may end before.
+fn has_begun(stored: &dyn KvRead) -> Result<bool, StorageError> {
+    let first = CHAINS.first(stored, Scope::NODE, &[], None)?;
+    Ok(first.is_some() || POSITION.contains(stored, Scope::NODE, &())?)
 }
 
 /// The assets whose supply is verified: the native one, then the coins of further EVM chains, each with its name.

@@ -1,49 +1,143 @@
-//! `anvil` and `hardhat`: what tools ask a development node about itself, in the forms of those two
-//! (docs/decisions.md, "Tools made for anvil").
+//! `anvil`, `hardhat` and their part of `evm`: what tools ask a development node about itself, and how they control it,
+//! in the forms of those two (docs/decisions.md, "Tools made for anvil").
 //!
 //! Only `esker dev` has these methods; no service of the list `eth-apis` switches them on.
+
+mod impersonation;
+mod mining;
+mod numbers;
+mod snapshots;
+mod state;
+mod time;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alloy_primitives::B256;
+use esker_evm::chain::Evm;
+use esker_evm::control::{Controls, Snapshots};
 use esker_evm::rules::Instructions;
 use esker_rpc::{MethodTable, RpcError, Service};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use self::mining::IntervalMining;
 use crate::evm::TransactApi;
+use crate::read_error;
 use crate::wire::{Big, Hash, Uint64};
 
-/// What the methods return besides the chain's state.
+/// What the methods return besides the chain's state, and what they change.
 #[derive(Debug)]
 pub struct DevelopmentNode {
     /// The chain and its fees.
     pub transact: Arc<TransactApi>,
-    /// Is a block made for a waiting transaction without anybody asking for one?
-    pub automine: bool,
+    /// The chain, with controls.
+    pub chain: Arc<Evm>,
+    /// Snapshots of all chains of the node.
+    pub snapshots: Arc<Snapshots>,
+    /// Blocks at regular times.
+    pub interval: IntervalMining,
     /// Version of the node, without its name.
     pub version: &'static str,
     /// Another one in each run.
     pub instance_id: B256,
 }
 
-/// The methods of both namespaces.
-pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
-    let anvil = MethodTable::new("anvil")
-        .on_list("getAutomine", get_automine)
-        .on_list("nodeInfo", node_info)
-        .on_list("metadata", anvil_metadata)
-        .bind(Arc::clone(node));
-    let hardhat = MethodTable::new("hardhat")
-        .on_list("getAutomine", get_automine)
-        .on_list("metadata", hardhat_metadata)
-        .bind(Arc::clone(node));
-    anvil.merge(&hardhat)
+impl DevelopmentNode {
+    fn controls(&self) -> Result<&Arc<Controls>, RpcError> {
+        self.chain.controls().ok_or_else(|| refused("this node follows another one's decisions"))
+    }
+
+    /// Time of the last block of any chain of the node, Unix s.
+    fn last_time_s(&self) -> Result<u64, RpcError> {
+        self.chain.last_time_s().map_err(read_error)
+    }
 }
 
-fn get_automine(node: &DevelopmentNode, (): ()) -> Result<bool, RpcError> {
-    Ok(node.automine)
+/// The methods of the three namespaces.
+pub fn development_methods(node: &Arc<DevelopmentNode>) -> Service {
+    let anvil = both(MethodTable::new("anvil"))
+        .on_list("nodeInfo", node_info)
+        .on_list("metadata", anvil_metadata)
+        .on_list_async("mine", mining::mine)
+        .params(&["blocks", "interval"])
+        .on_list("getAutomine", mining::get_automine)
+        .on_list("getIntervalMining", mining::get_interval_mining)
+        .on_list("dropTransaction", mining::anvil_drop)
+        .params(&["hash"])
+        .on_list("dropAllTransactions", mining::drop_all)
+        .on_list_async("setLoggingEnabled", time::set_logging)
+        .params(&["enabled"])
+        .on_list_async("setBalance", state::set_balance)
+        .params(&["address", "wei"])
+        .on_list_async("addBalance", state::add_balance)
+        .params(&["address", "wei"])
+        .on_list_async("setNonce", state::set_nonce)
+        .params(&["address", "nonce"])
+        .on_list_async("setCode", state::set_code)
+        .params(&["address", "code"])
+        .on_list_async("setStorageAt", state::set_storage_at)
+        .params(&["address", "slot", "value"])
+        .on_list("impersonateAccount", impersonation::impersonate)
+        .params(&["address"])
+        .on_list("stopImpersonatingAccount", impersonation::stop)
+        .params(&["address"])
+        .on_list("autoImpersonateAccount", impersonation::auto)
+        .params(&["enabled"])
+        .bind(Arc::clone(node));
+    let hardhat = MethodTable::new("hardhat")
+        .on_list("getAutomine", mining::get_automine)
+        .on_list("metadata", hardhat_metadata)
+        .on_list_async("mine", mining::mine)
+        .params(&["blocks", "interval"])
+        .on_list("dropTransaction", mining::hardhat_drop)
+        .params(&["hash"])
+        .on_list_async("setLoggingEnabled", time::set_logging)
+        .params(&["enabled"])
+        .on_list_async("setBalance", state::hardhat_set_balance)
+        .params(&["address", "wei"])
+        .on_list_async("setNonce", state::hardhat_set_nonce)
+        .params(&["address", "nonce"])
+        .on_list_async("setCode", state::hardhat_set_code)
+        .params(&["address", "code"])
+        .on_list_async("setStorageAt", state::set_storage_at)
+        .params(&["address", "slot", "value"])
+        .on_list("impersonateAccount", impersonation::hardhat_impersonate)
+        .params(&["address"])
+        .on_list("stopImpersonatingAccount", impersonation::hardhat_stop)
+        .params(&["address"])
+        .bind(Arc::clone(node));
+    let unsigned = MethodTable::new("evm")
+        .alias("eth")
+        .on_list_blocking_with("sendUnsignedTransaction", impersonation::send_unsigned)
+        .params(&["transaction"])
+        .bind(Arc::clone(node));
+    let evm = both(MethodTable::new("evm"))
+        .on_list_async("mine", mining::evm_mine)
+        .params(&["options"])
+        .bind(Arc::clone(node));
+    anvil.merge(&hardhat).merge(&evm).merge(&unsigned)
+}
+
+/// The methods that have the names of both `anvil` and `evm`.
+fn both(table: MethodTable<DevelopmentNode>) -> MethodTable<DevelopmentNode> {
+    table
+        .on_list("setAutomine", mining::set_automine)
+        .params(&["enabled"])
+        .on_list_async("setIntervalMining", mining::set_interval_mining)
+        .params(&["seconds"])
+        .on_list("increaseTime", time::increase_time)
+        .params(&["seconds"])
+        .on_list("setTime", time::set_time)
+        .params(&["timestamp"])
+        .on_list("setNextBlockTimestamp", time::set_next_time)
+        .params(&["timestamp"])
+        .on_list("setBlockTimestampInterval", time::set_interval)
+        .params(&["seconds"])
+        .on_list("removeBlockTimestampInterval", time::remove_interval)
+        .on_list_async("snapshot", snapshots::take)
+        .on_list_async("revert", snapshots::revert)
+        .params(&["id"])
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -144,7 +238,8 @@ struct AnvilMetadata {
     latest_block_number: u64,
     latest_block_hash: Hash,
     forked_network: Option<()>,
-    snapshots: BTreeMap<String, ()>,
+    /// By ID: height and hash of the last block.
+    snapshots: BTreeMap<String, (u64, Hash)>,
 }
 
 fn anvil_metadata(node: &DevelopmentNode, (): ()) -> Result<AnvilMetadata, RpcError> {
@@ -164,6 +259,6 @@ fn anvil_metadata(node: &DevelopmentNode, (): ()) -> Result<AnvilMetadata, RpcEr
         latest_block_number,
         latest_block_hash,
         forked_network: None,
-        snapshots: BTreeMap::new(),
+        snapshots: snapshots::list(node),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_evm::executor::recover_sender;
+use esker_evm::executor::sender_of;
 use esker_evm::genesis::ChainConfig;
 use esker_evm::rules::Rules;
 use esker_evm::view::BadBlock;
@@ -166,6 +166,6 @@ pub(crate) fn get_bad_blocks(reads: &ReadApi, (): ()) -> Result<Vec<BadBlockRepl
 
 /// Senders of the transactions of a block without receipts; the zero address for an unrecoverable signature.
 fn senders(rules: &dyn Rules, block: &SealedBlock) -> Transactions {
-    let sender = |tx| recover_sender(tx, rules.chain_id()).unwrap_or_default();
+    let sender = |tx| sender_of(tx, rules).unwrap_or_default();
     Transactions::Sent(block.block.transactions.iter().map(sender).collect())
 }

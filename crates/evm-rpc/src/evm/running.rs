@@ -167,13 +167,13 @@ impl TransactApi {
         let max_ms = u64::try_from(self.config.max_duration.as_millis()).unwrap_or(u64::MAX);
         let deadline_ms = match max_ms {
             0 => u64::MAX,
-            limit => self.clock.now_ms().saturating_add(limit),
+            limit => self.limit_clock.now_ms().saturating_add(limit),
         };
         let stop = || {
             if context.is_cancelled() {
                 return Some(Stop::Cancelled);
             }
-            (deadline_ms != u64::MAX && self.clock.now_ms() >= deadline_ms)
+            (deadline_ms != u64::MAX && self.limit_clock.now_ms() >= deadline_ms)
                 .then_some(Stop::TimedOut)
         };
         self.run(place, request, Bounds { stop: Some(&stop), ..Bounds::default() }, work)

@@ -117,8 +117,10 @@ pub struct TransactApi {
     pub events: Arc<dyn ChainEvents>,
     /// Signs for accounts that the node holds.
     pub accounts: Arc<dyn AccountManager>,
-    /// Time.
+    /// The time of the next block.
     pub clock: Arc<dyn Clock>,
+    /// The node's clock, for time limits: controls of a development network do not move it.
+    pub limit_clock: Arc<dyn Clock>,
     /// Settings.
     pub config: TransactConfig,
     /// Held while a transaction without a nonce gets the next one.

@@ -46,6 +46,14 @@ impl AccountManager for AccountManagers {
         self.of(account).ok_or(AccountError::Unknown)?.sign_hash(account, hash)
     }
 
+    fn sign_transaction_hash(
+        &self,
+        account: &Address,
+        hash: &B256,
+    ) -> Result<Signature, AccountError> {
+        self.of(account).ok_or(AccountError::Unknown)?.sign_transaction_hash(account, hash)
+    }
+
     async fn open(
         &self,
         account: Address,

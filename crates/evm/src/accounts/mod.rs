@@ -97,6 +97,15 @@ pub trait AccountManager: Send + Sync + fmt::Debug + 'static {
     /// Signs a hash with the account's key, which must be unlocked: deterministic, the lower `s`.
     fn sign_hash(&self, account: &Address, hash: &B256) -> Result<Signature, AccountError>;
 
+    /// Signs the hash of a transaction; as [`Self::sign_hash`] unless the account has no key and is impersonated.
+    fn sign_transaction_hash(
+        &self,
+        account: &Address,
+        hash: &B256,
+    ) -> Result<Signature, AccountError> {
+        self.sign_hash(account, hash)
+    }
+
     /// The account's key, for one call. Wrong passwords count for the client.
     async fn open(
         &self,
@@ -155,7 +164,7 @@ pub fn sign_transaction(
     sender: &Address,
     tx: TypedTransaction,
 ) -> Result<TxEnvelope, AccountError> {
-    let signature = accounts.sign_hash(sender, &tx.signature_hash())?;
+    let signature = accounts.sign_transaction_hash(sender, &tx.signature_hash())?;
     Ok(tx.into_envelope(signature))
 }
 

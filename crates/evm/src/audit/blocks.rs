@@ -18,7 +18,7 @@ use esker_storage::{PendingWrites, StorageError};
 
 use super::{Auditing, add};
 use crate::chain::{ChainReadError, ChainView};
-use crate::executor::recover_sender;
+use crate::executor::sender_of;
 use crate::extension::{ExtBlock, ExtensionAudit};
 
 /// Blocks between two reports of progress.
@@ -159,6 +159,7 @@ impl Auditing<'_> {
                 has_undecided: false,
             };
             let moved = walk.extension.block(&ext, ctx)?;
+            self.set = self.set.saturating_add(moved.set);
             for (sum, wei) in [
                 (&mut self.ledger.imported, moved.imported),
                 (&mut self.ledger.exported, moved.exported),
@@ -249,7 +250,7 @@ impl Auditing<'_> {
             self.wrong(ctx, format!("{place}: bloom"), want, got);
         }
         for (receipt, tx) in receipts.iter().zip(&block.transactions) {
-            let Ok(sender) = recover_sender(tx, self.evm.params().rules.chain_id()) else {
+            let Ok(sender) = sender_of(tx, &*self.evm.params().rules) else {
                 let what = format!("block {height}: sender of transaction {}", tx.tx_hash());
                 self.wrong(ctx, what, "an address", "no signature");
                 continue;

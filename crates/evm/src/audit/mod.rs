@@ -23,7 +23,7 @@ use crate::pool::DROPPED;
 impl Audit for Evm {
     fn audit(&self, ctx: &mut AuditContext<'_>) -> Result<Option<Ledgers>, AuditError> {
         let mut audit =
-            Auditing { evm: self, name: self.name(), ledger: Ledger::default(), tip: None };
+            Auditing { evm: self, name: self.name(), ledger: Ledger::default(), set: 0, tip: None };
         let genesis = self.genesis_definition();
         let genesis = genesis.map_err(|error| StorageError::Backend(error.to_string()))?;
         for account in genesis.alloc.values() {
@@ -34,6 +34,9 @@ impl Audit for Evm {
         let Some(tip) = audit.tip.take() else { return Ok(None) };
         audit.audit_state(&tip, ctx)?;
         audit.audit_history(ctx)?;
+        let ledger = &mut audit.ledger;
+        let side = if audit.set > 0 { &mut ledger.minted } else { &mut ledger.burnt };
+        *side = side.saturating_add(audit.set.unsigned_abs());
         Ok(Some(Ledgers::from([(self.context().native_asset_id, audit.ledger)])))
     }
 }
@@ -42,6 +45,8 @@ struct Auditing<'a> {
     evm: &'a Evm,
     name: String,
     ledger: Ledger,
+    /// By how much control records changed the supply.
+    set: i128,
     /// The newest header, if all blocks are there.
     tip: Option<Header>,
 }

@@ -6,6 +6,7 @@ use esker_evm_state::types::{Block, Header, Transaction};
 use esker_storage::{PendingWrites, WriteSet};
 
 use super::error::state_failed;
+use crate::control::Plan;
 use crate::executor::{BlockExecutionOutput, BlockExecutor, TxError};
 use crate::extension::{ExtBlock, ExtError, ExtOutcome};
 use crate::pool::Pool;
@@ -68,10 +69,14 @@ pub(super) fn fill(
     ctx: &ParentContext<'_>,
     pool: &Pool,
     time: u64,
+    plan: Plan,
 ) -> Result<BuildOutcome, BuildError> {
     let terms = ctx.chain.rules.child_terms(ctx.parent, time)?;
     let mut executor = child_executor(ctx, &terms, time)?;
-    let transactions = take_transactions(&mut executor, pool, &terms)?;
+    let transactions = match plan {
+        Plan::Change | Plan::Nothing => Vec::new(),
+        Plan::Pool | Plan::Mine => take_transactions(&mut executor, pool, &terms)?,
+    };
     let mut rows = PendingWrites::new(ctx.reader);
     let (ext_data, outcome) = take_ext_data(ctx, &mut executor, &terms, &mut rows, time)?;
     if transactions.is_empty() && ext_data.is_empty() {

@@ -43,6 +43,7 @@ impl Evm {
 
     /// As [`Self::submit`], with the source's answer, if another node decides.
     pub fn submit_and_forward(&self, tx: Transaction) -> Result<Submitted, SubmitError> {
+        self.check_impersonation(&tx)?;
         let permit = self.context.reserve_forward()?;
         let outgoing = self.context.forwarding.as_ref().map(|_| self.forwarded(&tx));
         let hash = self.submit_here(tx)?;

@@ -7,6 +7,7 @@ mod accepted;
 mod builder;
 mod cache;
 mod config;
+mod controlled;
 mod error;
 mod execute;
 mod forward;

@@ -97,6 +97,7 @@ mod tests {
     use esker_evm_state::types::{Block, Header};
 
     use super::*;
+    use crate::rules::{CChainRules, FeeOverrides, ForkSchedule};
 
     #[test]
     fn a_block_is_found_once_and_only_by_its_own_bytes() {
@@ -120,7 +121,8 @@ mod tests {
             let header = Header { number, ..Header::default() };
             let (transactions, uncles, ext_data) = (Vec::new(), Vec::new(), Default::default());
             let block = Block { header, transactions, uncles, version: 0, ext_data };
-            Ok(Arc::new(PreparedBlock::new(block, 1)))
+            let rules = CChainRules::new(1, ForkSchedule::LOCAL, FeeOverrides::default());
+            Ok(Arc::new(PreparedBlock::new(block, Arc::new(rules))))
         };
         slots[0].set(numbered(7)).unwrap();
         slots[1].set(Err(alloy_rlp::Error::InputTooShort)).unwrap();

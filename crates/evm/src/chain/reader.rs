@@ -222,8 +222,8 @@ impl PoolReader for Evm {
             waiting.binary_search(&nonce).is_ok()
                 || self.pool().get_by_nonce(&account, nonce).is_some()
         };
-        while is_used(next) {
-            next = next.saturating_add(1);
+        while is_used(next) && next < u64::MAX {
+            next += 1;
         }
         Some(next)
     }

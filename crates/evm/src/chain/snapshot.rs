@@ -20,7 +20,7 @@ use esker_primitives::BlockId;
 use esker_storage::{KvRead, Scope, ValueCodec as _, WriteSet};
 
 use super::vm::Evm;
-use crate::executor::recover_sender;
+use crate::executor::sender_of;
 use crate::extension::{BlockExtension, ExtBlock};
 use crate::rules::Rules;
 
@@ -94,8 +94,7 @@ impl PartRestore for Restore<'_> {
             return Err(RestoreError::invalid(format!("it is block {hash}")));
         }
         check_body(&block).map_err(RestoreError::invalid)?;
-        let receipts =
-            receipts(&block, given.extra, self.rules.chain_id()).map_err(RestoreError::invalid)?;
+        let receipts = receipts(&block, given.extra, self.rules).map_err(RestoreError::invalid)?;
         let (scope, height) = (self.scope, given.height);
         BLOCKS.put_bytes(out, scope, &height, given.bytes);
         HEIGHTS.put(out, scope, &hash.0, &height);
@@ -204,7 +203,11 @@ fn check_body(block: &Block) -> Result<(), &'static str> {
 }
 
 /// Decodes a block's receipts, and compares them with the header and with what follows from the transactions.
-fn receipts(block: &Block, bytes: &[u8], chain_id: u64) -> Result<StoredReceipts, &'static str> {
+fn receipts(
+    block: &Block,
+    bytes: &[u8],
+    rules: &dyn Rules,
+) -> Result<StoredReceipts, &'static str> {
     let receipts = match bytes {
         [] => StoredReceipts::default(),
         bytes => StoredReceipts::decode_value(bytes).ok_or("its receipts do not decode")?,
@@ -219,7 +222,7 @@ fn receipts(block: &Block, bytes: &[u8], chain_id: u64) -> Result<StoredReceipts
         && receipts_root(&receipts.0) == header.receipts_root
         && block_bloom(&receipts.0) == header.bloom
         && receipts.0.iter().zip(&block.transactions).all(|(receipt, tx)| {
-            let Ok(sender) = recover_sender(tx, chain_id) else { return false };
+            let Ok(sender) = sender_of(tx, rules) else { return false };
             let made = tx.to().is_none().then(|| sender.create(tx.nonce()));
             let Receipt { from, contract_address, tx_type, .. } = receipt;
             (*from, *contract_address, *tx_type) == (sender, made, tx.tx_type() as u8)

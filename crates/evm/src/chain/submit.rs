@@ -10,7 +10,7 @@ use esker_evm_state::types::Transaction;
 
 use super::vm::Evm;
 use super::{ChainView, SubmitError};
-use crate::executor::{SenderError, recover_sender, recover_signer};
+use crate::executor::{SenderError, recover_signer, sender_of};
 use crate::pool::{
     AccountRead, AccountState, NextBlock, PoolError, PooledTx, before_recovery, refuse_value,
 };
@@ -64,11 +64,10 @@ impl Evm {
         }
         self.context.store.ensure_writable()?;
         before_recovery(&tx, tx.encode_2718_len(), &self.next_block()?)?;
-        let sender =
-            recover_sender(&tx, self.params.rules.chain_id()).map_err(|error| match error {
-                SenderError::Type => PoolError::TypeNotSupported,
-                SenderError::Signature | SenderError::ChainId { .. } => PoolError::InvalidSender,
-            })?;
+        let sender = sender_of(&tx, &*self.params.rules).map_err(|error| match error {
+            SenderError::Type => PoolError::TypeNotSupported,
+            SenderError::Signature | SenderError::ChainId { .. } => PoolError::InvalidSender,
+        })?;
         let now_ms = self.context.clock.now_ms();
         let arrival = self.arrivals.fetch_add(1, Ordering::Relaxed);
         let tx = PooledTx::new(tx, sender, arrival, now_ms);

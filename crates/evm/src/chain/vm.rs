@@ -1,8 +1,8 @@
 //! The EVM chain as a [`ChainVm`].
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use alloy_primitives::{Address, B256};
 use bytes::Bytes;
@@ -26,7 +26,7 @@ use tokio::sync::broadcast;
 
 use super::builder::{BuildOutcome, fill};
 use super::cache::BlockCache;
-use super::config::{BuildMode, EvmConfig};
+use super::config::EvmConfig;
 use super::error::state_failed;
 use super::genesis_source::GenesisSource;
 use super::prepared::{PreparedBlocks, PreparedSlot};
@@ -34,6 +34,7 @@ use super::rewinds::Rewinds;
 use super::view::ChainView;
 use super::{AcceptedBlock, ChainReadError};
 use crate::accounts::SenderLocks;
+use crate::control::{Controls, Plan};
 use crate::executor::ChainParams;
 use crate::extension::BlockExtension;
 use crate::genesis::Genesis;
@@ -70,6 +71,8 @@ pub struct Evm {
     pub(super) blocks: BlockCache,
     prepared: PreparedBlocks,
     pub(super) logs: LogIndex,
+    /// On a development node.
+    pub(super) controls: OnceLock<Arc<Controls>>,
 }
 
 /// The last accepted block, and the number of rewinds before it was set.
@@ -119,6 +122,7 @@ impl Evm {
             blocks: BlockCache::default(),
             prepared: PreparedBlocks::default(),
             logs: LogIndex::new(context.scope),
+            controls: OnceLock::new(),
             context,
             params,
             config,
@@ -211,7 +215,7 @@ impl Evm {
         let rules = &self.params.rules;
         let parse = || {
             let block = rules.decode_block(bytes)?;
-            Ok(Arc::new(PreparedBlock::new(block, rules.chain_id())))
+            Ok(Arc::new(PreparedBlock::new(block, Arc::clone(rules))))
         };
         slot.get_or_init(parse).clone()
     }
@@ -316,26 +320,28 @@ impl ChainVm for Evm {
     }
 
     fn build(&self, parent: &dyn KvRead, at: &BuildContext) -> Result<Built, ChainError> {
-        if self.pool.counts().0 == 0 && !self.extension.has_work() {
+        let plan = self.plan();
+        let is_idle = self.pool.counts().0 == 0 && !self.extension.has_work();
+        if plan == Plan::Nothing || plan == Plan::Pool && is_idle {
             return Ok(Built::Nothing);
         }
         let head = self.parent(parent, at)?;
-        if let BuildMode::Interval(ms) = self.config.mode {
-            let next_ms = head.header.time.saturating_mul(1000).saturating_add(ms);
-            if at.now_ms < next_ms {
-                return Ok(Built::Later(next_ms));
-            }
+        if let Some(next_ms) = self.next_due_ms(plan, &head.header).filter(|ms| at.now_ms < *ms) {
+            return Ok(Built::Later(next_ms));
         }
         let time = (at.now_ms / 1000).max(head.header.time);
-        let filled = self.with_parent_context(parent, &head, at, |ctx| fill(ctx, &self.pool, time));
+        let filled =
+            self.with_parent_context(parent, &head, at, |ctx| fill(ctx, &self.pool, time, plan));
         if !matches!(filled, Ok(BuildOutcome::Block(_))) {
             self.extension.not_built();
         }
-        match filled? {
+        let Some(filled) = self.without_refused(plan, filled)? else { return Ok(Built::Nothing) };
+        match filled {
             BuildOutcome::Block(filled) => {
                 let (block, processed, writes) = *filled;
                 let bytes = Bytes::from(self.params.rules.encode_block(&block));
                 let sealed = self.seal_block(parent, block, bytes, processed, writes)?;
+                self.note_built(plan, &sealed);
                 Ok(Built::Block(Box::new(sealed)))
             }
             BuildOutcome::Nothing => Ok(Built::Nothing),
@@ -431,7 +437,11 @@ impl ChainVm for Evm {
         self.settle_pool(&sealed);
         self.prepared.drop_through(block.height);
         // Without subscribers it is not an error.
+        let header = (sealed.hash, sealed.block.header.time);
         let _listeners = self.events.send(BlockAccepted { block: sealed, rewinds });
+        if let Some(controls) = self.controls() {
+            controls.accepted(header.0, header.1);
+        }
         if self.pool.counts().0 > 0 || self.extension.has_work() {
             self.context.work.notify_one();
         }

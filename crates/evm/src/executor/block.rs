@@ -1,5 +1,7 @@
 //! The transactions of a block, one after the other.
 
+use std::sync::Arc;
+
 use alloy_primitives::{Address, B256, Bloom, Bytes, U256, address};
 use esker_evm_state::state::{AccountParts, StateChanges, StateError, StateView};
 use esker_evm_state::types::{Header, Receipt, Transaction, block_bloom, receipts_root};
@@ -8,10 +10,10 @@ use super::check::WARP;
 use super::failure::TxFailure;
 use super::runner::{ExecutionEnd, Runner};
 use super::{
-    BlockContext, BlockHashes, Bounds, ChainParams, Message, StateOverlay, TxError, recover_sender,
+    BlockContext, BlockHashes, Bounds, ChainParams, Message, StateOverlay, TxError, sender_of,
 };
 use crate::extension::ExtOutcome;
-use crate::rules::Phase;
+use crate::rules::{Phase, Rules};
 
 /// Who makes the call at a block's start (EIP-4788).
 const SYSTEM: Address = address!("0xfffffffffffffffffffffffffffffffffffffffe");
@@ -51,7 +53,7 @@ pub struct BlockExecutionOutput {
 pub struct BlockExecutor<'a> {
     runner: Runner<'a>,
     block: BlockContext,
-    chain_id: u64,
+    rules: Arc<dyn Rules>,
     gas_left: u64,
     gas_used: u64,
     tips: U256,
@@ -74,10 +76,10 @@ impl<'a> BlockExecutor<'a> {
         activate(chain, &mut state, parent.time, block.time)?;
         let mut runner = Runner::new(chain, state, &block, Bounds::default());
         begin_block(chain, &mut runner, &block, B256::ZERO)?;
-        let chain_id = chain.rules.chain_id();
+        let rules = Arc::clone(&chain.rules);
         let (gas_left, gas_used) = (gas_available, 0);
         let (tips, receipts, failures) = (U256::ZERO, Vec::new(), Vec::new());
-        Ok(Self { runner, block, chain_id, gas_left, gas_used, tips, receipts, failures })
+        Ok(Self { runner, block, rules, gas_left, gas_used, tips, receipts, failures })
     }
 
     /// The block.
@@ -110,7 +112,7 @@ impl<'a> BlockExecutor<'a> {
         self.runner.state()
     }
 
-    /// Runs one more transaction. `sender` is the one that its signature gives ([`recover_sender`]), where
+    /// Runs one more transaction. `sender` is the one that its signature gives ([`sender_of`]), where
     /// that is known. After an error nothing has changed.
     pub fn execute(
         &mut self,
@@ -119,7 +121,7 @@ impl<'a> BlockExecutor<'a> {
     ) -> Result<&Receipt, TxError> {
         let sender = match sender {
             Some(sender) => sender,
-            None => recover_sender(tx, self.chain_id)?,
+            None => sender_of(tx, &*self.rules)?,
         };
         let message = Message::of(tx, sender);
         if message.gas_limit > self.gas_left {

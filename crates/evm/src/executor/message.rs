@@ -5,6 +5,8 @@ use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 use esker_evm_state::types::Transaction;
 
+use super::impersonated;
+
 /// A transaction without its signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -39,7 +41,7 @@ pub struct Message {
 pub enum Origin {
     /// A signed transaction: everything is checked.
     Signed,
-    /// A simulated transaction that is to be checked like a signed one, but that any account may send.
+    /// A simulated or impersonated transaction that is to be checked like a signed one, but that any account may send.
     Simulated,
     /// A call: nonce and sender are not checked, and without a price there is no base fee.
     Call,
@@ -61,7 +63,11 @@ impl Message {
             access_list: tx.access_list().cloned().unwrap_or_default(),
             blob_hashes: tx.blob_versioned_hashes().map(<[B256]>::to_vec),
             blob_fee_cap: U256::from(tx.max_fee_per_blob_gas().unwrap_or_default()),
-            origin: Origin::Signed,
+            origin: match impersonated(tx.signature()) {
+                // Whether the rules allow it was decided with the sender.
+                Some(_) => Origin::Simulated,
+                None => Origin::Signed,
+            },
         }
     }
 

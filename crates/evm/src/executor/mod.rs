@@ -57,5 +57,7 @@ pub use message::{Message, Origin};
 pub use overlay::{Checkpoint, RemoteState, StateOverlay};
 pub use params::{ChainParams, is_prohibited};
 pub use precompiles::named_precompiles;
-pub use recover::{SenderError, recover_sender, recover_signer};
+pub use recover::{
+    SenderError, impersonated, impersonating_signature, recover_sender, recover_signer, sender_of,
+};
 pub use runner::{ExecutionEnd, Inspector, Runner, inspector, interpreter, opcode};

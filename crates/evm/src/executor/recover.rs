@@ -1,10 +1,12 @@
 //! Who sent a transaction.
 
 use alloy_consensus::Transaction as _;
-use alloy_primitives::{Address, B256, Signature};
+use alloy_primitives::{Address, B256, Signature, U256};
 use esker_evm_state::types::Transaction;
 use esker_primitives::keys;
 use thiserror::Error;
+
+use crate::rules::Rules;
 
 /// Why the sender of a transaction can't be recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -36,6 +38,32 @@ pub fn recover_sender(tx: &Transaction, chain_id: u64) -> Result<Address, Sender
         return Err(SenderError::ChainId { have, want: chain_id });
     }
     recover_signer(tx.signature(), &tx.signature_hash()).ok_or(SenderError::Signature)
+}
+
+/// The sender of a transaction on a chain of these rules: as [`recover_sender`], or where the rules allow it the account
+/// that the transaction impersonates.
+pub fn sender_of(tx: &Transaction, rules: &dyn Rules) -> Result<Address, SenderError> {
+    match impersonated(tx.signature()).filter(|_| rules.allows_impersonation()) {
+        Some(sender) if (tx.tx_type() as u8) <= 2 => match tx.chain_id() {
+            Some(have) if have != rules.chain_id() => {
+                Err(SenderError::ChainId { have, want: rules.chain_id() })
+            }
+            Some(_) | None => Ok(sender),
+        },
+        Some(_) | None => recover_sender(tx, rules.chain_id()),
+    }
+}
+
+/// What a transaction has in place of the signature of an account without a key: the account as `r`, and 0 as `s`,
+/// which no signature has.
+pub fn impersonating_signature(account: &Address) -> Signature {
+    Signature::new(U256::from_be_slice(account.as_slice()), U256::ZERO, false)
+}
+
+/// The account of an [`impersonating_signature`].
+pub fn impersonated(signature: &Signature) -> Option<Address> {
+    let account = Address::from_word(signature.r().into());
+    (signature == &impersonating_signature(&account)).then_some(account)
 }
 
 /// The account whose key signed a hash; `None` for a signature that is none, or not in its only accepted form.

@@ -65,10 +65,13 @@ pub enum DropReason {
     /// The node that decides does not take it.
     #[error("{0}")]
     Source(String),
+    /// A client of a development node asked for it.
+    #[error("dropped on request")]
+    Request,
 }
 
 impl DropReason {
-    const LABELS: [&str; 9] = [
+    const LABELS: [&str; 10] = [
         "replaced",
         "outbid",
         "nonce_used",
@@ -78,6 +81,7 @@ impl DropReason {
         "queue_full",
         "restart",
         "source",
+        "request",
     ];
 
     const fn index(&self) -> usize {
@@ -91,6 +95,7 @@ impl DropReason {
             Self::QueueFull => 6,
             Self::Restart(_) => 7,
             Self::Source(_) => 8,
+            Self::Request => 9,
         }
     }
 }

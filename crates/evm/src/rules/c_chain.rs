@@ -123,6 +123,12 @@ pub trait Rules: AccountCodec {
     /// The chain's EIP-155 number.
     fn chain_id(&self) -> u64;
 
+    /// Whether transactions without a key's signature are valid: on development networks
+    /// (docs/protocol/c-chain-blocks.md, "Impersonated senders").
+    fn allows_impersonation(&self) -> bool {
+        false
+    }
+
     /// When phases begin.
     fn schedule(&self) -> &ForkSchedule;
 
@@ -184,12 +190,19 @@ pub struct CChainRules {
     chain_id: u64,
     schedule: ForkSchedule,
     overrides: FeeOverrides,
+    is_development: bool,
 }
 
 impl CChainRules {
     /// Rules of a network.
     pub const fn new(chain_id: u64, schedule: ForkSchedule, overrides: FeeOverrides) -> Self {
-        Self { chain_id, schedule, overrides }
+        Self { chain_id, schedule, overrides, is_development: false }
+    }
+
+    /// The same on a development network.
+    #[must_use]
+    pub const fn for_development(self) -> Self {
+        Self { is_development: true, ..self }
     }
 
     /// Window and base fee of a child before Fortuna. Flags are those of the parent's time.
@@ -230,6 +243,10 @@ impl AccountCodec for CChainRules {
 impl Rules for CChainRules {
     fn chain_id(&self) -> u64 {
         self.chain_id
+    }
+
+    fn allows_impersonation(&self) -> bool {
+        self.is_development
     }
 
     fn schedule(&self) -> &ForkSchedule {

@@ -1,5 +1,7 @@
 //! Running the transactions of a block again, and calls, while tracers watch.
 
+use std::sync::Arc;
+
 use alloy_primitives::{Address, B256};
 use esker_evm_state::state::{StateError, StateTries, StateView};
 use esker_evm_state::types::{Header, Transaction};
@@ -8,15 +10,16 @@ use super::{Observer, TraceError, TraceOutput, Tracer, TxPlace};
 use crate::call::{self, BlockOverrides, CallEnv, CallError, CallLimits, CallRequest};
 use crate::executor::{
     BlockContext, BlockHashes, Bounds, ChainParams, ExecutionEnd, Message, Runner, StateOverlay,
-    TxError, activate, begin_block, recover_sender,
+    TxError, activate, begin_block, sender_of,
 };
+use crate::rules::Rules;
 
 /// A block whose transactions run again, each once, in their order.
 #[derive(Debug)]
 pub struct BlockReplay<'a, 'o> {
     runner: Runner<'a, Observer<'o>>,
     block: BlockContext,
-    chain_id: u64,
+    rules: Arc<dyn Rules>,
 }
 
 /// Where a block runs again.
@@ -54,13 +57,13 @@ impl<'a, 'o> BlockReplay<'a, 'o> {
         let observer = Observer::new(out);
         let mut runner = Runner::with_inspector(chain, state, &block, env.bounds, observer);
         begin_block(chain, &mut runner, &block, header.parent_beacon_root.unwrap_or_default())?;
-        Ok(Self { runner, block, chain_id: chain.rules.chain_id() })
+        Ok(Self { runner, block, rules: Arc::clone(&chain.rules) })
     }
 
     fn message(&self, tx: &Transaction, sender: Option<Address>) -> Result<Message, TxError> {
         let sender = match sender {
             Some(sender) => sender,
-            None => recover_sender(tx, self.chain_id)?,
+            None => sender_of(tx, &*self.rules)?,
         };
         Ok(Message::of(tx, sender))
     }

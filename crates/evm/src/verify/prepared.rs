@@ -1,28 +1,29 @@
 //! The part of verifying a block that needs no state.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use alloy_primitives::{Address, B256};
 use esker_evm_state::types::Block;
 
-use crate::executor::recover_sender;
+use crate::executor::sender_of;
+use crate::rules::Rules;
 
 /// A block with what follows from its bytes and costs much: the senders of its transactions and their root. Each part is
 /// computed once, by the first thread that asks for it.
 #[derive(Debug)]
 pub struct PreparedBlock {
     block: Block,
-    chain_id: u64,
+    rules: Arc<dyn Rules>,
     transactions_root: OnceLock<B256>,
     /// By the index of the transaction; `None` for a signature that is none.
     senders: Box<[OnceLock<Option<Address>>]>,
 }
 
 impl PreparedBlock {
-    /// A block of the chain with this ID; nothing is computed yet.
-    pub fn new(block: Block, chain_id: u64) -> Self {
+    /// A block of a chain with these rules; nothing is computed yet.
+    pub fn new(block: Block, rules: Arc<dyn Rules>) -> Self {
         let senders = block.transactions.iter().map(|_| OnceLock::new()).collect();
-        Self { block, chain_id, transactions_root: OnceLock::new(), senders }
+        Self { block, rules, transactions_root: OnceLock::new(), senders }
     }
 
     /// The block.
@@ -59,7 +60,7 @@ impl PreparedBlock {
     ) -> Option<Address> {
         *self.senders[index].get_or_init(|| {
             let tx = &self.block.transactions[index];
-            known_sender(tx.hash()).or_else(|| recover_sender(tx, self.chain_id).ok())
+            known_sender(tx.hash()).or_else(|| sender_of(tx, self.rules.as_ref()).ok())
         })
     }
 }

@@ -95,7 +95,7 @@ impl Ledger {
         extension: &dyn BlockExtension,
     ) -> Result<(BlockExecutionOutput, WriteSet), VerifyError> {
         let mut out = WriteSet::default();
-        let block = PreparedBlock::new(block.clone(), self.params.rules.chain_id());
+        let block = PreparedBlock::new(block.clone(), Arc::clone(&self.params.rules));
         let processed = self.with_site(extension, |site| {
             verify_block(site, &block, Some(self.now_s), &|_| None, &mut out)
         })?;

@@ -6,6 +6,7 @@ mod accounts;
 mod atomic;
 mod backfill;
 mod blocks;
+mod control;
 mod exchanges;
 mod fees;
 mod genesis;

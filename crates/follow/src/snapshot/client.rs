@@ -12,6 +12,9 @@ use super::record::{
 use crate::client::{SourceBody, check_network, get, unexpected_end};
 use crate::{SourceError, Timeouts};
 
+/// Most records without content in a row: a source sends one a second while it counts.
+const MAX_ALIVE: u32 = 3600;
+
 /// A node that sends snapshots.
 #[derive(Clone, Debug)]
 pub struct SnapshotSource {
@@ -68,7 +71,7 @@ impl SnapshotSource {
 
     async fn connect(&self) -> Result<Opened, SourceError> {
         let body = get(&self.dialer, &self.url, PATH, self.timeouts.idle).await?;
-        let mut body = SnapshotBody { body, records: SnapshotRecordReader::default() };
+        let mut body = SnapshotBody { body, records: SnapshotRecordReader::default(), alive: 0 };
         let unexpected = |what: &str| SourceError::Protocol(format!("a record that is no {what}"));
         let hello = match body.record().await? {
             SnapshotRecord::Hello(hello) => hello,
@@ -103,6 +106,8 @@ impl SnapshotSource {
 pub(super) struct SnapshotBody {
     body: SourceBody,
     records: SnapshotRecordReader,
+    /// Records without content since the last other one.
+    alive: u32,
 }
 
 impl SnapshotBody {
@@ -113,7 +118,12 @@ impl SnapshotBody {
 
     /// The next item, or the end.
     pub(super) async fn next(&mut self) -> Result<Next, SourceError> {
-        match self.record().await? {
+        let record = self.record().await?;
+        self.alive = if record == SnapshotRecord::Alive { self.alive + 1 } else { 0 };
+        match record {
+            SnapshotRecord::Alive if self.alive > MAX_ALIVE => {
+                Err(SourceError::Protocol(format!("{MAX_ALIVE} records without content")))
+            }
             SnapshotRecord::Item(item) => Ok(Next::Item(item)),
             SnapshotRecord::Total(rows) => Ok(Next::Total(rows)),
             SnapshotRecord::Alive => Ok(Next::Nothing),

@@ -66,27 +66,45 @@ impl SnapshotJoin {
     ) -> Result<Joined, ChainError> {
         let mut wait = self.config.retry_min;
         loop {
+            let mut behind = None;
             for source in &self.sources {
-                let error = tokio::select! {
-                    joined = self.join(source, target) => match joined? {
-                        Ok(position) => return Ok(Joined::Snapshot(position)),
-                        Err(error) => error,
-                    },
+                let joined = tokio::select! {
+                    joined = self.join(source, target) => joined,
                     () = stop.wait() => return Ok(Joined::Stopped),
                 };
-                if let SourceError::Behind(reason) = error {
-                    let text = format!("{}: {reason}", source.name());
-                    tracing::warn!(reason = text, "no snapshot yet; following from the beginning");
-                    target.clear()?;
-                    return Ok(Joined::FromBeginning(text));
+                match joined {
+                    Ok(Ok(position)) => return Ok(Joined::Snapshot(position)),
+                    Ok(Err(SourceError::Behind(reason))) => {
+                        behind = Some(format!("{}: {reason}", source.name()));
+                    }
+                    Ok(Err(error)) => self.left(source, &error),
+                    // The store is as after a kill, and the next attempt begins anew.
+                    Err(error) if error.is_temporary() => self.suspended(&error),
+                    Err(error) => return Err(error),
                 }
-                self.left(source, &error);
+            }
+            if let Some(reason) = behind {
+                match target.clear() {
+                    Ok(()) => {
+                        tracing::warn!(reason, "no snapshot yet; following from the beginning");
+                        return Ok(Joined::FromBeginning(reason));
+                    }
+                    Err(error) if error.is_temporary() => self.suspended(&error.into()),
+                    Err(error) => return Err(error.into()),
+                }
             }
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = stop.wait() => return Ok(Joined::Stopped),
             }
             wait = (wait * 2).min(self.config.retry_max);
+        }
+    }
+
+    /// This node can't write now.
+    fn suspended(&self, error: &ChainError) {
+        if self.status.ended(error.to_string(), false) {
+            tracing::error!(%error, "can't write the snapshot; trying again");
         }
     }
 

@@ -140,9 +140,14 @@ impl SnapshotRecord {
             }
             (SUMMARY, _) => {
                 let mut reader = Reader::new(&bytes);
-                let summary = StateSummary::decode(&mut reader);
-                let summary = summary.and_then(|summary| reader.finish().map(|()| summary));
-                Ok(Self::Summary(summary.map_err(|_| form())?))
+                let summary = StateSummary::decode(&mut reader).map_err(|_| form())?;
+                // Not with chains in another order, or twice.
+                let mut encoded = Writer::new();
+                summary.encode(&mut encoded);
+                match encoded.as_slice() == bytes {
+                    true => Ok(Self::Summary(summary)),
+                    false => Err(form()),
+                }
             }
             (TOTAL, 8) => Ok(Self::Total(bytes.get_u64())),
             (ALIVE, 0) => Ok(Self::Alive),
@@ -294,6 +299,7 @@ mod tests {
             (&[0, 0, 0, 2, 4, 1], "wrong length of a record of kind 4"),
             (&[0, 0, 0, 1, 5], "wrong length of a record of kind 5"),
             (&[0, 0, 0, 1, 6], "wrong length of a record of kind 6"),
+            (&[&[0, 0, 0, 34, 6][..], &[0; 33]].concat()[..], "wrong length of a record of kind 6"),
             (&[0, 0, 0, 1, 7], "wrong length of a record of kind 7"),
         ] {
             let refused = read(bytes, 3).unwrap_err().to_string();

@@ -4,4 +4,5 @@
 
 mod engine;
 mod serve;
+mod snapshot;
 mod toy;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_chain::{AcceptedEvent, ChainVm, ExecutedBlock, MachineEvent, Shutdown, ShutdownTrigger};
+use esker_evm::control::Controls;
 use esker_primitives::ChainId;
 use esker_primitives::clock::Clock;
 use esker_rpc::work::FailedCall;
@@ -38,6 +39,8 @@ pub(crate) struct Sources {
     pub(crate) failed_calls: Receiver<FailedCall>,
     pub(crate) chains: Vec<Arc<dyn ChainVm>>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Controls of the chains: without logging nothing is shown.
+    pub(crate) controls: Vec<Arc<Controls>>,
 }
 
 /// The running task.
@@ -51,13 +54,14 @@ impl Activity {
     /// Writes from now on, until `out` is closed.
     pub(crate) fn spawn(sources: Sources, out: impl Write + Send + 'static) -> Self {
         let (stop, stopped) = Shutdown::new();
-        let Sources { events, failed_calls, chains, clock } = sources;
+        let Sources { events, failed_calls, chains, clock, controls } = sources;
         let chains = chains.into_iter().map(|vm| (vm.context().chain_id, Chain::of(vm)));
         let screen = Screen {
             chains: chains.collect(),
             calls: Throttle::default(),
             output: Output::spawn(out),
             clock,
+            controls,
         };
         Self { stop, task: tokio::spawn(screen.run(events, failed_calls, stopped)) }
     }
@@ -92,6 +96,7 @@ struct Screen {
     calls: Throttle<u64>,
     output: Output,
     clock: Arc<dyn Clock>,
+    controls: Vec<Arc<Controls>>,
 }
 
 impl Screen {
@@ -157,7 +162,14 @@ impl Screen {
         }
     }
 
+    fn is_silent(&self) -> bool {
+        self.controls.iter().any(|controls| !controls.is_logging())
+    }
+
     fn accepted(&mut self, event: &AcceptedEvent) -> Result<(), Closed> {
+        if self.is_silent() {
+            return Ok(());
+        }
         event.blocks.iter().try_for_each(|(id, block)| self.block(id, block))
     }
 
@@ -173,6 +185,9 @@ impl Screen {
 
     fn call(&mut self, call: &FailedCall) -> Result<(), Closed> {
         self.summaries_due()?;
+        if self.is_silent() {
+            return Ok(());
+        }
         match self.calls.take(self.clock.now_ms()) {
             true => self.output.write(text::failed_call(call)),
             false => {

@@ -1,10 +1,12 @@
 //! What a node answers while it joins from a state snapshot: `/ext/health` and `/ext/status`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use esker_follow::snapshot::{JoinStatus, JoinStatusCell};
 use esker_http::{Endpoint, Page, PageReply, RouteError, Routes};
 use esker_primitives::clock::Clock;
+use esker_storage::Store;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::Method;
@@ -23,6 +25,8 @@ pub struct JoiningDeps {
     pub node_id: String,
     /// How far the join is.
     pub status: JoinStatusCell,
+    /// The store, and the folder that has it.
+    pub store: (Store, PathBuf),
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// The metrics.
@@ -43,6 +47,8 @@ pub fn install_joining(deps: JoiningDeps, routes: &Arc<Routes>) -> Result<(), Ro
             Err(Failure { error, message: figures(&status) })
         }
     });
+    let (store, folder) = deps.store.clone();
+    let health = health::diskspace(health::database(health, store), folder);
     health::install(&Arc::new(health), routes)?;
     routes.node("metrics", Endpoint::Page(deps.metrics.clone()))?;
     routes.node(status::PATH, Endpoint::Page(Arc::new(JoiningPage(deps))))

@@ -9,6 +9,7 @@ use esker_chain::forward::TxKind;
 use esker_chain::{ChainContext, ChainError, Route};
 use esker_evm::accounts::{AccountManager, AccountManagers, KeyRing, NoAccounts};
 use esker_evm::chain::{BuildMode, Evm, EvmConfig, GenesisSource, PRUNED_WINDOW};
+use esker_evm::control::{ControlExtension, Controls, ImpersonatedAccounts, Snapshots};
 use esker_evm::executor::{ChainParams, CodeCache};
 use esker_evm::extension::{BlockExtension, ExtDataView};
 use esker_evm::oracle::{FeeOracle, OracleConfig, PriceOptionsConfig};
@@ -21,8 +22,9 @@ use esker_evm_rpc::evm::{
 };
 use esker_evm_rpc::subscriptions::Subscriptions;
 use esker_evm_rpc::{
-    Api, ChainFiles, ChainTraces, DevelopmentNode, ProofWindow, ReadApi, ReadConfig, TraceFiles,
-    admin_methods, development_methods, file_tracing_methods, tracing_methods,
+    Api, ChainFiles, ChainTraces, DevelopmentNode, IntervalMining, ProofWindow, ReadApi,
+    ReadConfig, TraceFiles, admin_methods, development_methods, file_tracing_methods,
+    tracing_methods,
 };
 use esker_evm_state::blocks::History;
 use esker_js_tracer::{ScriptConfig, ScriptHost, ScriptSlots};
@@ -69,15 +71,27 @@ pub(super) fn build(
     };
     let settings = config.chain(&spec.id);
     let EvmParameters { chain_id, schedule, fees, coin: _ } = parameters.clone();
-    let rules: Arc<dyn Rules> = Arc::new(CChainRules::new(chain_id, schedule, fees));
+    let mut rules = CChainRules::new(chain_id, schedule, fees);
+    if config.network.is_development() {
+        rules = rules.for_development();
+    }
+    let rules: Arc<dyn Rules> = Arc::new(rules);
     let params = ChainParams {
         rules: Arc::clone(&rules),
         network_id: context.network_id,
         blockchain_id: context.chain_id,
         codes: Arc::new(CodeCache::default()),
     };
-    let clock = Arc::clone(&context.clock);
-    let importer = Importer { chain: context.chain_id, machine: Arc::clone(parts.machine) };
+    // Time limits are those of the node; blocks may have another time.
+    let chain_clock = Arc::clone(&context.clock);
+    let clock =
+        parts.development.map_or_else(|| Arc::clone(&chain_clock), |shared| shared.clock.base());
+    let importer = Importer {
+        chain: context.chain_id,
+        machine: Arc::clone(parts.machine),
+        development: parts.development.map(|shared| shared.clock.clone()),
+        rules: Arc::clone(&rules),
+    };
     let is_archive = is_archive(settings, config.mode);
     let evm_config = EvmConfig {
         history: if is_archive { History::Archive } else { History::Window(PRUNED_WINDOW) },
@@ -87,9 +101,19 @@ pub(super) fn build(
         allow_unprotected: allows_unprotected(settings, config.mode),
     };
     let atomic = Arc::new(AtomicExtension::new(context.clone()));
-    let extension = Arc::clone(&atomic) as Arc<dyn BlockExtension>;
+    let controls = parts.development.filter(|_| config.mode == Mode::Dev && config.decides_alone());
+    let controls = controls
+        .map(|shared| Arc::new(Controls::new(shared.clock.clone(), Arc::clone(&context.work))));
+    let mut extension = Arc::clone(&atomic) as Arc<dyn BlockExtension>;
+    if config.network.is_development() {
+        extension =
+            Arc::new(ControlExtension::new(extension, Arc::clone(&rules), controls.clone()));
+    }
     let genesis = GenesisSource::json(spec.genesis.clone(), is_known);
     let evm = Evm::new(context, params.clone(), evm_config, genesis, extension)?;
+    if let Some(controls) = &controls {
+        evm.set_controls(Arc::clone(controls));
+    }
 
     let apis = personal::apis(settings, config.mode).map_err(|error| fault(&error))?;
     let reads = Arc::new(ReadApi {
@@ -121,7 +145,7 @@ pub(super) fn build(
         weak.upgrade().map(|filters| filters.counts()).unwrap_or_default()
     });
     let key_folder = parts.data_folder.and_then(|data| config.key_folder(settings, data));
-    let accounts = accounts(config, key_folder, (&clock, randomness), metrics);
+    let accounts = accounts(config, controls, key_folder, (&clock, randomness), metrics);
     let transact = Arc::new(TransactApi {
         reads: Arc::clone(&reads),
         chain: params,
@@ -129,7 +153,8 @@ pub(super) fn build(
         submitter: evm.clone(),
         events: evm.clone(),
         accounts,
-        clock,
+        clock: chain_clock,
+        limit_clock: Arc::clone(&clock),
         config: transact_config(settings, config).map_err(|error| fault(&error))?,
         senders: Arc::clone(evm.senders()),
         receipt_waits: ReceiptWaits::default(),
@@ -164,9 +189,11 @@ pub(super) fn build(
     }
     let has_traces = apis.has(Api::DebugTracer);
     let traces = has_traces.then(|| ChainTraces::new(&transact, Arc::clone(randomness)));
-    if config.mode == Mode::Dev {
-        service =
-            service.merge(&development_methods(&Arc::new(development_node(transact, randomness))));
+    if let Some(shared) = parts.development.filter(|_| config.mode == Mode::Dev) {
+        let snapshots = Arc::clone(&shared.snapshots);
+        snapshots.add_chain(&evm);
+        let node = development_node(transact, &evm, (clock, snapshots), randomness);
+        service = service.merge(&development_methods(&Arc::new(node)));
     }
     let mut server = Server::new(service, limits(settings));
     if apis.has(Api::EthFilter) {
@@ -215,6 +242,7 @@ pub(super) fn build(
 /// The accounts that the node signs for: those of a development network, and those of the folder of keys.
 fn accounts(
     config: &Config,
+    controls: Option<Arc<Controls>>,
     key_folder: Option<PathBuf>,
     (clock, randomness): (&Arc<dyn Clock>, &Randomness),
     metrics: &Metrics,
@@ -223,6 +251,9 @@ fn accounts(
     if config.mode == Mode::Dev {
         managers.push(Arc::new(dev_accounts(&config.network)));
     }
+    managers.extend(
+        controls.map(|c| Arc::new(ImpersonatedAccounts::new(c)) as Arc<dyn AccountManager>),
+    );
     managers.push(match key_folder {
         Some(folder) => {
             let cost = ScryptCost::STANDARD;
@@ -265,14 +296,19 @@ fn in_dev(switch: Switch, mode: Mode) -> bool {
     }
 }
 
-fn development_node(transact: Arc<TransactApi>, randomness: &Randomness) -> DevelopmentNode {
+fn development_node(
+    transact: Arc<TransactApi>,
+    chain: &Arc<Evm>,
+    (clock, snapshots): (Arc<dyn Clock>, Arc<Snapshots>),
+    randomness: &Randomness,
+) -> DevelopmentNode {
     let mut instance_id = B256::ZERO;
     randomness(instance_id.as_mut_slice());
     DevelopmentNode {
         transact,
-        // True also with a block interval: a waiting transaction makes the next block, and no block is made without
-        // one. A tool that waited for further blocks would wait forever.
-        automine: true,
+        chain: Arc::clone(chain),
+        snapshots,
+        interval: IntervalMining::new(clock),
         version: env!("CARGO_PKG_VERSION"),
         instance_id,
     }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use esker_chain::audit::Audit;
 use esker_chain::forward::{ExchangePools, Forwarding, TxKind};
-use esker_chain::{ChainContext, ChainError, ChainVm, Maintenance};
+use esker_chain::{AdjustableClock, ChainContext, ChainError, ChainVm, Maintenance};
 use esker_evm::chain::Evm;
+use esker_evm::control::{Controls, Snapshots, split_record};
 use esker_js_tracer::ScriptSlots;
 use esker_keystore::Keystore;
 use esker_nat::txs::{ExtDataForm, decode_ext_data};
@@ -42,6 +43,14 @@ impl Chain {
         }
     }
 
+    /// The controls, of an EVM chain of a development node.
+    pub(crate) fn controls(&self) -> Option<&Arc<Controls>> {
+        match self {
+            Self::Xvm(_) => None,
+            Self::Evm(evm) => evm.controls(),
+        }
+    }
+
     /// Removes the endpoints, where nothing serves them: those of an EVM chain own it, and with it the open store.
     pub(crate) fn remove_routes(&self) {
         match self {
@@ -70,7 +79,8 @@ impl Chain {
             Self::Xvm(_) => Some((Block::parse(block).ok()?.txs().len(), 0)),
             Self::Evm(evm) => {
                 let block = evm.params().rules.decode_block(block).ok()?;
-                let atomic = decode_ext_data(&block.ext_data, ExtDataForm::Batch).ok()?;
+                let (_, ext_data) = split_record(&block.ext_data).ok()?;
+                let atomic = decode_ext_data(ext_data, ExtDataForm::Batch).ok()?;
                 Some((block.transactions.len(), atomic.len()))
             }
         }
@@ -82,6 +92,23 @@ impl Chain {
             Self::Xvm(xvm) => xvm.start_maintenance(),
             Self::Evm(evm) => evm.start_maintenance(),
         }
+    }
+}
+
+/// What the chains of a development network share, besides.
+#[derive(Clone, Debug)]
+pub struct Development {
+    /// Their clock, which controls move.
+    pub clock: AdjustableClock,
+    /// Snapshots of all of them.
+    pub snapshots: Arc<Snapshots>,
+}
+
+impl Development {
+    /// Shared parts over this clock.
+    pub fn new(clock: AdjustableClock) -> Self {
+        let snapshots = Arc::new(Snapshots::new(clock.clone()));
+        Self { clock, snapshots }
     }
 }
 
@@ -102,6 +129,8 @@ pub struct NodeParts<'a> {
     pub forwarding: Option<&'a Arc<Forwarding>>,
     /// The pools that pass transactions to other validators; `None`: this node is none.
     pub exchange: Option<&'a Arc<ExchangePools>>,
+    /// What the chains of a development network share; `None` on other networks.
+    pub development: Option<&'a Development>,
     /// What the chains' clients keep open is registered here.
     pub metrics: &'a Metrics,
 }

@@ -4,9 +4,11 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use esker_chain::{ChainMachine as _, FinalizeError, Machine};
+use esker_chain::{AdjustableClock, ChainMachine as _, FinalizeError, Machine};
+use esker_evm::control::MAX_TIME_S;
+use esker_evm::rules::Rules;
 use esker_evm_rpc::{BlockImporter, ImportError};
-use esker_primitives::ChainId;
+use esker_primitives::{ChainId, Clock as _};
 
 /// The machine of a node that decides alone, once it is open: chains are made before it. It stays empty where other
 /// nodes decide too, and in commands on a stopped node's folder.
@@ -30,6 +32,22 @@ impl MachineSlot {
 pub(super) struct Importer {
     pub(super) chain: ChainId,
     pub(super) machine: Arc<MachineSlot>,
+    /// The clock of a development network, whose blocks may be ahead of the node's.
+    pub(super) development: Option<AdjustableClock>,
+    pub(super) rules: Arc<dyn Rules>,
+}
+
+impl Importer {
+    /// Moves the clock of a development network to the last time of these blocks; false on other networks.
+    fn follow_time(&self, blocks: &[(ChainId, Bytes)]) -> bool {
+        let Some(clock) = &self.development else { return false };
+        let times = blocks.iter().filter_map(|(_, block)| self.rules.decode_block(block).ok());
+        let last_s = times.map(|block| block.header.time).filter(|time| *time <= MAX_TIME_S).max();
+        let last_ms = last_s.unwrap_or_default().saturating_mul(1000);
+        let moves = clock.now_ms() < last_ms;
+        clock.advance_to(last_ms);
+        moves
+    }
 }
 
 #[async_trait]
@@ -38,11 +56,14 @@ impl BlockImporter for Importer {
         let machine = self.machine.get().ok_or(ImportError::NotAlone)?;
         let refused = |error: &dyn std::fmt::Display| ImportError::Refused(error.to_string());
         let (_, last) = machine.last_final();
-        let blocks = blocks.into_iter().map(|block| (self.chain, block)).collect();
+        let blocks: Vec<_> = blocks.into_iter().map(|block| (self.chain, block)).collect();
         // One call: the engine's bundles come before or after.
-        let done = machine.finalize_blocks(&last, blocks).await;
+        let done = machine.finalize_blocks(&last, blocks.clone()).await;
         match done {
             Ok(()) => Ok(()),
+            Err(FinalizeError::NotYet { .. }) if self.follow_time(&blocks) => {
+                Err(ImportError::Overtaken)
+            }
             // The engine was faster, or some of the blocks are final.
             Err(_) if machine.last_final().1 != last => Err(ImportError::Overtaken),
             Err(FinalizeError::Invalid(reason) | FinalizeError::NotYet { reason, .. }) => {

@@ -8,5 +8,5 @@ mod import;
 
 pub use endpoints::endpoints;
 pub(crate) use evm::{ADMIN as EVM_ADMIN, RPC as EVM_RPC};
-pub use factory::{Chain, NodeParts};
+pub use factory::{Chain, Development, NodeParts};
 pub use import::MachineSlot;

@@ -250,6 +250,12 @@ impl AddChainError {
 }
 
 impl Network {
+    /// Whether blocks of its EVM chains may have control records
+    /// (docs/protocol/c-chain-blocks.md, "Control records").
+    pub const fn is_development(&self) -> bool {
+        self.dev_accounts.is_some()
+    }
+
     /// The asset-VM chain of the primary network, where the native asset is created.
     pub fn x_chain(&self) -> &ChainSpec {
         &self.chains[0]

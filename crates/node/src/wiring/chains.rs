@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use esker_chain::tables::CHAINS;
-use esker_chain::{Aliases, ChainContext, ChainVm, Machine, MachineConfig};
+use esker_chain::tables::{CHAINS, POSITION};
+use esker_chain::{AdjustableClock, Aliases, ChainContext, ChainVm, Machine, MachineConfig};
 use esker_keystore::Keystore;
 use esker_platform::Platform;
 use esker_primitives::{AssetId, ChainId, Clock};
@@ -14,7 +14,7 @@ use super::data::DataFolder;
 use super::parameters::{self, UnrecordedParameters};
 use super::{StartError, first_start};
 use crate::aliases::AliasTable;
-use crate::chains::{Chain, NodeParts, factory};
+use crate::chains::{Chain, Development, NodeParts, factory};
 use crate::config::Config;
 use crate::diagnostics::Diagnostics;
 use crate::environment::Environment;
@@ -32,14 +32,17 @@ pub struct OpenChains {
     pub observed_p: Option<Arc<Platform>>,
     /// The machine, which commits their blocks.
     pub machine: Arc<Machine>,
-    /// The clock of all of them.
+    /// The node's clock.
     pub clock: Arc<dyn Clock>,
+    /// The clock of the chains of a development network; those of other networks have the node's.
+    pub development: Option<AdjustableClock>,
 }
 
 /// The chains of a network over a store that may lack them.
 pub(super) struct PreparedChains {
     built: BuiltChains,
     unrecorded: UnrecordedParameters,
+    development: Option<Development>,
 }
 
 /// Compares the network with the store, and makes its chains.
@@ -50,8 +53,16 @@ pub(super) fn prepare(
     environment: &Environment,
 ) -> Result<PreparedChains, StartError> {
     let unrecorded = parameters::compare(&config.network, store)?;
+    let development = clock(config, environment).map(Development::new);
+    let environment = match &development {
+        Some(Development { clock, .. }) => {
+            &Environment { clock: Arc::new(clock.clone()), ..environment.clone() }
+        }
+        None => environment,
+    };
+    let parts = NodeParts { development: development.as_ref(), ..parts };
     let built = build(config, store, parts, environment, &unrecorded)?;
-    Ok(PreparedChains { built, unrecorded })
+    Ok(PreparedChains { built, unrecorded, development })
 }
 
 impl PreparedChains {
@@ -75,18 +86,44 @@ pub(super) fn open(
     machine: MachineConfig,
 ) -> Result<OpenChains, StartError> {
     let vms = prepared.vms();
-    let PreparedChains { built, unrecorded } = prepared;
+    let PreparedChains { built, unrecorded, development } = prepared;
+    let node_clock = Arc::clone(&environment.clock);
+    let clock = match &development {
+        Some(shared) => Arc::new(shared.clock.clone()),
+        None => Arc::clone(&node_clock),
+    };
+    // It may have been moved forward: it does not begin before the last block.
+    if let Some(shared) = &development
+        && let Some(last) = POSITION.get(store.snapshot()?.as_ref(), Scope::NODE, &())?
+    {
+        shared.clock.advance_to(last.timestamp_ms);
+    }
     let BuiltChains { aliases, chains, observed_p, work } = built;
     first_start::write_exports(&config.network, &vms, store)?;
     let genesis = parameters::genesis_bundle(&config.network);
     let machine_config = MachineConfig { genesis, ..machine };
-    let machine =
-        Machine::open(vms, store.clone(), Arc::clone(&environment.clock), work, machine_config)?;
+    let machine = Machine::open(vms, store.clone(), clock, work, machine_config)?;
     if machine_config.decides_alone {
         parts.machine.set(&machine);
+        if let Some(shared) = &development {
+            shared.snapshots.set_machine(&machine);
+        }
     }
     unrecorded.record(store)?;
-    Ok(OpenChains { aliases, chains, observed_p, machine, clock: Arc::clone(&environment.clock) })
+    Ok(OpenChains {
+        aliases,
+        chains,
+        observed_p,
+        machine,
+        clock: node_clock,
+        development: development.map(|shared| shared.clock),
+    })
+}
+
+/// The clock of the chains of a development network.
+fn clock(config: &Config, environment: &Environment) -> Option<AdjustableClock> {
+    let is_development = config.network.is_development();
+    is_development.then(|| AdjustableClock::new(Arc::clone(&environment.clock)))
 }
 
 /// Chains before they are opened.
@@ -132,6 +169,7 @@ pub fn open_unchecked(
         script_slots: &Arc::default(),
         forwarding: None,
         exchange: None,
+        development: None,
         metrics: &Metrics::new(),
     };
     let built = build(config, &store, parts, environment, &unrecorded)?;
@@ -157,6 +195,7 @@ pub fn open_offline(
         script_slots: &Arc::default(),
         forwarding: None,
         exchange: None,
+        development: None,
         metrics: &Metrics::new(),
     };
     let prepared = prepare(config, &store, parts, &environment)?;

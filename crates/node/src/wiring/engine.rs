@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use esker_chain::forward::{ForwardLimits, Forwarding, ReadOnlyForwarder, TxForwarder};
-use esker_chain::{ChainMachine, Engine, EngineError, Machine, Shutdown, ShutdownTrigger};
+use esker_chain::{
+    AdjustableClock, ChainMachine, Engine, EngineError, Machine, Shutdown, ShutdownTrigger,
+};
 use esker_engine::Solo;
 use esker_engine_bft::{BftConfig, BftEngine};
 use esker_follow::{EskerSource, Follower, FollowerConfig, Source, SourceForwarder};
@@ -25,12 +27,13 @@ pub(super) struct ChosenEngine {
     pub(super) validator: Option<Arc<BftEngine>>,
 }
 
-/// The engine of a node: one that decides alone, one of several validators, or one that follows other nodes.
+/// The engine of a node: one that decides alone, one of several validators, or one that follows other nodes. `chain_clock` is that
+/// of the chains of a development network.
 pub(super) fn choose(
     config: &Config,
     validator: Option<BftConfig>,
     machine: &Machine,
-    clock: &Arc<dyn Clock>,
+    (clock, chain_clock): (&Arc<dyn Clock>, Option<AdjustableClock>),
     node: Option<FollowedNode>,
 ) -> ChosenEngine {
     if let Some(validator) = validator {
@@ -56,7 +59,10 @@ pub(super) fn choose(
         }
     };
     let sources = urls.into_iter().map(source).collect();
-    let follower = Follower::new(sources, FollowerConfig::default(), Arc::clone(clock));
+    let mut follower = Follower::new(sources, FollowerConfig::default(), Arc::clone(clock));
+    if let Some(chain_clock) = chain_clock {
+        follower = follower.with_chain_clock(chain_clock);
+    }
     let follower = Arc::new(follower);
     let engine = Arc::clone(&follower) as Arc<dyn Engine>;
     ChosenEngine { engine, follower: Some(follower), validator: None }

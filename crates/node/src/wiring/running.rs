@@ -115,6 +115,7 @@ impl RunningNode {
             failed_calls: self.failed_calls.subscribe(),
             chains: self.chains.iter().map(Chain::vm).collect(),
             clock: Arc::clone(&self.clock),
+            controls: self.chains.iter().filter_map(Chain::controls).cloned().collect(),
         };
         Activity::spawn(sources, out)
     }

@@ -1,5 +1,6 @@
 //! Joining from a state snapshot, before the chains are opened (docs/followers.md, "Joining from a snapshot").
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use esker_chain::snapshot::{
@@ -91,6 +92,8 @@ pub(super) struct JoinServer {
     pub(super) http: HttpConfig,
     pub(super) tls: Option<esker_http::Tls>,
     pub(super) node_id: NodeId,
+    /// The folder of the store.
+    pub(super) folder: PathBuf,
     pub(super) metrics: Arc<Metrics>,
 }
 
@@ -104,6 +107,7 @@ pub(super) async fn join(
 ) -> Result<(), StartError> {
     let vms = prepared.vms();
     let (network, genesis) = (&config.network, genesis_bundle(&config.network));
+    let of_health = (store.clone(), server.folder);
     let store = store.clone();
     let target = tokio::task::spawn_blocking(move || {
         SnapshotTarget::new(&vms, Box::new(SharedMemoryPart), store, &genesis)
@@ -127,6 +131,7 @@ pub(super) async fn join(
         network: (network.name.clone(), network.id),
         node_id: server.node_id.to_string(),
         status,
+        store: of_health,
         clock: Arc::clone(&environment.clock),
         metrics: Arc::clone(&server.metrics),
     };

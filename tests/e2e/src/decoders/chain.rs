@@ -1,7 +1,9 @@
 //! Consensus bytes: transactions, blocks, genesis, UTXOs, bundles.
 
 use esker_chain::Bundle;
+use esker_chain::snapshot::{Page, PageBuilder, SnapshotItem};
 use esker_follow::RecordReader;
+use esker_follow::snapshot::{SnapshotRecord, SnapshotRecordReader};
 use esker_primitives::codec::{Decode, Encode, MAX_SIZE};
 use esker_primitives::{Id, hash};
 use esker_utxo::{Signers, Utxo};
@@ -131,4 +133,42 @@ pub(super) fn bundle_stream(bytes: &[u8]) -> bool {
         assert!(bytes.starts_with(&written));
     }
     error.is_none() && !records.is_empty()
+}
+
+/// Records of a snapshot, cut at any byte, and the rows in them: the same ones, or the same error.
+pub(super) fn snapshot_stream(bytes: &[u8]) -> bool {
+    let read = |cut: usize| {
+        let (mut reader, mut records) = (SnapshotRecordReader::default(), Vec::new());
+        for part in bytes.chunks(cut.max(1)) {
+            reader.push(part);
+            loop {
+                match reader.next() {
+                    Ok(Some(record)) => records.push(record),
+                    Ok(None) => break,
+                    Err(error) => return (records, Some(error)),
+                }
+            }
+        }
+        (records, None)
+    };
+    let (records, error) = read(bytes.len());
+    assert_eq!(read(3), (records.clone(), error.clone()));
+    let written: Vec<u8> = records.iter().flat_map(|record| record.to_bytes()).collect();
+    // Bytes that are no UTF-8 in the reason of a failure are replaced.
+    if !records.iter().any(|record| matches!(record, SnapshotRecord::Failed(_))) {
+        assert!(bytes.starts_with(&written));
+    }
+    error.is_none() && !records.is_empty() && records.iter().all(has_valid_rows)
+}
+
+/// Rows that are valid encode to the same page.
+fn has_valid_rows(record: &SnapshotRecord) -> bool {
+    let SnapshotRecord::Item(SnapshotItem::Rows { page, .. }) = record else { return true };
+    let mut encoded = PageBuilder::default();
+    for row in Page(page) {
+        let Some((key, value)) = row else { return false };
+        encoded.push(key, value);
+    }
+    assert_eq!(encoded.finish(), *page);
+    true
 }

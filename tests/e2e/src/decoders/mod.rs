@@ -51,6 +51,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "p_tx", run: avalanchego::p_tx },
     Target { name: "pool_journal", run: node::pool_journal },
     Target { name: "signature", run: primitives::signature },
+    Target { name: "snapshot_stream", run: chain::snapshot_stream },
     Target { name: "utxo", run: chain::utxo },
     Target { name: "x_block", run: chain::x_block },
     Target { name: "x_genesis", run: chain::x_genesis },

@@ -90,6 +90,11 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         | "txpool_status"
         | "web3_clientVersion"
         | "anvil_getAutomine"
+        | "anvil_getIntervalMining"
+        | "anvil_snapshot"
+        | "evm_snapshot"
+        | "anvil_removeBlockTimestampInterval"
+        | "evm_removeBlockTimestampInterval"
         | "anvil_nodeInfo"
         | "anvil_metadata"
         | "hardhat_getAutomine"
@@ -103,12 +108,47 @@ fn of_evm(method: &str, stock: &Stock) -> Option<Vec<Value>> {
         "evm_getBalance" | "evm_getAccount" | "evm_getAccountInfo" | "evm_getTransactionCount" => {
             vec![json!([account, "latest"]), json!([account, "0x1"])]
         }
+        "anvil_impersonateAccount"
+        | "hardhat_impersonateAccount"
+        | "anvil_stopImpersonatingAccount"
+        | "hardhat_stopImpersonatingAccount" => vec![json!([CONTRACT])],
+        "evm_sendUnsignedTransaction" => vec![json!([tx])],
+        // No snapshot of this number: the node stays as it is for the other methods.
+        "anvil_revert" | "evm_revert" => vec![json!(["0x0"])],
+        // With an argument too many: the pool stays full for the other methods.
+        "anvil_dropAllTransactions" => vec![json!(["extra"])],
+        "evm_mine" => vec![json!([{ "blocks": "0x40" }])],
+        "anvil_mine" | "hardhat_mine" => vec![json!(["0x40", "0x1"])],
+        "evm_setAutomine"
+        | "anvil_setAutomine"
+        | "anvil_autoImpersonateAccount"
+        | "anvil_setLoggingEnabled"
+        | "hardhat_setLoggingEnabled" => vec![json!([true])],
+        "evm_setIntervalMining" | "anvil_setIntervalMining" => vec![json!([0])],
+        "evm_increaseTime"
+        | "anvil_increaseTime"
+        | "evm_setBlockTimestampInterval"
+        | "anvil_setBlockTimestampInterval"
+        | "evm_setTime"
+        | "anvil_setTime"
+        | "evm_setNextBlockTimestamp"
+        | "anvil_setNextBlockTimestamp" => vec![json!([2])],
+        "anvil_setBalance" | "hardhat_setBalance" | "anvil_addBalance" => {
+            vec![json!([CONTRACT, "0x1"])]
+        }
+        "anvil_setNonce" | "hardhat_setNonce" => vec![json!([CONTRACT, "0x1"])],
+        "anvil_setCode" | "hardhat_setCode" => {
+            vec![json!([CONTRACT, format!("0x{}", "00".repeat(256))])]
+        }
+        "anvil_setStorageAt" | "hardhat_setStorageAt" => vec![json!([account, "0x0", "0x1"])],
         "evm_getAssetBalance" => vec![json!([account, "latest", stock.asset])],
         "evm_getCode" => vec![json!([stock.long_code, "latest"])],
         "evm_getStorageAt" => vec![json!([stock.long_code, "0x0", "latest"])],
         "evm_getProof" => vec![json!([stock.long_code, keys, "latest"])],
         "evm_getHeaderByNumber" | "debug_getRawHeader" => vec![json!([long.number])],
         "evm_getHeaderByHash"
+        | "anvil_dropTransaction"
+        | "hardhat_dropTransaction"
         | "debug_preimage"
         | "debug_traceBadBlock"
         | "debug_standardTraceBadBlockToFile" => vec![json!([long.hash])],

@@ -28,7 +28,7 @@ impl<'c> Deadline<'c> {
     /// Something begins that may take so long.
     pub(super) fn begin(&self, timeout: Duration) {
         let ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        self.at_ms.set(self.transact.clock.now_ms().saturating_add(ms));
+        self.at_ms.set(self.transact.limit_clock.now_ms().saturating_add(ms));
     }
 
     /// Must it stop?
@@ -36,7 +36,7 @@ impl<'c> Deadline<'c> {
         if self.context.is_cancelled() {
             return Some(Stop::Cancelled);
         }
-        (self.transact.clock.now_ms() >= self.at_ms.get()).then_some(Stop::TimedOut)
+        (self.transact.limit_clock.now_ms() >= self.at_ms.get()).then_some(Stop::TimedOut)
     }
 }
 

@@ -14,7 +14,7 @@ mod unsigned;
 #[cfg(test)]
 mod raw_tests;
 
-use alloy_consensus::SignableTransaction;
+use alloy_consensus::{SignableTransaction, TypedTransaction};
 use alloy_primitives::{Address, B256, U256};
 use esker_evm::accounts::{
     AccountError, AccountKey, sign_transaction, sign_transaction_with, text_hash,
@@ -241,6 +241,26 @@ impl TransactApi {
     fn sign_args(&self, args: &TransactionArgs) -> Result<Transaction, RpcError> {
         let tx = typed_transaction(args).map_err(refused)?;
         sign_transaction(&*self.accounts, &sender(args), tx).map_err(refused)
+    }
+
+    /// Submits the transaction of these arguments, signed by `sign` and given to `submit`, whoever the sender is. Arguments
+    /// that are missing get their defaults.
+    pub(crate) fn send_unsigned(
+        &self,
+        mut args: TransactionArgs,
+        context: &CallContext,
+        submit: impl FnOnce(Address, TypedTransaction) -> Result<B256, RpcError>,
+    ) -> Result<B256, RpcError> {
+        let from = sender(&args);
+        refuse_blobs(&args)?;
+        let has_nonce = args.nonce.is_some();
+        self.set_defaults(&mut args, GasDefault::Estimate, context)?;
+        self.senders.with_lock(from, || {
+            if !has_nonce {
+                args.nonce = Some(Uint64(self.next_nonce(from)?));
+            }
+            submit(from, typed_transaction(&args).map_err(refused)?)
+        })
     }
 
     fn sign_and_submit(&self, args: &TransactionArgs) -> Result<ReplyAfter<Hash>, RpcError> {

@@ -90,6 +90,7 @@ impl World {
             events: evm.clone(),
             accounts: Arc::new(KeyRing::new([WELL_KNOWN_KEY.as_slice()]).unwrap()),
             clock: clock.clone(),
+            limit_clock: clock.clone(),
             config: TransactConfig::default(),
             senders: Arc::default(),
             scripts: Arc::new(esker_evm::trace::NoScripts),

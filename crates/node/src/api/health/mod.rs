@@ -25,7 +25,7 @@ use super::time::Timestamp;
 use crate::metrics::Metrics;
 
 pub(super) use api::install;
-pub(super) use standard::standard;
+pub(super) use standard::{database, diskspace, standard};
 
 /// How often the checks run without a request.
 pub const PERIOD: Duration = Duration::from_secs(30);

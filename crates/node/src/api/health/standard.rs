@@ -140,7 +140,7 @@ fn router(health: Health, deps: &ApiDeps, routes: &Arc<Routes>) -> Health {
 }
 
 /// The store can be read, and its writer accepts writes.
-fn database(health: Health, store: Store) -> Health {
+pub(in crate::api) fn database(health: Health, store: Store) -> Health {
     health.check("database", &[APPLICATION], move || {
         let store = store.clone();
         async move {
@@ -156,7 +156,7 @@ fn database(health: Health, store: Store) -> Health {
 }
 
 /// The disk has enough free space.
-fn diskspace(health: Health, folder: PathBuf) -> Health {
+pub(in crate::api) fn diskspace(health: Health, folder: PathBuf) -> Health {
     health.blocking_check("diskspace", &[APPLICATION], move || {
         enough_space(available_bytes(&folder).map_err(|error| error.to_string())?)
     })

@@ -122,7 +122,7 @@ fn settings_that_followers_do_not_have() {
 }
 
 /// The exit code and the messages of a start that fails.
-fn start(args: &[&str], folder: &Path) -> (Option<i32>, String) {
+pub(super) fn start(args: &[&str], folder: &Path) -> (Option<i32>, String) {
     let mut command = Command::new(PROGRAM);
     command.args(args).args(["--http-port", "0", "--data-dir"]).arg(folder);
     let output = command.stdin(Stdio::null()).output().unwrap();

@@ -22,7 +22,7 @@ const DISK: u64 = 48 << 20;
 
 #[test]
 fn kills_of_a_follower_lose_nothing() {
-    let rounds = std::env::var(ROUNDS_VARIABLE).map_or(ROUNDS, |text| text.parse().unwrap());
+    let rounds = rounds(ROUNDS);
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let source = writer(first.path()).start().unwrap();
     let mover = Mover::new(&source);
@@ -159,7 +159,12 @@ fn a_follower_whose_disk_is_full_goes_on_when_there_is_room() {
     verify(&folder);
 }
 
-fn signal(node: &Node, name: &str) {
+/// Number of kills of a run.
+pub(super) fn rounds(usual: u64) -> u64 {
+    std::env::var(ROUNDS_VARIABLE).map_or(usual, |text| text.parse().unwrap())
+}
+
+pub(super) fn signal(node: &Node, name: &str) {
     let mut kill = Command::new("kill");
     kill.arg(format!("-{name}")).arg(node.pid().to_string());
     assert!(kill.status().unwrap().success());

@@ -1,17 +1,23 @@
 //! How fast followers are: figures for docs/performance.md, not assertions.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use esker_client::RpcClient;
-use esker_e2e::{Socket, until};
+use esker_client::{RpcClient, Wallet};
+use esker_e2e::funds::funded;
+use esker_e2e::until::until_within;
+use esker_e2e::{Node, Socket, until};
+use esker_primitives::ShortId;
 use serde_json::{Value, json};
 
+use super::crowd::{Crowd, CrowdSize, assert_same_state, move_funds};
 use super::support::{follower, heights, wait_for, writer};
 use crate::load::EVM;
+use crate::support::{PROGRAM, accept, wallet};
 
 /// Transfers of each client.
 const TRANSFERS: usize = 2500;
@@ -87,4 +93,64 @@ fn slow_how_fast_a_follower_is() {
         "caught up with {bundles} blocks in {seconds:.2} s, start included: {:.0} a second",
         bundles / seconds
     );
+}
+
+/// Rows of each kind in the snapshot that is measured. A variable asks for fewer.
+const ROWS: u32 = 1_000_000;
+const ROWS_VARIABLE: &str = "SNAPSHOT_ROWS";
+/// A variable that names another binary of the node, such as a release build.
+const PROGRAM_VARIABLE: &str = "MEASURED_NODE";
+/// Outputs of one transaction, which has at most 64 KiB.
+const OUTPUTS: u32 = 700;
+/// How long a start may take.
+const START: Duration = Duration::from_secs(600);
+
+/// Sends so many outputs to owners that have one each.
+fn spread(node: &Node, outputs: u32) {
+    let (mut x, mut rich) = (node.x(), wallet(node, "X", funded()));
+    let native = rich.params().fee_asset_id;
+    for first in (0..outputs).step_by(OUTPUTS as usize) {
+        let owner = |index: u32| {
+            let mut owner = [7; ShortId::LEN];
+            owner[..4].copy_from_slice(&index.to_be_bytes());
+            ShortId::new(owner)
+        };
+        let of_tx = (first..outputs.min(first + OUTPUTS)).map(owner);
+        let of_tx = of_tx.map(|owner| Wallet::output(native, 1, owner)).collect();
+        let tx = rich.base_tx(of_tx, b"").unwrap();
+        rich.apply(&tx);
+        accept(&mut x, &tx);
+    }
+}
+
+#[test]
+#[ignore = "measures a release build: see docs/performance.md"]
+fn slow_how_fast_a_snapshot_is() {
+    let rows = std::env::var(ROWS_VARIABLE).map_or(ROWS, |text| text.parse().unwrap());
+    let program = std::env::var_os(PROGRAM_VARIABLE).unwrap_or_else(|| OsString::from(PROGRAM));
+    // The X-Chain's do not fit into a network file, of at most 64 MiB.
+    let size = CrowdSize { accounts: rows, contracts: 1, outputs: 1 };
+    let crowd = Crowd::new(size).with_program(program.into());
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let begun = Instant::now();
+    let source = crowd.writer(folders[0].path()).spawn().unwrap().wait_within(START).unwrap();
+    println!("first start of the source, {rows} accounts: {:.1?}", begun.elapsed());
+    let begun = Instant::now();
+    move_funds(&source);
+    spread(&source, rows);
+    println!("{rows} outputs: {:.1?}", begun.elapsed());
+    let begun = Instant::now();
+    let node = crowd.joiner(folders[1].path(), &source.url()).spawn().unwrap();
+    let seen =
+        |text: &str| until_within(text, START, || node.output().contains(text).then(Instant::now));
+    let (joining, joined) = (seen("joining from a snapshot"), seen(" joined from a snapshot"));
+    let node = node.wait_within(START).unwrap();
+    println!(
+        "snapshot of {rows} accounts and {rows} outputs: {:.1?}; with the start {:.1?}",
+        joined - joining,
+        begun.elapsed()
+    );
+    println!("{}", node.output());
+    wait_for(&node, &source);
+    assert_same_state(&source, &node);
 }

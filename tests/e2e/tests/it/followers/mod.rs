@@ -2,6 +2,7 @@
 
 mod access;
 mod avalanchego;
+mod crowd;
 mod faults;
 mod forward;
 mod golden;
@@ -9,4 +10,6 @@ mod lies;
 mod load;
 mod measure;
 mod snapshot;
+mod snapshot_faults;
+mod snapshot_use;
 pub(crate) mod support;

@@ -12,6 +12,7 @@ use esker_e2e::until::PATIENCE;
 use esker_e2e::{Node, NodeBuilder, Proxy, until};
 use esker_follow::snapshot::{SnapshotRecord, SnapshotRecordReader, SnapshotTotals};
 use esker_primitives::Id;
+use esker_utxo::UtxoId;
 use serde_json::json;
 
 use super::load::under_load;
@@ -20,12 +21,24 @@ use crate::load::Mover;
 use crate::support::{PROGRAM, local, wallet};
 
 /// A follower that begins with a snapshot.
-fn joiner(folder: &Path, sources: &str) -> NodeBuilder {
+pub(super) fn joiner(folder: &Path, sources: &str) -> NodeBuilder {
     follower(folder, sources).args(&["--snapshot", "--api-sync-enabled"])
 }
 
-/// What a client reads of the state is the same on both nodes, and so are the last blocks.
-fn assert_same_state(one: &Node, other: &Node) {
+/// What a client reads of the state is the same on both nodes of the development network, and so are the last blocks.
+pub(super) fn assert_same_state(one: &Node, other: &Node) {
+    assert_same_tips(one, other);
+    for account in call(one, "evm_accounts", &json!([])).as_array().into_iter().flatten() {
+        for method in ["evm_getBalance", "evm_getTransactionCount"] {
+            let read = |node| call(node, method, &json!([account, "latest"]));
+            assert_eq!(read(one), read(other), "{method} {account}");
+        }
+    }
+    assert_eq!(outputs(one, 1), outputs(other, 1));
+}
+
+/// The last blocks are the same on both nodes.
+pub(super) fn assert_same_tips(one: &Node, other: &Node) {
     assert_eq!(heights(one), heights(other));
     let (x, _) = heights(one);
     let block = |node: &Node| node.x().get_block_by_height(x).unwrap().id();
@@ -34,19 +47,14 @@ fn assert_same_state(one: &Node, other: &Node) {
     assert_eq!(last(one), last(other));
     let receipts = |node| call(node, "evm_getBlockReceipts", &json!(["latest"]));
     assert_eq!(receipts(one), receipts(other));
-    for account in call(one, "evm_accounts", &json!([])).as_array().into_iter().flatten() {
-        for method in ["evm_getBalance", "evm_getTransactionCount"] {
-            let read = |node| call(node, method, &json!([account, "latest"]));
-            assert_eq!(read(one), read(other), "{method} {account}");
-        }
-    }
-    let utxos = |node: &Node| {
-        let mut ids: Vec<_> =
-            wallet(node, "X", key(1)).coins().iter().map(|utxo| utxo.utxo_id).collect();
-        ids.sort_unstable();
-        ids
-    };
-    assert_eq!(utxos(one), utxos(other));
+}
+
+/// The outputs of a test key on the X-Chain.
+pub(super) fn outputs(node: &Node, owner: u8) -> Vec<UtxoId> {
+    let mut ids: Vec<_> =
+        wallet(node, "X", key(owner)).coins().iter().map(|utxo| utxo.utxo_id).collect();
+    ids.sort_unstable();
+    ids
 }
 
 #[test]
@@ -121,11 +129,11 @@ fn an_unfinished_snapshot_is_no_state() {
     under_load(&source, &mover, 1, || ());
     let proxy = Proxy::start(source.address()).unwrap();
     proxy.cut_after(4_000);
-    let mut joining = start_unready(second.path(), &proxy.url());
+    let joining = joiner(second.path(), &proxy.url()).spawn().unwrap();
     until("a snapshot was begun", || {
         joining.output().contains("no snapshot from the source").then_some(())
     });
-    joining.kill();
+    joining.kill().unwrap();
     let copy = first.path().join("copy");
     let copy = copy.to_str().unwrap();
     for command in [&["node"][..], &["db", "verify"], &["backup", copy]] {
@@ -138,40 +146,6 @@ fn an_unfinished_snapshot_is_no_state() {
     assert_same_state(&source, &node);
     assert!(node.stop().unwrap().success());
     verify(second.path());
-}
-
-/// A joining node, which is not waited for.
-#[derive(Debug)]
-struct Unready {
-    child: std::process::Child,
-    log: std::path::PathBuf,
-}
-
-impl Unready {
-    fn output(&self) -> String {
-        std::fs::read_to_string(&self.log).unwrap_or_default()
-    }
-
-    fn kill(&mut self) {
-        let _ended = self.child.kill();
-        let _reaped = self.child.wait();
-    }
-}
-
-impl Drop for Unready {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-fn start_unready(folder: &Path, source: &str) -> Unready {
-    let log = folder.with_extension("output");
-    let output = std::fs::File::create(&log).unwrap();
-    let mut command = Command::new(PROGRAM);
-    command.args(["node", "--network", "dev", "--http-port", "0", "--snapshot"]);
-    command.args(["--follow", source, "--follow-idle-timeout", "3s", "--data-dir"]).arg(folder);
-    command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output);
-    Unready { child: command.spawn().unwrap(), log }
 }
 
 /// The records of an honest snapshot.
@@ -255,6 +229,25 @@ fn with_rows(
     Some(records)
 }
 
+/// The records with a bundle that commits to their summary, and the greeting of that bundle.
+fn committed(mut records: Vec<SnapshotRecord>) -> Vec<SnapshotRecord> {
+    let summary = records.iter().find_map(|record| match record {
+        SnapshotRecord::Summary(summary) => Some(summary.commitment()),
+        _ => None,
+    });
+    let mut id = None;
+    for record in &mut records {
+        if let SnapshotRecord::Bundle { bundle, .. } = record {
+            bundle.commitment = summary.unwrap();
+            id = Some(bundle.id());
+        }
+    }
+    if let SnapshotRecord::Hello(hello) = &mut records[0] {
+        hello.bundle = id.unwrap();
+    }
+    records
+}
+
 #[test]
 fn a_snapshot_that_is_altered_is_refused() {
     let first = tempfile::tempdir().unwrap();
@@ -325,6 +318,20 @@ fn a_snapshot_that_is_altered_is_refused() {
             totals.bytes = 0;
         }
     });
+    let mut without_blocks = honest.clone();
+    for record in &mut without_blocks {
+        if let SnapshotRecord::Summary(summary) = record {
+            summary.chains.values_mut().for_each(|chain| chain.height = 0);
+        }
+    }
+    lies.push(("chains at height 0".to_owned(), committed(without_blocks)));
+    let mut second_greeting = honest.clone();
+    second_greeting.insert(4, honest[0].clone());
+    lies.push(("a second greeting".to_owned(), second_greeting));
+    let mut endless = honest[..3].to_vec();
+    endless.extend(std::iter::repeat_n(SnapshotRecord::Alive, 3601));
+    lies.push(("no content".to_owned(), endless));
+    lies.push(("no greeting".to_owned(), honest[1..].to_vec()));
     lies.push(("a cut".to_owned(), honest[..honest.len() - 1].to_vec()));
     thread::scope(|scope| {
         for lies in lies.chunks(lies.len().div_ceil(4)) {

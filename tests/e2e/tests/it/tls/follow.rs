@@ -44,3 +44,22 @@ fn a_follower_checks_the_certificate_of_its_source() {
     assert!(error.contains("TLS: invalid peer certificate"), "{error}");
     assert!(error.contains(&other.certificate.display().to_string()), "{error}");
 }
+
+#[test]
+fn a_snapshot_comes_over_a_checked_connection() {
+    let certificate = Certificate::new();
+    let source = certificate.give(local().dev().arg("--api-sync-enabled")).start().unwrap();
+    let url = format!("https://localhost:{}", source.address().port());
+    let joiner = |ca_file: &Path| {
+        let node = local().network("dev").args(&["--follow", &url, "--snapshot"]);
+        node.arg("--follow-ca-file").arg(ca_file).spawn().unwrap()
+    };
+    let node = joiner(&certificate.certificate).wait().unwrap();
+    assert!(node.output().contains("joined from a snapshot"), "{}", node.output());
+    let other = Certificate::new();
+    let distrusting = joiner(&other.certificate);
+    until("the follower reports the certificate", || {
+        distrusting.output().contains("TLS: invalid peer certificate").then_some(())
+    });
+    assert!(!distrusting.output().contains("joined from a snapshot"));
+}

@@ -1,0 +1,59 @@
+//! Transactions of accounts without a key.
+
+use alloy_consensus::TypedTransaction;
+use esker_evm::executor::impersonating_signature;
+use esker_rpc::{CallContext, RpcError};
+
+use super::{DevelopmentNode, refused};
+use crate::wire::call::TransactionArgs;
+use crate::wire::{Addr, Hash};
+
+/// Lets the node send transactions of an account without its key.
+pub(super) fn impersonate(
+    node: &DevelopmentNode,
+    (Addr(account),): (Addr,),
+) -> Result<(), RpcError> {
+    node.controls()?.impersonate(account).map_err(refused)
+}
+
+/// As [`impersonate`], with Hardhat's reply.
+pub(super) fn hardhat_impersonate(
+    node: &DevelopmentNode,
+    account: (Addr,),
+) -> Result<bool, RpcError> {
+    impersonate(node, account).map(|()| true)
+}
+
+/// Ends it.
+pub(super) fn stop(node: &DevelopmentNode, (Addr(account),): (Addr,)) -> Result<(), RpcError> {
+    node.controls()?.stop_impersonating(&account);
+    Ok(())
+}
+
+/// As [`stop`], with Hardhat's reply.
+pub(super) fn hardhat_stop(node: &DevelopmentNode, account: (Addr,)) -> Result<bool, RpcError> {
+    stop(node, account).map(|()| true)
+}
+
+/// Whether all accounts are impersonated.
+pub(super) fn auto(node: &DevelopmentNode, (is_on,): (bool,)) -> Result<(), RpcError> {
+    node.controls()?.set_auto_impersonation(is_on);
+    Ok(())
+}
+
+/// Sends a transaction of any account, without its key.
+pub(super) fn send_unsigned(
+    node: &DevelopmentNode,
+    (args,): (TransactionArgs,),
+    context: &CallContext,
+) -> Result<Hash, RpcError> {
+    node.controls()?;
+    if args.from.is_none() {
+        return Err(refused("missing from: a transaction without a signature names its sender"));
+    }
+    let submit = |from, tx: TypedTransaction| {
+        let tx = tx.into_envelope(impersonating_signature(&from));
+        node.chain.submit_impersonated(tx).map_err(refused)
+    };
+    node.transact.send_unsigned(args, context, submit).map(Hash)
+}

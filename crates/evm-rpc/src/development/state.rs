@@ -1,0 +1,79 @@
+//! Changes of the state, each in a block of its own.
+
+use std::sync::Arc;
+
+use esker_evm::control::WantedChange;
+use esker_rpc::RpcError;
+
+use super::numbers::Number;
+use super::{DevelopmentNode, refused};
+use crate::wire::{Addr, Data};
+
+async fn change(node: &DevelopmentNode, change: WantedChange) -> Result<(), RpcError> {
+    node.controls()?.change(vec![change]).await.map_err(refused)
+}
+
+/// Sets the balance of an account, wei.
+pub(super) async fn set_balance(
+    node: Arc<DevelopmentNode>,
+    (Addr(account), Number(wei)): (Addr, Number),
+) -> Result<(), RpcError> {
+    change(&node, WantedChange::Balance(account, wei)).await
+}
+
+/// Adds to the balance of an account, wei.
+pub(super) async fn add_balance(
+    node: Arc<DevelopmentNode>,
+    (Addr(account), Number(wei)): (Addr, Number),
+) -> Result<(), RpcError> {
+    change(&node, WantedChange::AddBalance(account, wei)).await
+}
+
+/// Sets the nonce of an account, never to a lower one.
+pub(super) async fn set_nonce(
+    node: Arc<DevelopmentNode>,
+    (Addr(account), nonce): (Addr, Number),
+) -> Result<(), RpcError> {
+    change(&node, WantedChange::Nonce(account, nonce.to_u64("nonce")?)).await
+}
+
+/// Sets the code of an account; empty code removes it.
+pub(super) async fn set_code(
+    node: Arc<DevelopmentNode>,
+    (Addr(account), Data(code)): (Addr, Data),
+) -> Result<(), RpcError> {
+    change(&node, WantedChange::Code(account, code)).await
+}
+
+/// Sets a storage slot of an account: key, value.
+pub(super) async fn set_storage_at(
+    node: Arc<DevelopmentNode>,
+    (Addr(account), Number(key), Number(value)): (Addr, Number, Number),
+) -> Result<bool, RpcError> {
+    change(&node, WantedChange::Storage(account, key, value)).await?;
+    Ok(true)
+}
+
+/// As [`set_balance`], with Hardhat's reply.
+pub(super) async fn hardhat_set_balance(
+    node: Arc<DevelopmentNode>,
+    arguments: (Addr, Number),
+) -> Result<bool, RpcError> {
+    set_balance(node, arguments).await.map(|()| true)
+}
+
+/// As [`set_nonce`], with Hardhat's reply.
+pub(super) async fn hardhat_set_nonce(
+    node: Arc<DevelopmentNode>,
+    arguments: (Addr, Number),
+) -> Result<bool, RpcError> {
+    set_nonce(node, arguments).await.map(|()| true)
+}
+
+/// As [`set_code`], with Hardhat's reply.
+pub(super) async fn hardhat_set_code(
+    node: Arc<DevelopmentNode>,
+    arguments: (Addr, Data),
+) -> Result<bool, RpcError> {
+    set_code(node, arguments).await.map(|()| true)
+}

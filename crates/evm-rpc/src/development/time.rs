@@ -1,0 +1,53 @@
+//! The clock of the chains.
+
+use std::sync::Arc;
+
+use esker_primitives::clock::Clock as _;
+use esker_rpc::RpcError;
+
+use super::numbers::Number;
+use super::{DevelopmentNode, refused};
+
+/// Moves the clock forward. The reply is how far it is ahead of the node's, s.
+pub(super) fn increase_time(
+    node: &DevelopmentNode,
+    (seconds,): (Number,),
+) -> Result<i64, RpcError> {
+    node.controls()?.increase_time(seconds.to_u64("number of seconds")?).map_err(refused)
+}
+
+/// Sets the clock, Unix s. The reply is how far it moved forward, s.
+pub(super) fn set_time(node: &DevelopmentNode, (time,): (Number,)) -> Result<u64, RpcError> {
+    let time_s = time.to_u64("timestamp")?;
+    let controls = node.controls()?;
+    let before_s = controls.clock().now_s();
+    controls.set_time(time_s, node.last_time_s()?).map_err(refused)?;
+    Ok(time_s.saturating_sub(before_s))
+}
+
+/// The time of the next block, Unix s.
+pub(super) fn set_next_time(node: &DevelopmentNode, (time,): (Number,)) -> Result<(), RpcError> {
+    let time_s = time.to_u64("timestamp")?;
+    node.controls()?.set_next_time(time_s, node.last_time_s()?).map_err(refused)
+}
+
+/// From now on each block is so many seconds later than its parent.
+pub(super) fn set_interval(node: &DevelopmentNode, (seconds,): (Number,)) -> Result<(), RpcError> {
+    let seconds = seconds.to_u64("interval")?;
+    let (parent_s, last_s) = (node.chain.head().header.time, node.last_time_s()?);
+    node.controls()?.set_timestamp_interval(seconds, parent_s, last_s).map_err(refused)
+}
+
+/// Ends the interval; false if there was none.
+pub(super) fn remove_interval(node: &DevelopmentNode, (): ()) -> Result<bool, RpcError> {
+    Ok(node.controls()?.remove_timestamp_interval(node.last_time_s()?))
+}
+
+/// Whether blocks and failed calls are shown on the screen.
+pub(super) async fn set_logging(
+    node: Arc<DevelopmentNode>,
+    (is_on,): (bool,),
+) -> Result<(), RpcError> {
+    node.controls()?.set_logging(is_on);
+    Ok(())
+}

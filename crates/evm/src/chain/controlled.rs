@@ -1,0 +1,115 @@
+//! Building blocks under the controls of a development node.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use esker_chain::tables::POSITION;
+use esker_chain::{ChainError, ChainVm as _, ExecutedBlock};
+use esker_evm_state::types::{Header, Transaction};
+use esker_storage::Scope;
+
+use super::SubmitError;
+use super::builder::{BuildError, BuildOutcome};
+use super::config::BuildMode;
+use super::vm::Evm;
+use crate::control::{Controls, Plan};
+use crate::executor::impersonated;
+use crate::extension::ExtError;
+use crate::pool::{DropReason, PoolError};
+use crate::view::ViewError;
+
+impl Evm {
+    /// Puts the building of blocks under the controls of a development node; the first call counts. The chain's
+    /// extension has the same controls ([`crate::control::ControlExtension`]).
+    pub fn set_controls(&self, controls: Arc<Controls>) {
+        // A second call is a defect of the wiring that changes nothing.
+        let _already = self.controls.set(controls);
+    }
+
+    /// The controls, on a development node.
+    pub fn controls(&self) -> Option<&Arc<Controls>> {
+        self.controls.get()
+    }
+
+    /// Time of the last block of any chain of the node, Unix s.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub fn last_time_s(&self) -> Result<u64, ViewError> {
+        let reader = self.context().store.snapshot()?;
+        let last = POSITION.get(reader.as_ref(), Scope::NODE, &())?;
+        let last_s = last.map_or(0, |position| position.timestamp_ms / 1000);
+        Ok(last_s.max(self.head().header.time))
+    }
+
+    /// What the next block holds.
+    pub(super) fn plan(&self) -> Plan {
+        self.controls().map_or(Plan::Pool, |controls| controls.plan())
+    }
+
+    /// The time of the next block after `parent`, Unix ms, if blocks have a least distance. Blocks on request have
+    /// none, nor has one whose time is set.
+    pub(super) fn next_due_ms(&self, plan: Plan, parent: &Header) -> Option<u64> {
+        let BuildMode::Interval(ms) = self.config().mode else { return None };
+        let is_stopped = || self.controls().is_some_and(|c| c.clock().stopped_ms().is_some());
+        if plan != Plan::Pool || is_stopped() {
+            return None;
+        }
+        Some(parent.time.saturating_mul(1000).saturating_add(ms))
+    }
+
+    /// The outcome of building; `None` if a client asked for an impossible change, which it learns.
+    pub(super) fn without_refused(
+        &self,
+        plan: Plan,
+        filled: Result<BuildOutcome, BuildError>,
+    ) -> Result<Option<BuildOutcome>, ChainError> {
+        match (self.controls(), filled) {
+            (Some(controls), Err(BuildError::Extension(ExtError::Invalid(reason))))
+                if plan == Plan::Change =>
+            {
+                controls.refuse(reason);
+                Ok(None)
+            }
+            (_, filled) => Ok(Some(filled?)),
+        }
+    }
+
+    /// Remembers a block that was built on request.
+    pub(super) fn note_built(&self, plan: Plan, block: &ExecutedBlock) {
+        if let (Some(controls), Plan::Mine | Plan::Change) = (self.controls(), plan) {
+            controls.built(B256::new(*block.id.as_bytes()));
+        }
+    }
+
+    /// Refuses a transaction of a client that impersonates an account, unless the controls allow it.
+    pub(super) fn check_impersonation(&self, tx: &Transaction) -> Result<(), PoolError> {
+        let Some(account) = impersonated(tx.signature()) else { return Ok(()) };
+        let is_allowed = self.controls().is_some_and(|c| c.impersonates(&account));
+        if is_allowed { Ok(()) } else { Err(PoolError::InvalidSender) }
+    }
+
+    /// Pools a transaction with an [`crate::executor::impersonating_signature`], whoever the sender is.
+    ///
+    /// # Errors
+    /// The pool refuses it.
+    pub fn submit_impersonated(&self, tx: Transaction) -> Result<B256, SubmitError> {
+        self.submit_here(tx)
+    }
+
+    /// Removes a transaction from the pool; false if it is not there.
+    pub fn drop_transaction(&self, hash: &B256) -> bool {
+        let is_there = self.pool().contains(hash);
+        if is_there {
+            self.pool().withdraw(hash, DropReason::Request, self.context.clock.now_ms());
+        }
+        is_there
+    }
+
+    /// Removes all transactions from the pool.
+    pub fn drop_all_transactions(&self) {
+        for tx in self.pool().waiting().iter().rev() {
+            self.pool().withdraw(&tx.hash(), DropReason::Request, self.context.clock.now_ms());
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Accounts without a key for which a development node sends transactions.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, Signature};
+use async_trait::async_trait;
+
+use super::Controls;
+use crate::accounts::{AccountError, AccountManager, Wallet};
+use crate::executor::impersonating_signature;
+
+/// The accounts that controls impersonate. They sign transactions only.
+#[derive(Debug)]
+pub struct ImpersonatedAccounts(Arc<Controls>);
+
+impl ImpersonatedAccounts {
+    /// Those of these controls.
+    pub fn new(controls: Arc<Controls>) -> Self {
+        Self(controls)
+    }
+}
+
+#[async_trait]
+impl AccountManager for ImpersonatedAccounts {
+    fn wallets(&self) -> Vec<Wallet> {
+        Vec::new()
+    }
+
+    fn holds(&self, account: &Address) -> bool {
+        self.0.impersonates(account)
+    }
+
+    fn sign_hash(&self, account: &Address, _: &B256) -> Result<Signature, AccountError> {
+        Err(AccountError::Unavailable(format!(
+            "account {account} is impersonated: there is no key to sign with"
+        )))
+    }
+
+    fn sign_transaction_hash(
+        &self,
+        account: &Address,
+        _: &B256,
+    ) -> Result<Signature, AccountError> {
+        Ok(impersonating_signature(account))
+    }
+}

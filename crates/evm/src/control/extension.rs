@@ -1,0 +1,227 @@
+//! The extension of a chain of a development network: a control record before the ext data of another extension.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, Bytes, U256};
+use esker_chain::audit::AuditContext;
+use esker_chain::commitment::StateTable;
+use esker_chain::{DropLog, PoolFigures, TxReport};
+use esker_storage::audit::{AuditError, Finding};
+use esker_storage::{KvRead, PendingWrites, WriteSet};
+
+use super::{ControlRecord, Controls, RecordError, Wanted, split_record};
+use crate::executor::StateOverlay;
+use crate::extension::{
+    BlockExtension, ChangedAccount, ExtBlock, ExtError, ExtOutcome, ExtSummary, ExtTransfers,
+    ExtensionAudit,
+};
+use crate::rules::Rules;
+
+/// Another extension, with control records before its ext data.
+#[derive(Debug)]
+pub struct ControlExtension {
+    inner: Arc<dyn BlockExtension>,
+    rules: Arc<dyn Rules>,
+    /// `None`: this node builds no such blocks, but accepts them.
+    controls: Option<Arc<Controls>>,
+}
+
+impl ControlExtension {
+    /// The extension of a chain with these rules.
+    pub fn new(
+        inner: Arc<dyn BlockExtension>,
+        rules: Arc<dyn Rules>,
+        controls: Option<Arc<Controls>>,
+    ) -> Self {
+        Self { inner, rules, controls }
+    }
+
+    /// The record of a block, and the block as the other extension sees it.
+    fn with_inner<R>(
+        &self,
+        block: &ExtBlock<'_>,
+        work: impl FnOnce(Option<ControlRecord>, &ExtBlock<'_>) -> R,
+    ) -> Result<R, RecordError> {
+        let (record, rest) = split_record(block.ext_data)?;
+        let record = record.map(ControlRecord::decode).transpose()?;
+        let undecided: Vec<_> = block.undecided.iter().map(rest_of).collect();
+        Ok(work(record, &ExtBlock { ext_data: rest, undecided: &undecided, ..*block }))
+    }
+}
+
+/// What follows the record of an executed block.
+fn rest_of(ext_data: &Bytes) -> Bytes {
+    match split_record(ext_data) {
+        Ok((Some(_), rest)) => ext_data.slice_ref(rest),
+        Ok((None, _)) | Err(_) => ext_data.clone(),
+    }
+}
+
+impl From<RecordError> for ExtError {
+    fn from(error: RecordError) -> Self {
+        Self::Invalid(error.to_string())
+    }
+}
+
+/// A block with a record is never too early: tips need not pay for it.
+fn with_record(outcome: ExtOutcome) -> ExtOutcome {
+    ExtOutcome { contribution: U256::MAX, ..outcome }
+}
+
+impl BlockExtension for ControlExtension {
+    fn parse(&self, block: &ExtBlock<'_>) -> Result<ExtSummary, ExtError> {
+        self.with_inner(block, |record, inner| {
+            let summary = self.inner.parse(inner)?;
+            // A block with nothing but a record is not refused as empty.
+            let transactions = summary.transactions + usize::from(record.is_some());
+            Ok(ExtSummary { transactions, ..summary })
+        })?
+    }
+
+    fn check_inputs(&self, block: &ExtBlock<'_>, parent: &dyn KvRead) -> Result<(), ExtError> {
+        self.with_inner(block, |_, inner| self.inner.check_inputs(inner, parent))?
+    }
+
+    fn apply(
+        &self,
+        block: &ExtBlock<'_>,
+        state: &mut StateOverlay<'_>,
+        rows: &mut PendingWrites<'_>,
+    ) -> Result<ExtOutcome, ExtError> {
+        self.with_inner(block, |record, inner| {
+            let outcome = self.inner.apply(inner, state, rows)?;
+            let Some(record) = record else { return Ok(outcome) };
+            record.apply(&*self.rules, state)?;
+            Ok(with_record(outcome))
+        })?
+    }
+
+    fn state_tables(&self) -> Vec<StateTable> {
+        self.inner.state_tables()
+    }
+
+    fn restore_block(&self, block: &ExtBlock<'_>, out: &mut WriteSet) -> Result<(), ExtError> {
+        self.with_inner(block, |_, inner| self.inner.restore_block(inner, out))?
+    }
+
+    fn has_work(&self) -> bool {
+        self.inner.has_work()
+    }
+
+    fn highest_payable_base_fee(&self) -> Option<U256> {
+        self.inner.highest_payable_base_fee()
+    }
+
+    fn build(
+        &self,
+        block: &ExtBlock<'_>,
+        state: &mut StateOverlay<'_>,
+        rows: &mut PendingWrites<'_>,
+    ) -> Result<Option<(Bytes, ExtOutcome)>, ExtError> {
+        let wanted = self.controls.as_ref().map_or(Wanted::Nothing, |controls| controls.wanted());
+        let mut record = ControlRecord::default();
+        let (rest, outcome) = match wanted {
+            Wanted::Nothing => {
+                return self.with_inner(block, |_, inner| self.inner.build(inner, state, rows))?;
+            }
+            Wanted::Block => {
+                let built =
+                    self.with_inner(block, |_, inner| self.inner.build(inner, state, rows))??;
+                built.unwrap_or_default()
+            }
+            Wanted::Changes(changes) => {
+                for wanted in changes {
+                    let change = wanted.resolve(state)?;
+                    change.apply(&*self.rules, state)?;
+                    record.changes.push(change);
+                }
+                Default::default()
+            }
+        };
+        Ok(Some((record.prefix_to(&rest)?, with_record(outcome))))
+    }
+
+    fn not_built(&self) {
+        self.inner.not_built();
+    }
+
+    fn undecided(&self, ext_data: &Bytes) {
+        self.inner.undecided(&rest_of(ext_data));
+    }
+
+    fn before_commit(&self, ext_data: &Bytes, accounts: &[ChangedAccount], accepted_ms: u64) {
+        self.inner.before_commit(&rest_of(ext_data), accounts, accepted_ms);
+    }
+
+    fn accepted(&self, number: u64, ext_data: &Bytes, accounts: &[ChangedAccount]) {
+        self.inner.accepted(number, &rest_of(ext_data), accounts);
+    }
+
+    fn rewound(&self, number: u64) {
+        self.inner.rewound(number);
+    }
+
+    fn reports(&self, ext_data: &Bytes) -> Vec<TxReport> {
+        self.inner.reports(&rest_of(ext_data))
+    }
+
+    fn abandoned(&self, ext_data: &Bytes) {
+        self.inner.abandoned(&rest_of(ext_data));
+    }
+
+    fn pool_figures(&self) -> Option<(u64, PoolFigures)> {
+        self.inner.pool_figures()
+    }
+
+    fn waiting_nonces(&self, account: &Address) -> Vec<u64> {
+        self.inner.waiting_nonces(account)
+    }
+
+    fn drop_log(&self) -> Option<&DropLog> {
+        self.inner.drop_log()
+    }
+
+    fn waiting_txs(&self) -> Vec<Bytes> {
+        self.inner.waiting_txs()
+    }
+
+    fn restore_tx(&self, tx: &[u8]) -> bool {
+        self.inner.restore_tx(tx)
+    }
+
+    fn audit(&self) -> Box<dyn ExtensionAudit + '_> {
+        Box::new(ControlAudit { extension: self, inner: self.inner.audit() })
+    }
+}
+
+struct ControlAudit<'a> {
+    extension: &'a ControlExtension,
+    inner: Box<dyn ExtensionAudit + 'a>,
+}
+
+impl ExtensionAudit for ControlAudit<'_> {
+    fn block(
+        &mut self,
+        block: &ExtBlock<'_>,
+        ctx: &mut AuditContext<'_>,
+    ) -> Result<ExtTransfers, AuditError> {
+        let inner = &mut self.inner;
+        let moved = self.extension.with_inner(block, |record, rest| {
+            let moved = inner.block(rest, ctx)?;
+            let Some(record) = record else { return Ok(moved) };
+            Ok(ExtTransfers { set: record.supply_change(), ..moved })
+        });
+        match moved {
+            Ok(moved) => moved,
+            Err(error) => {
+                let place = format!("ext data of block {} {}", block.number, block.hash);
+                ctx.log.finding(Finding::new(place, "a control record", error));
+                Ok(ExtTransfers::default())
+            }
+        }
+    }
+
+    fn finish(&mut self, ctx: &mut AuditContext<'_>) -> Result<(), AuditError> {
+        self.inner.finish(ctx)
+    }
+}

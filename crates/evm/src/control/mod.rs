@@ -1,0 +1,21 @@
+//! Controls of a development network: blocks on request, and changes of the state that no transaction makes
+//! (docs/protocol/c-chain-blocks.md, "Control records").
+//!
+//! A [`ControlRecord`] in a block's ext data says what the block changes; [`ControlExtension`] applies it, in the same
+//! way while a block is built and while it is verified. Chains of other networks do not have this extension and refuse
+//! such blocks. [`Controls`] queues what clients ask for.
+
+mod accounts;
+mod extension;
+mod queue;
+mod record;
+mod snapshots;
+
+pub use accounts::ImpersonatedAccounts;
+pub use extension::ControlExtension;
+pub use queue::{ControlError, Controls, MAX_BLOCKS, MAX_TIME_S};
+pub(crate) use queue::{Plan, Wanted};
+pub use record::{
+    ControlRecord, MAX_BALANCE, MAX_CODE, RecordError, StateChange, WantedChange, split_record,
+};
+pub use snapshots::Snapshots;

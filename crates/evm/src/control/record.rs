@@ -1,0 +1,367 @@
+//! The control record: its bytes, and what it does to the state.
+
+use alloy_primitives::{Address, Bytes, U256};
+use alloy_rlp::{Decodable as _, RlpDecodable, RlpEncodable};
+use thiserror::Error;
+
+use crate::executor::StateOverlay;
+use crate::extension::ExtError;
+use crate::rules::Rules;
+
+/// Marks ext data with a record: codec versions of atomic transactions begin at 0.
+const MARK: [u8; 2] = [0xff, 0xff];
+
+/// Most bytes of a record.
+const MAX_RECORD: usize = 1 << 20;
+
+/// Most bytes of code that a record sets.
+pub const MAX_CODE: usize = 128 * 1024;
+
+/// Most wei that a record gives to an account: the audit of the supply counts in 128 bits.
+pub const MAX_BALANCE: U256 = U256::from_limbs([u64::MAX, (1 << 44) - 1, 0, 0]);
+
+/// What a block changes besides its transactions. An empty record makes a block without transactions valid.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ControlRecord {
+    /// The changes, applied in this order after all transactions of the block.
+    pub changes: Vec<StateChange>,
+}
+
+/// A change of one account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StateChange {
+    /// The balance, wei. The previous balance is in the record, so that the audit of the supply needs no old state.
+    Balance {
+        /// The account.
+        address: Address,
+        /// Wei before.
+        before: U256,
+        /// Wei after.
+        after: U256,
+    },
+    /// The nonce, never a lower one.
+    Nonce {
+        /// The account.
+        address: Address,
+        /// The nonce.
+        nonce: u64,
+    },
+    /// The code.
+    Code {
+        /// The account.
+        address: Address,
+        /// The code; empty removes it.
+        code: Bytes,
+    },
+    /// A storage slot.
+    Storage {
+        /// The account.
+        address: Address,
+        /// The key, as instructions have it.
+        key: U256,
+        /// The value.
+        value: U256,
+    },
+}
+
+/// A change that a client asks for: a [`StateChange`] without what depends on the state before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WantedChange {
+    /// Sets the balance, wei.
+    Balance(Address, U256),
+    /// Adds to the balance, wei.
+    AddBalance(Address, U256),
+    /// Sets the nonce.
+    Nonce(Address, u64),
+    /// Sets the code.
+    Code(Address, Bytes),
+    /// Sets a storage slot: key and value.
+    Storage(Address, U256, U256),
+}
+
+impl WantedChange {
+    /// The change on this state.
+    pub(crate) fn resolve(&self, state: &mut StateOverlay<'_>) -> Result<StateChange, ExtError> {
+        let mut balance = |address: Address, after: &dyn Fn(U256) -> Option<U256>| {
+            let before = state.balance(address)?;
+            match after(before).filter(|after| *after <= MAX_BALANCE) {
+                Some(after) => Ok(StateChange::Balance { address, before, after }),
+                None => Err(ExtError::Invalid(format!(
+                    "the balance of {address} would be above {MAX_BALANCE} wei, the most that can be set"
+                ))),
+            }
+        };
+        Ok(match self {
+            Self::Balance(address, wei) => balance(*address, &|_| Some(*wei))?,
+            Self::AddBalance(address, wei) => {
+                balance(*address, &|before| before.checked_add(*wei))?
+            }
+            Self::Nonce(address, nonce) => StateChange::Nonce { address: *address, nonce: *nonce },
+            Self::Code(_, code) if code.len() > MAX_CODE => {
+                let length = code.len();
+                return Err(ExtError::Invalid(format!(
+                    "code of {length} bytes: at most {MAX_CODE} can be set"
+                )));
+            }
+            Self::Code(address, code) => {
+                StateChange::Code { address: *address, code: code.clone() }
+            }
+            Self::Storage(address, key, value) => {
+                StateChange::Storage { address: *address, key: *key, value: *value }
+            }
+        })
+    }
+}
+
+/// Why ext data with the mark of a record is invalid.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RecordError {
+    /// It ends before the record does.
+    #[error("control record: the ext data ends too early")]
+    Short,
+    /// The record is too long.
+    #[error("control record: {0} bytes, at most {MAX_RECORD} are allowed")]
+    TooLong(usize),
+    /// The record is no list of changes.
+    #[error("control record: {0}")]
+    Form(String),
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct RawChange {
+    kind: u8,
+    address: Address,
+    first: Bytes,
+    second: Bytes,
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct RawRecord {
+    changes: Vec<RawChange>,
+}
+
+/// Separates ext data into the bytes of the control record, if there is one, and the rest.
+pub fn split_record(ext_data: &[u8]) -> Result<(Option<&[u8]>, &[u8]), RecordError> {
+    let Some(marked) = ext_data.strip_prefix(&MARK) else { return Ok((None, ext_data)) };
+    let (length, rest) = marked.split_first_chunk::<4>().ok_or(RecordError::Short)?;
+    let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+    if length > MAX_RECORD {
+        return Err(RecordError::TooLong(length));
+    }
+    let (record, rest) = rest.split_at_checked(length).ok_or(RecordError::Short)?;
+    Ok((Some(record), rest))
+}
+
+impl ControlRecord {
+    /// Ext data of this record and of what follows it.
+    ///
+    /// # Errors
+    /// The record is too long.
+    pub fn prefix_to(&self, rest: &[u8]) -> Result<Bytes, RecordError> {
+        let raw = RawRecord { changes: self.changes.iter().map(StateChange::to_raw).collect() };
+        let record = alloy_rlp::encode(&raw);
+        let length = u32::try_from(record.len()).unwrap_or(u32::MAX);
+        if record.len() > MAX_RECORD {
+            return Err(RecordError::TooLong(record.len()));
+        }
+        Ok([&MARK[..], &length.to_be_bytes(), &record, rest].concat().into())
+    }
+
+    /// The record of its bytes. Only one encoding is accepted.
+    pub fn decode(bytes: &[u8]) -> Result<Self, RecordError> {
+        let form = |error: &dyn std::fmt::Display| RecordError::Form(error.to_string());
+        let mut rest = bytes;
+        let raw = RawRecord::decode(&mut rest).map_err(|error| form(&error))?;
+        if !rest.is_empty() {
+            return Err(form(&"bytes after the record"));
+        }
+        let changes = raw.changes.iter().map(StateChange::of_raw).collect::<Result<_, _>>()?;
+        Ok(Self { changes })
+    }
+
+    /// Applies the changes to the state after the block's transactions.
+    pub(crate) fn apply(
+        &self,
+        rules: &dyn Rules,
+        state: &mut StateOverlay<'_>,
+    ) -> Result<(), ExtError> {
+        self.changes.iter().try_for_each(|change| change.apply(rules, state))
+    }
+
+    /// By how many wei the supply of the chain's coin changes.
+    pub fn supply_change(&self) -> i128 {
+        let signed = |wei: &U256| wei.saturating_to::<u128>().try_into().unwrap_or(i128::MAX);
+        let change = |change: &StateChange| match change {
+            StateChange::Balance { before, after, .. } => {
+                i128::saturating_sub(signed(after), signed(before))
+            }
+            StateChange::Nonce { .. } | StateChange::Code { .. } | StateChange::Storage { .. } => 0,
+        };
+        self.changes.iter().map(change).fold(0, i128::saturating_add)
+    }
+}
+
+impl StateChange {
+    fn to_raw(&self) -> RawChange {
+        let number = |value: U256| Bytes::from(value.to_be_bytes_trimmed_vec());
+        let (kind, address, first, second) = match self {
+            Self::Balance { address, before, after } => {
+                (0, address, number(*before), number(*after))
+            }
+            Self::Nonce { address, nonce } => {
+                (1, address, number(U256::from(*nonce)), Bytes::new())
+            }
+            Self::Code { address, code } => (2, address, code.clone(), Bytes::new()),
+            Self::Storage { address, key, value } => (3, address, number(*key), number(*value)),
+        };
+        RawChange { kind, address: *address, first, second }
+    }
+
+    fn of_raw(raw: &RawChange) -> Result<Self, RecordError> {
+        let address = raw.address;
+        let form = |text: String| Err(RecordError::Form(text));
+        let number = |bytes: &Bytes| match U256::try_from_be_slice(bytes) {
+            Some(value) if bytes.first() != Some(&0) => Ok(value),
+            _ => Err(RecordError::Form("a number has leading zeros or too many bytes".to_owned())),
+        };
+        if matches!(raw.kind, 1 | 2) && !raw.second.is_empty() {
+            return form(format!("a change of kind {} has one value", raw.kind));
+        }
+        Ok(match raw.kind {
+            0 => match (number(&raw.first)?, number(&raw.second)?) {
+                (before, after) if after <= MAX_BALANCE => Self::Balance { address, before, after },
+                (_, after) => {
+                    return form(format!(
+                        "a balance of {after} wei, at most {MAX_BALANCE} are allowed"
+                    ));
+                }
+            },
+            1 => match u64::try_from(number(&raw.first)?) {
+                Ok(nonce) => Self::Nonce { address, nonce },
+                Err(_) => return form("a nonce has at most 64 bits".to_owned()),
+            },
+            2 if raw.first.len() > MAX_CODE => {
+                let length = raw.first.len();
+                return form(format!("code of {length} bytes, at most {MAX_CODE} are allowed"));
+            }
+            2 => Self::Code { address, code: raw.first.clone() },
+            3 => Self::Storage { address, key: number(&raw.first)?, value: number(&raw.second)? },
+            kind => return form(format!("unknown kind {kind}")),
+        })
+    }
+
+    pub(crate) fn apply(
+        &self,
+        rules: &dyn Rules,
+        state: &mut StateOverlay<'_>,
+    ) -> Result<(), ExtError> {
+        match self {
+            Self::Balance { address, before, after } => {
+                let found = state.balance(*address)?;
+                if found != *before {
+                    return Err(ExtError::Invalid(format!(
+                        "control record: account {address} has {found} wei, not {before}"
+                    )));
+                }
+                state.set_balance(*address, *after)?;
+                state.clear_if_empty(*address)?;
+            }
+            Self::Nonce { address, nonce } => {
+                let found = state.nonce(*address)?;
+                if *nonce < found {
+                    return Err(ExtError::Invalid(format!(
+                        "the nonce of {address} is {found}: a lower one would let a transaction be in two blocks"
+                    )));
+                }
+                state.set_nonce(*address, *nonce)?;
+                state.clear_if_empty(*address)?;
+            }
+            Self::Code { address, code } => {
+                state.set_code(*address, code.clone())?;
+                state.clear_if_empty(*address)?;
+            }
+            Self::Storage { address, key, value } => {
+                if state.account(*address)?.is_none() {
+                    return Err(ExtError::Invalid(format!(
+                        "account {address} does not exist: set its code, balance or nonce before its storage"
+                    )));
+                }
+                state.set_slot(*address, rules.storage_slot(*key), *value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changes() -> Vec<StateChange> {
+        let address = Address::repeat_byte(7);
+        vec![
+            StateChange::Balance { address, before: U256::from(1), after: MAX_BALANCE },
+            StateChange::Balance { address, before: MAX_BALANCE, after: U256::from(3) },
+            StateChange::Nonce { address, nonce: u64::MAX },
+            StateChange::Code { address, code: Bytes::from_static(&[0x60, 0]) },
+            StateChange::Storage { address, key: U256::ZERO, value: U256::from(256) },
+        ]
+    }
+
+    #[test]
+    fn records_round_trip() {
+        for changes in [Vec::new(), changes()] {
+            let record = ControlRecord { changes };
+            let ext_data = record.prefix_to(b"rest").unwrap();
+            let (bytes, rest) = split_record(&ext_data).unwrap();
+            assert_eq!(rest, b"rest");
+            assert_eq!(ControlRecord::decode(bytes.unwrap()), Ok(record));
+        }
+        assert_eq!(split_record(b"\0\0rest"), Ok((None, &b"\0\0rest"[..])));
+        assert_eq!(split_record(b""), Ok((None, &b""[..])));
+    }
+
+    #[test]
+    fn damaged_records_are_refused() {
+        let ext_data = ControlRecord { changes: changes() }.prefix_to(b"").unwrap();
+        for length in 2..ext_data.len() {
+            assert_eq!(split_record(&ext_data[..length]), Err(RecordError::Short), "{length}");
+        }
+        let too_long = [0xff, 0xff, 0xff, 0, 0, 0];
+        assert_eq!(split_record(&too_long), Err(RecordError::TooLong(0xff00_0000)));
+        let record = split_record(&ext_data).unwrap().0.unwrap();
+        let longer = [record, &[0]].concat();
+        assert_eq!(
+            ControlRecord::decode(&longer).unwrap_err().to_string(),
+            "control record: bytes after the record"
+        );
+        let raw = |kind, first: &[u8], second: &[u8]| {
+            let (first, second) = (first.to_vec().into(), second.to_vec().into());
+            let change = RawChange { kind, address: Address::ZERO, first, second };
+            let bytes = alloy_rlp::encode(RawRecord { changes: vec![change] });
+            ControlRecord::decode(&bytes).unwrap_err().to_string()
+        };
+        assert_eq!(raw(4, b"", b""), "control record: unknown kind 4");
+        assert_eq!(raw(1, b"\x01", b"\x01"), "control record: a change of kind 1 has one value");
+        assert_eq!(raw(1, &[1; 9], b""), "control record: a nonce has at most 64 bits");
+        let number = "control record: a number has leading zeros or too many bytes";
+        assert_eq!(raw(0, b"\0", b""), number);
+        assert_eq!(raw(3, &[1; 33], b""), number);
+        assert!(raw(0, b"", &[1; 32]).ends_with(" are allowed"));
+        assert_eq!(
+            raw(2, &vec![1; MAX_CODE + 1], b""),
+            "control record: code of 131073 bytes, at most 131072 are allowed"
+        );
+        let big = StateChange::Code { address: Address::ZERO, code: vec![1; MAX_CODE].into() };
+        let record = ControlRecord { changes: vec![big; 9] };
+        assert!(matches!(record.prefix_to(b""), Err(RecordError::TooLong(_))));
+    }
+
+    #[test]
+    fn supply_of_changes() {
+        assert_eq!(ControlRecord { changes: changes() }.supply_change(), 2);
+        let (address, before) = (Address::ZERO, U256::from(7));
+        let changes = vec![StateChange::Balance { address, before, after: U256::ZERO }];
+        assert_eq!(ControlRecord { changes }.supply_change(), -7);
+    }
+}

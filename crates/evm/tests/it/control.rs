@@ -1,0 +1,182 @@
+//! Control records: made by a chain of a development network, refused by any other.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, U256};
+use esker_chain::{
+    AdjustableClock, ChainContext, ChainMachine, ChainVm, FixedAliases, Machine, MachineConfig,
+    ProposeCtx, Verdict,
+};
+use esker_evm::chain::{Evm, EvmConfig};
+use esker_evm::control::{
+    ControlError, ControlExtension, ControlRecord, Controls, StateChange, WantedChange,
+};
+use esker_evm::executor::{ChainParams, CodeCache};
+use esker_evm::extension::{BlockExtension, NoExtension};
+use esker_evm::genesis::Genesis;
+use esker_evm::rules::{CChainRules, FeeOverrides, ForkSchedule, Rules};
+use esker_evm_state::types::ext_data_hash;
+use esker_primitives::Id;
+use esker_primitives::clock::ManualClock;
+use esker_storage::{Scope, Store};
+
+use crate::live::START_MS;
+
+const ACCOUNT: Address = Address::repeat_byte(0xa1);
+
+struct Node {
+    evm: Arc<Evm>,
+    machine: Arc<Machine>,
+    controls: Arc<Controls>,
+}
+
+/// With the exact fee rules, where a block so soon after its parent must be paid for.
+fn node(is_development: bool) -> Node {
+    let clock = AdjustableClock::new(Arc::new(ManualClock::new(START_MS)));
+    let store = Store::memory().unwrap();
+    let context = ChainContext {
+        network_id: 12345,
+        hrp: "local".into(),
+        chain_id: Id::sha256(b"C"),
+        scope: Scope(2),
+        native_asset_id: Id::ZERO,
+        native_aliases: Vec::new(),
+        aliases: Arc::new(FixedAliases::default()),
+        clock: Arc::new(clock.clone()),
+        store: store.clone(),
+        peers: Arc::default(),
+        work: Arc::default(),
+        forwarding: None,
+    };
+    let work = Arc::clone(&context.work);
+    let rules: Arc<dyn Rules> =
+        Arc::new(CChainRules::new(43112, ForkSchedule::LOCAL, FeeOverrides::default()));
+    let params = ChainParams {
+        rules: Arc::clone(&rules),
+        network_id: 12345,
+        blockchain_id: context.chain_id,
+        codes: Arc::new(CodeCache::default()),
+    };
+    let controls = Arc::new(Controls::new(clock.clone(), Arc::clone(&work)));
+    let mut extension: Arc<dyn BlockExtension> = Arc::new(NoExtension);
+    if is_development {
+        let controls = Some(Arc::clone(&controls));
+        extension = Arc::new(ControlExtension::new(extension, rules, controls));
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/genesis/local-c.json");
+    let genesis = Genesis::parse(&std::fs::read(path).unwrap()).unwrap();
+    let evm = Evm::new(context, params, EvmConfig::default(), genesis, extension).unwrap();
+    if is_development {
+        evm.set_controls(Arc::clone(&controls));
+    }
+    let config = MachineConfig { check_proposals: true, decides_alone: true, ..Default::default() };
+    let chains = vec![Arc::clone(&evm) as Arc<dyn ChainVm>];
+    let machine = Machine::open(chains, store, Arc::new(clock), work, config).unwrap();
+    Node { evm, machine, controls }
+}
+
+/// Fulfils a request with the blocks that it takes.
+async fn fulfil(
+    node: &Node,
+    request: impl Future<Output = Result<(), ControlError>>,
+) -> Result<(), ControlError> {
+    let engine = async {
+        loop {
+            let (height, parent) = node.machine.last_final();
+            let at =
+                ProposeCtx { height: height + 1, parent, ancestry: &[], wait_until_ms: u64::MAX };
+            let bundle = node.machine.propose(at).await.unwrap().unwrap();
+            node.machine.finalize(&bundle, None).await.unwrap();
+        }
+    };
+    tokio::select! {
+        done = request => done,
+        () = engine => unreachable!("the engine does not end"),
+    }
+}
+
+/// The bytes of the last block of a node that set a balance.
+async fn changed() -> Vec<u8> {
+    let node = node(true);
+    let wanted = vec![WantedChange::Balance(ACCOUNT, U256::from(7))];
+    fulfil(&node, node.controls.change(wanted)).await.unwrap();
+    let reader = node.evm.context().store.snapshot().unwrap();
+    node.evm.block_at(reader.as_ref(), 1).unwrap().unwrap().to_vec()
+}
+
+async fn verdict(node: &Node, block: Vec<u8>) -> Result<(), Verdict> {
+    let (_, parent) = node.machine.last_final();
+    let blocks = vec![(node.evm.context().chain_id, block.into())];
+    node.machine.compose(&parent, blocks).await.unwrap().map(|_| ())
+}
+
+#[tokio::test]
+async fn blocks_follow_each_other_without_fees() {
+    let node = node(true);
+    fulfil(&node, node.controls.mine(5, 0)).await.unwrap();
+    let wanted = vec![
+        WantedChange::AddBalance(ACCOUNT, U256::from(5)),
+        WantedChange::AddBalance(ACCOUNT, U256::from(2)),
+        WantedChange::Nonce(ACCOUNT, 3),
+    ];
+    fulfil(&node, node.controls.change(wanted)).await.unwrap();
+    assert_eq!(node.evm.head().header.number, 6);
+    let reader = node.evm.context().store.snapshot().unwrap();
+    let account = node.evm.view(reader.as_ref()).latest_state().account(&ACCOUNT).unwrap().unwrap();
+    assert_eq!((account.balance, account.nonce), (U256::from(7), 3));
+}
+
+#[tokio::test]
+async fn an_impossible_change_is_refused_whole() {
+    let node = node(true);
+    let wanted = vec![
+        WantedChange::Balance(ACCOUNT, U256::from(5)),
+        WantedChange::Balance(ACCOUNT, U256::MAX),
+    ];
+    // The next request makes a block; the refused one made none.
+    let both = async {
+        let (refused, mined) = tokio::join!(node.controls.change(wanted), node.controls.mine(1, 0));
+        let error = refused.unwrap_err().to_string();
+        assert!(error.ends_with("wei, the most that can be set"), "{error}");
+        mined
+    };
+    fulfil(&node, both).await.unwrap();
+    let reader = node.evm.context().store.snapshot().unwrap();
+    assert_eq!(node.evm.view(reader.as_ref()).latest_state().account(&ACCOUNT).unwrap(), None);
+    assert_eq!(node.evm.head().header.number, 1);
+}
+
+#[tokio::test]
+async fn other_networks_refuse_control_records() {
+    let block = changed().await;
+    assert_eq!(verdict(&node(true), block.clone()).await, Ok(()));
+    let refused = Verdict::Invalid("this chain has no atomic transactions".to_owned());
+    assert_eq!(verdict(&node(false), block).await, Err(refused));
+}
+
+#[tokio::test]
+async fn altered_records_are_refused() {
+    let node = node(true);
+    let rules = Arc::clone(&node.evm.params().rules);
+    let original = rules.decode_block(&changed().await).unwrap();
+    let (address, before, after) = (ACCOUNT, U256::ZERO, U256::from(8));
+    let other = vec![StateChange::Balance { address, before, after }];
+    let wrong = vec![StateChange::Balance { address, before: after, after }];
+    let storage = vec![StateChange::Storage { address, key: U256::ZERO, value: U256::from(1) }];
+    let encoded = |changes| ControlRecord { changes }.prefix_to(b"").unwrap();
+    for (ext_data, text) in [
+        (encoded(other), "invalid merkle root"),
+        (encoded(Vec::new()), "invalid merkle root"),
+        (encoded(wrong), "has 0 wei, not 8"),
+        (encoded(storage), "does not exist"),
+        (vec![0xff, 0xff, 0, 0, 0, 9, 1].into(), "the ext data ends too early"),
+        (vec![0xff, 0xff, 0, 0, 0, 1, 1].into(), "control record: "),
+        (vec![0xff, 0xff, 0, 0, 0, 2, 0xc1, 0xc0, 1].into(), "no atomic transactions"),
+    ] {
+        let mut block = original.clone();
+        block.header.ext_data_hash = ext_data_hash(&ext_data);
+        block.ext_data = ext_data;
+        let refused = verdict(&node, rules.encode_block(&block)).await.unwrap_err();
+        assert!(refused.to_string().contains(text), "{text}: {refused}");
+    }
+}

@@ -1,0 +1,141 @@
+//! Blocks on request, and transactions that wait for them.
+
+use esker_e2e::until;
+use serde_json::{Value, json};
+
+use super::{OTHER, call, error, height, last_time, receipt, result, send};
+use crate::support::local;
+
+#[test]
+fn blocks_are_made_on_request() {
+    let node = local().dev().start().unwrap();
+    assert_eq!(result(&node, "evm_mine", json!([])), "0x0");
+    assert_eq!(height(&node), 1);
+    let block = result(&node, "eth_getBlockByNumber", json!(["latest", true]));
+    assert_eq!((&block["transactions"], &block["gasUsed"]), (&json!([]), &json!("0x0")));
+    assert_eq!(result(&node, "anvil_mine", json!([])), Value::Null);
+    assert_eq!(result(&node, "anvil_mine", json!(["0x3"])), Value::Null);
+    assert_eq!(result(&node, "hardhat_mine", json!([0])), Value::Null);
+    assert_eq!(height(&node), 5);
+    let before = last_time(&node);
+    assert_eq!(result(&node, "hardhat_mine", json!(["0xa", "0x3c"])), Value::Null);
+    assert_eq!(height(&node), 15);
+    let times: Vec<_> = (5..=15)
+        .map(|height| {
+            let block =
+                result(&node, "eth_getBlockByNumber", json!([format!("{height:#x}"), false]));
+            super::number(&block["timestamp"])
+        })
+        .collect();
+    assert!(times.windows(2).all(|pair| (60..90).contains(&(pair[1] - pair[0]))), "{times:?}");
+    assert_eq!(times[0], before);
+    let at = last_time(&node) + 1000;
+    assert_eq!(result(&node, "evm_mine", json!([at])), "0x0");
+    assert_eq!(last_time(&node), at);
+    assert_eq!(result(&node, "evm_mine", json!([{"timestamp": at + 50, "blocks": 4}])), "0x0");
+    assert_eq!(height(&node), 20);
+    assert!((at + 50..at + 80).contains(&last_time(&node)));
+    // Transactions go on as before.
+    assert_eq!(receipt(&node, &send(&node))["status"], "0x1");
+}
+
+#[test]
+fn hostile_requests_for_blocks_change_nothing() {
+    let node = local().dev().start().unwrap();
+    let time = last_time(&node);
+    let huge = format!("0x1{}", "0".repeat(64));
+    let most = "0xffffffffffffffff";
+    for (method, params, text) in [
+        ("anvil_mine", json!([100_001]), "cannot mine 100001 blocks at once: at most 100000"),
+        ("hardhat_mine", json!([most]), "cannot mine 18446744073709551615 blocks at once"),
+        ("anvil_mine", json!(["0x10000000000000000"]), "has more than 64 bits"),
+        ("anvil_mine", json!([2, most]), "is too late: at most 253370764800"),
+        ("anvil_mine", json!([huge]), "expected a number of at most 256 bits"),
+        ("anvil_mine", json!([-1]), "expected a number of at most 256 bits"),
+        ("anvil_mine", json!([[]]), "expected a number of at most 256 bits"),
+        ("evm_mine", json!([{"blocks": 100_001}]), "cannot mine 100001 blocks at once"),
+        ("evm_mine", json!([{"timestamp": "soon"}]), "expected a number of at most 256 bits"),
+        (
+            "evm_mine",
+            json!([{"timestamp": 1, "blocks": 2}]),
+            "is lower than previous block's timestamp",
+        ),
+        ("evm_mine", json!([253_370_764_801_u64]), "is too late: at most 253370764800"),
+        ("evm_setAutomine", json!([]), "missing value for required argument 0"),
+        ("evm_setAutomine", json!(["yes"]), "cannot unmarshal string"),
+        ("evm_setIntervalMining", json!([]), "missing value for required argument 0"),
+        ("evm_setIntervalMining", json!([31_622_401]), "is too long: at most 31622400"),
+        ("anvil_dropTransaction", json!(["0x12"]), "want 64 for common.Hash"),
+    ] {
+        let got = error(&node, method, params.clone());
+        assert!(got.contains(text), "{method} {params}: {got}");
+    }
+    assert_eq!((height(&node), last_time(&node)), (0, time));
+    assert_eq!(result(&node, "anvil_getAutomine", json!([])), true);
+    assert_eq!(result(&node, "anvil_getIntervalMining", json!([])), Value::Null);
+    assert_eq!(receipt(&node, &send(&node))["status"], "0x1");
+}
+
+#[test]
+fn transactions_wait_for_a_request() {
+    let node = local().dev().start().unwrap();
+    assert_eq!(result(&node, "evm_setAutomine", json!([false])), Value::Null);
+    assert_eq!(result(&node, "hardhat_getAutomine", json!([])), false);
+    let (first, second) = (send(&node), send(&node));
+    // Were a block built for them, it would come before this one.
+    assert_eq!(result(&node, "eth_getTransactionReceipt", json!([first])), Value::Null);
+    assert_eq!(result(&node, "anvil_dropTransaction", json!([second])), second);
+    assert_eq!(result(&node, "anvil_dropTransaction", json!([second])), Value::Null);
+    assert_eq!(result(&node, "hardhat_dropTransaction", json!([second])), false);
+    assert_eq!(result(&node, "evm_mine", json!([])), "0x0");
+    assert_eq!(height(&node), 1);
+    let mined = result(&node, "eth_getTransactionReceipt", json!([first]));
+    assert_eq!((&mined["blockNumber"], &mined["status"]), (&json!("0x1"), &json!("0x1")));
+    let text = error(&node, "hardhat_dropTransaction", json!([first]));
+    assert!(text.ends_with("cannot be dropped because it's already mined"), "{text}");
+
+    send(&node);
+    send(&node);
+    assert_eq!(result(&node, "txpool_status", json!([]))["pending"], "0x2");
+    assert_eq!(result(&node, "anvil_dropAllTransactions", json!([])), Value::Null);
+    assert_eq!(result(&node, "txpool_status", json!([]))["pending"], "0x0");
+    assert_eq!(result(&node, "anvil_mine", json!([2])), Value::Null);
+    assert_eq!(result(&node, "eth_getBalance", json!([OTHER, "latest"])), "0x7");
+
+    // What waits goes into a block as soon as blocks are made again.
+    let waiting = send(&node);
+    assert_eq!(result(&node, "anvil_setAutomine", json!([true])), Value::Null);
+    assert_eq!(receipt(&node, &waiting)["blockNumber"], "0x4");
+}
+
+#[test]
+fn blocks_come_at_intervals() {
+    let node = local().dev().start().unwrap();
+    assert_eq!(result(&node, "evm_setIntervalMining", json!([1])), Value::Null);
+    assert_eq!(result(&node, "anvil_getAutomine", json!([])), false);
+    assert_eq!(result(&node, "anvil_getIntervalMining", json!([])), 1);
+    let hash = send(&node);
+    until("two blocks are made", || (height(&node) >= 2).then_some(()));
+    assert_eq!(receipt(&node, &hash)["blockNumber"], "0x1");
+    assert_eq!(result(&node, "anvil_setIntervalMining", json!([0])), Value::Null);
+    assert_eq!(result(&node, "anvil_getIntervalMining", json!([])), Value::Null);
+    assert_eq!(result(&node, "evm_setIntervalMining", json!([3600])), Value::Null);
+    assert_eq!(result(&node, "evm_setAutomine", json!([true])), Value::Null);
+    assert_eq!(result(&node, "anvil_getIntervalMining", json!([])), Value::Null);
+    assert_eq!(receipt(&node, &send(&node))["status"], "0x1");
+}
+
+#[test]
+fn the_screen_is_silent_without_logging() {
+    let node = local().dev().start().unwrap();
+    assert_eq!(result(&node, "anvil_setLoggingEnabled", json!([false])), Value::Null);
+    let silent = receipt(&node, &send(&node))["transactionHash"].clone();
+    call(&node, "eth_sendRawTransaction", json!(["0x00"]));
+    assert_eq!(result(&node, "hardhat_setLoggingEnabled", json!([true])), Value::Null);
+    let shown = receipt(&node, &send(&node))["transactionHash"].clone();
+    let shown = format!("Transaction: {}", shown.as_str().unwrap());
+    until("the screen shows the second transaction", || {
+        node.output().contains(&shown).then_some(())
+    });
+    assert!(!node.output().contains(silent.as_str().unwrap()), "{}", node.output());
+}
