@@ -97,11 +97,7 @@ struct Request {
 
 #[derive(Debug)]
 struct State {
-    automine: bool,
-    timestamp_interval_s: Option<u64>,
-    impersonated: HashSet<Address>,
-    impersonates_all: bool,
-    /// No block is built.
+    settings: ControlSettings,
     requests: VecDeque<Request>,
 }
 
@@ -118,13 +114,13 @@ pub struct Controls {
 impl Controls {
     /// Controls of a chain with this clock and this notification of new work. Transactions make blocks by themselves.
     pub fn new(clock: AdjustableClock, work: Arc<Notify>) -> Self {
-        let state = State {
+        let settings = ControlSettings {
             automine: true,
             timestamp_interval_s: None,
             impersonated: HashSet::new(),
             impersonates_all: false,
-            requests: VecDeque::new(),
         };
+        let state = State { settings, requests: VecDeque::new() };
         let state = Mutex::new_named("evm.controls", state);
         Self { clock, work, state, is_logging: AtomicBool::new(true) }
     }
@@ -146,12 +142,12 @@ impl Controls {
 
     /// Whether a waiting transaction causes a block by itself.
     pub fn automine(&self) -> bool {
-        self.state.lock().automine
+        self.state.lock().settings.automine
     }
 
     /// Sets [`Self::automine`].
     pub fn set_automine(&self, automine: bool) {
-        self.state.lock().automine = automine;
+        self.state.lock().settings.automine = automine;
         self.work.notify_one();
     }
 
@@ -160,28 +156,28 @@ impl Controls {
     /// # Errors
     /// There are too many such accounts.
     pub fn impersonate(&self, account: Address) -> Result<(), ControlError> {
-        let mut state = self.state.lock();
-        if state.impersonated.len() >= MAX_IMPERSONATED && !state.impersonated.contains(&account) {
+        let impersonated = &mut self.state.lock().settings.impersonated;
+        if impersonated.len() >= MAX_IMPERSONATED && !impersonated.contains(&account) {
             return Err(ControlError::TooManyAccounts);
         }
-        state.impersonated.insert(account);
+        impersonated.insert(account);
         Ok(())
     }
 
     /// Ends [`Self::impersonate`].
     pub fn stop_impersonating(&self, account: &Address) {
-        self.state.lock().impersonated.remove(account);
+        self.state.lock().settings.impersonated.remove(account);
     }
 
     /// Whether the node sends transactions of all accounts.
     pub fn set_auto_impersonation(&self, is_on: bool) {
-        self.state.lock().impersonates_all = is_on;
+        self.state.lock().settings.impersonates_all = is_on;
     }
 
     /// Whether the node sends transactions of the account without its key.
     pub fn impersonates(&self, account: &Address) -> bool {
-        let state = self.state.lock();
-        state.impersonates_all || state.impersonated.contains(account)
+        let settings = &self.state.lock().settings;
+        settings.impersonates_all || settings.impersonated.contains(account)
     }
 
     /// Makes blocks with what waits in the pool, also empty ones, `interval_s` seconds apart. Returns when they are
@@ -255,7 +251,7 @@ impl Controls {
         let next_s = u128::from(parent_s) + u128::from(interval_s);
         self.check_time(next_s)?;
         let mut state = self.state.lock();
-        state.timestamp_interval_s = Some(interval_s);
+        state.settings.timestamp_interval_s = Some(interval_s);
         let next_s = parent_s.saturating_add(interval_s).max(last_s);
         self.clock.stop_at(next_s.saturating_mul(1000));
         Ok(())
@@ -264,7 +260,7 @@ impl Controls {
     /// Ends [`Self::set_timestamp_interval`]; false if there was no interval.
     pub fn remove_timestamp_interval(&self, last_s: u64) -> bool {
         let mut state = self.state.lock();
-        let had = state.timestamp_interval_s.take().is_some();
+        let had = state.settings.timestamp_interval_s.take().is_some();
         if had {
             self.clock.run();
             self.clock.advance_to(last_s.saturating_mul(1000));
@@ -274,23 +270,11 @@ impl Controls {
     }
 
     pub(super) fn settings(&self) -> ControlSettings {
-        let state = self.state.lock();
-        ControlSettings {
-            automine: state.automine,
-            timestamp_interval_s: state.timestamp_interval_s,
-            impersonated: state.impersonated.clone(),
-            impersonates_all: state.impersonates_all,
-        }
+        self.state.lock().settings.clone()
     }
 
     pub(super) fn restore(&self, settings: ControlSettings) {
-        let ControlSettings { automine, timestamp_interval_s, impersonated, impersonates_all } =
-            settings;
-        let mut state = self.state.lock();
-        state.automine = automine;
-        state.timestamp_interval_s = timestamp_interval_s;
-        state.impersonated = impersonated;
-        state.impersonates_all = impersonates_all;
+        self.state.lock().settings = settings;
     }
 
     fn offset_s(&self) -> i64 {
@@ -349,7 +333,7 @@ impl Controls {
         match state.requests.front() {
             Some(Request { work: Work::Mine { .. }, .. }) => Plan::Mine,
             Some(Request { work: Work::Change(_), .. }) => Plan::Change,
-            None if state.automine => Plan::Pool,
+            None if state.settings.automine => Plan::Pool,
             None => Plan::Nothing,
         }
     }
@@ -384,7 +368,7 @@ impl Controls {
     /// A block was accepted, with this time (Unix s).
     pub(crate) fn accepted(&self, hash: B256, time_s: u64) {
         let mut state = self.state.lock();
-        match state.timestamp_interval_s {
+        match state.settings.timestamp_interval_s {
             Some(interval_s) => {
                 let next_s = time_s.saturating_add(interval_s).min(MAX_TIME_S);
                 self.clock.stop_at(next_s.saturating_mul(1000));

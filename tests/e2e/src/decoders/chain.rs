@@ -1,5 +1,7 @@
 //! Consensus bytes: transactions, blocks, genesis, UTXOs, bundles.
 
+use std::fmt::Debug;
+
 use esker_chain::Bundle;
 use esker_chain::snapshot::{Page, PageBuilder, SnapshotItem};
 use esker_follow::RecordReader;
@@ -109,14 +111,19 @@ pub(super) fn bundle(bytes: &[u8]) -> bool {
     true
 }
 
-/// Records of a stream of bundles, cut at any byte: the same ones, or the same error.
-pub(super) fn bundle_stream(bytes: &[u8]) -> bool {
-    let read = |cut: usize| {
-        let (mut reader, mut records) = (RecordReader::default(), Vec::new());
-        for part in bytes.chunks(cut.max(1)) {
-            reader.push(part);
+/// The records of a stream that arrives in parts, and the error that ends it: the same for all sizes of parts.
+fn cut_anywhere<R, T: Clone + Debug + PartialEq, E: Clone + Debug + PartialEq>(
+    bytes: &[u8],
+    reader: fn() -> R,
+    push: fn(&mut R, &[u8]),
+    next: fn(&mut R) -> Result<Option<T>, E>,
+) -> (Vec<T>, Option<E>) {
+    let read = |size: usize| {
+        let (mut reader, mut records) = (reader(), Vec::new());
+        for part in bytes.chunks(size.max(1)) {
+            push(&mut reader, part);
             loop {
-                match reader.next() {
+                match next(&mut reader) {
                     Ok(Some(record)) => records.push(record),
                     Ok(None) => break,
                     Err(error) => return (records, Some(error)),
@@ -125,8 +132,15 @@ pub(super) fn bundle_stream(bytes: &[u8]) -> bool {
         }
         (records, None)
     };
-    let (records, error) = read(bytes.len());
-    assert_eq!(read(3), (records.clone(), error.clone()));
+    let whole = read(bytes.len());
+    assert_eq!(read(3), whole);
+    whole
+}
+
+/// Records of a stream of bundles, cut at any byte: the same ones, or the same error.
+pub(super) fn bundle_stream(bytes: &[u8]) -> bool {
+    let (records, error) =
+        cut_anywhere(bytes, RecordReader::default, RecordReader::push, RecordReader::next);
     let written: Vec<u8> = records.iter().flat_map(|record| record.to_bytes()).collect();
     // Bytes that are no UTF-8 in the reason of an end are replaced.
     if !records.iter().any(|record| matches!(record, esker_follow::Record::End(_))) {
@@ -137,22 +151,12 @@ pub(super) fn bundle_stream(bytes: &[u8]) -> bool {
 
 /// Records of a snapshot, cut at any byte, and the rows in them: the same ones, or the same error.
 pub(super) fn snapshot_stream(bytes: &[u8]) -> bool {
-    let read = |cut: usize| {
-        let (mut reader, mut records) = (SnapshotRecordReader::default(), Vec::new());
-        for part in bytes.chunks(cut.max(1)) {
-            reader.push(part);
-            loop {
-                match reader.next() {
-                    Ok(Some(record)) => records.push(record),
-                    Ok(None) => break,
-                    Err(error) => return (records, Some(error)),
-                }
-            }
-        }
-        (records, None)
-    };
-    let (records, error) = read(bytes.len());
-    assert_eq!(read(3), (records.clone(), error.clone()));
+    let (records, error) = cut_anywhere(
+        bytes,
+        SnapshotRecordReader::default,
+        SnapshotRecordReader::push,
+        SnapshotRecordReader::next,
+    );
     let written: Vec<u8> = records.iter().flat_map(|record| record.to_bytes()).collect();
     // Bytes that are no UTF-8 in the reason of a failure are replaced.
     if !records.iter().any(|record| matches!(record, SnapshotRecord::Failed(_))) {

@@ -4,12 +4,10 @@ use alloy_primitives::{Address, hex, keccak256};
 use esker_e2e::{Node, until};
 use serde_json::{Value, json};
 
+use crate::controls::{FIRST, error, result};
 use crate::support::local;
 
-const RPC: &str = "/ext/bc/C/rpc";
 const OWN_VERSION: &str = concat!("esker/v", env!("CARGO_PKG_VERSION"));
-/// The first account of the phrase.
-const FIRST: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const CREATE2_DEPLOYER: &str = "0x4e59b44847b379578588920ca78fbf26c0b4956c";
 const MULTICALL3: &str = "0xca11bde05977b3631167028862be2a173976ca11";
 const METHODS: [&str; 5] = [
@@ -22,22 +20,6 @@ const METHODS: [&str; 5] = [
 /// 1 wei to 0x..c0ffee, signed by [`FIRST`] with nonce 0 and without a chain ID, as web3j's `Transfer.sendFunds` does;
 /// 2 gwei a gas.
 const UNPROTECTED: &str = "0xf863808477359400825208940000000000000000000000000000000000c0ffee01801ca00787bcd37bf2ede567a6088d2713727904f2100fdefadcbea874d61e234be553a03ab995a629f3acf0b789adcea55cf8122b7713dafbfb14ed40b1b04f15213199";
-
-fn call(node: &Node, method: &str, params: Value) -> Value {
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    let reply = node.rpc().post(RPC, body.to_string().as_bytes()).unwrap();
-    serde_json::from_slice(&reply.body).unwrap()
-}
-
-fn result(node: &Node, method: &str, params: Value) -> Value {
-    let reply = call(node, method, params);
-    reply.get("result").unwrap_or_else(|| panic!("{method}: {reply}")).clone()
-}
-
-fn error(node: &Node, method: &str, params: Value) -> String {
-    let reply = call(node, method, params);
-    reply["error"]["message"].as_str().unwrap_or_else(|| panic!("{method}: {reply}")).to_owned()
-}
 
 /// Sends from the first account; the receipt.
 fn send(node: &Node, mut tx: Value) -> Value {

@@ -16,7 +16,7 @@ use crate::support::{esker, local};
 
 const RPC: &str = "/ext/bc/C/rpc";
 /// The first account of the phrase.
-const FIRST: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+pub(crate) const FIRST: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 /// An account that nothing else uses.
 const OTHER: &str = "0x00000000000000000000000000000000000000a1";
 
@@ -26,12 +26,12 @@ fn call(node: &Node, method: &str, params: Value) -> Value {
     serde_json::from_slice(&reply.body).unwrap()
 }
 
-fn result(node: &Node, method: &str, params: Value) -> Value {
+pub(crate) fn result(node: &Node, method: &str, params: Value) -> Value {
     let reply = call(node, method, params);
     reply.get("result").unwrap_or_else(|| panic!("{method}: {reply}")).clone()
 }
 
-fn error(node: &Node, method: &str, params: Value) -> String {
+pub(crate) fn error(node: &Node, method: &str, params: Value) -> String {
     let reply = call(node, method, params);
     reply["error"]["message"].as_str().unwrap_or_else(|| panic!("{method}: {reply}")).to_owned()
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 use esker_e2e::funds::{funded, key};
-use esker_e2e::{Node, NodeBuilder};
+use esker_e2e::{Node, NodeBuilder, Proxy, StartingNode, until};
 use esker_primitives::address;
 use esker_primitives::keys::PrivateKey;
 use serde_json::{Map, Value, json};
@@ -21,6 +21,8 @@ use crate::support::PROGRAM;
 const OWNER: u8 = 5;
 /// Bytes of the code of each contract.
 const CODE_LEN: usize = 24 << 10;
+/// Bytes of a snapshot that pass before it is held: some rows, and far from all.
+pub(super) const SOME: u64 = 1_000_000;
 /// Nano-units of the key that has funds.
 const FUNDS: u64 = 300_000_000_000_000_000;
 
@@ -95,6 +97,15 @@ impl Crowd {
     pub(super) fn joiner(&self, folder: &Path, sources: &str) -> NodeBuilder {
         let flags = ["--snapshot", "--follow-idle-timeout", "3s"];
         self.writer(folder).args(&["--follow", sources]).args(&flags)
+    }
+
+    /// A follower whose join has got a part of the snapshot, and the proxy that holds the rest back.
+    pub(super) fn held_join(&self, folder: &Path, source: &Node) -> (Proxy, StartingNode) {
+        let proxy = Proxy::start(source.address()).unwrap();
+        proxy.hold_after(SOME);
+        let node = self.joiner(folder, &proxy.url()).spawn().unwrap();
+        until("a part of the snapshot was sent", || (proxy.held() > 0).then_some(()));
+        (proxy, node)
     }
 
     /// Runs a command of the program on a folder of the network: its exit code, and both outputs.

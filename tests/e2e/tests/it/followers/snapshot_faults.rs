@@ -13,15 +13,13 @@ use esker_e2e::{Node, Proxy, StartingNode, until};
 
 use serde_json::{Value, json};
 
-use super::crowd::{Crowd, CrowdSize, assert_same_state, move_funds};
+use super::crowd::{Crowd, CrowdSize, SOME, assert_same_state, move_funds};
 use super::faults::{rounds, signal};
 use super::support::wait_for;
 use crate::load::Random;
 
 /// Kills of one run.
 const ROUNDS: u64 = 10;
-/// Bytes of a snapshot that pass before it is held: some rows, and far from all.
-const SOME: u64 = 1_000_000;
 /// What a command says of a folder with an unfinished snapshot.
 const UNFINISHED: &str = "the snapshot was not completed";
 
@@ -79,10 +77,7 @@ fn a_source_that_is_killed_during_a_join_is_joined_after_its_restart() {
     let crowd = Crowd::new(CrowdSize::USUAL);
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let source = crowd.source(first.path());
-    let proxy = Proxy::start(source.address()).unwrap();
-    proxy.hold_after(SOME);
-    let node = crowd.joiner(second.path(), &proxy.url()).spawn().unwrap();
-    until("a part of the snapshot was sent", || (proxy.held() > 0).then_some(()));
+    let (proxy, node) = crowd.held_join(second.path(), &source);
     source.kill().unwrap();
     proxy.release();
     until("the follower misses its source", || {
@@ -102,10 +97,7 @@ fn a_source_that_stalls_during_a_join_is_left_and_joined_again() {
     let crowd = Crowd::new(CrowdSize::USUAL);
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let source = crowd.source(first.path());
-    let proxy = Proxy::start(source.address()).unwrap();
-    proxy.hold_after(SOME);
-    let node = crowd.joiner(second.path(), &proxy.url()).spawn().unwrap();
-    until("a part of the snapshot was sent", || (proxy.held() > 0).then_some(()));
+    let (proxy, node) = crowd.held_join(second.path(), &source);
     signal(&source, "STOP");
     proxy.release();
     until("the follower leaves its source", || {

@@ -5,15 +5,12 @@ use esker_e2e::{Proxy, until};
 use serde_json::{Value, json};
 
 use super::access::start;
-use super::crowd::{Crowd, CrowdSize, assert_same_state, move_funds};
+use super::crowd::{Crowd, CrowdSize, SOME, assert_same_state, move_funds};
 use super::load::under_load;
 use super::snapshot::joiner;
 use super::support::{follower, follower_health, heights, verify, wait_for, writer};
 use crate::load::Mover;
 use crate::support::local;
-
-/// Bytes of a snapshot that pass before it is held.
-const SOME: u64 = 1_000_000;
 
 #[test]
 fn settings_without_a_source_of_snapshots_are_refused() {
@@ -58,10 +55,7 @@ fn a_folder_that_joins_is_in_use_and_a_signal_ends_it() {
     let crowd = Crowd::new(CrowdSize::USUAL);
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let source = crowd.source(first.path());
-    let proxy = Proxy::start(source.address()).unwrap();
-    proxy.hold_after(SOME);
-    let node = crowd.joiner(second.path(), &proxy.url()).spawn().unwrap();
-    until("a part of the snapshot was sent", || (proxy.held() > 0).then_some(()));
+    let (_proxy, node) = crowd.held_join(second.path(), &source);
     let error = crowd.joiner(second.path(), &source.url()).start().unwrap_err().to_string();
     assert!(error.contains("is in use by"), "{error}");
     let (code, text) = crowd.run(&["db", "verify"], second.path());
