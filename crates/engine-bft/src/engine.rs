@@ -33,7 +33,7 @@ use crate::block::{BundleBlock, Digest};
 use crate::journal::{self, Journal, begin_journal};
 use crate::rejoin::Rejoin;
 use crate::settings::{Committee, Timings, quorum};
-use crate::shared::Shared;
+use crate::shared::{Shared, VoteCounts};
 use crate::stack::{self, Links, MAX_NETWORK_BUNDLE, Validator};
 use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
@@ -108,6 +108,8 @@ pub struct BftStats {
     pub skipped: u64,
     /// Rounds whose bundle is final by votes of its own.
     pub finalized: u64,
+    /// Votes that it has seen.
+    pub votes_seen: VoteCounts,
 }
 
 /// One of several validators that decide together.
@@ -131,11 +133,22 @@ impl BftEngine {
     pub fn stats(&self) -> BftStats {
         let shared = self.shared.lock().clone();
         let [round, notarized, skipped, finalized] =
-            shared.map_or([0; 4], |shared| shared.counts());
+            shared.as_ref().map_or([0; 4], |shared| shared.counts());
+        let votes_seen = shared.map(|shared| shared.vote_counts()).unwrap_or_default();
         let validators = self.config.validators.len();
         let quorum = quorum(validators);
         let votes = self.votes.load(Ordering::Relaxed);
-        BftStats { validators, quorum, votes, round, notarized, skipped, finalized }
+        BftStats { validators, quorum, votes, round, notarized, skipped, finalized, votes_seen }
+    }
+
+    /// The votes of each validator that this one has seen since the start, its own included. The order is constant.
+    pub fn votes_by_validator(&self) -> Vec<(ValidatorPublicKey, u64)> {
+        let shared = self.shared.lock().clone();
+        // Their numbers in votes follow the order of the keys.
+        let mut keys: Vec<_> = self.config.validators.iter().map(|(key, _)| *key).collect();
+        keys.sort_unstable();
+        let votes = |number| shared.as_ref().map_or(0, |shared| shared.votes_of(number));
+        keys.into_iter().enumerate().map(|(number, key)| (key, votes(number))).collect()
     }
 }
 

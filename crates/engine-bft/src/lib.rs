@@ -40,3 +40,4 @@ pub use engine::{BftConfig, BftEngine, BftStats};
 pub use journal::begin_journal;
 pub use keys::{KeyError, ValidatorKey, ValidatorPublicKey};
 pub use settings::Timings;
+pub use shared::VoteCounts;

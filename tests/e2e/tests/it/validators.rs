@@ -128,7 +128,20 @@ fn four_validators_decide_and_one_may_be_killed() {
     }
     let metrics = nodes[0].rpc().http().request("GET", "/ext/metrics", &[], b"").unwrap();
     let metrics = String::from_utf8(metrics.body.to_vec()).unwrap();
-    assert!(metrics.contains("\nesker_validator_rounds_total{result=\"final\"} "), "{metrics}");
+    let value = |series: &str| {
+        let line = metrics.lines().find(|line| line.starts_with(&format!("{series} ")));
+        let value = line.and_then(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
+        value.unwrap_or_else(|| panic!("{series}: {metrics}"))
+    };
+    assert!(value("esker_validator_rounds_total{result=\"final\"}") > 0);
+    assert_eq!((value("esker_validator_quorum"), value("esker_validator_voting")), (3, 1));
+    let votes = |kind| value(&format!("esker_validator_votes_total{{kind=\"{kind}\"}}"));
+    assert!(votes("notarize") > 0 && votes("finalize") > 0);
+    assert_eq!(votes("conflicting"), 0);
+    let by_validator = metrics.lines().filter(|line| {
+        line.starts_with("esker_validator_votes_by_validator_total{") && !line.ends_with(" 0")
+    });
+    assert_eq!(by_validator.count(), 4, "{metrics}");
 
     // Two of four do not decide, and say so.
     fourth.kill().unwrap();
