@@ -13,11 +13,15 @@
 mod address;
 mod application;
 mod block;
+mod blocker;
 mod engine;
 mod exchange;
 mod finalizer;
+#[cfg(test)]
+mod hostile;
 mod journal;
 mod keys;
+mod log_limit;
 #[cfg(test)]
 mod loopback;
 mod observer;

@@ -1,6 +1,7 @@
 //! `esker network`: makes and runs a network of several validators on one machine, for trying it out and as an example.
 
 mod cli;
+mod member;
 mod run;
 
 use std::fmt::Write as _;
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 pub(crate) use cli::{command, parse};
+pub use member::{MEMBER_ARGUMENT, stop_with_input};
 pub use run::{RunNetworkError, run_network};
 
 /// Name of the network file in the folder.

@@ -16,7 +16,7 @@ use crate::support::{PROGRAM, esker, wait_accepted, wallet};
 
 /// A port from which `count` ports are free. Not one that the system gives to outgoing connections: such a connection
 /// could have it while a validator is down.
-fn free_ports(count: u16) -> u16 {
+pub(crate) fn free_ports(count: u16) -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let of_process = u16::try_from(std::process::id() % 900).unwrap() * 20;
     until("enough ports in a row are free", || {
@@ -247,15 +247,13 @@ fn one_command_runs_four_validators_and_stops_them() {
     let base = new_network(&network, 4);
     let (code, text) = esker(&["network", "run"], &[folder.path()]);
     assert_eq!(code, Some(2), "{text}");
-    let log = std::fs::File::create(folder.path().join("log")).unwrap();
-    let child = Command::new(PROGRAM)
-        .args(["network", "run"])
-        .arg(&network)
-        .stdin(Stdio::null())
-        .stdout(log)
-        .spawn()
-        .unwrap();
-    let mut running = RunningNetwork(child);
+    let run_network = || {
+        let log = std::fs::File::create(folder.path().join("log")).unwrap();
+        let mut command = Command::new(PROGRAM);
+        let command = command.args(["network", "run"]).arg(&network).stdin(Stdio::null());
+        RunningNetwork(command.stdout(log).spawn().unwrap())
+    };
+    let mut running = run_network();
     let address = |number: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, base + 2 * (number - 1)));
     let chain = |number| XvmClient::new(address(number), "X");
     for number in 1..=4 {
@@ -282,6 +280,23 @@ fn one_command_runs_four_validators_and_stops_them() {
     let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
     for number in 1..=4 {
         assert!(log.contains(&format!("{number} | validator ended: exit status: 0\n")), "{log}");
+    }
+
+    // Killed, it can't stop them: they end by themselves, and the keys can be used again.
+    let mut running = run_network();
+    for number in 1..=4 {
+        until("a validator answers", || chain(number).get_height().ok());
+    }
+    running.0.kill().unwrap();
+    running.0.wait().unwrap();
+    for number in 1..=4 {
+        until("it has ended without the command", || {
+            chain(number).get_height().is_err().then_some(())
+        });
+        until("its key is free", || {
+            let key = std::fs::File::open(network.join(format!("validator-{number}/key"))).unwrap();
+            key.try_lock().ok()
+        });
     }
 }
 
