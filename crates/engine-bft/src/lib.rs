@@ -13,6 +13,7 @@
 mod address;
 mod application;
 mod block;
+mod certificate;
 mod engine;
 mod exchange;
 mod finalizer;
@@ -36,6 +37,7 @@ mod toy;
 mod toy_pool;
 
 pub use address::{AddressError, ValidatorAddress};
+pub use certificate::{CertificateError, CertificateVerifier, CommitteeError};
 pub use engine::{BftConfig, BftEngine, BftStats};
 pub use journal::begin_journal;
 pub use keys::{KeyError, ValidatorKey, ValidatorPublicKey};
