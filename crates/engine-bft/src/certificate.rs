@@ -24,7 +24,7 @@ use crate::settings::{Committee, quorum};
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CertificateError {
     /// They are no certificate.
-    #[error("not a certificate: {0}")]
+    #[error("bytes that are no certificate: {0}")]
     Encoding(String),
     /// The certificate is of another bundle.
     #[error("a certificate of bundle {0}, which is another one")]
