@@ -290,6 +290,7 @@ mod tests {
     use commonware_codec::Encode;
     use commonware_consensus::simplex::types::{Finalize, Proposal};
     use commonware_consensus::types::{Epoch, Round, View};
+    use commonware_cryptography::Signer;
     use commonware_utils::iter::NonEmpty;
     use esker_primitives::Id;
 
@@ -386,6 +387,45 @@ mod tests {
             matches!(refused, CertificateError::TooFewVotes { votes: 1, needed: 3 }),
             "{refused}"
         );
+    }
+
+    /// docs/protocol/validators.md, "Certificates".
+    #[test]
+    fn a_certificate_has_the_documented_form() {
+        let all = keys(1, 4);
+        let bundle = bundle(5);
+        let bytes = certificate(NETWORK, &all[..3], &all, 0, &bundle);
+        let mut sorted: Vec<_> = all.iter().map(|key| (key.public_key(), key)).collect();
+        sorted.sort_unstable_by_key(|(public, _)| *public);
+        let votes = all[..3].iter().map(ValidatorKey::public_key).collect::<Vec<_>>();
+        let (mut signers, mut signatures) = (0, Vec::new());
+        let proposal = [&[0, 9, 8][..], bundle.id().as_bytes()].concat();
+        let namespace = [b"esker-bft-0", &NETWORK.to_be_bytes()[..], Id::ZERO.as_bytes()].concat();
+        for (index, (public, key)) in sorted.iter().enumerate() {
+            if votes.contains(public) {
+                signers |= 1 << index;
+                let namespace = [&namespace[..], b"_FINALIZE"].concat();
+                signatures.extend_from_slice(&key.library().sign(&namespace, &proposal).encode());
+            }
+        }
+        let rest = [&4_u64.to_be_bytes()[..], &[signers, 3], &signatures].concat();
+        assert_eq!(hex::encode(bytes), hex::encode([proposal, rest].concat()));
+    }
+
+    #[test]
+    fn a_certificate_with_any_byte_changed_or_missing_is_refused() {
+        let all = keys(1, 4);
+        let (verifier, bundle) = (verifier(&all), bundle(5));
+        let good = certificate(NETWORK, &all[..3], &all, 0, &bundle).to_vec();
+        verifier.verify(&bundle, &good).unwrap();
+        for index in 0..good.len() {
+            assert!(verifier.verify(&bundle, &good[..index]).is_err(), "{index} bytes");
+            for change in [1, 0x80, 0xff] {
+                let mut bytes = good.clone();
+                bytes[index] ^= change;
+                assert!(verifier.verify(&bundle, &bytes).is_err(), "byte {index} ^ {change}");
+            }
+        }
     }
 
     #[test]

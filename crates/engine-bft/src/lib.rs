@@ -17,6 +17,8 @@ mod certificate;
 mod engine;
 mod exchange;
 mod finalizer;
+#[cfg(test)]
+mod followers;
 mod journal;
 mod keys;
 #[cfg(test)]
