@@ -14,9 +14,12 @@ mod address;
 mod application;
 mod block;
 mod blocker;
+mod certificate;
 mod engine;
 mod exchange;
 mod finalizer;
+#[cfg(test)]
+mod followers;
 #[cfg(test)]
 mod hostile;
 mod journal;
@@ -40,6 +43,7 @@ mod toy;
 mod toy_pool;
 
 pub use address::{AddressError, ValidatorAddress};
+pub use certificate::{CertificateError, CertificateVerifier, CommitteeError};
 pub use engine::{BftConfig, BftEngine, BftStats};
 pub use journal::begin_journal;
 pub use keys::{KeyError, ValidatorKey, ValidatorPublicKey};
