@@ -11,11 +11,22 @@
 //! which puts the parts together, and `application.rs`, which calls the machine.
 
 mod address;
+#[cfg(test)]
+#[path = "../../nat/tests/it/any_tx.rs"]
+#[expect(dead_code, reason = "the chains' tests use more of it")]
+mod any_tx;
 mod application;
+#[cfg(test)]
+#[path = "../../nat/tests/it/audit.rs"]
+mod audit;
 mod block;
 mod engine;
 mod exchange;
 mod finalizer;
+#[cfg(test)]
+#[path = "../../nat/tests/it/funded.rs"]
+#[expect(dead_code, reason = "the chains' tests use more of it")]
+mod funded;
 mod journal;
 mod keys;
 #[cfg(test)]
@@ -34,6 +45,10 @@ mod store;
 mod toy;
 #[cfg(test)]
 mod toy_pool;
+#[cfg(test)]
+#[path = "../../nat/tests/it/world.rs"]
+#[expect(dead_code, reason = "the chains' tests use more of it")]
+mod world;
 
 pub use address::{AddressError, ValidatorAddress};
 pub use engine::{BftConfig, BftEngine, BftStats};
