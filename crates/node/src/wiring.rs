@@ -22,6 +22,7 @@ use std::time::Instant;
 
 use esker_chain::forward::ResubmitTask;
 use esker_chain::{Aliases, ChainMachine as _, Machine, MachineConfig, Shutdown, Undo, UndoLimits};
+use esker_follow::PreferredSource;
 use esker_http::{HttpConfig, HttpState, Readiness, Routes, serve};
 use esker_primitives::SubnetId;
 
@@ -106,7 +107,8 @@ impl Node {
         // The chains, and the machine that commits all of them in one write.
         let machine = machine_config(&config);
         let diagnostics = Diagnostics::new(&config, folder.path(), logs.clone());
-        let forwarding = engine::forwarding(&config, &environment.clock);
+        let preferred = PreferredSource::default();
+        let forwarding = engine::forwarding(&config, &environment.clock, &preferred);
         let parts = NodeParts {
             keystore: &keystore,
             data_folder: Some(folder.path()),
@@ -162,7 +164,7 @@ impl Node {
             store: store.clone(),
         });
         let outside = (&environment, development);
-        let chosen = engine::choose(&config, validator, &machine, outside, followed);
+        let chosen = engine::choose(&config, validator, &machine, outside, (followed, preferred));
         let ChosenEngine { engine, follower, validator } = chosen;
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
         if config.network.dev_accounts.is_some() && follower.is_none() {
