@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use alloy_primitives::U256;
 use esker_chain::ChainContext;
-use esker_chain::forward::{ForwardError, Submission};
+use esker_chain::forward::{ForwardError, Submission, TxKind};
 use esker_evm::chain::{ChainReadError, Evm};
 use esker_evm::executor::{NoHashes, StateOverlay};
 use esker_evm::rules::{FeeRuleError, PhaseRules};
@@ -191,6 +191,7 @@ impl Nat {
             let verified_at = self.height(reader.as_ref())?;
             match self.pool().add_verified(tx.clone(), verified_at) {
                 Ok(()) => {
+                    self.context().announce(TxKind::Atomic, id);
                     self.context().work.notify_one();
                     return Ok(Submission::New);
                 }
@@ -261,6 +262,7 @@ impl Nat {
         let id = tx.id();
         match self.pool().add_built(tx, verified_at, follows) {
             Ok(()) => {
+                self.context().announce(TxKind::Atomic, id);
                 self.context().work.notify_one();
                 Ok(id)
             }

@@ -47,6 +47,7 @@ fn node(is_development: bool) -> Node {
         peers: Arc::default(),
         work: Arc::default(),
         forwarding: None,
+        exchange: None,
     };
     let work = Arc::clone(&context.work);
     let rules: Arc<dyn Rules> =

@@ -287,6 +287,7 @@ impl Builder<'_> {
             peers: Arc::new(peers),
             work: Arc::clone(self.work),
             forwarding: self.parts.forwarding.cloned(),
+            exchange: self.parts.exchange.cloned(),
         })
     }
 }
