@@ -132,7 +132,7 @@ impl Nat {
     pub fn next_base_fee(&self) -> Result<U256, FeeRuleError> {
         let head = self.evm.head();
         let time = self.context().clock.now_s().max(head.header.time);
-        Ok(self.evm.params().rules.child_terms(&head.header, time)?.base_fee)
+        Ok(self.evm.params().rules.next_terms(&head.header, time)?.base_fee)
     }
 
     /// The rules of the last block. A genesis may be older than all rules that blocks are executed by: above it the

@@ -163,12 +163,16 @@ impl Node {
             p,
             store: store.clone(),
         });
-        let outside = (&environment, development);
+        let chain_clock = development.as_ref().map(|shared| shared.clock.clone());
+        let outside = (&environment, chain_clock);
         let chosen = engine::choose(&config, validator, &machine, outside, (followed, preferred));
         let ChosenEngine { engine, follower, validator } = chosen;
         let mut engine_thread = EngineThread::spawn(Arc::clone(&engine), machine.clone())?;
         if config.network.dev_accounts.is_some() && follower.is_none() {
             fund_dev_accounts(&config, &chains, &machine, &mut engine_thread).await?;
+        }
+        if let Some(shared) = &development {
+            shared.snapshots.mark_beginning();
         }
 
         let (stop, stopped) = Shutdown::new();

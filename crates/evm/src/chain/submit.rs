@@ -28,7 +28,7 @@ impl Evm {
     pub fn next_block(&self) -> Result<NextBlock, crate::rules::FeeRuleError> {
         let head = self.head();
         let time = self.context.clock.now_s().max(head.header.time);
-        let terms = self.params.rules.child_terms(&head.header, time)?;
+        let terms = self.params.rules.next_terms(&head.header, time)?;
         Ok(NextBlock {
             phase: terms.phase,
             gas_limit: terms.gas_limit,
