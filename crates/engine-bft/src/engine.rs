@@ -30,10 +30,11 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::block::{BundleBlock, Digest};
+use crate::blocker::LoggingBlocker;
 use crate::journal::{self, Journal, begin_journal};
 use crate::rejoin::Rejoin;
 use crate::settings::{Committee, Timings, quorum};
-use crate::shared::Shared;
+use crate::shared::{Shared, VoteCounts};
 use crate::stack::{self, Links, MAX_NETWORK_BUNDLE, Validator};
 use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
@@ -47,10 +48,12 @@ const MAILBOX: std::num::NonZeroUsize = NZUsize!(1024);
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(60);
 
 /// Connections that are authenticated at a time.
-const MAX_HANDSHAKES: NonZeroU32 = NZU32!(64);
+const MAX_HANDSHAKES: NonZeroU32 = NZU32!(256);
 
-/// Attempts to connect of one IP address or subnet, per second.
+/// Attempts to connect per second, of one IP address and of one subnet. Strangers of an address that say nothing take
+/// at most 160 of the handshakes, each for five seconds.
 const MAX_ATTEMPTS: NonZeroU32 = NZU32!(32);
+const MAX_SUBNET_ATTEMPTS: NonZeroU32 = NZU32!(128);
 
 /// How long a peer that broke the protocol is not connected to.
 const BLOCKED_FOR: Duration = Duration::from_mins(10);
@@ -112,6 +115,8 @@ pub struct BftStats {
     pub skipped: u64,
     /// Rounds whose bundle is final by votes of its own.
     pub finalized: u64,
+    /// Votes that it has seen.
+    pub votes_seen: VoteCounts,
 }
 
 /// One of several validators that decide together, or a follower among their peers.
@@ -144,12 +149,33 @@ impl BftEngine {
     pub fn stats(&self) -> BftStats {
         let shared = self.shared.lock().clone();
         let [round, notarized, skipped, finalized] =
-            shared.map_or([0; 4], |shared| shared.counts());
+            shared.as_ref().map_or([0; 4], |shared| shared.counts());
+        let votes_seen = shared.map(|shared| shared.vote_counts()).unwrap_or_default();
         let validators = self.config.validators.len();
         let quorum = quorum(validators);
         let votes = self.votes.load(Ordering::Relaxed);
         let followers = self.followers.load(Ordering::Relaxed);
-        BftStats { validators, quorum, votes, followers, round, notarized, skipped, finalized }
+        BftStats {
+            validators,
+            quorum,
+            votes,
+            followers,
+            round,
+            notarized,
+            skipped,
+            finalized,
+            votes_seen,
+        }
+    }
+
+    /// The votes of each validator that this one has seen since the start, its own included. The order is constant.
+    pub fn votes_by_validator(&self) -> Vec<(ValidatorPublicKey, u64)> {
+        let shared = self.shared.lock().clone();
+        // Their numbers in votes follow the order of the keys.
+        let mut keys: Vec<_> = self.config.validators.iter().map(|(key, _)| *key).collect();
+        keys.sort_unstable();
+        let votes = |number| shared.as_ref().map_or(0, |shared| shared.votes_of(number));
+        keys.into_iter().enumerate().map(|(number, key)| (key, votes(number))).collect()
     }
 }
 
@@ -323,12 +349,15 @@ type Oracle = lookup::Oracle<commonware_cryptography::ed25519::PublicKey>;
 type Sender = lookup::Sender<commonware_cryptography::ed25519::PublicKey, runtime::Context>;
 type Receiver = lookup::Receiver<commonware_cryptography::ed25519::PublicKey>;
 
+/// The channels of a real network.
+pub(crate) type NetworkLinks = Links<Oracle, LoggingBlocker<Oracle>, Sender, Receiver>;
+
 /// Starts the network with its channels.
-fn connect(
+pub(crate) fn connect(
     context: &runtime::Context,
     config: &BftConfig,
     committee: &Committee,
-) -> (Links<Oracle, Oracle, Sender, Receiver>, commonware_runtime::Handle<()>) {
+) -> (NetworkLinks, commonware_runtime::Handle<()>) {
     let members = u32::try_from(committee.len()).unwrap_or(u32::MAX);
     let max_message = commonware_p2p::max_message_size(&[
         marshal::max_payload_size::<Standard<BundleBlock>, Scheme>(members, &MAX_NETWORK_BUNDLE),
@@ -357,7 +386,7 @@ fn connect(
     settings.bypass_ip_check = true;
     settings.max_concurrent_handshakes = MAX_HANDSHAKES;
     settings.allowed_handshake_rate_per_ip = Quota::per_second(MAX_ATTEMPTS);
-    settings.allowed_handshake_rate_per_subnet = Quota::per_second(MAX_ATTEMPTS);
+    settings.allowed_handshake_rate_per_subnet = Quota::per_second(MAX_SUBNET_ATTEMPTS);
     settings.tracked_peer_sets = NZUsize!(1);
     settings.block_duration = BLOCKED_FOR;
     let (mut network, mut oracle) = lookup::Network::new(context.child("network"), settings);
@@ -378,7 +407,7 @@ fn connect(
         backfill: network.register(4, BUNDLES),
         transactions: network.register(5, TRANSACTIONS),
         peers: oracle.clone(),
-        blocker: oracle,
+        blocker: LoggingBlocker::new(oracle),
     };
     let followers = config.followers.len();
     info!(listen = %config.listen, validators = committee.len(), followers, "validators' network started");

@@ -18,7 +18,7 @@ use crate::toy::{Toy, World};
 use crate::toy_pool::pools_of;
 use crate::{BftConfig, BftEngine, Timings, ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
-const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The moment at which the clocks of all nodes have the same time.
 static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);

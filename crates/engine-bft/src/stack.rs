@@ -267,7 +267,7 @@ where
     let actor = actor.start(deliveries, buffer, backfill);
     let (observer, notifier) = Observer::new(Arc::clone(&machine), Arc::clone(&shared));
     let notifier = context.child("notifier").spawn(|_| notifier.run());
-    let application = Application::new(machine, shared, timings.heartbeat);
+    let application = Application::new(machine, shared, &timings);
     let application = Inline::new(context.child("application"), application, marshal, epocher);
 
     // Transactions.

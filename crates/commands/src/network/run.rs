@@ -4,7 +4,7 @@
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,14 +12,14 @@ use esker_node::wiring::exit_code;
 use rustix::process::{Pid, Signal, kill_process};
 use thiserror::Error;
 
-use super::{CONFIG_FILE, MAX_VALIDATORS, NodeKind, NodeName};
+use super::{CONFIG_FILE, MAX_VALIDATORS, MEMBER_ARGUMENT, NodeKind, NodeName};
 use crate::signals::{Request, Signals};
 
 /// Between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How long the validators have to stop; then they are killed.
-const STOP_WITHIN: Duration = Duration::from_secs(60);
+pub(super) const STOP_WITHIN: Duration = Duration::from_secs(60);
 
 /// Most bytes of a line that is passed on at once.
 const MAX_LINE: u64 = 64 << 10;
@@ -74,6 +74,8 @@ struct Process {
     name: NodeName,
     child: Child,
     ended: Option<ExitStatus>,
+    /// Open as long as this process runs.
+    _input: Option<ChildStdin>,
 }
 
 /// Starts the nodes of a folder and passes their output on, with their numbers before it, until a signal; then
@@ -187,18 +189,20 @@ impl Process {
     }
 }
 
-/// Starts a node in a process group of its own: Ctrl-C reaches this process alone, which stops the nodes.
+/// Starts a node in a process group of its own: Ctrl-C reaches this process alone, which stops the nodes. Its input is a
+/// pipe that closes when this process ends, however it does.
 fn start(name: NodeName, config: &Path) -> io::Result<Process> {
     let mut child = Command::new(std::env::current_exe()?)
-        .args(["node", "--config"])
+        .args([MEMBER_ARGUMENT, "node", "--config"])
         .arg(config)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let process = Process { name, child, ended: None };
+    let input = child.stdin.take();
+    let process = Process { name, child, ended: None, _input: input };
     if let Some(stdout) = stdout {
         pass_on(name, stdout)?;
     }

@@ -16,7 +16,7 @@ use crate::support::{PROGRAM, esker, wait_accepted, wallet};
 
 /// A port from which `count` ports are free. Not one that the system gives to outgoing connections: such a connection
 /// could have it while a validator is down.
-fn free_ports(count: u16) -> u16 {
+pub(crate) fn free_ports(count: u16) -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let of_process = u16::try_from(std::process::id() % 900).unwrap() * 20;
     until("enough ports in a row are free", || {
@@ -137,7 +137,20 @@ fn four_validators_decide_and_one_may_be_killed() {
     }
     let metrics = nodes[0].rpc().http().request("GET", "/ext/metrics", &[], b"").unwrap();
     let metrics = String::from_utf8(metrics.body.to_vec()).unwrap();
-    assert!(metrics.contains("\nesker_validator_rounds_total{result=\"final\"} "), "{metrics}");
+    let value = |series: &str| {
+        let line = metrics.lines().find(|line| line.starts_with(&format!("{series} ")));
+        let value = line.and_then(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
+        value.unwrap_or_else(|| panic!("{series}: {metrics}"))
+    };
+    assert!(value("esker_validator_rounds_total{result=\"final\"}") > 0);
+    assert_eq!((value("esker_validator_quorum"), value("esker_validator_voting")), (3, 1));
+    let votes = |kind| value(&format!("esker_validator_votes_total{{kind=\"{kind}\"}}"));
+    assert!(votes("notarize") > 0 && votes("finalize") > 0);
+    assert_eq!(votes("conflicting"), 0);
+    let by_validator = metrics.lines().filter(|line| {
+        line.starts_with("esker_validator_votes_by_validator_total{") && !line.ends_with(" 0")
+    });
+    assert_eq!(by_validator.count(), 4, "{metrics}");
 
     // Two of four do not decide, and say so.
     fourth.kill().unwrap();
@@ -255,19 +268,17 @@ fn the_commands_of_the_readme_run_four_validators_and_a_follower_and_stop_them()
     assert!(readme.contains("\n    esker network run net\n"), "the next command");
     let (code, text) = esker(&["network", "run"], &[folder.path()]);
     assert_eq!(code, Some(2), "{text}");
-    let log = std::fs::File::create(folder.path().join("log")).unwrap();
-    let child = Command::new(PROGRAM)
-        .args(["network", "run"])
-        .arg(&network)
-        .stdin(Stdio::null())
-        .stdout(log)
-        .spawn()
-        .unwrap();
-    let mut running = RunningNetwork(child);
+    let run_network = || {
+        let log = std::fs::File::create(folder.path().join("log")).unwrap();
+        let mut command = Command::new(PROGRAM);
+        let command = command.args(["network", "run"]).arg(&network).stdin(Stdio::null());
+        RunningNetwork(command.stdout(log).spawn().unwrap())
+    };
+    let mut running = run_network();
     let address = |offset: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, base + offset));
+    let chain = |offset| XvmClient::new(address(offset), "X");
     for offset in [0, 2, 4, 6, 8] {
-        let chain = || XvmClient::new(address(offset), "X");
-        until("a node answers", || chain().get_height().ok());
+        until("a node answers", || chain(offset).get_height().ok());
     }
 
     // The node that the README sends to, and the one that it reads from.
@@ -300,6 +311,23 @@ fn the_commands_of_the_readme_run_four_validators_and_a_follower_and_stop_them()
         assert!(log.contains(&format!("{number} | validator ended: exit status: 0\n")), "{log}");
     }
     assert!(log.contains("f1 | follower ended: exit status: 0\n"), "{log}");
+
+    // Killed, it can't stop them: they end by themselves, and the keys can be used again.
+    let mut running = run_network();
+    for offset in [0, 2, 4, 6, 8] {
+        until("a node answers", || chain(offset).get_height().ok());
+    }
+    running.0.kill().unwrap();
+    running.0.wait().unwrap();
+    for number in 1..=4 {
+        until("it has ended without the command", || {
+            chain(2 * (number - 1)).get_height().is_err().then_some(())
+        });
+        until("its key is free", || {
+            let key = std::fs::File::open(network.join(format!("validator-{number}/key"))).unwrap();
+            key.try_lock().ok()
+        });
+    }
 }
 
 #[test]
