@@ -56,7 +56,7 @@ pub(crate) struct Node {
     pub(crate) machine: Arc<Machine>,
     pub(crate) engine: Arc<BftEngine>,
     stop: ShutdownTrigger,
-    running: tokio::task::JoinHandle<Result<(), EngineError>>,
+    pub(crate) running: tokio::task::JoinHandle<Result<(), EngineError>>,
     _ticker: Ticker,
 }
 
@@ -119,6 +119,7 @@ pub(crate) fn configs(folder: &Path, count: u8) -> Vec<BftConfig> {
         key,
         network: 12345,
         validators: validators.clone(),
+        followers: Vec::new(),
         is_new_key: true,
         key_lock: None,
         listen,

@@ -56,6 +56,7 @@ mod two_chains;
 mod user_payments;
 mod validator_byzantine;
 mod validator_faults;
+mod validator_followers;
 mod validator_links;
 mod validator_net;
 mod validator_states;
