@@ -27,9 +27,9 @@ impl<B: Blocker<PublicKey = PublicKey>> Blocker for LoggingBlocker<B> {
     type PublicKey = PublicKey;
 
     fn block(&mut self, peer: PublicKey) -> Feedback {
-        let validator = ValidatorPublicKey::from_library(&peer);
-        if self.lines.next(&validator).is_some() {
-            warn!(%validator, "a validator broke the protocol: it is disconnected for a while");
+        let key = ValidatorPublicKey::from_library(&peer);
+        if self.lines.next(&key).is_some() {
+            warn!(peer = %key, "a peer broke the protocol: it is disconnected for a while");
         }
         self.blocker.block(peer)
     }

@@ -8,8 +8,8 @@ use esker_primitives::sync::Mutex;
 /// Between two lines.
 const INTERVAL: Duration = Duration::from_mins(1);
 
-/// Most subjects that are told apart; there are fewer validators.
-const MAX_SUBJECTS: usize = 256;
+/// Most subjects that are told apart; there are fewer peers.
+const MAX_SUBJECTS: usize = 1_024;
 
 /// Decides which lines are written. The time is not the chains': it only thins out the log.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(limit.next_at(&1, at(59)), None);
         assert_eq!(limit.next_at(&1, at(60)), Some(2));
         assert_eq!(limit.next_at(&1, at(119)), None);
-        for subject in 3..1_000 {
+        for subject in 3..2_000 {
             limit.next_at(&subject, at(120));
         }
         assert_eq!(limit.0.lock().len(), MAX_SUBJECTS);

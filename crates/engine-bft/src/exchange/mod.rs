@@ -133,7 +133,7 @@ struct Exchange {
     asked: BTreeMap<PublicKey, BTreeSet<TxKey>>,
     /// Refused transactions, and until when they are not requested.
     refused: BTreeMap<TxKey, SystemTime>,
-    /// The network has validators only, so that these are few.
+    /// The peers are those of the network file, so that these are few.
     budgets: BTreeMap<PublicKey, Budgets>,
 }
 
