@@ -1,5 +1,6 @@
 //! The engine of a validator on a real network.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -10,13 +11,15 @@ use std::thread;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use commonware_consensus::marshal;
 use commonware_consensus::marshal::standard::Standard;
 use commonware_consensus::simplex;
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use commonware_cryptography::ChaCha20Poly1305;
-use commonware_p2p::AddressableManager as _;
 use commonware_p2p::authenticated::lookup;
+use commonware_p2p::utils::mux;
+use commonware_p2p::{AddressableManager as _, AddressableTrackedPeers};
 use commonware_runtime::{
     Clock as _, Metrics as _, Quota, Runner as _, Spawner as _, Supervisor as _, tokio as runtime,
 };
@@ -30,9 +33,12 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::block::{BundleBlock, Digest};
+use crate::changes::{
+    ApprovalError, ChangeHistory, ChangeLog, ChangeState, ChangeStatus, SetChange, Track,
+};
 use crate::journal::{self, Journal, begin_journal};
 use crate::rejoin::Rejoin;
-use crate::settings::{Committee, Timings, quorum};
+use crate::settings::{Committee, MAX_VALIDATORS, Timings, quorum};
 use crate::shared::Shared;
 use crate::stack::{self, Links, MAX_NETWORK_BUNDLE, Validator};
 use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
@@ -58,6 +64,16 @@ const BLOCKED_FOR: Duration = Duration::from_mins(10);
 /// Heights behind the network from which a validator counts as syncing.
 const SYNCING_FROM: u64 = 16;
 
+/// Validators that a node knows at a time: those of the current and the next epoch, and of earlier ones as far as there is
+/// room, which may not know yet that they have left.
+const MAX_PEERS: usize = 256;
+
+/// How long a validator stays in an epoch that has ended, for peers that have not seen the end yet.
+const LINGER: Duration = Duration::from_millis(300);
+
+/// Interval of looking for the end of the epoch.
+const EPOCH_INTERVAL: Duration = Duration::from_millis(50);
+
 /// Interval of counting the connected peers.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -66,6 +82,7 @@ const SMALL_MESSAGES: Quota = Quota::per_second(NZU32!(1024));
 const REQUESTS: Quota = Quota::per_second(NZU32!(256));
 const TRANSACTIONS: Quota = Quota::per_second(NZU32!(512));
 const BUNDLES: Quota = Quota::per_second(NZU32!(64));
+const CHANGES: Quota = Quota::per_second(NZU32!(16));
 
 /// The settings of a validator.
 #[derive(Clone, Debug)]
@@ -74,8 +91,12 @@ pub struct BftConfig {
     pub key: ValidatorKey,
     /// ID of the network. Votes count in this network only.
     pub network: u32,
-    /// All validators with their addresses, also this one.
+    /// The validators of the network file, with their addresses.
     pub validators: Vec<(ValidatorPublicKey, ValidatorAddress)>,
+    /// Where agreed changes of the validators are kept.
+    pub changes: Arc<dyn ChangeLog>,
+    /// Agreed changes that the operator gives, in order; those that are known already are no error.
+    pub given_changes: Vec<Bytes>,
     /// Where it listens for its peers.
     pub listen: SocketAddr,
     /// A folder of the engine's own for votes and recent bundles. A validator whose votes are not there waits until
@@ -94,11 +115,15 @@ pub struct BftConfig {
 /// Counts since the start of the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BftStats {
-    /// The network's validators.
+    /// The current epoch: 0, and one more with each change of the validators.
+    pub epoch: u64,
+    /// The current validators.
     pub validators: usize,
+    /// Whether this one is one of them.
+    pub is_member: bool,
     /// How many of them decide.
     pub quorum: usize,
-    /// Whether this one votes. It does not while it waits because its earlier votes are lost.
+    /// Whether this one votes. It does not while it waits because its earlier votes are lost, or is none of them.
     pub votes: bool,
     /// The last round with a result.
     pub round: u64,
@@ -115,6 +140,7 @@ pub struct BftStats {
 pub struct BftEngine {
     config: BftConfig,
     shared: Mutex<Option<Arc<Shared>>>,
+    changes: Mutex<Option<Arc<ChangeState>>>,
     peers: Arc<AtomicUsize>,
     votes: Arc<AtomicBool>,
 }
@@ -124,7 +150,57 @@ impl BftEngine {
     #[must_use]
     pub fn new(config: BftConfig) -> Self {
         let shared = Mutex::new_named("engine_bft.shared", None);
-        Self { config, shared, peers: Arc::default(), votes: Arc::default() }
+        let changes = Mutex::new_named("engine_bft.change_state", None);
+        Self { config, shared, changes, peers: Arc::default(), votes: Arc::default() }
+    }
+
+    /// The public key of this node.
+    #[must_use]
+    pub fn public_key(&self) -> ValidatorPublicKey {
+        self.config.key.public_key()
+    }
+
+    /// The current validators and the next change of them.
+    ///
+    /// # Errors
+    /// The engine has not started.
+    pub fn change_status(&self) -> Result<ChangeStatus, ApprovalError> {
+        let state = self.changes.lock().clone();
+        state.map(|state| state.status()).ok_or(ApprovalError::NotRunning)
+    }
+
+    /// The agreed changes of the validators, in order. Anybody can check them ([`ChangeHistory`]).
+    pub fn changes(&self) -> Vec<Bytes> {
+        let state = self.changes.lock().clone();
+        let read =
+            |state: Arc<ChangeState>| state.with_history(|history| history.documents().to_vec());
+        state.map(read).unwrap_or_default()
+    }
+
+    /// The operator's approval of a change: from this height on these validators decide. It is passed on to the others;
+    /// when a quorum has approved the same change, it is agreed. An approval can be repeated, and replaced until then.
+    ///
+    /// # Errors
+    /// The set or the height is wrong, or another change is under way.
+    pub fn approve_change(
+        &self,
+        first_height: u64,
+        members: Vec<(ValidatorPublicKey, ValidatorAddress)>,
+    ) -> Result<ChangeStatus, ApprovalError> {
+        let state = self.changes.lock().clone().ok_or(ApprovalError::NotRunning)?;
+        let tip = self.shared.lock().as_ref().map_or(0, |shared| shared.tip_seen());
+        let status = state.status();
+        // Repeated after it was agreed, or after it came into force.
+        let done = |epoch| SetChange::new(epoch, first_height, members.clone());
+        let newest = state.with_history(|history| {
+            let newest = history.newest();
+            SetChange::new(history.newest_epoch(), newest.first, newest.members.clone())
+        });
+        if newest.is_ok_and(|newest| newest.epoch > 0 && done(newest.epoch) == Ok(newest)) {
+            return Ok(status);
+        }
+        state.approve(done(status.epoch.saturating_add(1))?, tip)?;
+        Ok(state.status())
     }
 
     /// Counts of rounds.
@@ -132,10 +208,32 @@ impl BftEngine {
         let shared = self.shared.lock().clone();
         let [round, notarized, skipped, finalized] =
             shared.map_or([0; 4], |shared| shared.counts());
-        let validators = self.config.validators.len();
+        let (epoch, validators, is_member) = self.standing();
         let quorum = quorum(validators);
         let votes = self.votes.load(Ordering::Relaxed);
-        BftStats { validators, quorum, votes, round, notarized, skipped, finalized }
+        BftStats {
+            epoch,
+            validators,
+            is_member,
+            quorum,
+            votes,
+            round,
+            notarized,
+            skipped,
+            finalized,
+        }
+    }
+
+    /// The epoch, its number of validators, and whether this node is one of them.
+    fn standing(&self) -> (u64, usize, bool) {
+        let key = self.config.key.public_key();
+        let state = self.changes.lock().clone();
+        let of_epoch = state.and_then(|state| {
+            let epoch = state.epoch();
+            let members = state.with_history(|history| history.set(epoch).map(|set| set.keys()))?;
+            Some((epoch, members.len(), members.contains(&key)))
+        });
+        of_epoch.unwrap_or((0, self.config.validators.len(), true))
     }
 }
 
@@ -147,14 +245,27 @@ impl Engine for BftEngine {
         stop: Shutdown,
     ) -> Result<(), EngineError> {
         let config = &self.config;
-        let keys: Vec<_> = config.validators.iter().map(|(key, _)| *key).collect();
-        let committee = Committee::new(config.network, machine.genesis().id(), &keys)?;
-        // Before anything is started: the key must be one of the validators'.
-        let _signer = committee.signer(&config.key)?;
+        let genesis = machine.genesis().id();
+        let history = ChangeHistory::new(config.network, genesis, config.validators.clone())?;
+        let changes = ChangeState::open(
+            config.key.clone(),
+            Some(config.folder.clone()),
+            Arc::clone(&config.changes),
+            history,
+            &config.given_changes,
+        );
+        let changes = Arc::new(changes.await?);
+        *self.changes.lock() = Some(Arc::clone(&changes));
+        // Before anything is started: the key must be one of the validators', of whatever epoch.
         let public_key = config.key.public_key();
+        if changes.with_history(|history| history.address(&public_key).is_none()) {
+            let text = format!("{public_key} is not a validator of this network");
+            return Err(EngineError::Protocol(text));
+        }
         let folder = || config.folder.display();
         let failed = |error| EngineError::Protocol(format!("{}: {error}", folder()));
         let begin = || begin_journal(&config.folder, &public_key).map_err(failed);
+        let mut may_vote = true;
         match journal::read(&config.folder, &public_key).map_err(failed)? {
             Journal::Kept => {}
             Journal::Missing if config.is_new_key => begin()?,
@@ -164,23 +275,52 @@ impl Engine for BftEngine {
                     "the votes of this validator are not in its folder: it follows the others, and votes when they are \
                      past the rounds in which it may have voted"
                 );
-                let phase = self.phase(&committee, &machine, false);
-                if run_phase(phase, stop.clone()).await? == Ended::Stopped {
-                    return Ok(());
-                }
-                begin()?;
-                info!(
-                    "the others are past the rounds in which this validator may have voted: it votes"
-                );
+                may_vote = false;
             }
             Journal::Other(owner) => {
                 let text = format!("{} has the votes of another validator, {owner}", folder());
                 return Err(EngineError::Protocol(text));
             }
         }
-        self.votes.store(true, Ordering::Relaxed);
-        let phase = self.phase(&committee, &machine, true);
-        run_phase(phase, stop).await.map(|_stopped| ())
+        let mut is_reset = false;
+        loop {
+            let epoch = changes.begin(machine.last_final().0)?;
+            let set = changes.with_history(|history| history.set(epoch).cloned());
+            let set =
+                set.ok_or_else(|| EngineError::Protocol("an epoch without validators".into()))?;
+            let is_member = set.keys().contains(&public_key);
+            let votes = is_member && may_vote;
+            if epoch > 0 {
+                let (first, validators) = (set.first, set.members.len());
+                info!(epoch, first, validators, votes, "an epoch of validators begins");
+            }
+            if !is_member {
+                warn!("this node is none of the current validators: it follows them");
+            }
+            changes.set_votes(votes);
+            self.votes.store(votes, Ordering::Relaxed);
+            let phase = self.phase(&set.committee, &changes, &machine, (votes, is_member));
+            match run_phase(phase, stop.clone()).await? {
+                Ended::Stopped => return Ok(()),
+                Ended::Epoch => {}
+                Ended::MayVote => {
+                    begin()?;
+                    may_vote = true;
+                    info!(
+                        "the others are past the rounds in which this validator may have voted: it votes"
+                    );
+                }
+                Ended::StoreBehind(text) if is_reset => return Err(EngineError::Protocol(text)),
+                Ended::StoreBehind(text) => {
+                    warn!(
+                        reason = text,
+                        "the votes are kept; missing bundles are fetched from the peers"
+                    );
+                    journal::keep_votes_only(&config.folder).map_err(failed)?;
+                    is_reset = true;
+                }
+            }
+        }
     }
 
     fn status(&self) -> EngineStatus {
@@ -188,7 +328,7 @@ impl Engine for BftEngine {
         let (tip_final, tip_seen) =
             shared.map_or((0, 0), |shared| (shared.tip_final(), shared.tip_seen()));
         EngineStatus {
-            role: Role::Validator,
+            role: if self.standing().2 { Role::Validator } else { Role::Follower },
             tip_final,
             tip_seen,
             peers: self.peers.load(Ordering::Relaxed),
@@ -197,37 +337,51 @@ impl Engine for BftEngine {
     }
 }
 
-/// A part of a validator's run: without votes, until it may vote, or with votes, until it is stopped.
+/// A part of a validator's run: an epoch with votes, or without them, or until it may vote.
 struct Phase {
     config: BftConfig,
     committee: Committee,
+    changes: Arc<ChangeState>,
     machine: Arc<dyn ChainMachine>,
     shared: Arc<Shared>,
     failure: mpsc::Receiver<EngineError>,
     peers: Arc<AtomicUsize>,
     votes: bool,
+    is_member: bool,
 }
 
 /// How a phase ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Ended {
     Stopped,
     MayVote,
+    /// The last bundle of the epoch is final.
+    Epoch,
+    /// The store is older than the engine's files.
+    StoreBehind(String),
 }
 
 impl BftEngine {
-    fn phase(&self, committee: &Committee, machine: &Arc<dyn ChainMachine>, votes: bool) -> Phase {
+    fn phase(
+        &self,
+        committee: &Committee,
+        changes: &Arc<ChangeState>,
+        machine: &Arc<dyn ChainMachine>,
+        (votes, is_member): (bool, bool),
+    ) -> Phase {
         let (shared, failure) = Shared::new(machine.last_final().0);
         let shared = Arc::new(shared);
         *self.shared.lock() = Some(Arc::clone(&shared));
         Phase {
             config: self.config.clone(),
             committee: committee.clone(),
+            changes: Arc::clone(changes),
             machine: Arc::clone(machine),
             shared,
             failure,
             peers: Arc::clone(&self.peers),
             votes,
+            is_member,
         }
     }
 }
@@ -255,22 +409,30 @@ impl Phase {
         context: runtime::Context,
         mut stop: Shutdown,
     ) -> Result<Ended, EngineError> {
-        let Self { config, committee, machine, shared, failure, peers, votes } = self;
-        let (links, network) = connect(&context, &config, &committee);
-        let counted = Arc::clone(&peers);
-        let counter = context.child("peers").spawn(|context| count_peers(context, counted));
+        let Self { config, committee, changes, machine, shared, failure, peers, votes, is_member } =
+            self;
+        let epoch = changes.epoch();
+        let (links, network, oracle) = connect(&context, &config, &committee, &changes);
+        let own_set = changes.with_history(|history| history.set(epoch).map(|set| set.keys()));
+        let names = own_set.into_iter().flatten().map(|key| key.to_string()).collect();
+        let counter = context.child("peers").spawn(|context| count_peers(context, names, peers));
         let rejoin = Rejoin {
             machine: Arc::clone(&machine),
             shared: Arc::clone(&shared),
-            peers,
             committee: committee.clone(),
+            epoch,
             settle: config.timings.certification.saturating_mul(2),
         };
         let waiting = context.child("rejoin");
+        let end =
+            end_of_epoch(context.child("epoch"), Arc::clone(&changes), Arc::clone(&machine), epoch);
+        let read = Arc::clone(&shared);
         let validator = Validator {
             key: config.key.clone(),
             votes,
             committee,
+            changes,
+            track: track(oracle, epoch),
             timings: config.timings,
             machine,
             shared,
@@ -283,28 +445,86 @@ impl Phase {
         tokio::select! {
             biased;
             () = stop.wait() => Ok(Ended::Stopped),
-            error = running => Err(error),
+            error = running => match read.store_behind() {
+                Some(text) => Ok(Ended::StoreBehind(text)),
+                None => Err(error),
+            },
             _ended = network => stopped("network"),
             _ended = counter => stopped("counter of peers"),
-            waited = rejoin.wait(waiting), if !votes => waited.map(|()| Ended::MayVote),
+            () = end => Ok(Ended::Epoch),
+            waited = rejoin.wait(waiting), if is_member && !votes => waited.map(|()| Ended::MayVote),
         }
     }
+}
+
+/// Waits until the last bundle of an epoch is final at this node.
+async fn end_of_epoch(
+    clock: runtime::Context,
+    changes: Arc<ChangeState>,
+    machine: Arc<dyn ChainMachine>,
+    epoch: u64,
+) {
+    let next = || {
+        let height = machine.last_final().0.saturating_add(1);
+        changes.with_history(|history| history.epoch_of(height))
+    };
+    while next() == epoch {
+        clock.sleep(EPOCH_INTERVAL).await;
+    }
+    clock.sleep(LINGER).await;
 }
 
 type Oracle = lookup::Oracle<commonware_cryptography::ed25519::PublicKey>;
 type Sender = lookup::Sender<commonware_cryptography::ed25519::PublicKey, runtime::Context>;
 type Receiver = lookup::Receiver<commonware_cryptography::ed25519::PublicKey>;
 
+/// The peers of an epoch: its validators and the next ones, and those of other epochs, who may not know yet that they have
+/// left.
+fn peers_of(
+    history: &ChangeHistory,
+    epoch: u64,
+) -> AddressableTrackedPeers<commonware_cryptography::ed25519::PublicKey> {
+    let mut seen = BTreeSet::new();
+    let (mut primary, mut secondary) = (Vec::new(), Vec::new());
+    let current = history.set(epoch).into_iter().chain([history.newest()]);
+    let sets = current.map(|set| (true, set));
+    let sets = sets.chain(history.sets().iter().rev().map(|set| (false, set)));
+    for (is_primary, set) in sets {
+        for (key, _) in &set.members {
+            // The newest address of a key counts; one place is this node's.
+            if seen.len() + 1 < MAX_PEERS
+                && seen.insert(*key)
+                && let Some(address) = history.address(key)
+            {
+                let list = if is_primary { &mut primary } else { &mut secondary };
+                list.push((key.library(), address.library()));
+            }
+        }
+    }
+    let map = |list: Vec<_>| -> commonware_utils::ordered::Map<_, _> {
+        list.into_iter().try_collect().expect("each key is taken once")
+    };
+    AddressableTrackedPeers::new(map(primary), map(secondary))
+}
+
+/// Follows changes of the validators in the network.
+fn track(mut oracle: Oracle, epoch: u64) -> Track {
+    Box::new(move |history| {
+        let _sent = oracle.track(history.newest_epoch(), peers_of(history, epoch));
+    })
+}
+
 /// Starts the network with its channels.
 fn connect(
     context: &runtime::Context,
     config: &BftConfig,
     committee: &Committee,
-) -> (Links<Oracle, Oracle, Sender, Receiver>, commonware_runtime::Handle<()>) {
-    let members = u32::try_from(committee.len()).unwrap_or(u32::MAX);
+    changes: &ChangeState,
+) -> (Links<Oracle, Oracle, Sender, Receiver>, commonware_runtime::Handle<()>, Oracle) {
+    let members = u32::try_from(MAX_VALIDATORS).unwrap_or(u32::MAX);
     let max_message = commonware_p2p::max_message_size(&[
         marshal::max_payload_size::<Standard<BundleBlock>, Scheme>(members, &MAX_NETWORK_BUNDLE),
-        simplex::max_payload_size::<Scheme, Digest>(members),
+        mux::prefixed(simplex::max_payload_size::<Scheme, Digest>(members)),
     ]);
     let handshake = Cups::<_, ChaCha20Poly1305>::new(
         Sake {
@@ -315,12 +535,11 @@ fn connect(
         },
         cups::Version::V1,
     );
-    let max_peers = std::num::NonZeroUsize::new(committee.len()).unwrap_or(NZUsize!(1));
     let mut settings = lookup::Config::local(
         handshake,
         committee.namespace(),
         config.listen,
-        max_peers,
+        NZUsize!(MAX_PEERS),
         max_message,
         MAILBOX,
     );
@@ -332,10 +551,10 @@ fn connect(
     settings.tracked_peer_sets = NZUsize!(1);
     settings.block_duration = BLOCKED_FOR;
     let (mut network, mut oracle) = lookup::Network::new(context.child("network"), settings);
-    let addresses = config.validators.iter().map(|(key, at)| (key.library(), at.library()));
-    let addresses: commonware_utils::ordered::Map<_, _> =
-        addresses.try_collect().expect("the committee has each key once");
-    let _sent = oracle.track(0, addresses);
+    let epoch = changes.epoch();
+    let (newest, peers) =
+        changes.with_history(|history| (history.newest_epoch(), peers_of(history, epoch)));
+    let _sent = oracle.track(newest, peers);
     let links = Links {
         votes: network.register(0, SMALL_MESSAGES),
         certificates: network.register(1, SMALL_MESSAGES),
@@ -343,21 +562,24 @@ fn connect(
         bundles: network.register(3, BUNDLES),
         backfill: network.register(4, BUNDLES),
         transactions: network.register(5, TRANSACTIONS),
+        changes: network.register(6, CHANGES),
         peers: oracle.clone(),
-        blocker: oracle,
+        blocker: oracle.clone(),
     };
     info!(listen = %config.listen, validators = committee.len(), "validator's network started");
-    (links, network.start())
+    (links, network.start(), oracle)
 }
 
-/// Counts the connected peers from the network's metrics, which are the only place that has them.
-async fn count_peers(context: runtime::Context, peers: Arc<AtomicUsize>) {
+/// Counts the connected validators from the network's metrics, which are the only place that has them.
+async fn count_peers(context: runtime::Context, validators: Vec<String>, peers: Arc<AtomicUsize>) {
     loop {
         context.sleep(COUNT_INTERVAL).await;
-        peers.store(connected(&context.encode()), Ordering::Relaxed);
+        peers.store(connected(&context.encode(), &validators), Ordering::Relaxed);
     }
 }
 
-fn connected(metrics: &str) -> usize {
-    metrics.lines().filter(|line| line.starts_with("network_tracker_directory_connected{")).count()
+fn connected(metrics: &str, validators: &[String]) -> usize {
+    let lines = metrics.lines();
+    let connected = lines.filter(|line| line.starts_with("network_tracker_directory_connected{"));
+    connected.filter(|line| validators.iter().any(|key| line.contains(key.as_str()))).count()
 }

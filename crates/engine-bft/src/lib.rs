@@ -13,6 +13,7 @@
 mod address;
 mod application;
 mod block;
+mod changes;
 mod engine;
 mod exchange;
 mod finalizer;
@@ -22,6 +23,8 @@ mod keys;
 mod loopback;
 mod observer;
 mod rejoin;
+#[cfg(test)]
+mod rotation;
 mod settings;
 mod shared;
 #[cfg(test)]
@@ -36,6 +39,10 @@ mod toy;
 mod toy_pool;
 
 pub use address::{AddressError, ValidatorAddress};
+pub use changes::{
+    ApprovalError, ChangeError, ChangeHistory, ChangeLog, ChangeStatus, MemoryChangeLog, Proposal,
+    SetChange, SignedChange,
+};
 pub use engine::{BftConfig, BftEngine, BftStats};
 pub use journal::begin_journal;
 pub use keys::{KeyError, ValidatorKey, ValidatorPublicKey};

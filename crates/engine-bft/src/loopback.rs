@@ -51,17 +51,17 @@ impl Drop for Ticker {
     }
 }
 
-struct Node {
-    toy: Arc<Toy>,
-    machine: Arc<Machine>,
-    engine: Arc<BftEngine>,
+pub(crate) struct Node {
+    pub(crate) toy: Arc<Toy>,
+    pub(crate) machine: Arc<Machine>,
+    pub(crate) engine: Arc<BftEngine>,
     stop: ShutdownTrigger,
-    running: tokio::task::JoinHandle<Result<(), EngineError>>,
+    pub(crate) running: tokio::task::JoinHandle<Result<(), EngineError>>,
     _ticker: Ticker,
 }
 
 impl Node {
-    fn start(config: BftConfig, kv: Arc<dyn KvStore>) -> Self {
+    pub(crate) fn start(config: BftConfig, kv: Arc<dyn KvStore>) -> Self {
         let world = World::on(kv);
         let ticker = Ticker::start(Arc::clone(&world.clock));
         let toy = world.toy(1);
@@ -77,7 +77,7 @@ impl Node {
         Self { toy, machine, engine, stop, running, _ticker: ticker }
     }
 
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stop.trigger();
         let ended = tokio::time::timeout(PATIENCE, self.running).await;
         ended.expect("the engine ends when it is told to").unwrap().unwrap();
@@ -85,7 +85,7 @@ impl Node {
 }
 
 /// Waits until a condition is true.
-async fn until(what: &str, condition: impl Fn() -> bool) {
+pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
     let begun = Instant::now();
     while !condition() {
         assert!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
@@ -95,7 +95,7 @@ async fn until(what: &str, condition: impl Fn() -> bool) {
 
 /// Free ports of this machine. None that the system gives to outgoing connections: such a connection could have it
 /// while a validator is down.
-fn free_ports(count: usize) -> Vec<u16> {
+pub(crate) fn free_ports(count: usize) -> Vec<u16> {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let of_process = u16::try_from(std::process::id() % 900).unwrap() * 20;
     let next = || 10_000 + (of_process + TAKEN.fetch_add(1, Ordering::Relaxed)) % 20_000;
@@ -103,7 +103,7 @@ fn free_ports(count: usize) -> Vec<u16> {
     std::iter::repeat_with(next).filter(is_free).take(count).collect()
 }
 
-fn configs(folder: &Path, count: u8) -> Vec<BftConfig> {
+pub(crate) fn configs(folder: &Path, count: u8) -> Vec<BftConfig> {
     let keys: Vec<_> = (1..=count).map(|n| ValidatorKey::from_bytes(&[n; 32])).collect();
     let listens: Vec<SocketAddr> = free_ports(keys.len())
         .into_iter()
@@ -119,6 +119,8 @@ fn configs(folder: &Path, count: u8) -> Vec<BftConfig> {
         key,
         network: 12345,
         validators: validators.clone(),
+        changes: Arc::new(crate::MemoryChangeLog::default()),
+        given_changes: Vec::new(),
         is_new_key: true,
         key_lock: None,
         listen,

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tracing::debug;
 
 use crate::block::{Digest, id_of};
+use crate::changes::ChangeState;
 use crate::shared::Shared;
 
 /// Notes that may wait for the machine. More are dropped: nothing depends on them.
@@ -28,12 +29,17 @@ enum Note {
 pub(crate) struct Observer {
     notes: mpsc::Sender<Note>,
     shared: Arc<Shared>,
+    changes: Arc<ChangeState>,
 }
 
 impl Observer {
-    pub(crate) fn new(machine: Arc<dyn ChainMachine>, shared: Arc<Shared>) -> (Self, Notifier) {
+    pub(crate) fn new(
+        machine: Arc<dyn ChainMachine>,
+        shared: Arc<Shared>,
+        changes: Arc<ChangeState>,
+    ) -> (Self, Notifier) {
         let (sender, notes) = mpsc::channel(QUEUE_LEN);
-        let observer = Self { notes: sender, shared: Arc::clone(&shared) };
+        let observer = Self { notes: sender, shared: Arc::clone(&shared), changes };
         (observer, Notifier { notes, machine, shared })
     }
 
@@ -58,11 +64,18 @@ impl Reporter for Observer {
                 self.shared.skip(view);
                 self.note(Note::Skipped(view));
             }
-            Activity::Finalization(_) => self.shared.finalized(view),
+            Activity::Finalization(_) => {
+                self.shared.finalized(view);
+                self.changes.finalized(view);
+            }
+            Activity::Certification(notarization) => {
+                self.changes.replayed_certification(view, notarization.proposal.payload);
+            }
+            Activity::Finalize(finalize) => {
+                self.changes.replayed_certification(view, finalize.proposal.payload);
+            }
             Activity::Notarize(_)
-            | Activity::Certification(_)
             | Activity::Nullify(_)
-            | Activity::Finalize(_)
             | Activity::ConflictingNotarize(_)
             | Activity::ConflictingFinalize(_)
             | Activity::NullifyFinalize(_) => {}

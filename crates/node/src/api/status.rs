@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use esker_chain::{Engine, Role};
+use esker_engine_bft::{BftEngine, ChangeStatus, SetChange};
 use esker_follow::{BundleServer, Follower};
 use esker_http::{Endpoint, Page, PageReply, RouteError, Routes};
 use futures_util::FutureExt as _;
@@ -37,6 +38,9 @@ struct StatusReport {
     followers: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     following: Option<Following>,
+    /// The next change of the validators.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validator_change: Option<NextChange>,
     chains: Vec<ChainReport>,
 }
 
@@ -52,6 +56,20 @@ struct Following {
     lag_ms: u64,
     /// Why there is no connection, or what is wrong with a source.
     error: Option<String>,
+}
+
+/// What a validator knows of the next change.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NextChange {
+    /// The first bundle that the new validators decide.
+    bundle: u64,
+    /// How many they are.
+    validators: usize,
+    /// Current validators that approved it, and how many are needed; absent when it is agreed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approvals: Option<usize>,
+    needed: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -77,6 +95,7 @@ struct StatusPage {
     engine: Arc<dyn Engine>,
     follower: Option<Arc<Follower>>,
     server: Option<Arc<BundleServer>>,
+    validator: Option<Arc<BftEngine>>,
     chains: Vec<RunningChain>,
 }
 
@@ -89,6 +108,7 @@ pub(super) fn install(deps: &ApiDeps, routes: &Routes) -> Result<(), RouteError>
         engine: Arc::clone(&deps.engine),
         follower: deps.follower.as_ref().map(|deps| Arc::clone(&deps.follower)),
         server: deps.sync.as_ref().map(|sync| Arc::clone(&sync.server)),
+        validator: deps.validator.clone(),
         chains: deps.chains.clone(),
     };
     routes.node(PATH, Endpoint::Page(Arc::new(page)))
@@ -111,9 +131,26 @@ impl StatusPage {
             peers: engine.peers,
             followers: self.server.as_ref().map_or(0, |server| server.followers()),
             following: self.follower.as_ref().map(|follower| following(follower)),
+            validator_change: self.validator.as_deref().and_then(next_change),
             chains: self.chains.iter().map(chain_report).collect(),
         }
     }
+}
+
+/// The agreed change, or the proposed one that most have approved.
+fn next_change(validator: &BftEngine) -> Option<NextChange> {
+    let ChangeStatus { quorum, agreed, proposals, .. } = validator.change_status().ok()?;
+    let shown = |change: &SetChange, approvals| NextChange {
+        bundle: change.first_height,
+        validators: change.members().len(),
+        approvals,
+        needed: quorum,
+    };
+    if let Some(change) = &agreed {
+        return Some(shown(change, None));
+    }
+    let most = proposals.iter().max_by_key(|proposal| proposal.approvals.len())?;
+    Some(shown(&most.change, Some(most.approvals.len())))
 }
 
 fn following(follower: &Follower) -> Following {

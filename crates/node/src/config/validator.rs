@@ -5,7 +5,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use esker_engine_bft::{BftConfig, ValidatorKey};
+use bytes::Bytes;
+use esker_engine_bft::{BftConfig, MemoryChangeLog, SignedChange, ValidatorKey};
+use esker_primitives::hexfmt;
 
 use super::{Config, Mode, Settings};
 use crate::networks::{Network, read_bounded};
@@ -15,6 +17,9 @@ pub const ENGINE_FOLDER: &str = "consensus";
 
 /// Most bytes of a key file.
 const MAX_KEY_FILE: u64 = 1024;
+
+/// Most bytes of a file with changes of the validators.
+const MAX_CHANGES_FILE: u64 = 64 << 20;
 
 /// Why a node can't be the validator that its settings name. Each has the setting or file at fault.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +32,14 @@ pub enum ValidatorError {
     /// The file has no key.
     #[error("--validator-key {}: {reason}", path.display())]
     Key {
+        /// The file.
+        path: PathBuf,
+        /// The fault.
+        reason: String,
+    },
+    /// The file has no changes of the validators.
+    #[error("--validator-changes {}: {reason}", path.display())]
+    Changes {
         /// The file.
         path: PathBuf,
         /// The fault.
@@ -62,7 +75,15 @@ impl Config {
         let key: ValidatorKey =
             text.parse().map_err(|error: esker_engine_bft::KeyError| wrong(error.to_string()))?;
         let public_key = key.public_key();
-        let address = validators.address(&public_key).ok_or_else(|| {
+        let given_changes = self.validator_changes()?;
+        // Their signatures are checked by the engine.
+        let changed = given_changes.iter().rev().filter_map(|document| {
+            let signed = SignedChange::from_bytes(document).ok()?;
+            let mut members = signed.change.members().iter();
+            members.find(|(key, _)| *key == public_key).map(|(_, address)| address.clone())
+        });
+        let mut addresses = changed.chain(validators.address(&public_key).cloned());
+        let address = addresses.next().ok_or_else(|| {
             wrong(format!("{public_key} is not the key of a validator of this network"))
         })?;
         let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
@@ -74,6 +95,8 @@ impl Config {
             key,
             network: self.network.id,
             validators: validators.members.clone(),
+            changes: Arc::new(MemoryChangeLog::default()),
+            given_changes,
             listen,
             folder: data_dir.join(ENGINE_FOLDER),
             is_new_key: self.settings.validator_key_is_new,
@@ -81,6 +104,23 @@ impl Config {
             timings: validators.timings,
             pools: Arc::default(),
         }))
+    }
+
+    /// The changes in the file of the setting `validator-changes`: one a line, hex.
+    fn validator_changes(&self) -> Result<Vec<Bytes>, ValidatorError> {
+        let Some(path) = &self.settings.validator_changes else { return Ok(Vec::new()) };
+        let wrong = |reason| ValidatorError::Changes { path: path.clone(), reason };
+        let bytes = read_bounded(path, MAX_CHANGES_FILE).map_err(wrong)?;
+        let text = std::str::from_utf8(&bytes).map_err(|error| wrong(error.to_string()))?;
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+        let document = |(number, line): (usize, &str)| {
+            let at = |reason: String| wrong(format!("line {number}: {reason}"));
+            let bytes = hexfmt::decode_plain(line.trim()).map_err(|error| at(error.to_string()))?;
+            let _signed =
+                SignedChange::from_bytes(&bytes).map_err(|error| at(error.to_string()))?;
+            Ok(Bytes::from(bytes))
+        };
+        lines.map(document).collect()
     }
 }
 
@@ -100,6 +140,9 @@ pub(super) fn check(
         return Err(("rewind-depth", reason.to_owned()));
     }
     if settings.validator_key.is_none() {
+        if settings.validator_changes.is_some() {
+            return Err(("validator-changes", "only with validator-key".to_owned()));
+        }
         if settings.validator_key_is_new {
             return Err(("validator-key-is-new", "only with validator-key".to_owned()));
         }
