@@ -213,7 +213,7 @@ impl Node {
                 }),
                 first_bundle,
                 validator: validator.clone(),
-                sync: api::sync::server(&config, &machine, stopped.clone()),
+                sync: api::sync::server(&config, &machine, &store, stopped.clone()),
                 store: store.clone(),
                 data_dir: Some(folder.path().to_owned()),
                 clock: environment.clock.clone(),

@@ -22,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the validators may take to promise a change that enough have approved.
 const AGREEMENT: Duration = Duration::from_secs(15);
 
+/// How long approvals of others may take that were given before.
+const OTHERS: Duration = Duration::from_secs(3);
+
 /// Between two looks at it.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -130,7 +133,8 @@ pub fn rotate(command: &RotateCommand) -> Result<String, RotateError> {
     let params = json!({"height": command.height.to_string(), "validators": members});
     let mut reply = call(&mut node, url, "admin.approveValidators", params)?;
     let begun = Instant::now();
-    while is_under_way(&reply) && begun.elapsed() < AGREEMENT {
+    let patience = |reply: &Value| if is_approved(reply) { AGREEMENT } else { OTHERS };
+    while !is_agreed(&reply, command.height) && begun.elapsed() < patience(&reply) {
         thread::sleep(LOOK);
         reply = call(&mut node, url, "admin.getValidators", json!({}))?;
     }
@@ -196,8 +200,15 @@ fn count(list: &Value) -> u64 {
     list.as_array().map_or(0, |list| list.len() as u64)
 }
 
+/// Whether the change at this height is agreed, or in force.
+fn is_agreed(reply: &Value, height: u64) -> bool {
+    let height = height.to_string();
+    own_proposal(reply).is_none()
+        && (reply["agreed"]["height"] == height.as_str() || reply["firstHeight"] == height.as_str())
+}
+
 /// Whether enough have approved, and the promises are on their way.
-fn is_under_way(reply: &Value) -> bool {
+fn is_approved(reply: &Value) -> bool {
     let quorum = reply["quorum"].as_u64().unwrap_or(u64::MAX);
     own_proposal(reply).is_some_and(|proposal| count(&proposal["approvals"]) >= quorum)
 }
@@ -218,8 +229,7 @@ fn describe_members(output: &mut String, before: &Value, after: &[Value]) {
 /// Who has approved, or that it is agreed; returns whether it is.
 fn describe_state(output: &mut String, reply: &Value, height: u64) -> bool {
     let Some(proposal) = own_proposal(reply) else {
-        let agreed = reply["agreed"]["height"] == height.to_string().as_str()
-            || reply["firstHeight"] == height.to_string().as_str();
+        let agreed = is_agreed(reply, height);
         let text = match agreed {
             true => format!("agreed: the new validators decide from bundle {height} on"),
             false => "approved by this validator; the others' approvals are needed".to_owned(),
@@ -292,7 +302,7 @@ mod tests {
              bundle 700: approved by 2 of 4 validators, 1 more are needed\n  a approved\n  b approved, this node\n  \
              c missing\n  d missing\n"
         );
-        assert!(!is_under_way(&reply) && is_under_way(&self::reply(&["a", "b", "c"], Value::Null)));
+        assert!(!is_approved(&reply) && is_approved(&self::reply(&["a", "b", "c"], Value::Null)));
         let agreed = self::reply(&[], json!({"height": "700"}));
         let mut output = String::new();
         assert!(describe_state(&mut output, &agreed, 700));

@@ -16,7 +16,7 @@ use crate::support::{PROGRAM, esker, wait_accepted, wallet};
 
 /// A port from which `count` ports are free. Not one that the system gives to outgoing connections: such a connection
 /// could have it while a validator is down.
-fn free_ports(count: u16) -> u16 {
+pub(crate) fn free_ports(count: u16) -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let of_process = u16::try_from(std::process::id() % 900).unwrap() * 20;
     until("enough ports in a row are free", || {
@@ -50,7 +50,7 @@ pub(crate) fn shorten_timeouts(network: &Path) {
 }
 
 /// Runs the program with a validator's configuration; exit code and standard error.
-fn run(network: &Path, number: usize, args: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn run(network: &Path, number: usize, args: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(PROGRAM)
         .args(args)
         .arg("--config")
@@ -85,7 +85,7 @@ pub(crate) fn health(node: &Node) -> (Option<String>, Value) {
 }
 
 /// Sends a payment to one node and waits until others have accepted it.
-fn pay(to: &Node, others: &[&Node]) {
+pub(crate) fn pay(to: &Node, others: &[&Node]) {
     let own = wallet(to, "X", funded());
     let output = Wallet::output(own.params().fee_asset_id, 5, own.owner());
     let tx = own.base_tx(vec![output], b"among validators").unwrap();
