@@ -1,6 +1,6 @@
 //! `/ext/sync/bundles`: the stream of final bundles for followers (docs/protocol/bundle-stream.md, "Request"), and
 //! `/ext/sync/snapshot`: the state for new ones (docs/protocol/snapshot.md, "Request"); and
-//! `/ext/sync/validator-changes`: the changes of the validators (docs/protocol/validators.md).
+//! `/ext/sync/validator-changes`: the changes of the validators (docs/protocol/validators.md, "Changes of the validators").
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -119,7 +119,7 @@ fn validators_go_from_four_to_five_to_four_and_a_key_is_replaced() {
     pay(&nodes[0], &[&nodes[1], &nodes[2], &nodes[3]]);
     let fifth = new_validator(&network, 5);
     let first = members(&network);
-    let five = with_validators(&network, "five.json", &[&first[..], &[fifth.clone()]].concat());
+    let five = with_validators(&network, "five.json", &[&first[..], &[fifth]].concat());
 
     // One is down while the others agree.
     nodes.pop().unwrap().kill().unwrap();
