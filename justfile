@@ -55,6 +55,10 @@ advisories:
 bft-seeds seeds="1000":
     ESKER_BFT_SEEDS={{seeds}} cargo test -p esker-engine-bft -- --ignored --nocapture slow_validators
 
+# Many runs of four simulated validators with the X-Chain and the C-Chain: `just chain-seeds 200`.
+chain-seeds seeds="1000":
+    ESKER_BFT_SEEDS={{seeds}} cargo test -p esker-engine-bft -- --ignored --nocapture slow_real_chains
+
 # Shows which recorded exchanges differ from those in a folder; `just goldens FOLDER --update` copies them.
 goldens *args:
     cargo xtask goldens {{args}}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use commonware_cryptography::ChaCha20Poly1305;
 use commonware_p2p::authenticated::lookup;
 use commonware_p2p::utils::mux;
-use commonware_p2p::{AddressableManager as _, AddressableTrackedPeers};
+use commonware_p2p::{Address, AddressableManager as _, AddressableTrackedPeers};
 use commonware_runtime::{
     Clock as _, Metrics as _, Quota, Runner as _, Spawner as _, Supervisor as _, tokio as runtime,
 };
@@ -33,13 +33,14 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::block::{BundleBlock, Digest};
+use crate::blocker::LoggingBlocker;
 use crate::changes::{
     ApprovalError, ChangeHistory, ChangeLog, ChangeState, ChangeStatus, SetChange, Track,
 };
 use crate::journal::{self, Journal, begin_journal};
 use crate::rejoin::Rejoin;
 use crate::settings::{Committee, MAX_VALIDATORS, Timings, quorum};
-use crate::shared::Shared;
+use crate::shared::{Shared, VoteCounts};
 use crate::stack::{self, Links, MAX_NETWORK_BUNDLE, Validator};
 use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
@@ -53,10 +54,12 @@ const MAILBOX: std::num::NonZeroUsize = NZUsize!(1024);
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(60);
 
 /// Connections that are authenticated at a time.
-const MAX_HANDSHAKES: NonZeroU32 = NZU32!(64);
+const MAX_HANDSHAKES: NonZeroU32 = NZU32!(256);
 
-/// Attempts to connect of one IP address or subnet, per second.
+/// Attempts to connect per second, of one IP address and of one subnet. Strangers of an address that say nothing take
+/// at most 160 of the handshakes, each for five seconds.
 const MAX_ATTEMPTS: NonZeroU32 = NZU32!(32);
+const MAX_SUBNET_ATTEMPTS: NonZeroU32 = NZU32!(128);
 
 /// How long a peer that broke the protocol is not connected to.
 const BLOCKED_FOR: Duration = Duration::from_mins(10);
@@ -84,10 +87,10 @@ const TRANSACTIONS: Quota = Quota::per_second(NZU32!(512));
 const BUNDLES: Quota = Quota::per_second(NZU32!(64));
 const CHANGES: Quota = Quota::per_second(NZU32!(16));
 
-/// The settings of a validator.
+/// The settings of a validator, or of a follower among the validators' peers.
 #[derive(Clone, Debug)]
 pub struct BftConfig {
-    /// Its key.
+    /// Its key, of one of the validators or followers.
     pub key: ValidatorKey,
     /// ID of the network. Votes count in this network only.
     pub network: u32,
@@ -97,7 +100,9 @@ pub struct BftConfig {
     pub changes: Arc<dyn ChangeLog>,
     /// Agreed changes that the operator gives, in order; those that are known already are no error.
     pub given_changes: Vec<Bytes>,
-    /// Where it listens for its peers.
+    /// Nodes that validators let connect: they take what is decided, and never vote.
+    pub followers: Vec<ValidatorPublicKey>,
+    /// Where it listens for its peers. Nobody connects to a follower.
     pub listen: SocketAddr,
     /// A folder of the engine's own for votes and recent bundles. A validator whose votes are not there waits until
     /// the others are past the rounds in which it may have voted.
@@ -123,8 +128,11 @@ pub struct BftStats {
     pub is_member: bool,
     /// How many of them decide.
     pub quorum: usize,
-    /// Whether this one votes. It does not while it waits because its earlier votes are lost, or is none of them.
+    /// Whether this one votes. A follower never does, a validator not while it waits because its earlier votes are lost, or
+    /// when it is none of the current ones.
     pub votes: bool,
+    /// Connected followers of the network file.
+    pub followers: usize,
     /// The last round with a result.
     pub round: u64,
     /// Rounds in which a quorum voted for a bundle.
@@ -133,15 +141,18 @@ pub struct BftStats {
     pub skipped: u64,
     /// Rounds whose bundle is final by votes of its own.
     pub finalized: u64,
+    /// Votes that it has seen.
+    pub votes_seen: VoteCounts,
 }
 
-/// One of several validators that decide together.
+/// One of several validators that decide together, or a follower among their peers.
 #[derive(Debug)]
 pub struct BftEngine {
     config: BftConfig,
     shared: Mutex<Option<Arc<Shared>>>,
     changes: Mutex<Option<Arc<ChangeState>>>,
     peers: Arc<AtomicUsize>,
+    followers: Arc<AtomicUsize>,
     votes: Arc<AtomicBool>,
 }
 
@@ -151,7 +162,15 @@ impl BftEngine {
     pub fn new(config: BftConfig) -> Self {
         let shared = Mutex::new_named("engine_bft.shared", None);
         let changes = Mutex::new_named("engine_bft.change_state", None);
-        Self { config, shared, changes, peers: Arc::default(), votes: Arc::default() }
+        let (peers, followers, votes) = (Arc::default(), Arc::default(), Arc::default());
+        Self { config, shared, changes, peers, followers, votes }
+    }
+
+    /// Whether it is a follower of the network file, which never votes.
+    #[must_use]
+    pub fn is_follower(&self) -> bool {
+        let key = self.config.key.public_key();
+        self.config.followers.contains(&key)
     }
 
     /// The public key of this node.
@@ -207,33 +226,56 @@ impl BftEngine {
     pub fn stats(&self) -> BftStats {
         let shared = self.shared.lock().clone();
         let [round, notarized, skipped, finalized] =
-            shared.map_or([0; 4], |shared| shared.counts());
+            shared.as_ref().map_or([0; 4], |shared| shared.counts());
+        let votes_seen = shared.map(|shared| shared.vote_counts()).unwrap_or_default();
         let (epoch, validators, is_member) = self.standing();
         let quorum = quorum(validators);
         let votes = self.votes.load(Ordering::Relaxed);
+        let followers = self.followers.load(Ordering::Relaxed);
         BftStats {
             epoch,
             validators,
             is_member,
             quorum,
             votes,
+            followers,
             round,
             notarized,
             skipped,
             finalized,
+            votes_seen,
         }
+    }
+
+    /// The keys of the epoch's validators, in their order, and the epoch.
+    fn members(&self) -> (u64, Vec<ValidatorPublicKey>) {
+        let state = self.changes.lock().clone();
+        let of_epoch = state.and_then(|state| {
+            let epoch = state.epoch();
+            let keys = state.with_history(|history| history.set(epoch).map(|set| set.keys()))?;
+            Some((epoch, keys.into_iter().collect()))
+        });
+        of_epoch.unwrap_or_else(|| {
+            let mut keys: Vec<_> = self.config.validators.iter().map(|(key, _)| *key).collect();
+            keys.sort_unstable();
+            (0, keys)
+        })
     }
 
     /// The epoch, its number of validators, and whether this node is one of them.
     fn standing(&self) -> (u64, usize, bool) {
-        let key = self.config.key.public_key();
-        let state = self.changes.lock().clone();
-        let of_epoch = state.and_then(|state| {
-            let epoch = state.epoch();
-            let members = state.with_history(|history| history.set(epoch).map(|set| set.keys()))?;
-            Some((epoch, members.len(), members.contains(&key)))
-        });
-        of_epoch.unwrap_or((0, self.config.validators.len(), true))
+        let (epoch, keys) = self.members();
+        (epoch, keys.len(), keys.contains(&self.config.key.public_key()))
+    }
+
+    /// The votes of each current validator that this one has seen since the start of the epoch, its own included. The order
+    /// is constant.
+    pub fn votes_by_validator(&self) -> Vec<(ValidatorPublicKey, u64)> {
+        let shared = self.shared.lock().clone();
+        // Their numbers in votes follow the order of the keys.
+        let (_, keys) = self.members();
+        let votes = |number| shared.as_ref().map_or(0, |shared| shared.votes_of(number));
+        keys.into_iter().enumerate().map(|(number, key)| (key, votes(number))).collect()
     }
 }
 
@@ -258,7 +300,9 @@ impl Engine for BftEngine {
         *self.changes.lock() = Some(Arc::clone(&changes));
         // Before anything is started: the key must be one of the validators', of whatever epoch.
         let public_key = config.key.public_key();
-        if changes.with_history(|history| history.address(&public_key).is_none()) {
+        let is_follower = self.is_follower();
+        let is_known = changes.with_history(|history| history.address(&public_key).is_some());
+        if !is_known && !is_follower {
             let text = format!("{public_key} is not a validator of this network");
             return Err(EngineError::Protocol(text));
         }
@@ -267,6 +311,7 @@ impl Engine for BftEngine {
         let begin = || begin_journal(&config.folder, &public_key).map_err(failed);
         let mut may_vote = true;
         match journal::read(&config.folder, &public_key).map_err(failed)? {
+            Journal::Missing if is_follower => may_vote = false,
             Journal::Kept => {}
             Journal::Missing if config.is_new_key => begin()?,
             Journal::Missing => {
@@ -294,7 +339,7 @@ impl Engine for BftEngine {
                 let (first, validators) = (set.first, set.members.len());
                 info!(epoch, first, validators, votes, "an epoch of validators begins");
             }
-            if !is_member {
+            if !is_member && !is_follower {
                 warn!("this node is none of the current validators: it follows them");
             }
             changes.set_votes(votes);
@@ -346,8 +391,10 @@ struct Phase {
     shared: Arc<Shared>,
     failure: mpsc::Receiver<EngineError>,
     peers: Arc<AtomicUsize>,
+    followers: Arc<AtomicUsize>,
     votes: bool,
-    is_member: bool,
+    /// Whether it ends when the validator may vote.
+    rejoins: bool,
 }
 
 /// How a phase ended.
@@ -380,8 +427,9 @@ impl BftEngine {
             shared,
             failure,
             peers: Arc::clone(&self.peers),
+            followers: Arc::clone(&self.followers),
             votes,
-            is_member,
+            rejoins: is_member && !votes,
         }
     }
 }
@@ -409,13 +457,24 @@ impl Phase {
         context: runtime::Context,
         mut stop: Shutdown,
     ) -> Result<Ended, EngineError> {
-        let Self { config, committee, changes, machine, shared, failure, peers, votes, is_member } =
-            self;
+        let Self {
+            config,
+            committee,
+            changes,
+            machine,
+            shared,
+            failure,
+            peers,
+            followers,
+            votes,
+            rejoins,
+        } = self;
         let epoch = changes.epoch();
         let (links, network, oracle) = connect(&context, &config, &committee, &changes);
         let own_set = changes.with_history(|history| history.set(epoch).map(|set| set.keys()));
-        let names = own_set.into_iter().flatten().map(|key| key.to_string()).collect();
-        let counter = context.child("peers").spawn(|context| count_peers(context, names, peers));
+        let validators: Vec<_> = own_set.into_iter().flatten().collect();
+        let counted = [(validators, peers), (config.followers.clone(), followers)];
+        let counter = context.child("peers").spawn(|context| count_peers(context, counted));
         let rejoin = Rejoin {
             machine: Arc::clone(&machine),
             shared: Arc::clone(&shared),
@@ -432,7 +491,7 @@ impl Phase {
             votes,
             committee,
             changes,
-            track: track(oracle, epoch),
+            track: track(oracle, config.followers.clone(), epoch),
             timings: config.timings,
             machine,
             shared,
@@ -452,7 +511,7 @@ impl Phase {
             _ended = network => stopped("network"),
             _ended = counter => stopped("counter of peers"),
             () = end => Ok(Ended::Epoch),
-            waited = rejoin.wait(waiting), if is_member && !votes => waited.map(|()| Ended::MayVote),
+            waited = rejoin.wait(waiting), if rejoins => waited.map(|()| Ended::MayVote),
         }
     }
 }
@@ -479,9 +538,10 @@ type Sender = lookup::Sender<commonware_cryptography::ed25519::PublicKey, runtim
 type Receiver = lookup::Receiver<commonware_cryptography::ed25519::PublicKey>;
 
 /// The peers of an epoch: its validators and the next ones, and those of other epochs, who may not know yet that they have
-/// left.
+/// left, and the followers of the network file.
 fn peers_of(
     history: &ChangeHistory,
+    followers: &[ValidatorPublicKey],
     epoch: u64,
 ) -> AddressableTrackedPeers<commonware_cryptography::ed25519::PublicKey> {
     let mut seen = BTreeSet::new();
@@ -501,6 +561,13 @@ fn peers_of(
             }
         }
     }
+    // Validators never connect to a follower: it has no address.
+    let nowhere = Address::Symmetric(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
+    for key in followers {
+        if seen.len() + 1 < MAX_PEERS && seen.insert(*key) {
+            secondary.push((key.library(), nowhere.clone()));
+        }
+    }
     let map = |list: Vec<_>| -> commonware_utils::ordered::Map<_, _> {
         list.into_iter().try_collect().expect("each key is taken once")
     };
@@ -508,19 +575,21 @@ fn peers_of(
 }
 
 /// Follows changes of the validators in the network.
-fn track(mut oracle: Oracle, epoch: u64) -> Track {
+fn track(mut oracle: Oracle, followers: Vec<ValidatorPublicKey>, epoch: u64) -> Track {
     Box::new(move |history| {
-        let _sent = oracle.track(history.newest_epoch(), peers_of(history, epoch));
+        let _sent = oracle.track(history.newest_epoch(), peers_of(history, &followers, epoch));
     })
 }
+/// The channels of a real network.
+pub(crate) type NetworkLinks = Links<Oracle, LoggingBlocker<Oracle>, Sender, Receiver>;
 
 /// Starts the network with its channels.
-fn connect(
+pub(crate) fn connect(
     context: &runtime::Context,
     config: &BftConfig,
     committee: &Committee,
     changes: &ChangeState,
-) -> (Links<Oracle, Oracle, Sender, Receiver>, commonware_runtime::Handle<()>, Oracle) {
+) -> (NetworkLinks, commonware_runtime::Handle<()>, Oracle) {
     let members = u32::try_from(MAX_VALIDATORS).unwrap_or(u32::MAX);
     let max_message = commonware_p2p::max_message_size(&[
         marshal::max_payload_size::<Standard<BundleBlock>, Scheme>(members, &MAX_NETWORK_BUNDLE),
@@ -547,13 +616,14 @@ fn connect(
     settings.bypass_ip_check = true;
     settings.max_concurrent_handshakes = MAX_HANDSHAKES;
     settings.allowed_handshake_rate_per_ip = Quota::per_second(MAX_ATTEMPTS);
-    settings.allowed_handshake_rate_per_subnet = Quota::per_second(MAX_ATTEMPTS);
+    settings.allowed_handshake_rate_per_subnet = Quota::per_second(MAX_SUBNET_ATTEMPTS);
     settings.tracked_peer_sets = NZUsize!(1);
     settings.block_duration = BLOCKED_FOR;
     let (mut network, mut oracle) = lookup::Network::new(context.child("network"), settings);
     let epoch = changes.epoch();
-    let (newest, peers) =
-        changes.with_history(|history| (history.newest_epoch(), peers_of(history, epoch)));
+    let (newest, peers) = changes.with_history(|history| {
+        (history.newest_epoch(), peers_of(history, &config.followers, epoch))
+    });
     let _sent = oracle.track(newest, peers);
     let links = Links {
         votes: network.register(0, SMALL_MESSAGES),
@@ -564,22 +634,30 @@ fn connect(
         transactions: network.register(5, TRANSACTIONS),
         changes: network.register(6, CHANGES),
         peers: oracle.clone(),
-        blocker: oracle.clone(),
+        blocker: LoggingBlocker::new(oracle.clone()),
     };
-    info!(listen = %config.listen, validators = committee.len(), "validator's network started");
+    let followers = config.followers.len();
+    info!(listen = %config.listen, validators = committee.len(), followers, "validators' network started");
     (links, network.start(), oracle)
 }
 
-/// Counts the connected validators from the network's metrics, which are the only place that has them.
-async fn count_peers(context: runtime::Context, validators: Vec<String>, peers: Arc<AtomicUsize>) {
+/// Keys, and how many of them are connected.
+type Counted = (Vec<ValidatorPublicKey>, Arc<AtomicUsize>);
+
+/// Counts the connected peers from the network's metrics, which are the only place that has them.
+async fn count_peers(context: runtime::Context, counted: [Counted; 2]) {
     loop {
         context.sleep(COUNT_INTERVAL).await;
-        peers.store(connected(&context.encode(), &validators), Ordering::Relaxed);
+        let metrics = context.encode();
+        for (keys, peers) in &counted {
+            peers.store(connected(&metrics, keys), Ordering::Relaxed);
+        }
     }
 }
 
-fn connected(metrics: &str, validators: &[String]) -> usize {
-    let lines = metrics.lines();
-    let connected = lines.filter(|line| line.starts_with("network_tracker_directory_connected{"));
-    connected.filter(|line| validators.iter().any(|key| line.contains(key.as_str()))).count()
+fn connected(metrics: &str, of: &[ValidatorPublicKey]) -> usize {
+    const NAME: &str = "network_tracker_directory_connected{";
+    let names: Vec<String> = of.iter().map(ToString::to_string).collect();
+    let lines = metrics.lines().filter(|line| line.starts_with(NAME));
+    lines.filter(|line| names.iter().any(|name| line.contains(name))).count()
 }

@@ -11,14 +11,32 @@
 //! which puts the parts together, and `application.rs`, which calls the machine.
 
 mod address;
+#[cfg(test)]
+#[path = "../../nat/tests/it/any_tx.rs"]
+#[expect(dead_code, reason = "the chains' tests use more of it")]
+mod any_tx;
 mod application;
+#[cfg(test)]
+#[path = "../../nat/tests/it/audit.rs"]
+mod audit;
 mod block;
+mod blocker;
+mod certificate;
 mod changes;
 mod engine;
 mod exchange;
 mod finalizer;
+#[cfg(test)]
+mod followers;
+#[cfg(test)]
+#[path = "../../nat/tests/it/funded.rs"]
+#[expect(dead_code, reason = "the chains' tests use more of it")]
+mod funded;
+#[cfg(test)]
+mod hostile;
 mod journal;
 mod keys;
+mod log_limit;
 #[cfg(test)]
 mod loopback;
 mod observer;
@@ -37,8 +55,13 @@ mod store;
 mod toy;
 #[cfg(test)]
 mod toy_pool;
+#[cfg(test)]
+#[path = "../../nat/tests/it/world.rs"]
+#[expect(dead_code, reason = "the chains' tests use more of it")]
+mod world;
 
 pub use address::{AddressError, ValidatorAddress};
+pub use certificate::{CertificateError, CertificateVerifier, CommitteeError};
 pub use changes::{
     ApprovalError, ChangeError, ChangeHistory, ChangeLog, ChangeStatus, MemoryChangeLog, Proposal,
     SetChange, SignedChange,
@@ -47,3 +70,4 @@ pub use engine::{BftConfig, BftEngine, BftStats};
 pub use journal::begin_journal;
 pub use keys::{KeyError, ValidatorKey, ValidatorPublicKey};
 pub use settings::Timings;
+pub use shared::VoteCounts;

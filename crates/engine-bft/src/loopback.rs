@@ -18,7 +18,7 @@ use crate::toy::{Toy, World};
 use crate::toy_pool::pools_of;
 use crate::{BftConfig, BftEngine, Timings, ValidatorAddress, ValidatorKey, ValidatorPublicKey};
 
-const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The moment at which the clocks of all nodes have the same time.
 static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -121,6 +121,7 @@ pub(crate) fn configs(folder: &Path, count: u8) -> Vec<BftConfig> {
         validators: validators.clone(),
         changes: Arc::new(crate::MemoryChangeLog::default()),
         given_changes: Vec::new(),
+        followers: Vec::new(),
         is_new_key: true,
         key_lock: None,
         listen,

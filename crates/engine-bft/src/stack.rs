@@ -16,7 +16,6 @@ use commonware_consensus::types::{Epoch, ViewDelta};
 use commonware_cryptography::certificate::Provider as _;
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_cryptography::{Digested, Sha256};
-use commonware_p2p::utils::mux::{Muxer, SubReceiver, SubSender};
 use commonware_p2p::{Blocker, Provider, Receiver, Sender};
 use commonware_parallel::Sequential;
 use commonware_runtime::{Clock, Handle, Metrics, Spawner, Storage};
@@ -29,7 +28,7 @@ use tokio::sync::mpsc;
 use crate::ValidatorKey;
 use crate::application::Application;
 use crate::block::{BundleBlock, digest_of};
-use crate::changes::{self, ChangeState, Epochs, Gossip, Guarded, Schemes, Track};
+use crate::changes::{self, ChangeState, Epochs, Gossip, Guarded, Schemes, Track, of_epoch};
 use crate::exchange;
 use crate::finalizer::{Finalizer, MAX_PENDING};
 use crate::journal::VOTES;
@@ -308,8 +307,7 @@ where
     let (observer, notifier) =
         Observer::new(Arc::clone(&machine), Arc::clone(&shared), Arc::clone(&changes));
     let notifier = context.child("notifier").spawn(|_| notifier.run());
-    let application =
-        Application::new(Arc::clone(&machine), Arc::clone(&shared), timings.heartbeat);
+    let application = Application::new(Arc::clone(&machine), Arc::clone(&shared), &timings);
     let application = Inline::new(
         context.child("application"),
         application,
@@ -374,20 +372,4 @@ where
     );
     let engine = engine.start(votes, certificates, fetches);
     Ok(vec![broadcast, actor, finalizer, notifier, exchange, gossip, engine])
-}
-
-/// The part of a channel that has an epoch's messages.
-async fn of_epoch<E: Spawner, S, R>(
-    context: E,
-    (sender, receiver): (S, R),
-    epoch: u64,
-) -> Result<(SubSender<S>, SubReceiver<PublicKey>), EngineError>
-where
-    S: Sender<PublicKey = PublicKey>,
-    R: Receiver<PublicKey = PublicKey>,
-{
-    let (muxer, mut channels) = Muxer::new(context, sender, receiver);
-    let _running = muxer.start();
-    let failed = |error| EngineError::Protocol(format!("the channels of an epoch: {error}"));
-    channels.register(epoch).await.map_err(failed)
 }

@@ -67,6 +67,13 @@ const IN_TESTS: &[(&str, &str)] = &[
     // Both chains under one machine.
     ("esker-nat", "esker-engine"),
     ("esker-nat", "esker-xvm"),
+    // Both chains under validators, in virtual time.
+    ("esker-engine-bft", "esker-evm"),
+    ("esker-engine-bft", "esker-evm-state"),
+    ("esker-engine-bft", "esker-nat"),
+    ("esker-engine-bft", "esker-shared-memory"),
+    ("esker-engine-bft", "esker-utxo"),
+    ("esker-engine-bft", "esker-xvm"),
 ];
 
 pub(super) fn breaches() -> Result<Vec<String>> {

@@ -1,133 +1,26 @@
-//! `esker network new-validator`: key, configuration and journal of a validator that joins a running network.
+//! A validator that `esker network run` has started ends with it, also if the command is killed and can stop nothing.
 
-use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read as _};
+use std::thread;
 
-use esker_engine_bft::{ValidatorAddress, ValidatorKey, begin_journal};
-use esker_node::Environment;
-use esker_node::config::ENGINE_FOLDER;
-use esker_node::networks;
-use esker_primitives::Randomness;
-use serde_json::{Value, json};
+use rustix::process::{Signal, getpid, kill_process};
 
-use super::{CONFIG_FILE, DATA_FOLDER, NewNetworkError, write_new};
+use super::run::STOP_WITHIN;
 
-/// The file with changes in the validator's folder.
-const CHANGES_FILE: &str = "changes";
+/// The first argument of such a process, before those of its command. Its input is a pipe of which the command has the
+/// other end.
+pub const MEMBER_ARGUMENT: &str = "network-member";
 
-/// The parsed arguments of `esker network new-validator`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewValidator {
-    /// The network file of the running network.
-    pub network: PathBuf,
-    /// Where its peers will reach it.
-    pub address: String,
-    /// The folder to make.
-    pub out: PathBuf,
-    /// Its port for HTTP.
-    pub http_port: u16,
-}
-
-/// Executes the command and returns its output.
-///
-/// # Errors
-/// The network file or the address is none, or the folder exists or can't be written.
-pub fn new_validator(command: &NewValidator) -> Result<String, NewNetworkError> {
-    make(command, &Environment::system().randomness)
-}
-
-fn make(command: &NewValidator, randomness: &Randomness) -> Result<String, NewNetworkError> {
-    let network = networks::load(&command.network.to_string_lossy())?;
-    if network.validators.is_empty() {
-        return Err(NewNetworkError::NoValidators(command.network.clone()));
-    }
-    let address: ValidatorAddress = command.address.parse().map_err(NewNetworkError::Address)?;
-    let absolute = |path: &Path| {
-        let failed = |error| NewNetworkError::Write { path: path.to_owned(), error };
-        std::path::absolute(path).map_err(failed)
+/// Stops this process as a signal does when its input ends, and ends it if it has not stopped after a minute.
+pub fn stop_with_input() {
+    let watch = || {
+        let mut input = io::stdin().lock();
+        // Nothing is ever written to it.
+        while let Ok(1..) = input.read(&mut [0; 64]) {}
+        let _sent = kill_process(getpid(), Signal::TERM);
+        thread::sleep(STOP_WITHIN);
+        let _killed = kill_process(getpid(), Signal::KILL);
     };
-    let (file, out) = (absolute(&command.network)?, absolute(&command.out)?);
-    for path in [&file, &out] {
-        if path.to_str().is_none() {
-            return Err(NewNetworkError::Path(path.clone()));
-        }
-    }
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |error| NewNetworkError::Write { path, error }
-    };
-    fs::create_dir(&out).map_err(failed(&out))?;
-    let mut secret = [0; ValidatorKey::LEN];
-    randomness(&mut secret);
-    let key = out.join("key");
-    write_new(&key, 0o600, &format!("{}\n", hex::encode(secret))).map_err(failed(&key))?;
-    let public_key = ValidatorKey::from_bytes(&secret).public_key();
-    let config = out.join(CONFIG_FILE);
-    // Texts of JSON are texts of TOML.
-    let quoted = |path: &Path| Value::from(path.to_string_lossy()).to_string();
-    let text = format!(
-        "# A validator that joins a network, made by `esker network new-validator`.\nnetwork = {}\ndata-dir = {}\n\
-         validator-key = {}\nvalidator-changes = {}\nhttp-port = {}\n",
-        quoted(&file),
-        quoted(&out.join(DATA_FOLDER)),
-        quoted(&key),
-        quoted(&out.join(CHANGES_FILE)),
-        command.http_port,
-    );
-    write_new(&config, 0o644, &text).map_err(failed(&config))?;
-    let votes = out.join(DATA_FOLDER).join(ENGINE_FOLDER);
-    begin_journal(&votes, &public_key).map_err(failed(&votes))?;
-    let member = json!({"publicKey": public_key.to_string(), "address": address.to_string()});
-    let mut output = format!("{member}\n");
-    // A String takes every line.
-    let _written = writeln!(
-        output,
-        "add this to esker.validators of a copy of {}, which the operators approve with `esker network rotate`;\nwhen it is \
-         agreed: esker network rotate ... --out {}\nand start it: esker node --config {}",
-        file.display(),
-        out.join(CHANGES_FILE).display(),
-        config.display()
-    );
-    Ok(output)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-
-    #[test]
-    fn a_new_validator_has_a_key_a_configuration_and_a_journal() {
-        let folder = tempfile::tempdir().unwrap();
-        let randomness: Randomness = Arc::new(|bytes: &mut [u8]| bytes.fill(7));
-        let command = |network: &Path, address: &str| NewValidator {
-            network: network.to_owned(),
-            address: address.to_owned(),
-            out: folder.path().join("fifth"),
-            http_port: 9_800,
-        };
-        let local = command(Path::new("local"), "127.0.0.1:9801");
-        let error = make(&local, &randomness).unwrap_err().to_string();
-        assert_eq!(error, "--network local: it has no validators");
-        let key = ValidatorKey::from_bytes(&[1; 32]).public_key();
-        let content = super::super::network(&[json!({
-            "publicKey": key.to_string(), "address": "127.0.0.1:9700",
-        })]);
-        let file = folder.path().join("network.json");
-        fs::write(&file, content.to_string()).unwrap();
-        let error = make(&command(&file, "nowhere"), &randomness).unwrap_err().to_string();
-        assert!(error.starts_with("--address: `nowhere` is no address"), "{error}");
-        let output = make(&command(&file, "127.0.0.1:9801"), &randomness).unwrap();
-        let member: Value = serde_json::from_str(output.lines().next().unwrap()).unwrap();
-        let own = ValidatorKey::from_bytes(&[7; 32]).public_key().to_string();
-        assert_eq!(member, json!({"publicKey": own, "address": "127.0.0.1:9801"}));
-        let out = folder.path().join("fifth");
-        let config = fs::read_to_string(out.join(CONFIG_FILE)).unwrap();
-        assert!(config.contains("/fifth/changes\"\nhttp-port = 9800\n"), "{config}");
-        assert!(out.join("data").join(ENGINE_FOLDER).join("validator").exists());
-        let again = make(&command(&file, "127.0.0.1:9801"), &randomness).unwrap_err();
-        assert!(matches!(again, NewNetworkError::Write { .. }), "{again}");
-    }
+    // Without the thread it runs as well.
+    let _thread = thread::Builder::new().name("input".to_owned()).spawn(watch);
 }

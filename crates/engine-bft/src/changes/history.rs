@@ -12,7 +12,7 @@ use crate::settings::Committee;
 use crate::{ValidatorAddress, ValidatorPublicKey};
 
 /// Most changes of a network.
-const MAX_CHANGES: usize = 4_096;
+pub(super) const MAX_CHANGES: usize = 4_096;
 
 /// The validators of an epoch.
 #[derive(Clone, Debug)]

@@ -5,10 +5,11 @@
 //! * `agreement.rs`: approvals and promises, until a change is agreed.
 //! * `state.rs`: what a running validator has of all that, and its files.
 //! * `gossip.rs`: passes it on to the peers.
-//! * `adapter.rs`: the same for the library.
+//! * `adapter.rs`, `channel.rs`: the same for the library.
 
 mod adapter;
 mod agreement;
+mod channel;
 mod document;
 mod gossip;
 mod history;
@@ -21,6 +22,7 @@ mod tests;
 
 pub(crate) use adapter::{Epochs, Guarded, Schemes};
 pub use agreement::{ApprovalError, Proposal};
+pub(crate) use channel::of_epoch;
 pub use document::{ChangeError, SetChange, SignedChange};
 pub(crate) use gossip::{Gossip, Track, run};
 pub use history::ChangeHistory;

@@ -2,8 +2,10 @@
 //!
 //! A node announces what waits in its pools to its peers, by ID. A peer requests what it does not have, once, and takes it
 //! into its own pools as if a client had sent it. All that waits is announced again at intervals: a peer may have been
-//! down. Nothing depends on a message: a transaction that is not passed on waits until its node proposes.
+//! down. Nothing depends on a message: a transaction that is not passed on waits until its node proposes. Each peer
+//! has a bound of its own of what it may cost this node: a dishonest one takes nothing from the others.
 
+mod budget;
 mod message;
 #[cfg(test)]
 mod tests;
@@ -20,7 +22,9 @@ use commonware_runtime::Clock;
 use esker_chain::forward::{ExchangePools, ForwardedTx};
 use tracing::debug;
 
-use self::message::{MAX_ITEMS, MAX_MESSAGE, Message, TxKey, delivered_len};
+use self::budget::Budgets;
+pub(crate) use self::message::{MAX_ITEMS, Message, TxKey};
+use self::message::{MAX_MESSAGE, delivered_len};
 
 /// Least time between two looks at the pools.
 const LOOK: Duration = Duration::from_millis(10);
@@ -37,8 +41,11 @@ const MAX_ANNOUNCED: usize = 4 * MAX_ITEMS;
 /// How long a peer has to deliver before another is asked.
 const DELIVERY: Duration = Duration::from_secs(2);
 
-/// Transactions that were requested and not delivered yet.
-const MAX_WANTED: usize = 8 * MAX_ITEMS;
+/// Transactions that were requested of a peer and not delivered yet.
+const MAX_WANTED: usize = 4 * MAX_ITEMS;
+
+/// Further peers that announced a requested transaction, and are asked in turn if it is not delivered.
+const MAX_OTHERS: usize = 3;
 
 /// Transactions that a peer has requested and that were not sent yet.
 const MAX_ASKED: usize = 4 * MAX_ITEMS;
@@ -104,12 +111,24 @@ struct Exchange {
     /// What waited here at the last look and is announced.
     announced: BTreeSet<TxKey>,
     announce_all_at: SystemTime,
-    /// Requested transactions, by whom they are to be delivered, until when.
-    wanted: BTreeMap<TxKey, (PublicKey, SystemTime)>,
+    wanted: BTreeMap<TxKey, Wanted>,
+    /// How many of `wanted` a peer was asked for.
+    requested: BTreeMap<PublicKey, usize>,
     /// What peers have requested since the last look.
     asked: BTreeMap<PublicKey, BTreeSet<TxKey>>,
     /// Refused transactions, and until when they are not requested.
     refused: BTreeMap<TxKey, SystemTime>,
+    /// The network has validators only, so that these are few.
+    budgets: BTreeMap<PublicKey, Budgets>,
+}
+
+/// A requested transaction.
+struct Wanted {
+    /// Who is to deliver it.
+    asked: PublicKey,
+    until: SystemTime,
+    /// Who else has announced it.
+    others: Vec<PublicKey>,
 }
 
 impl Exchange {
@@ -119,14 +138,17 @@ impl Exchange {
             announced: BTreeSet::new(),
             announce_all_at: SystemTime::UNIX_EPOCH,
             wanted: BTreeMap::new(),
+            requested: BTreeMap::new(),
             asked: BTreeMap::new(),
             refused: BTreeMap::new(),
+            budgets: BTreeMap::new(),
         }
     }
 
-    /// Looks at the pools: announces what is new there, and sends what was requested.
+    /// Looks at the pools: announces what is new there, sends what was requested, and asks another peer for what was not
+    /// delivered.
     fn look(&mut self, now: SystemTime) -> Vec<Outgoing> {
-        self.wanted.retain(|_, (_, until)| *until > now);
+        let mut outgoing = self.ask_others(now);
         self.refused.retain(|_, until| *until > now);
         let announce_all = now >= self.announce_all_at;
         if announce_all {
@@ -136,6 +158,7 @@ impl Exchange {
         let (mut waiting, mut new) = (BTreeSet::new(), Vec::new());
         let mut deliveries: BTreeMap<PublicKey, Vec<ForwardedTx>> = BTreeMap::new();
         let mut left = MAX_SENT;
+        let budgets = &mut self.budgets;
         self.pools.visit_waiting(&mut |tx| {
             let (key, len) = (TxKey::of(&tx), delivered_len(&tx));
             let is_announced = self.announced.contains(&key);
@@ -146,7 +169,8 @@ impl Exchange {
                 waiting.insert(key);
             }
             for (peer, keys) in &mut asked {
-                if len <= left.min(MAX_MESSAGE / 2) && keys.remove(&key) {
+                let fits = len <= left.min(MAX_MESSAGE / 2);
+                if fits && keys.remove(&key) && budgets_of(budgets, peer, now).may_send(now, len) {
                     left -= len;
                     deliveries.entry(peer.clone()).or_default().push(tx.clone());
                 }
@@ -156,8 +180,7 @@ impl Exchange {
         self.announced = waiting;
         let announcements = new.chunks(MAX_ITEMS);
         let announcements = announcements.map(|keys| Message::Announce(keys.to_vec()));
-        let mut outgoing: Vec<Outgoing> =
-            announcements.map(|message| (Recipients::All, message)).collect();
+        outgoing.extend(announcements.map(|message| (Recipients::All, message)));
         for (peer, txs) in deliveries {
             let messages = batches(txs).into_iter().map(Message::Deliver);
             outgoing.extend(messages.map(|message| (Recipients::One(peer.clone()), message)));
@@ -165,26 +188,35 @@ impl Exchange {
         outgoing
     }
 
+    /// Asks the next peer for what was not delivered in time, and forgets what no other has announced.
+    fn ask_others(&mut self, now: SystemTime) -> Vec<Outgoing> {
+        let Self { wanted, requested, pools, .. } = self;
+        let mut requests: BTreeMap<PublicKey, Vec<TxKey>> = BTreeMap::new();
+        requested.clear();
+        wanted.retain(|key, wanted| {
+            if wanted.until <= now {
+                let Some(next) = wanted.others.pop() else { return false };
+                if pools.is_known(&key.chain, key.kind, &key.id) {
+                    return false;
+                }
+                wanted.asked = next.clone();
+                wanted.until = now + DELIVERY;
+                requests.entry(next).or_default().push(*key);
+            }
+            *requested.entry(wanted.asked.clone()).or_default() += 1;
+            true
+        });
+        let messages = requests.iter().flat_map(|(peer, keys)| {
+            let request = |keys: &[TxKey]| Message::Request(keys.to_vec());
+            keys.chunks(MAX_ITEMS).map(move |keys| (Recipients::One(peer.clone()), request(keys)))
+        });
+        messages.collect()
+    }
+
     /// Takes a peer's message.
     fn receive(&mut self, now: SystemTime, peer: PublicKey, message: Message) -> Vec<Outgoing> {
         match message {
-            Message::Announce(keys) => {
-                let mut missing = Vec::new();
-                for key in keys {
-                    let is_useless = self.wanted.len() >= MAX_WANTED
-                        || self.wanted.contains_key(&key)
-                        || self.refused.contains_key(&key)
-                        || self.pools.is_known(&key.chain, key.kind, &key.id);
-                    if !is_useless {
-                        self.wanted.insert(key, (peer.clone(), now + DELIVERY));
-                        missing.push(key);
-                    }
-                }
-                if missing.is_empty() {
-                    return Vec::new();
-                }
-                vec![(Recipients::One(peer), Message::Request(missing))]
-            }
+            Message::Announce(keys) => self.request(now, peer, keys),
             Message::Request(keys) => {
                 let asked = self.asked.entry(peer).or_default();
                 for key in keys {
@@ -203,20 +235,64 @@ impl Exchange {
         }
     }
 
+    /// Requests what a peer has announced and this node lacks.
+    fn request(&mut self, now: SystemTime, peer: PublicKey, keys: Vec<TxKey>) -> Vec<Outgoing> {
+        if !budgets_of(&mut self.budgets, &peer, now).may_announce(now, keys.len()) {
+            return Vec::new();
+        }
+        let requested = self.requested.entry(peer.clone()).or_default();
+        let mut missing = Vec::new();
+        for key in keys {
+            if let Some(wanted) = self.wanted.get_mut(&key) {
+                let is_new = wanted.asked != peer && !wanted.others.contains(&peer);
+                if is_new && wanted.others.len() < MAX_OTHERS {
+                    wanted.others.push(peer.clone());
+                }
+                continue;
+            }
+            let is_useless = *requested >= MAX_WANTED
+                || self.refused.contains_key(&key)
+                || self.pools.is_known(&key.chain, key.kind, &key.id);
+            if !is_useless {
+                let (asked, until) = (peer.clone(), now + DELIVERY);
+                self.wanted.insert(key, Wanted { asked, until, others: Vec::new() });
+                *requested += 1;
+                missing.push(key);
+            }
+        }
+        if missing.is_empty() {
+            return Vec::new();
+        }
+        vec![(Recipients::One(peer), Message::Request(missing))]
+    }
+
     /// Takes a delivered transaction into its pool, if it was requested of this peer.
     fn take(&mut self, now: SystemTime, peer: &PublicKey, tx: &ForwardedTx) {
         let key = TxKey::of(tx);
-        if self.wanted.get(&key).is_none_or(|(asked, _)| asked != peer) {
+        if self.wanted.get(&key).is_none_or(|wanted| wanted.asked != *peer) {
             return;
         }
         self.wanted.remove(&key);
+        if let Some(requested) = self.requested.get_mut(peer) {
+            *requested = requested.saturating_sub(1);
+        }
         if let Err(reason) = self.pools.admit(tx) {
             debug!(chain = %tx.chain, id = %tx.id, reason, "a peer's transaction is not taken");
+            budgets_of(&mut self.budgets, peer, now).count_refusal(now);
             if self.refused.len() < MAX_REFUSED {
                 self.refused.insert(key, now + REFUSED_FOR);
             }
         }
     }
+}
+
+/// What a peer may still use.
+fn budgets_of<'a>(
+    budgets: &'a mut BTreeMap<PublicKey, Budgets>,
+    peer: &PublicKey,
+    now: SystemTime,
+) -> &'a mut Budgets {
+    budgets.entry(peer.clone()).or_insert_with(|| Budgets::new(now))
 }
 
 /// Transactions in groups that fit a message.

@@ -8,20 +8,14 @@ use bytes::Bytes;
 use commonware_runtime::Clock as _;
 use commonware_runtime::deterministic::Context;
 use esker_chain::{
-    Bundle, BundleId, ChainError, ChainMachine, ChainVm, FinalizeError, Machine, MachineConfig,
-    ProposeCtx, ProposeError, Verdict,
+    Bundle, BundleId, ChainError, ChainMachine, FinalizeError, Machine, ProposeCtx, ProposeError,
+    Verdict,
 };
 use esker_primitives::ChainId;
 use esker_primitives::clock::{Clock as _, ManualClock};
-use esker_storage::KvStore;
-
-use crate::toy::{Toy, World};
 
 /// How often a waiting proposal looks for work.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// Undecided bundles: few, so that the limit is reached.
-const MAX_UNDECIDED: usize = 8;
 
 /// A machine whose calls take no virtual time and end before anything else runs, so that a run follows from its seed
 /// although the machine has a thread of its own.
@@ -34,29 +28,25 @@ pub(super) struct VirtualMachine {
 }
 
 impl VirtualMachine {
-    /// Opens the chains on a node's store.
-    pub(super) fn open(
-        kv: Arc<dyn KvStore>,
+    /// Over a machine whose chains have this clock.
+    pub(super) fn new(
+        inner: Arc<Machine>,
+        clock: Arc<ManualClock>,
         context: Context,
         skew_ms: i64,
-    ) -> (Arc<Toy>, Arc<Self>) {
-        let world = World::on(kv);
-        let toy = world.toy(1);
-        let chains = vec![Arc::clone(&toy) as Arc<dyn ChainVm>];
-        let config = MachineConfig {
-            check_proposals: true,
-            max_undecided: MAX_UNDECIDED,
-            ..MachineConfig::default()
-        };
-        let clock = Arc::clone(&world.clock);
-        let inner = Machine::open(chains, world.store, world.clock, world.work, config).unwrap();
-        (toy, Arc::new(Self { inner, clock, context, skew_ms }))
+    ) -> Self {
+        Self { inner, clock, context, skew_ms }
     }
 
-    fn inner(&self) -> &Machine {
+    /// Sets the clock of the chains to the time of this node.
+    pub(super) fn set_clock(&self) {
         let now = self.context.current().duration_since(UNIX_EPOCH).unwrap();
         let now_ms = u64::try_from(now.as_millis()).unwrap();
         self.clock.set(now_ms.saturating_add_signed(self.skew_ms));
+    }
+
+    fn inner(&self) -> &Machine {
+        self.set_clock();
         &self.inner
     }
 }

@@ -1,23 +1,36 @@
 //! Four validators in one deterministic process: virtual time, a simulated network, crashes, partitions, delays and
-//! restarts that follow from a seed.
+//! restarts that follow from a seed. The chains are toys, which are quick, or the X-Chain and the C-Chain.
 //!
-//! A failing seed is run again with `ESKER_BFT_SEED=N cargo test -p esker-engine-bft simulation::`.
+//! A failing seed is run again as its message says.
 
+mod chains;
 mod machine;
 mod network;
 mod run;
+mod scenario;
+mod toys;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use chains::{Chains, KINDS};
+use esker_primitives::sync::Mutex;
 use run::{Outcome, run_seed};
+use scenario::Counts;
+use toys::Toys;
+
+use crate::any_tx::What;
 
 /// Seeds of an ordinary test run.
 const SEEDS: u64 = 50;
 
-/// Runs seeds on all cores.
-fn run_seeds(seeds: std::ops::Range<u64>) {
+/// A simulation, from a seed.
+type Run = fn(u64) -> Outcome;
+
+/// Runs seeds on all cores. `test` names the test that runs a seed again. Returns what has occurred.
+fn run_seeds(run: Run, seeds: std::ops::Range<u64>, test: &str) -> Counts {
+    let counts = Mutex::new_named("simulation.counts", Counts::new());
     let next = AtomicU64::new(seeds.start);
     let failed = AtomicU64::new(u64::MAX);
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -29,8 +42,12 @@ fn run_seeds(seeds: std::ops::Range<u64>) {
                     if seed >= seeds.end {
                         break;
                     }
-                    if catch_unwind(AssertUnwindSafe(|| run_seed(seed))).is_err() {
+                    let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| run(seed))) else {
                         failed.fetch_min(seed, Ordering::SeqCst);
+                        break;
+                    };
+                    for (what, count) in outcome.counts {
+                        *counts.lock().entry(what).or_default() += count;
                     }
                 }
             });
@@ -39,34 +56,76 @@ fn run_seeds(seeds: std::ops::Range<u64>) {
     let failed = failed.into_inner();
     assert!(
         failed == u64::MAX,
-        "seed {failed} failed (above); again: ESKER_BFT_SEED={failed} cargo test -p esker-engine-bft simulation::"
+        "seed {failed} failed (above); again: ESKER_BFT_SEED={failed} cargo test -p esker-engine-bft {test}"
     );
+    std::mem::take(&mut *counts.lock())
 }
 
-#[test]
-fn validators_agree_through_crashes_partitions_and_delays() {
+/// Runs the seed that the environment names, twice, or all of an ordinary run.
+fn run_usual(run: Run, test: &str) -> Counts {
     match std::env::var("ESKER_BFT_SEED") {
         Ok(seed) => {
             let seed: u64 = seed.parse().expect("ESKER_BFT_SEED is a number");
-            let outcome = run_seed(seed);
-            assert_eq!(outcome, run_seed(seed), "the seed decides the run");
+            let outcome = run(seed);
+            assert_eq!(outcome, run(seed), "the seed decides the run");
+            outcome.counts
         }
-        Err(_) => run_seeds(0..SEEDS),
+        Err(_) => run_seeds(run, 0..SEEDS, test),
     }
 }
 
 /// `ESKER_BFT_SEEDS`: how many; 1,000 without it.
+fn run_many(run: Run, test: &str) -> Counts {
+    let seeds = std::env::var("ESKER_BFT_SEEDS").ok();
+    let seeds = seeds.map_or(1_000, |seeds| seeds.parse().expect("ESKER_BFT_SEEDS is a number"));
+    run_seeds(run, 0..seeds, test)
+}
+
+const TOYS: &str = "validators_agree_through_crashes_partitions_and_delays";
+const CHAINS: &str = "real_chains_agree_through_crashes_partitions_and_delays";
+
+/// The seeds of a run together have every fault, every kind of transaction, and some that others made impossible.
+fn meets_all(counts: &Counts) {
+    if std::env::var("ESKER_BFT_SEED").is_ok() {
+        return;
+    }
+    let faults = ["crashes", "crashes in a write", "stops", "cuts"].map(str::to_owned);
+    let accepted = KINDS.iter().map(|kind| format!("{kind:?} accepted"));
+    // An output of C has one owner on X, who imports it to one address.
+    let impossible = KINDS.iter().filter(|kind| !matches!(kind, What::ImportOnX));
+    let impossible = impossible.map(|kind| format!("{kind:?} impossible"));
+    for expected in faults.into_iter().chain(accepted).chain(impossible) {
+        assert!(counts.contains_key(&expected), "no {expected}: {counts:?}");
+    }
+}
+
+#[test]
+fn validators_agree_through_crashes_partitions_and_delays() {
+    run_usual(run_seed::<Toys>, TOYS);
+}
+
 #[test]
 #[ignore = "takes minutes: just bft-seeds"]
 fn slow_validators_agree_in_many_runs() {
-    let seeds = std::env::var("ESKER_BFT_SEEDS").ok();
-    let seeds = seeds.map_or(1_000, |seeds| seeds.parse().expect("ESKER_BFT_SEEDS is a number"));
-    run_seeds(0..seeds);
+    run_many(run_seed::<Toys>, TOYS);
+}
+
+#[test]
+fn real_chains_agree_through_crashes_partitions_and_delays() {
+    meets_all(&run_usual(run_seed::<Chains>, CHAINS));
+}
+
+#[test]
+#[ignore = "takes minutes: just chain-seeds"]
+fn slow_real_chains_agree_in_many_runs() {
+    meets_all(&run_many(run_seed::<Chains>, CHAINS));
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let first: Outcome = run_seed(7);
-    assert_eq!(run_seed(7), first);
-    assert!(first.height > 0, "{first:?}");
+    for run in [run_seed::<Toys>, run_seed::<Chains>] as [Run; 2] {
+        let first: Outcome = run(7);
+        assert_eq!(run(7), first);
+        assert!(first.height > 0, "{first:?}");
+    }
 }

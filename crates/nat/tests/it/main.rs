@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "in tests a panic is the message")]
 
+mod any_tx;
+mod audit;
 mod blocks;
 mod commitment;
 mod conservation;

@@ -44,7 +44,7 @@ pub(crate) const X_FEE: u64 = 1_000_000;
 /// One unit of the native asset, in billionths.
 pub(crate) const ONE: u64 = 1_000_000_000;
 
-const EASY: FeeOverrides = FeeOverrides {
+pub(crate) const EASY: FeeOverrides = FeeOverrides {
     min_base_fee: Some(ONE),
     target_gas: Some(u64::MAX),
     block_gas_cost_step: Some(0),
@@ -68,6 +68,20 @@ pub(crate) fn key(number: u8) -> PrivateKey {
 
 pub(crate) fn account(key: &PrivateKey) -> Address {
     address_of_key(&key.public_key())
+}
+
+/// What a world is made of.
+pub(crate) struct WorldParts {
+    pub(crate) kv: Arc<dyn KvStore>,
+    pub(crate) schedule: ForkSchedule,
+    pub(crate) overrides: FeeOverrides,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) forwarding: Option<Arc<Forwarding>>,
+    /// The X-Chain's genesis, encoded.
+    pub(crate) x_genesis: Vec<u8>,
+    /// The C-Chain's genesis, as JSON.
+    pub(crate) c_genesis: Vec<u8>,
+    pub(crate) machine: MachineConfig,
 }
 
 pub(crate) struct World {
@@ -121,9 +135,36 @@ impl World {
         clock: Arc<ManualClock>,
         forwarding: Option<Arc<Forwarding>>,
     ) -> Self {
-        let encoded = test_file("vectors/genesis/local-x.bin");
-        let genesis = Genesis::parse(&encoded).unwrap();
-        let x_id = primary::x_chain_id(LOCAL_ID, &encoded);
+        let machine = MachineConfig {
+            check_proposals: true,
+            decides_alone: true,
+            ..MachineConfig::default()
+        };
+        Self::open(WorldParts {
+            kv,
+            schedule,
+            overrides,
+            clock,
+            forwarding,
+            x_genesis: test_file("vectors/genesis/local-x.bin"),
+            c_genesis: test_file("vectors/genesis/local-c.json"),
+            machine,
+        })
+    }
+
+    pub(crate) fn open(parts: WorldParts) -> Self {
+        let WorldParts {
+            kv,
+            schedule,
+            overrides,
+            clock,
+            forwarding,
+            x_genesis,
+            c_genesis,
+            machine,
+        } = parts;
+        let genesis = Genesis::parse(&x_genesis).unwrap();
+        let x_id = primary::x_chain_id(LOCAL_ID, &x_genesis);
         let c_id = "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC".parse().unwrap();
         let store = Store::new(kv).unwrap();
         let work = Arc::new(Notify::new());
@@ -152,18 +193,13 @@ impl World {
             codes: Arc::new(CodeCache::default()),
         };
         let extension = Arc::new(AtomicExtension::new(c.clone()));
-        let evm_genesis = EvmGenesis::parse(&test_file("vectors/genesis/local-c.json")).unwrap();
+        let evm_genesis = EvmGenesis::parse(&c_genesis).unwrap();
         // Every table there is.
         let evm_config = EvmConfig { preimages: true, ..EvmConfig::default() };
         let evm = Evm::new(c, params, evm_config, evm_genesis, extension.clone()).unwrap();
         let nat = Nat::new(evm.clone(), extension);
-        let config = MachineConfig {
-            check_proposals: true,
-            decides_alone: true,
-            ..MachineConfig::default()
-        };
         let chains: Vec<Arc<dyn ChainVm>> = vec![x.clone(), evm];
-        let machine = Machine::open(chains, store.clone(), clock.clone(), work, config).unwrap();
+        let machine = Machine::open(chains, store.clone(), clock.clone(), work, machine).unwrap();
         Self { store, clock, machine, x, nat }
     }
 

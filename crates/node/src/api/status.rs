@@ -34,7 +34,7 @@ struct StatusReport {
     first_bundle: Option<u64>,
     /// Connected nodes that decide.
     peers: usize,
-    /// Followers with an open stream.
+    /// Followers with an open stream, or connected to a validator as its peers.
     followers: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     following: Option<Following>,
@@ -117,6 +117,8 @@ pub(super) fn install(deps: &ApiDeps, routes: &Routes) -> Result<(), RouteError>
 impl StatusPage {
     fn report(&self) -> StatusReport {
         let engine = self.engine.status();
+        let streams = self.server.as_ref().map_or(0, |server| server.followers());
+        let among_peers = self.validator.as_ref().map_or(0, |engine| engine.stats().followers);
         StatusReport {
             network: self.network.0.clone(),
             network_id: self.network.1,
@@ -129,7 +131,7 @@ impl StatusPage {
             bundle: engine.tip_final,
             first_bundle: self.first_bundle,
             peers: engine.peers,
-            followers: self.server.as_ref().map_or(0, |server| server.followers()),
+            followers: streams.saturating_add(among_peers),
             following: self.follower.as_ref().map(|follower| following(follower)),
             validator_change: self.validator.as_deref().and_then(next_change),
             chains: self.chains.iter().map(chain_report).collect(),

@@ -14,7 +14,7 @@ use esker_storage::{FailPoint, FailingStore, MemoryStore, StorageError};
 use super::Who;
 use super::model::{Follower, Model};
 use super::txs::{AnyTx, Status, What, ids_in};
-use crate::conservation::audit;
+use crate::audit::audit;
 use crate::funded::{self, START_MS};
 use crate::world::World;
 

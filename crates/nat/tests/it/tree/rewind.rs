@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use super::in_time;
 use super::txs::{AnyTx, Status, What, ids_in, what};
-use crate::conservation::audit;
+use crate::audit::audit;
 use crate::funded::{self, START_MS};
 use crate::world::World;
 
