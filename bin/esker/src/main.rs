@@ -151,6 +151,20 @@ fn run_network_command(command: &NetworkCommand) -> ExitCode {
             Ok(()) => ExitCode::from(exit_code::OK),
             Err(error) => fail(&error, error.exit_code()),
         },
+        NetworkCommand::Rotate(command) => match network::rotate(command) {
+            Ok(output) => {
+                print(&output);
+                ExitCode::from(exit_code::OK)
+            }
+            Err(error) => fail(&error, error.exit_code()),
+        },
+        NetworkCommand::NewValidator(command) => match network::new_validator(command) {
+            Ok(output) => {
+                print(&output);
+                ExitCode::from(exit_code::OK)
+            }
+            Err(error) => fail(&error, error.exit_code()),
+        },
     }
 }
 

@@ -145,7 +145,7 @@ impl Application {
         let Some(block) = ancestry.next().await else { return std::future::pending().await };
         let bundle = block.inner().bundle();
         let id = bundle.id();
-        self.shared.add_bundle(round, id);
+        self.shared.add_bundle(round, id, bundle.height);
         let mut path = Vec::new();
         loop {
             match self.machine.verify(&path, bundle).await {
@@ -227,7 +227,7 @@ impl<E: Clock> commonware_consensus::Application<E> for Application {
             return None;
         }
         let id = bundle.id();
-        self.shared.add_bundle(round, id);
+        self.shared.add_bundle(round, id, bundle.height);
         Some(Digested::precomputed(BundleBlock::new(bundle), digest_of(&id)))
     }
 

@@ -1,5 +1,6 @@
 //! The engine of a validator on a real network.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
@@ -10,12 +11,14 @@ use std::thread;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use commonware_consensus::marshal;
 use commonware_consensus::marshal::standard::Standard;
 use commonware_consensus::simplex;
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use commonware_cryptography::ChaCha20Poly1305;
 use commonware_p2p::authenticated::lookup;
+use commonware_p2p::utils::mux;
 use commonware_p2p::{Address, AddressableManager as _, AddressableTrackedPeers};
 use commonware_runtime::{
     Clock as _, Metrics as _, Quota, Runner as _, Spawner as _, Supervisor as _, tokio as runtime,
@@ -31,9 +34,12 @@ use tracing::{info, warn};
 
 use crate::block::{BundleBlock, Digest};
 use crate::blocker::LoggingBlocker;
+use crate::changes::{
+    ApprovalError, ChangeHistory, ChangeLog, ChangeState, ChangeStatus, SetChange, Track,
+};
 use crate::journal::{self, Journal, begin_journal};
 use crate::rejoin::Rejoin;
-use crate::settings::{Committee, Timings, quorum};
+use crate::settings::{Committee, MAX_VALIDATORS, Timings, quorum};
 use crate::shared::{Shared, VoteCounts};
 use crate::stack::{self, Links, MAX_NETWORK_BUNDLE, Validator};
 use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
@@ -61,6 +67,16 @@ const BLOCKED_FOR: Duration = Duration::from_mins(10);
 /// Heights behind the network from which a validator counts as syncing.
 const SYNCING_FROM: u64 = 16;
 
+/// Validators that a node knows at a time: those of the current and the next epoch, and of earlier ones as far as there is
+/// room, which may not know yet that they have left.
+const MAX_PEERS: usize = 256;
+
+/// How long a validator stays in an epoch that has ended, for peers that have not seen the end yet.
+const LINGER: Duration = Duration::from_millis(300);
+
+/// Interval of looking for the end of the epoch.
+const EPOCH_INTERVAL: Duration = Duration::from_millis(50);
+
 /// Interval of counting the connected peers.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -69,6 +85,7 @@ const SMALL_MESSAGES: Quota = Quota::per_second(NZU32!(1024));
 const REQUESTS: Quota = Quota::per_second(NZU32!(256));
 const TRANSACTIONS: Quota = Quota::per_second(NZU32!(1024));
 const BUNDLES: Quota = Quota::per_second(NZU32!(64));
+const CHANGES: Quota = Quota::per_second(NZU32!(16));
 
 /// The settings of a validator, or of a follower among the validators' peers.
 #[derive(Clone, Debug)]
@@ -77,8 +94,12 @@ pub struct BftConfig {
     pub key: ValidatorKey,
     /// ID of the network. Votes count in this network only.
     pub network: u32,
-    /// All validators with their addresses, also this one.
+    /// The validators of the network file, with their addresses.
     pub validators: Vec<(ValidatorPublicKey, ValidatorAddress)>,
+    /// Where agreed changes of the validators are kept.
+    pub changes: Arc<dyn ChangeLog>,
+    /// Agreed changes that the operator gives, in order; those that are known already are no error.
+    pub given_changes: Vec<Bytes>,
     /// Nodes that validators let connect: they take what is decided, and never vote.
     pub followers: Vec<ValidatorPublicKey>,
     /// Where it listens for its peers. Nobody connects to a follower.
@@ -99,11 +120,16 @@ pub struct BftConfig {
 /// Counts since the start of the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BftStats {
-    /// The network's validators.
+    /// The current epoch: 0, and one more with each change of the validators.
+    pub epoch: u64,
+    /// The current validators.
     pub validators: usize,
+    /// Whether this one is one of them.
+    pub is_member: bool,
     /// How many of them decide.
     pub quorum: usize,
-    /// Whether this one votes. A follower never does, a validator not while it waits because its earlier votes are lost.
+    /// Whether this one votes. A follower never does, a validator not while it waits because its earlier votes are lost, or
+    /// when it is none of the current ones.
     pub votes: bool,
     /// Connected followers of the network file.
     pub followers: usize,
@@ -124,6 +150,7 @@ pub struct BftStats {
 pub struct BftEngine {
     config: BftConfig,
     shared: Mutex<Option<Arc<Shared>>>,
+    changes: Mutex<Option<Arc<ChangeState>>>,
     peers: Arc<AtomicUsize>,
     followers: Arc<AtomicUsize>,
     votes: Arc<AtomicBool>,
@@ -134,15 +161,65 @@ impl BftEngine {
     #[must_use]
     pub fn new(config: BftConfig) -> Self {
         let shared = Mutex::new_named("engine_bft.shared", None);
+        let changes = Mutex::new_named("engine_bft.change_state", None);
         let (peers, followers, votes) = (Arc::default(), Arc::default(), Arc::default());
-        Self { config, shared, peers, followers, votes }
+        Self { config, shared, changes, peers, followers, votes }
     }
 
-    /// Whether it is a follower, which never votes.
+    /// Whether it is a follower of the network file, which never votes.
     #[must_use]
     pub fn is_follower(&self) -> bool {
         let key = self.config.key.public_key();
         self.config.followers.contains(&key)
+    }
+
+    /// The public key of this node.
+    #[must_use]
+    pub fn public_key(&self) -> ValidatorPublicKey {
+        self.config.key.public_key()
+    }
+
+    /// The current validators and the next change of them.
+    ///
+    /// # Errors
+    /// The engine has not started.
+    pub fn change_status(&self) -> Result<ChangeStatus, ApprovalError> {
+        let state = self.changes.lock().clone();
+        state.map(|state| state.status()).ok_or(ApprovalError::NotRunning)
+    }
+
+    /// The agreed changes of the validators, in order. Anybody can check them ([`ChangeHistory`]).
+    pub fn changes(&self) -> Vec<Bytes> {
+        let state = self.changes.lock().clone();
+        let read =
+            |state: Arc<ChangeState>| state.with_history(|history| history.documents().to_vec());
+        state.map(read).unwrap_or_default()
+    }
+
+    /// The operator's approval of a change: from this height on these validators decide. It is passed on to the others;
+    /// when a quorum has approved the same change, it is agreed. An approval can be repeated, and replaced until then.
+    ///
+    /// # Errors
+    /// The set or the height is wrong, or another change is under way.
+    pub fn approve_change(
+        &self,
+        first_height: u64,
+        members: Vec<(ValidatorPublicKey, ValidatorAddress)>,
+    ) -> Result<ChangeStatus, ApprovalError> {
+        let state = self.changes.lock().clone().ok_or(ApprovalError::NotRunning)?;
+        let tip = self.shared.lock().as_ref().map_or(0, |shared| shared.tip_seen());
+        let status = state.status();
+        // Repeated after it was agreed, or after it came into force.
+        let done = |epoch| SetChange::new(epoch, first_height, members.clone());
+        let newest = state.with_history(|history| {
+            let newest = history.newest();
+            SetChange::new(history.newest_epoch(), newest.first, newest.members.clone())
+        });
+        if newest.is_ok_and(|newest| newest.epoch > 0 && done(newest.epoch) == Ok(newest)) {
+            return Ok(status);
+        }
+        state.approve(done(status.epoch.saturating_add(1))?, tip)?;
+        Ok(state.status())
     }
 
     /// Counts of rounds.
@@ -151,12 +228,14 @@ impl BftEngine {
         let [round, notarized, skipped, finalized] =
             shared.as_ref().map_or([0; 4], |shared| shared.counts());
         let votes_seen = shared.map(|shared| shared.vote_counts()).unwrap_or_default();
-        let validators = self.config.validators.len();
+        let (epoch, validators, is_member) = self.standing();
         let quorum = quorum(validators);
         let votes = self.votes.load(Ordering::Relaxed);
         let followers = self.followers.load(Ordering::Relaxed);
         BftStats {
+            epoch,
             validators,
+            is_member,
             quorum,
             votes,
             followers,
@@ -168,12 +247,33 @@ impl BftEngine {
         }
     }
 
-    /// The votes of each validator that this one has seen since the start, its own included. The order is constant.
+    /// The keys of the epoch's validators, in their order, and the epoch.
+    fn members(&self) -> (u64, Vec<ValidatorPublicKey>) {
+        let state = self.changes.lock().clone();
+        let of_epoch = state.and_then(|state| {
+            let epoch = state.epoch();
+            let keys = state.with_history(|history| history.set(epoch).map(|set| set.keys()))?;
+            Some((epoch, keys.into_iter().collect()))
+        });
+        of_epoch.unwrap_or_else(|| {
+            let mut keys: Vec<_> = self.config.validators.iter().map(|(key, _)| *key).collect();
+            keys.sort_unstable();
+            (0, keys)
+        })
+    }
+
+    /// The epoch, its number of validators, and whether this node is one of them.
+    fn standing(&self) -> (u64, usize, bool) {
+        let (epoch, keys) = self.members();
+        (epoch, keys.len(), keys.contains(&self.config.key.public_key()))
+    }
+
+    /// The votes of each current validator that this one has seen since the start of the epoch, its own included. The order
+    /// is constant.
     pub fn votes_by_validator(&self) -> Vec<(ValidatorPublicKey, u64)> {
         let shared = self.shared.lock().clone();
         // Their numbers in votes follow the order of the keys.
-        let mut keys: Vec<_> = self.config.validators.iter().map(|(key, _)| *key).collect();
-        keys.sort_unstable();
+        let (_, keys) = self.members();
         let votes = |number| shared.as_ref().map_or(0, |shared| shared.votes_of(number));
         keys.into_iter().enumerate().map(|(number, key)| (key, votes(number))).collect()
     }
@@ -187,22 +287,31 @@ impl Engine for BftEngine {
         stop: Shutdown,
     ) -> Result<(), EngineError> {
         let config = &self.config;
-        let keys: Vec<_> = config.validators.iter().map(|(key, _)| *key).collect();
-        let committee = Committee::new(config.network, machine.genesis().id(), &keys)?;
+        let genesis = machine.genesis().id();
+        let history = ChangeHistory::new(config.network, genesis, config.validators.clone())?;
+        let changes = ChangeState::open(
+            config.key.clone(),
+            Some(config.folder.clone()),
+            Arc::clone(&config.changes),
+            history,
+            &config.given_changes,
+        );
+        let changes = Arc::new(changes.await?);
+        *self.changes.lock() = Some(Arc::clone(&changes));
+        // Before anything is started: the key must be one of the validators', of whatever epoch.
         let public_key = config.key.public_key();
         let is_follower = self.is_follower();
-        if !is_follower {
-            // Before anything is started: the key must be one of the validators'.
-            let _signer = committee.signer(&config.key)?;
+        let is_known = changes.with_history(|history| history.address(&public_key).is_some());
+        if !is_known && !is_follower {
+            let text = format!("{public_key} is not a validator of this network");
+            return Err(EngineError::Protocol(text));
         }
         let folder = || config.folder.display();
         let failed = |error| EngineError::Protocol(format!("{}: {error}", folder()));
         let begin = || begin_journal(&config.folder, &public_key).map_err(failed);
+        let mut may_vote = true;
         match journal::read(&config.folder, &public_key).map_err(failed)? {
-            Journal::Missing if is_follower => {
-                let phase = self.phase(&committee, &machine, false);
-                return run_phase(phase, stop).await.map(|_stopped| ());
-            }
+            Journal::Missing if is_follower => may_vote = false,
             Journal::Kept => {}
             Journal::Missing if config.is_new_key => begin()?,
             Journal::Missing => {
@@ -211,23 +320,52 @@ impl Engine for BftEngine {
                     "the votes of this validator are not in its folder: it follows the others, and votes when they are \
                      past the rounds in which it may have voted"
                 );
-                let phase = self.phase(&committee, &machine, false);
-                if run_phase(phase, stop.clone()).await? == Ended::Stopped {
-                    return Ok(());
-                }
-                begin()?;
-                info!(
-                    "the others are past the rounds in which this validator may have voted: it votes"
-                );
+                may_vote = false;
             }
             Journal::Other(owner) => {
                 let text = format!("{} has the votes of another validator, {owner}", folder());
                 return Err(EngineError::Protocol(text));
             }
         }
-        self.votes.store(true, Ordering::Relaxed);
-        let phase = self.phase(&committee, &machine, true);
-        run_phase(phase, stop).await.map(|_stopped| ())
+        let mut is_reset = false;
+        loop {
+            let epoch = changes.begin(machine.last_final().0)?;
+            let set = changes.with_history(|history| history.set(epoch).cloned());
+            let set =
+                set.ok_or_else(|| EngineError::Protocol("an epoch without validators".into()))?;
+            let is_member = set.keys().contains(&public_key);
+            let votes = is_member && may_vote;
+            if epoch > 0 {
+                let (first, validators) = (set.first, set.members.len());
+                info!(epoch, first, validators, votes, "an epoch of validators begins");
+            }
+            if !is_member && !is_follower {
+                warn!("this node is none of the current validators: it follows them");
+            }
+            changes.set_votes(votes);
+            self.votes.store(votes, Ordering::Relaxed);
+            let phase = self.phase(&set.committee, &changes, &machine, (votes, is_member));
+            match run_phase(phase, stop.clone()).await? {
+                Ended::Stopped => return Ok(()),
+                Ended::Epoch => {}
+                Ended::MayVote => {
+                    begin()?;
+                    may_vote = true;
+                    info!(
+                        "the others are past the rounds in which this validator may have voted: it votes"
+                    );
+                }
+                Ended::StoreBehind(text) if is_reset => return Err(EngineError::Protocol(text)),
+                Ended::StoreBehind(text) => {
+                    warn!(
+                        reason = text,
+                        "the votes are kept; missing bundles are fetched from the peers"
+                    );
+                    journal::keep_votes_only(&config.folder).map_err(failed)?;
+                    is_reset = true;
+                }
+            }
+        }
     }
 
     fn status(&self) -> EngineStatus {
@@ -235,7 +373,7 @@ impl Engine for BftEngine {
         let (tip_final, tip_seen) =
             shared.map_or((0, 0), |shared| (shared.tip_final(), shared.tip_seen()));
         EngineStatus {
-            role: if self.is_follower() { Role::Follower } else { Role::Validator },
+            role: if self.standing().2 { Role::Validator } else { Role::Follower },
             tip_final,
             tip_seen,
             peers: self.peers.load(Ordering::Relaxed),
@@ -244,10 +382,11 @@ impl Engine for BftEngine {
     }
 }
 
-/// A part of a validator's run: without votes, until it may vote, or with votes, until it is stopped.
+/// A part of a validator's run: an epoch with votes, or without them, or until it may vote.
 struct Phase {
     config: BftConfig,
     committee: Committee,
+    changes: Arc<ChangeState>,
     machine: Arc<dyn ChainMachine>,
     shared: Arc<Shared>,
     failure: mpsc::Receiver<EngineError>,
@@ -259,27 +398,38 @@ struct Phase {
 }
 
 /// How a phase ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Ended {
     Stopped,
     MayVote,
+    /// The last bundle of the epoch is final.
+    Epoch,
+    /// The store is older than the engine's files.
+    StoreBehind(String),
 }
 
 impl BftEngine {
-    fn phase(&self, committee: &Committee, machine: &Arc<dyn ChainMachine>, votes: bool) -> Phase {
+    fn phase(
+        &self,
+        committee: &Committee,
+        changes: &Arc<ChangeState>,
+        machine: &Arc<dyn ChainMachine>,
+        (votes, is_member): (bool, bool),
+    ) -> Phase {
         let (shared, failure) = Shared::new(machine.last_final().0);
         let shared = Arc::new(shared);
         *self.shared.lock() = Some(Arc::clone(&shared));
         Phase {
             config: self.config.clone(),
             committee: committee.clone(),
+            changes: Arc::clone(changes),
             machine: Arc::clone(machine),
             shared,
             failure,
             peers: Arc::clone(&self.peers),
             followers: Arc::clone(&self.followers),
             votes,
-            rejoins: !votes && !self.is_follower(),
+            rejoins: is_member && !votes,
         }
     }
 }
@@ -307,24 +457,41 @@ impl Phase {
         context: runtime::Context,
         mut stop: Shutdown,
     ) -> Result<Ended, EngineError> {
-        let Self { config, committee, machine, shared, failure, peers, followers, votes, rejoins } =
-            self;
-        let (links, network) = connect(&context, &config, &committee);
-        let validators = config.validators.iter().map(|(key, _)| *key).collect();
-        let counted = [(validators, Arc::clone(&peers)), (config.followers.clone(), followers)];
+        let Self {
+            config,
+            committee,
+            changes,
+            machine,
+            shared,
+            failure,
+            peers,
+            followers,
+            votes,
+            rejoins,
+        } = self;
+        let epoch = changes.epoch();
+        let (links, network, oracle) = connect(&context, &config, &committee, &changes);
+        let own_set = changes.with_history(|history| history.set(epoch).map(|set| set.keys()));
+        let validators: Vec<_> = own_set.into_iter().flatten().collect();
+        let counted = [(validators, peers), (config.followers.clone(), followers)];
         let counter = context.child("peers").spawn(|context| count_peers(context, counted));
         let rejoin = Rejoin {
             machine: Arc::clone(&machine),
             shared: Arc::clone(&shared),
-            peers,
             committee: committee.clone(),
+            epoch,
             settle: config.timings.certification.saturating_mul(2),
         };
         let waiting = context.child("rejoin");
+        let end =
+            end_of_epoch(context.child("epoch"), Arc::clone(&changes), Arc::clone(&machine), epoch);
+        let read = Arc::clone(&shared);
         let validator = Validator {
             key: config.key.clone(),
             votes,
             committee,
+            changes,
+            track: track(oracle, config.followers.clone(), epoch),
             timings: config.timings,
             machine,
             shared,
@@ -337,18 +504,82 @@ impl Phase {
         tokio::select! {
             biased;
             () = stop.wait() => Ok(Ended::Stopped),
-            error = running => Err(error),
+            error = running => match read.store_behind() {
+                Some(text) => Ok(Ended::StoreBehind(text)),
+                None => Err(error),
+            },
             _ended = network => stopped("network"),
             _ended = counter => stopped("counter of peers"),
+            () = end => Ok(Ended::Epoch),
             waited = rejoin.wait(waiting), if rejoins => waited.map(|()| Ended::MayVote),
         }
     }
+}
+
+/// Waits until the last bundle of an epoch is final at this node.
+async fn end_of_epoch(
+    clock: runtime::Context,
+    changes: Arc<ChangeState>,
+    machine: Arc<dyn ChainMachine>,
+    epoch: u64,
+) {
+    let next = || {
+        let height = machine.last_final().0.saturating_add(1);
+        changes.with_history(|history| history.epoch_of(height))
+    };
+    while next() == epoch {
+        clock.sleep(EPOCH_INTERVAL).await;
+    }
+    clock.sleep(LINGER).await;
 }
 
 type Oracle = lookup::Oracle<commonware_cryptography::ed25519::PublicKey>;
 type Sender = lookup::Sender<commonware_cryptography::ed25519::PublicKey, runtime::Context>;
 type Receiver = lookup::Receiver<commonware_cryptography::ed25519::PublicKey>;
 
+/// The peers of an epoch: its validators and the next ones, and those of other epochs, who may not know yet that they have
+/// left, and the followers of the network file.
+fn peers_of(
+    history: &ChangeHistory,
+    followers: &[ValidatorPublicKey],
+    epoch: u64,
+) -> AddressableTrackedPeers<commonware_cryptography::ed25519::PublicKey> {
+    let mut seen = BTreeSet::new();
+    let (mut primary, mut secondary) = (Vec::new(), Vec::new());
+    let current = history.set(epoch).into_iter().chain([history.newest()]);
+    let sets = current.map(|set| (true, set));
+    let sets = sets.chain(history.sets().iter().rev().map(|set| (false, set)));
+    for (is_primary, set) in sets {
+        for (key, _) in &set.members {
+            // The newest address of a key counts; one place is this node's.
+            if seen.len() + 1 < MAX_PEERS
+                && seen.insert(*key)
+                && let Some(address) = history.address(key)
+            {
+                let list = if is_primary { &mut primary } else { &mut secondary };
+                list.push((key.library(), address.library()));
+            }
+        }
+    }
+    // Validators never connect to a follower: it has no address.
+    let nowhere = Address::Symmetric(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
+    for key in followers {
+        if seen.len() + 1 < MAX_PEERS && seen.insert(*key) {
+            secondary.push((key.library(), nowhere.clone()));
+        }
+    }
+    let map = |list: Vec<_>| -> commonware_utils::ordered::Map<_, _> {
+        list.into_iter().try_collect().expect("each key is taken once")
+    };
+    AddressableTrackedPeers::new(map(primary), map(secondary))
+}
+
+/// Follows changes of the validators in the network.
+fn track(mut oracle: Oracle, followers: Vec<ValidatorPublicKey>, epoch: u64) -> Track {
+    Box::new(move |history| {
+        let _sent = oracle.track(history.newest_epoch(), peers_of(history, &followers, epoch));
+    })
+}
 /// The channels of a real network.
 pub(crate) type NetworkLinks = Links<Oracle, LoggingBlocker<Oracle>, Sender, Receiver>;
 
@@ -357,11 +588,12 @@ pub(crate) fn connect(
     context: &runtime::Context,
     config: &BftConfig,
     committee: &Committee,
-) -> (NetworkLinks, commonware_runtime::Handle<()>) {
-    let members = u32::try_from(committee.len()).unwrap_or(u32::MAX);
+    changes: &ChangeState,
+) -> (NetworkLinks, commonware_runtime::Handle<()>, Oracle) {
+    let members = u32::try_from(MAX_VALIDATORS).unwrap_or(u32::MAX);
     let max_message = commonware_p2p::max_message_size(&[
         marshal::max_payload_size::<Standard<BundleBlock>, Scheme>(members, &MAX_NETWORK_BUNDLE),
-        simplex::max_payload_size::<Scheme, Digest>(members),
+        mux::prefixed(simplex::max_payload_size::<Scheme, Digest>(members)),
     ]);
     let handshake = Cups::<_, ChaCha20Poly1305>::new(
         Sake {
@@ -372,13 +604,11 @@ pub(crate) fn connect(
         },
         cups::Version::V1,
     );
-    let nodes = committee.len().saturating_add(config.followers.len());
-    let max_peers = std::num::NonZeroUsize::new(nodes).unwrap_or(NZUsize!(1));
     let mut settings = lookup::Config::local(
         handshake,
         committee.namespace(),
         config.listen,
-        max_peers,
+        NZUsize!(MAX_PEERS),
         max_message,
         MAILBOX,
     );
@@ -390,15 +620,11 @@ pub(crate) fn connect(
     settings.tracked_peer_sets = NZUsize!(1);
     settings.block_duration = BLOCKED_FOR;
     let (mut network, mut oracle) = lookup::Network::new(context.child("network"), settings);
-    let addresses = config.validators.iter().map(|(key, at)| (key.library(), at.library()));
-    let addresses: commonware_utils::ordered::Map<_, _> =
-        addresses.try_collect().expect("the committee has each key once");
-    // Validators never connect to a follower: it has no address.
-    let nowhere = Address::Symmetric(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
-    let followers = config.followers.iter().map(|key| (key.library(), nowhere.clone()));
-    let followers: commonware_utils::ordered::Map<_, _> =
-        followers.try_collect().expect("the network has each follower once");
-    let _sent = oracle.track(0, AddressableTrackedPeers::new(addresses, followers));
+    let epoch = changes.epoch();
+    let (newest, peers) = changes.with_history(|history| {
+        (history.newest_epoch(), peers_of(history, &config.followers, epoch))
+    });
+    let _sent = oracle.track(newest, peers);
     let links = Links {
         votes: network.register(0, SMALL_MESSAGES),
         certificates: network.register(1, SMALL_MESSAGES),
@@ -406,12 +632,13 @@ pub(crate) fn connect(
         bundles: network.register(3, BUNDLES),
         backfill: network.register(4, BUNDLES),
         transactions: network.register(5, TRANSACTIONS),
+        changes: network.register(6, CHANGES),
         peers: oracle.clone(),
-        blocker: LoggingBlocker::new(oracle),
+        blocker: LoggingBlocker::new(oracle.clone()),
     };
     let followers = config.followers.len();
     info!(listen = %config.listen, validators = committee.len(), followers, "validators' network started");
-    (links, network.start())
+    (links, network.start(), oracle)
 }
 
 /// Keys, and how many of them are connected.

@@ -17,6 +17,7 @@ use esker_primitives::Id;
 use esker_storage::MemoryStore;
 
 use crate::block::{Digest, digest_of};
+use crate::changes::{ChangeHistory, ChangeState, MemoryChangeLog};
 use crate::engine::{NetworkLinks, connect};
 use crate::exchange::{MAX_ITEMS, Message, TxKey};
 use crate::loopback::{Node, configs, until};
@@ -60,7 +61,11 @@ impl Hostile {
             runtime::Runner::new(settings).start(|context| async move {
                 let keys: Vec<_> = config.validators.iter().map(|(key, _)| *key).collect();
                 let committee = Committee::new(config.network, genesis, &keys).unwrap();
-                let (links, _network) = connect(&context, &config, &committee);
+                let history =
+                    ChangeHistory::new(config.network, genesis, config.validators.clone()).unwrap();
+                let (key, log) = (config.key.clone(), Arc::new(MemoryChangeLog::default()));
+                let changes = ChangeState::open(key, None, log, history, &[]).await.unwrap();
+                let (links, _network, _oracle) = connect(&context, &config, &committee, &changes);
                 let scheme = committee.signer(&config.key).unwrap();
                 let ended = async {
                     while !stopped.load(Ordering::Relaxed) {

@@ -13,6 +13,9 @@ use crate::ValidatorPublicKey;
 /// The file with the public key whose votes the folder holds.
 const OWNER_FILE: &str = "validator";
 
+/// Begins the names of the folders with votes, one an epoch.
+pub(crate) const VOTES: &str = "votes";
+
 /// Most bytes of it that are read.
 const MAX_OWNER_FILE: u64 = 256;
 
@@ -51,6 +54,18 @@ pub fn begin_journal(folder: &Path, key: &ValidatorPublicKey) -> io::Result<()> 
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(format!("{key}\n").as_bytes())?;
     file.sync_all()?;
+    File::open(folder)?.sync_all()
+}
+
+/// Removes everything from the engine's folder that a store has too, or gets from peers: the votes and promises stay.
+pub(crate) fn keep_votes_only(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let is_votes = entry.file_name().to_string_lossy().starts_with(VOTES);
+        if entry.file_type()?.is_dir() && !is_votes {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
     File::open(folder)?.sync_all()
 }
 

@@ -22,6 +22,7 @@ mod audit;
 mod block;
 mod blocker;
 mod certificate;
+mod changes;
 mod engine;
 mod exchange;
 mod finalizer;
@@ -40,6 +41,8 @@ mod log_limit;
 mod loopback;
 mod observer;
 mod rejoin;
+#[cfg(test)]
+mod rotation;
 mod settings;
 mod shared;
 #[cfg(test)]
@@ -59,6 +62,10 @@ mod world;
 
 pub use address::{AddressError, ValidatorAddress};
 pub use certificate::{CertificateError, CertificateVerifier, CommitteeError};
+pub use changes::{
+    ApprovalError, ChangeError, ChangeHistory, ChangeLog, ChangeStatus, MemoryChangeLog, Proposal,
+    SetChange, SignedChange,
+};
 pub use engine::{BftConfig, BftEngine, BftStats};
 pub use journal::begin_journal;
 pub use keys::{KeyError, ValidatorKey, ValidatorPublicKey};

@@ -96,7 +96,7 @@ pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
 
 /// Free ports of this machine. None that the system gives to outgoing connections: such a connection could have it
 /// while a validator is down.
-fn free_ports(count: usize) -> Vec<u16> {
+pub(crate) fn free_ports(count: usize) -> Vec<u16> {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let of_process = u16::try_from(std::process::id() % 900).unwrap() * 20;
     let next = || 10_000 + (of_process + TAKEN.fetch_add(1, Ordering::Relaxed)) % 20_000;
@@ -120,6 +120,8 @@ pub(crate) fn configs(folder: &Path, count: u8) -> Vec<BftConfig> {
         key,
         network: 12345,
         validators: validators.clone(),
+        changes: Arc::new(crate::MemoryChangeLog::default()),
+        given_changes: Vec::new(),
         followers: Vec::new(),
         is_new_key: true,
         key_lock: None,

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tracing::debug;
 
 use crate::block::{Digest, id_of};
+use crate::changes::ChangeState;
 use crate::shared::{Shared, VoteKind};
 
 /// Notes that may wait for the machine. More are dropped: nothing depends on them.
@@ -29,12 +30,17 @@ enum Note {
 pub(crate) struct Observer {
     notes: mpsc::Sender<Note>,
     shared: Arc<Shared>,
+    changes: Arc<ChangeState>,
 }
 
 impl Observer {
-    pub(crate) fn new(machine: Arc<dyn ChainMachine>, shared: Arc<Shared>) -> (Self, Notifier) {
+    pub(crate) fn new(
+        machine: Arc<dyn ChainMachine>,
+        shared: Arc<Shared>,
+        changes: Arc<ChangeState>,
+    ) -> (Self, Notifier) {
         let (sender, notes) = mpsc::channel(QUEUE_LEN);
-        let observer = Self { notes: sender, shared: Arc::clone(&shared) };
+        let observer = Self { notes: sender, shared: Arc::clone(&shared), changes };
         (observer, Notifier { notes, machine, shared })
     }
 
@@ -63,14 +69,22 @@ impl Reporter for Observer {
                 self.shared.skip(view);
                 self.note(Note::Skipped(view));
             }
-            Activity::Finalization(_) => self.shared.finalized(view),
+            Activity::Finalization(_) => {
+                self.shared.finalized(view);
+                self.changes.finalized(view);
+            }
             Activity::Notarize(vote) => self.voted(vote.signer(), VoteKind::Notarize),
-            Activity::Finalize(vote) => self.voted(vote.signer(), VoteKind::Finalize),
+            Activity::Finalize(vote) => {
+                self.voted(vote.signer(), VoteKind::Finalize);
+                self.changes.replayed_certification(view, vote.proposal.payload);
+            }
             Activity::Nullify(vote) => self.voted(vote.signer(), VoteKind::Skip),
             Activity::ConflictingNotarize(_)
             | Activity::ConflictingFinalize(_)
             | Activity::NullifyFinalize(_) => self.shared.contradicted(),
-            Activity::Certification(_) => {}
+            Activity::Certification(notarization) => {
+                self.changes.replayed_certification(view, notarization.proposal.payload);
+            }
         }
         Feedback::Ok
     }

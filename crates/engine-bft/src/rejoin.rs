@@ -1,15 +1,13 @@
 //! When a validator whose votes are lost may vote again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use commonware_consensus::Viewable;
-use commonware_cryptography::certificate::Verifier;
+use commonware_consensus::{Epochable, Viewable};
 use commonware_runtime::Clock;
 use esker_chain::{ChainMachine, EngineError};
 
-use crate::settings::{Committee, quorum};
+use crate::settings::{Committee, MAX_VALIDATORS, quorum};
 use crate::shared::Shared;
 use crate::store::newest_proof;
 
@@ -24,21 +22,22 @@ const LOOK: Duration = Duration::from_millis(250);
 pub(crate) struct Rejoin {
     pub(crate) machine: Arc<dyn ChainMachine>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) peers: Arc<AtomicUsize>,
     pub(crate) committee: Committee,
+    /// Rounds count anew in each epoch.
+    pub(crate) epoch: u64,
     /// How long the others have to say which round they are in; their votes of a round are sent again meanwhile.
     pub(crate) settle: Duration,
 }
 
 impl Rejoin {
-    /// Waits, first for enough connected peers and what they know, then for a bundle that is final in a later round.
+    /// Waits, first for enough connected peers in the same epoch and what they know, then for a bundle that is final in a later round.
     pub(crate) async fn wait(self, clock: impl Clock) -> Result<(), EngineError> {
         // With this one they would decide.
         let needed = quorum(self.committee.len()).saturating_sub(1);
         let mut connected = Duration::ZERO;
         while connected < self.settle {
             clock.sleep(LOOK).await;
-            match self.peers.load(Ordering::Relaxed) >= needed {
+            match self.shared.peers_in_epoch() >= needed {
                 true => connected = connected.saturating_add(LOOK),
                 false => connected = Duration::ZERO,
             }
@@ -54,8 +53,8 @@ impl Rejoin {
 
     /// The round of the newest certificate at the machine.
     fn final_round(&self) -> Result<u64, EngineError> {
-        let codec = self.committee.verifier().certificate_codec_config();
-        let newest = newest_proof(self.machine.as_ref(), &codec)?;
+        let newest = newest_proof(self.machine.as_ref(), &MAX_VALIDATORS)?;
+        let newest = newest.filter(|(_, certificate)| certificate.epoch().get() == self.epoch);
         Ok(newest.map_or(0, |(_, certificate)| certificate.view().get()))
     }
 }

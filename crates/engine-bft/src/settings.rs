@@ -11,7 +11,7 @@ use esker_chain::{BundleId, EngineError};
 use crate::{ValidatorKey, ValidatorPublicKey};
 
 /// Most validators of a network.
-const MAX_VALIDATORS: usize = 100;
+pub(crate) const MAX_VALIDATORS: usize = 100;
 
 /// The validators of a network, in no particular order.
 #[derive(Clone, Debug)]

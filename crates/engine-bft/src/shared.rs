@@ -1,7 +1,7 @@
 //! What the parts of the engine share with each other and with readers of its status.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use esker_chain::{BundleId, EngineError};
 use esker_primitives::sync::Mutex;
@@ -20,7 +20,11 @@ pub(crate) struct Shared {
     notarized_rounds: AtomicU64,
     skipped_rounds: AtomicU64,
     final_rounds: AtomicU64,
+    /// Connected peers that are in the same epoch.
+    peers_in_epoch: AtomicUsize,
     rounds: Mutex<Rounds>,
+    /// What is wrong if the store is older than the engine's files.
+    store_behind: Mutex<Option<String>>,
     votes: Mutex<Votes>,
     failed: mpsc::Sender<EngineError>,
 }
@@ -53,10 +57,10 @@ struct Votes {
     by_validator: BTreeMap<usize, u64>,
 }
 
-/// The undecided bundles that this node has proposed or verified, by the number of their round.
+/// The undecided bundles that this node has proposed or verified, by the number of their round, with their heights.
 #[derive(Debug, Default)]
 struct Rounds {
-    bundles: BTreeMap<u64, BTreeSet<BundleId>>,
+    bundles: BTreeMap<u64, BTreeMap<BundleId, u64>>,
     notarized: BTreeSet<u64>,
 }
 
@@ -71,7 +75,9 @@ impl Shared {
             notarized_rounds: AtomicU64::new(0),
             skipped_rounds: AtomicU64::new(0),
             final_rounds: AtomicU64::new(0),
+            peers_in_epoch: AtomicUsize::new(0),
             rounds: Mutex::new_named("engine_bft.rounds", Rounds::default()),
+            store_behind: Mutex::new_named("engine_bft.store_behind", None),
             votes: Mutex::new_named("engine_bft.votes", Votes::default()),
             failed,
         };
@@ -101,12 +107,33 @@ impl Shared {
     }
 
     /// Remembers a bundle of a round.
-    pub(crate) fn add_bundle(&self, round: u64, id: BundleId) {
+    pub(crate) fn add_bundle(&self, round: u64, id: BundleId, height: u64) {
         let mut rounds = self.rounds.lock();
-        rounds.bundles.entry(round).or_default().insert(id);
+        rounds.bundles.entry(round).or_default().insert(id, height);
         while rounds.bundles.len() > MAX_ROUNDS {
             rounds.bundles.pop_first();
         }
+    }
+
+    /// The height of a bundle of a round, if it is remembered.
+    pub(crate) fn height(&self, round: u64, id: &BundleId) -> Option<u64> {
+        self.rounds.lock().bundles.get(&round)?.get(id).copied()
+    }
+
+    pub(crate) fn set_store_behind(&self, reason: &str) {
+        *self.store_behind.lock() = Some(reason.to_owned());
+    }
+
+    pub(crate) fn store_behind(&self) -> Option<String> {
+        self.store_behind.lock().clone()
+    }
+
+    pub(crate) fn peers_in_epoch(&self) -> usize {
+        self.peers_in_epoch.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_peers_in_epoch(&self, peers: usize) {
+        self.peers_in_epoch.store(peers, Ordering::Relaxed);
     }
 
     /// Counts of rounds since the start: the last round with a result, those notarized, skipped and final.
@@ -167,13 +194,13 @@ impl Shared {
         if rounds.notarized.contains(&round) {
             return Vec::new();
         }
-        rounds.bundles.get(&round).into_iter().flatten().copied().collect()
+        rounds.bundles.get(&round).into_iter().flat_map(BTreeMap::keys).copied().collect()
     }
 
     /// The bundles of all rounds before `round` but those of `kept`.
     pub(crate) fn bundles_before(&self, round: u64, kept: &[BundleId]) -> Vec<BundleId> {
         let rounds = self.rounds.lock();
-        let ids = rounds.bundles.range(..round).flat_map(|(_, ids)| ids);
+        let ids = rounds.bundles.range(..round).flat_map(|(_, ids)| ids.keys());
         ids.filter(|id| !kept.contains(id)).copied().collect()
     }
 
@@ -198,8 +225,9 @@ mod tests {
         let (shared, mut failure) = Shared::new(0);
         let id = |n: u8| Id::sha256(&[n]);
         for round in 1..=4u8 {
-            shared.add_bundle(u64::from(round), id(round));
+            shared.add_bundle(u64::from(round), id(round), 7);
         }
+        assert_eq!((shared.height(1, &id(1)), shared.height(2, &id(1))), (Some(7), None));
         shared.notarized(2);
         assert_eq!(shared.skipped(1), [id(1)]);
         assert_eq!(shared.skipped(2), [], "a quorum voted for it");
@@ -209,7 +237,7 @@ mod tests {
         assert_eq!(shared.counts(), [3, 1, 1, 1]);
         assert_eq!(shared.bundles_before(5, &[]), [id(4)]);
         for round in 0..5_000 {
-            shared.add_bundle(round, id(0));
+            shared.add_bundle(round, id(0), round);
         }
         assert_eq!(shared.rounds.lock().bundles.len(), MAX_ROUNDS);
         assert_eq!(shared.vote_counts(), VoteCounts::default());

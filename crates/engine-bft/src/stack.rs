@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use commonware_broadcast::buffered;
+use commonware_consensus::Epochable as _;
 use commonware_consensus::Reporters;
 use commonware_consensus::marshal::core::Actor;
 use commonware_consensus::marshal::resolver::p2p as resolver;
 use commonware_consensus::marshal::standard::Inline;
 use commonware_consensus::marshal::{self, Start};
 use commonware_consensus::simplex::elector::RoundRobin;
-use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use commonware_consensus::simplex::{self, Floor, ForwardPolicy, SkipBudget, SkipPolicy};
-use commonware_consensus::types::{Epoch, FixedEpocher, ViewDelta};
-use commonware_cryptography::certificate::{ConstantProvider, Verifier};
+use commonware_consensus::types::{Epoch, ViewDelta};
+use commonware_cryptography::certificate::Provider as _;
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_cryptography::{Digested, Sha256};
 use commonware_p2p::{Blocker, Provider, Receiver, Sender};
@@ -28,10 +28,12 @@ use tokio::sync::mpsc;
 use crate::ValidatorKey;
 use crate::application::Application;
 use crate::block::{BundleBlock, digest_of};
+use crate::changes::{self, ChangeState, Epochs, Gossip, Guarded, Schemes, Track, of_epoch};
 use crate::exchange;
 use crate::finalizer::{Finalizer, MAX_PENDING};
+use crate::journal::VOTES;
 use crate::observer::Observer;
-use crate::settings::{Committee, Timings};
+use crate::settings::{Committee, MAX_VALIDATORS, Timings};
 use crate::shared::Shared;
 use crate::store::{
     BUFFER, BundleStore, Certificate, CertificateStore, SECTION, StoreError, newest_proof,
@@ -56,9 +58,6 @@ const MAX_REPAIR: std::num::NonZeroUsize = NZUsize!(32);
 /// Delay before a peer is asked again.
 const FETCH_RETRY: Duration = Duration::from_millis(100);
 
-/// All heights are of one epoch: the validators of a network stay the same.
-const HEIGHTS_OF_AN_EPOCH: std::num::NonZeroU64 = NZU64!(u64::MAX);
-
 /// A network's channels and peers. Channels are pairs of a sender and a receiver.
 pub(crate) struct Links<P, B, S, R> {
     pub(crate) peers: P,
@@ -69,6 +68,7 @@ pub(crate) struct Links<P, B, S, R> {
     pub(crate) bundles: (S, R),
     pub(crate) backfill: (S, R),
     pub(crate) transactions: (S, R),
+    pub(crate) changes: (S, R),
 }
 
 /// A validator: its key, its network, its chains.
@@ -77,6 +77,10 @@ pub(crate) struct Validator {
     /// Whether it votes and proposes. One that does not still takes what the others decide.
     pub(crate) votes: bool,
     pub(crate) committee: Committee,
+    /// The changes of the validators; the committee is that of their epoch.
+    pub(crate) changes: Arc<ChangeState>,
+    /// Follows changes in the network.
+    pub(crate) track: Track,
     pub(crate) timings: Timings,
     pub(crate) machine: Arc<dyn ChainMachine>,
     pub(crate) shared: Arc<Shared>,
@@ -103,12 +107,12 @@ enum Origin {
 }
 
 /// Finds the origin. A store of final bundles without a certificate does not come from this network.
-fn origin(machine: &dyn ChainMachine, scheme: &Scheme) -> Result<Origin, EngineError> {
+fn origin(machine: &dyn ChainMachine) -> Result<Origin, EngineError> {
     let (last, _) = machine.last_final();
     if last == 0 {
         return Ok(Origin::Genesis);
     }
-    match newest_proof(machine, &scheme.certificate_codec_config())? {
+    match newest_proof(machine, &MAX_VALIDATORS)? {
         Some((_, certificate)) => Ok(Origin::Final(certificate)),
         None => Err(EngineError::Protocol(format!(
             "none of the last bundles up to {last} has a certificate of this network's validators"
@@ -156,16 +160,38 @@ where
     S: Sender<PublicKey = PublicKey>,
     R: Receiver<PublicKey = PublicKey>,
 {
-    let Validator { key, votes, committee, timings, machine, shared, pools, partition } = validator;
+    let Validator {
+        key,
+        votes,
+        committee,
+        changes,
+        track,
+        timings,
+        machine,
+        shared,
+        pools,
+        partition,
+    } = validator;
     let scheme = if votes { committee.signer(&key)? } else { committee.verifier() };
+    let epoch = changes.epoch();
+    let schemes = Schemes::new(Arc::clone(&changes), epoch, scheme.clone());
     let me = key.public_key().library();
     let cache = page_cache();
-    let origin = origin(machine.as_ref(), &scheme)?;
-    if let Origin::Final(certificate) = &origin
-        && !certificate.verify(context, &scheme, &Sequential)
-    {
-        let text = "the certificate of the last bundle is not of this network's validators";
-        return Err(EngineError::Protocol(text.to_owned()));
+    let origin = origin(machine.as_ref())?;
+    if let Origin::Final(certificate) = &origin {
+        let of = certificate.epoch().get();
+        let known = changes.with_history(|history| history.newest_epoch());
+        if of > known {
+            return Err(EngineError::Protocol(format!(
+                "the last bundle was decided in epoch {of}, but changes of the validators are known up to epoch {known}: \
+                 give the others (--validator-changes)"
+            )));
+        }
+        let scheme = schemes.scoped(certificate.epoch());
+        if !scheme.is_some_and(|scheme| certificate.verify(context, &scheme, &Sequential)) {
+            let text = "the certificate of the last bundle is not of this network's validators";
+            return Err(EngineError::Protocol(text.to_owned()));
+        }
     }
     let genesis = machine.genesis();
     let genesis_digest = digest_of(&genesis.id());
@@ -186,7 +212,6 @@ where
     let broadcast = broadcast.start(links.bundles);
 
     // Order and backfill.
-    let epocher = FixedEpocher::new(HEIGHTS_OF_AN_EPOCH);
     let fetch_timeout = NonZeroDuration::new(timings.fetch)
         .ok_or_else(|| EngineError::Protocol("the fetch timeout is 0".to_owned()))?;
     let backfill = resolver::init(
@@ -214,7 +239,6 @@ where
         context.child("certificates"),
         &partition,
         Arc::clone(&machine),
-        &scheme,
         cache.clone(),
     )
     .await?;
@@ -223,8 +247,21 @@ where
             let anchor = Digested::precomputed(BundleBlock::new(genesis), genesis_digest);
             (Start::Genesis(anchor), Floor::Genesis(genesis_digest))
         }
-        Origin::Final(certificate) => {
+        Origin::Final(certificate) if certificate.epoch().get() == epoch => {
             (Start::Floor(certificate.clone()), Floor::Finalized(certificate))
+        }
+        // Nothing of this epoch has a certificate yet: it begins on the last bundle of the one before.
+        Origin::Final(certificate) => {
+            let first =
+                changes.with_history(|history| history.set(epoch).map_or(0, |set| set.first));
+            let last = first.saturating_sub(1);
+            let stored = machine.bundle_at(last)?;
+            let (bundle, _) = stored.ok_or_else(|| {
+                EngineError::Protocol(format!(
+                    "bundle {last}, the last one of an epoch, is missing"
+                ))
+            })?;
+            (Start::Floor(certificate), Floor::Genesis(digest_of(&bundle.id())))
         }
     };
     let (actor, marshal, position) = Actor::init(
@@ -232,8 +269,8 @@ where
         certificates,
         bundles,
         marshal::Config {
-            provider: ConstantProvider::new(scheme.clone()),
-            epocher: epocher.clone(),
+            provider: schemes,
+            epocher: Epochs::agreed(Arc::clone(&changes)),
             start: marshal_start,
             partition_prefix: format!("{partition}marshal"),
             mailbox_size: MAILBOX,
@@ -254,10 +291,12 @@ where
     if let Some(delivered) = position.processed().map(|processed| processed.height().get())
         && delivered > last
     {
-        return Err(EngineError::Protocol(format!(
+        let text = format!(
             "the votes in the engine's folder go up to bundle {delivered}, but the last stored bundle is {last}: the \
              store is older than its votes"
-        )));
+        );
+        shared.set_store_behind(&text);
+        return Err(EngineError::Protocol(text));
     }
 
     // The chains.
@@ -265,10 +304,29 @@ where
     let mailbox = marshal.clone();
     let finalizer = context.child("finalizer").spawn(|clock| finalizer.run(clock, mailbox));
     let actor = actor.start(deliveries, buffer, backfill);
-    let (observer, notifier) = Observer::new(Arc::clone(&machine), Arc::clone(&shared));
+    let (observer, notifier) =
+        Observer::new(Arc::clone(&machine), Arc::clone(&shared), Arc::clone(&changes));
     let notifier = context.child("notifier").spawn(|_| notifier.run());
-    let application = Application::new(machine, shared, &timings);
-    let application = Inline::new(context.child("application"), application, marshal, epocher);
+    let application = Application::new(Arc::clone(&machine), Arc::clone(&shared), &timings);
+    let application = Inline::new(
+        context.child("application"),
+        application,
+        marshal.clone(),
+        Epochs::of_votes(Arc::clone(&changes)),
+    );
+    let automaton = Guarded::new(
+        context.child("guard"),
+        application.clone(),
+        marshal.clone(),
+        Arc::clone(&shared),
+        Arc::clone(&changes),
+    );
+
+    // Changes of the validators.
+    let gossip = Gossip { state: changes, machine, shared, marshal, track };
+    let (channel, blocker) = (links.changes, links.blocker.clone());
+    let gossip =
+        context.child("changes").spawn(|clock| changes::run(clock, gossip, blocker, channel));
 
     // Transactions.
     let transactions = (links.transactions, links.blocker.clone());
@@ -276,21 +334,28 @@ where
     let exchange =
         exchange.spawn(|clock| exchange::run(clock, pools, transactions.1, transactions.0));
 
-    // Votes.
+    // Votes. Those of other epochs are not of this engine.
+    let votes = of_epoch(context.child("votes"), links.votes, epoch).await?;
+    let certificates = of_epoch(context.child("proofs"), links.certificates, epoch).await?;
+    let fetches = of_epoch(context.child("fetches"), links.fetches, epoch).await?;
+    let partition = match epoch {
+        0 => format!("{partition}{VOTES}"),
+        _ => format!("{partition}{VOTES}-{epoch}"),
+    };
     let engine = simplex::Engine::new(
         context.child("simplex"),
         simplex::Config {
             scheme,
             elector: RoundRobin::<Sha256>::default(),
             blocker: links.blocker,
-            automaton: application.clone(),
-            relay: application.clone(),
+            relay: automaton.clone(),
+            automaton,
             reporter: Reporters::from((application, observer)),
             track_historical_votes: false,
             strategy: Sequential,
-            partition: format!("{partition}votes"),
+            partition,
             mailbox_size: MAILBOX,
-            epoch: Epoch::zero(),
+            epoch: Epoch::new(epoch),
             floor,
             replay_buffer: BUFFER,
             write_buffer: BUFFER,
@@ -305,6 +370,6 @@ where
             forward: ForwardPolicy::SilentVoters,
         },
     );
-    let engine = engine.start(links.votes, links.certificates, links.fetches);
-    Ok(vec![broadcast, actor, finalizer, notifier, exchange, engine])
+    let engine = engine.start(votes, certificates, fetches);
+    Ok(vec![broadcast, actor, finalizer, notifier, exchange, gossip, engine])
 }

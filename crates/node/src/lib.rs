@@ -23,10 +23,12 @@ pub mod journal;
 pub mod logging;
 pub mod metrics;
 pub mod networks;
+mod validator_changes;
 pub mod wiring;
 
 pub use activity::Activity;
 pub use config::{Config, ConfigError};
 pub use environment::Environment;
 pub use esker_chain::Shutdown;
+pub use validator_changes::StoreChangeLog;
 pub use wiring::{Node, RunningNode, StartError};

@@ -49,6 +49,7 @@ use crate::journal;
 use crate::logging;
 use crate::metrics::Metrics;
 use crate::networks::ChainSpec;
+use crate::validator_changes::StoreChangeLog;
 
 /// Starts nodes.
 #[derive(Clone, Copy, Debug)]
@@ -85,11 +86,14 @@ impl Node {
 
         // The store, locked by this process and bound to this network.
         let folder = DataFolder::of(&config)?;
-        let validator = config.validator(folder.path())?;
+        let mut validator = config.validator(folder.path())?;
         if let Some(validator) = &validator {
             listen::check_validator(validator.listen)?;
         }
         let store = folder.open_store(&config, &metrics)?;
+        if let Some(validator) = &mut validator {
+            validator.changes = Arc::new(StoreChangeLog::new(store.clone()));
+        }
         let environment = first_start::with_clock(environment, &config, &store)?;
         logging::check_files(&config.log())
             .map_err(|(path, error)| StartError::Logs { path, error })?;
@@ -213,8 +217,8 @@ impl Node {
                     max_lag: config.settings.follow_max_lag,
                 }),
                 first_bundle,
-                validator,
-                sync: api::sync::server(&config, &machine, stopped.clone()),
+                validator: validator.clone(),
+                sync: api::sync::server(&config, &machine, &store, stopped.clone()),
                 store: store.clone(),
                 data_dir: Some(folder.path().to_owned()),
                 clock: environment.clock.clone(),
@@ -224,6 +228,7 @@ impl Node {
                     profiles: diagnostics.folder(),
                     config: shown_settings(&config, folder.path()),
                     backups: Arc::clone(&backups),
+                    validator,
                 }),
             },
             &routes,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 
-use super::{MAX_VALIDATORS, NetworkCommand, NewNetwork};
+use super::{MAX_VALIDATORS, NetworkCommand, NewNetwork, NewValidator, RotateCommand};
 
 /// The command.
 pub(crate) fn command() -> Command {
@@ -62,12 +62,102 @@ pub(crate) fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(new)
         .subcommand(run)
+        .subcommand(rotate())
+        .subcommand(new_validator())
+}
+
+fn network_file(help: &'static str) -> Arg {
+    Arg::new("network")
+        .long("network")
+        .value_name("FILE")
+        .required(true)
+        .value_hint(ValueHint::FilePath)
+        .value_parser(value_parser!(PathBuf))
+        .help(help)
+}
+
+fn rotate() -> Command {
+    let height = Arg::new("at-height")
+        .long("at-height")
+        .value_name("BUNDLE")
+        .required(true)
+        .value_parser(value_parser!(u64).range(1..))
+        .help("First bundle that the new validators decide; the same for all operators");
+    let url = Arg::new("url")
+        .long("url")
+        .value_name("URL")
+        .default_value("http://127.0.0.1:9650")
+        .help("Your running validator, with its admin API");
+    let out = Arg::new("out")
+        .long("out")
+        .value_name("CHANGES")
+        .value_hint(ValueHint::FilePath)
+        .value_parser(value_parser!(PathBuf))
+        .help("Write the agreed changes to this file, which a new validator needs (validator-changes)");
+    Command::new("rotate")
+        .about("Approve a change of the validators")
+        .long_about(
+            "Approve a change of the validators, as the operator of one of them: from a bundle on, those of another network \
+             file decide. The operators of a quorum run the same command, each against their own validator; then the change is \
+             agreed, and all take it at that bundle. Run again, it shows who is missing (docs/validators.md).",
+        )
+        .arg(network_file("Network file of this network with the new validators"))
+        .arg(height)
+        .arg(url)
+        .arg(out)
+}
+
+fn new_validator() -> Command {
+    let address = Arg::new("address")
+        .long("address")
+        .value_name("HOST:PORT")
+        .required(true)
+        .help("Where the other validators will reach it");
+    let out = Arg::new("out")
+        .long("out")
+        .value_name("DIR")
+        .required(true)
+        .value_hint(ValueHint::DirPath)
+        .value_parser(value_parser!(PathBuf))
+        .help("Folder to make; it must not exist");
+    let http_port = Arg::new("http-port")
+        .long("http-port")
+        .value_name("PORT")
+        .default_value("9650")
+        .value_parser(value_parser!(u16).range(1..))
+        .help("Port for HTTP");
+    Command::new("new-validator")
+        .about("Make the folder of a validator that joins a network")
+        .long_about(
+            "Make the folder of a validator that joins a network: its key and its configuration. Prints its entry for the network \
+             file that the operators approve with `esker network rotate`.",
+        )
+        .arg(network_file("Network file of the running network, as its validators have it"))
+        .arg(address)
+        .arg(out)
+        .arg(http_port)
 }
 
 /// The parsed command.
 pub(crate) fn parse(given: &ArgMatches) -> NetworkCommand {
     if let Some(given) = given.subcommand_matches("run") {
         return NetworkCommand::Run(given.get_one("folder").cloned().unwrap_or_default());
+    }
+    if let Some(given) = given.subcommand_matches("rotate") {
+        return NetworkCommand::Rotate(RotateCommand {
+            network: given.get_one("network").cloned().unwrap_or_default(),
+            height: given.get_one("at-height").copied().unwrap_or_default(),
+            url: given.get_one::<String>("url").cloned().unwrap_or_default(),
+            out: given.get_one("out").cloned(),
+        });
+    }
+    if let Some(given) = given.subcommand_matches("new-validator") {
+        return NetworkCommand::NewValidator(NewValidator {
+            network: given.get_one("network").cloned().unwrap_or_default(),
+            address: given.get_one::<String>("address").cloned().unwrap_or_default(),
+            out: given.get_one("out").cloned().unwrap_or_default(),
+            http_port: given.get_one("http-port").copied().unwrap_or(1),
+        });
     }
     let given = given.subcommand_matches("new").unwrap_or(given);
     NetworkCommand::New(NewNetwork {

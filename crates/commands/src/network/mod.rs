@@ -1,7 +1,10 @@
-//! `esker network`: makes and runs a network of several validators on one machine, for trying it out and as an example.
+//! `esker network`: makes and runs a network of several validators on one machine, for trying it out and as an example, and
+//! changes the validators of a running network.
 
 mod cli;
 mod member;
+mod new_validator;
+mod rotate;
 mod run;
 
 use std::fmt::{self, Write as _};
@@ -10,10 +13,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use esker_engine_bft::{ValidatorKey, begin_journal};
+use esker_engine_bft::{AddressError, ValidatorKey, begin_journal};
 use esker_node::Environment;
 use esker_node::config::ENGINE_FOLDER;
-use esker_node::networks::Preset;
+use esker_node::networks::{NetworkError, Preset};
 use esker_node::wiring::exit_code;
 use esker_primitives::Randomness;
 use serde_json::{Value, json};
@@ -21,6 +24,8 @@ use thiserror::Error;
 
 pub(crate) use cli::{command, parse};
 pub use member::{MEMBER_ARGUMENT, stop_with_input};
+pub use new_validator::{NewValidator, new_validator};
+pub use rotate::{RotateCommand, RotateError, rotate};
 pub use run::{RunNetworkError, run_network};
 
 /// Name of the network file in the folder.
@@ -42,6 +47,10 @@ pub enum NetworkCommand {
     New(NewNetwork),
     /// Run the validators of the network in this folder.
     Run(PathBuf),
+    /// Approve a change of the validators.
+    Rotate(RotateCommand),
+    /// Make the folder of a validator that joins a network.
+    NewValidator(NewValidator),
 }
 
 /// The parsed arguments of `esker network new`.
@@ -81,13 +90,26 @@ pub enum NewNetworkError {
     /// The path can't be in a configuration file.
     #[error("--out {}: the path must be UTF-8", .0.display())]
     Path(PathBuf),
+    /// The network file can't be read.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// The network has no validators that another one could join.
+    #[error("--network {}: it has no validators", .0.display())]
+    NoValidators(PathBuf),
+    /// The address is none.
+    #[error("--address: {0}")]
+    Address(AddressError),
 }
 
 impl NewNetworkError {
     /// The exit code of the process.
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Ports { .. } | Self::Path(_) => exit_code::CONFIG,
+            Self::Ports { .. }
+            | Self::Path(_)
+            | Self::Network(_)
+            | Self::NoValidators(_)
+            | Self::Address(_) => exit_code::CONFIG,
             Self::Write { .. } => exit_code::FAILURE,
         }
     }

@@ -137,6 +137,16 @@ fn text(status: &Value, health: &Value) -> String {
     if status["role"] == "validator" || takes_from_peers && status["joining"].is_null() {
         line("peers", plain(&status["peers"]));
     }
+    if let Some(change) = status["validatorChange"].as_object() {
+        let (bundle, validators) = (plain(&change["bundle"]), plain(&change["validators"]));
+        let state = match change.get("approvals").and_then(Value::as_u64) {
+            Some(approvals) => {
+                format!("approved by {approvals}, {} are needed", plain(&change["needed"]))
+            }
+            None => "agreed".to_owned(),
+        };
+        line("change", format!("{validators} validators from bundle {bundle} on, {state}"));
+    }
     if let Some(joining) = status["joining"].as_object() {
         line("joining", joining_text(joining));
         if let Some(error) = joining["error"].as_str() {

@@ -96,6 +96,7 @@ impl Wires {
             bundles: channel(3).await,
             backfill: channel(4).await,
             transactions: channel(5).await,
+            changes: channel(6).await,
         }
     }
 

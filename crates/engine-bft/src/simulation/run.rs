@@ -14,6 +14,7 @@ use super::machine::VirtualMachine;
 use super::network::{Quality, Wires};
 use super::scenario::{Counts, Opened, Random, Scenario};
 use crate::ValidatorKey;
+use crate::changes::{ChangeHistory, ChangeState, MemoryChangeLog};
 use crate::settings::{Committee, Timings};
 use crate::shared::Shared;
 use crate::stack::{self, Validator};
@@ -132,10 +133,19 @@ impl<S: Scenario> World<S> {
         let machine = Arc::new(VirtualMachine::new(machine, clock, time, self.skews[node]));
         let (shared, failure) = Shared::new(machine.last_final().0);
         let keys: Vec<_> = self.keys.iter().map(ValidatorKey::public_key).collect();
+        let members = (0..).zip(&keys);
+        let members = members.map(|(n, key)| (*key, format!("node-{n}:1").parse().unwrap()));
+        let history = ChangeHistory::new(12345, Id::ZERO, members.collect()).unwrap();
+        let (key, log) = (self.keys[node].clone(), Arc::new(MemoryChangeLog::default()));
+        let changes = ChangeState::open(key, None, log, history, &[]).await.unwrap();
+        changes.begin(machine.last_final().0).unwrap();
+        changes.set_votes(true);
         let validator = Validator {
             key: self.keys[node].clone(),
             votes: true,
             committee: Committee::new(12345, Id::ZERO, &keys).unwrap(),
+            changes: Arc::new(changes),
+            track: Box::new(|_| {}),
             timings: Timings::default(),
             machine: Arc::clone(&machine) as Arc<dyn ChainMachine>,
             shared: Arc::new(shared),

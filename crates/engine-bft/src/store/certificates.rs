@@ -7,7 +7,6 @@ use commonware_consensus::marshal::store::Certificates;
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use commonware_consensus::simplex::types::Finalization;
 use commonware_consensus::types::Height;
-use commonware_cryptography::certificate::Verifier;
 use commonware_runtime::buffer::paged::CacheRef;
 use commonware_runtime::{Clock, Handle, Metrics, Storage};
 use commonware_storage::archive::{Archive, Identifier};
@@ -15,6 +14,7 @@ use esker_chain::ChainMachine;
 
 use super::{Recent, StoreError, open, pruned_below};
 use crate::block::{Digest, digest_of, id_of};
+use crate::settings::MAX_VALIDATORS;
 
 /// Bundles below the last one in which the newest certificate is looked for.
 const MAX_SEARCH: u64 = 1024;
@@ -39,10 +39,10 @@ impl<E: Storage + Metrics + Clock> CertificateStore<E> {
         context: E,
         partition: &str,
         machine: Arc<dyn ChainMachine>,
-        scheme: &Scheme,
         cache: CacheRef,
     ) -> Result<Self, StoreError> {
-        let codec = scheme.certificate_codec_config();
+        // Of all epochs, whose validators may be more or fewer.
+        let codec: Codec = MAX_VALIDATORS;
         let recent = open(context, format!("{partition}certificates"), cache, codec).await?;
         let newest = newest_proof(machine.as_ref(), &codec)?.map(|(height, _)| height);
         Ok(Self { machine, codec, recent, newest })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_chain::{Engine, Role};
-use esker_engine_bft::BftEngine;
+use esker_engine_bft::{BftEngine, ChangeStatus, SetChange};
 use esker_follow::{BundleServer, Follower};
 use esker_http::{Endpoint, Page, PageReply, RouteError, Routes};
 use futures_util::FutureExt as _;
@@ -38,6 +38,9 @@ struct StatusReport {
     followers: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     following: Option<Following>,
+    /// The next change of the validators.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validator_change: Option<NextChange>,
     chains: Vec<ChainReport>,
 }
 
@@ -53,6 +56,20 @@ struct Following {
     lag_ms: u64,
     /// Why there is no connection, or what is wrong with a source.
     error: Option<String>,
+}
+
+/// What a validator knows of the next change.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NextChange {
+    /// The first bundle that the new validators decide.
+    bundle: u64,
+    /// How many they are.
+    validators: usize,
+    /// Current validators that approved it, and how many are needed; absent when it is agreed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approvals: Option<usize>,
+    needed: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -116,9 +133,26 @@ impl StatusPage {
             peers: engine.peers,
             followers: streams.saturating_add(among_peers),
             following: self.follower.as_ref().map(|follower| following(follower)),
+            validator_change: self.validator.as_deref().and_then(next_change),
             chains: self.chains.iter().map(chain_report).collect(),
         }
     }
+}
+
+/// The agreed change, or the proposed one that most have approved.
+fn next_change(validator: &BftEngine) -> Option<NextChange> {
+    let ChangeStatus { quorum, agreed, proposals, .. } = validator.change_status().ok()?;
+    let shown = |change: &SetChange, approvals| NextChange {
+        bundle: change.first_height,
+        validators: change.members().len(),
+        approvals,
+        needed: quorum,
+    };
+    if let Some(change) = &agreed {
+        return Some(shown(change, None));
+    }
+    let most = proposals.iter().max_by_key(|proposal| proposal.approvals.len())?;
+    Some(shown(&most.change, Some(most.approvals.len())))
 }
 
 fn following(follower: &Follower) -> Following {

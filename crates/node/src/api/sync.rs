@@ -1,5 +1,6 @@
 //! `/ext/sync/bundles`: the stream of final bundles for followers (docs/protocol/bundle-stream.md, "Request"), and
-//! `/ext/sync/snapshot`: the state for new ones (docs/protocol/snapshot.md, "Request").
+//! `/ext/sync/snapshot`: the state for new ones (docs/protocol/snapshot.md, "Request"); and
+//! `/ext/sync/validator-changes`: the changes of the validators (docs/protocol/validators.md, "Changes of the validators").
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,18 +15,23 @@ use esker_chain::{ChainMachine, Machine, Shutdown};
 use esker_follow::snapshot::{SnapshotLimits, SnapshotOpenError, SnapshotServer};
 use esker_follow::{BundleServer, OpenError, ServerConfig};
 use esker_http::{ClientAddress, Endpoint, RouteError, Routes};
+use esker_primitives::hexfmt;
+use esker_storage::Store;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use ipnet::IpNet;
 use serde::Deserialize;
 
 use crate::config::Config;
+use crate::validator_changes::StoreChangeLog;
 use crate::wiring::SharedMemoryPart;
 
 /// Path of the stream, below `/ext/`.
 const PATH: &str = "sync/bundles";
 /// Path of the snapshot, below `/ext/`.
 const SNAPSHOT_PATH: &str = "sync/snapshot";
+/// Path of the changes of the validators, below `/ext/`.
+const CHANGES_PATH: &str = "sync/validator-changes";
 /// How long a request for a snapshot waits for a bundle with a certificate; less than a follower waits for the answer.
 const PROOF_WAIT: Duration = Duration::from_secs(3);
 
@@ -36,6 +42,8 @@ pub struct SyncDeps {
     pub server: Arc<BundleServer>,
     /// The server of snapshots.
     pub snapshots: Arc<SnapshotServer>,
+    /// The agreed changes of the network's validators.
+    pub changes: StoreChangeLog,
     /// The addresses that are served.
     pub allowed: Arc<Vec<IpNet>>,
 }
@@ -48,7 +56,12 @@ struct Start {
 }
 
 /// The server of a node's followers, if the configuration enables it. Its streams end when `stop` is triggered.
-pub(crate) fn server(config: &Config, machine: &Arc<Machine>, stop: Shutdown) -> Option<SyncDeps> {
+pub(crate) fn server(
+    config: &Config,
+    machine: &Arc<Machine>,
+    store: &Store,
+    stop: Shutdown,
+) -> Option<SyncDeps> {
     let settings = &config.settings;
     let limits = ServerConfig {
         max_followers: settings.sync_max_followers.count(),
@@ -69,7 +82,7 @@ pub(crate) fn server(config: &Config, machine: &Arc<Machine>, stop: Shutdown) ->
         let machine = Arc::clone(machine) as Arc<dyn ChainMachine>;
         let server = BundleServer::spawn(machine, events, network, limits, stop);
         let allowed = Arc::new(settings.sync_allowed_clients.0.clone());
-        SyncDeps { server, snapshots, allowed }
+        SyncDeps { server, snapshots, changes: StoreChangeLog::new(store.clone()), allowed }
     })
 }
 
@@ -81,7 +94,11 @@ pub(super) fn install(deps: &SyncDeps, routes: &Routes) -> Result<(), RouteError
     let snapshot = axum::Router::new()
         .route(&format!("/ext/{SNAPSHOT_PATH}"), get(snapshot))
         .with_state(deps.clone());
-    routes.node(SNAPSHOT_PATH, Endpoint::Axum(snapshot))
+    routes.node(SNAPSHOT_PATH, Endpoint::Axum(snapshot))?;
+    let changes = axum::Router::new()
+        .route(&format!("/ext/{CHANGES_PATH}"), get(changes))
+        .with_state(deps.clone());
+    routes.node(CHANGES_PATH, Endpoint::Axum(changes))
 }
 
 impl SyncDeps {
@@ -129,6 +146,23 @@ async fn snapshot(
         }
         Ok(Err(error)) => (snapshot_status(&error), format!("{error}\n")).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// All agreed changes of the validators: one a line, hex. Nobody has to trust them: they are signed.
+async fn changes(
+    State(api): State<SyncDeps>,
+    Extension(ClientAddress(client)): Extension<ClientAddress>,
+) -> Response {
+    if !api.allows(client) {
+        return forbidden();
+    }
+    match tokio::task::spawn_blocking(move || api.changes.all()).await {
+        Ok(Ok(changes)) => {
+            let line = |change| format!("{}\n", hexfmt::encode_plain(change));
+            changes.iter().map(|change| line(change)).collect::<String>().into_response()
+        }
+        Ok(Err(_)) | Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 

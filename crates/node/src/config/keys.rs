@@ -288,6 +288,9 @@ settings! {
     /// Address and port at which the other validators reach this one, such as `0.0.0.0:9700`. Empty: its address in the
     /// network file, or its port on all addresses if that has a name.
     validator_listen: String = "validator-listen", "";
+    /// File with agreed changes of the validators, as `esker network rotate --out` writes it: for a validator that is not in the
+    /// network file. Others learn of changes by themselves.
+    validator_changes: Option<PathBuf> = "validator-changes", "";
 
     ["C-Chain of development networks"]
     /// Minimum time between two blocks. 0s: a block as soon as there is work.

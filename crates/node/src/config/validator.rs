@@ -5,7 +5,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use esker_engine_bft::{BftConfig, ValidatorKey};
+use bytes::Bytes;
+use esker_engine_bft::{BftConfig, MemoryChangeLog, SignedChange, ValidatorKey};
+use esker_primitives::hexfmt;
 
 use super::{Config, Mode, Settings};
 use crate::networks::{Network, read_bounded};
@@ -18,6 +20,9 @@ const PEER_KEY: &str = "peer-key";
 
 /// Most bytes of a key file.
 const MAX_KEY_FILE: u64 = 1024;
+
+/// Most bytes of a file with changes of the validators.
+const MAX_CHANGES_FILE: u64 = 64 << 20;
 
 /// Why a node can't be the validator that its settings name. Each has the setting or file at fault.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +37,14 @@ pub enum ValidatorError {
     Key {
         /// The setting with the file.
         setting: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The fault.
+        reason: String,
+    },
+    /// The file has no changes of the validators.
+    #[error("--validator-changes {}: {reason}", path.display())]
+    Changes {
         /// The file.
         path: PathBuf,
         /// The fault.
@@ -78,6 +91,7 @@ impl Config {
         let key: ValidatorKey =
             text.parse().map_err(|error: esker_engine_bft::KeyError| wrong(error.to_string()))?;
         let public_key = key.public_key();
+        let given_changes = self.validator_changes()?;
         let not_of =
             |role| wrong(format!("{public_key} is not the key of a {role} of this network"));
         let listen = if setting == PEER_KEY {
@@ -87,7 +101,14 @@ impl Config {
             // Nobody connects to a follower.
             SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
         } else {
-            let address = validators.address(&public_key).ok_or_else(|| not_of("validator"))?;
+            // Their signatures are checked by the engine.
+            let changed = given_changes.iter().rev().filter_map(|document| {
+                let signed = SignedChange::from_bytes(document).ok()?;
+                let mut members = signed.change.members().iter();
+                members.find(|(key, _)| *key == public_key).map(|(_, address)| address.clone())
+            });
+            let mut addresses = changed.chain(validators.address(&public_key).cloned());
+            let address = addresses.next().ok_or_else(|| not_of("validator"))?;
             let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
             match settings.validator_listen.as_str() {
                 "" => address.socket().unwrap_or(any),
@@ -98,6 +119,8 @@ impl Config {
             key,
             network: self.network.id,
             validators: validators.members.clone(),
+            changes: Arc::new(MemoryChangeLog::default()),
+            given_changes,
             followers: validators.followers.clone(),
             listen,
             folder: data_dir.join(ENGINE_FOLDER),
@@ -106,6 +129,23 @@ impl Config {
             timings: validators.timings,
             pools: Arc::default(),
         }))
+    }
+
+    /// The changes in the file of the setting `validator-changes`: one a line, hex.
+    fn validator_changes(&self) -> Result<Vec<Bytes>, ValidatorError> {
+        let Some(path) = &self.settings.validator_changes else { return Ok(Vec::new()) };
+        let wrong = |reason| ValidatorError::Changes { path: path.clone(), reason };
+        let bytes = read_bounded(path, MAX_CHANGES_FILE).map_err(wrong)?;
+        let text = std::str::from_utf8(&bytes).map_err(|error| wrong(error.to_string()))?;
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+        let document = |(number, line): (usize, &str)| {
+            let at = |reason: String| wrong(format!("line {number}: {reason}"));
+            let bytes = hexfmt::decode_plain(line.trim()).map_err(|error| at(error.to_string()))?;
+            let _signed =
+                SignedChange::from_bytes(&bytes).map_err(|error| at(error.to_string()))?;
+            Ok(Bytes::from(bytes))
+        };
+        lines.map(document).collect()
     }
 }
 
@@ -124,8 +164,18 @@ pub(super) fn check(
         let reason = "not on a network with validators: they never rewind bundles";
         return Err(("rewind-depth", reason.to_owned()));
     }
-    if settings.validator_key.is_none() && settings.validator_key_is_new {
-        return Err(("validator-key-is-new", "only with validator-key".to_owned()));
+    if settings.validator_key.is_none() {
+        for (name, is_set) in [
+            (
+                "validator-changes",
+                settings.validator_changes.is_some() && settings.peer_key.is_none(),
+            ),
+            ("validator-key-is-new", settings.validator_key_is_new),
+        ] {
+            if is_set {
+                return Err((name, "only with validator-key".to_owned()));
+            }
+        }
     }
     let name = match (&settings.validator_key, &settings.peer_key) {
         (None, None) => return Ok(()),

@@ -55,6 +55,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "signature", run: primitives::signature },
     Target { name: "snapshot_stream", run: chain::snapshot_stream },
     Target { name: "utxo", run: chain::utxo },
+    Target { name: "validator_change", run: node::validator_change },
     Target { name: "x_block", run: chain::x_block },
     Target { name: "x_genesis", run: chain::x_genesis },
     Target { name: "x_tx", run: chain::x_tx },

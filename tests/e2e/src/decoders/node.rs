@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use esker_commands::replay::lines::Lines;
+use esker_engine_bft::{ChangeHistory, SetChange, SignedChange};
 use esker_key_directory::KeyFile;
 use esker_keystore::blob::ExportedUser;
 use esker_node::config::file;
@@ -70,6 +71,18 @@ pub(super) fn network_file(bytes: &[u8]) -> bool {
             value_of(Genesis::parse(&chain.genesis)).expect("a chain's genesis was looked at");
         }
     }
+    true
+}
+
+/// A signed change of the validators; nothing is signed by the validators before it.
+pub(super) fn validator_change(bytes: &[u8]) -> bool {
+    let Some(signed) = value_of(SignedChange::from_bytes(bytes)) else { return false };
+    assert_eq!(signed.to_bytes(), bytes);
+    let change = signed.change;
+    let members = change.members().to_vec();
+    let mut history = value_of(ChangeHistory::new(7, Id::ZERO, members)).expect("a set is one");
+    assert!(value_of(history.append(bytes)).is_none(), "it was signed by nobody");
+    assert_eq!(value_of(SetChange::from_bytes(&change.to_bytes())), Some(change));
     true
 }
 

@@ -59,6 +59,7 @@ mod validator_faults;
 mod validator_followers;
 mod validator_links;
 mod validator_net;
+mod validator_rotation;
 mod validator_states;
 mod validator_strangers;
 mod validator_traffic;

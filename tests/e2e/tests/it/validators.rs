@@ -56,7 +56,7 @@ pub(crate) fn shorten_timeouts(network: &Path) {
 }
 
 /// Runs the program with a validator's configuration; exit code and standard error.
-fn run(network: &Path, number: usize, args: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn run(network: &Path, number: usize, args: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(PROGRAM)
         .args(args)
         .arg("--config")

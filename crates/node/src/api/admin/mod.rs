@@ -1,11 +1,12 @@
 //! `/ext/admin`, where it is switched on: further names of routes and chains, levels of the loggers, profiles, backups,
-//! the configuration, and raw reads of the store. Beside it the admin endpoint of one chain (`chain`), and what the service
+//! the validators, the configuration, and raw reads of the store. Beside it the admin endpoint of one chain (`chain`), and what the service
 //! `debug-handler` asks of the node (`runtime`).
 
 pub(crate) mod chain;
 mod profiles;
 pub(crate) mod runtime;
 pub(crate) mod settings;
+mod validators;
 pub(crate) mod vm_config;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use esker_chain::Aliases;
+use esker_engine_bft::BftEngine;
 use esker_http::Routes;
 use esker_primitives::{ChainId, excerpt, hexfmt};
 use esker_profiling::Folder;
@@ -47,6 +49,8 @@ pub struct AdminDeps {
     pub config: Value,
     /// Copies of the data folder.
     pub backups: Arc<Backups>,
+    /// The engine, if this node is a validator.
+    pub validator: Option<Arc<BftEngine>>,
 }
 
 /// The `admin` service.
@@ -59,6 +63,7 @@ pub struct AdminApi {
     profiles: Profiles,
     config: Value,
     backups: Arc<Backups>,
+    validator: Option<Arc<BftEngine>>,
     store: Store,
 }
 
@@ -76,6 +81,8 @@ pub(crate) fn methods() -> MethodTable<AdminApi> {
             .on("loadVMs", |_, _: NoArgs| Ok(LoadVmsReply::default()))
             .on_blocking("dbGet", AdminApi::db_get)
             .on_async("backup", AdminApi::backup)
+            .on("getValidators", AdminApi::get_validators)
+            .on_blocking("approveValidators", AdminApi::approve_validators)
             .on_blocking("stacktrace", |api, _: NoArgs| done(api.profiles.write_stacks()))
             .on_blocking("startCPUProfiler", |api, _: NoArgs| done(api.profiles.start_cpu()))
             .on_blocking("stopCPUProfiler", |api, _: NoArgs| done(api.profiles.stop_cpu()))
@@ -209,9 +216,10 @@ impl AdminApi {
         deps: AdminDeps,
         store: Store,
     ) -> Self {
-        let AdminDeps { levels, profiles, config, backups } = deps;
+        let AdminDeps { levels, profiles, config, backups, validator } = deps;
         let profiles = Profiles::new(profiles);
-        Self { aliases, routes: Arc::downgrade(routes), levels, profiles, config, backups, store }
+        let routes = Arc::downgrade(routes);
+        Self { aliases, routes, levels, profiles, config, backups, validator, store }
     }
 
     pub(crate) fn service(self) -> Service {

@@ -159,6 +159,7 @@ impl Node {
                     Arc::clone(&store.kv),
                     BackupSource::identity(profiles.path()),
                 ),
+                validator: None,
             }),
         };
         let routes = Arc::new(Routes::new(metrics.clone()));

@@ -1,0 +1,320 @@
+//! A change of the validators, and its signatures.
+//!
+//! A change is a version (1 byte, 0), the number of the new epoch (u64), its first height (u64), a count (u16), and for each
+//! validator, in the order of their keys, the key (32 bytes), and the address as text with its length (u16). A signed
+//! change is a change with its length (u32), a count (u16), and for each signature, in the order of the keys, the key and
+//! the signature (64 bytes). Numbers are big-endian.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use commonware_codec::{Copying, DecodeExt, Encode};
+use commonware_cryptography::{Signer as _, Verifier as _, ed25519};
+use esker_chain::BundleId;
+use esker_primitives::Id;
+use thiserror::Error;
+
+use super::reader::{Reader, put_bytes};
+use crate::settings::{MAX_VALIDATORS, quorum};
+use crate::{ValidatorAddress, ValidatorKey, ValidatorPublicKey};
+
+/// Version of the encoding.
+const VERSION: u8 = 0;
+
+/// Most bytes of a change: each address is a name of at most 253 letters and a port.
+pub(super) const MAX_CHANGE: usize = 19 + MAX_VALIDATORS * (32 + 2 + 259);
+
+/// Most bytes of a signed change.
+pub(super) const MAX_SIGNED_CHANGE: usize = 4 + MAX_CHANGE + 2 + MAX_VALIDATORS * (32 + 64);
+
+/// Why bytes are no change, or a change does not count.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ChangeError {
+    /// The bytes are no change.
+    #[error("not a change of the validators: {0}")]
+    Form(&'static str),
+    /// The new set is empty or too large.
+    #[error("{0} validators: a network has 1 to {MAX_VALIDATORS}")]
+    Size(usize),
+    /// A key is there twice.
+    #[error("{0} is there twice")]
+    KeyTwice(ValidatorPublicKey),
+    /// An address is there twice.
+    #[error("{0} is the address of two validators")]
+    AddressTwice(ValidatorAddress),
+    /// It follows other changes.
+    #[error("the change begins epoch {found}, but epoch {expected} is the next one")]
+    Epoch {
+        /// The epoch after the last known one.
+        expected: u64,
+        /// The change's.
+        found: u64,
+    },
+    /// It would end an epoch before its second bundle.
+    #[error("the change is at height {found}; epoch {epoch} can't end before height {least}")]
+    Height {
+        /// The change's height.
+        found: u64,
+        /// The epoch that it ends.
+        epoch: u64,
+        /// The least height.
+        least: u64,
+    },
+    /// Too few of the current validators have signed.
+    #[error("{found} of the current validators have signed; {needed} are needed")]
+    TooFew {
+        /// Signatures of current validators.
+        found: usize,
+        /// A quorum.
+        needed: usize,
+    },
+    /// A signature is wrong.
+    #[error("the signature of {0} is wrong")]
+    Signature(ValidatorPublicKey),
+    /// Signed by a key that is none of the current validators'.
+    #[error("{0} has signed, and is no validator")]
+    Stranger(ValidatorPublicKey),
+    /// The list of changes is full.
+    #[error("a network has at most {0} changes of its validators")]
+    TooMany(usize),
+}
+
+/// A signature of a validator.
+pub(super) type Signature = [u8; 64];
+
+/// The signatures of a change by key.
+pub(super) type Signatures = BTreeMap<ValidatorPublicKey, Signature>;
+
+/// What a signature says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Statement {
+    /// The operator wants the change.
+    Approval,
+    /// In the epoch before it the signer votes for no bundle at its height or above.
+    Promise,
+}
+
+/// The network in which signatures count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Domain(Vec<u8>);
+
+impl Domain {
+    pub(super) fn new(network: u32, genesis: BundleId) -> Self {
+        Self(
+            [b"esker-bft-change-0".as_slice(), &network.to_be_bytes(), genesis.as_bytes()].concat(),
+        )
+    }
+}
+
+/// From a height on other validators decide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetChange {
+    /// Number of the epoch that it begins. The validators of the network file are those of epoch 0.
+    pub epoch: u64,
+    /// The first height that the new validators decide.
+    pub first_height: u64,
+    /// In the order of their keys.
+    members: Vec<(ValidatorPublicKey, ValidatorAddress)>,
+}
+
+impl SetChange {
+    /// A change to these validators, in any order.
+    ///
+    /// # Errors
+    /// There are none, more than 100, or a key or an address twice.
+    pub fn new(
+        epoch: u64,
+        first_height: u64,
+        mut members: Vec<(ValidatorPublicKey, ValidatorAddress)>,
+    ) -> Result<Self, ChangeError> {
+        if members.is_empty() || members.len() > MAX_VALIDATORS {
+            return Err(ChangeError::Size(members.len()));
+        }
+        members.sort_by_key(|(key, _)| *key);
+        if let Some(pair) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(ChangeError::KeyTwice(pair[0].0));
+        }
+        let mut addresses = BTreeSet::new();
+        if let Some((_, address)) =
+            members.iter().find(|(_, address)| !addresses.insert(address.to_string()))
+        {
+            return Err(ChangeError::AddressTwice(address.clone()));
+        }
+        Ok(Self { epoch, first_height, members })
+    }
+
+    /// The new validators, in the order of their keys.
+    #[must_use]
+    pub fn members(&self) -> &[(ValidatorPublicKey, ValidatorAddress)] {
+        &self.members
+    }
+
+    /// The hash of the encoding, which names it.
+    #[must_use]
+    pub fn id(&self) -> Id {
+        Id::sha256(&self.to_bytes())
+    }
+
+    /// The encoding.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = vec![VERSION];
+        out.extend_from_slice(&self.epoch.to_be_bytes());
+        out.extend_from_slice(&self.first_height.to_be_bytes());
+        put_count(&mut out, self.members.len());
+        for (key, address) in &self.members {
+            out.extend_from_slice(key.as_bytes());
+            let address = address.to_string();
+            put_count(&mut out, address.len());
+            out.extend_from_slice(address.as_bytes());
+        }
+        out
+    }
+
+    /// The change with this encoding.
+    ///
+    /// # Errors
+    /// The bytes are no change in the one form that a change has.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ChangeError> {
+        let mut reader = Reader(bytes);
+        if reader.u8()? != VERSION {
+            return Err(ChangeError::Form("an unknown version"));
+        }
+        let (epoch, first_height, count) = (reader.u64()?, reader.u64()?, reader.u16()?);
+        if count > MAX_VALIDATORS {
+            return Err(ChangeError::Size(count));
+        }
+        let mut members = Vec::with_capacity(count);
+        for _ in 0..count {
+            let key = read_key(&mut reader)?;
+            let len = reader.u16()?;
+            let address = std::str::from_utf8(reader.take(len)?);
+            let address = address.ok().and_then(|text| text.parse().ok());
+            members.push((key, address.ok_or(ChangeError::Form("an address is none"))?));
+        }
+        reader.end()?;
+        let change = Self::new(epoch, first_height, members)?;
+        match change.to_bytes() == bytes {
+            true => Ok(change),
+            false => Err(ChangeError::Form("not in the canonical form")),
+        }
+    }
+
+    fn message(&self, statement: Statement) -> Vec<u8> {
+        let statement = match statement {
+            Statement::Approval => 0,
+            Statement::Promise => 1,
+        };
+        [vec![statement], self.to_bytes()].concat()
+    }
+
+    pub(super) fn sign(
+        &self,
+        domain: &Domain,
+        statement: Statement,
+        key: &ValidatorKey,
+    ) -> Signature {
+        let signature = key.library().sign(&domain.0, &self.message(statement));
+        let mut bytes = [0; 64];
+        bytes.copy_from_slice(&signature.encode());
+        bytes
+    }
+
+    pub(super) fn is_signed(
+        &self,
+        domain: &Domain,
+        statement: Statement,
+        key: &ValidatorPublicKey,
+        signature: &Signature,
+    ) -> bool {
+        ed25519::Signature::decode(Copying(signature.as_slice())).is_ok_and(|signature| {
+            key.library().verify(&domain.0, &self.message(statement), &signature)
+        })
+    }
+}
+
+/// A change with the promises of a quorum of the validators before it. It ends their epoch by itself: any quorum of votes
+/// for a bundle at its height or above would have one of a validator that promised to give none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedChange {
+    /// The change.
+    pub change: SetChange,
+    pub(super) promises: Signatures,
+}
+
+impl SignedChange {
+    /// The encoding.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_bytes(&mut out, &self.change.to_bytes());
+        put_signatures(&mut out, &self.promises);
+        out
+    }
+
+    /// The signed change with this encoding. Its signatures are not checked.
+    ///
+    /// # Errors
+    /// The bytes are no signed change.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ChangeError> {
+        let mut reader = Reader(bytes);
+        let change = SetChange::from_bytes(reader.bytes(MAX_CHANGE)?)?;
+        let promises = read_signatures(&mut reader)?;
+        reader.end()?;
+        Ok(Self { change, promises })
+    }
+
+    /// Checks the signatures against the validators before the change.
+    pub(super) fn verify(
+        &self,
+        domain: &Domain,
+        current: &BTreeSet<ValidatorPublicKey>,
+    ) -> Result<(), ChangeError> {
+        let (found, needed) = (self.promises.len(), quorum(current.len()));
+        if let Some(stranger) = self.promises.keys().find(|key| !current.contains(*key)) {
+            return Err(ChangeError::Stranger(*stranger));
+        }
+        if found < needed {
+            return Err(ChangeError::TooFew { found, needed });
+        }
+        for (key, signature) in &self.promises {
+            if !self.change.is_signed(domain, Statement::Promise, key, signature) {
+                return Err(ChangeError::Signature(*key));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn put_count(out: &mut Vec<u8>, count: usize) {
+    let count = u16::try_from(count).expect("sets and addresses are bounded");
+    out.extend_from_slice(&count.to_be_bytes());
+}
+
+pub(super) fn put_signatures(out: &mut Vec<u8>, signatures: &Signatures) {
+    put_count(out, signatures.len());
+    for (key, signature) in signatures {
+        out.extend_from_slice(key.as_bytes());
+        out.extend_from_slice(signature);
+    }
+}
+
+pub(super) fn read_signatures(reader: &mut Reader<'_>) -> Result<Signatures, ChangeError> {
+    let count = reader.u16()?;
+    if count > MAX_VALIDATORS {
+        return Err(ChangeError::Form("too many signatures"));
+    }
+    let mut signatures = Signatures::new();
+    for _ in 0..count {
+        let key = read_key(reader)?;
+        if signatures.last_key_value().is_some_and(|(last, _)| *last >= key) {
+            return Err(ChangeError::Form("its signatures are out of order"));
+        }
+        signatures.insert(key, reader.array()?);
+    }
+    Ok(signatures)
+}
+
+fn read_key(reader: &mut Reader<'_>) -> Result<ValidatorPublicKey, ChangeError> {
+    let bytes = reader.array()?;
+    ValidatorPublicKey::from_bytes(bytes).map_err(|_| ChangeError::Form("a key is none"))
+}

@@ -1,0 +1,204 @@
+//! Passes changes of the validators on, and follows them.
+//!
+//! Each node says in which epoch it is, which changes it knows, and which signatures of the next one. A peer that knows fewer
+//! changes gets the next ones. Nothing depends on one message: all is sent again at intervals.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use commonware_consensus::Heightable as _;
+use commonware_consensus::marshal::core::Mailbox;
+use commonware_consensus::marshal::standard::Standard;
+use commonware_consensus::simplex::scheme::ed25519::Scheme;
+use commonware_consensus::types::Height;
+use commonware_cryptography::ed25519::PublicKey;
+use commonware_p2p::{Blocker, Receiver, Recipients, Sender};
+use commonware_runtime::Clock;
+use commonware_utils::vec::NonEmptyVec;
+use esker_chain::{ChainMachine, EngineError};
+use tracing::debug;
+
+use super::message::{MAX_CHANGES, Message};
+use super::state::AppendError;
+use super::{ChangeHistory, ChangeState};
+use crate::block::BundleBlock;
+use crate::shared::Shared;
+
+/// Time between two looks at what is due.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// When a node says again what it knows.
+const SAY_AGAIN: Duration = Duration::from_secs(2);
+
+/// How long what a peer said counts.
+const FORGET: Duration = Duration::from_secs(10);
+
+/// Follows a new set of validators in the network: whom to connect to.
+pub(crate) type Track = Box<dyn FnMut(&ChangeHistory) + Send>;
+
+/// What the task works with.
+pub(crate) struct Gossip {
+    pub(crate) state: Arc<ChangeState>,
+    pub(crate) machine: Arc<dyn ChainMachine>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) marshal: Mailbox<Scheme, Standard<BundleBlock>>,
+    pub(crate) track: Track,
+}
+
+impl fmt::Debug for Gossip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gossip").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// What a peer said last.
+struct Said {
+    epoch: u64,
+    known: u64,
+    at: SystemTime,
+}
+
+/// Runs until the network is gone. A peer whose bytes are no message, or whose signatures are wrong, is blocked.
+pub(crate) async fn run<E: Clock, B, S, R>(
+    clock: E,
+    mut gossip: Gossip,
+    mut blocker: B,
+    (mut sender, mut receiver): (S, R),
+) where
+    B: Blocker<PublicKey = PublicKey>,
+    S: Sender<PublicKey = PublicKey>,
+    R: Receiver<PublicKey = PublicKey>,
+{
+    let mut peers: BTreeMap<PublicKey, Said> = BTreeMap::new();
+    let mut tracked = gossip.state.with_history(ChangeHistory::newest_epoch);
+    let (mut said, mut say_at) = (None, clock.current());
+    let mut next = clock.current();
+    loop {
+        tokio::select! {
+            biased;
+            () = clock.sleep_until(next) => {
+                let now = clock.current();
+                next = now + LOOK;
+                if let Err(error) = gossip.look().await {
+                    gossip.shared.fail(error);
+                    return std::future::pending().await;
+                }
+                peers.retain(|_, said| said.at + FORGET > now);
+                let (epoch, known, votes) = gossip.state.to_send();
+                gossip.shared.set_peers_in_epoch(
+                    peers.values().filter(|said| said.epoch == epoch).count(),
+                );
+                if known != tracked {
+                    gossip.state.with_history(|history| (gossip.track)(history));
+                    tracked = known;
+                }
+                gossip.hint(&peers);
+                let version = gossip.state.version();
+                if said != Some(version) || now >= say_at {
+                    (said, say_at) = (Some(version), now + SAY_AGAIN);
+                    let message = Message::State { epoch, known, votes }.encode();
+                    let _sent = sender.send(Recipients::All, message, false);
+                }
+            }
+            received = receiver.recv() => {
+                let Ok((peer, bytes)) = received else { return };
+                let bytes = Bytes::copy_from_slice(bytes.as_ref());
+                let taken = match Message::decode(&bytes) {
+                    Err(error) => Err(Refusal::Peer(error.to_string())),
+                    Ok(Message::Changes(documents)) => gossip.take(&documents).await,
+                    Ok(Message::State { epoch, known, votes }) => {
+                        let own = gossip.state.with_history(ChangeHistory::newest_epoch);
+                        let is_new = peers
+                            .insert(peer.clone(), Said { epoch, known, at: clock.current() })
+                            .is_none_or(|said| said.known != known);
+                        let missing = gossip.state.documents_from(known.saturating_add(1), MAX_CHANGES);
+                        if !missing.is_empty() {
+                            let message = Message::Changes(missing).encode();
+                            let _sent = sender.send(Recipients::One(peer.clone()), message, false);
+                        }
+                        if is_new && known > own {
+                            // Say soon what is known here, so that the peer sends the rest.
+                            said = None;
+                        }
+                        votes.map_or(Ok(()), |votes| {
+                            gossip.state.receive(votes).map_err(Refusal::Peer)
+                        })
+                    }
+                };
+                match taken {
+                    Ok(()) => {}
+                    Err(Refusal::Peer(reason)) => {
+                        commonware_p2p::block!(
+                            blocker, peer, reason, "a peer's message about changes of the validators is refused"
+                        );
+                    }
+                    Err(Refusal::Own(error)) => gossip.shared.fail(error),
+                }
+            }
+        }
+    }
+}
+
+/// Why a message is not taken.
+enum Refusal {
+    /// The peer broke the protocol.
+    Peer(String),
+    /// This node can't go on.
+    Own(EngineError),
+}
+
+impl Gossip {
+    /// Does what is due.
+    async fn look(&mut self) -> Result<(), EngineError> {
+        for (round, bundle) in self.state.unresolved() {
+            if let Some(block) = self.marshal.get_block(&bundle).await {
+                self.state.resolve(round, block.height().get());
+            }
+        }
+        let (last_final, _) = self.machine.last_final();
+        let failed = EngineError::Protocol;
+        if let Some(agreed) = self.state.advance(last_final).map_err(failed)? {
+            let added = self.state.append(&agreed.to_bytes()).await;
+            added.map_err(|error| failed(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Takes changes that a peer sent.
+    async fn take(&mut self, documents: &[Bytes]) -> Result<(), Refusal> {
+        for document in documents {
+            match self.state.append(document).await {
+                Ok(_) => {}
+                Err(AppendError::Change(super::ChangeError::Epoch { .. })) => {
+                    debug!("a change of a later epoch is not taken yet");
+                    return Ok(());
+                }
+                Err(AppendError::Change(error)) => return Err(Refusal::Peer(error.to_string())),
+                Err(error @ AppendError::Log(_)) => {
+                    return Err(Refusal::Own(EngineError::Protocol(error.to_string())));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks peers of later epochs for the last bundle before theirs: nobody votes in this node's epoch any more.
+    fn hint(&self, peers: &BTreeMap<PublicKey, Said>) {
+        let epoch = self.state.epoch();
+        let known = self.state.with_history(ChangeHistory::newest_epoch);
+        let Some(ahead) = peers.values().map(|said| said.epoch.min(known)).max() else { return };
+        if ahead <= epoch {
+            return;
+        }
+        let first = self.state.with_history(|history| history.set(ahead).map(|set| set.first));
+        let Some(last) = first.and_then(|first| first.checked_sub(1)) else { return };
+        let targets = peers.iter().filter(|(_, said)| said.epoch >= ahead);
+        let targets: Vec<_> = targets.map(|(peer, _)| peer.clone()).collect();
+        if !targets.is_empty() && self.machine.last_final().0 < last {
+            self.marshal.hint_finalized(Height::new(last), NonEmptyVec::from_unchecked(targets));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The validators of each epoch.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use commonware_consensus::simplex::scheme::ed25519::Scheme;
+use esker_chain::{BundleId, EngineError};
+
+use super::document::{ChangeError, Domain, MAX_SIGNED_CHANGE, SignedChange};
+use crate::settings::Committee;
+use crate::{ValidatorAddress, ValidatorPublicKey};
+
+/// Most changes of a network.
+pub(super) const MAX_CHANGES: usize = 4_096;
+
+/// The validators of an epoch.
+#[derive(Clone, Debug)]
+pub(crate) struct ValidatorSet {
+    /// The first height that they decide.
+    pub(crate) first: u64,
+    pub(crate) members: Vec<(ValidatorPublicKey, ValidatorAddress)>,
+    pub(crate) committee: Committee,
+    pub(super) verifier: Arc<Scheme>,
+}
+
+impl ValidatorSet {
+    fn new(
+        domain: (u32, BundleId),
+        first: u64,
+        members: Vec<(ValidatorPublicKey, ValidatorAddress)>,
+    ) -> Result<Self, EngineError> {
+        let keys: Vec<_> = members.iter().map(|(key, _)| *key).collect();
+        let committee = Committee::new(domain.0, domain.1, &keys)?;
+        let verifier = Arc::new(committee.verifier());
+        Ok(Self { first, members, committee, verifier })
+    }
+
+    pub(crate) fn keys(&self) -> BTreeSet<ValidatorPublicKey> {
+        self.members.iter().map(|(key, _)| *key).collect()
+    }
+}
+
+/// The validators of a network since its first bundle: those of the network file, and the changes, each checked with the
+/// validators before it.
+#[derive(Clone, Debug)]
+pub struct ChangeHistory {
+    network: (u32, BundleId),
+    pub(super) domain: Domain,
+    /// By epoch; never empty.
+    sets: Vec<ValidatorSet>,
+    /// The changes, which begin epoch 1 and later.
+    documents: Vec<Bytes>,
+}
+
+impl ChangeHistory {
+    /// The validators of a network file, without a change. `network` and `genesis` name the network.
+    ///
+    /// # Errors
+    /// There are none, more than 100, or one twice.
+    pub fn new(
+        network: u32,
+        genesis: BundleId,
+        members: Vec<(ValidatorPublicKey, ValidatorAddress)>,
+    ) -> Result<Self, EngineError> {
+        let network = (network, genesis);
+        let sets = vec![ValidatorSet::new(network, 0, members)?];
+        let domain = Domain::new(network.0, genesis);
+        Ok(Self { network, domain, sets, documents: Vec::new() })
+    }
+
+    /// Adds the next change. One that is known already changes nothing; returns whether it was new.
+    ///
+    /// # Errors
+    /// The bytes are no change, it is not the next one, or too few of the validators before it have signed.
+    pub fn append(&mut self, document: &[u8]) -> Result<bool, ChangeError> {
+        if document.len() > MAX_SIGNED_CHANGE {
+            return Err(ChangeError::Form("too long"));
+        }
+        let signed = SignedChange::from_bytes(document)?;
+        if self.is_known(&signed) {
+            return Ok(false);
+        }
+        self.check_place(&signed)?;
+        signed.verify(&self.domain, &self.newest().keys())?;
+        let change = signed.change;
+        let set = ValidatorSet::new(self.network, change.first_height, change.members().to_vec());
+        self.sets.push(set.map_err(|_| ChangeError::Form("its set is none"))?);
+        self.documents.push(Bytes::copy_from_slice(document));
+        Ok(true)
+    }
+
+    /// Whether this change, with whatever signatures, is in the list.
+    fn is_known(&self, signed: &SignedChange) -> bool {
+        let index = usize::try_from(signed.change.epoch).ok().and_then(|n| n.checked_sub(1));
+        let known = index.and_then(|index| self.documents.get(index));
+        let known = known.and_then(|bytes| SignedChange::from_bytes(bytes).ok());
+        known.is_some_and(|known| known.change == signed.change)
+    }
+
+    fn check_place(&self, signed: &SignedChange) -> Result<(), ChangeError> {
+        let epoch = self.newest_epoch();
+        let (found, expected) = (signed.change.epoch, epoch + 1);
+        if found != expected {
+            return Err(ChangeError::Epoch { expected, found });
+        }
+        let (found, least) = (signed.change.first_height, self.newest().first.saturating_add(2));
+        if found < least {
+            return Err(ChangeError::Height { found, epoch, least });
+        }
+        if self.documents.len() >= MAX_CHANGES {
+            return Err(ChangeError::TooMany(MAX_CHANGES));
+        }
+        Ok(())
+    }
+
+    /// The changes in order, as they are stored and sent.
+    #[must_use]
+    pub fn documents(&self) -> &[Bytes] {
+        &self.documents
+    }
+
+    /// For each epoch its first height, its number, and its validators' keys.
+    #[must_use]
+    pub fn committees(&self) -> Vec<(u64, u64, Vec<ValidatorPublicKey>)> {
+        let of = |(epoch, set): (u64, &ValidatorSet)| {
+            (set.first, epoch, set.members.iter().map(|(key, _)| *key).collect())
+        };
+        (0..).zip(&self.sets).map(of).collect()
+    }
+
+    pub(crate) fn newest_epoch(&self) -> u64 {
+        u64::try_from(self.documents.len()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn newest(&self) -> &ValidatorSet {
+        self.sets.last().expect("there is always the network file's")
+    }
+
+    pub(crate) fn set(&self, epoch: u64) -> Option<&ValidatorSet> {
+        self.sets.get(usize::try_from(epoch).ok()?)
+    }
+
+    pub(crate) fn sets(&self) -> &[ValidatorSet] {
+        &self.sets
+    }
+
+    /// The epoch in which a height is decided.
+    pub(crate) fn epoch_of(&self, height: u64) -> u64 {
+        let later = self.sets.iter().skip(1).take_while(|set| set.first <= height).count();
+        u64::try_from(later).unwrap_or(u64::MAX)
+    }
+
+    /// The last height of an epoch; of the newest one there is no last.
+    pub(crate) fn last(&self, epoch: u64) -> Option<u64> {
+        self.set(epoch)?;
+        let next = epoch.checked_add(1).and_then(|next| self.set(next));
+        Some(next.map_or(u64::MAX, |next| next.first - 1))
+    }
+
+    /// The address that the newest set with this key gives it.
+    pub(crate) fn address(&self, key: &ValidatorPublicKey) -> Option<&ValidatorAddress> {
+        let members = self.sets.iter().rev().flat_map(|set| &set.members);
+        members.into_iter().find(|(member, _)| member == key).map(|(_, address)| address)
+    }
+}

@@ -1,0 +1,176 @@
+//! Changes of the validators over real sockets of this machine.
+
+use std::sync::Arc;
+
+use esker_chain::{ChainMachine, Engine, Role};
+use esker_storage::{KvStore, MemoryStore};
+
+use crate::loopback::{Node, configs, until};
+use crate::{BftConfig, ChangeHistory, ValidatorAddress, ValidatorPublicKey};
+
+fn store() -> Arc<dyn KvStore> {
+    Arc::new(MemoryStore::new())
+}
+
+/// Sends writes until the network is at a height; all go to the first node.
+async fn drive(nodes: &[&Node], height: u64) {
+    let first = nodes[0];
+    until(&format!("the network is at {height}"), || {
+        let last = first.machine.last_final().0;
+        first.toy.set(1_000 + last, last);
+        nodes.iter().all(|node| node.machine.last_final().0 >= height)
+    })
+    .await;
+}
+
+fn members(configs: &[BftConfig]) -> Vec<(ValidatorPublicKey, ValidatorAddress)> {
+    let of =
+        |config: &BftConfig| (config.key.public_key(), config.listen.to_string().parse().unwrap());
+    configs.iter().map(of).collect()
+}
+
+async fn agree(nodes: &[&Node], height: u64, set: &[BftConfig]) {
+    for node in nodes {
+        node.engine.approve_change(height, members(set)).unwrap();
+    }
+    until("the change is agreed", || {
+        nodes.iter().all(|node| node.engine.change_status().unwrap().agreed.is_some())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn four_validators_become_five_and_four_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut configs = configs(folder.path(), 5);
+    let first: Vec<_> = members(&configs[..4]);
+    for config in &mut configs {
+        config.validators = first.clone();
+    }
+    let stores: Vec<_> = (0..5).map(|_| store()).collect();
+    let start = |node: usize| Node::start(configs[node].clone(), Arc::clone(&stores[node]));
+    let (a, b, c) = (start(0), start(1), start(2));
+    let fourth = start(3);
+    drive(&[&a, &b, &c, &fourth], 3).await;
+
+    // Nobody knows the fifth yet.
+    let stranger = start(4);
+    let error = stranger.running.await.unwrap().unwrap_err().to_string();
+    let text = format!("{} is not a validator of this network", configs[4].key.public_key());
+    assert_eq!(error, text);
+
+    // The fourth is down while the others agree.
+    fourth.stop().await;
+    let height = a.machine.last_final().0 + 40;
+    agree(&[&a, &b, &c], height, &configs).await;
+    let documents = a.engine.changes();
+    assert_eq!(documents.len(), 1);
+    configs[4].given_changes = documents.clone();
+    let start = |node: usize| Node::start(configs[node].clone(), Arc::clone(&stores[node]));
+    let fifth = start(4);
+    drive(&[&a, &b, &c, &fifth], height + 5).await;
+    assert_eq!(fifth.engine.stats().validators, 5);
+    assert_eq!(fifth.engine.status().role, Role::Validator);
+    until("the fifth votes and proposes", || fifth.engine.stats().votes).await;
+    fifth.toy.set(1, 7);
+    until("the fifth's write is final", || a.toy.get(1) == Some(7)).await;
+    // The fourth learns of it from its peers, and passes the end of the epoch.
+    let fourth = start(3);
+    drive(&[&a, &fourth], height + 10).await;
+    assert_eq!(fourth.engine.changes(), documents);
+    until("the fourth is in the new epoch", || fourth.engine.stats().epoch == 1).await;
+
+    // Back to four, with the fifth instead of the first.
+    let second = a.machine.last_final().0 + 40;
+    agree(&[&a, &b, &c, &fourth, &fifth], second, &configs[1..]).await;
+    drive(&[&b, &c, &fourth, &fifth, &a], second + 5).await;
+    until("the first one follows", || a.engine.stats().epoch == 2).await;
+    let stats = a.engine.stats();
+    assert_eq!((stats.is_member, stats.votes, stats.validators), (false, false, 4), "{stats:?}");
+    assert_eq!(a.engine.status().role, Role::Follower);
+    // Three of the four decide without the first one.
+    c.stop().await;
+    b.toy.set(2, 8);
+    until("three of four decide, and the one that left follows", || a.toy.get(2) == Some(8)).await;
+
+    // One starts again in the new epoch, with what its store and its log have.
+    b.stop().await;
+    let b = start(1);
+    b.toy.set(3, 9);
+    until("it decides again", || {
+        [&a, &fourth, &fifth].iter().all(|node| node.toy.get(3) == Some(9))
+    })
+    .await;
+
+    // Anybody can check the changes with the network file alone.
+    let mut history = ChangeHistory::new(12345, a.machine.genesis().id(), first).unwrap();
+    for document in b.engine.changes() {
+        assert!(history.append(&document).unwrap());
+    }
+    let heights: Vec<_> = history.committees().iter().map(|(first, ..)| *first).collect();
+    assert_eq!(heights, [0, height, second]);
+    let common = a.machine.last_final().0.min(fifth.machine.last_final().0);
+    for height in 0..=common {
+        let id = |node: &Node| node.machine.bundle_at(height).unwrap().unwrap().0.id();
+        assert_eq!(id(&a), id(&fifth), "height {height}");
+    }
+    for node in [a, b, fourth, fifth] {
+        node.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_of_a_minority_has_no_effect() {
+    let folder = tempfile::tempdir().unwrap();
+    let configs = configs(folder.path(), 4);
+    let nodes: Vec<Node> =
+        configs.iter().map(|config| Node::start(config.clone(), store())).collect();
+    let all: Vec<&Node> = nodes.iter().collect();
+    drive(&all, 2).await;
+    let height = nodes[0].machine.last_final().0 + 40;
+    for node in &nodes[..2] {
+        node.engine.approve_change(height, members(&configs[..2])).unwrap();
+    }
+    until("all see the proposal", || {
+        nodes.iter().all(|node| {
+            let proposals = node.engine.change_status().unwrap().proposals;
+            proposals.len() == 1 && proposals[0].approvals.len() == 2
+        })
+    })
+    .await;
+    drive(&all, height + 3).await;
+    for node in &nodes {
+        let status = node.engine.change_status().unwrap();
+        assert_eq!((status.epoch, status.agreed), (0, None));
+    }
+    until("it is forgotten", || {
+        nodes.iter().all(|node| node.engine.change_status().unwrap().proposals.is_empty())
+    })
+    .await;
+    for node in nodes {
+        node.stop().await;
+    }
+}
+
+/// A store that was restored from an older copy, with the votes that it had since.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_older_store_with_its_newer_votes_fetches_what_it_misses() {
+    let folder = tempfile::tempdir().unwrap();
+    let configs = configs(folder.path(), 4);
+    let mut nodes: Vec<Node> =
+        configs.iter().map(|config| Node::start(config.clone(), store())).collect();
+    drive(&nodes.iter().collect::<Vec<_>>(), 5).await;
+    nodes.pop().unwrap().stop().await;
+    drive(&nodes.iter().collect::<Vec<_>>(), 8).await;
+    let node = Node::start(configs[3].clone(), store());
+    let tip = nodes[0].machine.last_final().0;
+    until("it has everything again", || node.machine.last_final().0 >= tip).await;
+    assert!(node.engine.stats().votes, "the votes were kept");
+    node.toy.set(1, 5);
+    until("it decides with the others", || nodes.iter().all(|node| node.toy.get(1) == Some(5)))
+        .await;
+    nodes.push(node);
+    for node in nodes {
+        node.stop().await;
+    }
+}
