@@ -185,10 +185,11 @@ impl Exchange {
 
     /// What peers have requested. Too much for a look waits for the next one.
     fn deliveries(&mut self) -> Vec<Outgoing> {
-        let mut left = MAX_SENT;
+        let asked = std::mem::take(&mut self.asked);
+        let of_peer = MAX_SENT / asked.len().max(1);
         let mut outgoing = Vec::new();
-        for (peer, mut keys) in std::mem::take(&mut self.asked) {
-            let mut txs = Vec::new();
+        for (peer, mut keys) in asked {
+            let (mut txs, mut left) = (Vec::new(), of_peer);
             while left > 0
                 && let Some(key) = keys.pop_first()
             {

@@ -55,6 +55,7 @@ mod traces;
 mod two_chains;
 mod user_payments;
 mod validator_faults;
+mod validator_measure;
 mod validator_txs;
 mod validators;
 mod verify;
