@@ -59,6 +59,12 @@ bft-seeds seeds="1000":
 chain-seeds seeds="1000":
     ESKER_BFT_SEEDS={{seeds}} cargo test -p esker-engine-bft -- --ignored --nocapture slow_real_chains
 
+# How fast 1, 4 and 7 validators are, on an idle machine: the table and the plots of docs/performance.md. Needs `ss` of iproute2.
+measure-validators:
+    cargo build --release
+    MEASURED_NODE={{justfile_directory()}}/target/release/esker MEASURED_OUT={{justfile_directory()}}/target/validators.json cargo test -p esker-e2e --test it -- --ignored --nocapture slow_how_fast_validators_are
+    cargo xtask plots target/validators.json
+
 # Shows which recorded exchanges differ from those in a folder; `just goldens FOLDER --update` copies them.
 goldens *args:
     cargo xtask goldens {{args}}

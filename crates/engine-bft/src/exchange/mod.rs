@@ -211,10 +211,11 @@ impl Exchange {
     /// What peers have requested. Too much for a look waits for the next one; what is beyond a peer's bound it requests
     /// again.
     fn deliveries(&mut self, now: SystemTime) -> Vec<Outgoing> {
-        let mut left = MAX_SENT;
+        let asked = std::mem::take(&mut self.asked);
+        let of_peer = MAX_SENT / asked.len().max(1);
         let mut outgoing = Vec::new();
-        for (peer, mut keys) in std::mem::take(&mut self.asked) {
-            let mut txs = Vec::new();
+        for (peer, mut keys) in asked {
+            let (mut txs, mut left) = (Vec::new(), of_peer);
             while left > 0
                 && let Some(key) = keys.pop_first()
             {

@@ -58,6 +58,7 @@ mod validator_byzantine;
 mod validator_faults;
 mod validator_followers;
 mod validator_links;
+mod validator_measure;
 mod validator_net;
 mod validator_rotation;
 mod validator_states;

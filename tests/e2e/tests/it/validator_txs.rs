@@ -1,12 +1,13 @@
 //! Transactions that any validator takes, and that all know.
 
-use alloy_primitives::{Address, Bytes, hex, keccak256};
+use alloy_primitives::{Address, Bytes, U256, hex, keccak256};
 use alloy_rlp::{Encodable, Header};
 use esker_client::Wallet;
 use esker_e2e::funds::{funded, key};
 use esker_e2e::{Node, until};
-use esker_evm::accounts::{AccountManager as _, KeyRing, WELL_KNOWN_KEY, address_of_key};
+use esker_evm::accounts::{AccountManager as _, KeyRing, address_of_key};
 use esker_nat::txs::{AtomicTx, EvmOutput, UnsignedAtomicTx, UnsignedImport};
+use esker_primitives::keys::PrivateKey;
 use esker_primitives::network::LOCAL_ID;
 use esker_primitives::{ChainId, TxId, hexfmt};
 use esker_utxo::{TransferInput, TransferableInput, Utxo};
@@ -28,10 +29,14 @@ pub(crate) fn chain_id(node: &Node, alias: &str) -> ChainId {
 
 /// A signed transfer of the account that the local network funds.
 pub(crate) fn transfer(nonce: u64) -> String {
-    let keys = KeyRing::new([WELL_KNOWN_KEY.as_slice()]).unwrap();
-    let from = address_of_key(&funded().public_key());
-    let (price, gas, to, value) =
-        (300_000_000_000_u128, 21_000_u64, Address::repeat_byte(7), 9_u64);
+    signed_transfer(&funded(), nonce, Address::repeat_byte(7), U256::from(9))
+}
+
+/// A signed transfer on the local network's C-Chain.
+pub(crate) fn signed_transfer(from: &PrivateKey, nonce: u64, to: Address, value: U256) -> String {
+    let keys = KeyRing::new([from.as_bytes().as_slice()]).unwrap();
+    let from = address_of_key(&from.public_key());
+    let (price, gas) = (300_000_000_000_u128, 21_000_u64);
     let mut elements = Vec::new();
     let fields: [&dyn Encodable; 6] = [&nonce, &price, &gas, &to, &value, &Bytes::new()];
     fields.iter().for_each(|field| field.encode(&mut elements));
