@@ -26,6 +26,11 @@ fn follower(network: &Path, folder: &Path, sources: &str) -> NodeBuilder {
     ])
 }
 
+/// The content of a network's file.
+fn network_file(network: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(network.join("network.json")).unwrap()).unwrap()
+}
+
 /// `esker db verify` finds nothing in the folder of a follower.
 fn verify(network: &Path, folder: &Path) {
     let mut command = Command::new(PROGRAM);
@@ -104,7 +109,11 @@ fn nothing_without_a_quorum_of_the_network_becomes_final() {
     let honest = alone(&network);
     // The same chains, decided by another validator, and by a node alone.
     let other = alone(&folder.path().join("other"));
-    let solo = local().arg("--api-sync-enabled").start().unwrap();
+    let mut file = network_file(&network);
+    file["esker"].as_object_mut().unwrap().remove("validators");
+    let without_validators = folder.path().join("solo.json");
+    std::fs::write(&without_validators, file.to_string()).unwrap();
+    let solo = local().network(without_validators).arg("--api-sync-enabled").start().unwrap();
     for node in [&honest, &other, &solo] {
         (0..4).for_each(|_| pay(node, &[]));
     }
@@ -274,11 +283,8 @@ fn a_peer_that_the_network_does_not_name_is_refused() {
     // A network file of its own, that names another key.
     let strange = folder.path().join("strange");
     new_network_with(&strange, (1, 1));
-    let read = |network: &Path| -> Value {
-        serde_json::from_slice(&std::fs::read(network.join("network.json")).unwrap()).unwrap()
-    };
-    let mut file = read(&network);
-    file["esker"]["followers"] = read(&strange)["esker"]["followers"].clone();
+    let mut file = network_file(&network);
+    file["esker"]["followers"] = network_file(&strange)["esker"]["followers"].clone();
     std::fs::write(strange.join("network.json"), file.to_string()).unwrap();
     let stranger = peer(&strange, &folder.path().join("stranger")).start().unwrap();
     let named = peer(&network, &folder.path().join("named")).start().unwrap();
